@@ -1,0 +1,109 @@
+package sample
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Annotations of nodes by the machine-config-operator and the machine-api-operator.
+const (
+	configState    = "machineconfiguration.openshift.io/state"
+	configReason   = "machineconfiguration.openshift.io/reason"
+	currentConfig  = "machineconfiguration.openshift.io/currentConfig"
+	desiredConfig  = "machineconfiguration.openshift.io/desiredConfig"
+	desiredDrain   = "machineconfiguration.openshift.io/desiredDrain"
+	appliedDrain   = "machineconfiguration.openshift.io/lastAppliedDrain"
+	machineOfNode  = "machine.openshift.io/machine"
+	drainRequested = "drain-"
+)
+
+// paused is the Detail of a pool that an administrator has paused.
+const paused = "paused"
+
+func (s *sampler) machines(ctx context.Context) {
+	pools := read(ctx, s, s.cluster.MachineConfigPools, "MachineConfigPools", baseline.MachineConfigPool)
+	for i := range pools {
+		s.keep(baseline.Key{Kind: baseline.MachineConfigPool, Name: pools[i].Name}, poolOf(&pools[i]))
+	}
+	sets := read(ctx, s, s.cluster.MachineSets, "MachineSets", baseline.MachineSet)
+	for i := range sets {
+		set := &sets[i]
+		object := baseline.Object{Desired: 1, Ready: set.Status.ReadyReplicas, Generation: set.Generation}
+		if set.Spec.Replicas != nil {
+			object.Desired = *set.Spec.Replicas
+		}
+		if object.Ready < object.Desired {
+			object.Add(baseline.Problem{Reason: "MachinesNotReady", Message: fmt.Sprintf("%d of %d machines are ready", object.Ready, object.Desired)})
+		}
+		s.keep(baseline.Key{Kind: baseline.MachineSet, Namespace: set.Namespace, Name: set.Name}, object)
+	}
+}
+
+func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
+	status := &pool.Status
+	object := baseline.Object{Desired: status.MachineCount, Ready: status.ReadyMachineCount, Generation: pool.Generation}
+	states := conditionsOf(status.Conditions, ofPool)
+	for _, kind := range []string{"NodeDegraded", "RenderDegraded", "Degraded"} { // the last one repeats the others, with fewer words
+		if of := states.of(kind); of.Status == conditionTrue {
+			object.Add(of.problem("Degraded"))
+		}
+	}
+	switch {
+	case pool.Spec.Paused:
+		object.Detail = paused
+	case status.UpdatedMachineCount < status.MachineCount:
+		object.Add(baseline.Problem{Reason: "NotUpdated", Message: fmt.Sprintf("%d of %d nodes are updated", status.UpdatedMachineCount, status.MachineCount)})
+	}
+	return object
+}
+
+func (s *sampler) nodes(ctx context.Context) {
+	nodes := read(ctx, s, s.cluster.Nodes, "nodes", baseline.Node)
+	for i := range nodes {
+		s.keep(baseline.Key{Kind: baseline.Node, Name: nodes[i].Name}, nodeOf(&nodes[i]))
+	}
+	drivers := readAs[storagev1.CSINode](ctx, s, csiNodes(), baseline.CSINode)
+	for i := range drivers {
+		var names []string
+		for _, driver := range drivers[i].Spec.Drivers {
+			names = append(names, driver.Name)
+		}
+		slices.Sort(names)
+		s.keep(baseline.Key{Kind: baseline.CSINode, Name: drivers[i].Name}, baseline.Object{Detail: fact(strings.Join(names, ","))})
+	}
+	s.requests(ctx)
+}
+
+func nodeOf(node *corev1.Node) baseline.Object {
+	notes := node.Annotations
+	object := baseline.Object{Detail: fact(node.Status.NodeInfo.BootID), Revision: fact(notes[machineOfNode])}
+	states := conditionsOf(node.Status.Conditions, ofNode)
+	if of := states.of(string(corev1.NodeReady)); of.Status != conditionTrue {
+		object.Add(of.problem("NotReady"))
+	}
+	for _, kind := range []corev1.NodeConditionType{corev1.NodeNetworkUnavailable, corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure} {
+		if of := states.of(string(kind)); of.Status == conditionTrue {
+			object.Add(of.problem(string(kind)))
+		}
+	}
+	if state := notes[configState]; state == "Degraded" || state == "Unreconcilable" {
+		object.Add(baseline.Problem{Reason: "ConfigDegraded", Message: clause(state, notes[configReason])})
+	}
+	if wanted := notes[desiredDrain]; node.Spec.Unschedulable && strings.HasPrefix(wanted, drainRequested) && wanted != notes[appliedDrain] {
+		object.Add(baseline.Problem{Reason: "Draining", Message: "its drain for an update is not complete"})
+	}
+	if current, desired := notes[currentConfig], notes[desiredConfig]; current != desired {
+		object.Add(baseline.Problem{Reason: "OutdatedConfig", Message: fmt.Sprintf("it has configuration %s instead of %s", cmp.Or(words.External(current), "none"), cmp.Or(words.External(desired), "none"))})
+	}
+	return object
+}

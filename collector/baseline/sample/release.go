@@ -1,0 +1,88 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
+	object := baseline.Object{Generation: version.Generation}
+	states := conditionsOf(version.Status.Conditions, ofOperator)
+	for _, kind := range []string{"Failing", "Invalid", "ImplicitlyEnabledCapabilities"} {
+		if of := states.of(kind); of.Status == conditionTrue {
+			object.Add(of.problem(kind))
+		}
+	}
+	s.keep(baseline.Key{Kind: baseline.ClusterVersion, Name: version.Name}, object)
+}
+
+// operators are the ClusterOperators but that of the preflight itself.
+func (s *sampler) operators(ctx context.Context, version *configv1.ClusterVersion) {
+	history := version.Status.History
+	completed := len(history) > 0 && history[0].State == configv1.CompletedUpdate
+	found := read(ctx, s, s.cluster.ClusterOperators, "ClusterOperators", baseline.ClusterOperator)
+	for i := range found {
+		operator := &found[i]
+		if operator.Name == ownsignal.ClusterOperator {
+			continue
+		}
+		object := operatorOf(operator)
+		if completed && object.Detail != "" && object.Detail != version.Status.Desired.Version {
+			object.Add(baseline.Problem{Reason: "OutdatedVersion", Message: fmt.Sprintf("it has version %s instead of %s", object.Detail, words.External(version.Status.Desired.Version))})
+		}
+		s.keep(baseline.Key{Kind: baseline.ClusterOperator, Name: operator.Name}, object)
+	}
+}
+
+func operatorOf(operator *configv1.ClusterOperator) baseline.Object {
+	object := baseline.Object{Generation: operator.Generation}
+	states := conditionsOf(operator.Status.Conditions, ofOperator)
+	if of := states.of("Available"); of.Status != conditionTrue {
+		object.Add(of.problem("Unavailable"))
+	}
+	for _, kind := range []string{"Degraded", "Progressing"} {
+		if of := states.of(kind); of.Status == conditionTrue {
+			object.Add(of.problem(kind))
+		}
+	}
+	for _, reported := range operator.Status.Versions {
+		if reported.Name == "operator" {
+			object.Detail = fact(reported.Version)
+		}
+	}
+	return object
+}
+
+// requests are the CertificateSigningRequests that nobody has decided about. The others are deleted after an hour or a day.
+func (s *sampler) requests(ctx context.Context) {
+	found := read(ctx, s, s.cluster.CertificateSigningRequests, "CertificateSigningRequests", baseline.CertificateSigningRequest)
+	for i := range found {
+		request := &found[i]
+		if isDecided(request) {
+			continue
+		}
+		object := baseline.Object{}
+		object.Add(baseline.Problem{
+			Reason: "Pending", Since: at(request.CreationTimestamp),
+			Message: fmt.Sprintf("the request of %s for %s is neither approved nor denied", words.External(request.Spec.Username), words.External(request.Spec.SignerName)),
+		})
+		s.keep(baseline.Key{Kind: baseline.CertificateSigningRequest, Name: request.Name}, object)
+	}
+}
+
+func isDecided(request *certificatesv1.CertificateSigningRequest) bool {
+	for _, each := range request.Status.Conditions {
+		switch each.Type {
+		case certificatesv1.CertificateApproved, certificatesv1.CertificateDenied, certificatesv1.CertificateFailed:
+			return true
+		}
+	}
+	return false
+}

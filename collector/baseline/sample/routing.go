@@ -1,0 +1,146 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/netip"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// route is a Route (route.openshift.io/v1) without its host and certificates.
+type route struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		// Ingress has an entry for each router that selects the route.
+		Ingress []struct {
+			RouterName string     `json:"routerName"`
+			Conditions conditions `json:"conditions"`
+		} `json:"ingress"`
+	} `json:"status"`
+}
+
+// ingressController is an IngressController (operator.openshift.io/v1).
+type ingressController struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		Conditions conditions `json:"conditions"`
+	} `json:"status"`
+}
+
+func (s *sampler) routing(ctx context.Context) {
+	found := readAs[route](ctx, s, routes(), baseline.Route)
+	for i := range found {
+		s.keep(baseline.Key{Kind: baseline.Route, Namespace: found[i].Namespace, Name: found[i].Name}, routeOf(&found[i]))
+	}
+	controllers := readAs[ingressController](ctx, s, ingressControllers(), baseline.IngressController)
+	for i := range controllers {
+		of := &controllers[i]
+		object := baseline.Object{Generation: of.Generation}
+		for _, each := range []struct{ kind, status, reason string }{
+			{"Available", conditionFalse, "Unavailable"}, {"Degraded", conditionTrue, "Degraded"}, {"CanaryChecksSucceeding", conditionFalse, "CanaryChecksFailing"},
+		} {
+			if state := of.Status.Conditions.of(each.kind); state.Status == each.status {
+				object.Add(state.problem(each.reason))
+			}
+		}
+		s.keep(baseline.Key{Kind: baseline.IngressController, Namespace: of.Namespace, Name: of.Name}, object)
+	}
+}
+
+func routeOf(of *route) baseline.Object {
+	object := baseline.Object{Generation: of.Generation}
+	for _, router := range of.Status.Ingress {
+		admitted := router.Conditions.of("Admitted")
+		if admitted.Status == conditionTrue {
+			object.Ready++
+			continue
+		}
+		problem := admitted.problem("NotAdmitted")
+		problem.Message = fmt.Sprintf("router %s has not admitted it: %s", words.External(router.RouterName), problem.Message)
+		object.Add(problem)
+	}
+	if len(of.Status.Ingress) == 0 {
+		object.Add(baseline.Problem{Reason: "NotAdmitted", Message: "no router has admitted it"})
+	}
+	return object
+}
+
+// egressIP is an EgressIP (k8s.ovn.org/v1).
+type egressIP struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		EgressIPs []string `json:"egressIPs"`
+	} `json:"spec"`
+	Status struct {
+		Items []assignment `json:"items"`
+	} `json:"status"`
+}
+
+// assignment is an address that a node has.
+type assignment struct {
+	EgressIP string `json:"egressIP"`
+}
+
+// egressFirewall is an EgressFirewall (k8s.ovn.org/v1).
+type egressFirewall struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Status struct {
+		Status string `json:"status"`
+	} `json:"status"`
+}
+
+// applied begins the status of an EgressFirewall that works (ovn-kubernetes go-controller pkg/ovn/egressfirewall.go).
+const applied = "EgressFirewall Rules applied"
+
+func (s *sampler) egress(ctx context.Context) {
+	addresses := readAs[egressIP](ctx, s, egressIPs(), baseline.EgressIP)
+	for i := range addresses {
+		of := &addresses[i]
+		object := baseline.Object{Generation: of.Generation, Desired: count(len(of.Spec.EgressIPs)), Ready: count(len(of.Status.Items))}
+		for _, wanted := range of.Spec.EgressIPs {
+			if !of.assigns(wanted) {
+				object.Add(baseline.Problem{Reason: "NotAssigned", Message: fmt.Sprintf("%s is assigned to no node", words.External(wanted))})
+			}
+		}
+		s.keep(baseline.Key{Kind: baseline.EgressIP, Name: of.Name}, object)
+	}
+	firewalls := readAs[egressFirewall](ctx, s, egressFirewalls(), baseline.EgressFirewall)
+	for i := range firewalls {
+		of := &firewalls[i]
+		object := baseline.Object{Generation: of.Generation}
+		if status := of.Status.Status; status != "" && !strings.HasPrefix(status, applied) {
+			object.Add(baseline.Problem{Reason: "NotApplied", Message: words.External(status)})
+		}
+		s.keep(baseline.Key{Kind: baseline.EgressFirewall, Namespace: of.Namespace, Name: of.Name}, object)
+	}
+}
+
+// assigns reports whether a node has the address, whose spelling may differ.
+func (e *egressIP) assigns(wanted string) bool {
+	return slices.ContainsFunc(e.Status.Items, func(item assignment) bool {
+		return item.EgressIP == wanted || sameAddress(item.EgressIP, wanted)
+	})
+}
+
+func sameAddress(a, b string) bool {
+	one, err := netip.ParseAddr(a)
+	if err != nil {
+		return false
+	}
+	other, err := netip.ParseAddr(b)
+	return err == nil && one == other
+}
+
+// count is a number of items of one object.
+func count(items int) int32 { return int32(min(items, math.MaxInt32)) } //nolint:gosec // bounded here

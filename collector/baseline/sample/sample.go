@@ -1,0 +1,239 @@
+// Package sample answers: what is this cluster like now?
+//
+// [Take] reads a [baseline.State]. What checks of the same run have read through the snapshot is not read again. A list
+// that cannot be read, or of which an archive has a part, is named in the State, and makes no error: a missing
+// permission must not make a cluster look good, nor keep the rest from being compared.
+package sample
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	"golang.org/x/sync/errgroup"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	certificatesv1 "k8s.io/api/certificates/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Reads are the requests of [Take]. All are optional but the one for the ClusterVersion.
+func Reads() []access.Request {
+	needs := []access.Request{{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"}}
+	for _, each := range []schema.GroupVersionResource{
+		configv1.GroupVersion.WithResource("clusteroperators"), machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"),
+		machinev1beta1.GroupVersion.WithResource("machinesets"), corev1.SchemeGroupVersion.WithResource("nodes"), csiNodes(),
+		certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), appsv1.SchemeGroupVersion.WithResource("deployments"),
+		appsv1.SchemeGroupVersion.WithResource("replicasets"), appsv1.SchemeGroupVersion.WithResource("statefulsets"),
+		appsv1.SchemeGroupVersion.WithResource("daemonsets"), corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
+		corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("services"),
+		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), routes(), ingressControllers(),
+		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
+		{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"},
+		validatingWebhooks(), mutatingWebhooks(), claims(), storageClasses(), csiDrivers(), attachments(),
+		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
+		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"},
+		egressIPs(), egressFirewalls(),
+	} {
+		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})
+	}
+	return append(needs, monitoring.Reads()...)
+}
+
+func csiNodes() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("csinodes")
+}
+
+func csiDrivers() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("csidrivers")
+}
+
+func storageClasses() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("storageclasses")
+}
+
+func attachments() schema.GroupVersionResource {
+	return storagev1.SchemeGroupVersion.WithResource("volumeattachments")
+}
+
+func claims() schema.GroupVersionResource {
+	return corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims")
+}
+
+func validatingWebhooks() schema.GroupVersionResource {
+	return admissionregistrationv1.SchemeGroupVersion.WithResource("validatingwebhookconfigurations")
+}
+
+func mutatingWebhooks() schema.GroupVersionResource {
+	return admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations")
+}
+
+func routes() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}
+}
+
+func ingressControllers() schema.GroupVersionResource {
+	return operatorv1.GroupVersion.WithResource("ingresscontrollers")
+}
+
+func egressIPs() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "k8s.ovn.org", Version: "v1", Resource: "egressips"}
+}
+
+func egressFirewalls() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "k8s.ovn.org", Version: "v1", Resource: "egressfirewalls"}
+}
+
+// Take reads the state of a cluster at a time by the clock of the cluster. client is nil for a cluster whose monitoring is not
+// read. The error is about the ClusterVersion, or that of ctx.
+func Take(ctx context.Context, cluster *snapshot.Cluster, client *monitoring.Client, now time.Time) (baseline.State, error) {
+	version, err := cluster.ClusterVersion(ctx)
+	if err != nil {
+		return baseline.State{}, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
+	}
+	s := &sampler{cluster: cluster, now: now, state: baseline.State{
+		Taken: now, ClusterID: string(version.Spec.ClusterID), Version: version.Status.Desired.Version, Image: version.Status.Desired.Image,
+		Objects: map[baseline.Key]baseline.Object{}, Unread: map[baseline.Kind]string{},
+	}}
+	s.ahead(ctx)
+	s.clusterVersion(version)
+	s.operators(ctx, version)
+	s.machines(ctx)
+	s.nodes(ctx)
+	s.workloads(ctx)
+	s.serving(ctx)
+	s.routing(ctx)
+	s.storage(ctx)
+	s.installed(ctx)
+	s.egress(ctx)
+	s.alerts(ctx, client)
+	return s.state, ctx.Err()
+}
+
+// sampler makes one State.
+type sampler struct {
+	cluster *snapshot.Cluster
+	now     time.Time
+	state   baseline.State
+}
+
+// parallelism bounds the lists that are read at a time.
+const parallelism = 8
+
+// ahead reads the lists that no check reads side by side, so that together they take as long as the longest one. Who needs one
+// gets it from the snapshot, with its error.
+func (s *sampler) ahead(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(parallelism)
+	for _, read := range []func() error{
+		func() error { _, err := s.cluster.Deployments(ctx); return err },
+		func() error { _, err := snapshot.List[route](ctx, s.cluster, routes()); return err },
+		func() error {
+			_, err := snapshot.List[ingressController](ctx, s.cluster, ingressControllers())
+			return err
+		},
+		func() error { _, err := snapshot.List[attachment](ctx, s.cluster, attachments()); return err },
+		func() error {
+			_, err := snapshot.List[metav1.PartialObjectMetadata](ctx, s.cluster, csiDrivers())
+			return err
+		},
+		func() error { _, err := snapshot.List[egressIP](ctx, s.cluster, egressIPs()); return err },
+		func() error { _, err := snapshot.List[egressFirewall](ctx, s.cluster, egressFirewalls()); return err },
+	} {
+		group.Go(read)
+	}
+	_ = group.Wait() // each is an error of its reader
+}
+
+// read reads a list for kinds of objects, which are unread where it is not complete: also for those that are judged by it. An API
+// that is not served has no objects.
+func read[T any](ctx context.Context, s *sampler, list func(context.Context) ([]T, error), plural string, kinds ...baseline.Kind) []T {
+	ctx, missing := gap.Watch(ctx)
+	all, err := list(ctx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		s.unread(fmt.Errorf("could not list the %s: %w", plural, err), kinds...)
+		return nil
+	case missing.Err() != nil:
+		s.unread(missing.Err(), kinds...)
+	}
+	return all
+}
+
+// readAs is read for a resource without a method of the snapshot.
+func readAs[T any](ctx context.Context, s *sampler, of schema.GroupVersionResource, kinds ...baseline.Kind) []T {
+	list := func(ctx context.Context) ([]T, error) { return snapshot.List[T](ctx, s.cluster, of) }
+	return read(ctx, s, list, of.Resource, kinds...)
+}
+
+// unread notes that kinds were not read completely; the first cause of each is kept.
+func (s *sampler) unread(cause error, kinds ...baseline.Kind) {
+	text := words.External(cause.Error())
+	if known, ok := errors.AsType[*monitoring.Error](cause); ok {
+		text = words.External(known.Message)
+	}
+	for _, kind := range kinds {
+		if s.state.Unread[kind] == "" {
+			s.state.Unread[kind] = text
+		}
+	}
+}
+
+// complete reports whether all of a kind was read so far.
+func (s *sampler) complete(kind baseline.Kind) bool { return s.state.Unread[kind] == "" }
+
+// keep puts an object into the State. Of two with one key the numbers are added, and the first problem of each reason counts.
+func (s *sampler) keep(key baseline.Key, object baseline.Object) {
+	if known, exists := s.state.Objects[key]; exists {
+		object.Desired, object.Ready = object.Desired+known.Desired, object.Ready+known.Ready
+		for _, problem := range object.Problems {
+			known.Add(problem)
+		}
+		object.Problems = known.Problems
+	}
+	s.state.Objects[key] = object
+}
+
+// maxFact bounds a fact that is compared, in bytes.
+const maxFact = 1 << 10
+
+// fact is a text from outside that is compared.
+func fact(text string) string { return words.Line(text, maxFact) }
+
+// clause is what a condition or another object states, as a message.
+func clause(reason, message string) string {
+	switch {
+	case message == "":
+		return words.External(reason)
+	case reason == "":
+		return words.External(message)
+	}
+	return words.External(reason + ": " + message)
+}
+
+// at is a time of an object in UTC.
+func at(of metav1.Time) time.Time {
+	if of.IsZero() {
+		return time.Time{}
+	}
+	return of.UTC()
+}

@@ -1,0 +1,217 @@
+package sample
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+)
+
+// Annotations and labels of workloads and their pods.
+const (
+	deploymentRevision = "deployment.kubernetes.io/revision"
+	daemonSetRevision  = "deprecated.daemonset.template.generation"
+	configRevision     = "openshift.io/deployment-config.latest-version"
+	templateHash       = "pod-template-hash"
+)
+
+// Kinds of controllers, as owner references have them, that are none of a State.
+const (
+	replicaSet       = "ReplicaSet"
+	deploymentConfig = "DeploymentConfig"
+)
+
+func (s *sampler) workloads(ctx context.Context) {
+	found := map[baseline.Key]baseline.Object{}
+	s.deployments(ctx, found)
+	s.statefulSets(ctx, found)
+	s.daemonSets(ctx, found)
+	configs := s.replicationControllers(ctx, found)
+	owners := s.replicaSetOwners(ctx)
+	pods := read(ctx, s, s.cluster.Pods, "pods", baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController)
+	runs := map[baseline.Key]*podStates{}
+	for i := range pods {
+		pod := &pods[i]
+		key, ok := workloadOf(pod, owners, configs)
+		if _, exists := found[key]; !ok || !exists || pod.DeletionTimestamp != nil || hasEnded(pod) {
+			continue
+		}
+		if runs[key] == nil {
+			runs[key] = &podStates{now: s.now}
+		}
+		runs[key].add(pod)
+	}
+	for key, object := range found {
+		if states := runs[key]; states != nil {
+			states.into(&object)
+		}
+		s.keep(key, object)
+	}
+}
+
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// name identifies a controller in a namespace.
+type name struct{ namespace, name string }
+
+// workloadOf is the object of the State that a pod belongs to; false where it is of none of these kinds. owners are the Deployments of
+// ReplicaSets, configs the keys of ReplicationControllers.
+func workloadOf(pod *corev1.Pod, owners map[name]string, configs map[name]baseline.Key) (baseline.Key, bool) {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil {
+		return baseline.Key{}, false
+	}
+	key := baseline.Key{Kind: baseline.Kind(owner.Kind), Namespace: pod.Namespace, Name: owner.Name}
+	ofApps := strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/")
+	switch {
+	case ofApps && owner.Kind == replicaSet:
+		deployment, known := owners[name{pod.Namespace, owner.Name}]
+		if !known { // it was made after the ReplicaSets were read
+			deployment, known = strings.CutSuffix(owner.Name, "-"+pod.Labels[templateHash])
+		}
+		key.Kind, key.Name = baseline.Deployment, deployment
+		return key, known && deployment != ""
+	case owner.Kind == string(baseline.ReplicationController) && owner.APIVersion == corev1.SchemeGroupVersion.String():
+		key, known := configs[name{pod.Namespace, owner.Name}]
+		return key, known
+	}
+	return key, ofApps && (key.Kind == baseline.StatefulSet || key.Kind == baseline.DaemonSet)
+}
+
+// replicaSetOwners are the names of the Deployments of ReplicaSets; empty for a ReplicaSet without one.
+func (s *sampler) replicaSetOwners(ctx context.Context) map[name]string {
+	sets := read(ctx, s, s.cluster.ReplicaSets, "ReplicaSets", baseline.Deployment)
+	owners := make(map[name]string, len(sets))
+	for i := range sets {
+		deployment := ""
+		if owner := metav1.GetControllerOfNoCopy(&sets[i]); owner != nil && owner.Kind == string(baseline.Deployment) && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
+			deployment = owner.Name
+		}
+		owners[name{sets[i].Namespace, sets[i].Name}] = deployment
+	}
+	return owners
+}
+
+// lacking adds the problem of a workload that has fewer ready pods than it should have.
+func lacking(object *baseline.Object) {
+	if object.Ready < object.Desired {
+		object.Add(baseline.Problem{Reason: "Unavailable", Message: fmt.Sprintf("%d of %d pods are ready", object.Ready, object.Desired)})
+	}
+}
+
+// outdated adds the problem of a workload that has fewer pods of its present revision than it should have.
+func outdated(object *baseline.Object, updated int32) {
+	if updated < object.Desired {
+		object.Add(baseline.Problem{Reason: "RolloutIncomplete", Message: fmt.Sprintf("%d of %d pods are of its present revision", updated, object.Desired)})
+	}
+}
+
+// replicas are how many pods there should be; the API has a default of one.
+func replicas(of *int32) int32 {
+	if of == nil {
+		return 1
+	}
+	return *of
+}
+
+func (s *sampler) deployments(ctx context.Context, into map[baseline.Key]baseline.Object) {
+	found := read(ctx, s, s.cluster.Deployments, "Deployments", baseline.Deployment)
+	for i := range found {
+		of := &found[i]
+		object := baseline.Object{
+			Desired: replicas(of.Spec.Replicas), Ready: of.Status.ReadyReplicas, Revision: fact(of.Annotations[deploymentRevision]), Generation: of.Generation,
+		}
+		states := conditionsOf(of.Status.Conditions, ofDeployment)
+		lacking(&object)
+		if available := states.of(string(appsv1.DeploymentAvailable)); available.Status == conditionFalse && len(object.Problems) > 0 {
+			object.Problems[0].Since = at(available.LastTransitionTime)
+		}
+		if failure := states.of(string(appsv1.DeploymentReplicaFailure)); failure.Status == conditionTrue && object.Desired > 0 {
+			object.Add(failure.problem("FailedCreate"))
+		}
+		if progress := states.of(string(appsv1.DeploymentProgressing)); progress.Reason == "ProgressDeadlineExceeded" {
+			object.Add(progress.problem("ProgressDeadlineExceeded"))
+		}
+		if !of.Spec.Paused { // which does not roll out by choice
+			outdated(&object, of.Status.UpdatedReplicas)
+		}
+		into[baseline.Key{Kind: baseline.Deployment, Namespace: of.Namespace, Name: of.Name}] = object
+	}
+}
+
+func (s *sampler) statefulSets(ctx context.Context, into map[baseline.Key]baseline.Object) {
+	found := read(ctx, s, s.cluster.StatefulSets, "StatefulSets", baseline.StatefulSet)
+	for i := range found {
+		of := &found[i]
+		object := baseline.Object{
+			Desired: replicas(of.Spec.Replicas), Ready: of.Status.ReadyReplicas, Revision: strconv.FormatInt(of.Generation, 10), Generation: of.Generation,
+			Detail: fact(of.Status.UpdateRevision),
+		}
+		lacking(&object)
+		strategy := of.Spec.UpdateStrategy
+		partial := strategy.RollingUpdate != nil && strategy.RollingUpdate.Partition != nil && *strategy.RollingUpdate.Partition > 0
+		if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && !partial {
+			outdated(&object, of.Status.UpdatedReplicas)
+		}
+		into[baseline.Key{Kind: baseline.StatefulSet, Namespace: of.Namespace, Name: of.Name}] = object
+	}
+}
+
+func (s *sampler) daemonSets(ctx context.Context, into map[baseline.Key]baseline.Object) {
+	found := read(ctx, s, s.cluster.DaemonSets, "DaemonSets", baseline.DaemonSet)
+	for i := range found {
+		of := &found[i]
+		object := baseline.Object{
+			Desired: of.Status.DesiredNumberScheduled, Ready: of.Status.NumberReady, Revision: fact(of.Annotations[daemonSetRevision]), Generation: of.Generation,
+		}
+		lacking(&object)
+		if of.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
+			outdated(&object, of.Status.UpdatedNumberScheduled)
+		}
+		into[baseline.Key{Kind: baseline.DaemonSet, Namespace: of.Namespace, Name: of.Name}] = object
+	}
+}
+
+// replicationControllers adds those that should have pods, those of a DeploymentConfig by its name, and returns the key of each.
+func (s *sampler) replicationControllers(ctx context.Context, into map[baseline.Key]baseline.Object) map[name]baseline.Key {
+	found := read(ctx, s, s.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController)
+	keys := map[name]baseline.Key{}
+	for i := range found {
+		of := &found[i]
+		desired := replicas(of.Spec.Replicas)
+		if desired == 0 {
+			continue // it is of an earlier revision, or scaled to none
+		}
+		key := baseline.Key{Kind: baseline.ReplicationController, Namespace: of.Namespace, Name: of.Name}
+		object := baseline.Object{Desired: desired, Ready: of.Status.ReadyReplicas, Generation: of.Generation}
+		if owner := metav1.GetControllerOfNoCopy(of); owner != nil && owner.Kind == deploymentConfig {
+			key.Name = owner.Name
+			object.Revision, object.Generation = fact(of.Annotations[configRevision]), 0 // each revision is another object
+		}
+		keys[name{of.Namespace, of.Name}] = key
+		if known, exists := into[key]; exists { // a rollout is in progress
+			object.Desired, object.Ready = object.Desired+known.Desired, object.Ready+known.Ready
+			object.Revision = later(object.Revision, known.Revision)
+		}
+		object.Problems = nil
+		lacking(&object)
+		into[key] = object
+	}
+	return keys
+}
+
+// later is the greater of two numbers.
+func later(a, b string) string {
+	if len(a) > len(b) || len(a) == len(b) && a > b {
+		return a
+	}
+	return b
+}
