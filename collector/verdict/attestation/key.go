@@ -19,7 +19,7 @@ import (
 // MaxKey bounds the text of a key, in bytes.
 const MaxKey = 64 << 10
 
-// MaxEnvelope bounds a signed verdict, in bytes: thousands of names that block fit in.
+// MaxEnvelope bounds a signed statement, in bytes: a verdict with thousands of names that block fits in.
 const MaxEnvelope = 4 << 20
 
 var errKeyType = errors.New("it is neither an ECDSA P-256 nor an Ed25519 key")
@@ -93,10 +93,10 @@ func decode(text []byte) (*pem.Block, error) {
 func Sign(stated []byte, key signature.Signer) ([]byte, error) {
 	envelope, err := dsse.WrapSigner(key, payloadType).SignMessage(bytes.NewReader(stated))
 	if err != nil {
-		return nil, fmt.Errorf("could not sign the verdict: %w", err)
+		return nil, fmt.Errorf("could not sign the statement: %w", err)
 	}
 	if len(envelope) > MaxEnvelope {
-		return nil, fmt.Errorf("the signed verdict has %d bytes, but %d are the limit", len(envelope), MaxEnvelope)
+		return nil, fmt.Errorf("the signed statement has %d bytes, but %d are the limit", len(envelope), MaxEnvelope)
 	}
 	return envelope, nil
 }

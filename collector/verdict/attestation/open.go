@@ -3,6 +3,7 @@ package attestation
 import (
 	"bytes"
 	"cmp"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,55 +31,133 @@ type envelopeSignature struct {
 	Sig   string `json:"sig"`
 }
 
-// open returns what the key signed. It decodes the bytes that were verified.
+// Content is an in-toto statement whose predicate is of a known type.
+type Content struct {
+	Subjects  []Subject
+	Predicate json.RawMessage
+}
+
+// Open returns the statement that the key signed, with a predicate of that type. It decodes the bytes
+// that were verified.
+func Open(text []byte, key signature.Verifier, predicateType string) (Content, error) {
+	payload, problem := verified(text, key)
+	if problem != nil {
+		return Content{}, problem
+	}
+	content, problem := contentOf(payload, predicateType)
+	if problem != nil {
+		return Content{}, problem
+	}
+	return content, nil
+}
+
+// Claimed is the payload of an envelope, which no key has verified.
+func Claimed(text []byte) ([]byte, error) {
+	found, problem := enveloped(text)
+	if problem != nil {
+		return nil, problem
+	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
+		if payload, err := encoding.DecodeString(found.Payload); err == nil {
+			return payload, nil
+		}
+	}
+	return nil, forged(reasonEnvelope, "this is no DSSE envelope: its payload is not encoded in base64")
+}
+
+// Read decodes an in-toto statement with a predicate of that type, which no key has verified.
+func Read(payload []byte, predicateType string) (Content, error) {
+	content, problem := contentOf(payload, predicateType)
+	if problem != nil {
+		return Content{}, problem
+	}
+	return content, nil
+}
+
+// Decode decodes the predicate, in which no name may be repeated.
+func (c Content) Decode(into any) error { return unmarshal(c.Predicate, into) }
+
+// Missing is the name of the first of these subjects that the statement does not have; empty for none.
+func (c Content) Missing(expected []Subject) string {
+	for _, each := range expected {
+		if !slices.ContainsFunc(c.Subjects, func(other Subject) bool { return maps.Equal(other.Digest, each.Digest) }) {
+			return each.Name
+		}
+	}
+	return ""
+}
+
+// open returns the verdict that the key signed.
 func open(text []byte, key signature.Verifier) (Predicate, *problem) {
+	payload, problem := verified(text, key)
+	if problem != nil {
+		return Predicate{}, problem
+	}
+	content, problem := contentOf(payload, PredicateType)
+	if problem != nil {
+		return Predicate{}, problem
+	}
+	var decided Predicate
+	if err := content.Decode(&decided); err != nil {
+		return Predicate{}, forged(reasonStatement, "the predicate of the statement is no verdict: %s", words.External(err.Error()))
+	}
+	return decided, decided.check(content)
+}
+
+// enveloped decodes an envelope.
+func enveloped(text []byte) (envelope, *problem) {
 	if len(text) > MaxEnvelope {
-		return Predicate{}, forged(reasonTooLarge, "this is no signed verdict: it is larger than %d MiB", MaxEnvelope>>20)
+		return envelope{}, forged(reasonTooLarge, "this is no signed statement: it is larger than %d MiB", MaxEnvelope>>20)
 	}
 	var found envelope
 	if err := unmarshal(text, &found); err != nil {
-		return Predicate{}, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
+		return envelope{}, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
 	}
 	switch {
 	case found.PayloadType != payloadType:
-		return Predicate{}, forged(reasonPayloadType, "the payload type of the envelope is %q, not %q", words.External(found.PayloadType), payloadType)
+		return envelope{}, forged(reasonPayloadType, "the payload type of the envelope is %q, not %q", words.External(found.PayloadType), payloadType)
 	case len(found.Signatures) != 1:
-		return Predicate{}, forged(reasonSignatures, "the envelope has %s, not one", words.Count(len(found.Signatures), "signature"))
+		return envelope{}, forged(reasonSignatures, "the envelope has %s, not one", words.Count(len(found.Signatures), "signature"))
+	}
+	return found, nil
+}
+
+// verified is the payload that the key signed.
+func verified(text []byte, key signature.Verifier) ([]byte, *problem) {
+	found, problem := enveloped(text)
+	if problem != nil {
+		return nil, problem
 	}
 	// The library ignores the case of names: it gets what was decoded here.
 	again, err := json.Marshal(found)
 	if err != nil {
-		return Predicate{}, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
+		return nil, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
 	}
 	var payload []byte
 	wrapped := dsse.WrapVerifier(key, dsse.WithExpectedPayloadType(payloadType), dsse.WithDecodedPayload(&payload))
 	if err := wrapped.VerifySignature(bytes.NewReader(again), nil); err != nil {
-		return Predicate{}, forged(reasonSignature, "the signature is not one of this key for this content: another key signed it, or it was changed (%s)", words.External(err.Error()))
+		return nil, forged(reasonSignature, "the signature is not one of this key for this content: another key signed it, or it was changed (%s)", words.External(err.Error()))
 	}
-	return read(payload)
+	return payload, nil
 }
 
-func read(payload []byte) (Predicate, *problem) {
+func contentOf(payload []byte, predicateType string) (Content, *problem) {
 	var stated struct {
 		Type          string          `json:"_type"`
-		Subject       []subject       `json:"subject"`
+		Subject       []Subject       `json:"subject"`
 		PredicateType string          `json:"predicateType"`
 		Predicate     json.RawMessage `json:"predicate"`
 	}
 	if err := unmarshal(payload, &stated); err != nil {
-		return Predicate{}, forged(reasonStatement, "the key signed something else than an in-toto statement: %s", words.External(err.Error()))
+		return Content{}, forged(reasonStatement, "the content is something else than an in-toto statement: %s", words.External(err.Error()))
 	}
 	if stated.Type != statementType {
-		return Predicate{}, forged(reasonStatement, "the key signed a statement of the type %q, not %q", words.External(stated.Type), statementType)
+		return Content{}, forged(reasonStatement, "the content is a statement of the type %q, not %q", words.External(stated.Type), statementType)
 	}
-	if stated.PredicateType != PredicateType {
-		return Predicate{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q", words.External(stated.PredicateType), PredicateType)
+	if stated.PredicateType != predicateType {
+		return Content{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q", words.External(stated.PredicateType), predicateType)
 	}
-	var decided Predicate
-	if err := unmarshal(stated.Predicate, &decided); err != nil {
-		return Predicate{}, forged(reasonStatement, "the predicate of the statement is no verdict: %s", words.External(err.Error()))
-	}
-	return decided, decided.check(stated.Subject)
+	return Content{stated.Subject, stated.Predicate}, nil
 }
 
 // unmarshal decodes JSON in which no name is repeated.
@@ -88,15 +167,13 @@ func unmarshal(text []byte, into any) error {
 }
 
 // check returns a problem for a predicate that its subjects or its own fields contradict.
-func (p Predicate) check(subjects []subject) *problem {
+func (p Predicate) check(content Content) *problem {
 	expected, err := subjectsOf(p.Cluster.ID, p.Target)
 	if err != nil {
 		return forged(reasonSubjects, "the verdict names no cluster or no release: %s", words.External(err.Error()))
 	}
-	for _, each := range expected {
-		if !slices.ContainsFunc(subjects, func(other subject) bool { return maps.Equal(other.Digest, each.Digest) }) {
-			return forged(reasonSubjects, "%s, which the verdict is about, is not a subject of the statement", words.External(each.Name))
-		}
+	if missing := content.Missing(expected); missing != "" {
+		return forged(reasonSubjects, "%s, which the verdict is about, is not a subject of the statement", words.External(missing))
 	}
 	if text := p.contradiction(); text != "" {
 		return forged(reasonContradiction, "the statement contradicts itself: %s", text)

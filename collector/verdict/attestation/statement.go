@@ -3,13 +3,15 @@
 // [Of] makes the statement of a report, [Sign] its signed envelope, and [Verify] reads an
 // envelope back. It is pure: texts, keys and times go in.
 //
-// The statement is an in-toto Statement v1 in a DSSE envelope, whatever the decision is.
+// The statement is an in-toto Statement v1 in a DSSE envelope, whatever the decision is. [Encode],
+// [Open] and [Content] are those of statements with other predicates, too.
 package attestation
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -38,15 +40,20 @@ type Predicate struct {
 // statement is an in-toto Statement v1 (in-toto/attestation, spec/v1/statement.md).
 type statement struct {
 	Type          string    `json:"_type"`
-	Subject       []subject `json:"subject"`
+	Subject       []Subject `json:"subject"`
 	PredicateType string    `json:"predicateType"`
 	Predicate     any       `json:"predicate"`
 }
 
-// subject is matched by its digest alone.
-type subject struct {
+// Subject is what a statement is about. It is matched by its digest alone.
+type Subject struct {
 	Name   string            `json:"name"`
 	Digest map[string]string `json:"digest"`
+}
+
+// Encode makes the in-toto statement with a predicate of that type, in JSON.
+func Encode(subjects []Subject, predicateType string, predicate any) ([]byte, error) {
+	return json.Marshal(statement{Type: statementType, Subject: subjects, PredicateType: predicateType, Predicate: predicate})
 }
 
 // Of makes the statement of a report, in JSON. Its subjects are the release, by the digest of its
@@ -57,23 +64,30 @@ func Of(decided report.Report) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(statement{Type: statementType, Subject: subjects, PredicateType: PredicateType, Predicate: Predicate{
-		Run: decided.Run, Cluster: decided.Cluster, Target: decided.Target, Verdict: decided.Verdict,
-	}})
+	return Encode(subjects, PredicateType, Predicate{Run: decided.Run, Cluster: decided.Cluster, Target: decided.Target, Verdict: decided.Verdict})
 }
 
-func subjectsOf(clusterID string, target report.Target) ([]subject, error) {
+// Subjects are a release, by the digest of its pull spec, and a cluster, by the SHA-256 of its ID
+// (spec.clusterID of ClusterVersion). A pull spec without digest, or no ID, is an error.
+func Subjects(clusterID, image string) ([]Subject, error) {
 	if clusterID == "" {
-		return nil, fmt.Errorf("the report has no cluster ID (spec.clusterID of ClusterVersion), so its verdict has no subject")
+		return nil, errors.New("the report has no cluster ID (spec.clusterID of ClusterVersion), so its statement has no subject")
 	}
-	release, err := releaseDigest(target.Image)
+	release, err := releaseDigest(image)
 	if err != nil {
 		return nil, err
 	}
 	cluster := sha256.Sum256([]byte(clusterID))
-	subjects := []subject{
+	return []Subject{
 		{Name: "release", Digest: map[string]string{release.Algorithm().String(): release.Encoded()}},
 		{Name: "cluster/" + clusterID, Digest: map[string]string{digest.SHA256.String(): hex.EncodeToString(cluster[:])}},
+	}, nil
+}
+
+func subjectsOf(clusterID string, target report.Target) ([]Subject, error) {
+	subjects, err := Subjects(clusterID, target.Image)
+	if err != nil {
+		return nil, err
 	}
 	if target.Child == "" {
 		return subjects, nil
@@ -82,14 +96,14 @@ func subjectsOf(clusterID string, target report.Target) ([]subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the image for the architecture of the cluster has no digest: %w", err)
 	}
-	return append(subjects, subject{Name: "release for the architecture of the cluster", Digest: map[string]string{child.Algorithm().String(): child.Encoded()}}), nil
+	return append(subjects, Subject{Name: "release for the architecture of the cluster", Digest: map[string]string{child.Algorithm().String(): child.Encoded()}}), nil
 }
 
 func releaseDigest(image string) (digest.Digest, error) {
 	_, text, _ := strings.Cut(image, "@")
 	found, err := digest.Parse(text)
 	if err != nil {
-		return "", fmt.Errorf("the target %q has no digest, so its verdict has no subject: %w", image, err)
+		return "", fmt.Errorf("the target %q has no digest, so its statement has no subject: %w", image, err)
 	}
 	return found, nil
 }

@@ -116,6 +116,9 @@ type problem struct {
 	reason, message string
 }
 
+// Error is the sentence.
+func (p *problem) Error() string { return p.message }
+
 func forged(reason, format string, args ...any) *problem {
 	return &problem{Forged, reason, fmt.Sprintf(format, args...)}
 }
