@@ -28,7 +28,7 @@ func Bounded(row Row) Row {
 	row.Message, row.Evidence = line(row.Message, maxText), line(row.Evidence, maxText)
 	row.Observed, row.Until = line(row.Observed, maxName), line(row.Until, maxName)
 	if row.Update != nil {
-		row.Update = &Update{Stage: line(row.Update.Stage, maxName), Since: line(row.Update.Since, maxName), Message: line(row.Update.Message, maxText)}
+		row.Update = &Update{Stage: line(row.Update.Stage, maxName), Since: line(row.Update.Since, maxName), Message: line(row.Update.Message, maxText), Judgement: row.Update.Judgement.bounded()}
 	}
 	row.Targets = slices.Clone(row.Targets[:min(len(row.Targets), maxCandidates)])
 	for i, each := range row.Targets {
@@ -119,4 +119,11 @@ func number(rows []Row) {
 		}
 		used[rows[i].Cluster.Name] = true
 	}
+}
+
+func (j *Judgement) bounded() *Judgement {
+	if j == nil {
+		return nil
+	}
+	return &Judgement{Status: words.Line(j.Status, maxName), Since: words.Line(j.Since, maxName), Message: words.Line(j.Message, maxText)}
 }

@@ -89,6 +89,18 @@ type Update struct {
 	Since string `json:"since,omitempty"`
 	// Message is why it is not Updated.
 	Message string `json:"message,omitempty"`
+	// Judgement is whether the update was good, as the cluster states it; nil where it was not asked that.
+	Judgement *Judgement `json:"judgement,omitempty"`
+}
+
+// Judgement is whether an update was good.
+type Judgement struct {
+	// Status is that of the condition AfterUpdate of the UpdatePreflight; empty where the cluster does not state it.
+	Status string `json:"status"`
+	// Since is since when; RFC 3339 in UTC, empty where it is unknown.
+	Since string `json:"since,omitempty"`
+	// Message is why the status is not True.
+	Message string `json:"message,omitempty"`
 }
 
 // Candidate is one update that a cluster has.

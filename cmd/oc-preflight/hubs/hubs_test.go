@@ -143,6 +143,8 @@ status:
         - {name: updatedReason, fieldValue: {type: String, string: "`+s.reason+`"}}
         - {name: updatedMessage, fieldValue: {type: String, string: "degraded MachineConfigPools: worker"}}
         - {name: updatedSince, fieldValue: {type: String, string: "`+now.Add(-s.ago).Format(time.RFC3339)+`"}}
+        - {name: afterUpdate, fieldValue: {type: String, string: "`+map[string]string{"True": "True", "False": "Unknown"}[s.updated]+`"}}
+        - {name: afterUpdateSince, fieldValue: {type: String, string: "`+now.Add(-s.ago).Format(time.RFC3339)+`"}}
 `)
 }
 
@@ -203,7 +205,7 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		"NoFile":    {"the file does not exist", []string{"gate", "--to", "4.19.12", "--table", "/nonexistent"}, 2, "--table /nonexistent"},
 		"NoSource":  {"the clusters of the wave are not named", []string{"gate", "--to", "4.19.12"}, 2, "--placement or --table is required"},
 		"Open":      {"the canary is updated for long enough", gate("--wave", "canary", "--soak", "2h"), 0, "READY"},
-		"Soaking":   {"an hour is missing", gate("--wave", "canary", "--soak", "4h"), 4, "updated for 3h0m0s of 4h0m0s"},
+		"Soaking":   {"an hour is missing", gate("--wave", "canary", "--soak", "4h"), 4, "good after the update for 3h0m0s of 4h0m0s"},
 		"Silent":    {"the last values of a cluster that is away do not count", gate("--wave", "second"), 4, "has not answered the hub since 2026-01-01T00:00:00Z"},
 		"Failed":    {"a degraded pool", gate("--wave", "third"), 3, "degraded MachineConfigPools: worker"},
 		"Tolerated": {"the others have not succeeded", gate("--max-failed", "50%"), 4, "UNDECIDED"},

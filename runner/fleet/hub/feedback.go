@@ -12,7 +12,12 @@ const objectGroup, objectKind = v1alpha1.Group, v1alpha1.Kind
 type values struct {
 	phase, decision, version, image, causes, message, validUntil, reportTime, attestation string
 	updated, updatedSince, updatedReason, updatedMessage                                  string
+	after, afterSince, afterReason, afterMessage, statement                               string
 }
+
+// conditionAfterUpdate of an UpdatePreflight is whether the update was good: True for Good, False for Regressed and
+// RolledBack, Unknown before it is decided.
+const conditionAfterUpdate = "AfterUpdate"
 
 // Path is a feedback rule of a ManifestWork: the name of a value, and its JSON path.
 type Path struct{ Name, Path string }
@@ -48,6 +53,11 @@ func (v *values) rules() []rule {
 		{Path{"updatedSince", condition(v1alpha1.ConditionUpdated, "lastTransitionTime")}, &v.updatedSince},
 		{Path{"updatedReason", condition(v1alpha1.ConditionUpdated, "reason")}, &v.updatedReason},
 		{Path{"updatedMessage", condition(v1alpha1.ConditionUpdated, "message")}, &v.updatedMessage},
+		{Path{"afterUpdate", condition(conditionAfterUpdate, "status")}, &v.after},
+		{Path{"afterUpdateSince", condition(conditionAfterUpdate, "lastTransitionTime")}, &v.afterSince},
+		{Path{"afterUpdateReason", condition(conditionAfterUpdate, "reason")}, &v.afterReason},
+		{Path{"afterUpdateMessage", condition(conditionAfterUpdate, "message")}, &v.afterMessage},
+		{Path{"afterUpdateStatement", ".status.afterUpdate.statement"}, &v.statement},
 	}
 }
 

@@ -35,7 +35,11 @@ type Keys struct {
 	notice string
 }
 
-func (k Keys) empty() bool { return len(k.of) == 0 }
+// Empty reports whether there is no key.
+func (k Keys) Empty() bool { return len(k.of) == 0 }
+
+// Of is the key of the cluster with an ID; nil for none.
+func (k Keys) Of(clusterID string) signature.Verifier { return k.of[strings.ToLower(clusterID)] }
 
 // ReadKeys reads the files ID.pub of a directory: the public key in PEM of the cluster with that ID
 // (spec.clusterID of ClusterVersion). Other files are ignored.

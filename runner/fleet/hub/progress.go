@@ -29,6 +29,8 @@ func (q Query) update(of managedCluster, report reported, now time.Time) wave.Pr
 	values := report.values
 	made.Since, _ = time.Parse(time.RFC3339, values.updatedSince)
 	made.Stage, made.Message = wave.StageOf(values.updated, values.updatedReason), values.updatedMessage
+	made.Judgement = &wave.Judgement{Status: values.after, Message: cmp.Or(values.afterMessage, values.afterReason)}
+	made.Judgement.Since, _ = time.Parse(time.RFC3339, values.afterSince)
 	switch made.Stage {
 	case wave.Outstanding:
 		made.Message, made.Since = values.message, time.Time{}
@@ -43,6 +45,9 @@ func stated(of wave.Progress) *fleet.Update {
 	made := &fleet.Update{Stage: string(of.Stage), Message: of.Message}
 	if !of.Since.IsZero() {
 		made.Since = words.Time(of.Since)
+	}
+	if of.Judgement != nil {
+		made.Judgement = &fleet.Judgement{Status: of.Judgement.Status, Since: words.Time(of.Judgement.Since), Message: of.Judgement.Message}
 	}
 	return made
 }

@@ -48,6 +48,10 @@ func ofRow(row fleet.Row, to string, maxAge time.Duration, now time.Time) Progre
 	default:
 		made.Stage, made.Message = Stage(row.Update.Stage), row.Update.Message
 		made.Since, _ = time.Parse(time.RFC3339, row.Update.Since)
+		if judged := row.Update.Judgement; judged != nil {
+			made.Judgement = &Judgement{Status: judged.Status, Message: judged.Message}
+			made.Judgement.Since, _ = time.Parse(time.RFC3339, judged.Since)
+		}
 	}
 	return made
 }

@@ -35,7 +35,8 @@ const (
 	Outstanding Stage = "Outstanding"
 	// Updating means that the update is in progress, or that its machines or operators have not settled.
 	Updating Stage = "Updating"
-	// Updated means that the cluster runs the release, has settled, and is healthy.
+	// Updated means that the cluster runs the release, has settled, and is healthy: whether the update was good is its
+	// Judgement.
 	Updated Stage = "Updated"
 	// Broken means that the update fails, or that the cluster runs the release and is not healthy.
 	Broken Stage = "Broken"
@@ -51,6 +52,19 @@ type Progress struct {
 	Since time.Time
 	// Message is why the stage is not Updated.
 	Message string
+	// Judgement is whether the update was good; nil where the clusters are not asked that.
+	Judgement *Judgement
+}
+
+// Judgement is whether the update of a cluster was good, as the cluster states it.
+type Judgement struct {
+	// Status is that of the condition AfterUpdate: True for Good, False for Regressed or RolledBack, Unknown before it
+	// is decided, and empty where the cluster does not state it.
+	Status string
+	// Since is since when, by the clock of the cluster; zero where it is unknown.
+	Since time.Time
+	// Message is why the status is not True.
+	Message string
 }
 
 // Strategy has the conditions that a wave has to fulfil.
@@ -58,7 +72,8 @@ type Strategy struct {
 	To string
 	// Wave is the name of the decision group; empty for all clusters.
 	Wave string
-	// MinSuccessTime is how long a cluster must have been successful.
+	// MinSuccessTime is how long a cluster must have been successful: updated and, where the clusters are asked that,
+	// judged as Good.
 	MinSuccessTime time.Duration
 	// ProgressDeadline is how long an update may take before it counts as failed; 0 for no limit.
 	ProgressDeadline time.Duration
@@ -170,7 +185,9 @@ func (s Strategy) result(cluster Progress, now time.Time) Result {
 const maxName, maxMessage = 253, 1 << 10
 
 func (s Strategy) statusOf(cluster Progress, now time.Time) (status Status, message string) {
-	ahead := cluster.Since.Sub(now)
+	if judged := cluster.Judgement; judged != nil && judged.Status == string(metav1.ConditionFalse) {
+		return Failed, cmp.Or(judged.Message, "the update was not good")
+	}
 	switch cluster.Stage {
 	case Outstanding:
 		return ToApply, cmp.Or(cluster.Message, "the cluster has not begun to update to "+s.To)
@@ -182,18 +199,39 @@ func (s Strategy) statusOf(cluster Progress, now time.Time) (status Status, mess
 	case Broken:
 		return Failed, cmp.Or(cluster.Message, "the update failed")
 	case Updated:
-		switch {
-		case cluster.Since.IsZero():
-			return Unknown, "it is unknown since when the cluster is updated"
-		case ahead > maxClockDifference:
-			return Unknown, "the cluster states a time that is more than an hour ahead of the clock of this machine"
-		case -ahead < s.MinSuccessTime:
-			return Progressing, fmt.Sprintf("updated for %s of %s", max(0, -ahead).Round(time.Minute), s.MinSuccessTime)
-		}
-		return Succeeded, ""
+		return s.soaked(cluster, now)
 	case Silent:
 	}
 	return Unknown, cmp.Or(cluster.Message, "nothing is known about the cluster")
+}
+
+// soaked is the status of a cluster that is updated. The soak begins when the update was judged as Good.
+func (s Strategy) soaked(cluster Progress, now time.Time) (status Status, message string) {
+	since, word := cluster.Since, "updated"
+	if judged := cluster.Judgement; judged != nil && s.MinSuccessTime > 0 {
+		switch metav1.ConditionStatus(judged.Status) {
+		case metav1.ConditionTrue:
+			word = "good after the update"
+			if judged.Since.IsZero() || judged.Since.After(since) {
+				since = judged.Since
+			}
+		case metav1.ConditionUnknown:
+			return Progressing, "whether the update was good is not decided: " + cmp.Or(judged.Message, "no cause is stated")
+		case metav1.ConditionFalse:
+		default:
+			return Unknown, "the cluster does not state whether the update was good: its controller is older, or has no baseline"
+		}
+	}
+	ahead := since.Sub(now)
+	switch {
+	case since.IsZero():
+		return Unknown, "it is unknown since when the cluster is " + word
+	case ahead > maxClockDifference:
+		return Unknown, "the cluster states a time that is more than an hour ahead of the clock of this machine"
+	case -ahead < s.MinSuccessTime:
+		return Progressing, fmt.Sprintf("%s for %s of %s", word, max(0, -ahead).Round(time.Minute), s.MinSuccessTime)
+	}
+	return Succeeded, ""
 }
 
 // rank orders statuses, those against the next wave first.

@@ -79,6 +79,45 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
+// The soak begins when the update was judged as Good, and what regressed has failed.
+func TestJudgements(t *testing.T) {
+	const day = 24 * time.Hour
+	judged := func(cluster wave.Progress, status string, ago time.Duration) wave.Progress {
+		cluster.Judgement = &wave.Judgement{Status: status, Since: noon().Add(-ago), Message: "the message"}
+		return cluster
+	}
+	updated := at(wave.Updated, 9*day)
+	untimed := judged(updated, "True", day)
+	untimed.Judgement.Since = time.Time{}
+	for name, tc := range map[string]struct {
+		reason  string
+		cluster wave.Progress
+		soak    time.Duration
+		want    wave.Status
+	}{
+		"Good":         {"it is good for the soak", judged(updated, "True", day), day, wave.Succeeded},
+		"Lately":       {"the time before it was judged does not count", judged(updated, "True", day-time.Minute), day, wave.Progressing},
+		"Again":        {"neither does a judgement of before it was updated again", judged(at(wave.Updated, time.Hour), "True", 9*day), day, wave.Progressing},
+		"Waiting":      {"it is not decided", judged(updated, "Unknown", 9*day), day, wave.Progressing},
+		"Unstated":     {"a controller that does not judge proves nothing", judged(updated, "", 9*day), day, wave.Unknown},
+		"Other":        {"a status of a later version proves nothing", judged(updated, "Fine", 9*day), day, wave.Unknown},
+		"Untimed":      {"a soak has a beginning", untimed, day, wave.Unknown},
+		"NoSoak":       {"without a soak, a cluster that is updated is done", judged(updated, "Unknown", 0), 0, wave.Succeeded},
+		"Regressed":    {"it failed", judged(updated, "False", 0), day, wave.Failed},
+		"RegressedNow": {"also without a soak", judged(updated, "False", 0), 0, wave.Failed},
+		"RolledBack":   {"it does not run the release any more", judged(at(wave.Outstanding, 0), "False", 0), 0, wave.Failed},
+		"Broken":       {"it is not healthy any more", judged(at(wave.Broken, day), "True", 9*day), day, wave.Failed},
+		"NotAsked":     {"a table without judgements counts from the update on", updated, day, wave.Succeeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: tc.soak}, []wave.Progress{tc.cluster}, noon())
+			if got := gate.Clusters[0]; got.Status != tc.want || (got.Message == "") != (tc.want == wave.Succeeded) {
+				t.Errorf("%s: want %s, got %s: %s", tc.reason, tc.want, got.Status, got.Message)
+			}
+		})
+	}
+}
+
 func TestDecisions(t *testing.T) {
 	good, bad := at(wave.Updated, time.Hour), at(wave.Broken, time.Hour)
 	for name, tc := range map[string]struct {
@@ -183,6 +222,7 @@ func TestOfTable(t *testing.T) {
 		"Unstated":    {"an earlier version of the program", func(r *fleet.Row) { r.Update = nil }, wave.Silent, "does not state how far"},
 		"Other":       {"another release", func(r *fleet.Row) { r.Target = "4.19.11" }, wave.Silent, "not about 4.19.12"},
 		"Unreachable": {"a row of before that stayed", func(r *fleet.Row) { r.State, r.Message = fleet.Unreachable, "timeout" }, wave.Silent, "Unreachable; timeout"},
+		"Regressed":   {"it states that the update was not good", func(r *fleet.Row) { r.Update.Judgement = &fleet.Judgement{Status: "False"} }, wave.Updated, ""},
 		"Unknown":     {"a stage of a later version", func(r *fleet.Row) { r.Update.Stage = "Fine" }, "Fine", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +235,7 @@ func TestOfTable(t *testing.T) {
 				t.Errorf("%s: %s, %q; want %s, %q", tc.reason, got.Stage, got.Message, tc.stage, tc.want)
 			}
 			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: 24 * time.Hour}, clusters, noon())
-			if (gate.Decision == verdict.Ready) != (tc.stage == wave.Updated) {
+			if (gate.Decision == verdict.Ready) != (tc.stage == wave.Updated && clusters[0].Judgement == nil) {
 				t.Errorf("%s: the gate is %s", tc.reason, gate.Decision)
 			}
 		})
