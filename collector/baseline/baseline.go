@@ -106,7 +106,8 @@ type Object struct {
 	// replicas; 0 where the API has none.
 	Generation int64
 	// Detail is another fact by which kinds are compared: the versions of an operator, the boot ID of a node, the
-	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode.
+	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode, the last Service of the
+	// webhooks of a configuration as NAMESPACE/NAME.
 	Detail string
 	// Problems are sorted by reason, one of each. None means that the object is good.
 	Problems []Problem
@@ -123,6 +124,10 @@ type Problem struct {
 	// Node is where, for a problem of pods of one node; empty for others. A packed State does not have it.
 	Node string
 }
+
+// NoEndpoints is the reason of a Service that selects no pod, and of a webhook by its Service: it may be scaled to none
+// by choice.
+const NoEndpoints = "NoEndpoints"
 
 // Problem is the problem of that reason; false if the object does not have it.
 func (o Object) Problem(reason string) (Problem, bool) {

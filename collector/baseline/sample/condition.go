@@ -2,6 +2,7 @@ package sample
 
 import (
 	"cmp"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
@@ -44,6 +45,14 @@ func (c conditions) of(kind string) condition {
 func (c condition) problem(reason string) baseline.Problem {
 	message := cmp.Or(clause(c.Reason, c.Message), c.Type+" is "+cmp.Or(words.External(c.Status), "absent"))
 	return baseline.Problem{Reason: reason, Since: at(c.LastTransitionTime), Message: message}
+}
+
+// since is since when the condition has a status; zero where it has another.
+func (c condition) since(status string) time.Time {
+	if c.Status != status {
+		return time.Time{}
+	}
+	return at(c.LastTransitionTime)
 }
 
 func conditionsOf[T any](all []T, convert func(T) condition) conditions {

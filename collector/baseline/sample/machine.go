@@ -62,7 +62,7 @@ func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 	case pool.Spec.Paused:
 		object.Detail = paused
 	case status.UpdatedMachineCount < status.MachineCount:
-		object.Add(baseline.Problem{Reason: "NotUpdated", Message: fmt.Sprintf("%d of %d nodes are updated", status.UpdatedMachineCount, status.MachineCount)})
+		object.Add(baseline.Problem{Reason: "NotUpdated", Since: states.of("Updated").since(conditionFalse), Message: fmt.Sprintf("%d of %d nodes are updated", status.UpdatedMachineCount, status.MachineCount)})
 	}
 	return object
 }

@@ -475,7 +475,7 @@ func TestServing(t *testing.T) {
 			reason: "none of its pods is ready", objects: service(selecting) + slice("web-1", "IPv4", "false") + running,
 			want: []string{"Service shop/web NoReadyEndpoints: none of its endpoints is ready"},
 		},
-		"NoPods":       {reason: "its workload is scaled to none", objects: service(selecting) + slice("web-1", "IPv4", "false"), has: "Service shop/web"},
+		"NoPods":       {reason: "its workload may be scaled to none", objects: service(selecting) + slice("web-1", "IPv4", "false"), want: []string{"Service shop/web NoEndpoints: it selects no pod"}},
 		"ExternalName": {reason: "it has a name in place of endpoints", objects: service("type: ExternalName, "+selecting) + running, has: "Service shop/web"},
 		"NoSelector":   {reason: "somebody else makes its endpoints", objects: service("ports: [{port: 80}]") + running, has: "Service shop/web"},
 		"Route": {
@@ -506,7 +506,7 @@ func TestServing(t *testing.T) {
 		"Webhook": {reason: "its Service has a ready endpoint", objects: webhook("ValidatingWebhookConfiguration", "service: {namespace: shop, name: web}") + service("ports: [{port: 443}]") + slice("web-1", "IPv4", "true"), has: "ValidatingWebhookConfiguration policy"},
 		"WebhookEmpty": {
 			reason: "its Service has none", objects: webhook("ValidatingWebhookConfiguration", "service: {namespace: shop, name: web}") + service("ports: [{port: 443}]"),
-			want: []string{"ValidatingWebhookConfiguration policy NoReadyEndpoints: its Service shop/web has no ready endpoint"},
+			want: []string{"ValidatingWebhookConfiguration policy NoEndpoints: its Service shop/web has no ready endpoint"},
 		},
 		"WebhookMissing": {
 			reason: "its Service was deleted", objects: webhook("MutatingWebhookConfiguration", "service: {namespace: shop, name: web}"),
@@ -683,7 +683,7 @@ func TestUnread(t *testing.T) {
 		"Routes": {reason: "a kind of its own", denied: schema.GroupResource{Group: "route.openshift.io", Resource: "routes"}, unread: []baseline.Kind{baseline.Route}},
 		"Pods": {
 			reason: "workloads and Services are judged by their pods, too", denied: schema.GroupResource{Resource: "pods"},
-			unread: []baseline.Kind{baseline.DaemonSet, baseline.Deployment, baseline.ReplicationController, baseline.Service, baseline.StatefulSet},
+			unread: []baseline.Kind{baseline.DaemonSet, baseline.Deployment, baseline.MutatingWebhook, baseline.ReplicationController, baseline.Service, baseline.StatefulSet, baseline.ValidatingWebhook},
 		},
 		"StorageClasses": {reason: "a claim may wait for its first pod", denied: schema.GroupResource{Group: "storage.k8s.io", Resource: "storageclasses"}, unread: []baseline.Kind{baseline.PersistentVolumeClaim, baseline.StorageClass}},
 		"EndpointSlices": {

@@ -23,8 +23,9 @@ const noReadyEndpoints = "NoReadyEndpoints"
 func (s *sampler) serving(ctx context.Context) {
 	services := read(ctx, s, s.cluster.Services, "Services", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 	endpoints := read(ctx, s, s.cluster.EndpointSlices, "EndpointSlices", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
-	s.services(ctx, services, endpoints)
-	s.webhooks(ctx, backend.NewBackends(services, endpoints))
+	pods := podsByNamespace(read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook))
+	s.services(ctx, services, readyEndpoints(endpoints), pods)
+	s.webhooks(ctx, backends{Backends: backend.NewBackends(services, endpoints), pods: pods})
 	apis := read(ctx, s, s.cluster.APIServices, "APIServices", baseline.APIService)
 	for i := range apis {
 		object := baseline.Object{}
@@ -39,16 +40,14 @@ func (s *sampler) serving(ctx context.Context) {
 	}
 }
 
-// services are all Services. One that selects pods of which there are none is scaled down by choice, or its workload has the problem.
-func (s *sampler) services(ctx context.Context, services []corev1.Service, endpoints []discoveryv1.EndpointSlice) {
-	ready := readyEndpoints(endpoints)
-	pods := podsByNamespace(read(ctx, s, s.cluster.Pods, "pods", baseline.Service))
+// services are all Services. One that selects pods of which there are none may be scaled down by choice: its problem has another reason.
+func (s *sampler) services(ctx context.Context, services []corev1.Service, ready map[name]int32, pods map[string][]labels.Set) {
 	for i := range services {
 		of := &services[i]
 		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}]}
 		selects := len(of.Spec.Selector) > 0 && of.Spec.Type != corev1.ServiceTypeExternalName
-		if selects && object.Ready == 0 && selectsAny(of.Spec.Selector, pods[of.Namespace]) && s.listed(ctx, of.Namespace) {
-			object.Add(baseline.Problem{Reason: noReadyEndpoints, Message: "none of its endpoints is ready"})
+		if selects && object.Ready == 0 && s.listed(ctx, of.Namespace) {
+			object.Add(endpointless(labels.SelectorFromSet(of.Spec.Selector), pods[of.Namespace]))
 		}
 		s.keep(baseline.Key{Kind: baseline.Service, Namespace: of.Namespace, Name: of.Name}, object)
 	}
@@ -86,22 +85,32 @@ func podsByNamespace(pods []corev1.Pod) map[string][]labels.Set {
 	return found
 }
 
-func selectsAny(selector map[string]string, pods []labels.Set) bool {
-	selects := labels.SelectorFromSet(selector)
-	return slices.ContainsFunc(pods, func(pod labels.Set) bool { return selects.Matches(pod) })
+// endpointless is the problem of a Service without a ready endpoint, by the pods that it selects.
+func endpointless(selects labels.Selector, pods []labels.Set) baseline.Problem {
+	if slices.ContainsFunc(pods, func(pod labels.Set) bool { return selects.Matches(pod) }) {
+		return baseline.Problem{Reason: noReadyEndpoints, Message: "none of its endpoints is ready"}
+	}
+	return baseline.Problem{Reason: baseline.NoEndpoints, Message: "it selects no pod"}
 }
 
-// listed reports whether all Services and EndpointSlices of a namespace were read, so that one which is not there does not exist. An
+// listed reports whether all Services, EndpointSlices and pods of a namespace were read, so that one which is not there does not exist. An
 // archive may have all of a namespace without all of the cluster.
 func (s *sampler) listed(ctx context.Context, namespace string) bool {
 	if s.complete(baseline.Service) {
 		return true
 	}
-	err := s.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"))
+	err := s.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), corev1.SchemeGroupVersion.WithResource("pods"))
 	return err == nil
 }
 
-func (s *sampler) webhooks(ctx context.Context, backends *backend.Backends) {
+// backends are what serves webhooks, and the labels of the pods in each namespace.
+type backends struct {
+	*backend.Backends
+
+	pods map[string][]labels.Set
+}
+
+func (s *sampler) webhooks(ctx context.Context, backends backends) {
 	validating := readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, s, validatingWebhooks(), baseline.ValidatingWebhook)
 	for i := range validating {
 		object := baseline.Object{Generation: validating[i].Generation}
@@ -124,19 +133,20 @@ func (s *sampler) webhooks(ctx context.Context, backends *backend.Backends) {
 var errUnlisted = errors.New("the Service of a webhook could not be read")
 
 // webhook adds the problem of a configuration one of whose webhooks has no Service that can respond.
-func (s *sampler) webhook(ctx context.Context, object *baseline.Object, config admissionregistrationv1.WebhookClientConfig, backends *backend.Backends) {
+func (s *sampler) webhook(ctx context.Context, object *baseline.Object, config admissionregistrationv1.WebhookClientConfig, backends backends) {
 	reference, ok := backend.ReferenceOf(config)
 	if !ok {
 		return
 	}
-	state := ""
-	switch backends.Of(reference).State {
+	object.Detail = words.External(reference.NamespacedName.String())
+	reason, state, found := noReadyEndpoints, "", backends.Of(reference)
+	switch found.State {
 	case backend.Missing:
 		state = "does not exist"
 	case backend.NoPort:
 		state = fmt.Sprintf("has no port %d", reference.Port)
 	case backend.Empty:
-		state = "has no ready endpoint"
+		reason, state = endpointless(found.Selector, backends.pods[reference.Namespace]).Reason, "has no ready endpoint"
 	case backend.Serving, backend.Elsewhere:
 		return
 	}
@@ -144,5 +154,5 @@ func (s *sampler) webhook(ctx context.Context, object *baseline.Object, config a
 		s.unread(errUnlisted, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 		return
 	}
-	object.Add(baseline.Problem{Reason: noReadyEndpoints, Message: fmt.Sprintf("its Service %s %s", words.External(reference.String()), state)})
+	object.Add(baseline.Problem{Reason: reason, Message: fmt.Sprintf("its Service %s %s", words.External(reference.String()), state)})
 }

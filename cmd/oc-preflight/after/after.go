@@ -1,0 +1,276 @@
+// Package after answers: how does a user find out whether an update was good?
+//
+// [NewAfter] makes the command "after".
+package after
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/document/afterview"
+	"github.com/openshift/update-preflight/collector/evidence"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/runner/inspection"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
+)
+
+// interval is the default time between two samples with --watch.
+const interval = time.Minute
+
+// secondSample is the time until the second sample without --watch.
+const secondSample = 10 * time.Second
+
+// flags are the flags of "after".
+type flags struct {
+	watching   flagset.Watching
+	soak       time.Duration
+	prometheus string
+	signing    signing.Flags
+	output     flagset.Output
+}
+
+func (f *flags) add(c *cobra.Command, client *cli.Client) {
+	c.Flags().DurationVar(&f.soak, "soak", 0, "How long the cluster has to be good after the rollout has settled, before the update is Good.")
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
+	f.watching.Add(c, interval, "the decision is Good, Regressed, RolledBack or Undecided, with its exit code, or until Ctrl-C")
+	f.signing.AddStatement(c)
+	f.output.AddText(c, afterview.Report{})
+	client.ArchiveFlag(c)
+	client.QuietFlag(c)
+}
+
+func (f *flags) check(args []string, client *cli.Client) error {
+	if err := errors.Join(flagset.Judge{Prometheus: f.prometheus}.Check(), f.watching.Check()); err != nil {
+		return err
+	}
+	if f.soak < 0 {
+		return fmt.Errorf("--soak=%s: it must not be negative", f.soak)
+	}
+	if client.Archived() && (len(args) > 0 || f.watching.Watch || f.soak > 0) {
+		return errors.New("two archives are two moments: RUN, --watch and --soak are of a cluster")
+	}
+	return nil
+}
+
+const long = `Show whether the last update of the cluster was good: what was good in the baseline that a run stored before the update, and is bad now. RUN, an ID or a prefix of one, selects the run; without it, the newest baseline from before the update counts. The cluster is read; what is final is stored beside the record of the run where the user may write there, and "status" and "history" show it.
+
+The decision is
+
+  Good        the rollout has settled, and nothing that was good before is bad
+  Regressed   something that was good before is bad, for longer than its limit
+  Settling    the rollout is not complete, or it is too early to say
+  Unfinished  the cluster-version operator has not completed the update
+  RolledBack  the release before the update was requested again
+  Undecided   there is no baseline, or not everything could be read
+
+A rollout has settled when all operators state the version, all MachineConfigPools but the paused ones are updated, no node was rebooted within 20 minutes, and two samples are equal. What was bad before is no regression, and neither is what its owner changed, scaled or created since.
+
+With --watch, a sample is taken after each --interval until there is a decision. Without it, two samples are taken, and a problem whose object does not state since when it exists is not known to last.
+
+With two --archive, the first is from before the update and the second from after it.
+
+Exit codes: 0 Good, 1 the tool failed, 2 wrong usage or bad input, 3 Regressed or RolledBack, 4 Settling, Unfinished or Undecided, 130 interrupted.`
+
+// NewAfter makes "after", which judges the last update against the baseline of a run.
+func NewAfter(client *cli.Client) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:   "after [RUN]",
+		Short: "Show whether the last update was good, compared with the baseline of a run",
+		Long:  long,
+		Example: `  # Was the last update good?
+  oc preflight after
+
+  # Wait until there is a decision, and until the cluster has been good for half an hour
+  oc preflight after --watch --soak 30m
+
+  # Two must-gathers of one cluster, from before and after its update
+  oc preflight after --archive before.tar.gz --archive after.tar.gz
+
+  # A signed statement for the other clusters of a fleet
+  oc preflight after --sign key.pem --signed-statement evidence/prod-1.json`,
+		Args: flagset.Arguments(0, 1, "the ID of one run at most"),
+		RunE: func(c *cobra.Command, args []string) error { return run(c, client, &f, args) },
+	}
+	f.add(c, client)
+	client.Roles.Declare(c, role.Role{Needs: role.Always(needs)})
+	return c
+}
+
+// needs are the permissions to judge, and to store what is final.
+func needs() access.Needs {
+	made := inspection.Needs()
+	made.Optional = append(made.Optional, baselinestore.Needs().Required...)
+	return made
+}
+
+func run(c *cobra.Command, client *cli.Client, f *flags, args []string) error {
+	if err := f.check(args, client); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := f.output.Open(client.Streams.Out, afterview.Report{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Cluster = client.Subject()
+	signed, err := f.signing.Open(c.Context(), client)
+	if err != nil {
+		return err
+	}
+	defer signed.Close()
+	if client.Archived() {
+		return archives(c.Context(), client, out, signed)
+	}
+	return live{client: client, flags: f, out: out, signed: signed}.run(c.Context(), args)
+}
+
+// archives judges the update between two archives.
+func archives(ctx context.Context, client *cli.Client, out *flagset.Destination, signed *signing.Destination) error {
+	all, err := client.OpenArchives(ctx)
+	if err != nil {
+		return err
+	}
+	if len(all) != 2 {
+		return exitcode.BadUsage(fmt.Errorf("--archive is given %d times: give the archive from before the update first, then that from after it", len(all)))
+	}
+	made, err := inspection.Archives(ctx, all[0], all[1], scene.Settings{ToolVersion: program.Version()})
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(out.Write(afterview.Report{Report: made}), sign(signed, made, func([]byte) {})); err != nil {
+		return err
+	}
+	return exitcode.OfAfterUpdate(made.Decision)
+}
+
+// sign writes the signed statement about a judgement that is final, and passes it on.
+func sign(signed *signing.Destination, made afterupdate.Report, use func(envelope []byte)) error {
+	if signed == nil || !made.Decision.Final() {
+		return nil
+	}
+	stated, err := evidence.Of(made, program.Version())
+	if err != nil {
+		return err
+	}
+	text, err := evidence.Encode(stated)
+	if err != nil {
+		return err
+	}
+	envelope, err := signed.WriteStatement(text)
+	if err == nil {
+		use(envelope)
+	}
+	return err
+}
+
+// live judges the update of a cluster.
+type live struct {
+	client *cli.Client
+	flags  *flags
+	out    *flagset.Destination
+	signed *signing.Destination
+}
+
+func (l live) run(ctx context.Context, args []string) error {
+	reached, err := l.client.Connect()
+	if err != nil {
+		return err
+	}
+	if err := l.client.Review(ctx, reached, inspection.Needs()); err != nil {
+		return err
+	}
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(l.flags.prometheus)
+	if err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
+	}
+	options := inspection.Options{Soak: l.flags.soak, Monitoring: find, Settings: scene.Settings{ToolVersion: program.Version()}}
+	if len(args) > 0 {
+		options.Run = runs.RunID(args[0])
+	}
+	inspected, shown := inspection.New(reached, options), l.flags.watching.Watched(l.out, l.client)
+	return l.flags.watching.Repeat(ctx, shown, flagset.Unwatched, func() (bool, error) {
+		made, err := l.look(ctx, inspected)
+		if err != nil {
+			return false, err
+		}
+		if err := shown.Write(afterview.Report{Report: made}, untimed(made)); err != nil {
+			return false, err
+		}
+		if waits := made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished; waits && l.flags.watching.Watch {
+			return false, nil
+		}
+		if err := l.record(ctx, inspected, made); err != nil {
+			return true, err
+		}
+		return true, exitcode.OfAfterUpdate(made.Decision)
+	})
+}
+
+// look takes one sample, or two where only the second one is missing.
+func (l live) look(ctx context.Context, inspected *inspection.Inspection) (afterupdate.Report, error) {
+	done := l.client.Waiting("reading the cluster")
+	made, err := inspected.Look(ctx)
+	done()
+	if err != nil || !needsSecond(made) {
+		return made, err
+	}
+	defer l.client.Waiting(fmt.Sprintf("waiting %s for a second sample", secondSample))()
+	timer := time.NewTimer(secondSample)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return made, context.Cause(ctx)
+	case <-timer.C:
+	}
+	return inspected.Look(ctx)
+}
+
+// needsSecond reports whether a second sample may make the decision.
+func needsSecond(made afterupdate.Report) bool {
+	return made.Decision == afterupdate.Settling && made.Samples.Number == 1 && made.Update.SettledTime != "" && made.Counts.Pending == 0
+}
+
+// record signs a judgement that is final, and stores it beside the record of the run. That the user may not store it
+// changes nothing about it.
+func (l live) record(ctx context.Context, inspected *inspection.Inspection, made afterupdate.Report) error {
+	if !made.Decision.Final() {
+		return nil
+	}
+	var envelope []byte
+	if err := sign(l.signed, made, func(signed []byte) { envelope = signed }); err != nil {
+		return err
+	}
+	if made.Update.Run == "" {
+		return nil
+	}
+	if err := inspected.Record(ctx, made, envelope); err != nil {
+		_, failed := fmt.Fprintf(l.client.Streams.ErrOut, "the judgement is not stored beside the record: %v\n", err)
+		return failed
+	}
+	return nil
+}
+
+// untimed is a judgement without what changes with each sample.
+func untimed(made afterupdate.Report) afterupdate.Report {
+	made.Samples = afterupdate.Samples{}
+	return made
+}
+

@@ -1,0 +1,83 @@
+package afterupdate
+
+import (
+	"maps"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/afterupdate/regression"
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/settling"
+)
+
+// Course is what the states of a cluster have shown since the update: its last state, and since when each problem
+// has been seen without a break. The zero value has seen nothing.
+type Course struct {
+	number      int
+	first       time.Time
+	last        baseline.State
+	progress    settling.Progress
+	comparison  regression.Comparison
+	since       map[problem]time.Time
+	steady      bool
+	goodSince   time.Time
+	environment Environment
+	names       map[baseline.Key]baseline.Key
+}
+
+// problem identifies a problem of an object.
+type problem struct {
+	key    baseline.Key
+	reason string
+}
+
+// Sample is one look at a cluster after an update.
+type Sample struct {
+	State       baseline.State
+	Progress    settling.Progress
+	Environment Environment
+	// Names are the keys that a redacted state has replaced, by the others; nil for a state that is not redacted.
+	Names map[baseline.Key]baseline.Key
+}
+
+// And is the course with one more sample, compared with the baseline; nil for none. One that is not later than the
+// last one, such as after the clock was set back, begins the course anew.
+func (c Course) And(before *baseline.State, sample Sample) Course {
+	if c.number > 0 && !sample.State.Taken.After(c.last.Taken) {
+		c = Course{}
+	}
+	next := Course{
+		number: c.number + 1, first: c.first, last: sample.State, progress: sample.Progress, environment: sample.Environment, names: sample.Names,
+		comparison: regression.Compare(before, sample.State), since: map[problem]time.Time{}, goodSince: c.goodSince,
+	}
+	if next.first.IsZero() {
+		next.first = sample.State.Taken
+	}
+	good := true
+	for _, each := range next.comparison.Found {
+		at := problem{each.Key, each.Problem.Reason}
+		seen, again := c.since[at]
+		if !again {
+			seen = sample.State.Taken
+		}
+		if own := each.Problem.Since; !own.IsZero() && own.Before(seen) {
+			seen = own
+		}
+		next.since[at] = seen
+		good = good && each.Class != regression.Worse && each.Class != regression.Unattributed
+	}
+	next.steady = c.number > 0 && sameProblems(c.since, next.since)
+	switch {
+	case !good:
+		next.goodSince = time.Time{}
+	case next.goodSince.IsZero():
+		next.goodSince = sample.State.Taken
+	}
+	return next
+}
+
+func sameProblems(a, b map[problem]time.Time) bool {
+	return maps.EqualFunc(a, b, func(time.Time, time.Time) bool { return true })
+}
+
+// Number is how many samples the course has.
+func (c Course) Number() int { return c.number }

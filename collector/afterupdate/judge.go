@@ -1,0 +1,230 @@
+package afterupdate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/afterupdate/regression"
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/settling"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Question is what is judged.
+type Question struct {
+	Cluster report.Cluster
+	// Run is the run whose baseline it is; empty for none.
+	Run string
+	// Change is the update; nil where none has begun since the cluster was installed.
+	Change *settling.Change
+	// Before is the baseline; nil for none, and NoBaseline is why, as a clause.
+	Before     *baseline.State
+	NoBaseline string
+	// Soak is for how long the cluster has to be good after it has settled.
+	Soak time.Duration
+	// Moment is true for an archive, of which there is no later sample.
+	Moment bool
+}
+
+// Judge judges an update by what its course has shown.
+func Judge(question Question, course Course) Report {
+	j := judge{question: question, course: course, now: course.last.Taken}
+	made := Report{
+		APIVersion: report.APIVersion, Kind: Kind, Cluster: question.Cluster, Update: j.update(), Environment: course.environment,
+		Samples: Samples{Number: course.number, First: timeOf(course.first), Last: timeOf(course.last.Taken)},
+		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: NotCovered(), Regressions: []Regression{},
+	}
+	if question.Before != nil {
+		made.Baseline = &Baseline{Time: timeOf(question.Before.Taken), Objects: len(question.Before.Objects)}
+	}
+	sorted := j.sort()
+	made.Regressions, made.Counts.Regressions = j.listed(sorted.regressed)
+	made.Pending, made.Counts.Pending = j.listed(sorted.pending)
+	made.Unchanged, made.Counts.Unchanged = j.listed(sorted.unchanged)
+	made.Excused, made.Counts.Excused = j.listed(sorted.excused)
+	made.Unattributed, made.Counts.Unattributed = j.listed(sorted.unattributed)
+	made.Counts.Good = course.comparison.Good
+	made.Decision, made.Message = j.decide(made.Counts)
+	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 && !course.progress.Settled.After(j.now) {
+		made.Update.SettledTime = timeOf(course.progress.Settled)
+	}
+	return made
+}
+
+// NotCovered is what no object of a cluster shows.
+func NotCovered() []string {
+	return []string{
+		"packets that are lost on the way, such as large ones (MTU): probe the paths between nodes",
+		"traffic that a NetworkPolicy of the new release denies: NetworkPolicies have no status, so probe it",
+		"what a workload does while its pods are ready: its own tests and alerts show it",
+	}
+}
+
+type judge struct {
+	question Question
+	course   Course
+	now      time.Time
+}
+
+func timeOf(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return words.Time(t)
+}
+
+func (j judge) update() Update {
+	made := Update{Run: j.question.Run, From: j.question.Cluster.Version, To: j.question.Cluster.Version}
+	if change := j.question.Change; change != nil {
+		made.From, made.To, made.Image, made.Retargeted = change.From.Version, change.To.Version, change.To.Image, change.Retargeted
+		made.StartTime, made.CompletionTime = timeOf(change.Started), timeOf(change.Completed)
+	}
+	return made
+}
+
+func (j judge) notices() []string {
+	var notices []string
+	if paused := j.course.progress.Paused; len(paused) > 0 {
+		notices = append(notices, "paused MachineConfigPools are left out, and their nodes are not updated: "+words.List(paused, maxNames))
+	}
+	if gone := j.course.comparison.Gone; len(gone) > 0 {
+		var names []string
+		for _, key := range gone {
+			names = append(names, key.String())
+		}
+		notices = append(notices, "no longer exist, by the release or by an administrator: "+words.List(names, maxNames))
+	}
+	if j.question.Moment {
+		notices = append(notices, "an archive is one moment: what was bad before or after it is not known")
+	}
+	return notices
+}
+
+// maxNames bounds the names in a notice.
+const maxNames = 10
+
+func (j judge) unread() []string {
+	var unread []string
+	for kind, cause := range j.course.last.Unread {
+		unread = append(unread, fmt.Sprintf("%s: %s", kind, cause))
+	}
+	if before := j.question.Before; before != nil {
+		for kind, cause := range before.Unread {
+			if j.course.last.Unread[kind] == "" {
+				unread = append(unread, fmt.Sprintf("%s, in the baseline: %s", kind, cause))
+			}
+		}
+	}
+	slices.Sort(unread)
+	return unread
+}
+
+// sorted are the problems by what is said about them.
+type sorted struct{ regressed, pending, unchanged, excused, unattributed []regression.Found }
+
+func (j judge) sort() sorted {
+	var made sorted
+	counts := j.settled() || j.overdue()
+	for _, each := range j.course.comparison.Found {
+		switch {
+		case each.Class == regression.Unchanged:
+			made.unchanged = append(made.unchanged, each)
+		case each.Class == regression.Excused:
+			made.excused = append(made.excused, each)
+		case each.Class == regression.Unattributed:
+			made.unattributed = append(made.unattributed, each)
+		case j.updated() && j.lasts(each) && (counts || duringRollout(each.Key.Kind)):
+			made.regressed = append(made.regressed, each)
+		default:
+			made.pending = append(made.pending, each)
+		}
+	}
+	return made
+}
+
+// overdue reports whether the rollout stopped for longer than its limit, so that nothing is evicted any more.
+func (j judge) overdue() bool {
+	return slices.ContainsFunc(j.course.comparison.Found, func(each regression.Found) bool {
+		stops := each.Key.Kind == baseline.MachineConfigPool || each.Key.Kind == baseline.ClusterOperator && each.Problem.Reason == "OutdatedVersion"
+		return stops && each.Class == regression.Worse && j.lasts(each)
+	})
+}
+
+// updated reports whether there is an update after the baseline that could have caused anything.
+func (j judge) updated() bool {
+	change := j.question.Change
+	return change != nil && !change.RolledBack && !change.Completed.IsZero() && j.question.Before != nil && !j.notBegun()
+}
+
+// lasts reports whether a problem has been there for longer than its limit. What was bad before the end of the
+// update of the control plane counts from that end: it was a part of the rollout.
+func (j judge) lasts(found regression.Found) bool {
+	since := j.course.since[problem{found.Key, found.Problem.Reason}]
+	if change := j.question.Change; change != nil && change.Completed.After(since) {
+		since = change.Completed
+	}
+	return j.now.Sub(since) >= limitOf(found.Key.Kind, found.Problem.Reason)
+}
+
+// settled reports whether the rollout has settled.
+func (j judge) settled() bool {
+	progress := j.course.progress
+	return len(progress.Waiting) == 0 && !progress.Settled.IsZero() && !progress.Settled.After(j.now)
+}
+
+// decide makes the decision, the first that applies.
+func (j judge) decide(counts Counts) (Decision, string) {
+	change := j.question.Change
+	switch {
+	case change == nil:
+		return Unfinished, "no update has begun: the cluster runs the release with which it was installed"
+	case change.RolledBack:
+		return RolledBack, fmt.Sprintf("%s was requested again after %s, so that the update was undone", change.From.Version, change.To.Version)
+	case j.question.Before != nil && j.notBegun():
+		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs", change.To.Version)
+	case change.Completed.IsZero():
+		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version, timeOf(change.Started))
+	case j.question.Before == nil:
+		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.question.NoBaseline, "no run has stored one"))
+	}
+	return j.compare(counts)
+}
+
+// notBegun reports whether the baseline is one of the release that the cluster runs.
+func (j judge) notBegun() bool {
+	return j.question.Before.Version == j.question.Change.To.Version && !j.question.Change.Completed.IsZero()
+}
+
+func (j judge) compare(counts Counts) (Decision, string) {
+	progress := j.course.progress
+	switch {
+	case counts.Regressions > 0:
+		return Regressed, words.Count(counts.Regressions, "problem") + " that the cluster did not have before the update"
+	case len(progress.Waiting) > 0:
+		return Settling, "the rollout waits: " + words.Clauses(progress.Waiting, maxNames)
+	case !j.settled():
+		return Settling, fmt.Sprintf("the rollout has ended, and settles until %s", timeOf(progress.Settled))
+	case counts.Pending > 0:
+		return Settling, words.Count(counts.Pending, "problem") + " that the cluster did not have before the update, not known to last for longer than the limit"
+	case counts.Unattributed > 0 || len(j.unread()) > 0:
+		return Undecided, "nothing is known to be worse, but not everything was read: " + words.Clauses(j.unread(), maxNames)
+	case !j.question.Moment && !j.course.steady:
+		return Settling, "one more sample is needed: two that are equal show that the cluster has settled"
+	case j.now.Before(j.soaked()):
+		return Settling, fmt.Sprintf("the cluster has been good since %s, and soaks until %s", timeOf(j.goodSince()), timeOf(j.soaked()))
+	}
+	return Good, fmt.Sprintf("the update from %s to %s has settled, and nothing that was good before is bad", j.question.Change.From.Version, j.question.Change.To.Version)
+}
+
+// goodSince is since when the settled cluster is good: a problem that ended before the first sample is not known.
+func (j judge) goodSince() time.Time {
+	if j.course.goodSince.After(j.course.first) {
+		return j.course.goodSince // it was bad in an earlier sample
+	}
+	return j.course.progress.Settled
+}
+
+func (j judge) soaked() time.Time { return j.goodSince().Add(j.question.Soak) }

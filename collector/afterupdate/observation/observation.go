@@ -1,0 +1,156 @@
+// Package observation answers: what does a cluster show now about its last update?
+//
+// [Of] reads it from a scene, and [Observation.Sample] makes the sample that package afterupdate compares with the
+// baseline.
+package observation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/baseline/sample"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/settling"
+	"github.com/openshift/update-preflight/collector/snapshot"
+)
+
+// Observation is a cluster at one time after its last update.
+type Observation struct {
+	Cluster report.Cluster
+	// History is that of ClusterVersion, the newest entry first, and Change the last update in it; nil where there was
+	// none.
+	History []configv1.UpdateHistory
+	Change  *settling.Change
+	// State is what is compared with the baseline.
+	State       baseline.State
+	Environment afterupdate.Environment
+
+	rollout settling.Cluster
+}
+
+// Needs are the permissions for an observation. Without an optional one, what it is for is not read, and the update is
+// never Good.
+func Needs() access.Needs {
+	return access.Needs{
+		Required: []access.Request{{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"}},
+		Optional: append(sample.Reads(), access.Request{Verb: "list", Group: configv1.GroupName, Resource: "networks"}),
+	}
+}
+
+// Of reads the cluster of a scene. An error is about ClusterVersion; what else could not be read is in the State.
+func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client) (Observation, error) {
+	taken, err := sample.Take(ctx, s.Snapshot, alerts, s.Start)
+	if err != nil {
+		return Observation{}, err
+	}
+	made := Observation{Cluster: s.About, History: s.Version.Status.History, State: taken}
+	if change, found := settling.ChangeOf(made.History); found {
+		made.Change, made.rollout.Change = &change, change
+	}
+	if err := made.readRollout(ctx, s.Snapshot); err != nil {
+		made.lacks(baseline.MachineConfigPool, err.Error())
+	}
+	made.Environment = environment(ctx, s)
+	return made, nil
+}
+
+// lacks records why a kind was not read completely.
+func (o *Observation) lacks(kind baseline.Kind, cause string) {
+	if o.State.Unread == nil {
+		o.State.Unread = map[baseline.Kind]string{}
+	}
+	if o.State.Unread[kind] == "" {
+		o.State.Unread[kind] = cause
+	}
+}
+
+// readRollout reads what the rollout of an update consists of. The NodePools of a hosted cluster are not in it.
+func (o *Observation) readRollout(ctx context.Context, present *snapshot.Cluster) error {
+	var operatorsErr, poolsErr, nodesErr error
+	o.rollout.Operators, operatorsErr = present.ClusterOperators(ctx)
+	o.rollout.Pools, poolsErr = present.MachineConfigPools(ctx)
+	o.rollout.Nodes, nodesErr = present.Nodes(ctx)
+	if err := errors.Join(operatorsErr, poolsErr, nodesErr); err != nil {
+		return fmt.Errorf("what the rollout consists of could not be read: %w", err)
+	}
+	topology, err := present.Topology(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("it is unknown where the control plane runs: %w", err)
+	case topology == snapshot.HyperShift:
+		o.lacks(baseline.NodePool, "the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its nodes are updated")
+	case len(o.rollout.Operators) == 0 || len(o.rollout.Pools) == 0:
+		return errors.New("there are no ClusterOperators or no MachineConfigPools, which no OpenShift cluster is without")
+	}
+	return nil
+}
+
+// environment is what clusters are compared by. What cannot be read is empty.
+func environment(ctx context.Context, s scene.Scene) afterupdate.Environment {
+	made := afterupdate.Environment{Architectures: s.Architectures(ctx)}
+	if found, err := s.Snapshot.Infrastructure(ctx); err == nil {
+		made.Topology = string(found.Status.ControlPlaneTopology)
+		if status := found.Status.PlatformStatus; status != nil {
+			made.Platform, made.LoadBalancer = string(status.Type), loadBalancer(status)
+		}
+	}
+	networks, err := snapshot.List[configv1.Network](ctx, s.Snapshot, configv1.GroupVersion.WithResource("networks"))
+	if err != nil && !apierrors.IsNotFound(err) {
+		return made
+	}
+	for i := range networks {
+		if networks[i].Name == "cluster" {
+			made.NetworkType = networks[i].Status.NetworkType
+		}
+	}
+	return made
+}
+
+// loadBalancer is who provides the load balancers of a platform without a cloud.
+func loadBalancer(status *configv1.PlatformStatus) string {
+	switch {
+	case status.BareMetal != nil && status.BareMetal.LoadBalancer != nil:
+		return string(status.BareMetal.LoadBalancer.Type)
+	case status.VSphere != nil && status.VSphere.LoadBalancer != nil:
+		return string(status.VSphere.LoadBalancer.Type)
+	case status.OpenStack != nil && status.OpenStack.LoadBalancer != nil:
+		return string(status.OpenStack.LoadBalancer.Type)
+	case status.Nutanix != nil && status.Nutanix.LoadBalancer != nil:
+		return string(status.Nutanix.LoadBalancer.Type)
+	case status.Ovirt != nil && status.Ovirt.LoadBalancer != nil:
+		return string(status.Ovirt.LoadBalancer.Type)
+	}
+	return ""
+}
+
+// Sample is the observation as it is compared with a baseline; nil for none. hash replaces the names of users, as in
+// a baseline that is redacted; nil for none.
+func (o Observation) Sample(before *baseline.State, hash func(name string) string) afterupdate.Sample {
+	made := afterupdate.Sample{State: o.State, Environment: o.Environment}
+	if o.Change != nil {
+		made.Progress = settling.Of(o.rollout, compared(before))
+	}
+	if hash != nil {
+		made.State, made.Names = o.State.Redacted(hash), map[baseline.Key]baseline.Key{}
+		for key := range o.State.Objects {
+			made.Names[key.Redacted(hash)] = key
+		}
+	}
+	return made
+}
+
+func compared(before *baseline.State) baseline.State {
+	if before == nil {
+		return baseline.State{}
+	}
+	return *before
+}

@@ -1,0 +1,320 @@
+// Package regression answers: what is worse in this cluster than in its baseline, and may the update have caused it?
+//
+// [Compare] classifies every problem of a later state. It is pure, and knows neither times nor limits: package
+// afterupdate decides how long a problem has to last.
+package regression
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Class is what a comparison says about a problem.
+type Class string
+
+// The classes.
+const (
+	// Worse means that the object did not have the problem in the baseline.
+	Worse Class = "Worse"
+	// Unchanged means that it had the problem, or one like it, in the baseline.
+	Unchanged Class = "Unchanged"
+	// Excused means that the owner of the object changed, scaled or created it since the baseline.
+	Excused Class = "Excused"
+	// Unattributed means that the baseline does not state whether the object had the problem.
+	Unattributed Class = "Unattributed"
+)
+
+// Reasons of problems that only a comparison finds.
+const (
+	// Missing is a node that is not registered any more.
+	Missing = "Missing"
+	// DriverMissing is a node without a driver for volumes that it had.
+	DriverMissing = "DriverMissing"
+	// Rolled is a StatefulSet whose pods were replaced, although its owner did not change it.
+	Rolled = "Rolled"
+)
+
+// Progressing is the reason of an operator whose rollout is in progress, which is no regression.
+const Progressing = "Progressing"
+
+// Found is one problem of one object, in comparison with the baseline.
+type Found struct {
+	Key     baseline.Key
+	Problem baseline.Problem
+	Class   Class
+	// Was is the object in the baseline, as a clause.
+	Was string
+}
+
+// Comparison is what a state has in comparison with the baseline.
+type Comparison struct {
+	// Found are sorted by object and reason.
+	Found []Found
+	// Good is how many objects have no problem.
+	Good int
+	// Gone are the objects of some kinds that do not exist any more. A release or an administrator may have deleted
+	// them.
+	Gone []baseline.Key
+}
+
+// Compare classifies the problems of a state. Without a baseline, every problem is Unattributed.
+func Compare(before *baseline.State, now baseline.State) Comparison {
+	c := comparer{before: before, now: now}
+	var made Comparison
+	for _, key := range now.Keys() {
+		object := now.Objects[key]
+		problems := c.problems(key, object)
+		if len(problems) == 0 {
+			made.Good++
+		}
+		for _, each := range problems {
+			class, was := c.classify(key, object, each)
+			made.Found = append(made.Found, Found{Key: key, Problem: each, Class: class, Was: was})
+		}
+	}
+	if before != nil {
+		made.Found = append(made.Found, c.missingNodes()...)
+		made.Gone = c.gone()
+	}
+	made.Found = c.excuseDependents(made.Found)
+	slices.SortStableFunc(made.Found, compare)
+	return made
+}
+
+func compare(a, b Found) int {
+	if by := a.Key.Compare(b.Key); by != 0 {
+		return by
+	}
+	return strings.Compare(a.Problem.Reason, b.Problem.Reason)
+}
+
+type comparer struct {
+	before *baseline.State
+	now    baseline.State
+}
+
+// was is the object in the baseline; false where it was not there.
+func (c comparer) was(key baseline.Key) (baseline.Object, bool) {
+	if c.before == nil {
+		return baseline.Object{}, false
+	}
+	found, ok := c.before.Objects[key]
+	return found, ok
+}
+
+// problems are those of the object now that can be a regression, with those that only the comparison finds.
+func (c comparer) problems(key baseline.Key, object baseline.Object) []baseline.Problem {
+	var all []baseline.Problem
+	for _, each := range object.Problems {
+		if each.Reason != Progressing && !expected(key) {
+			all = append(all, each)
+		}
+	}
+	was, known := c.was(key)
+	if !known {
+		return all
+	}
+	switch key.Kind {
+	case baseline.CSINode:
+		if lost := c.lostDrivers(was.Detail, object.Detail); len(lost) > 0 {
+			all = append(all, baseline.Problem{Reason: DriverMissing, Message: "the node has no driver " + strings.Join(lost, ", "), Node: key.Name})
+		}
+	case baseline.StatefulSet:
+		if !key.Platform() && object.Generation > 0 && was.Generation == object.Generation && was.Detail != "" && object.Detail != "" && was.Detail != object.Detail {
+			all = append(all, baseline.Problem{Reason: Rolled, Message: fmt.Sprintf("its pods were replaced: revision %s in place of %s, of the same spec", object.Detail, was.Detail)})
+		}
+	}
+	return all
+}
+
+// expectedAlerts fire because of an update that is good: about the next one.
+//
+// APIRemovedInNextReleaseInUse means another release after an update to another minor version.
+func expectedAlerts() []string {
+	return []string{"APIRemovedInNextEUSReleaseInUse", "APIRemovedInNextReleaseInUse", "ClusterNotUpgradeable", "UpdateAvailable", "Watchdog"}
+}
+
+func expected(key baseline.Key) bool {
+	alert, _, _ := strings.Cut(key.Name, "/")
+	return key.Kind == baseline.Alert && slices.Contains(expectedAlerts(), alert)
+}
+
+// lostDrivers are those that the node had and that the cluster still has.
+func (c comparer) lostDrivers(was, is string) []string {
+	present := strings.Split(is, ",")
+	var lost []string
+	for driver := range strings.SplitSeq(was, ",") {
+		if driver == "" || slices.Contains(present, driver) {
+			continue
+		}
+		_, had := c.was(baseline.Key{Kind: baseline.CSIDriver, Name: driver})
+		if _, has := c.now.Objects[baseline.Key{Kind: baseline.CSIDriver, Name: driver}]; had && !has {
+			continue // the driver was removed from the cluster
+		}
+		lost = append(lost, driver)
+	}
+	return lost
+}
+
+// missingNodes are the nodes of no Machine that are not registered any more. A Machine is deleted when a MachineSet is
+// scaled, and a MachineSet without all its machines has a problem of its own.
+func (c comparer) missingNodes() []Found {
+	if c.now.Unread[baseline.Node] != "" {
+		return nil
+	}
+	var missing []Found
+	for key, was := range c.before.Objects {
+		if _, exists := c.now.Objects[key]; exists || key.Kind != baseline.Node || was.Revision != "" {
+			continue
+		}
+		missing = append(missing, Found{Key: key, Class: Worse, Was: good(was), Problem: baseline.Problem{Reason: Missing, Message: "the node is not registered"}})
+	}
+	return missing
+}
+
+// gone are the objects that a release or an administrator has deleted.
+func (c comparer) gone() []baseline.Key {
+	var gone []baseline.Key
+	for key := range c.before.Objects {
+		switch key.Kind {
+		case baseline.StorageClass, baseline.CSIDriver, baseline.APIService, baseline.IngressController, baseline.CustomResourceDefinition, baseline.ClusterServiceVersion:
+			if _, exists := c.now.Objects[key]; !exists && c.now.Unread[key.Kind] == "" {
+				gone = append(gone, key)
+			}
+		}
+	}
+	slices.SortFunc(gone, baseline.Key.Compare)
+	return gone
+}
+
+// classify is the class of a problem that the object has now.
+func (c comparer) classify(key baseline.Key, object baseline.Object, problem baseline.Problem) (class Class, text string) {
+	was, known := c.was(key)
+	switch {
+	case c.before == nil:
+		return Unattributed, "unknown: there is no baseline"
+	case c.before.Unread[key.Kind] != "" && !known:
+		return Unattributed, "unknown: the baseline lacks objects of this kind"
+	case !known:
+		return absent(key)
+	}
+	if _, had := was.Problem(problem.Reason); had {
+		return Unchanged, bad(was)
+	}
+	if isWorkload(key.Kind) {
+		return workload(key, was, object, problem)
+	}
+	if isCondition(key.Kind) || len(was.Problems) == 0 {
+		return Worse, good(was)
+	}
+	return Unchanged, bad(was)
+}
+
+// absent is the class of a problem of an object that is not in the baseline.
+func absent(key baseline.Key) (class Class, text string) {
+	switch key.Kind {
+	case baseline.Alert:
+		return Worse, "it was not firing"
+	case baseline.VolumeAttachment, baseline.CertificateSigningRequest:
+		return Worse, "there was none"
+	}
+	if key.Platform() {
+		return Worse, "it did not exist"
+	}
+	return Excused, "it did not exist: it was created since"
+}
+
+// isCondition is true for the kinds whose problems are independent of each other.
+func isCondition(kind baseline.Kind) bool {
+	switch kind {
+	case baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.IngressController, baseline.Subscription, baseline.HostedCluster, baseline.NodePool:
+		return true
+	}
+	return false
+}
+
+func isWorkload(kind baseline.Kind) bool {
+	switch kind {
+	case baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController:
+		return true
+	}
+	return false
+}
+
+// workload is the class of a problem of a workload: its problems are consequences of each other, so that one that
+// had any of them, and has no fewer ready pods now, is unchanged.
+func workload(key baseline.Key, was, is baseline.Object, problem baseline.Problem) (class Class, text string) {
+	switch {
+	case !key.Platform() && problem.Reason != Rolled && changedByOwner(key.Kind, was, is):
+		return Excused, good(was) + "; its owner changed it since"
+	case !key.Platform() && is.Desired > was.Desired && is.Ready >= was.Ready:
+		return Excused, good(was) + fmt.Sprintf("; it was scaled from %d to %d since", was.Desired, is.Desired)
+	case len(was.Problems) > 0 && is.Ready >= was.Ready:
+		return Unchanged, bad(was)
+	case problem.Reason == restarting && was.Restarts > 0 && is.Restarts <= 2*was.Restarts:
+		return Unchanged, fmt.Sprintf("%s, with %.1f restarts per pod and day", good(was), was.Restarts)
+	}
+	return Worse, good(was)
+}
+
+// restarting is the reason of a workload whose containers restart.
+const restarting = "Restarting"
+
+// changedByOwner reports whether the template of the pods was changed by its owner.
+func changedByOwner(kind baseline.Kind, was, is baseline.Object) bool {
+	if kind == baseline.StatefulSet { // an update may change the revision of the pods, but not the generation of the spec
+		return was.Generation != is.Generation && was.Detail != is.Detail
+	}
+	return was.Revision != is.Revision
+}
+
+// excuseDependents excuses what depends on workloads that their owners changed: Services, Routes and alerts of a
+// namespace of a user in which something is excused, and nothing is worse.
+func (c comparer) excuseDependents(found []Found) []Found {
+	excused, worse := map[string]bool{}, map[string]bool{}
+	for _, each := range found {
+		if !isWorkload(each.Key.Kind) {
+			continue
+		}
+		excused[each.Key.Namespace] = excused[each.Key.Namespace] || each.Class == Excused
+		worse[each.Key.Namespace] = worse[each.Key.Namespace] || each.Class == Worse
+	}
+	for i := range found {
+		key := found[i].Key
+		if found[i].Class != Worse || key.Platform() || !dependent(key.Kind) || !excused[key.Namespace] || worse[key.Namespace] {
+			continue
+		}
+		found[i].Class, found[i].Was = Excused, found[i].Was+"; workloads of its namespace were changed by their owner since"
+	}
+	return found
+}
+
+func dependent(kind baseline.Kind) bool {
+	return kind == baseline.Service || kind == baseline.Alert || kind == baseline.Route
+}
+
+// good states an object of the baseline.
+func good(was baseline.Object) string {
+	if len(was.Problems) > 0 {
+		return bad(was)
+	}
+	if was.Desired > 0 {
+		return fmt.Sprintf("good: %d of %d ready", was.Ready, was.Desired)
+	}
+	return "good"
+}
+
+func bad(was baseline.Object) string {
+	var reasons []string
+	for _, each := range was.Problems {
+		reasons = append(reasons, each.Reason)
+	}
+	return words.List(reasons, maxNames)
+}
+
+// maxNames bounds the reasons in a clause.
+const maxNames = 5

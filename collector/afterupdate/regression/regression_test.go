@@ -1,0 +1,165 @@
+package regression_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/openshift/update-preflight/collector/afterupdate/regression"
+	"github.com/openshift/update-preflight/collector/baseline"
+)
+
+func bad(object baseline.Object, reasons ...string) baseline.Object {
+	for _, reason := range reasons {
+		object.Add(baseline.Problem{Reason: reason})
+	}
+	return object
+}
+
+// of is a workload with ready pods of a number of desired ones.
+func of(ready, desired int32) baseline.Object {
+	return baseline.Object{Desired: desired, Ready: ready, Revision: "1", Generation: 1, Detail: "web-1"}
+}
+
+func TestClass(t *testing.T) {
+	web := baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}
+	set := baseline.Key{Kind: baseline.StatefulSet, Namespace: "shop", Name: "db"}
+	router := baseline.Key{Kind: baseline.Deployment, Namespace: "openshift-ingress", Name: "router-default"}
+	dns := baseline.Key{Kind: baseline.ClusterOperator, Name: "dns"}
+	node := baseline.Key{Kind: baseline.Node, Name: "worker-1"}
+	csi := baseline.Key{Kind: baseline.CSINode, Name: "worker-1"}
+	changed, scaled := of(1, 3), of(3, 5)
+	changed.Revision, changed.Generation = "2", 2
+	scaled.Generation = 2
+	rolled, rolledByOwner, setScaled := of(3, 3), of(1, 3), of(1, 3)
+	rolled.Detail = "web-2"
+	rolledByOwner.Detail, rolledByOwner.Generation = "web-2", 2
+	setScaled.Generation = 2
+	often, oftener := of(3, 3), of(3, 3)
+	often.Restarts, oftener.Restarts = 40, 100
+	for name, tc := range map[string]struct {
+		reason string
+		key    baseline.Key
+		// before is nil for an object that was not there.
+		before *baseline.Object
+		now    baseline.Object
+		// problem is the reason of the only problem; empty for none.
+		problem string
+		class   regression.Class
+	}{
+		"Worse":            {reason: "it was good", key: web, before: new(of(3, 3)), now: bad(of(1, 3), "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"Good":             {reason: "all pods are ready", key: web, before: new(of(3, 3)), now: of(3, 3)},
+		"BadBefore":        {reason: "it was as bad before", key: web, before: new(bad(of(1, 3), "CrashLoopBackOff")), now: bad(of(1, 3), "Unavailable"), problem: "Unavailable", class: regression.Unchanged},
+		"LessThanBefore":   {reason: "fewer pods are ready than before", key: web, before: new(bad(of(2, 3), "CrashLoopBackOff")), now: bad(of(0, 3), "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"OwnerChanged":     {reason: "its owner rolled out another template", key: web, before: new(of(3, 3)), now: bad(changed, "Unavailable"), problem: "Unavailable", class: regression.Excused},
+		"PlatformChanged":  {reason: "the release changes its own workloads", key: router, before: new(of(3, 3)), now: bad(changed, "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"ScaledUp":         {reason: "as many pods as before are ready", key: web, before: new(of(3, 3)), now: bad(scaled, "Unavailable"), problem: "Unavailable", class: regression.Excused},
+		"ScaledAndWorse":   {reason: "fewer pods than before are ready", key: web, before: new(of(4, 4)), now: bad(scaled, "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"New":              {reason: "a user created it since", key: web, now: bad(of(0, 1), "Unavailable"), problem: "Unavailable", class: regression.Excused},
+		"NewOfRelease":     {reason: "the release brought it", key: router, now: bad(of(0, 1), "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"RolledByUpdate":   {reason: "the revision changed, and the spec did not", key: set, before: new(of(3, 3)), now: rolled, problem: regression.Rolled, class: regression.Worse},
+		"RolledByOwner":    {reason: "the spec changed", key: set, before: new(of(3, 3)), now: bad(rolledByOwner, "Unavailable"), problem: "Unavailable", class: regression.Excused},
+		"SetScaled":        {reason: "a change of the number of replicas alone explains no pod that is not ready", key: set, before: new(of(3, 3)), now: bad(setScaled, "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"RestartsAsBefore": {reason: "it restarted as often before", key: web, before: &often, now: bad(often, "Restarting"), problem: "Restarting", class: regression.Unchanged},
+		"RestartsMore":     {reason: "it restarts more than twice as often", key: web, before: &often, now: bad(oftener, "Restarting"), problem: "Restarting", class: regression.Worse},
+		"OtherCondition":   {reason: "conditions of an operator are independent", key: dns, before: new(bad(baseline.Object{}, "Degraded")), now: bad(baseline.Object{}, "Degraded", "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"Progressing":      {reason: "a rollout is no regression", key: dns, before: &baseline.Object{}, now: bad(baseline.Object{}, "Progressing")},
+		"NodePressure":     {reason: "a condition of a node that was good", key: node, before: &baseline.Object{}, now: bad(baseline.Object{}, "DiskPressure"), problem: "DiskPressure", class: regression.Worse},
+		"DriverLost":       {reason: "volumes of the driver cannot be mounted there", key: csi, before: &baseline.Object{Detail: "a.example,b.example"}, now: baseline.Object{Detail: "b.example"}, problem: regression.DriverMissing, class: regression.Worse},
+		"Alert":            {reason: "only firing alerts are in a state", key: baseline.Key{Kind: baseline.Alert, Name: "TargetDown/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Worse},
+		"AlertOfNext":      {reason: "it is about the next update", key: baseline.Key{Kind: baseline.Alert, Name: "ClusterNotUpgradeable/warning"}, now: bad(baseline.Object{}, "Firing")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := baseline.State{Objects: map[baseline.Key]baseline.Object{}}
+			if tc.before != nil {
+				before.Objects[tc.key] = *tc.before
+			}
+			made := regression.Compare(&before, baseline.State{Objects: map[baseline.Key]baseline.Object{tc.key: tc.now}})
+			got := ""
+			for _, each := range made.Found {
+				if each.Problem.Reason == tc.problem {
+					got += fmt.Sprint(each.Problem.Reason, " ", each.Class)
+				}
+			}
+			want := ""
+			if tc.problem != "" {
+				want = fmt.Sprint(tc.problem, " ", tc.class)
+			}
+			if got != want || tc.problem == "" && (len(made.Found) > 0) {
+				t.Errorf("%s: %q, want %q of %+v", tc.reason, got, want, made.Found)
+			}
+		})
+	}
+}
+
+// What the baseline does not have is unknown, and never a regression.
+func TestUnattributed(t *testing.T) {
+	web := baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}
+	now := baseline.State{Objects: map[baseline.Key]baseline.Object{web: bad(of(0, 1), "Unavailable")}}
+	for name, before := range map[string]*baseline.State{
+		"NoBaseline": nil,
+		"Unread":     {Unread: map[baseline.Kind]string{baseline.Deployment: "forbidden"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if made := regression.Compare(before, now); len(made.Found) != 1 || made.Found[0].Class != regression.Unattributed {
+				t.Errorf("%+v", made.Found)
+			}
+		})
+	}
+}
+
+// A node that no Machine made is missed by its name; one of a Machine was deleted with it.
+func TestMissingNodes(t *testing.T) {
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{
+		{Kind: baseline.Node, Name: "metal-1"}: {},
+		{Kind: baseline.Node, Name: "cloud-1"}: {Revision: "openshift-machine-api/cloud-1"},
+	}}
+	made := regression.Compare(&before, baseline.State{})
+	if len(made.Found) != 1 || made.Found[0].Key.Name != "metal-1" || made.Found[0].Problem.Reason != regression.Missing {
+		t.Errorf("%+v", made.Found)
+	}
+	unread := baseline.State{Unread: map[baseline.Kind]string{baseline.Node: "forbidden"}}
+	if made := regression.Compare(&before, unread); len(made.Found) > 0 {
+		t.Errorf("nodes that were not read are missed: %+v", made.Found)
+	}
+}
+
+// What depends on a workload that its owner changed is excused with it, but not where another workload is worse.
+func TestDependents(t *testing.T) {
+	key := func(kind baseline.Kind, name string) baseline.Key {
+		return baseline.Key{Kind: kind, Namespace: "shop", Name: name}
+	}
+	changed := of(0, 1)
+	changed.Revision = "2"
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{
+		key(baseline.Deployment, "web"): of(1, 1), key(baseline.Deployment, "api"): of(1, 1), key(baseline.Service, "web"): {Ready: 1},
+	}}
+	now := baseline.State{Objects: map[baseline.Key]baseline.Object{
+		key(baseline.Deployment, "web"): bad(changed, "Unavailable"), key(baseline.Deployment, "api"): of(1, 1), key(baseline.Service, "web"): bad(baseline.Object{}, "NoReadyEndpoints"),
+	}}
+	classes := func() string {
+		text := ""
+		for _, each := range regression.Compare(&before, now).Found {
+			text += fmt.Sprintf("%s %s\n", each.Key, each.Class)
+		}
+		return text
+	}
+	if got := classes(); got != "Deployment shop/web Excused\nService shop/web Excused\n" {
+		t.Error(got)
+	}
+	now.Objects[key(baseline.Deployment, "api")] = bad(of(0, 1), "Unavailable")
+	if got := classes(); got != "Deployment shop/api Worse\nDeployment shop/web Excused\nService shop/web Worse\n" {
+		t.Error(got)
+	}
+}
+
+// What a release or an administrator deletes is named, and is no regression.
+func TestGone(t *testing.T) {
+	class := baseline.Key{Kind: baseline.StorageClass, Name: "fast"}
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{
+		class: {}, {Kind: baseline.Deployment, Namespace: "openshift-old", Name: "operator"}: of(1, 1),
+	}}
+	made := regression.Compare(&before, baseline.State{})
+	if len(made.Found) > 0 || len(made.Gone) != 1 || made.Gone[0] != class {
+		t.Errorf("%+v", made)
+	}
+}

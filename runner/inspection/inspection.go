@@ -1,0 +1,149 @@
+// Package inspection answers: what came of the last update of this cluster?
+//
+// [New] makes an [Inspection]. Each [Inspection.Look] reads the cluster, and judges all that it has seen so far against
+// the baseline that a run stored before the update. [Archives] does the same with two archives. Nothing is written but
+// by [Inspection.Record].
+package inspection
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/afterupdate/observation"
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
+)
+
+// Options are what may be chosen about an inspection.
+type Options struct {
+	// Run is the ID, or a prefix of it, of the run whose baseline counts; empty for the newest one before the update.
+	Run string
+	// Soak is for how long the cluster has to be good after it has settled.
+	Soak time.Duration
+	// Monitoring finds the alerts, which each look reads anew.
+	Monitoring monitoring.Finder
+	// Settings are how the cluster is read; their monitoring is not used.
+	Settings scene.Settings
+}
+
+// Inspection is what was seen of a cluster after an update. Its methods may not be called concurrently.
+type Inspection struct {
+	cluster *cluster.Cluster
+	store   *baselinestore.Store
+	options Options
+
+	// begun identifies the update of the course, and found is its baseline.
+	begun  string
+	found  found
+	course afterupdate.Course
+}
+
+// found is the baseline of an update; its state is nil where none counts, and absent is why.
+type found struct {
+	run    string
+	state  *baseline.State
+	digest func(name string) string
+	absent string
+}
+
+// New is an inspection that has seen nothing yet.
+func New(c *cluster.Cluster, options Options) *Inspection {
+	return &Inspection{cluster: c, store: baselinestore.New(c.Kubernetes), options: options}
+}
+
+// Needs are the permissions to look.
+func Needs() access.Needs { return observation.Needs().And(baselinestore.ReadNeeds()) }
+
+// Look reads the cluster once more, and judges the update. An update that was retargeted since the last look is
+// judged from the beginning. An *input.Error is about the run of the options.
+func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
+	s, err := scene.Open(ctx, i.cluster, i.options.Settings, access.Needs{})
+	if err != nil {
+		return afterupdate.Report{}, err
+	}
+	seen, err := observation.Of(ctx, s, monitoring.New(i.options.Monitoring, monitoring.DefaultTimeout))
+	if err != nil {
+		return afterupdate.Report{}, err
+	}
+	if begun := identity(seen); begun != i.begun || i.found.state == nil {
+		before, err := i.baseline(ctx, seen)
+		if err != nil {
+			return afterupdate.Report{}, err
+		}
+		i.begun, i.found, i.course = begun, before, afterupdate.Course{}
+	}
+	i.course = i.course.And(i.found.state, seen.Sample(i.found.state, i.found.digest))
+	return afterupdate.Judge(afterupdate.Question{
+		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Soak: i.options.Soak,
+	}, i.course), nil
+}
+
+// identity identifies an update: by its beginning, its release and its end.
+func identity(seen observation.Observation) string {
+	if seen.Change == nil {
+		return "none"
+	}
+	return fmt.Sprint(words.Time(seen.Change.Started), seen.Change.To.Version, seen.Change.To.Image, words.Time(seen.Change.Completed), seen.Change.RolledBack)
+}
+
+// baseline is that of the run of the options, or of the last update.
+func (i *Inspection) baseline(ctx context.Context, seen observation.Observation) (found, error) {
+	if i.options.Run != "" {
+		return i.ofRun(ctx, seen)
+	}
+	if seen.Change == nil {
+		return found{absent: "no update has begun"}, nil
+	}
+	stored, err := i.store.Before(ctx, seen.Cluster.ID, seen.History)
+	if absent, ok := errors.AsType[*baselinestore.AbsentError](err); ok {
+		return found{run: absent.Run, absent: absent.Message}, nil
+	}
+	if err != nil {
+		return found{}, err
+	}
+	return found{run: stored.Run, state: &stored.State, digest: stored.Digest}, nil
+}
+
+// ofRun is the baseline of the run of the options, which has to be one of the last update, or of the next one.
+func (i *Inspection) ofRun(ctx context.Context, seen observation.Observation) (found, error) {
+	run, err := recordstore.New(i.cluster.Kubernetes).Get(ctx, i.options.Run)
+	if err != nil {
+		return found{}, err
+	}
+	stored, err := i.store.Get(ctx, run.ID)
+	if absent, ok := errors.AsType[*baselinestore.AbsentError](err); ok {
+		return found{run: run.ID, absent: absent.Message}, nil
+	}
+	if err != nil {
+		return found{}, err
+	}
+	made := found{run: run.ID, state: &stored.State, digest: stored.Digest}
+	if stored.State.ClusterID == seen.Cluster.ID && stored.State.Version == seen.Cluster.Version && (seen.Change == nil || seen.Change.From.Version != stored.State.Version) {
+		return made, nil // the update has not begun
+	}
+	_, err = baselinestore.Choose([]baselinestore.Candidate{{
+		Run: run.ID, Taken: stored.State.Taken, ClusterID: stored.State.ClusterID, Version: stored.State.Version, Image: stored.State.Image,
+		Authentication: record.Authentication{State: record.Authentic},
+	}}, seen.History, seen.Cluster.ID)
+	if absent, ok := errors.AsType[*baselinestore.AbsentError](err); ok {
+		return found{}, &input.Error{Err: fmt.Errorf("the baseline of run %s is none of the last update: %s", run.ID, absent.Message)}
+	}
+	return made, err
+}
+
+// Record stores a judgement beside the record of the run whose baseline it is by, with a signed statement about it; nil
+// for none.
+func (i *Inspection) Record(ctx context.Context, judged afterupdate.Report, statement []byte) error {
+	return i.store.PutJudgement(ctx, judged.Update.Run, judged, statement)
+}

@@ -1,0 +1,120 @@
+package after
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/afterupdate/observation"
+	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/test/apiserver"
+)
+
+// Server serves the objects of the cluster as they are.
+func (w *World) Server(tb testing.TB) *apiserver.Server {
+	tb.Helper()
+	server := apiserver.Start(tb)
+	for kind, api := range apis() {
+		group, err := schema.ParseGroupVersion(api)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		server.Serve(group.WithResource(plural(kind)), kind)
+	}
+	for _, object := range w.Objects(tb) {
+		server.Add(tb, object)
+	}
+	return server
+}
+
+func plural(kind string) string {
+	switch kind {
+	case "EgressIP":
+		return "egressips"
+	case "Infrastructure":
+		return "infrastructures"
+	}
+	guessed, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
+	return guessed.Resource
+}
+
+// Monitoring serves the alerts that are firing.
+func (w *World) Monitoring(tb testing.TB) monitoring.Finder {
+	tb.Helper()
+	alerts := []any{}
+	for _, each := range w.alerts {
+		labels := map[string]string{"alertname": each.Name, "severity": each.Severity}
+		if each.Namespace != "" {
+			labels["namespace"] = each.Namespace
+		}
+		alerts = append(alerts, map[string]any{"labels": labels, "annotations": map[string]string{"summary": each.Name}, "state": "firing", "activeAt": each.Since.Format(time.RFC3339), "value": "1"})
+	}
+	served := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, _ *http.Request) {
+		if err := json.NewEncoder(response).Encode(map[string]any{"status": "success", "data": map[string]any{"alerts": alerts}}); err != nil {
+			tb.Error(err)
+		}
+	}))
+	tb.Cleanup(served.Close)
+	return func(context.Context) (*rest.Config, error) { return &rest.Config{Host: served.URL}, nil }
+}
+
+// Observe reads the cluster at times before noon, as the program does.
+func (w *World) Observe(tb testing.TB, before ...time.Duration) []observation.Observation {
+	tb.Helper()
+	server, find := w.Server(tb), w.Monitoring(tb)
+	var all []observation.Observation
+	for _, each := range before {
+		connected, err := cluster.ConnectAt(server.Config(), "test", noon().Add(-each))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		s, err := scene.Open(tb.Context(), connected, scene.Settings{}, access.Needs{})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		seen, err := observation.Of(tb.Context(), s, monitoring.New(find, monitoring.DefaultTimeout))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, seen)
+	}
+	return all
+}
+
+// Baseline is the state of the cluster four hours before noon, as a run stores it.
+func (w *World) Baseline(tb testing.TB) *baseline.State {
+	tb.Helper()
+	packed, err := w.Observe(tb, 4*time.Hour)[0].State.Pack()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	state, err := baseline.Unpack(packed)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &state
+}
+
+// Judge judges the update by three looks in the 70 minutes before noon, against a baseline.
+func (w *World) Judge(tb testing.TB, before *baseline.State) afterupdate.Report {
+	tb.Helper()
+	var course afterupdate.Course
+	looks := w.Observe(tb, 70*time.Minute, 30*time.Minute, 0)
+	for _, seen := range looks {
+		course = course.And(before, seen.Sample(before, nil))
+	}
+	last := looks[len(looks)-1]
+	return afterupdate.Judge(afterupdate.Question{Cluster: last.Cluster, Run: "run", Change: last.Change, Before: before}, course)
+}
