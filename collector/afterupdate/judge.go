@@ -166,7 +166,21 @@ func (j judge) lasts(found regression.Found) bool {
 	if change := j.question.Change; change != nil && change.Completed.After(since) {
 		since = change.Completed
 	}
+	if found.Key.Kind == baseline.MachineConfigPool && found.Problem.Reason == "NotUpdated" {
+		since = latest(since, j.course.progress.Steps)
+	}
 	return j.now.Sub(since) >= limitOf(found.Key.Kind, found.Problem.Reason)
+}
+
+// latest is the time of the last reboot of a node, if that is later: a pool of many nodes takes hours, and is overdue
+// when none is rebooted any more.
+func latest(since time.Time, steps []settling.Step) time.Time {
+	for _, step := range steps {
+		if step.Node != "" && step.Time.After(since) {
+			since = step.Time
+		}
+	}
+	return since
 }
 
 // settled reports whether the rollout has settled.

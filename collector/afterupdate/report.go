@@ -53,6 +53,8 @@ type Report struct {
 	Pending     []Regression `json:"pending,omitempty"`
 	Unchanged   []Regression `json:"unchanged,omitempty"`
 	Excused     []Regression `json:"excused,omitempty"`
+	// Unattributed are bad, and it is not known whether they were before.
+	Unattributed []Regression `json:"unattributed,omitempty"`
 	// Counts are how many there are of each, also of those that are not listed.
 	Counts Counts `json:"counts"`
 	// Waiting are why the update has not settled.
@@ -109,6 +111,8 @@ type Counts struct {
 	Pending     int `json:"pending"`
 	Unchanged   int `json:"unchanged"`
 	Excused     int `json:"excused"`
+	// Unattributed are of unknown origin.
+	Unattributed int `json:"unattributed"`
 	// Good is how many objects have no problem now.
 	Good int `json:"good"`
 }

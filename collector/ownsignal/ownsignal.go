@@ -34,6 +34,8 @@ const (
 	NotReady = "PreflightNotReady"
 	// AlertPrefix begins the names of the preflight's alerts.
 	AlertPrefix = "UpdatePreflight"
+	// AlertRegressed is the alert about an update after it.
+	AlertRegressed = "UpdateRegressed"
 	// RiskPrefix begins the names of the risks of [Risk]; the version of the target follows.
 	RiskPrefix = "Preflight-"
 	// URL is the URL of risks from the preflight's source of risks (runner/trigger/cvo), and the
@@ -69,7 +71,7 @@ func Requester(suffix string) string {
 
 // Alert reports whether an alert is own, by its name and its label namespace.
 func Alert(name, namespace string) bool {
-	return strings.HasPrefix(name, AlertPrefix) && namespace == Namespace
+	return (strings.HasPrefix(name, AlertPrefix) || name == AlertRegressed) && namespace == Namespace
 }
 
 // Risk reports whether a risk of the update to a version has the form of the one that CVO has from

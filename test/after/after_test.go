@@ -27,7 +27,7 @@ func problems(entries []afterupdate.Regression) []string {
 // judge judges an update after which these changes were made.
 func judge(t *testing.T, changes ...after.Case) afterupdate.Report {
 	t.Helper()
-	world := after.New()
+	world := after.New(after.Noon())
 	before := world.Baseline(t)
 	world.Update()
 	for _, each := range changes {
@@ -81,7 +81,7 @@ func TestInnocents(t *testing.T) {
 func TestBadBefore(t *testing.T) {
 	for _, tc := range after.BadBefore() {
 		t.Run(tc.Name, func(t *testing.T) {
-			world := after.New()
+			world := after.New(after.Noon())
 			earlier := world.Clone()
 			tc.Apply(earlier)
 			before := earlier.Baseline(t)
@@ -98,11 +98,11 @@ func TestBadBefore(t *testing.T) {
 const updates = 100
 
 func TestRandomUpdates(t *testing.T) {
-	before := after.New().Baseline(t)
+	before := after.New(after.Noon()).Baseline(t)
 	var injected, found, wrong, judged int
 	for seed := range uint64(updates) {
 		chosen := mixture(rand.New(rand.NewPCG(seed, 1))) //nolint:gosec // the seed makes it repeatable
-		world := after.New()
+		world := after.New(after.Noon())
 		world.Update()
 		want, allowed := []string{}, []string{}
 		for _, each := range chosen {

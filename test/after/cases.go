@@ -3,6 +3,7 @@ package after
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -70,7 +71,7 @@ func Regressions() []Case {
 			w.endpoints("openshift-dns", "dns-default", 0)
 		}, Worse: []string{"Service openshift-dns/dns-default NoReadyEndpoints"}},
 		{Name: "VolumeAttach", Reason: "a volume is not attached, and a node has no driver", Apply: func(w *World) {
-			w.Set(Ref{Kind: "VolumeAttachment", Name: "csi-1"}, `{"spec":{"attacher":"ebs.csi.aws.com","nodeName":"worker-1","source":{"persistentVolumeName":"pv-1"}},"status":{"attached":false,"attachError":{"message":"no such volume","time":"`+at(broken)+`"}}}`)
+			w.Set(Ref{Kind: "VolumeAttachment", Name: "csi-1"}, `{"spec":{"attacher":"ebs.csi.aws.com","nodeName":"worker-1","source":{"persistentVolumeName":"pv-1"}},"status":{"attached":false,"attachError":{"message":"no such volume","time":"`+w.at(broken)+`"}}}`)
 			w.Set(Ref{Kind: "CSINode", Name: "worker-1"}, `{"spec":{"drivers":[]}}`)
 		}, Worse: []string{"VolumeAttachment pv-1 AttachFailed", "CSINode worker-1 DriverMissing"}},
 		{Name: "ClaimLost", Reason: "a claim lost its volume", Apply: func(w *World) {
@@ -94,7 +95,7 @@ func Regressions() []Case {
 		{Name: "NodeNotReady", Reason: "the kubelet does not report", Apply: func(w *World) { w.Condition(node("worker-1"), "Ready", "Unknown", "NodeStatusUnknown", broken) }, Worse: []string{"Node worker-1 NotReady"}},
 		{Name: "NodeMissing", Reason: "a node that no Machine made is not registered", Apply: func(w *World) { w.Delete(node("infra-0")) }, Worse: []string{"Node infra-0 Missing"}},
 		{Name: "CSRPending", Reason: "a request of a kubelet is not approved", Apply: func(w *World) {
-			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-1"}, `{"metadata":{"creationTimestamp":"`+at(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{}}`)
+			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-1"}, `{"metadata":{"creationTimestamp":"`+w.at(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{}}`)
 		}, Worse: []string{"CertificateSigningRequest csr-1 Pending"}},
 		{Name: "Monitoring", Reason: "Alertmanager does not start", Apply: func(w *World) {
 			w.down(Ref{Kind: "StatefulSet", Namespace: "openshift-monitoring", Name: "alertmanager-main"}, 1, "CrashLoopBackOff")
@@ -109,7 +110,7 @@ func Regressions() []Case {
 			w.endpoints("shop", "cart", 0)
 			w.Condition(ref, "ReplicaFailure", "True", "FailedCreate", broken)
 			w.Condition(ref, "Available", "False", "MinimumReplicasUnavailable", broken)
-		}, Worse: []string{"Deployment shop/cart FailedCreate"}, Also: []string{"Deployment shop/cart Unavailable", "Deployment shop/cart RolloutIncomplete", "Service shop/cart NoReadyEndpoints"}},
+		}, Worse: []string{"Deployment shop/cart FailedCreate"}, Also: []string{"Deployment shop/cart Unavailable", "Deployment shop/cart RolloutIncomplete", "Service shop/cart NoEndpoints"}},
 		{Name: "StatefulSetRolled", Reason: "the update made the pods again, of the same spec", Apply: func(w *World) {
 			w.Put(db, "status.updateRevision", "db-2")
 			w.Put(db, "status.currentRevision", "db-2")
@@ -189,7 +190,7 @@ func Innocents() []Case {
 		}},
 		{Name: "MachineReplaced", Reason: "a Machine was replaced by another", Apply: func(w *World) { w.Delete(node("worker-2")); w.node("worker-9") }},
 		{Name: "NoProvisioner", Reason: "a claim waits for its first consumer", Apply: func(w *World) {
-			w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "later"}, `{"metadata":{"creationTimestamp":"`+at(broken)+`"},"spec":{"storageClassName":"gp3-csi"},"status":{"phase":"Pending"}}`)
+			w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "later"}, `{"metadata":{"creationTimestamp":"`+w.at(broken)+`"},"spec":{"storageClassName":"gp3-csi"},"status":{"phase":"Pending"}}`)
 		}},
 		{Name: "NextUpdate", Reason: "alerts about the next update", Apply: func(w *World) {
 			w.Fire("UpdateAvailable", "openshift-cluster-version", "info", broken)
@@ -217,7 +218,7 @@ func Innocents() []Case {
 			}
 		}},
 		{Name: "Signed", Reason: "a request was approved", Apply: func(w *World) {
-			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-9"}, `{"metadata":{"creationTimestamp":"`+at(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`)
+			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-9"}, `{"metadata":{"creationTimestamp":"`+w.at(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`)
 		}},
 		{Name: "WebhookScaledToZero", Reason: "the owner stopped the webhook", Apply: func(w *World) { w.Scale(deployment("policy", "webhook"), 0) }},
 	}
@@ -241,7 +242,7 @@ func (c Case) String() string { return fmt.Sprintf("%s: %s", c.Name, c.Reason) }
 
 // Touched are the objects that a case changes, and what depends on them: cases that share one are not combined.
 func Touched(c Case) []Ref {
-	world := New()
+	world := New(Noon())
 	world.Update()
 	changed := world.Clone()
 	c.Apply(changed)
@@ -266,8 +267,12 @@ func Touched(c Case) []Ref {
 			add(ref)
 		}
 	}
-	for _, each := range changed.alerts[len(world.alerts):] {
-		refs = append(refs, Ref{Kind: "Alerts", Namespace: each.Namespace})
+	for _, each := range changed.alerts[len(world.alerts):] { // which name no workload
+		for _, ref := range slices.Concat(world.all("Deployment"), world.all("StatefulSet"), world.all("DaemonSet")) {
+			if ref.Namespace == each.Namespace {
+				add(ref)
+			}
+		}
 	}
 	return refs
 }

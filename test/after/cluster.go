@@ -7,14 +7,18 @@ import (
 	"time"
 )
 
-// New makes a cluster with operators, pools, nodes and the workloads of a user, in which everything is good.
-func New() *World {
-	w := &World{objects: map[Ref]map[string]any{}}
+// Noon is a time of the last look at a cluster, where none is needed that is near to the present.
+func Noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC) }
+
+// New makes a cluster with operators, pools, nodes and the workloads of a user, in which everything is good. All that
+// happens to it is before noon, the time of the last look.
+func New(noon time.Time) *World {
+	w := &World{noon: noon.UTC().Truncate(time.Second), objects: map[Ref]map[string]any{}}
 	w.Set(Ref{Kind: "Infrastructure", Name: "cluster"}, `{"status":{"controlPlaneTopology":"HighlyAvailable","platformStatus":{"type":"AWS"}}}`)
 	w.Set(Ref{Kind: "Network", Name: "cluster"}, `{"status":{"networkType":"OVNKubernetes"}}`)
 	w.Set(Ref{Kind: "ClusterVersion", Name: "version"}, fmt.Sprintf(`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8"},"status":{"observedGeneration":1,"desired":{"version":%q,"image":%q},"history":[%s],
 		"conditions":[{"type":"Available","status":"True","lastTransitionTime":%q},{"type":"Progressing","status":"False","lastTransitionTime":%[4]q},{"type":"Failing","status":"False","lastTransitionTime":%[4]q}]}}`,
-		From, image(From), entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour), at(30*24*time.Hour)))
+		From, image(From), w.entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour), w.at(30*24*time.Hour)))
 	for _, name := range []string{"authentication", "dns", "etcd", "ingress", "kube-apiserver", "machine-config", "monitoring", "network", "storage"} {
 		w.Set(Ref{Kind: "ClusterOperator", Name: name}, fmt.Sprintf(`{"status":{"versions":[{"name":"operator","version":%q}]}}`, From))
 		for kind, status := range map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False", "Upgradeable": "True"} {
@@ -41,8 +45,8 @@ func image(version string) string {
 }
 
 // entry is an entry of a history, that began and ended then.
-func entry(state, version string, began, ended time.Duration) string {
-	return fmt.Sprintf(`{"state":%q,"version":%q,"image":%q,"startedTime":%q,"completionTime":%q,"verified":true}`, state, version, image(version), at(began), at(ended))
+func (w *World) entry(state, version string, began, ended time.Duration) string {
+	return fmt.Sprintf(`{"state":%q,"version":%q,"image":%q,"startedTime":%q,"completionTime":%q,"verified":true}`, state, version, image(version), w.at(began), w.at(ended))
 }
 
 func (w *World) pool(name string, nodes int) {
@@ -118,7 +122,7 @@ func (w *World) route(namespace, name string) {
 // admit has the router admit a Route, or not.
 func (w *World) admit(route Ref, status string, since time.Duration) {
 	w.Put(route, "status.ingress", []any{map[string]any{"routerName": "default", "conditions": []any{
-		map[string]any{"type": "Admitted", "status": status, "reason": "Router", "lastTransitionTime": at(since)},
+		map[string]any{"type": "Admitted", "status": status, "reason": "Router", "lastTransitionTime": w.at(since)},
 	}}})
 }
 
@@ -185,7 +189,7 @@ func (w *World) replace(ref Ref, replicas int, age time.Duration) {
 		}
 		w.Set(pod, fmt.Sprintf(`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
 			"conditions":[{"type":"Ready","status":"True"},{"type":"PodScheduled","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"main","imageID":"main","state":{"running":{"startedAt":%[1]q}}}]}}`,
-			at(age), ref.Name, w.owner(owner), i%3))
+			w.at(age), ref.Name, w.owner(owner), i%3))
 	}
 }
 
@@ -216,7 +220,7 @@ func (w *World) endpoints(namespace, service string, ready int) {
 func (w *World) Update() {
 	version := Ref{Kind: "ClusterVersion", Name: "version"}
 	w.Put(version, "status.desired", map[string]any{"version": To, "image": image(To)})
-	w.history(entry("Completed", To, 3*time.Hour, 2*time.Hour), entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour))
+	w.history(w.entry("Completed", To, 3*time.Hour, 2*time.Hour), w.entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour))
 	for ref := range w.objects {
 		switch ref.Kind {
 		case "ClusterOperator":
@@ -281,14 +285,14 @@ func (w *World) change(ref Ref) {
 
 // restarts has the container of a pod have restarted, the last time then.
 func (w *World) restarts(pod Ref, count int, last time.Duration) {
-	w.container(pod, map[string]any{"running": map[string]any{"startedAt": at(last)}}, count, last)
+	w.container(pod, map[string]any{"running": map[string]any{"startedAt": w.at(last)}}, count, last)
 }
 
 // container sets the state of the container of a pod.
 func (w *World) container(pod Ref, state map[string]any, restarts int, last time.Duration) {
 	status := map[string]any{"name": "main", "ready": state["running"] != nil, "image": "main", "imageID": "main", "restartCount": int64(restarts), "state": state}
 	if restarts > 0 {
-		status["lastState"] = map[string]any{"terminated": map[string]any{"exitCode": int64(1), "finishedAt": at(last), "startedAt": at(last + time.Minute)}}
+		status["lastState"] = map[string]any{"terminated": map[string]any{"exitCode": int64(1), "finishedAt": w.at(last), "startedAt": w.at(last + time.Minute)}}
 	}
 	w.Put(pod, "status.containerStatuses", []any{status})
 }
@@ -296,7 +300,7 @@ func (w *World) container(pod Ref, state map[string]any, restarts int, last time
 // history replaces the history of updates, the newest entry first.
 func (w *World) history(entries ...string) {
 	version := Ref{Kind: "ClusterVersion", Name: "version"}
-	holder := &World{objects: map[Ref]map[string]any{}}
+	holder := &World{noon: w.noon, objects: map[Ref]map[string]any{}}
 	holder.Set(version, `{"history":[`+strings.Join(entries, ",")+`]}`)
 	w.Put(version, "status.history", holder.objects[version]["history"])
 }

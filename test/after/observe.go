@@ -76,7 +76,7 @@ func (w *World) Observe(tb testing.TB, before ...time.Duration) []observation.Ob
 	server, find := w.Server(tb), w.Monitoring(tb)
 	var all []observation.Observation
 	for _, each := range before {
-		connected, err := cluster.ConnectAt(server.Config(), "test", noon().Add(-each))
+		connected, err := cluster.ConnectAt(server.Config(), "test", w.noon.Add(-each))
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -22,6 +22,8 @@ type Ref struct{ Kind, Namespace, Name string }
 
 // World is a cluster whose objects are changed in place.
 type World struct {
+	// noon is the time of the last look.
+	noon    time.Time
 	objects map[Ref]map[string]any
 	alerts  []Alert
 	// made counts what was made, for names.
@@ -40,11 +42,8 @@ const (
 	To   = "4.18.2"
 )
 
-// noon is the time of the last look at a cluster.
-func noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC) }
-
 // at is a time before noon, as objects state it.
-func at(before time.Duration) string { return noon().Add(-before).Format(time.RFC3339) }
+func (w *World) at(before time.Duration) string { return w.noon.Add(-before).Format(time.RFC3339) }
 
 // apis are the groups and versions of kinds.
 func apis() map[string]string {
@@ -82,7 +81,7 @@ func (w *World) Set(ref Ref, content string) {
 		metadata["generation"] = int64(1)
 	}
 	if metadata["creationTimestamp"] == nil {
-		metadata["creationTimestamp"] = at(30 * 24 * time.Hour)
+		metadata["creationTimestamp"] = w.at(30 * 24 * time.Hour)
 	}
 	object["metadata"], object["kind"], object["apiVersion"] = metadata, ref.Kind, apis()[ref.Kind]
 	w.objects[ref] = object
@@ -118,7 +117,7 @@ func (w *World) Condition(ref Ref, kind, status, reason string, since time.Durat
 	object := w.objects[ref]
 	all, _, _ := unstructured.NestedSlice(object, "status", "conditions")
 	all = slices.DeleteFunc(all, func(each any) bool { return each.(map[string]any)["type"] == kind })
-	all = append(all, map[string]any{"type": kind, "status": status, "reason": reason, "message": reason, "lastTransitionTime": at(since)})
+	all = append(all, map[string]any{"type": kind, "status": status, "reason": reason, "message": reason, "lastTransitionTime": w.at(since)})
 	w.Put(ref, "status.conditions", all)
 }
 
@@ -132,7 +131,7 @@ func (w *World) Delete(ref Ref) {
 
 // Fire has an alert fire since then.
 func (w *World) Fire(name, namespace, severity string, since time.Duration) {
-	w.alerts = append(w.alerts, Alert{Name: name, Namespace: namespace, Severity: severity, Since: noon().Add(-since)})
+	w.alerts = append(w.alerts, Alert{Name: name, Namespace: namespace, Severity: severity, Since: w.noon.Add(-since)})
 }
 
 // Refs are the objects of a kind in a namespace whose names begin so, sorted.
@@ -161,7 +160,7 @@ func (w *World) Objects(tb testing.TB) []*unstructured.Unstructured {
 
 // Clone is an independent copy.
 func (w *World) Clone() *World {
-	next := &World{objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made}
+	next := &World{noon: w.noon, objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made}
 	for ref, object := range w.objects {
 		next.objects[ref] = (&unstructured.Unstructured{Object: object}).DeepCopy().Object
 	}

@@ -130,7 +130,7 @@ func run(c *cobra.Command, client *cli.Client, f *flags, args []string) error {
 		return err
 	}
 	defer out.Close()
-	out.Style.Cluster = client.Subject()
+	out.Style.Cluster = cli.Subject(client)
 	signed, err := f.signing.Open(c.Context(), client)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func run(c *cobra.Command, client *cli.Client, f *flags, args []string) error {
 
 // archives judges the update between two archives.
 func archives(ctx context.Context, client *cli.Client, out *flagset.Destination, signed *signing.Destination) error {
-	all, err := client.OpenArchives(ctx)
+	all, err := cli.OpenArchives(ctx, client)
 	if err != nil {
 		return err
 	}
@@ -273,4 +273,3 @@ func untimed(made afterupdate.Report) afterupdate.Report {
 	made.Samples = afterupdate.Samples{}
 	return made
 }
-

@@ -128,6 +128,25 @@ func (c *Client) Open(ctx context.Context) (*cluster.Cluster, error) {
 	return c.connectArchive(ctx, opened)
 }
 
+// OpenArchives makes clients of each archive by itself, in the order of the flags.
+func OpenArchives(ctx context.Context, c *Client) ([]*cluster.Cluster, error) {
+	defer c.Waiting("reading the archives")()
+	program.CollectGarbage(archiveGCPercent)
+	var all []*cluster.Cluster
+	for _, path := range c.archives {
+		opened, err := archive.Open(ctx, path)
+		if err != nil {
+			return nil, fmt.Errorf("--archive %s: %w", path, err)
+		}
+		connected, err := c.connectArchive(ctx, opened)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, connected)
+	}
+	return all, nil
+}
+
 // OpenHosted makes the clients of both clusters of the archive, a dump of HyperShift; the guest is nil
 // where the archive has none of the hosted cluster of that name.
 func (c *Client) OpenHosted(ctx context.Context, name string) (management, guest *cluster.Cluster, err error) {

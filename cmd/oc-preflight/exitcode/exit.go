@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
@@ -110,6 +111,18 @@ func OfDrains(outcome drain.Outcome) error {
 	case drain.Sticks, drain.Blocked:
 		return &Error{Code: Blocked}
 	case drain.Undetermined:
+	}
+	return &Error{Code: Undecided}
+}
+
+// OfAfterUpdate is the error with the exit code of the judgement of an update.
+func OfAfterUpdate(decision afterupdate.Decision) error {
+	switch decision {
+	case afterupdate.Good:
+		return nil
+	case afterupdate.Regressed, afterupdate.RolledBack:
+		return &Error{Code: Blocked}
+	case afterupdate.Settling, afterupdate.Unfinished, afterupdate.Undecided:
 	}
 	return &Error{Code: Undecided}
 }

@@ -10,12 +10,12 @@ import (
 	"fmt"
 
 	configv1 "github.com/openshift/api/config/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/baseline/sample"
+	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -42,7 +42,7 @@ type Observation struct {
 func Needs() access.Needs {
 	return access.Needs{
 		Required: []access.Request{{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"}},
-		Optional: append(sample.Reads(), access.Request{Verb: "list", Group: configv1.GroupName, Resource: "networks"}),
+		Optional: append(sample.Reads(), evidence.ReadsEnvironment()...),
 	}
 }
 
@@ -59,7 +59,9 @@ func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client) (Observat
 	if err := made.readRollout(ctx, s.Snapshot); err != nil {
 		made.lacks(baseline.MachineConfigPool, err.Error())
 	}
-	made.Environment = environment(ctx, s)
+	if made.Environment, err = evidence.EnvironmentOf(ctx, s.Snapshot); err != nil {
+		made.Environment = afterupdate.Environment{} // it is not a part of the judgement
+	}
 	return made, nil
 }
 
@@ -92,44 +94,6 @@ func (o *Observation) readRollout(ctx context.Context, present *snapshot.Cluster
 		return errors.New("there are no ClusterOperators or no MachineConfigPools, which no OpenShift cluster is without")
 	}
 	return nil
-}
-
-// environment is what clusters are compared by. What cannot be read is empty.
-func environment(ctx context.Context, s scene.Scene) afterupdate.Environment {
-	made := afterupdate.Environment{Architectures: s.Architectures(ctx)}
-	if found, err := s.Snapshot.Infrastructure(ctx); err == nil {
-		made.Topology = string(found.Status.ControlPlaneTopology)
-		if status := found.Status.PlatformStatus; status != nil {
-			made.Platform, made.LoadBalancer = string(status.Type), loadBalancer(status)
-		}
-	}
-	networks, err := snapshot.List[configv1.Network](ctx, s.Snapshot, configv1.GroupVersion.WithResource("networks"))
-	if err != nil && !apierrors.IsNotFound(err) {
-		return made
-	}
-	for i := range networks {
-		if networks[i].Name == "cluster" {
-			made.NetworkType = networks[i].Status.NetworkType
-		}
-	}
-	return made
-}
-
-// loadBalancer is who provides the load balancers of a platform without a cloud.
-func loadBalancer(status *configv1.PlatformStatus) string {
-	switch {
-	case status.BareMetal != nil && status.BareMetal.LoadBalancer != nil:
-		return string(status.BareMetal.LoadBalancer.Type)
-	case status.VSphere != nil && status.VSphere.LoadBalancer != nil:
-		return string(status.VSphere.LoadBalancer.Type)
-	case status.OpenStack != nil && status.OpenStack.LoadBalancer != nil:
-		return string(status.OpenStack.LoadBalancer.Type)
-	case status.Nutanix != nil && status.Nutanix.LoadBalancer != nil:
-		return string(status.Nutanix.LoadBalancer.Type)
-	case status.Ovirt != nil && status.Ovirt.LoadBalancer != nil:
-		return string(status.Ovirt.LoadBalancer.Type)
-	}
-	return ""
 }
 
 // Sample is the observation as it is compared with a baseline; nil for none. hash replaces the names of users, as in

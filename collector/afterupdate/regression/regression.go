@@ -116,7 +116,7 @@ func (c comparer) problems(key baseline.Key, object baseline.Object) []baseline.
 	}
 	was, known := c.was(key)
 	if !known {
-		return all
+		return slices.DeleteFunc(all, func(p baseline.Problem) bool { return p.Reason == baseline.NoEndpoints && c.before != nil })
 	}
 	switch key.Kind {
 	case baseline.CSINode:
@@ -270,31 +270,6 @@ func changedByOwner(kind baseline.Kind, was, is baseline.Object) bool {
 		return was.Generation != is.Generation && was.Detail != is.Detail
 	}
 	return was.Revision != is.Revision
-}
-
-// excuseDependents excuses what depends on workloads that their owners changed: Services, Routes and alerts of a
-// namespace of a user in which something is excused, and nothing is worse.
-func (c comparer) excuseDependents(found []Found) []Found {
-	excused, worse := map[string]bool{}, map[string]bool{}
-	for _, each := range found {
-		if !isWorkload(each.Key.Kind) {
-			continue
-		}
-		excused[each.Key.Namespace] = excused[each.Key.Namespace] || each.Class == Excused
-		worse[each.Key.Namespace] = worse[each.Key.Namespace] || each.Class == Worse
-	}
-	for i := range found {
-		key := found[i].Key
-		if found[i].Class != Worse || key.Platform() || !dependent(key.Kind) || !excused[key.Namespace] || worse[key.Namespace] {
-			continue
-		}
-		found[i].Class, found[i].Was = Excused, found[i].Was+"; workloads of its namespace were changed by their owner since"
-	}
-	return found
-}
-
-func dependent(kind baseline.Kind) bool {
-	return kind == baseline.Service || kind == baseline.Alert || kind == baseline.Route
 }
 
 // good states an object of the baseline.

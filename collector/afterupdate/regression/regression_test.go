@@ -123,32 +123,50 @@ func TestMissingNodes(t *testing.T) {
 	}
 }
 
-// What depends on a workload that its owner changed is excused with it, but not where another workload is worse.
+// What depends on a workload that its owner changed, scaled to none or deleted is excused with it: by its name, or, where
+// no workload has that, where no other of the namespace is worse.
 func TestDependents(t *testing.T) {
 	key := func(kind baseline.Kind, name string) baseline.Key {
 		return baseline.Key{Kind: kind, Namespace: "shop", Name: name}
 	}
-	changed := of(0, 1)
+	webhook := baseline.Key{Kind: baseline.ValidatingWebhook, Name: "policy"}
+	changed, none := of(0, 1), of(0, 0)
 	changed.Revision = "2"
-	before := baseline.State{Objects: map[baseline.Key]baseline.Object{
-		key(baseline.Deployment, "web"): of(1, 1), key(baseline.Deployment, "api"): of(1, 1), key(baseline.Service, "web"): {Ready: 1},
-	}}
-	now := baseline.State{Objects: map[baseline.Key]baseline.Object{
-		key(baseline.Deployment, "web"): bad(changed, "Unavailable"), key(baseline.Deployment, "api"): of(1, 1), key(baseline.Service, "web"): bad(baseline.Object{}, "NoReadyEndpoints"),
-	}}
-	classes := func() string {
-		text := ""
-		for _, each := range regression.Compare(&before, now).Found {
-			text += fmt.Sprintf("%s %s\n", each.Key, each.Class)
-		}
-		return text
-	}
-	if got := classes(); got != "Deployment shop/web Excused\nService shop/web Excused\n" {
-		t.Error(got)
-	}
-	now.Objects[key(baseline.Deployment, "api")] = bad(of(0, 1), "Unavailable")
-	if got := classes(); got != "Deployment shop/api Worse\nDeployment shop/web Excused\nService shop/web Worse\n" {
-		t.Error(got)
+	worse := map[string]baseline.Object{"web": bad(of(0, 1), "Unavailable"), "api": of(1, 1)}
+	for name, tc := range map[string]struct {
+		reason string
+		// workloads are Deployments now: web and api were there before.
+		workloads map[string]baseline.Object
+		service   string
+		problem   string
+		want      regression.Class
+	}{
+		"Changed":    {reason: "its owner changed the workload of its name", workloads: map[string]baseline.Object{"web": bad(changed, "Unavailable"), "api": of(1, 1)}, service: "web", problem: "NoReadyEndpoints", want: regression.Excused},
+		"ToNone":     {reason: "its owner scaled the workload of its name to none", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "web", problem: baseline.NoEndpoints, want: regression.Excused},
+		"Deleted":    {reason: "its owner deleted the workload of its name", workloads: map[string]baseline.Object{"api": of(1, 1)}, service: "web", problem: baseline.NoEndpoints, want: regression.Excused},
+		"OtherWorse": {reason: "another workload does not matter to it", workloads: map[string]baseline.Object{"web": none, "api": bad(of(0, 1), "Unavailable")}, service: "web", problem: baseline.NoEndpoints, want: regression.Excused},
+		"NotChanged": {reason: "no owner changed anything", workloads: worse, service: "web", problem: "NoReadyEndpoints", want: regression.Worse},
+		"OwnGood":    {reason: "the workload of its name was not changed, and another was", workloads: map[string]baseline.Object{"web": of(1, 1), "api": none}, service: "web", problem: "NoReadyEndpoints", want: regression.Worse},
+		"Unnamed":    {reason: "it may select the one that was changed", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "front", problem: baseline.NoEndpoints, want: regression.Excused},
+		"Unclear":    {reason: "it may select the one that is worse", workloads: map[string]baseline.Object{"web": none, "api": bad(of(0, 1), "Unavailable")}, service: "front", problem: baseline.NoEndpoints, want: regression.Worse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := key(baseline.Service, tc.service)
+			before := baseline.State{Objects: map[baseline.Key]baseline.Object{
+				key(baseline.Deployment, "web"): of(1, 1), key(baseline.Deployment, "api"): of(1, 1), service: {Ready: 1}, webhook: {Detail: "shop/" + tc.service},
+			}}
+			now := baseline.State{Objects: map[baseline.Key]baseline.Object{
+				service: bad(baseline.Object{}, tc.problem), webhook: bad(baseline.Object{Detail: "shop/" + tc.service}, tc.problem),
+			}}
+			for name, object := range tc.workloads {
+				now.Objects[key(baseline.Deployment, name)] = object
+			}
+			for _, each := range regression.Compare(&before, now).Found {
+				if dependent := each.Key == service || each.Key == webhook; dependent && each.Class != tc.want {
+					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Key, each.Class, tc.want)
+				}
+			}
+		})
 	}
 }
 

@@ -36,6 +36,9 @@ func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Co
 	if p.observed.Updated != nil {
 		present = append(present, *p.observed.Updated)
 	}
+	if p.observed.After != nil {
+		present = append(present, afterUpdate(*p.observed.After))
+	}
 	var conditions []metav1.Condition
 	for _, condition := range present {
 		condition.Message = words.Line(condition.Message, maxMessage)

@@ -5,6 +5,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
@@ -36,6 +37,10 @@ type Observation struct {
 	// Updated is whether the update to the target is complete, without times; nil while the
 	// cluster neither runs the target nor updates to it.
 	Updated *metav1.Condition
+	// After is the judgement of the update to the target; nil while there is none. Statement is the statement about it;
+	// empty for none.
+	After     *afterupdate.Report
+	Statement string
 }
 
 // Run is a run in progress.

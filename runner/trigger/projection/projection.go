@@ -34,6 +34,7 @@ func Status(object *v1alpha1.UpdatePreflight, o Observation) v1alpha1.UpdatePref
 	}
 	status.History = p.history()
 	p.report(&status)
+	status.AfterUpdate = p.judgement()
 	status.Conditions = p.conditions(status)
 	return status
 }

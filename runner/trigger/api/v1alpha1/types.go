@@ -235,6 +235,11 @@ func UpdateFailed(reason string) bool {
 	return reason == ReasonUpdateFailing || reason == ReasonPoolDegraded || reason == ReasonOperatorUnhealthy
 }
 
+// ConditionAfterUpdate is set when the cluster runs the target, and a run has stored a baseline before: True where the
+// update was good, False where something that was good before is bad, or where the update was undone, and Unknown before
+// that is known. Its reason is the decision.
+const ConditionAfterUpdate = "AfterUpdate"
+
 // The limits of a status.
 const (
 	// MaxCauses bounds causes, and MaxAttestation the attestation, in bytes.
@@ -323,10 +328,14 @@ type UpdatePreflightStatus struct {
 	//
 	// +optional
 	ReportTime *metav1.Time `json:"reportTime,omitempty"`
+	// afterUpdate is the judgement of the update to the target, after it.
+	//
+	// +optional
+	AfterUpdate *AfterUpdate `json:"afterUpdate,omitempty"`
 	// conditions are Ready, Reconciling and Stalled; the steps TargetKnown, WindowOpen,
 	// ReleaseVerified and ChecksReported; ScheduledUpdate for an update that an
-	// UpgradeConfig schedules; and Updated while the cluster runs the target of an
-	// administrator, or updates to it.
+	// UpgradeConfig schedules; and, while the cluster runs the target of an
+	// administrator, or updates to it, Updated, and AfterUpdate when that is judged.
 	//
 	// +optional
 	// +listType=map
@@ -341,6 +350,33 @@ type UpdatePreflightStatus struct {
 	// +listMapKey=image
 	// +kubebuilder:validation:MaxItems=10
 	History []Verdict `json:"history,omitempty"`
+}
+
+// AfterUpdate is whether an update was good, in comparison with the baseline that a run stored before it.
+type AfterUpdate struct {
+	// run is the ID of the run with the baseline.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Run string `json:"run"`
+	// +required
+	// +kubebuilder:validation:Enum=Good;Regressed;Settling;Unfinished;RolledBack;Undecided
+	Decision string `json:"decision"`
+	// regressions are the names of what is worse than before, sorted. regressionsOmitted is how many more there are.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=256
+	Regressions []string `json:"regressions,omitempty"`
+	// +optional
+	RegressionsOmitted int32 `json:"regressionsOmitted,omitempty"`
+	// statement is the final judgement as evidence for other clusters: a DSSE envelope in JSON, signed by the key of
+	// the controller, or the statement itself where the controller has none.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Statement string `json:"statement,omitempty"`
 }
 
 // Release is a release image.

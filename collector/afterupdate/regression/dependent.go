@@ -1,0 +1,82 @@
+package regression
+
+import (
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+)
+
+// excuseDependents excuses what depends on workloads that their owners changed, scaled to none or deleted: Services, the
+// webhooks that they serve, Routes and alerts.
+func (c comparer) excuseDependents(found []Found) []Found {
+	owners := c.owners(found)
+	services := map[string]Class{}
+	for i := range found {
+		if found[i].Key.Kind == baseline.Service {
+			found[i] = owners.excuse(found[i], found[i].Key.Namespace, found[i].Key.Name)
+			services[found[i].Key.Namespace+"/"+found[i].Key.Name] = found[i].Class
+		}
+	}
+	for i := range found {
+		switch key := found[i].Key; key.Kind {
+		case baseline.Route, baseline.Alert:
+			found[i] = owners.excuse(found[i], key.Namespace, "")
+		case baseline.ValidatingWebhook, baseline.MutatingWebhook:
+			service := c.now.Objects[key].Detail
+			if services[service] == Excused {
+				namespace, name, _ := strings.Cut(service, "/")
+				found[i] = owners.excuse(found[i], namespace, name)
+			}
+		}
+	}
+	return found
+}
+
+// owners are what the owners of workloads did since the baseline.
+type owners struct {
+	// of are the workloads by namespace and name: true for one that its owner changed, scaled to none or deleted.
+	of map[string]bool
+	// changed are the namespaces with such a workload, and worse those with one that is worse by no one.
+	changed, worse map[string]bool
+}
+
+func (c comparer) owners(found []Found) owners {
+	made := owners{of: map[string]bool{}, changed: map[string]bool{}, worse: map[string]bool{}}
+	if c.before == nil {
+		return made
+	}
+	note := func(key baseline.Key, byOwner bool) {
+		name := key.Namespace + "/" + key.Name
+		made.of[name] = made.of[name] || byOwner
+		made.changed[key.Namespace] = made.changed[key.Namespace] || byOwner
+	}
+	for key, was := range c.before.Objects {
+		if isWorkload(key.Kind) && !key.Platform() {
+			is, exists := c.now.Objects[key]
+			note(key, was.Desired > 0 && is.Desired == 0 && (exists || c.now.Unread[key.Kind] == ""))
+		}
+	}
+	for _, each := range found {
+		if isWorkload(each.Key.Kind) {
+			note(each.Key, each.Class == Excused)
+			made.worse[each.Key.Namespace] = made.worse[each.Key.Namespace] || each.Class == Worse
+		}
+	}
+	return made
+}
+
+// excuse excuses a problem in a namespace of a user: by the workload of that name, or, where there is none, by any one
+// of the namespace, if no other is worse.
+func (o owners) excuse(found Found, namespace, name string) Found {
+	if found.Class != Worse || (baseline.Key{Namespace: namespace}).Platform() {
+		return found
+	}
+	byOwner, exists := o.of[namespace+"/"+name]
+	if !exists {
+		byOwner = o.changed[namespace] && !o.worse[namespace]
+	}
+	if byOwner {
+		found.Class, found.Was = Excused, found.Was+"; a workload was changed by its owner since"
+	}
+	return found
+}
