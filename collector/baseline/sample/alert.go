@@ -20,8 +20,8 @@ const watchdog = "Watchdog"
 
 var errNoMonitoring = errors.New("the monitoring was not read")
 
-// alerts are those that fire, the instances of one name, severity and namespace as one object, since the first of them.
-func (s *sampler) alerts(ctx context.Context, client *monitoring.Client) {
+// readAlerts reads those that fire, the instances of one name, severity and namespace as one object, since the first of them.
+func readAlerts(ctx context.Context, s *sampler, client *monitoring.Client) {
 	if client == nil {
 		s.unread(errNoMonitoring, baseline.Alert)
 		return

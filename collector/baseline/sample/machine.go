@@ -43,7 +43,7 @@ func (s *sampler) machines(ctx context.Context) {
 			object.Desired = *set.Spec.Replicas
 		}
 		if object.Ready < object.Desired {
-			object.Add(baseline.Problem{Reason: "MachinesNotReady", Message: fmt.Sprintf("%d of %d machines are ready", object.Ready, object.Desired)})
+			object.Add(baseline.Problem{Reason: "MachinesNotReady", Message: fmt.Sprintf("%d of %s ready", object.Ready, words.Count(int64(object.Desired), "machine"))})
 		}
 		s.keep(baseline.Key{Kind: baseline.MachineSet, Namespace: set.Namespace, Name: set.Name}, object)
 	}
@@ -62,7 +62,7 @@ func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 	case pool.Spec.Paused:
 		object.Detail = paused
 	case status.UpdatedMachineCount < status.MachineCount:
-		object.Add(baseline.Problem{Reason: "NotUpdated", Since: states.of("Updated").since(conditionFalse), Message: fmt.Sprintf("%d of %d nodes are updated", status.UpdatedMachineCount, status.MachineCount)})
+		object.Add(baseline.Problem{Reason: "NotUpdated", Since: states.of("Updated").since(conditionFalse), Message: fmt.Sprintf("%d of %s updated", status.UpdatedMachineCount, words.Count(int64(status.MachineCount), "node"))})
 	}
 	return object
 }

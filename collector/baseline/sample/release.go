@@ -60,7 +60,7 @@ func operatorOf(operator *configv1.ClusterOperator) baseline.Object {
 	return object
 }
 
-// requests are the CertificateSigningRequests that nobody has decided about. The others are deleted after an hour or a day.
+// requests are the CertificateSigningRequests that no user or controller has decided about. The others are deleted after an hour or a day.
 func (s *sampler) requests(ctx context.Context) {
 	found := read(ctx, s, s.cluster.CertificateSigningRequests, "CertificateSigningRequests", baseline.CertificateSigningRequest)
 	for i := range found {

@@ -112,18 +112,18 @@ func Take(ctx context.Context, cluster *snapshot.Cluster, client *monitoring.Cli
 		Taken: now, ClusterID: string(version.Spec.ClusterID), Version: version.Status.Desired.Version, Image: version.Status.Desired.Image,
 		Objects: map[baseline.Key]baseline.Object{}, Unread: map[baseline.Kind]string{},
 	}}
-	s.ahead(ctx)
+	readAhead(ctx, cluster)
 	s.clusterVersion(version)
 	s.operators(ctx, version)
 	s.machines(ctx)
 	s.nodes(ctx)
-	s.workloads(ctx)
-	s.serving(ctx)
+	(&workloads{sampler: s, found: map[baseline.Key]baseline.Object{}}).read(ctx)
+	(&serving{sampler: s}).read(ctx)
 	s.routing(ctx)
 	s.storage(ctx)
 	s.installed(ctx)
 	s.egress(ctx)
-	s.alerts(ctx, client)
+	readAlerts(ctx, s, client)
 	return s.state, ctx.Err()
 }
 
@@ -137,25 +137,25 @@ type sampler struct {
 // parallelism bounds the lists that are read at a time.
 const parallelism = 8
 
-// ahead reads the lists that no check reads side by side, so that together they take as long as the longest one. Who needs one
+// readAhead reads the lists that no check reads side by side, so that together they take as long as the longest one. Who needs one
 // gets it from the snapshot, with its error.
-func (s *sampler) ahead(ctx context.Context) {
+func readAhead(ctx context.Context, cluster *snapshot.Cluster) {
 	var group errgroup.Group
 	group.SetLimit(parallelism)
 	for _, read := range []func() error{
-		func() error { _, err := s.cluster.Deployments(ctx); return err },
-		func() error { _, err := snapshot.List[route](ctx, s.cluster, routes()); return err },
+		func() error { _, err := cluster.Deployments(ctx); return err },
+		func() error { _, err := snapshot.List[route](ctx, cluster, routes()); return err },
 		func() error {
-			_, err := snapshot.List[ingressController](ctx, s.cluster, ingressControllers())
+			_, err := snapshot.List[ingressController](ctx, cluster, ingressControllers())
 			return err
 		},
-		func() error { _, err := snapshot.List[attachment](ctx, s.cluster, attachments()); return err },
+		func() error { _, err := snapshot.List[attachment](ctx, cluster, attachments()); return err },
 		func() error {
-			_, err := snapshot.List[metav1.PartialObjectMetadata](ctx, s.cluster, csiDrivers())
+			_, err := snapshot.List[metav1.PartialObjectMetadata](ctx, cluster, csiDrivers())
 			return err
 		},
-		func() error { _, err := snapshot.List[egressIP](ctx, s.cluster, egressIPs()); return err },
-		func() error { _, err := snapshot.List[egressFirewall](ctx, s.cluster, egressFirewalls()); return err },
+		func() error { _, err := snapshot.List[egressIP](ctx, cluster, egressIPs()); return err },
+		func() error { _, err := snapshot.List[egressFirewall](ctx, cluster, egressFirewalls()); return err },
 	} {
 		group.Go(read)
 	}

@@ -194,7 +194,7 @@ func TestRelease(t *testing.T) {
 		"Pool":        {reason: "all nodes are updated", objects: pool("paused: false", "machineCount: 2, updatedMachineCount: 2, readyMachineCount: 1"), has: "MachineConfigPool worker"},
 		"PoolNotUpdated": {
 			reason: "a node has the configuration of before", objects: pool("paused: false", "machineCount: 2, updatedMachineCount: 1"),
-			want: []string{"MachineConfigPool worker NotUpdated: 1 of 2 nodes are updated"},
+			want: []string{"MachineConfigPool worker NotUpdated: 1 of 2 nodes updated"},
 		},
 		"PoolPaused": {reason: "an administrator has paused it", objects: pool("paused: true", "machineCount: 2, updatedMachineCount: 1"), has: "MachineConfigPool worker"},
 		"PoolDegraded": {
@@ -209,7 +209,7 @@ func TestRelease(t *testing.T) {
 		"Machines": {
 			reason:  "a machine does not become a node",
 			objects: `{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, metadata: {name: a, namespace: openshift-machine-api}, spec: {replicas: 3}, status: {readyReplicas: 2}}`,
-			want:    []string{"MachineSet openshift-machine-api/a MachinesNotReady: 2 of 3 machines are ready"},
+			want:    []string{"MachineSet openshift-machine-api/a MachinesNotReady: 2 of 3 machines ready"},
 		},
 		"NoMachines": {
 			reason:  "it is scaled to none",
@@ -248,7 +248,7 @@ func TestRelease(t *testing.T) {
 			want: []string{"Node w1 OutdatedConfig: it has configuration a instead of b"},
 		},
 		"Request": {
-			reason: "nobody has decided about it", objects: request(""),
+			reason: "it waits for a decision", objects: request(""),
 			want: []string{"CertificateSigningRequest csr-x Pending 2026-11-25T11:30:00Z: the request of system:node:w1 for kubernetes.io/kubelet-serving is neither approved nor denied"},
 		},
 		"Approved": {reason: "it was approved", objects: request("conditions: [{type: Approved, status: 'True'}]")},
@@ -477,7 +477,7 @@ func TestServing(t *testing.T) {
 		},
 		"NoPods":       {reason: "its workload may be scaled to none", objects: service(selecting) + slice("web-1", "IPv4", "false"), want: []string{"Service shop/web NoEndpoints: it selects no pod"}},
 		"ExternalName": {reason: "it has a name in place of endpoints", objects: service("type: ExternalName, "+selecting) + running, has: "Service shop/web"},
-		"NoSelector":   {reason: "somebody else makes its endpoints", objects: service("ports: [{port: 80}]") + running, has: "Service shop/web"},
+		"NoSelector":   {reason: "another process makes its endpoints", objects: service("ports: [{port: 80}]") + running, has: "Service shop/web"},
 		"Route": {
 			reason: "a router admits it", objects: route("{routerName: default, conditions: [" + condition("Admitted", "True", "") + "]}"), has: "Route shop/web",
 		},

@@ -20,12 +20,21 @@ import (
 const noReadyEndpoints = "NoReadyEndpoints"
 
 // serving are the Services, the APIs and the webhooks.
-func (s *sampler) serving(ctx context.Context) {
+type serving struct {
+	sampler  *sampler
+	backends *backend.Backends
+	// pods are the labels of the pods of each namespace that have not ended and are not being deleted.
+	pods map[string][]labels.Set
+}
+
+func (v *serving) read(ctx context.Context) {
+	s := v.sampler
 	services := read(ctx, s, s.cluster.Services, "Services", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 	endpoints := read(ctx, s, s.cluster.EndpointSlices, "EndpointSlices", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
-	pods := podsByNamespace(read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook))
-	s.services(ctx, services, readyEndpoints(endpoints), pods)
-	s.webhooks(ctx, backends{Backends: backend.NewBackends(services, endpoints), pods: pods})
+	v.backends = backend.NewBackends(services, endpoints)
+	v.pods = podsByNamespace(read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook))
+	v.services(ctx, services, endpoints)
+	v.webhooks(ctx)
 	apis := read(ctx, s, s.cluster.APIServices, "APIServices", baseline.APIService)
 	for i := range apis {
 		object := baseline.Object{}
@@ -41,15 +50,16 @@ func (s *sampler) serving(ctx context.Context) {
 }
 
 // services are all Services. One that selects pods of which there are none may be scaled down by choice: its problem has another reason.
-func (s *sampler) services(ctx context.Context, services []corev1.Service, ready map[name]int32, pods map[string][]labels.Set) {
+func (v *serving) services(ctx context.Context, services []corev1.Service, endpoints []discoveryv1.EndpointSlice) {
+	ready := readyEndpoints(endpoints)
 	for i := range services {
 		of := &services[i]
 		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}]}
 		selects := len(of.Spec.Selector) > 0 && of.Spec.Type != corev1.ServiceTypeExternalName
-		if selects && object.Ready == 0 && s.listed(ctx, of.Namespace) {
-			object.Add(endpointless(labels.SelectorFromSet(of.Spec.Selector), pods[of.Namespace]))
+		if selects && object.Ready == 0 && v.listed(ctx, of.Namespace) {
+			object.Add(v.endpointless(of.Namespace, labels.SelectorFromSet(of.Spec.Selector)))
 		}
-		s.keep(baseline.Key{Kind: baseline.Service, Namespace: of.Namespace, Name: of.Name}, object)
+		v.sampler.keep(baseline.Key{Kind: baseline.Service, Namespace: of.Namespace, Name: of.Name}, object)
 	}
 }
 
@@ -86,8 +96,8 @@ func podsByNamespace(pods []corev1.Pod) map[string][]labels.Set {
 }
 
 // endpointless is the problem of a Service without a ready endpoint, by the pods that it selects.
-func endpointless(selects labels.Selector, pods []labels.Set) baseline.Problem {
-	if slices.ContainsFunc(pods, func(pod labels.Set) bool { return selects.Matches(pod) }) {
+func (v *serving) endpointless(namespace string, selects labels.Selector) baseline.Problem {
+	if slices.ContainsFunc(v.pods[namespace], func(pod labels.Set) bool { return selects.Matches(pod) }) {
 		return baseline.Problem{Reason: noReadyEndpoints, Message: "none of its endpoints is ready"}
 	}
 	return baseline.Problem{Reason: baseline.NoEndpoints, Message: "it selects no pod"}
@@ -95,37 +105,30 @@ func endpointless(selects labels.Selector, pods []labels.Set) baseline.Problem {
 
 // listed reports whether all Services, EndpointSlices and pods of a namespace were read, so that one which is not there does not exist. An
 // archive may have all of a namespace without all of the cluster.
-func (s *sampler) listed(ctx context.Context, namespace string) bool {
-	if s.complete(baseline.Service) {
+func (v *serving) listed(ctx context.Context, namespace string) bool {
+	if v.sampler.complete(baseline.Service) {
 		return true
 	}
-	err := s.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), corev1.SchemeGroupVersion.WithResource("pods"))
+	err := v.sampler.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), corev1.SchemeGroupVersion.WithResource("pods"))
 	return err == nil
 }
 
-// backends are what serves webhooks, and the labels of the pods in each namespace.
-type backends struct {
-	*backend.Backends
-
-	pods map[string][]labels.Set
-}
-
-func (s *sampler) webhooks(ctx context.Context, backends backends) {
-	validating := readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, s, validatingWebhooks(), baseline.ValidatingWebhook)
+func (v *serving) webhooks(ctx context.Context) {
+	validating := readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook)
 	for i := range validating {
 		object := baseline.Object{Generation: validating[i].Generation}
 		for j := range validating[i].Webhooks {
-			s.webhook(ctx, &object, validating[i].Webhooks[j].ClientConfig, backends)
+			v.webhook(ctx, &object, validating[i].Webhooks[j].ClientConfig)
 		}
-		s.keep(baseline.Key{Kind: baseline.ValidatingWebhook, Name: validating[i].Name}, object)
+		v.sampler.keep(baseline.Key{Kind: baseline.ValidatingWebhook, Name: validating[i].Name}, object)
 	}
-	mutating := readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, s, mutatingWebhooks(), baseline.MutatingWebhook)
+	mutating := readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook)
 	for i := range mutating {
 		object := baseline.Object{Generation: mutating[i].Generation}
 		for j := range mutating[i].Webhooks {
-			s.webhook(ctx, &object, mutating[i].Webhooks[j].ClientConfig, backends)
+			v.webhook(ctx, &object, mutating[i].Webhooks[j].ClientConfig)
 		}
-		s.keep(baseline.Key{Kind: baseline.MutatingWebhook, Name: mutating[i].Name}, object)
+		v.sampler.keep(baseline.Key{Kind: baseline.MutatingWebhook, Name: mutating[i].Name}, object)
 	}
 }
 
@@ -133,25 +136,25 @@ func (s *sampler) webhooks(ctx context.Context, backends backends) {
 var errUnlisted = errors.New("the Service of a webhook could not be read")
 
 // webhook adds the problem of a configuration one of whose webhooks has no Service that can respond.
-func (s *sampler) webhook(ctx context.Context, object *baseline.Object, config admissionregistrationv1.WebhookClientConfig, backends backends) {
+func (v *serving) webhook(ctx context.Context, object *baseline.Object, config admissionregistrationv1.WebhookClientConfig) {
 	reference, ok := backend.ReferenceOf(config)
 	if !ok {
 		return
 	}
 	object.Detail = words.External(reference.NamespacedName.String())
-	reason, state, found := noReadyEndpoints, "", backends.Of(reference)
+	reason, state, found := noReadyEndpoints, "", v.backends.Of(reference)
 	switch found.State {
 	case backend.Missing:
 		state = "does not exist"
 	case backend.NoPort:
 		state = fmt.Sprintf("has no port %d", reference.Port)
 	case backend.Empty:
-		reason, state = endpointless(found.Selector, backends.pods[reference.Namespace]).Reason, "has no ready endpoint"
+		reason, state = v.endpointless(reference.Namespace, found.Selector).Reason, "has no ready endpoint"
 	case backend.Serving, backend.Elsewhere:
 		return
 	}
-	if !s.listed(ctx, reference.Namespace) {
-		s.unread(errUnlisted, baseline.ValidatingWebhook, baseline.MutatingWebhook)
+	if !v.listed(ctx, reference.Namespace) {
+		v.sampler.unread(errUnlisted, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 		return
 	}
 	object.Add(baseline.Problem{Reason: reason, Message: fmt.Sprintf("its Service %s %s", words.External(reference.String()), state)})

@@ -27,19 +27,26 @@ const (
 	deploymentConfig = "DeploymentConfig"
 )
 
-func (s *sampler) workloads(ctx context.Context) {
-	found := map[baseline.Key]baseline.Object{}
-	s.deployments(ctx, found)
-	s.statefulSets(ctx, found)
-	s.daemonSets(ctx, found)
-	configs := s.replicationControllers(ctx, found)
-	owners := s.replicaSetOwners(ctx)
+// workloads are the objects that have pods.
+type workloads struct {
+	sampler *sampler
+	// found are the workloads, without what their pods state.
+	found map[baseline.Key]baseline.Object
+}
+
+func (w *workloads) read(ctx context.Context) {
+	s := w.sampler
+	w.deployments(ctx)
+	w.statefulSets(ctx)
+	w.daemonSets(ctx)
+	configs := w.replicationControllers(ctx)
+	owners := w.replicaSetOwners(ctx)
 	pods := read(ctx, s, s.cluster.Pods, "pods", baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController)
 	runs := map[baseline.Key]*podStates{}
 	for i := range pods {
 		pod := &pods[i]
 		key, ok := workloadOf(pod, owners, configs)
-		if _, exists := found[key]; !ok || !exists || pod.DeletionTimestamp != nil || hasEnded(pod) {
+		if _, exists := w.found[key]; !ok || !exists || pod.DeletionTimestamp != nil || hasEnded(pod) {
 			continue
 		}
 		if runs[key] == nil {
@@ -47,7 +54,7 @@ func (s *sampler) workloads(ctx context.Context) {
 		}
 		runs[key].add(pod)
 	}
-	for key, object := range found {
+	for key, object := range w.found {
 		if states := runs[key]; states != nil {
 			states.into(&object)
 		}
@@ -87,8 +94,8 @@ func workloadOf(pod *corev1.Pod, owners map[name]string, configs map[name]baseli
 }
 
 // replicaSetOwners are the names of the Deployments of ReplicaSets; empty for a ReplicaSet without one.
-func (s *sampler) replicaSetOwners(ctx context.Context) map[name]string {
-	sets := read(ctx, s, s.cluster.ReplicaSets, "ReplicaSets", baseline.Deployment)
+func (w *workloads) replicaSetOwners(ctx context.Context) map[name]string {
+	sets := read(ctx, w.sampler, w.sampler.cluster.ReplicaSets, "ReplicaSets", baseline.Deployment)
 	owners := make(map[name]string, len(sets))
 	for i := range sets {
 		deployment := ""
@@ -122,8 +129,8 @@ func replicas(of *int32) int32 {
 	return *of
 }
 
-func (s *sampler) deployments(ctx context.Context, into map[baseline.Key]baseline.Object) {
-	found := read(ctx, s, s.cluster.Deployments, "Deployments", baseline.Deployment)
+func (w *workloads) deployments(ctx context.Context) {
+	found := read(ctx, w.sampler, w.sampler.cluster.Deployments, "Deployments", baseline.Deployment)
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -143,12 +150,12 @@ func (s *sampler) deployments(ctx context.Context, into map[baseline.Key]baselin
 		if !of.Spec.Paused { // which does not roll out by choice
 			outdated(&object, of.Status.UpdatedReplicas)
 		}
-		into[baseline.Key{Kind: baseline.Deployment, Namespace: of.Namespace, Name: of.Name}] = object
+		w.found[baseline.Key{Kind: baseline.Deployment, Namespace: of.Namespace, Name: of.Name}] = object
 	}
 }
 
-func (s *sampler) statefulSets(ctx context.Context, into map[baseline.Key]baseline.Object) {
-	found := read(ctx, s, s.cluster.StatefulSets, "StatefulSets", baseline.StatefulSet)
+func (w *workloads) statefulSets(ctx context.Context) {
+	found := read(ctx, w.sampler, w.sampler.cluster.StatefulSets, "StatefulSets", baseline.StatefulSet)
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -161,12 +168,12 @@ func (s *sampler) statefulSets(ctx context.Context, into map[baseline.Key]baseli
 		if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && !partial {
 			outdated(&object, of.Status.UpdatedReplicas)
 		}
-		into[baseline.Key{Kind: baseline.StatefulSet, Namespace: of.Namespace, Name: of.Name}] = object
+		w.found[baseline.Key{Kind: baseline.StatefulSet, Namespace: of.Namespace, Name: of.Name}] = object
 	}
 }
 
-func (s *sampler) daemonSets(ctx context.Context, into map[baseline.Key]baseline.Object) {
-	found := read(ctx, s, s.cluster.DaemonSets, "DaemonSets", baseline.DaemonSet)
+func (w *workloads) daemonSets(ctx context.Context) {
+	found := read(ctx, w.sampler, w.sampler.cluster.DaemonSets, "DaemonSets", baseline.DaemonSet)
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -176,13 +183,13 @@ func (s *sampler) daemonSets(ctx context.Context, into map[baseline.Key]baseline
 		if of.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 			outdated(&object, of.Status.UpdatedNumberScheduled)
 		}
-		into[baseline.Key{Kind: baseline.DaemonSet, Namespace: of.Namespace, Name: of.Name}] = object
+		w.found[baseline.Key{Kind: baseline.DaemonSet, Namespace: of.Namespace, Name: of.Name}] = object
 	}
 }
 
 // replicationControllers adds those that should have pods, those of a DeploymentConfig by its name, and returns the key of each.
-func (s *sampler) replicationControllers(ctx context.Context, into map[baseline.Key]baseline.Object) map[name]baseline.Key {
-	found := read(ctx, s, s.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController)
+func (w *workloads) replicationControllers(ctx context.Context) map[name]baseline.Key {
+	found := read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController)
 	keys := map[name]baseline.Key{}
 	for i := range found {
 		of := &found[i]
@@ -197,13 +204,13 @@ func (s *sampler) replicationControllers(ctx context.Context, into map[baseline.
 			object.Revision, object.Generation = fact(of.Annotations[configRevision]), 0 // each revision is another object
 		}
 		keys[name{of.Namespace, of.Name}] = key
-		if known, exists := into[key]; exists { // a rollout is in progress
+		if known, exists := w.found[key]; exists { // a rollout is in progress
 			object.Desired, object.Ready = object.Desired+known.Desired, object.Ready+known.Ready
 			object.Revision = later(object.Revision, known.Revision)
 		}
 		object.Problems = nil
 		lacking(&object)
-		into[key] = object
+		w.found[key] = object
 	}
 	return keys
 }
