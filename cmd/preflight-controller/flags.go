@@ -40,6 +40,7 @@ type flags struct {
 	metricsClientCA, metricsClient      string
 	signals                             []string
 	signingSecret                       string
+	noBaseline, redactBaseline          bool
 	leaderElect, uninstall              bool
 	lease, renew, retry                 time.Duration
 	verbosity                           int
@@ -65,6 +66,8 @@ func parse(args []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s", "Common name of the client certificate that may read /metrics.")
 	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf("Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.", strings.Join(guard.Choices(), ", ")))
 	set.StringVar(&f.signingSecret, "signing-secret", "", "Secret of the namespace with cosign.key and cosign.password, with which the verdicts of the UpdatePreflights of administrators are signed. Default: they are not signed.")
+	set.BoolVar(&f.noBaseline, "no-baseline", false, "Do not store the state of the cluster, with which the state after an update is compared.")
+	set.BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests in place of the names of users' namespaces and of what is in them.")
 	f.hosted.add(set)
 	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator and the published verdicts, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
@@ -95,6 +98,8 @@ func (f flags) validate() error {
 		return errors.New("--uninstall removes all signals, and --signal must not be given")
 	case f.leaderElect && f.namespace == "":
 		return errors.New("--leader-elect needs a --namespace")
+	case f.noBaseline && f.redactBaseline:
+		return errors.New("--no-baseline and --redact-baseline are mutually exclusive")
 	case f.signingSecret != "" && f.namespace == "":
 		return errors.New("--signing-secret needs a --namespace")
 	}

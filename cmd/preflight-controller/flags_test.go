@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
+
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 )
 
 // A candidate sees the last renewal, waits for the duration of the Lease, and tries again: together less than
@@ -21,5 +23,26 @@ func TestTimesOfLeaderElection(t *testing.T) {
 	}
 	if f.renew >= f.lease || attempt >= f.renew {
 		t.Errorf("lease %s, renew %s, attempts up to %s apart: each must be shorter than the one before", f.lease, f.renew, attempt)
+	}
+}
+
+func TestBaselineIsOnByDefault(t *testing.T) {
+	for name, tc := range map[string]struct {
+		args []string
+		want baselinestore.Names
+	}{
+		"Default": {want: baselinestore.Plain},
+		"Off":     {args: []string{"--no-baseline"}, want: baselinestore.None},
+		"Digests": {args: []string{"--redact-baseline"}, want: baselinestore.Digests},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := parse(tc.args, io.Discard)
+			if got := f.baseline(); err != nil || got != tc.want {
+				t.Errorf("names %q, error %v; want %q", got, err, tc.want)
+			}
+		})
+	}
+	if _, err := parse([]string{"--no-baseline", "--redact-baseline"}, io.Discard); err == nil {
+		t.Error("both flags are accepted")
 	}
 }

@@ -32,6 +32,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/cache"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
@@ -122,7 +123,7 @@ func (f flags) config() (*rest.Config, error) {
 }
 
 func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen guard.Choice) (controller.Options, error) {
-	run := runner.Options{Limits: runner.Limits{Timeout: f.timeout}, Hooks: runner.Hooks{Logger: logger, ToolVersion: program.Version()}}
+	run := runner.Options{Limits: runner.Limits{Timeout: f.timeout}, Baseline: f.baseline(), Hooks: runner.Hooks{Logger: logger, ToolVersion: program.Version()}}
 	if f.cacheDirectory != "" {
 		opened, err := cache.Open(f.cacheDirectory, cache.DefaultLimit)
 		if err != nil {
@@ -145,6 +146,17 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 		Ahead: f.ahead, Run: run, JudgePause: controller.JudgePause, Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
 		Delay: func() time.Duration { return rand.N(f.delay + 1) }, //nolint:gosec // it spreads load
 	}, nil
+}
+
+// baseline is how the runs store the state of the cluster.
+func (f flags) baseline() baselinestore.Names {
+	switch {
+	case f.noBaseline:
+		return baselinestore.None
+	case f.redactBaseline:
+		return baselinestore.Digests
+	}
+	return baselinestore.Plain
 }
 
 // manager holds the Lease, the cache and the servers of the program. It has the limits of the cluster's clients: by

@@ -41,6 +41,7 @@ func exclusions() []exclusion {
 		{[]string{"no-cache", "cache-dir"}, ""},
 		{[]string{"no-cache", "offline"}, "--offline uses what was stored"},
 		{[]string{"clear", "replace"}, ""},
+		{[]string{"no-baseline", "redact-baseline"}, ""},
 		{[]string{"site", "component"}, ""},
 		{[]string{"all", "limit"}, ""},
 	}

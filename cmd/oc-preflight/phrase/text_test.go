@@ -29,8 +29,8 @@ func TestText(t *testing.T) {
 			text: "end it: oc preflight cancel 3b6f", want: "end it: oc preflight cancel --hosted-cluster clusters/a 3b6f",
 		},
 		"Monitoring": {
-			reason: "cancel has no such flag, and attach asks for it", given: []string{"run", "--to-latest", "--prometheus", "http://a", "--keyring", "k.asc", "--rerun"},
-			text: "oc preflight cancel 1; oc preflight attach 1", want: "oc preflight cancel 1; oc preflight attach --keyring k.asc --prometheus http://a 1",
+			reason: "cancel has no such flag, and attach asks for it", given: []string{"run", "--to-latest", "--prometheus", "http://a", "--keyring", "k.asc", "--rerun", "--redact-baseline"},
+			text: "oc preflight cancel 1; oc preflight attach 1", want: "oc preflight cancel 1; oc preflight attach --keyring k.asc --prometheus http://a --redact-baseline 1",
 		},
 		"Kubectl": {
 			reason: "this is what the user types", program: "kubectl preflight", given: []string{"history"},

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 )
 
 // RunFlags are the flags of "run".
@@ -29,9 +30,12 @@ type RunFlags struct {
 	timeout      time.Duration
 	keep, noJobs bool
 	rerun        bool
-	onInterrupt  string
-	output       flagset.Output
-	signing      signing.Flags
+	// noBaseline and redactBaseline exclude each other.
+	noBaseline, redactBaseline bool
+
+	onInterrupt string
+	output      flagset.Output
+	signing     signing.Flags
 	// signed is where the signed verdict is written; nil for none.
 	signed *signing.Destination
 	// out is where the report is written, once the flags were checked.
@@ -42,6 +46,7 @@ type RunFlags struct {
 func (f *RunFlags) AddForFleet(c *cobra.Command) {
 	f.Judge.AddForFleet(c)
 	f.addJobs(c, " in one cluster")
+	f.addBaseline(c)
 	f.addSelection(c)
 }
 
@@ -51,6 +56,23 @@ func (f *RunFlags) addJobs(c *cobra.Command, of string) {
 	f.Source.Pull.Add(c)
 	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time"+of+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "parallelism") // a check that starts too late has no result
+}
+
+// addBaseline adds the flags about the state of the cluster that a run stores.
+func (f *RunFlags) addBaseline(c *cobra.Command) {
+	c.Flags().BoolVar(&f.noBaseline, "no-baseline", false, "Do not store the state of the cluster, with which the state after the update is compared.")
+	c.Flags().BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests in place of the names of users' namespaces and of what is in them.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "no-baseline", "redact-baseline")
+}
+
+func (f *RunFlags) baseline() baselinestore.Names {
+	switch {
+	case f.noBaseline:
+		return baselinestore.None
+	case f.redactBaseline:
+		return baselinestore.Digests
+	}
+	return baselinestore.Plain
 }
 
 // addSelection adds the flags that select checks.
@@ -69,6 +91,7 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 func (f *RunFlags) addCommon(c *cobra.Command) {
 	f.Judge.Add(c)
 	f.addJobs(c, "")
+	f.addBaseline(c)
 	f.hosted.Add(c)
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
@@ -98,6 +121,7 @@ func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *clus
 		return runner.Options{}, err
 	}
 	options.Selection.Only, options.Selection.Skip, options.Selection.NoJobs = f.only, f.skip, f.noJobs
+	options.Baseline = f.baseline()
 	options.Limits = runner.Limits{Parallelism: f.parallelism, Timeout: f.timeout, Rerun: f.rerun, Keep: f.keep}
 	return options, nil
 }
