@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"testing"
 	"time"
 
@@ -18,8 +19,12 @@ import (
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/test/apiserver"
+	"github.com/openshift/update-preflight/test/records"
 )
 
 // Server serves the objects of the cluster as they are.
@@ -117,4 +122,38 @@ func (w *World) Judge(tb testing.TB, before *baseline.State) afterupdate.Report 
 	}
 	last := looks[len(looks)-1]
 	return afterupdate.Judge(afterupdate.Question{Cluster: last.Cluster, Run: "run", Change: last.Change, Before: before}, course)
+}
+
+// Recorded serves the cluster as it is now, with a run that stored its baseline four hours before noon: that of from,
+// the cluster before its update. Its ID is returned.
+func (w *World) Recorded(tb testing.TB, from *World) (server *apiserver.Server, run string) {
+	tb.Helper()
+	server = w.Server(tb)
+	recorded := records.In(tb, server.Config())
+	run = recorded.Completed('b', report.Report{Verdict: verdict.Verdict{Decision: verdict.Ready}}, nil)
+	if err := baselinestore.New(recorded.Client).Put(tb.Context(), run, *from.Baseline(tb), baselinestore.Plain); err != nil {
+		tb.Fatal(err)
+	}
+	return server, run
+}
+
+// Newest creates an object at noon, by which an archive has its time.
+func (w *World) Newest() {
+	w.Set(Ref{Kind: "Namespace", Name: "newest"}, `{"metadata":{"creationTimestamp":"`+w.at(0)+`"}}`)
+}
+
+// Archive writes the cluster as lists of objects, for --archive.
+func (w *World) Archive(tb testing.TB, file string) {
+	tb.Helper()
+	items := []any{}
+	for _, object := range w.Objects(tb) {
+		items = append(items, object.Object)
+	}
+	text, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
+	if err == nil {
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/after"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/auth"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/author"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -89,7 +90,7 @@ It verifies the signature of the target release, runs the read-only checks that 
 	root.SetHelpCommand(newHelp())
 	addVerbs(root, &client.Roles, []help.Section{
 		{Title: "Decide on an update", Verbs: []*cobra.Command{
-			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), runs.NewStatus(client), decide.NewAck(client), explain.NewCommand(streams),
+			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), after.NewAfter(client), runs.NewStatus(client), decide.NewAck(client), explain.NewCommand(streams),
 		}, Rare: []*cobra.Command{decide.NewAccept(client)}},
 		{Title: "Follow and compare runs", Verbs: []*cobra.Command{
 			runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewCancel(client), runs.NewCleanup(client),
