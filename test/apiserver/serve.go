@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/version"
 )
 
 // asked is a request for objects.
@@ -369,16 +370,19 @@ func (s *Server) discover(w http.ResponseWriter, path string) {
 }
 
 func (s *Server) groups() any {
-	versions := map[string][]any{}
+	versions := map[string][]map[string]any{}
 	for resource := range s.kinds {
 		of := map[string]any{"groupVersion": resource.GroupVersion().String(), "version": resource.Version}
-		isSame := func(other any) bool { return fmt.Sprint(other) == fmt.Sprint(of) }
+		isSame := func(other map[string]any) bool { return fmt.Sprint(other) == fmt.Sprint(of) }
 		if resource.Group != "" && !slices.ContainsFunc(versions[resource.Group], isSame) {
 			versions[resource.Group] = append(versions[resource.Group], of)
 		}
 	}
 	groups := []any{}
 	for name, served := range versions {
+		slices.SortFunc(served, func(a, b map[string]any) int { // the stable one is preferred
+			return version.CompareKubeAwareVersionStrings(fmt.Sprint(b["version"]), fmt.Sprint(a["version"]))
+		})
 		groups = append(groups, map[string]any{"name": name, "versions": served, "preferredVersion": served[0]})
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "APIGroupList", "groups": groups}

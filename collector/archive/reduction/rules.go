@@ -19,8 +19,10 @@ func annotations() []string {
 		"olm.operatorNamespace", "operatorframework.io/properties", // which releases an operator supports
 		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/", // the states of nodes and machines, and of hosted clusters
 		"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector", // on which nodes the pods of a namespace run
-		"include.release.openshift.io/", // which objects are of the release
-		ownPrefix,                       // recorded runs
+		"include.release.openshift.io/",                                                                                                  // which objects are of the release
+		"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation", "openshift.io/deployment-config.latest-version", // what was changed since
+		"machine.openshift.io/machine", // which nodes are machines
+		ownPrefix,                      // recorded runs
 	}
 }
 
@@ -78,6 +80,15 @@ func securityContext() []string {
 	return []string{"seLinuxOptions", "windowsOptions.hostProcess", "runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "appArmorProfile"}
 }
 
+// containerStates are which containers wait, and which have restarted.
+func containerStates() []string {
+	var all []string
+	for _, containers := range []string{"status.containerStatuses", "status.initContainerStatuses"} {
+		all = append(all, under(containers, "restartCount", "state.waiting.reason", "lastState.terminated.finishedAt")...)
+	}
+	return all
+}
+
 // volumes are the types of volumes, with the names of claims.
 func volumes() []string {
 	const claim = "persistentVolumeClaim"
@@ -129,9 +140,10 @@ func rules() map[inventory.Resource]tree {
 		"operators.coreos.com":              {"clusterserviceversions": object("status.phase", "status.reason", "status.message"), "subscriptions": object("status.installPlanRef", "status.installedCSV", "status.currentCSV", "status.state", "status.conditions"), "catalogsources": object("status.connectionState")},
 		"policy":                            {"poddisruptionbudgets": object("spec", "status")},
 		"postgresql.cnpg.io":                {"clusters": object("spec.instances", "spec.enablePDB", "spec.nodeMaintenanceWindow", "status.readyInstances")},
-		"route.openshift.io":                {"routes": object("spec.host", "status.ingress.host")},
+		"route.openshift.io":                {"routes": object(append(under("status.ingress.conditions", "type", "status", "reason", "lastTransitionTime"), "spec.host", "status.ingress.host", "status.ingress.routerName")...)},
+		"k8s.ovn.org":                       {"egressfirewalls": object("status.status"), "egressips": object("spec.egressIPs", "status.items.egressIP")},
 		"scheduling.k8s.io":                 {"priorityclasses": object("value", "globalDefault", "preemptionPolicy")},
-		"storage.k8s.io":                    {"csinodes": object("spec"), "storageclasses": object("provisioner", "volumeBindingMode")},
+		"storage.k8s.io":                    storage(),
 		"upgrade.managed.openshift.io":      {"upgradeconfigs": object("spec", "status")},
 	} {
 		for name, fields := range resources {
@@ -139,6 +151,13 @@ func rules() map[inventory.Resource]tree {
 		}
 	}
 	return all
+}
+
+func storage() map[string]tree {
+	return map[string]tree{
+		"csidrivers": object(), "csinodes": object("spec"), "storageclasses": object("provisioner", "volumeBindingMode"),
+		"volumeattachments": object("spec.attacher", "spec.nodeName", "spec.source.persistentVolumeName", "status.attached", "status.attachError.time"),
+	}
 }
 
 func core() map[string]tree {
@@ -151,7 +170,7 @@ func core() map[string]tree {
 			"status.addresses", "status.phase"),
 		"persistentvolumeclaims": object("spec.volumeName", "spec.storageClassName", "spec.accessModes", "spec.resources", "status.phase"),
 		"persistentvolumes":      object("spec.nodeAffinity", "spec.csi.driver", "spec.claimRef", "spec.storageClassName", "spec.accessModes", "spec.capacity", "status.phase"),
-		"pods":                   object(slices.Concat(under("spec", podSpec()...), conditions(), []string{"status.phase", "status.startTime"})...),
+		"pods":                   object(slices.Concat(under("spec", podSpec()...), conditions(), containerStates(), []string{"status.phase", "status.startTime"})...),
 		"replicationcontrollers": workload("spec.template", "spec.replicas", "spec.selector", "status.replicas", "status.readyReplicas"),
 		"resourcequotas":         object("spec", "status"),
 		"serviceaccounts":        object(),
@@ -163,7 +182,7 @@ func apps() map[string]tree {
 	counts := under("status", "replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "unavailableReplicas", "observedGeneration", "currentRevision",
 		"updateRevision", "currentReplicas", "currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled", "numberReady",
 		"numberUnavailable", "updatedNumberScheduled")
-	of := workload("spec.template", append(counts, "spec.replicas", "spec.selector", "spec.strategy", "spec.updateStrategy", "spec.minReadySeconds",
+	of := workload("spec.template", append(counts, "spec.replicas", "spec.selector", "spec.strategy", "spec.updateStrategy", "spec.paused", "spec.minReadySeconds",
 		"spec.podManagementPolicy", "spec.ordinals", "spec.volumeClaimTemplates.metadata.name")...)
 	return map[string]tree{"daemonsets": of, "deployments": of, "replicasets": of, "statefulsets": of}
 }
@@ -196,7 +215,7 @@ func operators() map[string]tree {
 		"imagecontentsourcepolicies": object("spec", "status"), "machineconfigurations": object("spec", "status"),
 		"networks": object("spec.migration", "status.conditions"),
 	}
-	for _, name := range []string{"authentications", "etcds", "kubeapiservers", "kubestorageversionmigrators", "openshiftapiservers"} {
+	for _, name := range []string{"authentications", "etcds", "ingresscontrollers", "kubeapiservers", "kubestorageversionmigrators", "openshiftapiservers"} {
 		of[name] = object("status.conditions")
 	}
 	return of

@@ -3,21 +3,33 @@ package sample_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/archive"
+	"github.com/openshift/update-preflight/collector/archive/gathering"
+	"github.com/openshift/update-preflight/collector/archive/writing"
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/baseline/sample"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/test/apiserver"
 )
 
 // archived is the state of the cluster of an archive.
 func archived(t *testing.T, path string) baseline.State {
+	t.Helper()
+	return archivedAt(t, path, time.Time{})
+}
+
+// archivedAt is archived at a time; that of the archive for none.
+func archivedAt(t *testing.T, path string, now time.Time) baseline.State {
 	t.Helper()
 	opened, err := archive.Open(t.Context(), path)
 	if err != nil {
@@ -27,8 +39,11 @@ func archived(t *testing.T, path string) baseline.State {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if now.IsZero() {
+		now = api.Now()
+	}
 	client := monitoring.New(monitoring.Querier{Config: opened.Config(), Dynamic: api.Dynamic}.Find, monitoring.DefaultTimeout)
-	state, err := sample.Take(t.Context(), snapshot.Of(api), client, api.Now())
+	state, err := sample.Take(t.Context(), snapshot.Of(api), client, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,6 +88,88 @@ func TestPartOfANamespace(t *testing.T) {
 	if state.Unread[baseline.Service] == "" {
 		t.Error("the Services of a part of the namespaces seem to be all")
 	}
+}
+
+// An archive with what is read has the same state as its cluster, but for texts of which it has none.
+func TestCollectionIsTheCluster(t *testing.T) {
+	server := start(t, strings.Join([]string{
+		controller("Deployment", "web", "deployment.kubernetes.io/revision: '9'", "replicas: 2, paused: true", "readyReplicas: 1, conditions: ["+condition("Available", "False", "")+","+condition("ReplicaFailure", "True", "")+"]") + replicaSet() +
+			pod("a", ownedBy("ReplicaSet", "web-1"), "nodeName: w1, containers: [{name: c}]", "phase: Running, containerStatuses: [{restartCount: 4, lastState: {terminated: {finishedAt: '2026-11-25T11:55:00Z'}}, state: {waiting: {reason: CrashLoopBackOff}}}]"),
+		controller("StatefulSet", "db", "", "replicas: 3, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}", "readyReplicas: 3, updatedReplicas: 1, updateRevision: db-5d9"),
+		controller("DaemonSet", "log", "deprecated.daemonset.template.generation: '3'", "updateStrategy: {type: RollingUpdate}", "desiredNumberScheduled: 2, numberReady: 1"),
+		"{apiVersion: v1, kind: ReplicationController, metadata: {name: cart-9, namespace: shop, annotations: {openshift.io/deployment-config.latest-version: '9'}, " + ownedBy("DeploymentConfig", "cart") + "}, spec: {replicas: 1}}\n",
+		"{apiVersion: v1, kind: Node, metadata: {name: w1, annotations: {machine.openshift.io/machine: a/b, machineconfiguration.openshift.io/state: Degraded}}, status: {conditions: [{type: Ready, status: 'True'}], nodeInfo: {bootID: b1}}}\n",
+		"{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}, ports: [{port: 443}]}}\n",
+		"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, endpoints: [{conditions: {ready: false}}]}\n",
+		"{apiVersion: route.openshift.io/v1, kind: Route, metadata: {name: web, namespace: shop}, status: {ingress: [{routerName: default, conditions: [" + condition("Admitted", "False", "") + "]}]}}\n",
+		"{apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: default, namespace: openshift-ingress-operator}, status: {conditions: [" + condition("CanaryChecksSucceeding", "False", "") + "]}}\n",
+		"{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: csi-0}, spec: {nodeName: w1, source: {persistentVolumeName: pv-1}}, status: {attachError: {time: '2026-11-25T11:00:00Z', message: x}}}\n",
+		"{apiVersion: storage.k8s.io/v1, kind: CSIDriver, metadata: {name: ebs.csi.aws.com}}\n",
+		"{apiVersion: storage.k8s.io/v1, kind: CSINode, metadata: {name: w1}, spec: {drivers: [{name: a}]}}\n",
+		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop}, spec: {storageClassName: gold}, status: {phase: Pending}}\n",
+		"{apiVersion: k8s.ovn.org/v1, kind: EgressIP, metadata: {name: shop}, spec: {egressIPs: [10.0.0.1]}}\n",
+		"{apiVersion: k8s.ovn.org/v1, kind: EgressFirewall, metadata: {name: default, namespace: shop}, status: {status: bad}}\n",
+		"{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: etcd.v1, namespace: shop}, status: {phase: Failed}}\n",
+		"{apiVersion: operators.coreos.com/v1alpha1, kind: Subscription, metadata: {name: etcd, namespace: shop}, status: {conditions: [" + condition("InstallPlanFailed", "True", "") + "]}}\n",
+		"{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: etcd}, status: {versions: [{name: operator, version: 4.18.3}]}}\n",
+		"{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfigPool, metadata: {name: worker}, spec: {paused: true}, status: {machineCount: 1}}\n",
+		"{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, metadata: {name: a, namespace: openshift-machine-api}, spec: {replicas: 3}, status: {readyReplicas: 2}}\n",
+		"{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: csr-x, creationTimestamp: '2026-11-25T11:30:00Z'}, spec: {username: u, signerName: s}}\n",
+		"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.apps}}\n",
+		"{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: policy}, webhooks: [{name: a.b.c, clientConfig: {service: {namespace: shop, name: web}}}]}\n",
+	}, "---\n"))
+	for each := range strings.FieldsSeq("ClusterVersion.config ClusterOperator.config MachineConfigPool.machineconfiguration MachineSet.machine IngressController.operator") {
+		define(t, server, each+".openshift.io")
+	}
+	for each := range strings.FieldsSeq("EgressIP.k8s.ovn.org EgressFirewall.k8s.ovn.org ClusterServiceVersion.operators.coreos.com Subscription.operators.coreos.com") {
+		define(t, server, each)
+	}
+	api, err := cluster.Connect(server.Config(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "archive")
+	into, err := writing.Create(dir, now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	summary, err := gathering.Gather(t.Context(), api, gathering.Options{Reads: sample.Reads(), Step: func(string) {}}, into)
+	if err != nil || len(summary.Missing) > 0 {
+		t.Fatal(err, summary.Missing)
+	}
+	if _, err := into.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	live, kept := take(t, server, nil), archivedAt(t, dir, now())
+	if len(problems(live)) < 20 || len(live.Unread) != 1 {
+		t.Errorf("the cluster has too few problems: %v; %v", problems(live), live.Unread)
+	}
+	delete(kept.Unread, baseline.Alert)
+	delete(live.Unread, baseline.Alert)
+	for _, state := range []baseline.State{live, kept} {
+		for _, object := range state.Objects {
+			for at := range object.Problems {
+				object.Problems[at].Message = ""
+			}
+		}
+	}
+	if diff := gocmp.Diff(live, kept); diff != "" {
+		t.Errorf("-cluster +archive:\n%s", diff)
+	}
+}
+
+// define adds the CustomResourceDefinition of KIND.GROUP, without which an archive does not know that the API is served.
+func define(t *testing.T, server *apiserver.Server, of string) {
+	t.Helper()
+	kind, group, _ := strings.Cut(of, ".")
+	plural := strings.ToLower(kind) + "s"
+	server.Add(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": plural + "." + group},
+		"spec": map[string]any{
+			"group": group, "names": map[string]any{"kind": kind, "plural": plural},
+			"versions": []any{map[string]any{"name": "v1", "served": true}, map[string]any{"name": "v1beta1", "served": true}, map[string]any{"name": "v1alpha1", "served": true}},
+		},
+	}})
 }
 
 // write writes a file; an object is written as JSON.

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -89,7 +90,7 @@ func (s *sampler) attachments(ctx context.Context) {
 			continue
 		}
 		object := baseline.Object{}
-		object.Add(baseline.Problem{Reason: "AttachFailed", Since: at(failed.Time), Message: words.External(failed.Message), Node: fact(of.Spec.NodeName)})
+		object.Add(baseline.Problem{Reason: "AttachFailed", Since: at(failed.Time), Message: cmp.Or(words.External(failed.Message), "it cannot be attached"), Node: fact(of.Spec.NodeName)})
 		s.keep(baseline.Key{Kind: baseline.VolumeAttachment, Name: of.Spec.Source.PersistentVolumeName}, object)
 	}
 }
