@@ -307,7 +307,10 @@ func TestFold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.settings.Now = noon()
-			got := evidence.Fold(tc.statements, target, tc.like, tc.settings)
+			got := evidence.Fold(evidence.Known{Statements: tc.statements}, target, tc.like, tc.settings)
+			if outside := name == "Future" || name == "Old"; outside != (len(got.Notices) == 1) {
+				t.Errorf("%s: the notices are %q", tc.reason, got.Notices)
+			}
 			if got.Sentence() != tc.want || got.Alike != tc.alike || len(got.Met) != tc.met {
 				t.Errorf("%s: %+v, met %q\n%s\nwant:\n%s", tc.reason, got.Alike, got.Met, got.Sentence(), tc.want)
 			}
@@ -338,9 +341,7 @@ func TestFinding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.settings.Now = noon()
-			summary := evidence.Fold(tc.statements, target, &own, tc.settings)
-			summary.Refused = tc.refused
-			made := evidence.Finding(summary)
+			made := evidence.Finding(evidence.Fold(evidence.Known{Statements: tc.statements, Refused: tc.refused}, target, &own, tc.settings))
 			if got := string(made.Outcome) + " " + made.Reason; got != tc.want || made.Name != "Evidence-4.19.12" || made.Source != finding.SourceRisk || !finding.ValidName(made.Name) {
 				t.Errorf("%s: %s of %s, want %s: %s", tc.reason, got, made.Name, tc.want, made.Message)
 			}

@@ -50,7 +50,7 @@ var (
 	})
 )
 
-// Set is the evidence for the checks of all targets.
+// Set is the evidence for the checks of all targets. Settings.Now is when it was read; a check of a later time has its own.
 type Set struct {
 	Known    Known
 	Settings Settings
@@ -77,10 +77,10 @@ func Check(set Set) check.Check {
 				return nil, err
 			}
 			settings := set.Settings
-			settings.Now = s.Now
-			summary := Fold(set.Known.Statements, target, &own, settings)
-			summary.Refused, summary.Notices = set.Known.Refused, set.Known.Notices
-			return []finding.Finding{Finding(summary)}, nil
+			if s.Now.After(settings.Now) { // an archive is judged as of its own time
+				settings.Now = s.Now
+			}
+			return []finding.Finding{Finding(Fold(set.Known, target, &own, settings))}, nil
 		},
 	}
 }
@@ -105,6 +105,15 @@ func Finding(s Summary) finding.Finding {
 
 // Name is the name of the finding about a target, by which it is accepted.
 func Name(target string) string { return finding.NameOf(name, target) }
+
+// Notes are the sentence on all clusters and what else is to be said about it, as clauses of one line each.
+func (s Summary) Notes() []string {
+	notes := append([]string{s.Sentence()}, s.Notices...)
+	if len(s.Refused) > 0 {
+		notes = append(notes, strings.TrimSuffix(refusedText(s.Refused), "."))
+	}
+	return notes
+}
 
 func refusedText(refused []string) string {
 	return words.Sentence(fmt.Sprintf("%s about updates not counted: %s", words.Count(len(refused), "statement"), words.Clauses(refused, maxRefused)))

@@ -102,7 +102,7 @@ type Summary struct {
 	Met    []string `json:"met,omitempty"`
 	// LastTime is when the last of these updates was judged, RFC 3339 in UTC; empty for none.
 	LastTime string `json:"lastTime,omitempty"`
-	// Refused are texts that do not count, and Notices what else is to be said; the caller sets them.
+	// Refused are texts that do not count, and Notices what else is to be said.
 	Refused []string `json:"refused,omitempty"`
 	Notices []string `json:"notices,omitempty"`
 }
@@ -157,10 +157,11 @@ type Cause struct {
 const Kind = "PreflightEvidence"
 
 // Fold counts the statements about a target: of each cluster the newest. Without a cluster to compare with, all
-// clusters are alike.
-func Fold(statements []Statement, target string, like *afterupdate.Environment, settings Settings) Summary {
-	made := Summary{APIVersion: report.APIVersion, Kind: Kind, Target: target, Like: []Property{}, Causes: []Cause{}, FailAt: settings.FailAt.String()}
-	counted := settings.newest(statements, target)
+// clusters are alike. What is refused, and statements of a time that does not count, are in the summary.
+func Fold(known Known, target string, like *afterupdate.Environment, settings Settings) Summary {
+	made := Summary{APIVersion: report.APIVersion, Kind: Kind, Target: target, Like: []Property{}, Causes: []Cause{}, FailAt: settings.FailAt.String(), Refused: known.Refused}
+	counted, others := settings.newest(known.Statements, target)
+	made.Notices = slices.Concat(others, known.Notices)
 	if like != nil {
 		for _, field := range settings.like() {
 			made.Like = append(made.Like, Property{field, field.Of(*like)})
@@ -203,25 +204,45 @@ func (s Settings) like() []Field {
 	return s.Like
 }
 
-// newest are the statements that count, the last of each cluster, sorted by cluster. Of two of one time, that
-// against the update counts.
-func (s Settings) newest(statements []Statement, target string) []Statement {
-	last := map[string]Statement{}
+// newest are the statements that count, the last of each cluster, sorted by cluster, and notices about those whose time
+// does not count. Of two of one time, that against the update counts.
+func (s Settings) newest(statements []Statement, target string) (counted []Statement, notices []string) {
+	last, future, old := map[string]Statement{}, 0, 0
 	for _, stated := range statements {
 		at, id := stated.judged(), strings.ToLower(stated.Cluster)
-		if stated.To != target || at.Sub(s.Now) > maxClockDifference || s.MaxAge > 0 && s.Now.Sub(at) > s.MaxAge {
-			continue
-		}
-		other, known := last[id]
-		if order := at.Compare(other.judged()); !known || order > 0 || order == 0 && other.Decision == afterupdate.Good {
-			last[id] = stated
+		switch {
+		case stated.To != target:
+		case at.Sub(s.Now) > maxClockDifference:
+			future++
+		case s.MaxAge > 0 && s.Now.Sub(at) > s.MaxAge:
+			old++
+		default:
+			other, known := last[id]
+			if order := at.Compare(other.judged()); !known || order > 0 || order == 0 && other.Decision == afterupdate.Good {
+				last[id] = stated
+			}
 		}
 	}
-	counted := make([]Statement, 0, len(last))
+	if future > 0 {
+		notices = append(notices, fmt.Sprintf("%s not counted, whose time is more than an hour ahead of %s", words.Count(future, "statement"), words.Time(s.Now)))
+	}
+	if old > 0 {
+		notices = append(notices, fmt.Sprintf("%s not counted, older than %s", words.Count(old, "statement"), s.MaxAge))
+	}
 	for _, id := range slices.Sorted(maps.Keys(last)) {
 		counted = append(counted, last[id])
 	}
-	return counted
+	return counted, notices
+}
+
+// Last is the version of the update that was judged last, of one time the highest in the order of text; empty for none.
+func Last(statements []Statement) string {
+	if len(statements) == 0 {
+		return ""
+	}
+	return slices.MaxFunc(statements, func(a, b Statement) int {
+		return cmp.Or(a.judged().Compare(b.judged()), strings.Compare(a.To, b.To))
+	}).To
 }
 
 // causes are the names of that by which the update was not good.

@@ -35,7 +35,7 @@ const documented = "https://updates.example.com/4.19.12"
 func mixed(tb testing.TB) evidence.Summary {
 	tb.Helper()
 	statements := join(many(tb, "g", 12, aws()), many(tb, "m", 2, metal(), "ClusterOperatorDegraded-ingress"), many(tb, "x", 1, aws(), "RouteNotAdmitted"))
-	return evidence.Fold(statements, target, nil, evidence.Settings{Now: noon()})
+	return evidence.Fold(evidence.Known{Statements: statements}, target, nil, evidence.Settings{Now: noon()})
 }
 
 func edges(tb testing.TB) []evidence.BlockedEdge {

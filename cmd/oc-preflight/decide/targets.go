@@ -11,12 +11,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/evidenceflag"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/collector/hosted"
@@ -25,10 +27,12 @@ import (
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
 )
 
 type targetsFlags struct {
-	judge flagset.Judge
+	judge    flagset.Judge
+	evidence evidenceflag.Flags
 
 	watching flagset.Watching
 	hosted   flagset.Hosted
@@ -51,6 +55,8 @@ With --archive, the updates of the cluster of an archive are listed. What rests 
 
 With --hosted-cluster, the updates of a hosted cluster (HyperShift) are listed, with the kubeconfig of its management cluster: HostedCluster and NodePools are judged there, everything else in the guest.
 
+With --evidence, what other clusters state about the same update after it is a finding Evidence-VERSION: it warns where clusters regressed, and blocks at --evidence-fail.
+
 With --to, one update is shown with every finding and its remedy.
 
 Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked, 4 Undecided. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
@@ -69,6 +75,9 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
   # The updates of a hosted cluster
   oc preflight targets --hosted-cluster clusters/example --to 4.19.3
 
+  # How was the update in other clusters, and do two of fourteen like this one keep it from being updated?
+  oc preflight targets --to 4.19.3 --evidence ./evidence --evidence-key ./cluster-keys --evidence-fail 2/14
+
   # With the accepted risks of a file
   oc preflight targets --accept-file accepted-risks.yaml`,
 		Args: flagset.NoArguments,
@@ -76,6 +85,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Show only the update to this version.")
 	flags.judge.Add(c)
+	flags.evidence.Add(c, "a directory of JSON files, or configmap/NAMESPACE/NAME of the cluster")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.AddText(c, reportview.Targets{})
 	client.QuietFlag(c)
@@ -88,7 +98,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	flags.watching.Add(c, interval, "Ctrl-C")
-	client.Roles.Declare(c, role.Role{Needs: role.Always(targets.Needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
+	client.Roles.Declare(c, role.Role{Needs: targetsNeeds, Flags: []string{"hosted-cluster", "evidence"}, Management: role.NoMore})
 	return c
 }
 
@@ -116,8 +126,10 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	}
 	shown, now := flags.watching.Watched(out, client), hosted.Reread(estate)
 	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		options.Estate, err = now(c.Context())
-		if err != nil {
+		if options.Estate, err = now(c.Context()); err != nil {
+			return false, err
+		}
+		if options.Judgement.Evidence, err = flags.evidence.Set(c.Context(), client, reached); err != nil {
 			return false, err
 		}
 		judged, err := flags.evaluate(c.Context(), client, reached, options)
@@ -131,6 +143,14 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 		}
 		return true, exitOfAll(judged.Targets)
 	})
+}
+
+// targetsNeeds are the permissions of "targets", with those to read the ConfigMap of --evidence.
+func targetsNeeds(r role.Request) access.Needs {
+	if r.Evidence.Name == "" {
+		return targets.Needs()
+	}
+	return targets.Needs().And(evidencesource.ConfigMapNeeds(r.Evidence))
 }
 
 // evaluate judges the targets, and shows the progress.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -139,7 +140,11 @@ func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (kno
 		return func() (known, error) {
 			now := time.Now()
 			clusters, err := readTable(f.table, f.selection.query.To, f.maxAge, now)
-			return known{clusters: clusters, notices: []string{notSigned}, now: now}, err
+			if err != nil {
+				return known{}, err
+			}
+			noted, err := f.selection.noted(ctx, client, nil)
+			return known{clusters: clusters, notices: append([]string{notSigned}, noted...), now: now}, err
 		}, nil
 	}
 	reached, err := f.selection.open(ctx, client)
@@ -148,7 +153,11 @@ func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (kno
 	}
 	return func() (known, error) {
 		found, err := hub.Read(ctx, reached, f.selection.query)
-		return known{found.Wave(), found.Incomplete, found.Notices, reached.Now()}, err
+		if err != nil {
+			return known{}, err
+		}
+		noted, err := f.selection.noted(ctx, client, reached)
+		return known{found.Wave(), found.Incomplete, slices.Concat(found.Notices, noted), reached.Now()}, err
 	}, nil
 }
 

@@ -78,6 +78,11 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 		if err != nil {
 			return false, err
 		}
+		noted, err := flags.selection.noted(c.Context(), client, reached)
+		if err != nil {
+			return false, err
+		}
+		found.Notices = append(found.Notices, noted...)
 		name, rows := c.Root().CommandPath(), found.Rows()
 		for i := range rows {
 			rows[i] = phrase.Named(rows[i], name)

@@ -3,12 +3,13 @@ package hubs
 import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
 // readRole permits reading the reports of a hub.
 func readRole() role.Role {
-	return role.Role{Needs: readNeeds, Flags: []string{"placement", "keys"}, Remarks: func(role.Request) []string {
+	return role.Role{Needs: readNeeds, Flags: []string{"placement", "keys", "evidence"}, Remarks: func(role.Request) []string {
 		return []string{"On the hub. No Secret is read, and no cluster of the hub is reached."}
 	}}
 }
@@ -20,6 +21,9 @@ func readNeeds(r role.Request) access.Needs {
 	}
 	if r.Keys.Name != "" {
 		needs = needs.And(hub.KeyNeeds(r.Keys))
+	}
+	if r.Evidence.Name != "" {
+		needs = needs.And(evidencesource.ConfigMapNeeds(r.Evidence))
 	}
 	return needs
 }

@@ -168,7 +168,7 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 	}
 	slices.SortFunc(made.Members, func(a, b Member) int { return strings.Compare(a.Row.Cluster.Name, b.Row.Cluster.Name) })
 	switch {
-	case q.Keys.Empty():
+	case q.Keys.empty():
 		made.Notices = append(made.Notices, "the verdicts are not verified: the public keys of the clusters were not given")
 	case q.Keys.notice != "":
 		made.Notices = append(made.Notices, q.Keys.notice)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -35,38 +37,70 @@ type Keys struct {
 	notice string
 }
 
-// Empty reports whether there is no key.
-func (k Keys) Empty() bool { return len(k.of) == 0 }
+func (k Keys) empty() bool { return len(k.of) == 0 }
 
-// Of is the key of the cluster with an ID; nil for none.
-func (k Keys) Of(clusterID string) signature.Verifier { return k.of[strings.ToLower(clusterID)] }
+// key is that of the cluster with an ID; nil for none.
+func (k Keys) key(clusterID string) signature.Verifier { return k.of[strings.ToLower(clusterID)] }
 
-// ReadKeys reads the files ID.pub of a directory: the public key in PEM of the cluster with that ID
-// (spec.clusterID of ClusterVersion). Other files are ignored.
-func ReadKeys(ctx context.Context, directory string) (Keys, error) {
-	root, err := os.OpenRoot(directory)
-	if err != nil {
-		return Keys{}, input.Errorf("the directory of the keys cannot be read: %w", err)
+// OfStatements are the same keys for statements about updates, which the key of a cluster signs as it signs verdicts.
+func (k Keys) OfStatements() evidence.Keys {
+	if k.empty() {
+		return nil
 	}
-	defer root.Close() //nolint:errcheck // nothing was written
-	listed, err := os.ReadDir(directory)
-	if err != nil {
-		return Keys{}, input.Errorf("the directory of the keys cannot be read: %w", err)
-	}
+	return k.key
+}
+
+// ReadKeys reads files with the public key of a cluster in PEM, named ID.pub by its ID (spec.clusterID of
+// ClusterVersion). A path is such a file, or a directory, of which other files are ignored.
+func ReadKeys(ctx context.Context, paths ...string) (Keys, error) {
 	texts := map[string][]byte{}
-	for _, each := range listed {
-		id, named := strings.CutSuffix(each.Name(), keySuffix)
-		if !named || id == "" {
-			continue
-		}
-		if ctx.Err() != nil {
-			return Keys{}, ctx.Err()
-		}
-		if texts[id], err = readKey(root, each.Name()); err != nil {
-			return Keys{}, input.Errorf("the key %s cannot be read: %w", each.Name(), err)
+	for _, path := range paths {
+		if err := readKeys(ctx, path, texts); err != nil {
+			return Keys{}, err
 		}
 	}
 	return PinKeys(texts)
+}
+
+// readKeys adds the keys of a path.
+func readKeys(ctx context.Context, path string, texts map[string][]byte) error {
+	if id, named := strings.CutSuffix(filepath.Base(path), keySuffix); named && id != "" {
+		if info, err := os.Stat(path); err == nil && !info.IsDir() {
+			return addKeys(ctx, filepath.Dir(path), []string{filepath.Base(path)}, texts)
+		}
+	}
+	listed, err := os.ReadDir(path)
+	if err != nil {
+		return input.Errorf("the directory of the keys cannot be read: %w", err)
+	}
+	var names []string
+	for _, each := range listed {
+		if id, named := strings.CutSuffix(each.Name(), keySuffix); named && id != "" {
+			names = append(names, each.Name())
+		}
+	}
+	return addKeys(ctx, path, names, texts)
+}
+
+func addKeys(ctx context.Context, directory string, names []string, texts map[string][]byte) error {
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return input.Errorf("the directory of the keys cannot be read: %w", err)
+	}
+	defer root.Close() //nolint:errcheck // nothing was written
+	for _, name := range names {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		id := strings.TrimSuffix(name, keySuffix)
+		if _, twice := texts[id]; twice {
+			return input.Errorf("the cluster %s has two keys", id)
+		}
+		if texts[id], err = readKey(root, name); err != nil {
+			return input.Errorf("the key %s cannot be read: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // KeyNeeds are the permissions to read keys from a ConfigMap of the hub.

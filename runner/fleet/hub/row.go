@@ -41,7 +41,7 @@ func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row 
 		return undecided(row, problem)
 	}
 	if report.values.updated == "True" && report.values.version == row.Target {
-		if !q.Keys.Empty() {
+		if !q.Keys.empty() {
 			return undecided(row, problemf("UpdateNotSigned", "the cluster reports that it runs the release already, and only verdicts are signed"))
 		}
 		row.State, row.Message, row.Version = fleet.Ready, "the cluster runs the release already", row.Target
@@ -95,13 +95,13 @@ func (q Query) current(of managedCluster, report reported, now time.Time) *probl
 }
 
 func (q Query) decided(row fleet.Row, of managedCluster, report reported, now time.Time) fleet.Row {
-	if q.Keys.Empty() {
+	if q.Keys.empty() {
 		if report.signedOnly {
 			return undecided(row, problemf("NoKey", "a verdict that a ManagedClusterView brings counts only if it is signed, and no public keys were given"))
 		}
 		return unsigned(row, report.values, now)
 	}
-	key := q.Keys.Of(of.id)
+	key := q.Keys.key(of.id)
 	switch {
 	case key == nil:
 		return undecided(row, problemf("NoKey", "there is no public key of the cluster %s", words.External(cmp.Or(of.id, "without an ID"))))
