@@ -35,6 +35,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 )
 
@@ -143,7 +144,7 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 		return controller.Options{}, err
 	}
 	return controller.Options{
-		Ahead: f.ahead, Run: run, JudgePause: controller.JudgePause, Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
+		Ahead: f.ahead, Run: run, JudgePause: controller.JudgePause, After: followup.Standard(), Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
 		Delay: func() time.Duration { return rand.N(f.delay + 1) }, //nolint:gosec // it spreads load
 	}, nil
 }

@@ -31,6 +31,11 @@ const (
 	Undecided Decision = "Undecided"
 )
 
+// Decisions are all of them.
+func Decisions() []Decision {
+	return []Decision{Good, Regressed, Settling, Unfinished, RolledBack, Undecided}
+}
+
 // Final reports whether later states do not change the decision.
 func (d Decision) Final() bool { return d == Good || d == Regressed || d == RolledBack }
 

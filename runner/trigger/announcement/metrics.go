@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
@@ -15,12 +16,15 @@ import (
 // Metrics are the verdicts of the targets, for Prometheus. The number of series is
 // bounded by the number of targets, which is at most MaxAhead and the selected one.
 type Metrics struct {
-	up, decision, findings, completion *prometheus.Desc
+	up, decision, findings, completion, after *prometheus.Desc
 
 	mutex   sync.Mutex
 	current bool
 	targets []runplan.Target
 	decided runplan.Verdicts
+	// updated is the release of the last update, and judged its judgement; empty for none.
+	updated string
+	judged  afterupdate.Decision
 }
 
 // NewMetrics returns metrics without verdicts.
@@ -33,6 +37,7 @@ func NewMetrics() *Metrics {
 		decision:   describe("verdict", "1 for the decision of the last valid preflight of a target; Undecided without one.", "target", "digest", "decision", "guard"),
 		findings:   describe("findings", "Findings of the last preflight of a target.", "target", "outcome", "blocks"),
 		completion: describe("completion_timestamp_seconds", "When the last preflight of a target ended.", "target"),
+		after:      describe("after_update", "1 for the decision about the last update, in comparison with the baseline before it.", "target", "decision"),
 	}
 }
 
@@ -44,9 +49,16 @@ func (m *Metrics) Set(current bool, targets []runplan.Target, decided runplan.Ve
 	m.current, m.targets, m.decided = current, targets, decided
 }
 
+// SetAfter replaces the judgement of the last update; an empty decision is none.
+func (m *Metrics) SetAfter(version string, decision afterupdate.Decision) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.updated, m.judged = version, decision
+}
+
 // Describe implements prometheus.Collector.
 func (m *Metrics) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{m.up, m.decision, m.findings, m.completion} {
+	for _, desc := range []*prometheus.Desc{m.up, m.decision, m.findings, m.completion, m.after} {
 		to <- desc
 	}
 }
@@ -56,6 +68,11 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	to <- gauge(m.up, number(m.current))
+	if m.judged != "" {
+		for _, each := range afterupdate.Decisions() {
+			to <- gauge(m.after, number(each == m.judged), m.updated, string(each))
+		}
+	}
 	seen := map[string]bool{}
 	for i, target := range m.targets {
 		if seen[target.Version] {

@@ -33,6 +33,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
@@ -52,6 +53,8 @@ type Options struct {
 	// JudgePause is the shortest time between two judgements of the recorded verdicts;
 	// 0 for none.
 	JudgePause time.Duration
+	// After are the times between two looks at the cluster after an update.
+	After followup.Pauses
 	// Signals state the verdicts.
 	Signals announcement.Signals
 	// Key signs the verdicts of the UpdatePreflights of administrators; nil signs none.
@@ -78,6 +81,7 @@ type controller struct {
 	upgrades  *upgradeconfig.Reader
 	again     *judge
 	inputs    *inputs
+	after     *after
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
 	// called concurrently.
 	starts map[string]time.Time
@@ -107,6 +111,10 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 			return fmt.Errorf("could not add the judgements: %w", err)
 		}
 	}
+	c.after = newAfter(cluster, options, c.metrics, m.GetEventRecorder(recorderName), func() { announcement.Signal(c.conductor.ended) })
+	if err := m.Add(c.after.follower); err != nil {
+		return fmt.Errorf("could not add the judgement of updates: %w", err)
+	}
 	c.inputs = &inputs{cache: m.GetCache(), changed: c.again.changed, watched: map[kind]bool{}}
 	built, err := watch(m, c, c.conductor.ended, c.inputs.sources())
 	if err != nil {
@@ -118,7 +126,7 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	}
 	c.objects = &objects{cache: m.GetCache(), logger: options.Logger, watch: built.Watch}
 	c.writer = updatepreflight.Writer{
-		Client: m.GetClient(), Reporter: updatepreflight.NewReporter(cluster, options.Key, options.Logger), Recorder: m.GetEventRecorder(recorderName),
+		Client: m.GetClient(), Reporter: updatepreflight.NewReporter(cluster, options.Key, options.Logger, c.after.follower.Latest), Recorder: m.GetEventRecorder(recorderName),
 	}
 	c.upgrades = upgradeconfig.New(cluster, m.GetCache(), func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
 		return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))

@@ -31,6 +31,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{}, fmt.Errorf("could not read ClusterVersion %q: %w", name, err)
 	}
 	c.warn(&version)
+	c.after.observe(&version)
 	listed, listErr := c.objects.list(ctx)
 	subjects := runplan.Subjects(listed, &version, c.selects, c.cluster.Now())
 	scheduled, unscheduled, scheduleErr := c.upgrades.Scheduled(ctx, &version)

@@ -7,7 +7,6 @@ package followup
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/evidence"
@@ -46,6 +46,9 @@ type Options struct {
 	// Changed is called after each judgement whose decision or regressions differ.
 	Changed func(Judged)
 }
+
+// Needs are the permissions to judge an update and to store the judgement.
+func Needs() access.Needs { return inspection.Needs().And(baselinestore.Needs()) }
 
 // Judged is the judgement of an update; the zero value is none.
 type Judged struct {
@@ -87,9 +90,6 @@ func (f *Follower) Latest() Judged {
 	defer f.mutex.Unlock()
 	return f.latest
 }
-
-// NeedLeaderElection has one controller judge, of several.
-func (f *Follower) NeedLeaderElection() bool { return true }
 
 // Start judges until ctx is done.
 func (f *Follower) Start(ctx context.Context) error {
@@ -206,7 +206,7 @@ func (f *Follower) statement(judged afterupdate.Report) string {
 		text, err = evidence.Sign(stated, f.options.Key)
 	}
 	if err != nil {
-		f.options.Logger.Warn("there is no statement about the update", "error", errors.Unwrap(err), "cause", err)
+		f.options.Logger.Warn("there is no statement about the update", "error", err)
 		return ""
 	}
 	return string(text)

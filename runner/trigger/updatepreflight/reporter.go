@@ -11,8 +11,10 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/runner/trigger/completion"
+	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
@@ -34,11 +36,14 @@ type Reporter struct {
 	signed map[string]string
 	// present is the cluster as it was read for the observations of a pass.
 	present *snapshot.Cluster
+	// after is the judgement of the last update; nil for a cluster whose updates are not judged.
+	after func() followup.Judged
 }
 
-// NewReporter makes the Reporter of one cluster. Without a key, it signs nothing.
-func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger) *Reporter {
-	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}}
+// NewReporter makes the Reporter of one cluster. Without a key, it signs nothing. after is the judgement of the last
+// update; nil for a cluster whose updates are not judged.
+func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger, after func() followup.Judged) *Reporter {
+	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}, after: after}
 }
 
 // begin has what is read for the next observations read anew. Nil reads nothing.
@@ -60,12 +65,24 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 	if !subject.Accepted {
 		return time.Time{}
 	}
+	r.judge(o, subject)
 	updated := completion.Of(completion.Read(ctx, r.present, state.ClusterVersion, state.Now))
 	o.Updated = &updated
 	if updated.Status == metav1.ConditionTrue {
 		return state.Now.Add(updatedPause)
 	}
 	return state.Now.Add(updatePause)
+}
+
+// judge adds the judgement of the last update, if that is the one to the target.
+func (r *Reporter) judge(o *projection.Observation, subject runplan.Subject) {
+	if r.after == nil {
+		return
+	}
+	judged := r.after()
+	if of := (update.Release{Version: judged.Report.Update.To, Image: judged.Report.Update.Image}); judged.Known() && of.Digest() != "" && of.Digest() == subject.Target.Digest() {
+		o.After, o.Statement = &judged.Report, judged.Statement
+	}
 }
 
 // sign is the envelope of the signed verdict of a report; empty where it is not signed.

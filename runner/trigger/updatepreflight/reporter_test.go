@@ -45,7 +45,7 @@ func TestSigned(t *testing.T) {
 	}
 	now := time.Now().UTC().Truncate(time.Second)
 	var log bytes.Buffer
-	reporter := updatepreflight.NewReporter(nil, key, slog.New(slog.NewTextHandler(&log, nil)))
+	reporter := updatepreflight.NewReporter(nil, key, slog.New(slog.NewTextHandler(&log, nil)), nil)
 	add := func(reporter *updatepreflight.Reporter, decided *report.Report) string {
 		observed := projection.Observation{Verdict: decided}
 		if next := reporter.Add(t.Context(), &observed, runplan.Subject{Object: &v1alpha1.UpdatePreflight{}}, runplan.State{Now: now}); !next.IsZero() {
@@ -69,7 +69,7 @@ func TestSigned(t *testing.T) {
 	if got := add(reporter, decided("run-3", "", now)); got != "" || !strings.Contains(log.String(), "run-3") {
 		t.Errorf("a verdict on no cluster cannot be signed, which is logged: %q, %s", got, &log)
 	}
-	if got := add(updatepreflight.NewReporter(nil, nil, slog.New(slog.DiscardHandler)), decided("run-1", id, now)); got != "" {
+	if got := add(updatepreflight.NewReporter(nil, nil, slog.New(slog.DiscardHandler), nil), decided("run-1", id, now)); got != "" {
 		t.Errorf("signed without a key: %s", got)
 	}
 }
