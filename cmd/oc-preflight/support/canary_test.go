@@ -279,7 +279,7 @@ func kept() []struct{ resource, fields, reason string } {
 		{"priorityclasses.scheduling.k8s.io", `(globalDefault|preemptionPolicy)`, "which pods are evicted"},
 		{"storage.k8s.io", `(provisioner|volumeBindingMode|spec)`, "which nodes reach a volume"},
 		{"clusteroperators.config.openshift.io", `(spec|status.(conditions|versions|relatedObjects))`, "the state of the cluster"},
-		{"infrastructures.config.openshift.io", `status.(infrastructureName|platform|platformStatus.(type|azure.cloudName)|controlPlaneTopology|infrastructureTopology|` +
+		{"infrastructures.config.openshift.io", `status.(infrastructureName|platform|platformStatus.(type|azure.cloudName|(baremetal|openstack|ovirt|vsphere|nutanix).loadBalancer.type)|controlPlaneTopology|infrastructureTopology|` +
 			`cpuPartitioning|apiServerURL|apiServerInternalURI|etcdDiscoveryDomain)`, "what the cluster runs on"},
 		{"config.openshift.io", whole, "the configuration of the cluster: which updates there are, and from where images are pulled"},
 		{"operator.openshift.io", whole, "from where images are pulled, and boot images"},

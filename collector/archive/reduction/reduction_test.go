@@ -104,6 +104,12 @@ func TestReduce(t *testing.T) {
 			map[string]any{"metadata": map[string]any{"annotations": map[string]any{"include.release.openshift.io/x": "true", "notes": "n", "kubectl.kubernetes.io/last-applied-configuration": "{}"}}},
 			map[string]any{"metadata": map[string]any{"annotations": map[string]any{"include.release.openshift.io/x": "true"}}},
 		},
+		"LoadBalancer": {
+			"clusters are compared by who provides the load balancers, and not by their addresses",
+			inventory.Resource{Group: "config.openshift.io", Name: "infrastructures"},
+			map[string]any{"status": map[string]any{"platformStatus": map[string]any{"type": "BareMetal", "baremetal": map[string]any{"apiServerInternalIPs": []any{"10.0.0.9"}, "loadBalancer": map[string]any{"type": "UserManaged"}}}}},
+			map[string]any{"status": map[string]any{"platformStatus": map[string]any{"type": "BareMetal", "baremetal": map[string]any{"loadBalancer": map[string]any{"type": "UserManaged"}}}}},
+		},
 		"MachineConfig": {
 			"files and kernel arguments have secrets: what is kept is the default runtime, paths of network scripts, arguments about cgroups, and that of a network team without its value",
 			inventory.Resource{Group: "machineconfiguration.openshift.io", Name: "machineconfigs"},

@@ -202,6 +202,8 @@ func configuration() map[string]tree {
 		"clusteroperators": object("spec", "status.conditions", "status.versions", "status.relatedObjects"),
 		"clusterversions":  object(append(writers(), "spec", "status")...),
 		"infrastructures": object("status.infrastructureName", "status.platform", "status.platformStatus.type", "status.platformStatus.azure.cloudName",
+			"status.platformStatus.baremetal.loadBalancer.type", "status.platformStatus.openstack.loadBalancer.type", "status.platformStatus.ovirt.loadBalancer.type",
+			"status.platformStatus.vsphere.loadBalancer.type", "status.platformStatus.nutanix.loadBalancer.type",
 			"status.controlPlaneTopology", "status.infrastructureTopology", "status.cpuPartitioning", "status.apiServerURL", "status.apiServerInternalURI", "status.etcdDiscoveryDomain"),
 	}
 	for _, name := range []string{"clusterimagepolicies", "featuregates", "imagedigestmirrorsets", "images", "imagetagmirrorsets", "networks", "nodes", "proxies"} {

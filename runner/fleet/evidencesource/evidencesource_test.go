@@ -2,12 +2,16 @@ package evidencesource_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/evidence"
@@ -102,6 +106,57 @@ func TestHostileDirectory(t *testing.T) {
 		if !strings.Contains(refused, want) {
 			t.Errorf("%q is not in:\n%s", want, refused)
 		}
+	}
+}
+
+// The keys of clusters are files named by their IDs, or directories of them; each cluster has one, and each key one cluster.
+func TestKeys(t *testing.T) {
+	public := func() []byte {
+		key, _, err := ed25519.GenerateKey(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := cryptoutils.MarshalPublicKeyToPEM(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	dir, other, same := t.TempDir(), t.TempDir(), public()
+	write(t, filepath.Join(dir, "a.pub"), same)
+	write(t, filepath.Join(dir, "b.pub"), public())
+	write(t, filepath.Join(dir, "notes.txt"), []byte("keys"))
+	write(t, filepath.Join(other, "a.pub"), public())
+	write(t, filepath.Join(other, "c.pub"), same)
+	for name, tc := range map[string]struct {
+		reason string
+		paths  []string
+		known  string
+		want   string
+	}{
+		"File":      {"one key", []string{filepath.Join(dir, "a.pub")}, "a", ""},
+		"Files":     {"two keys", []string{filepath.Join(dir, "a.pub"), filepath.Join(dir, "b.pub")}, "ab", ""},
+		"Directory": {"all of a directory", []string{dir}, "ab", ""},
+		"Case":      {"an ID in any case of its letters", []string{filepath.Join(dir, "a.pub")}, "A", ""},
+		"Twice":     {"which of two keys is that of the cluster", []string{dir, other}, "", "the cluster a has two keys"},
+		"Shared":    {"each could sign for the other", []string{dir, filepath.Join(other, "c.pub")}, "", "the clusters a and c have the same key"},
+		"NoKey":     {"a file with another name is no key", []string{filepath.Join(dir, "notes.txt")}, "", "cannot be read"},
+		"Missing":   {"a key that does not exist", []string{filepath.Join(dir, "c.pub")}, "", "cannot be read"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			read, err := hub.ReadKeys(t.Context(), tc.paths...)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Fatalf("%s: %v, want %q", tc.reason, err, tc.want)
+			}
+			for cluster := range strings.SplitSeq(tc.known, "") {
+				if read.OfStatements()(cluster) == nil {
+					t.Errorf("%s: no key of %s", tc.reason, cluster)
+				}
+			}
+		})
+	}
+	if (hub.Keys{}).OfStatements() != nil {
+		t.Error("no keys are keys of no cluster")
 	}
 }
 
