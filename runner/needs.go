@@ -2,6 +2,7 @@ package runner
 
 import (
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/baseline/sample"
 	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/runner/definition"
@@ -10,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/runner/image/pull"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/launch/place"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/selection"
 )
@@ -32,6 +34,9 @@ func (o Options) readingNeeds() access.Needs {
 		return access.Needs{}
 	}
 	needs := estate.ReadNeeds(o.Estate).And(builtin.Needs()).And(definition.Needs())
+	if o.Baseline != baselinestore.None {
+		needs = needs.And(access.Needs{Optional: sample.Reads()})
+	}
 	if o.Selection.NoJobs {
 		return needs
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/baseline/sample"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
@@ -87,7 +88,7 @@ type Hooks struct {
 	// OnInterrupt decides what becomes of the run when ctx is canceled before its
 	// end, given the ID of the run; nil means CleanUp.
 	OnInterrupt func(run string) Interruption
-	// Sampler reads the state of the cluster for the baseline; nil for none.
+	// Sampler reads the state of the cluster for the baseline; nil means sample.Take.
 	Sampler sampling.Sampler
 	// Logger receives what the run does at debug level; nil for none.
 	Logger *slog.Logger
@@ -130,6 +131,9 @@ func (o Options) withDefaults() Options {
 	o.Baseline = cmp.Or(o.Baseline, baselinestore.Plain)
 	o.Hooks.Requester = cmp.Or(o.Hooks.Requester, record.ByUser)
 	o.Hooks.Logger = cmp.Or(o.Hooks.Logger, slog.New(slog.DiscardHandler))
+	if o.Hooks.Sampler == nil {
+		o.Hooks.Sampler = sample.Take
+	}
 	if o.Hooks.OnInterrupt == nil {
 		o.Hooks.OnInterrupt = func(string) Interruption { return CleanUp }
 	}

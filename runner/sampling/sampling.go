@@ -30,9 +30,8 @@ type Sampler func(ctx context.Context, from *snapshot.Cluster, monitored *monito
 type Run struct {
 	Scene    scene.Scene
 	Progress *progress.Serial
-	// Sampler is nil for a run without a baseline.
-	Sampler Sampler
-	Names   baselinestore.Names
+	Sampler  Sampler
+	Names    baselinestore.Names
 }
 
 // Sample is the state of the cluster that a run has read; the zero value is none.
@@ -46,7 +45,7 @@ type Sample struct {
 // is that of the end, so that an update which began meanwhile does not start from it. While an update is in progress,
 // none does.
 func (r Run) Read(ctx context.Context) Sample {
-	if r.Names == baselinestore.None || r.Sampler == nil {
+	if r.Names == baselinestore.None {
 		return Sample{}
 	}
 	if history := r.Scene.Version.Status.History; len(history) > 0 && history[0].State != configv1.CompletedUpdate {
