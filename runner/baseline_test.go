@@ -3,12 +3,12 @@ package runner_test
 import (
 	"context"
 	"errors"
-	"math"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/monitoring"
@@ -161,17 +161,25 @@ func TestRedactedBaseline(t *testing.T) {
 // A baseline that cannot be stored changes no verdict, and the report states it.
 func TestBaselineThatFailsIsANotice(t *testing.T) {
 	for name, tc := range map[string]struct {
-		object baseline.Object
-		err    error
-		want   string
+		err  error
+		want string
 	}{
 		"Reading": {err: errors.New("the API server is overloaded"), want: "no baseline is stored, so the state after the update cannot be compared with that before it: the API server is overloaded"},
-		"Writing": {object: baseline.Object{Restarts: math.NaN()}, want: "the state of the cluster cannot be encoded"},
+		"Writing": {want: "could not store the baseline: no run has the ID"}, // its record was deleted, which is written again at the end
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
 			calls := 0
-			w.options.Hooks.Sampler = samples(tc.object, tc.err, &calls)
+			sample := samples(baseline.Object{}, tc.err, &calls)
+			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
+				if tc.err == nil {
+					running := metav1.ListOptions{LabelSelector: record.LabelPhase + "=" + string(record.Running)}
+					if err := w.cluster.Kubernetes.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, running); err != nil {
+						t.Error(err)
+					}
+				}
+				return sample(ctx, from, monitored, now)
+			}
 			stepped := false
 			w.options.Hooks.Observer = observer{step: func(step string) { stepped = stepped || strings.Contains(step, tc.want) }}
 			decided := sampledRun(t, w)
