@@ -103,7 +103,7 @@ type Object struct {
 	// where that cannot be known.
 	Revision string
 	// Generation is metadata.generation, which every change of the spec increases, also one of the number of
-	// replicas; 0 where the API has none.
+	// replicas; 0 where the API has none, or where every update or a controller changes it, too.
 	Generation int64
 	// Detail is another fact by which kinds are compared: the versions of an operator, the boot ID of a node, the
 	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode, the last Service of the

@@ -20,7 +20,7 @@ func (s *sampler) installed(ctx context.Context) {
 		if of.Copied() {
 			continue
 		}
-		object := baseline.Object{Detail: fact(of.Name), Generation: 0}
+		object := baseline.Object{Detail: fact(of.Name)}
 		if of.Status.Phase != "Succeeded" {
 			object.Add(baseline.Problem{Reason: "NotSucceeded", Message: "its phase is " + phase(of)})
 		}

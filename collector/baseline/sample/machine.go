@@ -51,7 +51,7 @@ func (s *sampler) machines(ctx context.Context) {
 
 func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 	status := &pool.Status
-	object := baseline.Object{Desired: status.MachineCount, Ready: status.ReadyMachineCount, Generation: pool.Generation}
+	object := baseline.Object{Desired: status.MachineCount, Ready: status.ReadyMachineCount} // every update changes the generation
 	states := conditionsOf(status.Conditions, ofPool)
 	for _, kind := range []string{"NodeDegraded", "RenderDegraded", "Degraded"} { // the last one repeats the others, with fewer words
 		if of := states.of(kind); of.Status == conditionTrue {

@@ -35,7 +35,7 @@ func waitingReason(of string) string {
 type podStates struct {
 	now      time.Time
 	problems map[string]*podProblem
-	restarts int32
+	restarts int64
 	life     float64
 }
 
@@ -57,7 +57,7 @@ func (p *podStates) add(pod *corev1.Pod) {
 	}
 	p.life += max(p.now.Sub(started).Hours()/24, leastLife)
 	for i := range pod.Status.ContainerStatuses {
-		p.restarts += pod.Status.ContainerStatuses[i].RestartCount
+		p.restarts += int64(pod.Status.ContainerStatuses[i].RestartCount)
 	}
 	created := pod.CreationTimestamp.UTC()
 	for reason := range p.reasonsOf(pod) {

@@ -13,7 +13,7 @@ import (
 )
 
 func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
-	object := baseline.Object{Generation: version.Generation}
+	object := baseline.Object{} // the request of an update changes the generation
 	states := conditionsOf(version.Status.Conditions, ofOperator)
 	for _, kind := range []string{"Failing", "Invalid", "ImplicitlyEnabledCapabilities"} {
 		if of := states.of(kind); of.Status == conditionTrue {

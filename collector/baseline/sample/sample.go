@@ -137,29 +137,41 @@ type sampler struct {
 // parallelism bounds the lists that are read at a time.
 const parallelism = 8
 
-// readAhead reads the lists that no check reads side by side, so that together they take as long as the longest one. Who needs one
-// gets it from the snapshot, with its error.
+// readAhead reads all lists that no check has read yet side by side, so that together they take as long as the longest one. Who
+// needs one gets it from the snapshot, with its error.
 func readAhead(ctx context.Context, cluster *snapshot.Cluster) {
 	var group errgroup.Group
 	group.SetLimit(parallelism)
-	for _, read := range []func() error{
-		func() error { _, err := cluster.Deployments(ctx); return err },
-		func() error { _, err := snapshot.List[route](ctx, cluster, routes()); return err },
-		func() error {
-			_, err := snapshot.List[ingressController](ctx, cluster, ingressControllers())
-			return err
-		},
-		func() error { _, err := snapshot.List[attachment](ctx, cluster, attachments()); return err },
-		func() error {
-			_, err := snapshot.List[metav1.PartialObjectMetadata](ctx, cluster, csiDrivers())
-			return err
-		},
-		func() error { _, err := snapshot.List[egressIP](ctx, cluster, egressIPs()); return err },
-		func() error { _, err := snapshot.List[egressFirewall](ctx, cluster, egressFirewalls()); return err },
+	for _, read := range []func(){
+		ahead(ctx, cluster.Pods), ahead(ctx, cluster.ReplicaSets), ahead(ctx, cluster.Deployments), ahead(ctx, cluster.StatefulSets),
+		ahead(ctx, cluster.DaemonSets), ahead(ctx, cluster.ReplicationControllers), ahead(ctx, cluster.Services), ahead(ctx, cluster.EndpointSlices),
+		ahead(ctx, cluster.Nodes), ahead(ctx, cluster.MachineConfigPools), ahead(ctx, cluster.MachineSets), ahead(ctx, cluster.ClusterOperators),
+		ahead(ctx, cluster.CertificateSigningRequests), ahead(ctx, cluster.APIServices), ahead(ctx, cluster.CustomResourceDefinitions),
+		ahead(ctx, cluster.InstalledOperators), ahead(ctx, cluster.Subscriptions),
+		ahead(ctx, listOf[corev1.PersistentVolumeClaim](cluster, claims())), ahead(ctx, listOf[storagev1.StorageClass](cluster, storageClasses())),
+		ahead(ctx, listOf[storagev1.CSINode](cluster, csiNodes())), ahead(ctx, listOf[metav1.PartialObjectMetadata](cluster, csiDrivers())),
+		ahead(ctx, listOf[attachment](cluster, attachments())), ahead(ctx, listOf[route](cluster, routes())),
+		ahead(ctx, listOf[ingressController](cluster, ingressControllers())), ahead(ctx, listOf[egressIP](cluster, egressIPs())),
+		ahead(ctx, listOf[egressFirewall](cluster, egressFirewalls())),
+		ahead(ctx, listOf[admissionregistrationv1.ValidatingWebhookConfiguration](cluster, validatingWebhooks())),
+		ahead(ctx, listOf[admissionregistrationv1.MutatingWebhookConfiguration](cluster, mutatingWebhooks())),
 	} {
-		group.Go(read)
+		group.Go(func() error {
+			read()
+			return nil
+		})
 	}
-	_ = group.Wait() // each is an error of its reader
+	_ = group.Wait() // no reading is an error here
+}
+
+// ahead reads a list into the snapshot, whose reader finds an error there.
+func ahead[T any](ctx context.Context, list func(context.Context) ([]T, error)) func() {
+	return func() { _, _ = list(ctx) }
+}
+
+// listOf lists a resource without a method of the snapshot.
+func listOf[T any](cluster *snapshot.Cluster, of schema.GroupVersionResource) func(context.Context) ([]T, error) {
+	return func(ctx context.Context) ([]T, error) { return snapshot.List[T](ctx, cluster, of) }
 }
 
 // read reads a list for kinds of objects, which are unread where it is not complete: also for those that are judged by it. An API
@@ -181,8 +193,7 @@ func read[T any](ctx context.Context, s *sampler, list func(context.Context) ([]
 
 // readAs is read for a resource without a method of the snapshot.
 func readAs[T any](ctx context.Context, s *sampler, of schema.GroupVersionResource, kinds ...baseline.Kind) []T {
-	list := func(ctx context.Context) ([]T, error) { return snapshot.List[T](ctx, s.cluster, of) }
-	return read(ctx, s, list, of.Resource, kinds...)
+	return read(ctx, s, listOf[T](s.cluster, of), of.Resource, kinds...)
 }
 
 // unread notes that kinds were not read completely; the first cause of each is kept.

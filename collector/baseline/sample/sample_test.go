@@ -651,7 +651,7 @@ func TestFacts(t *testing.T) {
 	for key, want := range map[baseline.Key]baseline.Object{
 		{Kind: baseline.Node, Name: "w1"}:                                       {Revision: "openshift-machine-api/m1", Detail: "b1"},
 		{Kind: baseline.CSINode, Name: "w1"}:                                    {Detail: "a,z"},
-		{Kind: baseline.MachineConfigPool, Name: "worker"}:                      {Desired: 3, Ready: 2, Generation: 7, Detail: "paused"},
+		{Kind: baseline.MachineConfigPool, Name: "worker"}:                      {Desired: 3, Ready: 2, Detail: "paused"},
 		{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}:             {Desired: 2, Ready: 2, Revision: "9", Generation: 4, Restarts: 1.5},
 		{Kind: baseline.StatefulSet, Namespace: "shop", Name: "db"}:             {Desired: 1, Ready: 1, Revision: "4", Generation: 4, Detail: "db-5d9"},
 		{Kind: baseline.DaemonSet, Namespace: "shop", Name: "log"}:              {Desired: 1, Ready: 1, Revision: "3", Generation: 4, Restarts: 24},

@@ -45,7 +45,7 @@ func (v *serving) read(ctx context.Context) {
 	}
 	definitions := read(ctx, s, s.cluster.CustomResourceDefinitions, "CustomResourceDefinitions", baseline.CustomResourceDefinition)
 	for i := range definitions {
-		s.keep(baseline.Key{Kind: baseline.CustomResourceDefinition, Name: definitions[i].Name}, baseline.Object{Generation: definitions[i].Generation})
+		s.keep(baseline.Key{Kind: baseline.CustomResourceDefinition, Name: definitions[i].Name}, baseline.Object{})
 	}
 }
 
@@ -113,10 +113,11 @@ func (v *serving) listed(ctx context.Context, namespace string) bool {
 	return err == nil
 }
 
+// webhooks are without generation, which controllers change that rotate certificates.
 func (v *serving) webhooks(ctx context.Context) {
 	validating := readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook)
 	for i := range validating {
-		object := baseline.Object{Generation: validating[i].Generation}
+		object := baseline.Object{}
 		for j := range validating[i].Webhooks {
 			v.webhook(ctx, &object, validating[i].Webhooks[j].ClientConfig)
 		}
@@ -124,7 +125,7 @@ func (v *serving) webhooks(ctx context.Context) {
 	}
 	mutating := readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook)
 	for i := range mutating {
-		object := baseline.Object{Generation: mutating[i].Generation}
+		object := baseline.Object{}
 		for j := range mutating[i].Webhooks {
 			v.webhook(ctx, &object, mutating[i].Webhooks[j].ClientConfig)
 		}

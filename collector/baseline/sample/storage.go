@@ -38,11 +38,11 @@ func (s *sampler) storage(ctx context.Context) {
 	for i := range classes {
 		mode := classes[i].VolumeBindingMode
 		waits[classes[i].Name] = mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
-		s.keep(baseline.Key{Kind: baseline.StorageClass, Name: classes[i].Name}, baseline.Object{Generation: classes[i].Generation})
+		s.keep(baseline.Key{Kind: baseline.StorageClass, Name: classes[i].Name}, baseline.Object{})
 	}
 	drivers := readAs[metav1.PartialObjectMetadata](ctx, s, csiDrivers(), baseline.CSIDriver)
 	for i := range drivers {
-		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, baseline.Object{Generation: drivers[i].Generation})
+		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, baseline.Object{})
 	}
 	complete := s.complete(baseline.StorageClass)
 	found := readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim)
