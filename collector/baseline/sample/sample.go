@@ -212,10 +212,9 @@ func (s *sampler) unread(cause error, kinds ...baseline.Kind) {
 // complete reports whether all of a kind was read so far.
 func (s *sampler) complete(kind baseline.Kind) bool { return s.state.Unread[kind] == "" }
 
-// keep puts an object into the State. Of two with one key the numbers are added, and the first problem of each reason counts.
+// keep puts an object into the State. Of two with one key the second has the facts, and both have the problems.
 func (s *sampler) keep(key baseline.Key, object baseline.Object) {
 	if known, exists := s.state.Objects[key]; exists {
-		object.Desired, object.Ready = object.Desired+known.Desired, object.Ready+known.Ready
 		for _, problem := range object.Problems {
 			known.Add(problem)
 		}

@@ -216,9 +216,11 @@ func TestRelease(t *testing.T) {
 			objects: `{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, metadata: {name: a, namespace: openshift-machine-api}, spec: {replicas: 0}}`,
 			has:     "MachineSet openshift-machine-api/a",
 		},
-		"Node":     {reason: "it works, and is updated", objects: node(mco+"currentConfig: a, "+mco+"desiredConfig: a, "+mco+"state: Done", "", ready), has: "Node w1"},
-		"Cordoned": {reason: "an administrator has cordoned it", objects: node(mco+"desiredDrain: uncordon-a, "+mco+"lastAppliedDrain: uncordon-a", "unschedulable: true", ready), has: "Node w1"},
-		"Drained":  {reason: "its drain is complete", objects: node(mco+"desiredDrain: drain-a, "+mco+"lastAppliedDrain: drain-a", "unschedulable: true", ready), has: "Node w1"},
+		"Node":        {reason: "it works, and is updated", objects: node(mco+"currentConfig: a, "+mco+"desiredConfig: a, "+mco+"state: Done", "", ready), has: "Node w1"},
+		"Cordoned":    {reason: "an administrator has cordoned it", objects: node(mco+"desiredDrain: uncordon-a, "+mco+"lastAppliedDrain: uncordon-a", "unschedulable: true", ready), has: "Node w1"},
+		"Drained":     {reason: "its drain is complete", objects: node(mco+"desiredDrain: drain-a, "+mco+"lastAppliedDrain: drain-a", "unschedulable: true", ready), has: "Node w1"},
+		"Uncordoning": {reason: "an administrator has cordoned it since", objects: node(mco+"desiredDrain: uncordon-b, "+mco+"lastAppliedDrain: drain-b", "unschedulable: true", ready), has: "Node w1"},
+		"Requested":   {reason: "its drain has not begun", objects: node(mco+"desiredDrain: drain-b, "+mco+"lastAppliedDrain: uncordon-a", "", ready), has: "Node w1"},
 		"Draining": {
 			reason: "its drain does not end", objects: node(mco+"desiredDrain: drain-b, "+mco+"lastAppliedDrain: uncordon-a", "unschedulable: true", ready),
 			want: []string{"Node w1 Draining: its drain for an update is not complete"},
@@ -537,6 +539,10 @@ func TestServing(t *testing.T) {
 			reason: "the driver cannot attach it to a node", objects: attachment("attached: false, attachError: {time: '2026-11-25T11:00:00Z', message: x}"),
 			want: []string{"VolumeAttachment pv-1 AttachFailed 2026-11-25T11:00:00Z on w1: x"},
 		},
+		"Detached": {
+			reason:  "it is being deleted",
+			objects: strings.Replace(attachment("attached: false, attachError: {time: '2026-11-25T11:00:00Z', message: x}"), "name: csi-0123", "name: csi-0123, deletionTimestamp: '2026-11-25T11:00:00Z'", 1),
+		},
 		"Attached": {reason: "it is attached", objects: attachment("attached: true")},
 	} {
 		t.Run(name, tc.test)
@@ -640,7 +646,7 @@ func TestFacts(t *testing.T) {
 		"{apiVersion: v1, kind: ReplicationController, metadata: {name: cart-10, namespace: shop, annotations: {openshift.io/deployment-config.latest-version: '10'}, " + ownedBy("DeploymentConfig", "cart") + "}, spec: {replicas: 1}, status: {readyReplicas: 1}}\n",
 		"{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {}}\n",
 		"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-1, namespace: shop, labels: {kubernetes.io/service-name: web}}, addressType: IPv4, endpoints: [{conditions: {ready: true}}, {}, {conditions: {ready: false}}]}\n",
-		"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-2, namespace: shop, labels: {kubernetes.io/service-name: web}}, addressType: IPv6, endpoints: [{conditions: {ready: true}}, {conditions: {ready: true}}]}\n",
+		"{apiVersion: discovery.k8s.io/v1, kind: EndpointSlice, metadata: {name: web-2, namespace: shop, labels: {kubernetes.io/service-name: web}}, addressType: IPv6, endpoints: [{conditions: {ready: true}}]}\n",
 		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop}, status: {phase: Bound}}\n",
 		"{apiVersion: operators.coreos.com/v1alpha1, kind: ClusterServiceVersion, metadata: {name: etcd.v1, namespace: shop}, status: {phase: Succeeded}}\n",
 		"{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: etcd}, status: {conditions: [{type: Available, status: 'True'}], versions: [{name: operator, version: 4.19.3}]}}\n",
