@@ -93,7 +93,7 @@ func NewAfter(client *cli.Client) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
 		Use:   "after [RUN]",
-		Short: "Show whether the last update was good, compared with the baseline of a run",
+		Short: "Show whether the last update was good, and what is worse since",
 		Long:  long,
 		Example: `  # Was the last update good?
   oc preflight after

@@ -91,11 +91,11 @@ It verifies the signature of the target release, runs the read-only checks that 
 	addVerbs(root, &client.Roles, []help.Section{
 		{Title: "Decide on an update", Verbs: []*cobra.Command{
 			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), after.NewAfter(client), runs.NewStatus(client), decide.NewAck(client), explain.NewCommand(streams),
+			fleets.New(client),
 		}, Rare: []*cobra.Command{decide.NewAccept(client)}},
 		{Title: "Follow and compare runs", Verbs: []*cobra.Command{
 			runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewCancel(client), runs.NewCleanup(client),
 		}, Rare: []*cobra.Command{runs.NewRender(streams), runs.NewVerifyVerdict(streams)}},
-		{Title: "Decide on many clusters", Verbs: []*cobra.Command{fleets.New(client)}},
 		{Title: "Write a check", Verbs: []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
 		{Title: "Inspect a release", Rare: []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
 		{Title: "Other commands", Rare: []*cobra.Command{auth.New(client), support.NewCollect(client), schema.NewCommand(streams), versions.NewCommand(client), newOptions()}},

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health/draining"
@@ -54,6 +55,7 @@ func documents() []document {
 		{name: "history", kind: history.Kind, value: history.History{}, written: "cmd/oc-preflight/history/testdata/*.json"},
 		{name: "plan", kind: updateplan.Kind, value: updateplan.Plan{}, written: "collector/updateplan/testdata/*.json"},
 		{name: "drain-plan", kind: draining.Kind, value: draining.Plan{}, written: "collector/document/drainview/testdata/*.json"},
+		{name: "after", kind: afterupdate.Kind, value: afterupdate.Report{}, written: "collector/document/afterview/testdata/*.json"},
 		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
 		{name: "checks", kind: release.ListingKind, value: release.Listing{}, written: "cmd/oc-preflight/release/testdata/*.json"},
 		{name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{}, written: "collector/verdict/attestation/testdata/*.json"},
