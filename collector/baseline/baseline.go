@@ -81,6 +81,16 @@ const (
 	Alert Kind = "Alert"
 )
 
+// Kinds are all of them.
+func Kinds() []Kind {
+	return []Kind{
+		ClusterVersion, ClusterOperator, MachineConfigPool, MachineSet, Node, CSINode, CertificateSigningRequest, Deployment, StatefulSet,
+		DaemonSet, ReplicationController, Service, Route, IngressController, APIService, CustomResourceDefinition, ValidatingWebhook,
+		MutatingWebhook, StorageClass, CSIDriver, PersistentVolumeClaim, VolumeAttachment, ClusterServiceVersion, Subscription, EgressIP,
+		EgressFirewall, HostedCluster, NodePool, Alert,
+	}
+}
+
 // State is the state of one cluster at one time.
 type State struct {
 	// Taken is when it was read, by the clock of the cluster; of a baseline, when the reading had ended.

@@ -15,6 +15,7 @@ import (
 	"github.com/agnivade/levenshtein"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
+	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -140,7 +141,8 @@ func (x Index) Document(document.View) document.Document {
 
 // Find returns the entries of a word: exactly that one, or for a finding such as
 // AdminAck-ack-4.18 the entry of AdminAck. The name of a finding about a webhook is the kind of
-// its configuration and the reason. The error is an *UnknownError.
+// its configuration and the reason, that of a problem after an update the kind of its object and the reason.
+// The error is an *UnknownError.
 func Find(entries []Entry, word string) (Page, error) {
 	for name := word; ; {
 		found := named(entries, name)
@@ -149,7 +151,7 @@ func Find(entries []Entry, word string) (Page, error) {
 				found = named(entries, reason)
 			}
 		}
-		if len(found) > 0 {
+		if found = append(found, problem(entries, name)...); len(found) > 0 {
 			return Page{APIVersion: report.APIVersion, Kind: Kind, Entries: found}, nil
 		}
 		dash := strings.LastIndex(name, "-")
@@ -165,6 +167,23 @@ func named(entries []Entry, name string) []Entry {
 	for _, entry := range entries {
 		if strings.EqualFold(entry.Name, name) {
 			found = append(found, entry)
+		}
+	}
+	return found
+}
+
+// problem are the entries of the reason of a problem after an update, by the name that package afterupdate makes of the kind of its
+// object and the reason. Checks have findings and reasons of the same names.
+func problem(entries []Entry, name string) []Entry {
+	var found []Entry
+	for _, kind := range baseline.Kinds() {
+		if len(name) <= len(kind) || !strings.EqualFold(name[:len(kind)], string(kind)) {
+			continue
+		}
+		for _, entry := range named(entries, name[len(kind):]) {
+			if entry.Subject == afterUpdate {
+				found = append(found, entry)
+			}
 		}
 	}
 	return found

@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/collector/scene"
 	_ "github.com/openshift/update-preflight/runner" // declares reasons
 	_ "github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/test/after"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -150,6 +151,33 @@ func TestNames(t *testing.T) {
 	} {
 		if _, err := explain.Find(entries, name); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// The name of a problem after an update is explained, also where a check has a finding of the same name.
+func TestProblemsAfterUpdate(t *testing.T) {
+	entries := explain.Entries()
+	for _, tc := range after.Regressions() {
+		for _, problem := range slices.Concat(tc.Worse, tc.Also) {
+			words := strings.Fields(problem) // the kind, the object and the reason
+			if _, err := explain.Find(entries, words[0]+words[len(words)-1]+"-"+tc.Name); err != nil {
+				t.Errorf("%s: %v", tc, err)
+			}
+		}
+	}
+	for name, want := range map[string][]string{
+		"NodeNotReady": {"runner/image/pull", "collector/baseline/sample"},
+		"validatingwebhookconfigurationnoreadyendpoints": {"collector/baseline/sample"},
+		"StatefulSetRolled": {"collector/afterupdate/regression"},
+	} {
+		page, err := explain.Find(entries, name)
+		var got []string
+		for _, entry := range page.Entries {
+			got = append(got, entry.Package)
+		}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: error %v, packages -want +got:\n%s", name, err, diff)
 		}
 	}
 }

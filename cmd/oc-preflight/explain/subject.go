@@ -8,6 +8,9 @@ type subject struct {
 	packages []string
 }
 
+// afterUpdate is the subject of the problems that a cluster has after an update, and did not have before.
+const afterUpdate = "After an update"
+
 // subjects are all of them, in the order in which they are listed.
 func subjects() []subject {
 	return []subject{
@@ -21,6 +24,7 @@ func subjects() []subject {
 		{"Hosted clusters", []string{"collector/hosted"}},
 		{"API server and webhooks", []string{"collector/serving"}},
 		{"Health of the cluster", []string{"collector/health"}},
+		{afterUpdate, []string{"collector/baseline", "collector/afterupdate"}},
 		{"Accepted risks", []string{"collector/acceptance"}},
 		{"Signed verdicts", []string{"collector/verdict"}},
 		{"Signature of the release", []string{"signature", "runner/proof", "runner/image/imagepolicy"}},
