@@ -3,6 +3,7 @@ package afterupdate
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,11 +58,8 @@ func nameOf(found regression.Found) string {
 }
 
 func isPlatformWorkload(key baseline.Key) bool {
-	switch key.Kind {
-	case baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.Service:
-		return key.Platform()
-	}
-	return false
+	workloads := []baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.Service}
+	return slices.Contains(workloads, key.Kind) && key.Platform()
 }
 
 // resource is how an API names a kind.
@@ -110,13 +108,13 @@ func commandOf(key baseline.Key) string {
 	if key.Namespace != "" {
 		namespace = " -n " + words.ShellWord(key.Namespace)
 	}
-	switch key.Kind {
-	case baseline.Alert:
+	switch {
+	case key.Kind == baseline.Alert:
 		alert, _, _ := strings.Cut(key.Name, "/")
 		return "oc get prometheusrules -A -o yaml | grep -A 20 " + words.ShellWord("alert: "+alert)
-	case baseline.VolumeAttachment, baseline.ClusterServiceVersion:
+	case key.Kind == baseline.VolumeAttachment || key.Kind == baseline.ClusterServiceVersion:
 		return "oc get " + resources()[key.Kind].plural + namespace
-	case baseline.CertificateSigningRequest:
+	case key.Kind == baseline.CertificateSigningRequest:
 		return "oc get certificatesigningrequest " + words.ShellWord(key.Name) + " -o yaml"
 	}
 	return "oc describe " + resources()[key.Kind].plural + namespace + " " + words.ShellWord(key.Name)

@@ -79,19 +79,29 @@ func TestDecision(t *testing.T) {
 		"ClockBack":    {reason: "a clock that was set back begins anew", samples: []afterupdate.Sample{look(0, good, rested()), look(10, good, rested())}, want: afterupdate.Settling, message: "one more sample"},
 		"RollingOut":   {reason: "workloads are evicted while nodes are updated", samples: []afterupdate.Sample{look(0, since(60), waiting)}, want: afterupdate.Settling, message: "worker (1 of 3 nodes)"},
 		"Resting":      {reason: "the last node was rebooted ten minutes ago", samples: []afterupdate.Sample{look(0, good, settling.Progress{Settled: noon().Add(10 * time.Minute)})}, want: afterupdate.Settling, message: "settles until 2026-11-28T12:10:00Z"},
-		"Unfinished": {reason: "CVO has not completed it", samples: []afterupdate.Sample{look(0, good, waiting)}, edit: func(q *afterupdate.Question) { q.Change.Completed = time.Time{} },
-			want: afterupdate.Unfinished, message: "has not completed it"},
+		"Unfinished": {
+			reason: "CVO has not completed it", samples: []afterupdate.Sample{look(0, good, waiting)}, edit: func(q *afterupdate.Question) { q.Change.Completed = time.Time{} },
+			want: afterupdate.Unfinished, message: "has not completed it",
+		},
 		"NotBegun": {reason: "the baseline is of the release that the cluster runs", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Before.Version = "4.18.2" }, want: afterupdate.Unfinished, message: "has not begun"},
-		"Installed": {reason: "there was no update", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Change = nil },
-			want: afterupdate.Unfinished, message: "no update has begun"},
-		"RolledBack": {reason: "the update was undone", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Change.RolledBack = true },
-			want: afterupdate.RolledBack},
-		"NoBaseline": {reason: "absolute findings alone are never Good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Before, q.NoBaseline = nil, "the baseline was edited" },
-			want: afterupdate.Undecided, message: "the baseline was edited"},
-		"Unread": {reason: "not read is never good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
+		"Installed": {
+			reason: "there was no update", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Change = nil },
+			want: afterupdate.Unfinished, message: "no update has begun",
+		},
+		"RolledBack": {
+			reason: "the update was undone", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Change.RolledBack = true },
+			want: afterupdate.RolledBack,
+		},
+		"NoBaseline": {
+			reason: "absolute findings alone are never Good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Before, q.NoBaseline = nil, "the baseline was edited" },
+			want: afterupdate.Undecided, message: "the baseline was edited",
+		},
+		"Unread": {
+			reason: "not read is never good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
 			edit: func(q *afterupdate.Question) {
 				q.Before.Unread = map[baseline.Kind]string{baseline.Route: "forbidden"}
-			}, want: afterupdate.Undecided, message: "Route, in the baseline: forbidden"},
+			}, want: afterupdate.Undecided, message: "Route, in the baseline: forbidden",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			question := afterupdate.Question{Cluster: report.Cluster{Version: "4.18.2"}, Run: "run", Change: change(), Before: before()}

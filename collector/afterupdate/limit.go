@@ -1,6 +1,7 @@
 package afterupdate
 
 import (
+	"slices"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/afterupdate/regression"
@@ -51,9 +52,9 @@ func limitOf(kind baseline.Kind, reason string) time.Duration {
 // duringRollout reports whether a problem of a kind counts while nodes are still being updated: that of what does the
 // update. Workloads are evicted by it, and alerts follow them.
 func duringRollout(kind baseline.Kind) bool {
-	switch kind {
-	case baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.APIService, baseline.HostedCluster, baseline.NodePool:
-		return true
+	updating := []baseline.Kind{
+		baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.APIService, baseline.HostedCluster,
+		baseline.NodePool,
 	}
-	return false
+	return slices.Contains(updating, kind)
 }

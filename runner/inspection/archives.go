@@ -50,7 +50,7 @@ func consecutive(was, is observation.Observation) error {
 		return fmt.Errorf("the first archive, of %s, is later than the second, of %s: give that from before the update first", words.Time(was.State.Taken), words.Time(is.State.Taken))
 	case was.State.Version == is.State.Version || change == nil:
 		return nil // no update has begun
-	case was.State.Version != change.From.Version && !(change.RolledBack && was.State.Version == change.To.Version):
+	case was.State.Version != change.From.Version && (!change.RolledBack || was.State.Version != change.To.Version):
 		return fmt.Errorf("the first archive is of the release %s, and the last update of the second began from %s: give one from before that update", was.State.Version, change.From.Version)
 	case !change.Started.IsZero() && was.State.Taken.After(change.Started):
 		return fmt.Errorf("the first archive was gathered at %s, after the update had begun at %s: give one from before", words.Time(was.State.Taken), words.Time(change.Started))

@@ -101,7 +101,7 @@ func TestRandomUpdates(t *testing.T) {
 	before := after.New(after.Noon()).Baseline(t)
 	var injected, found, wrong, judged int
 	for seed := range uint64(updates) {
-		chosen := mixture(rand.New(rand.NewPCG(seed, 1))) //nolint:gosec // the seed makes it repeatable
+		chosen := mixture(rand.New(rand.NewPCG(seed, 1))) // the seed makes it repeatable
 		world := after.New(after.Noon())
 		world.Update()
 		want, allowed := []string{}, []string{}

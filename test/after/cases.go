@@ -45,12 +45,13 @@ func (w *World) down(ref Ref, pods int, reason string) {
 }
 
 // Regressions are what users reported after updates, one of each kind that objects show.
-func Regressions() []Case {
+func Regressions() []Case { return slices.Concat(regressionsOfPlatform(), regressionsOfWorkloads()) }
+
+// regressionsOfPlatform are those of operators, volumes and nodes.
+func regressionsOfPlatform() []Case {
 	router := Ref{Kind: "IngressController", Namespace: "openshift-ingress-operator", Name: "default"}
 	dns := Ref{Kind: "DaemonSet", Namespace: "openshift-dns", Name: "dns-default"}
 	csi := Ref{Kind: "DaemonSet", Namespace: "openshift-cluster-csi-drivers", Name: "aws-ebs-csi-driver-node"}
-	db := Ref{Kind: "StatefulSet", Namespace: "shop", Name: "db"}
-	version := Ref{Kind: "ClusterVersion", Name: "version"}
 	return []Case{
 		{Name: "IngressCanary", Reason: "the canary of the router fails", Apply: func(w *World) {
 			w.Condition(router, "CanaryChecksSucceeding", "False", "CanaryChecksRepetitiveFailures", broken)
@@ -77,8 +78,10 @@ func Regressions() []Case {
 		{Name: "ClaimLost", Reason: "a claim lost its volume", Apply: func(w *World) {
 			w.Put(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data-db-1"}, "status.phase", "Lost")
 		}, Worse: []string{"PersistentVolumeClaim shop/data-db-1 Lost"}},
-		{Name: "CSIPods", Reason: "the pods of the CSI driver are not created", Apply: func(w *World) { w.down(csi, 2, "ContainerCreating") },
-			Worse: []string{"DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node ContainerCreating"}, Also: []string{"DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node Unavailable"}},
+		{
+			Name: "CSIPods", Reason: "the pods of the CSI driver are not created", Apply: func(w *World) { w.down(csi, 2, "ContainerCreating") },
+			Worse: []string{"DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node ContainerCreating"}, Also: []string{"DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node Unavailable"},
+		},
 		{Name: "PoolDegraded", Reason: "the configuration on disk differs", Apply: func(w *World) {
 			w.Condition(pool("worker"), "Degraded", "True", "NodeDegraded", broken)
 			w.Annotate(node("worker-1"), map[string]string{"machineconfiguration.openshift.io/state": "Degraded", "machineconfiguration.openshift.io/reason": "unexpected on-disk state"})
@@ -97,6 +100,14 @@ func Regressions() []Case {
 		{Name: "CSRPending", Reason: "a request of a kubelet is not approved", Apply: func(w *World) {
 			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-1"}, `{"metadata":{"creationTimestamp":"`+w.at(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{}}`)
 		}, Worse: []string{"CertificateSigningRequest csr-1 Pending"}},
+	}
+}
+
+// regressionsOfWorkloads are those of workloads and what they use, and of the operators that have workloads.
+func regressionsOfWorkloads() []Case {
+	db := Ref{Kind: "StatefulSet", Namespace: "shop", Name: "db"}
+	version := Ref{Kind: "ClusterVersion", Name: "version"}
+	return []Case{
 		{Name: "Monitoring", Reason: "Alertmanager does not start", Apply: func(w *World) {
 			w.down(Ref{Kind: "StatefulSet", Namespace: "openshift-monitoring", Name: "alertmanager-main"}, 1, "CrashLoopBackOff")
 			w.Condition(operator("monitoring"), "Degraded", "True", "UpdatingAlertmanagerFailed", broken)
@@ -115,16 +126,20 @@ func Regressions() []Case {
 			w.Put(db, "status.updateRevision", "db-2")
 			w.Put(db, "status.currentRevision", "db-2")
 		}, Worse: []string{"StatefulSet shop/db Rolled"}},
-		{Name: "Webhook", Reason: "a webhook has no back end", Apply: func(w *World) { w.down(deployment("policy", "webhook"), 2, "CrashLoopBackOff") },
-			Worse: []string{"ValidatingWebhookConfiguration policy NoReadyEndpoints", "Deployment policy/webhook CrashLoopBackOff"}, Also: []string{"Deployment policy/webhook Unavailable", "Service policy/webhook NoReadyEndpoints"}},
+		{
+			Name: "Webhook", Reason: "a webhook has no back end", Apply: func(w *World) { w.down(deployment("policy", "webhook"), 2, "CrashLoopBackOff") },
+			Worse: []string{"ValidatingWebhookConfiguration policy NoReadyEndpoints", "Deployment policy/webhook CrashLoopBackOff"}, Also: []string{"Deployment policy/webhook Unavailable", "Service policy/webhook NoReadyEndpoints"},
+		},
 		{Name: "Capabilities", Reason: "the spec of ClusterVersion is invalid", Apply: func(w *World) { w.Condition(version, "Invalid", "True", "InvalidClusterVersion", broken) }, Worse: []string{"ClusterVersion version Invalid"}},
 		{Name: "Network", Reason: "the control plane of the network is not rolled out", Apply: func(w *World) {
 			ref := deployment("openshift-ovn-kubernetes", "ovnkube-control-plane")
 			w.Put(ref, "status.updatedReplicas", 1)
 			w.Condition(ref, "Progressing", "False", "ProgressDeadlineExceeded", broken)
 		}, Worse: []string{"Deployment openshift-ovn-kubernetes/ovnkube-control-plane ProgressDeadlineExceeded"}, Also: []string{"Deployment openshift-ovn-kubernetes/ovnkube-control-plane RolloutIncomplete"}},
-		{Name: "ImagePull", Reason: "an image cannot be pulled any more", Apply: func(w *World) { w.down(deployment("shop", "api"), 1, "ImagePullBackOff") },
-			Worse: []string{"Deployment shop/api ImagePullBackOff"}, Also: []string{"Deployment shop/api Unavailable"}},
+		{
+			Name: "ImagePull", Reason: "an image cannot be pulled any more", Apply: func(w *World) { w.down(deployment("shop", "api"), 1, "ImagePullBackOff") },
+			Worse: []string{"Deployment shop/api ImagePullBackOff"}, Also: []string{"Deployment shop/api Unavailable"},
+		},
 		{Name: "Operator", Reason: "an operator of OLM failed", Apply: func(w *World) {
 			w.Put(Ref{Kind: "ClusterServiceVersion", Namespace: "operators", Name: "widget.v1.2.3"}, "status.phase", "Failed")
 		}, Worse: []string{"ClusterServiceVersion operators/widget NotSucceeded"}},
@@ -140,7 +155,10 @@ func Regressions() []Case {
 }
 
 // Innocents look like regressions, and are none.
-func Innocents() []Case {
+func Innocents() []Case { return slices.Concat(innocentsOfWorkloads(), innocentsOfCluster()) }
+
+// innocentsOfWorkloads are changes of workloads by their owners, and pods that restarted because of the update.
+func innocentsOfWorkloads() []Case {
 	web, mail := deployment("shop", "web"), deployment("shop", "mail")
 	db := Ref{Kind: "StatefulSet", Namespace: "shop", Name: "db"}
 	changed := func(w *World, ref Ref) {
@@ -169,6 +187,13 @@ func Innocents() []Case {
 			}
 		}},
 		{Name: "Settled", Reason: "a pod restarted until the API server was reachable", Apply: func(w *World) { w.restarts(w.pods(web)[0], 5, 75*time.Minute) }},
+	}
+}
+
+// innocentsOfCluster are what administrators, users and OLM do besides.
+func innocentsOfCluster() []Case {
+	web, mail := deployment("shop", "web"), deployment("shop", "mail")
+	return []Case{
 		{Name: "PausedPool", Reason: "an administrator paused the pool", Apply: func(w *World) {
 			w.Put(pool("infra"), "spec.paused", true)
 			w.Put(pool("infra"), "status.updatedMachineCount", 0)

@@ -174,7 +174,7 @@ func (w *World) replace(ref Ref, replicas int, age time.Duration) {
 	}
 	owner := ref
 	if ref.Kind == "Deployment" {
-		revision := w.objects[ref]["metadata"].(map[string]any)["annotations"].(map[string]any)["deployment.kubernetes.io/revision"].(string)
+		revision := w.object(ref).GetAnnotations()["deployment.kubernetes.io/revision"]
 		owner = Ref{Kind: "ReplicaSet", Namespace: ref.Namespace, Name: ref.Name + "-" + revision}
 		if _, exists := w.objects[owner]; !exists {
 			w.Set(owner, `{"metadata":{"ownerReferences":[`+w.owner(ref)+`]},"spec":{"selector":{"matchLabels":{"app":"`+ref.Name+`"}},"template":{"metadata":{"labels":{"app":"`+ref.Name+`"}},"spec":{"containers":[{"name":"main"}]}}}}`)
@@ -196,14 +196,12 @@ func (w *World) replace(ref Ref, replicas int, age time.Duration) {
 // pods are the pods of a workload.
 func (w *World) pods(ref Ref) []Ref {
 	return slices.DeleteFunc(w.Refs("Pod", ref.Namespace, ref.Name+"-"), func(pod Ref) bool {
-		labels := w.objects[pod]["metadata"].(map[string]any)["labels"].(map[string]any)
-		return labels["app"] != ref.Name
+		return w.object(pod).GetLabels()["app"] != ref.Name
 	})
 }
 
 func (w *World) owner(ref Ref) string {
-	uid := w.objects[ref]["metadata"].(map[string]any)["uid"].(string)
-	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, apis()[ref.Kind], ref.Kind, ref.Name, uid)
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, apis()[ref.Kind], ref.Kind, ref.Name, w.object(ref).GetUID())
 }
 
 // endpoints are the ready endpoints of a Service.

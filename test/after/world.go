@@ -103,7 +103,7 @@ func (w *World) Put(ref Ref, path string, value any) {
 
 // Annotate sets annotations of an object beside its others.
 func (w *World) Annotate(ref Ref, annotations map[string]string) {
-	object := &unstructured.Unstructured{Object: w.objects[ref]}
+	object := w.object(ref)
 	all := object.GetAnnotations()
 	if all == nil {
 		all = map[string]string{}
@@ -112,11 +112,19 @@ func (w *World) Annotate(ref Ref, annotations map[string]string) {
 	object.SetAnnotations(all)
 }
 
+// object is an object with the methods of its metadata.
+func (w *World) object(ref Ref) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: w.objects[ref]}
+}
+
 // Condition sets a condition of an object, that has had its status since then.
 func (w *World) Condition(ref Ref, kind, status, reason string, since time.Duration) {
 	object := w.objects[ref]
 	all, _, _ := unstructured.NestedSlice(object, "status", "conditions")
-	all = slices.DeleteFunc(all, func(each any) bool { return each.(map[string]any)["type"] == kind })
+	all = slices.DeleteFunc(all, func(each any) bool {
+		condition, ok := each.(map[string]any)
+		return ok && condition["type"] == kind
+	})
 	all = append(all, map[string]any{"type": kind, "status": status, "reason": reason, "message": reason, "lastTransitionTime": w.at(since)})
 	w.Put(ref, "status.conditions", all)
 }

@@ -30,6 +30,7 @@ func wide() map[string]string {
 		"collector/document/reportview.Path":    "a view is the value that is written as JSON, with the methods of its document",
 		"collector/document/reportview.Targets": "a view is the value that is written as JSON, with the methods of its document",
 		"collector/document/reportview.shared":  "the finding of several updates of a path has the methods of its own document",
+		"collector/document/afterview.Report":   "a view is the value that is written as JSON, with the methods of its document",
 		"collector/document/planview.Plan":      "a view is the value that is written as JSON, with the methods of its document",
 		"collector/internal/checktest.View":     "a test of a check reads by the methods of the snapshot",
 		"collector/drain.pod":                   "a pod of the simulation is the pod with its state, and each step reads both",

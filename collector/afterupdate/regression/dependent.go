@@ -18,10 +18,10 @@ func (c comparer) excuseDependents(found []Found) []Found {
 		}
 	}
 	for i := range found {
-		switch key := found[i].Key; key.Kind {
-		case baseline.Route, baseline.Alert:
+		switch key := found[i].Key; {
+		case key.Kind == baseline.Route || key.Kind == baseline.Alert:
 			found[i] = owners.excuse(found[i], key.Namespace, "")
-		case baseline.ValidatingWebhook, baseline.MutatingWebhook:
+		case key.Kind == baseline.ValidatingWebhook || key.Kind == baseline.MutatingWebhook:
 			service := c.now.Objects[key].Detail
 			if services[service] == Excused {
 				namespace, name, _ := strings.Cut(service, "/")
@@ -36,7 +36,7 @@ func (c comparer) excuseDependents(found []Found) []Found {
 type owners struct {
 	// of are the workloads by namespace and name: true for one that its owner changed, scaled to none or deleted.
 	of map[string]bool
-	// changed are the namespaces with such a workload, and worse those with one that is worse by no one.
+	// changed are the namespaces with such a workload, and worse those with one whose problem its owner did not cause.
 	changed, worse map[string]bool
 }
 

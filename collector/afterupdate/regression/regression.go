@@ -118,13 +118,13 @@ func (c comparer) problems(key baseline.Key, object baseline.Object) []baseline.
 	if !known {
 		return slices.DeleteFunc(all, func(p baseline.Problem) bool { return p.Reason == baseline.NoEndpoints && c.before != nil })
 	}
-	switch key.Kind {
-	case baseline.CSINode:
+	switch {
+	case key.Kind == baseline.CSINode:
 		if lost := c.lostDrivers(was.Detail, object.Detail); len(lost) > 0 {
 			all = append(all, baseline.Problem{Reason: DriverMissing, Message: "the node has no driver " + strings.Join(lost, ", "), Node: key.Name})
 		}
-	case baseline.StatefulSet:
-		if !key.Platform() && object.Generation > 0 && was.Generation == object.Generation && was.Detail != "" && object.Detail != "" && was.Detail != object.Detail {
+	case key.Kind == baseline.StatefulSet && !key.Platform():
+		if object.Generation > 0 && was.Generation == object.Generation && was.Detail != "" && object.Detail != "" && was.Detail != object.Detail {
 			all = append(all, baseline.Problem{Reason: Rolled, Message: fmt.Sprintf("its pods were replaced: revision %s in place of %s, of the same spec", object.Detail, was.Detail)})
 		}
 	}
@@ -178,13 +178,14 @@ func (c comparer) missingNodes() []Found {
 
 // gone are the objects that a release or an administrator has deleted.
 func (c comparer) gone() []baseline.Key {
+	kinds := []baseline.Kind{
+		baseline.StorageClass, baseline.CSIDriver, baseline.APIService, baseline.IngressController, baseline.CustomResourceDefinition,
+		baseline.ClusterServiceVersion,
+	}
 	var gone []baseline.Key
 	for key := range c.before.Objects {
-		switch key.Kind {
-		case baseline.StorageClass, baseline.CSIDriver, baseline.APIService, baseline.IngressController, baseline.CustomResourceDefinition, baseline.ClusterServiceVersion:
-			if _, exists := c.now.Objects[key]; !exists && c.now.Unread[key.Kind] == "" {
-				gone = append(gone, key)
-			}
+		if _, exists := c.now.Objects[key]; !exists && slices.Contains(kinds, key.Kind) && c.now.Unread[key.Kind] == "" {
+			gone = append(gone, key)
 		}
 	}
 	slices.SortFunc(gone, baseline.Key.Compare)
@@ -216,13 +217,12 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 
 // absent is the class of a problem of an object that is not in the baseline.
 func absent(key baseline.Key) (class Class, text string) {
-	switch key.Kind {
-	case baseline.Alert:
+	switch {
+	case key.Kind == baseline.Alert:
 		return Worse, "it was not firing"
-	case baseline.VolumeAttachment, baseline.CertificateSigningRequest:
+	case key.Kind == baseline.VolumeAttachment || key.Kind == baseline.CertificateSigningRequest:
 		return Worse, "there was none"
-	}
-	if key.Platform() {
+	case key.Platform():
 		return Worse, "it did not exist"
 	}
 	return Excused, "it did not exist: it was created since"
@@ -230,19 +230,15 @@ func absent(key baseline.Key) (class Class, text string) {
 
 // isCondition is true for the kinds whose problems are independent of each other.
 func isCondition(kind baseline.Kind) bool {
-	switch kind {
-	case baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.IngressController, baseline.Subscription, baseline.HostedCluster, baseline.NodePool:
-		return true
+	kinds := []baseline.Kind{
+		baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.IngressController, baseline.Subscription,
+		baseline.HostedCluster, baseline.NodePool,
 	}
-	return false
+	return slices.Contains(kinds, kind)
 }
 
 func isWorkload(kind baseline.Kind) bool {
-	switch kind {
-	case baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController:
-		return true
-	}
-	return false
+	return slices.Contains([]baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController}, kind)
 }
 
 // workload is the class of a problem of a workload: its problems are consequences of each other, so that one that

@@ -142,7 +142,7 @@ func (v *serving) webhook(ctx context.Context, object *baseline.Object, config a
 	if !ok {
 		return
 	}
-	object.Detail = words.External(reference.NamespacedName.String())
+	object.Detail = words.External(reference.String())
 	reason, state, found := noReadyEndpoints, "", v.backends.Of(reference)
 	switch found.State {
 	case backend.Missing:

@@ -93,8 +93,11 @@ func (r Report) counts() string {
 		number int
 		text   string
 	}{
-		{r.Counts.Regressions, "worse than before"}, {r.Counts.Pending, "too new to count"}, {r.Counts.Unattributed, "of unknown origin"},
-		{r.Counts.Unchanged, "as before"}, {r.Counts.Excused, "by their owners"},
+		{r.Counts.Regressions, "worse than before"},
+		{r.Counts.Pending, "too new to count"},
+		{r.Counts.Unattributed, "of unknown origin"},
+		{r.Counts.Unchanged, "as before"},
+		{r.Counts.Excused, "by their owners"},
 	} {
 		if each.number > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", each.number, each.text))

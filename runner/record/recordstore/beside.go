@@ -24,8 +24,8 @@ type Beside struct {
 }
 
 // Beside reads the header of a run, which may be in progress, and the key of the records. The error is a
-// *record.NotFoundError for a run without a record, and an *record.UnauthenticError without the key, since nobody could
-// verify what is written.
+// *record.NotFoundError for a run without a record, and an *record.UnauthenticError without the key, since what is written
+// could not be verified.
 func (s *Store) Beside(ctx context.Context, id string) (*Beside, error) {
 	header, err := s.Find(ctx, id)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package followup answers: was the last update of this cluster good, without anyone asking?
+// Package followup answers: was the last update of this cluster good?
 //
 // A [Follower] judges an update when the cluster-version operator has completed it, until there is a decision, and
 // [Follower.Latest] is the judgement. It stores what is final beside the record of the run that took the baseline. It
@@ -76,7 +76,7 @@ func New(c *cluster.Cluster, options Options) *Follower {
 	return &Follower{cluster: c, options: options, wake: make(chan struct{}, 1)}
 }
 
-// Wake has the cluster looked at now.
+// Wake has the cluster read now.
 func (f *Follower) Wake() {
 	select {
 	case f.wake <- struct{}{}:

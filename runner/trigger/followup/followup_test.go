@@ -3,6 +3,7 @@ package followup_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,14 +60,12 @@ func (w world) follow(until ...afterupdate.Decision) []followup.Judged {
 		select {
 		case judged := <-changes:
 			all = append(all, judged)
-			for _, each := range until {
-				if judged.Report.Decision == each {
-					cancel()
-					if err := <-ended; err != nil {
-						w.t.Error(err)
-					}
-					return all
+			if slices.Contains(until, judged.Report.Decision) {
+				cancel()
+				if err := <-ended; err != nil {
+					w.t.Error(err)
 				}
+				return all
 			}
 		case <-ctx.Done():
 			w.t.Fatalf("no decision after %d changes: %v", len(all), ctx.Err())
