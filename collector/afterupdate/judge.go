@@ -132,6 +132,9 @@ func (j judge) sort() sorted {
 		switch {
 		case each.Class == regression.Unchanged:
 			made.unchanged = append(made.unchanged, each)
+		case each.Class == regression.Worse && j.earlier(each):
+			each.Was += "; bad since before the update began"
+			made.unchanged = append(made.unchanged, each)
 		case each.Class == regression.Excused:
 			made.excused = append(made.excused, each)
 		case each.Class == regression.Unattributed:
@@ -145,11 +148,18 @@ func (j judge) sort() sorted {
 	return made
 }
 
+// earlier reports whether the object states that it was bad before the update began. A container that restarts may have
+// begun to do so later than its pod.
+func (j judge) earlier(found regression.Found) bool {
+	since := found.Problem.Since
+	return j.updated() && found.Problem.Reason != "Restarting" && !since.IsZero() && since.Before(j.question.Change.Started)
+}
+
 // overdue reports whether the rollout stopped for longer than its limit, so that nothing is evicted any more.
 func (j judge) overdue() bool {
 	return slices.ContainsFunc(j.course.comparison.Found, func(each regression.Found) bool {
 		stops := each.Key.Kind == baseline.MachineConfigPool || each.Key.Kind == baseline.ClusterOperator && each.Problem.Reason == "OutdatedVersion"
-		return stops && each.Class == regression.Worse && j.lasts(each)
+		return stops && each.Class == regression.Worse && !j.earlier(each) && j.lasts(each)
 	})
 }
 

@@ -71,6 +71,7 @@ func TestDecision(t *testing.T) {
 		"Regressed":    {reason: "the object states since when", samples: []afterupdate.Sample{look(0, since(20), rested())}, want: afterupdate.Regressed, message: "1 problem"},
 		"JustNow":      {reason: "the limit of a workload is 15 minutes", samples: []afterupdate.Sample{look(0, since(14), rested())}, want: afterupdate.Settling, message: "not known to last"},
 		"SinceUnknown": {reason: "nothing states since when", samples: []afterupdate.Sample{look(0, down, rested())}, want: afterupdate.Settling},
+		"Earlier":      {reason: "it was bad before the update began", samples: []afterupdate.Sample{look(1, since(200), rested()), look(0, since(200), rested())}, want: afterupdate.Good},
 		"EachSample":   {reason: "it was bad in each sample for longer than its limit", samples: []afterupdate.Sample{look(16, down, rested()), look(8, down, rested()), look(0, down, rested())}, want: afterupdate.Regressed},
 		"NotEach":      {reason: "it was good in between", samples: []afterupdate.Sample{look(16, down, rested()), look(8, good, rested()), look(0, down, rested())}, want: afterupdate.Settling},
 		"Recovered":    {reason: "it is good now, in two samples", samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, want: afterupdate.Good},

@@ -223,6 +223,7 @@ func innocentsOfCluster() []Case {
 			w.Fire("APIRemovedInNextReleaseInUse", "", "warning", broken)
 			w.Fire("Watchdog", "openshift-monitoring", "none", broken)
 		}},
+		{Name: "FiredEarlier", Reason: "the alert fired before the update began", Apply: func(w *World) { w.Fire("KubeJobFailed", "shop", "warning", 200*time.Minute) }},
 		{Name: "NotUpgradeable", Reason: "an operator does not permit the next update", Apply: func(w *World) { w.Condition(operator("etcd"), "Upgradeable", "False", "Backup", broken) }},
 		{Name: "LeaderMoved", Reason: "another pod leads, so that it is newer", Apply: func(w *World) { w.replace(deployment("openshift-apiserver", "apiserver"), 3, 10*time.Minute) }},
 		{Name: "PodEvicted", Reason: "a pod was moved to another node", Apply: func(w *World) { w.replace(web, 3, 6*time.Minute) }},
