@@ -64,6 +64,8 @@ type Report struct {
 	// Switches are those by which the controller has CVO honor its verdicts, at the time
 	// when the report is shown again; the report that a run returns has none.
 	Switches []Switch `json:"switches,omitempty"`
+	// AfterUpdate is how the update after the run was, when the report is shown again later; nil where that was not judged.
+	AfterUpdate *AfterUpdate `json:"afterUpdate,omitempty"`
 	// Notices are what else is to be said about the run, such as that no baseline is stored.
 	Notices []string `json:"notices,omitempty"`
 	// Actions are next steps. A run returns the one that starts the update, if it permits the update: see
@@ -121,6 +123,16 @@ type Switch struct {
 	Limit string `json:"limit"`
 	// WithoutController is what happens while the controller does not run.
 	WithoutController string `json:"withoutController"`
+}
+
+// AfterUpdate is the judgement of the update after a run, without its lists.
+type AfterUpdate struct {
+	// Decision is Good, Regressed or RolledBack, or Unverified for a stored judgement that is not authentic.
+	Decision string `json:"decision"`
+	// Message is a clause about the decision.
+	Message string `json:"message"`
+	// Time is when the cluster was last read for it, RFC 3339 in UTC; empty for one that is not authentic.
+	Time string `json:"time,omitempty"`
 }
 
 // Object is an object of a run.

@@ -4,6 +4,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/record/standing"
 )
 
@@ -29,19 +31,26 @@ type History struct {
 	Runs       []run  `json:"runs"`
 
 	records []record.Record
+	after   map[string]string
 	now     time.Time
 }
 
-// Of is the history of the runs, in the order given. now is the time by the clock
-// of the cluster.
-func Of(runs []record.Record, now time.Time) History {
-	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, now: now}
+// Of is the history of the runs, in the order given, with what was judged about the updates after them. now is the time by
+// the clock of the cluster.
+func Of(runs []record.Record, judged []baselinestore.Judgement, now time.Time) History {
+	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, after: map[string]string{}, now: now}
+	for _, each := range judged {
+		history.after[each.Run] = string(each.Report.Decision)
+		if each.Authentication.State != record.Authentic {
+			history.after[each.Run] = Unverified
+		}
+	}
 	for _, each := range runs {
 		history.Runs = append(history.Runs, run{
 			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Path: runner.PathOf(each), Image: each.Target.Image,
 			StartTime: words.Time(each.StartTime), CompletionTime: words.Time(each.CompletionTime),
 			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
-			Requester: string(each.Requester), Outdated: outdated(each, runs, now),
+			Requester: string(each.Requester), Outdated: outdated(each, runs, now), AfterUpdate: history.after[each.ID],
 		})
 	}
 	return history
@@ -71,6 +80,9 @@ type run struct {
 	// Outdated is why the verdict no longer holds, as far as the records show it: changes
 	// of the cluster are not among them.
 	Outdated string `json:"outdated,omitempty"`
+	// AfterUpdate is Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; empty where the
+	// update after the run was not judged.
+	AfterUpdate string `json:"afterUpdate,omitempty"`
 }
 
 // mostRuns limits the tables by default.
@@ -105,7 +117,7 @@ func (h History) Wide(view document.View) document.Document {
 	})
 }
 
-// document has a table of the newest runs.
+// document has a table of the newest runs; it has what was judged after their updates where there is any of that.
 func (h History) document(view document.View, table document.Table, row func(each record.Record, why string) []string) document.Document {
 	made := document.Document{Title: "Preflights of this cluster", Source: "The JSON document has all data."}
 	if len(h.records) == 0 {
@@ -113,8 +125,16 @@ func (h History) document(view document.View, table document.Table, row func(eac
 		return made
 	}
 	listed := h.records[:view.Entries(len(h.records), mostRuns)]
+	isJudged := slices.ContainsFunc(listed, func(each record.Record) bool { return h.after[each.ID] != "" })
+	if isJudged {
+		table.Columns = slices.Insert(table.Columns, len(table.Columns)-1, "After")
+	}
 	for _, each := range listed {
-		table.Rows = append(table.Rows, row(each, outdated(each, h.records, h.now)))
+		cells := row(each, outdated(each, h.records, h.now))
+		if isJudged {
+			cells = slices.Insert(cells, len(cells)-1, h.after[each.ID])
+		}
+		table.Rows = append(table.Rows, cells)
 	}
 	table.Title, table.Result, table.More = "Runs", "Decision", len(h.records)-len(listed)
 	made.Blocks = []document.Block{table}
@@ -199,12 +219,12 @@ func shortest(runs []record.Record) int {
 	return most
 }
 
-// unverified is the decision of a record that is not authentic.
-const unverified = "Unverified"
+// Unverified is the decision of a record, and of a judgement after its update, that is not authentic.
+const Unverified = "Unverified"
 
 func decision(run record.Record) string {
 	if run.Verified() != nil {
-		return unverified
+		return Unverified
 	}
 	return run.Decision
 }

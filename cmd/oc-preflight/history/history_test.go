@@ -9,9 +9,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/test/golden"
 )
 
@@ -85,7 +87,7 @@ func TestGolden(t *testing.T) {
 		for _, output := range []string{"text", "wide", "name", "json", "markdown", "html"} {
 			t.Run(name+"."+output, func(t *testing.T) {
 				var got bytes.Buffer
-				if err := format.Write(&got, output, history.Of(runs, start.Add(51*time.Hour)), format.Style{}); err != nil {
+				if err := format.Write(&got, output, history.Of(runs, nil, start.Add(51*time.Hour)), format.Style{}); err != nil {
 					t.Fatal(err)
 				}
 				golden.Compare(t, "testdata/"+name+"."+output, got.Bytes())
@@ -104,7 +106,7 @@ func TestTerminal(t *testing.T) {
 	runs[0].Requester = record.Ahead
 	for _, width := range []int{80, 40} {
 		var got bytes.Buffer
-		if err := format.Write(&got, "text", history.Of(runs, start.Add(51*time.Hour)), format.Style{Width: width, Symbols: true}); err != nil {
+		if err := format.Write(&got, "text", history.Of(runs, nil, start.Add(51*time.Hour)), format.Style{Width: width, Symbols: true}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(got.String()) {
@@ -116,8 +118,31 @@ func TestTerminal(t *testing.T) {
 	}
 }
 
+// What was judged after an update is a column, and a judgement that is not authentic states nothing else.
+func TestAfterUpdate(t *testing.T) {
+	var runs []record.Record
+	var judged []baselinestore.Judgement
+	for i, of := range []baselinestore.Judgement{
+		{Report: afterupdate.Report{Decision: afterupdate.Regressed}, Authentication: record.Authentication{State: record.Authentic}},
+		{Report: afterupdate.Report{Decision: afterupdate.Good}, Authentication: record.Authentication{State: record.Authentic}},
+		{Authentication: record.Authentication{State: record.Unauthentic}},
+		{Authentication: record.Authentication{State: record.Unverifiable}},
+	} {
+		of.Run = fmt.Sprintf("%d0000000-89ab-4cde-8f01-23456789abcd", i)
+		runs, judged = append(runs, ended(run(of.Run, time.Duration(30-i)*time.Hour, record.Complete, "Ready"), 9*time.Second)), append(judged, of)
+	}
+	runs = append(runs, ended(run("ffffffff-89ab-4cde-8f01-23456789abcd", time.Hour, record.Complete, "Blocked"), time.Second))
+	for _, output := range []string{"text", "wide", "json"} {
+		var got bytes.Buffer
+		if err := format.Write(&got, output, history.Of(runs, judged, start.Add(51*time.Hour)), format.Style{}); err != nil {
+			t.Fatal(err)
+		}
+		golden.Compare(t, "testdata/judged."+output, got.Bytes())
+	}
+}
+
 func TestUnknownFormatNamesTheOthers(t *testing.T) {
-	err := format.Write(&bytes.Buffer{}, "xml", history.Of(nil, start), format.Style{})
+	err := format.Write(&bytes.Buffer{}, "xml", history.Of(nil, nil, start), format.Style{})
 	if err == nil || !strings.Contains(err.Error(), `"xml": it must be one of text, wide, name, json, yaml`) {
 		t.Errorf("format xml: %v", err)
 	}
@@ -144,7 +169,7 @@ func TestLimit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := format.Write(&got, test.output, history.Of(runs, start.Add(51*time.Hour)), format.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
+			if err := format.Write(&got, test.output, history.Of(runs, nil, start.Add(51*time.Hour)), format.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
 				t.Fatal(err)
 			}
 			if lines := strings.Count(got.String(), "\n"); lines != test.lines || !strings.HasSuffix(got.String(), test.last) {

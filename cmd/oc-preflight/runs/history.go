@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
 
@@ -25,7 +26,7 @@ func NewHistory(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
-		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" when it has expired or a newer run of the same target has ended; whether the cluster has changed since, "status" reports. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that cannot be authenticated; "status" reports the cause. Each update of a path is a run of its own, and a later one is listed with its path.
+		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" when it has expired or a newer run of the same target has ended; whether the cluster has changed since, "status" reports. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that cannot be authenticated; "status" reports the cause. Each update of a path is a run of its own, and a later one is listed with its path. Where the update after a run was judged, its decision is listed as well: Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; "after RUN" has the details.
 
 With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID, which every command that takes a RUN accepts as well.
 
@@ -82,18 +83,24 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 		defer done()
 		ctx, gaps := gap.Track(c.Context())
 		runs, err := store.records.List(ctx)
+		var judged []baselinestore.Judgement
+		if err == nil {
+			judged, err = baselinestore.New(store.Kubernetes).Judgements(ctx)
+		}
 		done()
 		if err != nil {
 			return false, err
 		}
 		warnOfGaps(client.Streams.ErrOut, gaps)
-		made := history.Of(runs, store.Now())
+		made := history.Of(runs, judged, store.Now())
 		return false, shown.Write(made, made)
 	})
 }
 
-// historyNeeds are the permissions to list records, and to watch them with --watch.
-func historyNeeds() access.Needs { return recordstore.ListNeeds().And(recordstore.WatchNeeds()) }
+// historyNeeds are the permissions to list records with the judgements of their updates, and to watch them with --watch.
+func historyNeeds() access.Needs {
+	return recordstore.ListNeeds().And(recordstore.WatchNeeds()).And(baselinestore.ReadNeeds())
+}
 
 // warnOfGaps reports which records may be missing. What else an archive does not have, such as the
 // key of the records, changes what is reported of a record.

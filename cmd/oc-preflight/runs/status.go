@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
@@ -31,6 +32,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/reassessment"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/selection"
@@ -86,6 +88,8 @@ func NewStatus(client *cli.Client) *cobra.Command {
 		Long: `Show a run: RUN, an ID or a prefix of one; with --to or --to-image, the newest run of that target; without them, the run in progress, or the newest run. Where several targets have verdicts that differ, name the target: without it no verdict is Ready.
 
 For a run that has ended, this is its report. Gates, risks and the health of the cluster are judged now; the results of the release's checks are those of the run. These no longer hold when the run is older than a day, when a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has ended; the exit code is 4 then. What a run bypassed by force counts. A record that was edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
+
+Where the update after the run was judged, the report names the decision; "after RUN" has the details.
 
 For a run in progress, these are the findings so far, the checks that have not reported and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks, otherwise 4.
 
@@ -167,6 +171,9 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 		stored, err = reassessment.Of(ctx, s.Cluster, run.record, stored, options.Settings())
 	}
 	if err == nil {
+		stored.AfterUpdate, err = s.afterUpdate(ctx, run.record.ID)
+	}
+	if err == nil {
 		stored.Switches, err = s.switches(ctx, options.Estate, client.Streams.ErrOut)
 	}
 	done()
@@ -211,6 +218,22 @@ func (s runStore) standing(ctx context.Context, run record.Record) (report.Repor
 	return stored, nil
 }
 
+// afterUpdate is the stored judgement of the update after a run; nil for none.
+func (s runStore) afterUpdate(ctx context.Context, id string) (*report.AfterUpdate, error) {
+	judged, exists, err := baselinestore.New(s.Kubernetes).Judgement(ctx, id)
+	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {
+		lead := "the stored judgement is not authentic: "
+		if unauthentic.State == record.Unverifiable {
+			lead = "unknown whether the stored judgement is authentic: "
+		}
+		return &report.AfterUpdate{Decision: history.Unverified, Message: lead + unauthentic.Cause}, nil
+	}
+	if err != nil || !exists {
+		return nil, err
+	}
+	return &report.AfterUpdate{Decision: string(judged.Report.Decision), Message: words.External(judged.Report.Message), Time: judged.Report.Samples.Last}, nil
+}
+
 // switches are those that are on in the cluster, and of a hosted cluster in its management cluster.
 // Those that cannot be read are reported on w; the error is ctx.Err().
 func (s runStore) switches(ctx context.Context, estate hosted.Estate, w io.Writer) ([]report.Switch, error) {
@@ -232,5 +255,5 @@ func (s runStore) switches(ctx context.Context, estate hosted.Estate, w io.Write
 // StatusNeeds are the permissions that "status" needs.
 func StatusNeeds() access.Needs {
 	builtin := targets.Needs()
-	return RecordNeeds().And(recordstore.WatchNeeds()).And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
+	return RecordNeeds().And(recordstore.WatchNeeds()).And(baselinestore.ReadNeeds()).And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
 }

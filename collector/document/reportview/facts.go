@@ -43,6 +43,9 @@ func (r Report) facts(view document.View) document.Table {
 			table.Row("Not covered", notCovered)
 		}
 	}
+	if after := r.AfterUpdate; after != nil {
+		table.Row("After", fmt.Sprintf("%s: %s (oc preflight after %s)", after.Decision, after.Message, r.Run.ID))
+	}
 	for _, notice := range r.Notices {
 		table.Row("Notice", notice)
 	}

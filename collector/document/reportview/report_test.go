@@ -183,6 +183,13 @@ func guarded() report.Report {
 	return doc
 }
 
+// judged returns doc after its update was judged.
+func judged() report.Report {
+	doc := outdated()
+	doc.AfterUpdate = &report.AfterUpdate{Decision: "Regressed", Message: "2 problems that the cluster did not have before the update", Time: "2026-11-21T12:00:00Z"}
+	return doc
+}
+
 // abandoned is a run in progress that no process holds.
 func abandoned() report.Report {
 	doc := begun()
@@ -195,7 +202,7 @@ func TestGolden(t *testing.T) {
 	for name, doc := range map[string]report.Report{
 		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "detached": detached(), "begun": begun(), "canceled": canceled(),
 		"outdated": outdated(), "current": current(), "narrowed": narrowed(), "guarded": guarded(), "left": abandoned(),
-		"notice": unsampled(),
+		"notice": unsampled(), "judged": judged(),
 	} {
 		for _, output := range []string{"text", "short", "json"} {
 			t.Run(name+"."+output, func(t *testing.T) {
