@@ -37,6 +37,7 @@ func shop() baseline.State {
 			{Kind: baseline.PersistentVolumeClaim, Namespace: "shop", Name: "data-orders-0"}:  {Detail: "Bound"},
 			{Kind: baseline.Alert, Namespace: "shop", Name: "CartDown/critical"}:              {Problems: []baseline.Problem{{Reason: "Firing"}}},
 			{Kind: baseline.Service, Namespace: "openshift-ingress", Name: "router-default"}:  {Ready: 2},
+			{Kind: baseline.ValidatingWebhook, Name: "policy"}:                                {Detail: "shop/policies"},
 			{Kind: baseline.Node, Name: "worker-1"}:                                           {Detail: "ee3f", Revision: "openshift-machine-api/a"},
 			{Kind: baseline.ValidatingWebhook, Name: "policy"}:                                {Problems: []baseline.Problem{{Reason: "NoReadyEndpoints", Message: "Service shop/gatekeeper has no ready endpoint"}}},
 			{Kind: baseline.MachineSet, Namespace: "openshift-machine-api", Name: "negative"}: {Desired: 1, Ready: 2},
@@ -185,7 +186,7 @@ func TestRedacted(t *testing.T) {
 		t.Errorf("the phase of a claim is %q", detail)
 	}
 	text := fmt.Sprintf("%+v", redacted)
-	for _, name := range []string{"shop", "cart", "orders", "payments", "CartDown", "gatekeeper"} {
+	for _, name := range []string{"shop", "cart", "orders", "payments", "CartDown", "gatekeeper", "policies"} {
 		if strings.Contains(text, name) {
 			t.Errorf("%q is in the redacted State:\n%s", name, text)
 		}

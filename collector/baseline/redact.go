@@ -1,6 +1,9 @@
 package baseline
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // redactedCause is why a kind is not read in a redacted State: the cause may name what was not read.
 const redactedCause = "it was not read completely"
@@ -38,6 +41,12 @@ func (k Key) ofUser() bool { return k.Namespace != "" && !k.Platform() }
 func (o Object) redacted(key Key, hash func(name string) string) Object {
 	if key.ofUser() && o.Detail != "" && (key.Kind == StatefulSet || key.Kind == ClusterServiceVersion) { // which have the name of the object
 		o.Detail = hash(key.Namespace + "/" + o.Detail)
+	}
+	if key.Kind == ValidatingWebhook || key.Kind == MutatingWebhook { // which have the name of a Service
+		if namespace, name, found := strings.Cut(o.Detail, "/"); found {
+			service := Key{Kind: Service, Namespace: namespace, Name: name}.Redacted(hash)
+			o.Detail = service.Namespace + "/" + service.Name
+		}
 	}
 	o.Problems = slices.Clone(o.Problems)
 	for at := range o.Problems {

@@ -105,8 +105,12 @@ func (o Observation) Sample(before *baseline.State, hash func(name string) strin
 	}
 	if hash != nil {
 		made.State, made.Names = o.State.Redacted(hash), map[baseline.Key]baseline.Key{}
-		for key := range o.State.Objects {
-			made.Names[key.Redacted(hash)] = key
+		made.State.Unread = o.State.Unread
+		for key, object := range o.State.Objects {
+			redacted := key.Redacted(hash)
+			compared := made.State.Objects[redacted]
+			compared.Problems = object.Problems // with the messages and nodes, which are not compared and not stored
+			made.State.Objects[redacted], made.Names[redacted] = compared, key
 		}
 	}
 	return made
