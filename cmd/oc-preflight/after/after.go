@@ -32,7 +32,7 @@ import (
 // interval is the default time between two samples with --watch.
 const interval = time.Minute
 
-// secondSample is the time until the second sample without --watch.
+// secondSample is the time until a second sample that may make the decision, at most the interval with --watch.
 const secondSample = 10 * time.Second
 
 // flags are the flags of "after".
@@ -232,8 +232,9 @@ func (l live) look(ctx context.Context, inspected *inspection.Inspection) (after
 	if err != nil || !needsSecond(made) {
 		return made, err
 	}
-	defer l.client.Waiting(fmt.Sprintf("waiting %s for a second sample", secondSample))()
-	timer := time.NewTimer(secondSample)
+	pause := l.flags.watching.Within(secondSample)
+	defer l.client.Waiting(fmt.Sprintf("waiting %s for a second sample", pause))()
+	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

@@ -50,6 +50,14 @@ func (f *Watching) Check() error {
 	return nil
 }
 
+// Within is the time until another sample that is needed at once: at most the interval with --watch.
+func (f *Watching) Within(most time.Duration) time.Duration {
+	if f.Watch {
+		return min(most, f.interval)
+	}
+	return most
+}
+
 // changeSource calls changed after each change, until ctx is done or it cannot.
 type changeSource func(ctx context.Context, changed func()) error
 
