@@ -21,7 +21,7 @@ import (
 )
 
 // The story of `make demo`, the first command of a newcomer: one check fails, one warns, one
-// passes, and an acknowledgement is missing. After the remedies, the update is Ready.
+// passes, and an acknowledgement is missing. After the remedies, the update is Ready, and after the update, it was Good.
 func TestDemo(t *testing.T) {
 	var out bytes.Buffer
 	demo, err := terminal.New(&out, t.TempDir())
@@ -37,7 +37,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready", "Clear: 2 updates from " + story.From + " to " + story.Later} {
+	for _, want := range []string{"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready", "Clear: 2 updates from " + story.From + " to " + story.Later, "Good: the update from " + story.From + " to " + story.To} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo does not show %q", want)
 		}

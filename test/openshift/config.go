@@ -44,7 +44,10 @@ func (s State) clusterVersionSpec() configv1.ClusterVersionSpec {
 }
 
 func (s State) clusterVersionStatus() configv1.ClusterVersionStatus {
-	now := metav1.Now()
+	now := metav1.NewTime(s.Since)
+	if s.Since.IsZero() {
+		now = metav1.Now()
+	}
 	present := configv1.UpdateHistory{
 		State: configv1.CompletedUpdate, Version: s.Version, Image: s.Image, StartedTime: now, CompletionTime: &now, Verified: true,
 	}

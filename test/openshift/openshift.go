@@ -6,6 +6,7 @@ package openshift
 import (
 	"context"
 	"fmt"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
@@ -25,8 +26,9 @@ const ClusterID = "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
 type State struct {
 	// ID is that of the cluster; empty means ClusterID.
 	ID configv1.ClusterID
-	// Version and Image are the release that the cluster runs.
+	// Version and Image are the release that the cluster runs, since Since; zero means now.
 	Version, Image string
+	Since          time.Time
 	// Channel is the update channel; empty means "stable".
 	Channel string
 	// Upstream is the URL of the update service; empty means the public one.

@@ -2,9 +2,9 @@ package story
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
@@ -99,9 +99,9 @@ func PrepareFleet(ctx context.Context, fleet *Fleet, directory string, step func
 	}
 	step("creating the objects of the clusters: four have a cause against the update, each another one")
 	group, ctx := errgroup.WithContext(ctx)
-	for i, name := range FleetClusters() {
+	for _, name := range FleetClusters() {
 		of := present
-		of.ID = configv1.ClusterID(fmt.Sprintf("00000000-0000-4000-8000-%012d", i+1))
+		of.ID = clusterID(name)
 		of.Namespaces, of.Gates = []string{"openshift-network-operator"}, map[string]string{}
 		group.Go(func() error { return fleet.prepare(ctx, name, of, root) })
 	}
@@ -163,23 +163,26 @@ func conditional(image string) configv1.ConditionalUpdate {
 	}
 }
 
-// route creates the Route by which a cluster finds its monitoring, with the certificate of its ingress.
+// RouteOfAlerts is the Route in openshift-monitoring that the router of FleetOverrides does not admit after the update.
+const RouteOfAlerts = "alertmanager-main"
+
+// route creates the Routes of the monitoring, by one of which a cluster finds it, with the certificate of its ingress.
 func (m Monitoring) route(ctx context.Context, of *cluster.Cluster) error {
 	client, err := dynamic.NewForConfig(of.Config)
 	if err != nil {
 		return err
 	}
-	routes := client.Resource(schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}).Namespace("openshift-monitoring")
-	created, err := routes.Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": map[string]any{"name": "thanos-querier"},
-		"spec": map[string]any{"to": map[string]any{"kind": "Service", "name": "thanos-querier", "weight": int64(100)}},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return err
-	}
-	created.Object["status"] = map[string]any{"ingress": []any{map[string]any{"host": m.Host}}}
-	if _, err := routes.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-		return err
+	for name, host := range map[string]string{"thanos-querier": m.Host, RouteOfAlerts: "alertmanager-main.example.com"} {
+		_, err := routes(client).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "route.openshift.io/v1", "kind": "Route", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{"to": map[string]any{"kind": "Service", "name": name, "weight": int64(100)}},
+		}}, metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		if err := admit(ctx, client, name, host, metav1.ConditionTrue); err != nil {
+			return err
+		}
 	}
 	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("openshift-config-managed").Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "default-ingress-cert"}, "data": map[string]any{"ca-bundle.crt": string(m.CA)},
@@ -203,7 +206,33 @@ func FleetRemedies() []Remedy {
 	}
 }
 
-// Update reports that a cluster is updated to To, in place of the cluster-version operator (CVO).
+// routes are those of the monitoring.
+func routes(client dynamic.Interface) dynamic.ResourceInterface {
+	return client.Resource(schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}).Namespace("openshift-monitoring")
+}
+
+// admit reports whether the router admits a Route of the monitoring, in place of the router.
+func admit(ctx context.Context, client dynamic.Interface, name, host string, status metav1.ConditionStatus) error {
+	route, err := routes(client).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	route.Object["status"] = map[string]any{"ingress": []any{map[string]any{"host": host, "routerName": "default", "conditions": []any{map[string]any{
+		"type": "Admitted", "status": string(status), "lastTransitionTime": time.Now().Add(-brokenAge).UTC().Format(time.RFC3339),
+	}}}}}
+	_, err = routes(client).UpdateStatus(ctx, route, metav1.UpdateOptions{})
+	return err
+}
+
+// Update reports that a cluster is updated to To, as [Update] does. In FleetOverrides, the router does not admit a Route
+// since then.
 func (f Fleet) Update(ctx context.Context, name string) error {
-	return openshift.Complete(ctx, f.Clusters[name].Config, To, f.Release)
+	if err := Update(ctx, f.Clusters[name], f.Release); err != nil || name != FleetOverrides {
+		return err
+	}
+	client, err := dynamic.NewForConfig(f.Clusters[name].Config)
+	if err != nil {
+		return err
+	}
+	return admit(ctx, client, RouteOfAlerts, "alertmanager-main.example.com", metav1.ConditionFalse)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/objects"
+	"github.com/openshift/update-preflight/test/openshift"
 )
 
 // namespaces returns the namespaces of the operators in the story.
@@ -111,16 +112,16 @@ func kubectl(ctx context.Context, c *cluster.Cluster, root string, arguments ...
 
 // operators returns the ClusterOperators of the story, all of them healthy.
 func operators() []configv1.ClusterOperator {
-	now := metav1.Now()
+	since := metav1.NewTime(installed())
 	var operators []configv1.ClusterOperator
 	for _, name := range []string{"cloud-credential", "ingress", "kube-apiserver", "machine-config"} {
 		operators = append(operators, configv1.ClusterOperator{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{
-				{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: now},
-				{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, LastTransitionTime: now},
-				{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, LastTransitionTime: now},
-				{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionTrue, LastTransitionTime: now},
+			Status: configv1.ClusterOperatorStatus{Versions: openshift.OperatorVersions(From), Conditions: []configv1.ClusterOperatorStatusCondition{
+				{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, LastTransitionTime: since},
+				{Type: configv1.OperatorDegraded, Status: configv1.ConditionFalse, LastTransitionTime: since},
+				{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, LastTransitionTime: since},
+				{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionTrue, LastTransitionTime: since},
 			}},
 		})
 	}

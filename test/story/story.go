@@ -3,13 +3,12 @@
 // The update of a cluster from 5.1.3 to 5.2.0 is Blocked: the certificate of the
 // ingress is too weak for that release, and an acknowledgement is missing. A
 // machine config is outdated, the cloud credentials are in order. After the
-// remedies the update is Ready, and the plan to a later release is Clear.
+// remedies the update is Ready, the plan to a later release is Clear, and the
+// update was good.
 package story
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -162,7 +161,7 @@ func state(pullSpec, version string, signer *release.Signer, directory string) (
 		return openshift.State{}, err
 	}
 	return openshift.State{
-		Version: From, Image: "registry.example.com/openshift/release@sha256:" + fmt.Sprintf("%064d", 0),
+		Version: From, Image: "registry.example.com/openshift/release@sha256:" + fmt.Sprintf("%064d", 0), Since: installed(),
 		Available:  map[string]string{version: pullSpec},
 		Keys:       map[string][]byte{"verifier-public-key-story": key},
 		Stores:     map[string]string{"store-story": "file://" + signatures},
@@ -230,7 +229,8 @@ func createCertificate(ctx context.Context, w *objects.Writer, certificate, key 
 // writeCertificate creates a certificate with an ECDSA key, and returns the paths
 // of both.
 func writeCertificate(directory string) (certificate, key string, err error) {
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	certificate, key = filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
+	private, err := newKey(key)
 	if err != nil {
 		return "", "", err
 	}
@@ -242,13 +242,5 @@ func writeCertificate(directory string) (certificate, key string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	privateDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return "", "", err
-	}
-	certificate, key = filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
-	if err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-		return "", "", err
-	}
-	return certificate, key, os.WriteFile(key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: privateDER}), 0o600)
+	return certificate, key, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
 }

@@ -1,5 +1,5 @@
 // Demo shows a preflight on a real cluster that is Blocked, the remedies that its
-// report names, the preflight that is Ready after them, and the plan to a later release.
+// report names, the preflight that is Ready after them, the plan to a later release, and that the update was good.
 package main
 
 import (
@@ -47,7 +47,7 @@ func wait(ctx context.Context, t *terminal.Terminal) {
 	fmt.Printf(`
 The cluster and its monitoring are running. In another terminal:
   export KUBECONFIG=%[1]s
-  bin/oc-preflight run --to-latest --prometheus %[2]s
+  bin/oc-preflight after --prometheus %[2]s
 Ctrl-C stops the monitoring. To stop the cluster then:
   go run ./test/cluster/local-cluster down --dir %[3]s
 `, t.Cluster.Kubeconfig, t.Monitoring, t.Cluster.Dir)

@@ -5,6 +5,7 @@
 package terminal
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,8 @@ type Terminal struct {
 	// Cluster has the objects of the story, and Monitoring is the URL of its monitoring.
 	Cluster    *cluster.Cluster
 	Monitoring string
+	// Release is the pull spec of the release that Prepare has made.
+	Release string
 	// Preflight is the path of oc-preflight.
 	Preflight string
 
@@ -114,8 +117,8 @@ func (t *Terminal) startCluster(ctx context.Context, options []cluster.Option) (
 }
 
 // Prepare prepares the story on the cluster.
-func (t *Terminal) Prepare(ctx context.Context) error {
-	_, err := story.Prepare(ctx, t.Cluster, t.Root, t.Directory, t.Step)
+func (t *Terminal) Prepare(ctx context.Context) (err error) {
+	t.Release, err = story.Prepare(ctx, t.Cluster, t.Root, t.Directory, t.Step)
 	return err
 }
 
@@ -179,6 +182,28 @@ func (t *Terminal) Run(ctx context.Context, code int, command ...string) error {
 		err = fmt.Errorf("%q ended with exit code %d, want %d", quoted(command), got, code)
 	}
 	return err
+}
+
+// RunLines runs a program as Run does, and shows the lines of its output that begin with a text, of which there has to
+// be one.
+func (t *Terminal) RunLines(ctx context.Context, code int, begin string, command ...string) error {
+	fmt.Fprintf(t.out, "$ %s | grep ^%s\n", quoted(command), begin)
+	var all bytes.Buffer
+	got, err := t.execute(ctx, &all, command)
+	if err != nil {
+		return err
+	}
+	shown := 0
+	for line := range strings.Lines(all.String()) {
+		if strings.HasPrefix(line, begin) {
+			t.Show(line)
+			shown++
+		}
+	}
+	if got != code || shown == 0 {
+		return fmt.Errorf("%q ended with exit code %d, want %d, with %d lines that begin with %q:\n%s", quoted(command), got, code, shown, begin, &all)
+	}
+	return nil
 }
 
 // Await repeats a program, without its output, until it ends with this exit code.

@@ -80,3 +80,36 @@ func TestRun(t *testing.T) {
 		})
 	}
 }
+
+// Only the lines that were asked for are shown, and none of them is an error.
+func TestRunLines(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "program")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho Settling: soon\necho Good: all\necho a list\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		reason, begin string
+		code          int
+		shown         string
+		fails         bool
+	}{
+		"Shown":      {reason: "one line begins so", begin: "Good", shown: "Good: all\n"},
+		"None":       {reason: "no line begins so", begin: "Regressed", fails: true},
+		"Unexpected": {reason: "the exit code is another one", begin: "Good", code: exit.Blocked, shown: "Good: all\n", fails: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			shown, err := terminal.New(&out, t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown.Preflight, shown.Cluster = program, &cluster.Cluster{Kubeconfig: "admin.kubeconfig"}
+			if err := shown.RunLines(t.Context(), tc.code, tc.begin, "oc-preflight", "after"); (err != nil) != tc.fails {
+				t.Errorf("%s: error %v", tc.reason, err)
+			}
+			if diff := cmp.Diff("$ oc-preflight after | grep ^"+tc.begin+"\n"+tc.shown, out.String()); diff != "" {
+				t.Errorf("%s: output (-want +got):\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
