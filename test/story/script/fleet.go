@@ -2,6 +2,8 @@ package script
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -36,15 +38,15 @@ func OpenFleet(ctx context.Context, t *terminal.Terminal) (opened *Fleet, stop f
 }
 
 // Update shows the table of five clusters of which none is ready, the remedies of its causes, the table
-// after them, and the gate after the first wave.
+// after them, the gate after the first wave, and how the regression of one of its clusters blocks the second.
 func (f *Fleet) Update(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{f.survey, f.follow, f.check, f.gate} {
+	for _, part := range []func(context.Context) error{f.survey, f.follow, f.check, f.gate, f.judge, f.stop} {
 		if err := part(ctx); err != nil {
 			return err
 		}
 	}
 	f.Show("\n")
-	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, and an open gate")
+	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, an open gate, and a regression that blocks the second wave")
 	return nil
 }
 
@@ -81,13 +83,16 @@ func (f *Fleet) check(ctx context.Context) error {
 	return f.Run(ctx, exit.Ready, command("run", "edge-*", "--accept", story.Risk)...)
 }
 
+// firstWave are the clusters that are updated first.
+func firstWave() []string { return []string{story.FleetAck, story.FleetOverrides} }
+
 func (f *Fleet) gate(ctx context.Context) error {
-	first := []string{story.FleetAck, story.FleetOverrides}
+	first := firstWave()
 	f.Title("May the second wave start?")
 	if err := f.decide(ctx, exit.Undecided, first); err != nil {
 		return err
 	}
-	f.Step("reporting that the first wave is updated, in place of CVO")
+	f.Step("reporting that the first wave has run " + story.To + " for an hour, in place of CVO, and moving the baselines of the preflights before that")
 	for _, name := range first {
 		if err := f.fleet.Update(ctx, name); err != nil {
 			return err
@@ -103,4 +108,33 @@ func (f *Fleet) decide(ctx context.Context, code int, wave []string) error {
 		return err
 	}
 	return f.Run(ctx, code, "oc-preflight", "fleet", "gate", "--to", story.To, "--table", table)
+}
+
+// keys and statements are the directories of the keys of the clusters, and of what they state about their updates.
+func (f *Fleet) keys() string       { return filepath.Join(f.Directory, "keys") }
+func (f *Fleet) statements() string { return filepath.Join(f.Directory, "evidence") }
+
+func (f *Fleet) judge(ctx context.Context) error {
+	f.Title("Was the update good for all else than operators and nodes? Each cluster of the first wave signs a statement")
+	if err := errors.Join(story.WriteKeys(f.keys()), os.Mkdir(f.statements(), 0o750)); err != nil {
+		return err
+	}
+	for _, name := range firstWave() {
+		code, decision := exit.Ready, "Good"
+		if name == story.FleetOverrides {
+			code, decision = exit.Blocked, "Regressed"
+		}
+		err := f.RunLines(ctx, code, decision, after("--context", name,
+			"--sign", filepath.Join(f.keys(), name+".pem"), "--signed-statement", filepath.Join(f.statements(), name+".json"))...)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Fleet) stop(ctx context.Context) error {
+	f.Title("One of the two regressed, so the clusters of the second wave that are like them are to be blocked")
+	return f.Run(ctx, exit.Blocked, command("targets", story.FleetBudget+","+story.FleetRisk, "--accept", story.Risk,
+		"--evidence", f.statements(), "--evidence-key", f.keys(), "--evidence-fail", "1/2")...)
 }
