@@ -39,11 +39,17 @@ func (k Key) Redacted(hash func(name string) string) Key {
 func (k Key) ofUser() bool { return k.Namespace != "" && !k.Platform() }
 
 func (o Object) redacted(key Key, hash func(name string) string) Object {
-	if key.ofUser() && o.Detail != "" && (key.Kind == StatefulSet || key.Kind == ClusterServiceVersion) { // which have the name of the object
-		o.Detail = hash(key.Namespace + "/" + o.Detail)
-	}
-	if key.Kind == ValidatingWebhook || key.Kind == MutatingWebhook { // which have the name of a Service
-		if namespace, name, found := strings.Cut(o.Detail, "/"); found {
+	switch key.Kind {
+	case StatefulSet, ClusterServiceVersion: // which have the name of the object
+		if key.ofUser() && o.Detail != "" {
+			o.Detail = hash(key.Namespace + "/" + o.Detail)
+		}
+	case Service: // a digest without a key, of labels that can be guessed
+		if key.ofUser() && o.Revision != "" {
+			o.Revision = hash(key.Namespace + "/" + o.Revision)
+		}
+	case ValidatingWebhook, MutatingWebhook, APIService: // an object of the cluster, with the name of a Service
+		if namespace, name, named := strings.Cut(o.Detail, "/"); named {
 			service := Key{Kind: Service, Namespace: namespace, Name: name}.Redacted(hash)
 			o.Detail = service.Namespace + "/" + service.Name
 		}
