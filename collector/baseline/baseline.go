@@ -109,15 +109,15 @@ type Object struct {
 	Desired, Ready int32
 	// Restarts is how often the containers of a workload restarted per pod and day, since each pod began.
 	Restarts float64
-	// Revision changes when the owner of the object changes it in more than its number of replicas. It is empty
-	// where that cannot be known.
+	// Revision changes when the owner of the object changes it in more than its number of replicas; of a Service, when
+	// the pods change that it selects. It is empty where that cannot be known.
 	Revision string
 	// Generation is metadata.generation, which every change of the spec increases, also one of the number of
 	// replicas; 0 where the API has none, or where every update or a controller changes it, too.
 	Generation int64
 	// Detail is another fact by which kinds are compared: the versions of an operator, the boot ID of a node, the
-	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode, the last Service of the
-	// webhooks of a configuration as NAMESPACE/NAME.
+	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode, the Service of an APIService
+	// and the last one of the webhooks of a configuration as NAMESPACE/NAME.
 	Detail string
 	// Problems are sorted by reason, one of each. None means that the object is good.
 	Problems []Problem

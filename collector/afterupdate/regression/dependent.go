@@ -1,13 +1,9 @@
 package regression
 
-import (
-	"strings"
-
-	"github.com/openshift/update-preflight/collector/baseline"
-)
+import "github.com/openshift/update-preflight/collector/baseline"
 
 // excuseDependents excuses what depends on workloads that their owners changed, scaled to none or deleted: Services, the
-// webhooks that they serve, Routes and alerts.
+// webhooks and APIs that they serve, Routes and alerts.
 func (c comparer) excuseDependents(found []Found) []Found {
 	owners := c.owners(found)
 	services := map[string]Class{}
@@ -18,14 +14,13 @@ func (c comparer) excuseDependents(found []Found) []Found {
 		}
 	}
 	for i := range found {
-		switch key := found[i].Key; {
-		case key.Kind == baseline.Route || key.Kind == baseline.Alert:
+		key := found[i].Key
+		switch key.Kind { //nolint:exhaustive // the others depend on no workload
+		case baseline.Route, baseline.Alert:
 			found[i] = owners.excuse(found[i], key.Namespace, "")
-		case key.Kind == baseline.ValidatingWebhook || key.Kind == baseline.MutatingWebhook:
-			service := c.now.Objects[key].Detail
-			if services[service] == Excused {
-				namespace, name, _ := strings.Cut(service, "/")
-				found[i] = owners.excuse(found[i], namespace, name)
+		case baseline.ValidatingWebhook, baseline.MutatingWebhook, baseline.APIService:
+			if found[i].Class == Worse && services[c.now.Objects[key].Detail] == Excused {
+				found[i].Class, found[i].Was = Excused, found[i].Was+"; its Service, or a workload behind it, was changed by its owner since"
 			}
 		}
 	}

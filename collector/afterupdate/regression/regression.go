@@ -206,6 +206,9 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 	if _, had := was.Problem(problem.Reason); had {
 		return Unchanged, bad(was)
 	}
+	if key.Kind == baseline.Service && !key.Platform() && was.Revision != "" && was.Revision != object.Revision {
+		return Excused, good(was) + "; its owner changed which pods it selects since"
+	}
 	if isWorkload(key.Kind) {
 		return workload(key, was, object, problem)
 	}

@@ -26,6 +26,7 @@ func TestClass(t *testing.T) {
 	router := baseline.Key{Kind: baseline.Deployment, Namespace: "openshift-ingress", Name: "router-default"}
 	dns := baseline.Key{Kind: baseline.ClusterOperator, Name: "dns"}
 	node := baseline.Key{Kind: baseline.Node, Name: "worker-1"}
+	service := baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "web"}
 	csi := baseline.Key{Kind: baseline.CSINode, Name: "worker-1"}
 	changed, scaled := of(1, 3), of(3, 5)
 	changed.Revision, changed.Generation = "2", 2
@@ -65,6 +66,9 @@ func TestClass(t *testing.T) {
 		"Progressing":      {reason: "a rollout is no regression", key: dns, before: &baseline.Object{}, now: bad(baseline.Object{}, "Progressing")},
 		"NodePressure":     {reason: "a condition of a node that was good", key: node, before: &baseline.Object{}, now: bad(baseline.Object{}, "DiskPressure"), problem: "DiskPressure", class: regression.Worse},
 		"DriverLost":       {reason: "volumes of the driver cannot be mounted there", key: csi, before: &baseline.Object{Detail: "a.example,b.example"}, now: baseline.Object{Detail: "b.example"}, problem: regression.DriverMissing, class: regression.Worse},
+		"Selection":        {reason: "its owner changed which pods it selects", key: service, before: &baseline.Object{Ready: 1, Revision: "a"}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Excused},
+		"SelectionUnknown": {reason: "the baseline does not state which pods it selected", key: service, before: &baseline.Object{Ready: 1}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
+		"SelectionOfOurs":  {reason: "the release changes its own Services", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: &baseline.Object{Ready: 1, Revision: "a"}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
 		"Alert":            {reason: "only firing alerts are in a state", key: baseline.Key{Kind: baseline.Alert, Name: "TargetDown/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Worse},
 		"AlertOfNext":      {reason: "it is about the next update", key: baseline.Key{Kind: baseline.Alert, Name: "ClusterNotUpgradeable/warning"}, now: bad(baseline.Object{}, "Firing")},
 	} {
@@ -129,7 +133,7 @@ func TestDependents(t *testing.T) {
 	key := func(kind baseline.Kind, name string) baseline.Key {
 		return baseline.Key{Kind: kind, Namespace: "shop", Name: name}
 	}
-	webhook := baseline.Key{Kind: baseline.ValidatingWebhook, Name: "policy"}
+	webhook, api := baseline.Key{Kind: baseline.ValidatingWebhook, Name: "policy"}, baseline.Key{Kind: baseline.APIService, Name: "v1.example.com"}
 	changed, none := of(0, 1), of(0, 0)
 	changed.Revision = "2"
 	worse := map[string]baseline.Object{"web": bad(of(0, 1), "Unavailable"), "api": of(1, 1)}
@@ -153,16 +157,17 @@ func TestDependents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			service := key(baseline.Service, tc.service)
 			before := baseline.State{Objects: map[baseline.Key]baseline.Object{
-				key(baseline.Deployment, "web"): of(1, 1), key(baseline.Deployment, "api"): of(1, 1), service: {Ready: 1}, webhook: {Detail: "shop/" + tc.service},
+				key(baseline.Deployment, "web"): of(1, 1), key(baseline.Deployment, "api"): of(1, 1), service: {Ready: 1}, webhook: {Detail: "shop/" + tc.service}, api: {Detail: "shop/" + tc.service},
 			}}
 			now := baseline.State{Objects: map[baseline.Key]baseline.Object{
 				service: bad(baseline.Object{}, tc.problem), webhook: bad(baseline.Object{Detail: "shop/" + tc.service}, tc.problem),
+				api: bad(baseline.Object{Detail: "shop/" + tc.service}, "Unavailable"),
 			}}
 			for name, object := range tc.workloads {
 				now.Objects[key(baseline.Deployment, name)] = object
 			}
 			for _, each := range regression.Compare(&before, now).Found {
-				if dependent := each.Key == service || each.Key == webhook; dependent && each.Class != tc.want {
+				if dependent := each.Key == service || each.Key == webhook || each.Key == api; dependent && each.Class != tc.want {
 					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Key, each.Class, tc.want)
 				}
 			}

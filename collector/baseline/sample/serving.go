@@ -2,6 +2,8 @@ package sample
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,6 +40,9 @@ func (v *serving) read(ctx context.Context) {
 	apis := read(ctx, s, s.cluster.APIServices, "APIServices", baseline.APIService)
 	for i := range apis {
 		object := baseline.Object{}
+		if service := apis[i].Spec.Service; service != nil {
+			object.Detail = fact(service.Namespace + "/" + service.Name)
+		}
 		if of := conditionsOf(apis[i].Status.Conditions, ofStandard).of("Available"); of.Status != conditionTrue {
 			object.Add(of.problem("Unavailable"))
 		}
@@ -54,13 +59,23 @@ func (v *serving) services(ctx context.Context, services []corev1.Service, endpo
 	ready := readyEndpoints(endpoints)
 	for i := range services {
 		of := &services[i]
-		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}]}
+		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}], Revision: selection(of.Spec.Selector)}
 		selects := len(of.Spec.Selector) > 0 && of.Spec.Type != corev1.ServiceTypeExternalName
 		if selects && object.Ready == 0 && v.listed(ctx, of.Namespace) {
 			object.Add(v.endpointless(of.Namespace, labels.SelectorFromSet(of.Spec.Selector)))
 		}
 		v.sampler.keep(baseline.Key{Kind: baseline.Service, Namespace: of.Namespace, Name: of.Name}, object)
 	}
+}
+
+// selection identifies the pods that a Service selects; empty for one without a selector, whose endpoints another process makes.
+func selection(selector map[string]string) string {
+	if len(selector) == 0 {
+		return ""
+	}
+	const bytes = 4 // one of many changes may not be noticed
+	sum := sha256.Sum256([]byte(labels.Set(selector).String()))
+	return hex.EncodeToString(sum[:bytes])
 }
 
 // readyEndpoints counts the ready endpoints of Services. One with addresses of several types has each endpoint as often.
