@@ -81,27 +81,39 @@ func (w *World) Observe(tb testing.TB, before ...time.Duration) []observation.Ob
 	server, find := w.Server(tb), w.Monitoring(tb)
 	var all []observation.Observation
 	for _, each := range before {
-		connected, err := cluster.ConnectAt(server.Config(), "test", w.noon.Add(-each))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		s, err := scene.Open(tb.Context(), connected, scene.Settings{}, access.Needs{})
-		if err != nil {
-			tb.Fatal(err)
-		}
-		seen, err := observation.Of(tb.Context(), s, monitoring.New(find, monitoring.DefaultTimeout))
-		if err != nil {
-			tb.Fatal(err)
-		}
-		all = append(all, seen)
+		all = append(all, Look(tb, server.Config(), w.noon.Add(-each), find))
 	}
 	return all
+}
+
+// Look reads a cluster as of a time, as the program does.
+func Look(tb testing.TB, config *rest.Config, at time.Time, find monitoring.Finder) observation.Observation {
+	tb.Helper()
+	connected, err := cluster.ConnectAt(config, "test", at)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	s, err := scene.Open(tb.Context(), connected, scene.Settings{}, access.Needs{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	seen, err := observation.Of(tb.Context(), s, monitoring.New(find, monitoring.DefaultTimeout))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return seen
 }
 
 // Baseline is the state of the cluster four hours before noon, as a run stores it.
 func (w *World) Baseline(tb testing.TB) *baseline.State {
 	tb.Helper()
-	packed, err := w.Observe(tb, 4*time.Hour)[0].State.Pack()
+	return Stored(tb, w.Observe(tb, 4*time.Hour)[0].State)
+}
+
+// Stored is a state as a run stores it.
+func Stored(tb testing.TB, taken baseline.State) *baseline.State {
+	tb.Helper()
+	packed, err := taken.Pack()
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -115,8 +127,12 @@ func (w *World) Baseline(tb testing.TB) *baseline.State {
 // Judge judges the update by three looks in the 70 minutes before noon, against a baseline.
 func (w *World) Judge(tb testing.TB, before *baseline.State) afterupdate.Report {
 	tb.Helper()
+	return Judge(before, w.Observe(tb, 70*time.Minute, 30*time.Minute, 0))
+}
+
+// Judge judges an update by looks at the cluster, against a baseline.
+func Judge(before *baseline.State, looks []observation.Observation) afterupdate.Report {
 	var course afterupdate.Course
-	looks := w.Observe(tb, 70*time.Minute, 30*time.Minute, 0)
 	for _, seen := range looks {
 		course = course.And(before, seen.Sample(before, nil))
 	}

@@ -33,6 +33,8 @@ const (
 	// AnnotationSick is the ordinal of a StatefulSet whose pod never gets ready. It is an annotation of its
 	// template.
 	AnnotationSick = "simulation-sick"
+	// AnnotationAddress is the IP address of a pod, without which no EndpointSlice has it.
+	AnnotationAddress = "simulation-address"
 	// AnnotationEnds is how long a deleted pod takes to end, in the format of time.ParseDuration. Without it,
 	// it ends at once.
 	AnnotationEnds = "simulation-ends"
