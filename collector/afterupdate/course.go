@@ -9,12 +9,13 @@ import (
 	"github.com/openshift/update-preflight/collector/settling"
 )
 
-// Course is what the states of a cluster have shown since the update: its last state, and since when each problem
-// has been seen without a break. The zero value has seen nothing.
+// Course is what the states of a cluster have shown since the update: how the last one compares with the baseline, and since when
+// each problem has been seen without a break. It keeps no state, which has megabytes. The zero value has seen nothing.
 type Course struct {
 	number      int
 	first       time.Time
-	last        baseline.State
+	last        time.Time
+	unread      map[baseline.Kind]string
 	progress    settling.Progress
 	comparison  regression.Comparison
 	since       map[problem]time.Time
@@ -42,11 +43,11 @@ type Sample struct {
 // And is the course with one more sample, compared with the baseline; nil for none. One that is not later than the
 // last one, such as after the clock was set back, begins the course anew.
 func (c Course) And(before *baseline.State, sample Sample) Course {
-	if c.number > 0 && !sample.State.Taken.After(c.last.Taken) {
+	if c.number > 0 && !sample.State.Taken.After(c.last) {
 		c = Course{}
 	}
 	next := Course{
-		number: c.number + 1, first: c.first, last: sample.State, progress: sample.Progress, environment: sample.Environment, names: sample.Names,
+		number: c.number + 1, first: c.first, last: sample.State.Taken, unread: sample.State.Unread, progress: sample.Progress, environment: sample.Environment, names: sample.Names,
 		comparison: regression.Compare(before, sample.State), since: map[problem]time.Time{}, goodSince: c.goodSince,
 	}
 	if next.first.IsZero() {

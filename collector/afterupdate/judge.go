@@ -31,10 +31,10 @@ type Question struct {
 
 // Judge judges an update by what its course has shown.
 func Judge(question Question, course Course) Report {
-	j := judge{question: question, course: course, now: course.last.Taken}
+	j := judge{question: question, course: course, now: course.last}
 	made := Report{
 		APIVersion: report.APIVersion, Kind: Kind, Cluster: question.Cluster, Update: j.update(), Environment: course.environment,
-		Samples: Samples{Number: course.number, First: timeOf(course.first), Last: timeOf(course.last.Taken)},
+		Samples: Samples{Number: course.number, First: timeOf(course.first), Last: timeOf(course.last)},
 		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: NotCovered(), Regressions: []Regression{},
 	}
 	if question.Before != nil {
@@ -108,12 +108,12 @@ const maxNames = 10
 
 func (j judge) unread() []string {
 	var unread []string
-	for kind, cause := range j.course.last.Unread {
+	for kind, cause := range j.course.unread {
 		unread = append(unread, fmt.Sprintf("%s: %s", kind, cause))
 	}
 	if before := j.question.Before; before != nil {
 		for kind, cause := range before.Unread {
-			if j.course.last.Unread[kind] == "" {
+			if j.course.unread[kind] == "" {
 				unread = append(unread, fmt.Sprintf("%s, in the baseline: %s", kind, cause))
 			}
 		}
