@@ -172,9 +172,9 @@ func (w *World) replace(ref Ref, replicas int, age time.Duration) {
 	for _, old := range w.pods(ref) {
 		w.Delete(old)
 	}
-	owner := ref
+	owner, revision := ref, ""
 	if ref.Kind == "Deployment" {
-		revision := w.object(ref).GetAnnotations()["deployment.kubernetes.io/revision"]
+		revision = w.object(ref).GetAnnotations()["deployment.kubernetes.io/revision"]
 		owner = Ref{Kind: "ReplicaSet", Namespace: ref.Namespace, Name: ref.Name + "-" + revision}
 		if _, exists := w.objects[owner]; !exists {
 			w.Set(owner, `{"metadata":{"ownerReferences":[`+w.owner(ref)+`]},"spec":{"selector":{"matchLabels":{"app":"`+ref.Name+`"}},"template":{"metadata":{"labels":{"app":"`+ref.Name+`"}},"spec":{"containers":[{"name":"main"}]}}}}`)
@@ -187,9 +187,9 @@ func (w *World) replace(ref Ref, replicas int, age time.Duration) {
 		if ref.Kind == "StatefulSet" {
 			pod.Name = fmt.Sprintf("%s-%d", ref.Name, i)
 		}
-		w.Set(pod, fmt.Sprintf(`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
+		w.Set(pod, fmt.Sprintf(`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q,"pod-template-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
 			"conditions":[{"type":"Ready","status":"True"},{"type":"PodScheduled","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"main","imageID":"main","state":{"running":{"startedAt":%[1]q}}}]}}`,
-			w.at(age), ref.Name, w.owner(owner), i%3))
+			w.at(age), ref.Name, revision, w.owner(owner), i%3))
 	}
 }
 

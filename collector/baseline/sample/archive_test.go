@@ -93,7 +93,7 @@ func TestPartOfANamespace(t *testing.T) {
 // An archive with what is read has the same state as its cluster, but for texts of which it has none.
 func TestCollectionIsTheCluster(t *testing.T) {
 	server := start(t, strings.Join([]string{
-		controller("Deployment", "web", "deployment.kubernetes.io/revision: '9'", "replicas: 2, paused: true", "readyReplicas: 1, conditions: ["+condition("Available", "False", "")+","+condition("ReplicaFailure", "True", "")+"]") + replicaSet() +
+		controller("Deployment", "web", "deployment.kubernetes.io/revision: '9'", "replicas: 2, paused: true", "readyReplicas: 1, conditions: ["+condition("Available", "False", "")+","+condition("ReplicaFailure", "True", "")+"]") +
 			pod("a", ownedBy("ReplicaSet", "web-1"), "nodeName: w1, containers: [{name: c}]", "phase: Running, containerStatuses: [{restartCount: 4, lastState: {terminated: {finishedAt: '2026-11-25T11:55:00Z'}}, state: {waiting: {reason: CrashLoopBackOff}}}]"),
 		controller("StatefulSet", "db", "", "replicas: 3, updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}", "readyReplicas: 3, updatedReplicas: 1, updateRevision: db-5d9"),
 		controller("DaemonSet", "log", "deprecated.daemonset.template.generation: '3'", "updateStrategy: {type: RollingUpdate}", "desiredNumberScheduled: 2, numberReady: 1"),

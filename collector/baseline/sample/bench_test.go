@@ -72,12 +72,11 @@ func large(b *testing.B) lists {
 	b.Helper()
 	const workloads, replicas = 5000, 5
 	var pods []corev1.Pod
-	var sets []appsv1.ReplicaSet
 	var deployments []appsv1.Deployment
 	var services []corev1.Service
 	var slices []discoveryv1.EndpointSlice
 	for i := range workloads {
-		meta := metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%03d", i%200), Name: fmt.Sprintf("workload-%04d", i), CreationTimestamp: metav1.NewTime(now()), Labels: map[string]string{"app": fmt.Sprint(i)}}
+		meta := metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%03d", i%200), Name: fmt.Sprintf("workload-%04d", i), CreationTimestamp: metav1.NewTime(now()), Labels: map[string]string{"app": fmt.Sprint(i), "pod-template-hash": "7d9f"}}
 		owned := func(kind, name, suffix string) metav1.ObjectMeta {
 			of := meta
 			of.Name += suffix
@@ -86,7 +85,6 @@ func large(b *testing.B) lists {
 		}
 		status := appsv1.DeploymentStatus{ReadyReplicas: replicas, UpdatedReplicas: replicas}
 		deployments = append(deployments, appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(replicas))}, Status: status})
-		sets = append(sets, appsv1.ReplicaSet{ObjectMeta: owned("Deployment", meta.Name, "-7d9f"), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(replicas))}})
 		services = append(services, corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: meta.Labels, Ports: []corev1.ServicePort{{Port: 443}}}})
 		slice := discoveryv1.EndpointSlice{ObjectMeta: meta}
 		slice.Labels = map[string]string{discoveryv1.LabelServiceName: meta.Name}
@@ -109,9 +107,6 @@ func large(b *testing.B) lists {
 	})
 	add(b, all, "/apis/apps/v1/deployments", deployments, func(items []appsv1.Deployment, meta metav1.ListMeta) runtime.Object {
 		return &appsv1.DeploymentList{ListMeta: meta, Items: items}
-	})
-	add(b, all, "/apis/apps/v1/replicasets", sets, func(items []appsv1.ReplicaSet, meta metav1.ListMeta) runtime.Object {
-		return &appsv1.ReplicaSetList{ListMeta: meta, Items: items}
 	})
 	add(b, all, "/apis/discovery.k8s.io/v1/endpointslices", slices, func(items []discoveryv1.EndpointSlice, meta metav1.ListMeta) runtime.Object {
 		return &discoveryv1.EndpointSliceList{ListMeta: meta, Items: items}

@@ -41,8 +41,7 @@ func Reads() []access.Request {
 		configv1.GroupVersion.WithResource("clusteroperators"), machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"),
 		machinev1beta1.GroupVersion.WithResource("machinesets"), corev1.SchemeGroupVersion.WithResource("nodes"), csiNodes(),
 		certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), appsv1.SchemeGroupVersion.WithResource("deployments"),
-		appsv1.SchemeGroupVersion.WithResource("replicasets"), appsv1.SchemeGroupVersion.WithResource("statefulsets"),
-		appsv1.SchemeGroupVersion.WithResource("daemonsets"), corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
+		appsv1.SchemeGroupVersion.WithResource("statefulsets"), appsv1.SchemeGroupVersion.WithResource("daemonsets"), corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
 		corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("services"),
 		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), routes(), ingressControllers(),
 		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
@@ -135,15 +134,16 @@ type sampler struct {
 }
 
 // parallelism bounds the lists that are read at a time.
-const parallelism = 8
+const parallelism = 4
 
 // readAhead reads all lists that no check has read yet side by side, so that together they take as long as the longest one. Who
 // needs one gets it from the snapshot, with its error.
 func readAhead(ctx context.Context, cluster *snapshot.Cluster) {
+	ahead(ctx, cluster.Pods)()
 	var group errgroup.Group
 	group.SetLimit(parallelism)
 	for _, read := range []func(){
-		ahead(ctx, cluster.Pods), ahead(ctx, cluster.ReplicaSets), ahead(ctx, cluster.Deployments), ahead(ctx, cluster.StatefulSets),
+		ahead(ctx, cluster.Deployments), ahead(ctx, cluster.StatefulSets),
 		ahead(ctx, cluster.DaemonSets), ahead(ctx, cluster.ReplicationControllers), ahead(ctx, cluster.Services), ahead(ctx, cluster.EndpointSlices),
 		ahead(ctx, cluster.Nodes), ahead(ctx, cluster.MachineConfigPools), ahead(ctx, cluster.MachineSets), ahead(ctx, cluster.ClusterOperators),
 		ahead(ctx, cluster.CertificateSigningRequests), ahead(ctx, cluster.APIServices), ahead(ctx, cluster.CustomResourceDefinitions),

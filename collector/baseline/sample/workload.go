@@ -40,12 +40,11 @@ func (w *workloads) read(ctx context.Context) {
 	w.statefulSets(ctx)
 	w.daemonSets(ctx)
 	configs := w.replicationControllers(ctx)
-	owners := w.replicaSetOwners(ctx)
 	pods := read(ctx, s, s.cluster.Pods, "pods", baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController)
 	runs := map[baseline.Key]*podStates{}
 	for i := range pods {
 		pod := &pods[i]
-		key, ok := workloadOf(pod, owners, configs)
+		key, ok := workloadOf(pod, configs)
 		if _, exists := w.found[key]; !ok || !exists || pod.DeletionTimestamp != nil || hasEnded(pod) {
 			continue
 		}
@@ -69,9 +68,10 @@ func hasEnded(pod *corev1.Pod) bool {
 // name identifies a controller in a namespace.
 type name struct{ namespace, name string }
 
-// workloadOf is the object of the State that a pod belongs to; false where it is of none of these kinds. owners are the Deployments of
-// ReplicaSets, configs the keys of ReplicationControllers.
-func workloadOf(pod *corev1.Pod, owners map[name]string, configs map[name]baseline.Key) (baseline.Key, bool) {
+// workloadOf is the object of the State that a pod belongs to; false where it is of none of these kinds. configs are the keys of
+// ReplicationControllers. The ReplicaSets are not read for it, of which a cluster has ten for each Deployment: the name of one ends
+// with the hash that its pods have as a label (kubernetes pkg/controller/deployment/sync.go).
+func workloadOf(pod *corev1.Pod, configs map[name]baseline.Key) (baseline.Key, bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	if owner == nil {
 		return baseline.Key{}, false
@@ -80,31 +80,15 @@ func workloadOf(pod *corev1.Pod, owners map[name]string, configs map[name]baseli
 	ofApps := strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/")
 	switch {
 	case ofApps && owner.Kind == replicaSet:
-		deployment, known := owners[name{pod.Namespace, owner.Name}]
-		if !known { // it was made after the ReplicaSets were read
-			deployment, known = strings.CutSuffix(owner.Name, "-"+pod.Labels[templateHash])
-		}
+		hash := pod.Labels[templateHash]
+		deployment, ofHash := strings.CutSuffix(owner.Name, "-"+hash)
 		key.Kind, key.Name = baseline.Deployment, deployment
-		return key, known && deployment != ""
+		return key, ofHash && hash != ""
 	case owner.Kind == string(baseline.ReplicationController) && owner.APIVersion == corev1.SchemeGroupVersion.String():
 		key, known := configs[name{pod.Namespace, owner.Name}]
 		return key, known
 	}
 	return key, ofApps && (key.Kind == baseline.StatefulSet || key.Kind == baseline.DaemonSet)
-}
-
-// replicaSetOwners are the names of the Deployments of ReplicaSets; empty for a ReplicaSet without one.
-func (w *workloads) replicaSetOwners(ctx context.Context) map[name]string {
-	sets := read(ctx, w.sampler, w.sampler.cluster.ReplicaSets, "ReplicaSets", baseline.Deployment)
-	owners := make(map[name]string, len(sets))
-	for i := range sets {
-		deployment := ""
-		if owner := metav1.GetControllerOfNoCopy(&sets[i]); owner != nil && owner.Kind == string(baseline.Deployment) && strings.HasPrefix(owner.APIVersion, appsv1.GroupName+"/") {
-			deployment = owner.Name
-		}
-		owners[name{sets[i].Namespace, sets[i].Name}] = deployment
-	}
-	return owners
 }
 
 // lacking adds the problem of a workload that has fewer ready pods than it should have.
