@@ -67,8 +67,9 @@ func Of(cluster Cluster, before baseline.State) Progress {
 	p.step(change.Completed, "the end of the update of the control plane", "")
 	last := change.Completed.Add(restOperators)
 	last = later(last, p.operators(cluster, change))
-	last = later(last, p.pools(cluster.Pools, change))
-	last = later(last, p.nodes(cluster.Nodes, change, before))
+	updated := p.pools(cluster.Pools, change)
+	last = later(last, updated)
+	last = later(last, p.nodes(cluster, before, updated))
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Text, b.Text)) })
 	if len(p.Waiting) == 0 {
 		p.Settled = last
@@ -161,11 +162,13 @@ func (p *Progress) pools(pools []machineconfigurationv1.MachineConfigPool, chang
 }
 
 // nodes returns when the nodes have rested that were rebooted. A boot ID that has changed proves a reboot; the node is
-// Ready since then.
-func (p *Progress) nodes(nodes []corev1.Node, change Change, before baseline.State) time.Time {
+// Ready since then. One that is Ready only since long after its pool was updated was not ready again, which is no part of
+// the rollout: a node that does so again and again would keep it from its end.
+func (p *Progress) nodes(cluster Cluster, before baseline.State, updated time.Time) time.Time {
 	var last time.Time
-	for i := range nodes {
-		node := &nodes[i]
+	change := cluster.Change
+	for i := range cluster.Nodes {
+		node := &cluster.Nodes[i]
 		was, known := before.Objects[baseline.Key{Kind: baseline.Node, Name: node.Name}]
 		if !known || was.Detail == node.Status.NodeInfo.BootID {
 			continue
@@ -176,7 +179,9 @@ func (p *Progress) nodes(nodes []corev1.Node, change Change, before baseline.Sta
 		}
 		rebooted := node.Status.Conditions[at].LastTransitionTime.Time
 		p.step(rebooted, "the reboot of node "+node.Name, node.Name)
-		last = later(last, rebooted.Add(restNodes))
+		if updated.IsZero() || !rebooted.After(updated.Add(restNodes)) {
+			last = later(last, rebooted.Add(restNodes))
+		}
 	}
 	return last
 }
