@@ -55,7 +55,7 @@ func TestArchive(t *testing.T) {
 	state := archived(t, "../../../examples/archive")
 	want := []string{
 		"ClusterServiceVersion openshift-operator-lifecycle-manager/packageserver NotSucceeded: its phase is not set",
-		"MachineConfigPool master NotUpdated: 2 of 3 nodes updated",
+		"MachineConfigPool master NotUpdated 2025-06-03T08:10:00Z: 2 of 3 nodes updated",
 	}
 	if diff := gocmp.Diff(want, problems(state)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

@@ -12,12 +12,16 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// installed are the operators of OLM. While one is updated, two ClusterServiceVersions have one key.
+// replaced are the phases of a ClusterServiceVersion that another one replaces, which has the same key (operator-framework/api
+// pkg/operators/v1alpha1, CSVPhaseReplacing).
+func replaced() []string { return []string{"Replacing", "Deleting"} }
+
+// installed are the operators of OLM.
 func (s *sampler) installed(ctx context.Context) {
 	operators := read(ctx, s, s.cluster.InstalledOperators, "ClusterServiceVersions", baseline.ClusterServiceVersion)
 	for i := range operators {
 		of := &operators[i]
-		if of.Copied() {
+		if of.Copied() || slices.Contains(replaced(), of.Status.Phase) {
 			continue
 		}
 		object := baseline.Object{Detail: fact(of.Name)}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,7 @@ func (s *sampler) machines(ctx context.Context) {
 	}
 }
 
+// poolOf is a pool. One that was paused is not updated for long, but is being updated only since then.
 func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 	status := &pool.Status
 	object := baseline.Object{Desired: status.MachineCount, Ready: status.ReadyMachineCount} // every update changes the generation
@@ -62,7 +64,7 @@ func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 	case pool.Spec.Paused:
 		object.Detail = paused
 	case status.UpdatedMachineCount < status.MachineCount:
-		object.Add(baseline.Problem{Reason: "NotUpdated", Since: states.of("Updated").since(conditionFalse), Message: fmt.Sprintf("%d of %s updated", status.UpdatedMachineCount, words.Count(int64(status.MachineCount), "node"))})
+		object.Add(baseline.Problem{Reason: "NotUpdated", Since: latest(states.of("Updated").since(conditionFalse), states.of("Updating").since(conditionTrue)), Message: fmt.Sprintf("%d of %s updated", status.UpdatedMachineCount, words.Count(int64(status.MachineCount), "node"))})
 	}
 	return object
 }
@@ -106,4 +108,12 @@ func nodeOf(node *corev1.Node) baseline.Object {
 		object.Add(baseline.Problem{Reason: "OutdatedConfig", Message: fmt.Sprintf("it has configuration %s instead of %s", cmp.Or(words.External(current), "none"), cmp.Or(words.External(desired), "none"))})
 	}
 	return object
+}
+
+// latest is the later of two times.
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }

@@ -11,8 +11,10 @@ import (
 )
 
 const (
-	// leastLife is how long a pod counts at least, in days, so that the first restart of a new pod is no high rate.
-	leastLife = 1.0 / 24
+	// leastLife is how long a pod counts at least, in days, so that the first restarts of a new pod are no high rate.
+	leastLife = 1.0
+	// steadily is how many restarts in an hour are some that have not ended since the pod began.
+	steadily = 1.0
 	// restarts and recently are when a container that runs counts as one that restarts again and again.
 	restarts = 3
 	recently = 15 * time.Minute
@@ -56,15 +58,19 @@ func (p *podStates) add(pod *corev1.Pod) {
 		started = pod.Status.StartTime.Time
 	}
 	p.life += max(p.now.Sub(started).Hours()/24, leastLife)
-	for i := range pod.Status.ContainerStatuses {
-		p.restarts += int64(pod.Status.ContainerStatuses[i].RestartCount)
+	var count int64
+	for _, of := range disturbed(pod) {
+		count += int64(of.RestartCount)
 	}
+	p.restarts += count
 	created := pod.CreationTimestamp.UTC()
 	for reason := range p.reasonsOf(pod) {
 		since := time.Time{} // a pod that has run does not state it
 		switch {
 		case reason == "Restarting":
-			since = started.UTC()
+			if float64(count) >= steadily*p.now.Sub(started).Hours() { // otherwise those of long ago may be others
+				since = started.UTC()
+			}
 		case !hasRestarted(pod):
 			since = created
 		}
