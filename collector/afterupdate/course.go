@@ -66,6 +66,11 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 		next.since[at] = seen
 		good = good && each.Class != regression.Worse && each.Class != regression.Unattributed
 	}
+	for at, seen := range c.since { // what was not read now is no break
+		if _, again := next.since[at]; !again && sample.State.Unread[at.key.Kind] != "" {
+			next.since[at] = seen
+		}
+	}
 	next.steady = c.number > 0 && sameProblems(c.since, next.since)
 	switch {
 	case !good:

@@ -58,6 +58,12 @@ func TestDecision(t *testing.T) {
 		return baseline.Problem{Reason: "Unavailable", Since: noon().Add(-time.Duration(minutes) * time.Minute)}
 	}
 	waiting := settling.Progress{Waiting: []string{"MachineConfigPools that are not updated: worker (1 of 3 nodes)"}}
+	restarting := baseline.Problem{Reason: "Restarting"}
+	unread := func(minutes int) afterupdate.Sample {
+		made := look(minutes, good, rested())
+		made.State.Objects, made.State.Unread = nil, map[baseline.Kind]string{baseline.Deployment: "the API server is overloaded"}
+		return made
+	}
 	for name, tc := range map[string]struct {
 		reason  string
 		samples []afterupdate.Sample
@@ -74,6 +80,9 @@ func TestDecision(t *testing.T) {
 		"Earlier":      {reason: "it was bad before the update began", samples: []afterupdate.Sample{look(1, since(200), rested()), look(0, since(200), rested())}, want: afterupdate.Good},
 		"EachSample":   {reason: "it was bad in each sample for longer than its limit", samples: []afterupdate.Sample{look(16, down, rested()), look(8, down, rested()), look(0, down, rested())}, want: afterupdate.Regressed},
 		"NotEach":      {reason: "it was good in between", samples: []afterupdate.Sample{look(16, down, rested()), look(8, good, rested()), look(0, down, rested())}, want: afterupdate.Settling},
+		"NotRead":      {reason: "it was not read in between", samples: []afterupdate.Sample{look(16, down, rested()), unread(8), look(0, down, rested())}, want: afterupdate.Regressed},
+		"Restarting":   {reason: "it restarted until it reached what it depends on, and counts as Restarting for a while", samples: []afterupdate.Sample{look(20, restarting, rested()), look(0, restarting, rested())}, want: afterupdate.Settling},
+		"Restarts":     {reason: "it does not end", samples: []afterupdate.Sample{look(31, restarting, rested()), look(0, restarting, rested())}, want: afterupdate.Regressed},
 		"Recovered":    {reason: "it is good now, in two samples", samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, want: afterupdate.Good},
 		"Soaking":      {reason: "it has been good for eight minutes", samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = 10 * time.Minute }, want: afterupdate.Settling, message: "soaks until"},
 		"Soaked":       {reason: "it has been settled for an hour", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = time.Hour }, want: afterupdate.Good},

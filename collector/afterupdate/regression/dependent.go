@@ -3,7 +3,7 @@ package regression
 import "github.com/openshift/update-preflight/collector/baseline"
 
 // excuseDependents excuses what depends on workloads that their owners changed, scaled to none or deleted: Services, the
-// webhooks and APIs that they serve, Routes and alerts.
+// webhooks and APIs that they serve, and alerts. A router admits a Route without regard to its pods.
 func (c comparer) excuseDependents(found []Found) []Found {
 	owners := c.owners(found)
 	services := map[string]Class{}
@@ -16,7 +16,7 @@ func (c comparer) excuseDependents(found []Found) []Found {
 	for i := range found {
 		key := found[i].Key
 		switch key.Kind { //nolint:exhaustive // the others depend on no workload
-		case baseline.Route, baseline.Alert:
+		case baseline.Alert:
 			found[i] = owners.excuse(found[i], key.Namespace, "")
 		case baseline.ValidatingWebhook, baseline.MutatingWebhook, baseline.APIService:
 			if found[i].Class == Worse && services[c.now.Objects[key].Detail] == Excused {

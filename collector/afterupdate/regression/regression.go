@@ -63,7 +63,7 @@ type Comparison struct {
 
 // Compare classifies the problems of a state. Without a baseline, every problem is Unattributed.
 func Compare(before *baseline.State, now baseline.State) Comparison {
-	c := comparer{before: before, now: now}
+	c := comparer{before: before, now: now, notJoined: countNotJoined(before, now)}
 	var made Comparison
 	for _, key := range now.Keys() {
 		object := now.Objects[key]
@@ -95,6 +95,26 @@ func compare(a, b Found) int {
 type comparer struct {
 	before *baseline.State
 	now    baseline.State
+	// notJoined is how many nodes are not ready that are not in the baseline.
+	notJoined int32
+}
+
+// countNotJoined counts the nodes that were added since the baseline, and are not ready.
+func countNotJoined(before *baseline.State, now baseline.State) int32 {
+	if before == nil || before.Unread[baseline.Node] != "" {
+		return 0
+	}
+	var count int32
+	for key, object := range now.Objects {
+		if key.Kind != baseline.Node {
+			continue
+		}
+		_, known := before.Objects[key]
+		if _, notReady := object.Problem("NotReady"); notReady && !known {
+			count++
+		}
+	}
+	return count
 }
 
 // was is the object in the baseline; false where it was not there.
@@ -133,9 +153,10 @@ func (c comparer) problems(key baseline.Key, object baseline.Object) []baseline.
 
 // expectedAlerts fire because of an update that is good: about the next one.
 //
-// APIRemovedInNextReleaseInUse means another release after an update to another minor version.
+// APIRemovedInNextReleaseInUse means another release after an update to another minor version, and CannotRetrieveUpdates fires
+// where the channel of before has not the present version.
 func expectedAlerts() []string {
-	return []string{"APIRemovedInNextEUSReleaseInUse", "APIRemovedInNextReleaseInUse", "ClusterNotUpgradeable", "UpdateAvailable", "Watchdog"}
+	return []string{"APIRemovedInNextEUSReleaseInUse", "APIRemovedInNextReleaseInUse", "CannotRetrieveUpdates", "ClusterNotUpgradeable", "UpdateAvailable", "Watchdog"}
 }
 
 func expected(key baseline.Key) bool {
@@ -200,6 +221,8 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 		return Unattributed, "unknown: there is no baseline"
 	case c.before.Unread[key.Kind] != "" && !known:
 		return Unattributed, "unknown: the baseline lacks objects of this kind"
+	case !known && key.Kind == baseline.Alert && !problem.Since.IsZero() && problem.Since.Before(c.before.Taken):
+		return Unchanged, "its condition held, for too short a time to fire"
 	case !known:
 		return absent(key)
 	}
@@ -210,7 +233,10 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 		return Excused, good(was) + "; its owner changed which pods it selects since"
 	}
 	if isWorkload(key.Kind) {
-		return workload(key, was, object, problem)
+		return c.workload(key, was, object, problem)
+	}
+	if text := sinceByOthers(key, was, object); text != "" {
+		return Excused, good(was) + "; " + text
 	}
 	if isCondition(key.Kind) || len(was.Problems) == 0 {
 		return Worse, good(was)
@@ -244,20 +270,48 @@ func isWorkload(kind baseline.Kind) bool {
 	return slices.Contains([]baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController}, kind)
 }
 
+// sinceByOthers is what was done to an object since the baseline that explains its problem, and is no part of an update; empty for
+// nothing. A MachineSet is judged by its machines, since an update may change its boot image.
+func sinceByOthers(key baseline.Key, was, is baseline.Object) string {
+	switch key.Kind {
+	case baseline.MachineSet:
+		if is.Desired > was.Desired && is.Ready >= was.Ready {
+			return fmt.Sprintf("it was scaled from %d to %d since", was.Desired, is.Desired)
+		}
+	case baseline.ClusterServiceVersion:
+		if !key.Platform() && was.Detail != "" && is.Detail != "" && was.Detail != is.Detail {
+			return fmt.Sprintf("%s was replaced by %s since", was.Detail, is.Detail)
+		}
+	case baseline.Route, baseline.IngressController, baseline.EgressIP, baseline.EgressFirewall, baseline.Subscription:
+		if was.Generation > 0 && is.Generation > 0 && was.Generation != is.Generation {
+			return "its owner changed it since"
+		}
+	default: // nothing else is done by others alone
+	}
+	return ""
+}
+
 // workload is the class of a problem of a workload: its problems are consequences of each other, so that one that
 // had any of them, and has no fewer ready pods now, is unchanged.
-func workload(key baseline.Key, was, is baseline.Object, problem baseline.Problem) (class Class, text string) {
+func (c comparer) workload(key baseline.Key, was, is baseline.Object, problem baseline.Problem) (class Class, text string) {
 	switch {
 	case !key.Platform() && problem.Reason != Rolled && changedByOwner(key.Kind, was, is):
 		return Excused, good(was) + "; its owner changed it since"
-	case !key.Platform() && is.Desired > was.Desired && is.Ready >= was.Ready:
+	case !key.Platform() && is.Desired > was.Desired && is.Ready >= was.Ready && lacksPods(problem.Reason):
 		return Excused, good(was) + fmt.Sprintf("; it was scaled from %d to %d since", was.Desired, is.Desired)
+	case key.Kind == baseline.DaemonSet && is.Desired-is.Ready <= c.notJoined && lacksPods(problem.Reason):
+		return Excused, good(was) + "; nodes that were added since are not ready"
 	case len(was.Problems) > 0 && is.Ready >= was.Ready:
 		return Unchanged, bad(was)
 	case problem.Reason == restarting && was.Restarts > 0 && is.Restarts <= 2*was.Restarts:
 		return Unchanged, fmt.Sprintf("%s, with %.1f restarts per pod and day", good(was), was.Restarts)
 	}
 	return Worse, good(was)
+}
+
+// lacksPods is true for a problem that pods have which do not run yet, such as those of a workload that was scaled.
+func lacksPods(reason string) bool {
+	return slices.Contains([]string{"Unavailable", "Unschedulable", "ContainerCreating", "FailedCreate", "RolloutIncomplete", "ProgressDeadlineExceeded"}, reason)
 }
 
 // restarting is the reason of a workload whose containers restart.

@@ -3,6 +3,7 @@ package regression_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/openshift/update-preflight/collector/afterupdate/regression"
 	"github.com/openshift/update-preflight/collector/baseline"
@@ -28,6 +29,10 @@ func TestClass(t *testing.T) {
 	node := baseline.Key{Kind: baseline.Node, Name: "worker-1"}
 	service := baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "web"}
 	csi := baseline.Key{Kind: baseline.CSINode, Name: "worker-1"}
+	machines := baseline.Key{Kind: baseline.MachineSet, Namespace: "openshift-machine-api", Name: "workers"}
+	operator := baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "operators", Name: "widget"}
+	packages := baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operator-lifecycle-manager", Name: "packageserver"}
+	firewall := baseline.Key{Kind: baseline.EgressFirewall, Namespace: "shop", Name: "default"}
 	changed, scaled := of(1, 3), of(3, 5)
 	changed.Revision, changed.Generation = "2", 2
 	scaled.Generation = 2
@@ -55,6 +60,15 @@ func TestClass(t *testing.T) {
 		"PlatformChanged":  {reason: "the release changes its own workloads", key: router, before: new(of(3, 3)), now: bad(changed, "Unavailable"), problem: "Unavailable", class: regression.Worse},
 		"ScaledUp":         {reason: "as many pods as before are ready", key: web, before: new(of(3, 3)), now: bad(scaled, "Unavailable"), problem: "Unavailable", class: regression.Excused},
 		"ScaledAndWorse":   {reason: "fewer pods than before are ready", key: web, before: new(of(4, 4)), now: bad(scaled, "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"ScaledAndCrashes": {reason: "a pod of the same template crashes, which a number of replicas does not explain", key: web, before: new(of(3, 3)), now: bad(scaled, "CrashLoopBackOff"), problem: "CrashLoopBackOff", class: regression.Worse},
+		"MachinesAdded":    {reason: "the cloud has no capacity for the machine that was added", key: machines, before: &baseline.Object{Desired: 3, Ready: 3}, now: bad(baseline.Object{Desired: 4, Ready: 3}, "MachinesNotReady"), problem: "MachinesNotReady", class: regression.Excused},
+		"MachineLost":      {reason: "a machine of before is not ready", key: machines, before: &baseline.Object{Desired: 3, Ready: 3}, now: bad(baseline.Object{Desired: 4, Ready: 2}, "MachinesNotReady"), problem: "MachinesNotReady", class: regression.Worse},
+		"OperatorReplaced": {reason: "another version of the operator was installed since", key: operator, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
+		"OperatorSame":     {reason: "the same version fails", key: operator, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.3"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Worse},
+		"OperatorOfOCP":    {reason: "the release replaces its own operators", key: packages, before: &baseline.Object{Detail: "packageserver.v1"}, now: bad(baseline.Object{Detail: "packageserver.v2"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Worse},
+		"FirewallChanged":  {reason: "its owner wrote rules that cannot be applied", key: firewall, before: &baseline.Object{Generation: 1}, now: bad(baseline.Object{Generation: 2}, "NotApplied"), problem: "NotApplied", class: regression.Excused},
+		"FirewallSame":     {reason: "the same rules are not applied", key: firewall, before: &baseline.Object{Generation: 1}, now: bad(baseline.Object{Generation: 1}, "NotApplied"), problem: "NotApplied", class: regression.Worse},
+		"AlertOfChannel":   {reason: "the channel of before has not the present version", key: baseline.Key{Kind: baseline.Alert, Name: "CannotRetrieveUpdates/warning"}, now: bad(baseline.Object{}, "Firing")},
 		"New":              {reason: "a user created it since", key: web, now: bad(of(0, 1), "Unavailable"), problem: "Unavailable", class: regression.Excused},
 		"NewOfRelease":     {reason: "the release brought it", key: router, now: bad(of(0, 1), "Unavailable"), problem: "Unavailable", class: regression.Worse},
 		"RolledByUpdate":   {reason: "the revision changed, and the spec did not", key: set, before: new(of(3, 3)), now: rolled, problem: regression.Rolled, class: regression.Worse},
@@ -108,6 +122,60 @@ func TestUnattributed(t *testing.T) {
 				t.Errorf("%+v", made.Found)
 			}
 		})
+	}
+}
+
+// The pods of a DaemonSet on a node that was added since, and is not ready, are not those that an update broke.
+func TestAddedNodes(t *testing.T) {
+	dns := baseline.Key{Kind: baseline.DaemonSet, Namespace: "openshift-dns", Name: "dns-default"}
+	known, added := baseline.Key{Kind: baseline.Node, Name: "worker-1"}, baseline.Key{Kind: baseline.Node, Name: "worker-2"}
+	for name, tc := range map[string]struct {
+		reason  string
+		now     baseline.Object
+		joining baseline.Object
+		want    regression.Class
+	}{
+		"NotReady":   {reason: "the node is not ready", now: bad(of(1, 2), "Unavailable"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Excused},
+		"Ready":      {reason: "the pod does not run on a node that is ready", now: bad(of(1, 2), "Unavailable"), want: regression.Worse},
+		"More":       {reason: "another pod is not ready", now: bad(of(0, 2), "Unavailable"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Worse},
+		"Restarting": {reason: "the node does not explain restarts", now: bad(of(1, 2), "CrashLoopBackOff"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Worse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := baseline.State{Objects: map[baseline.Key]baseline.Object{dns: of(1, 1), known: {}}}
+			now := baseline.State{Objects: map[baseline.Key]baseline.Object{dns: tc.now, known: {}, added: tc.joining}}
+			for _, each := range regression.Compare(&before, now).Found {
+				if each.Key == dns && each.Class != tc.want {
+					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Problem.Reason, each.Class, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// An alert whose condition held before the baseline is not of the update, however long it takes to fire.
+func TestPendingAlerts(t *testing.T) {
+	began := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
+	alert := baseline.Key{Kind: baseline.Alert, Namespace: "openshift-etcd", Name: "CertificateExpires/warning"}
+	for since, want := range map[time.Time]regression.Class{began.Add(-time.Minute): regression.Unchanged, began.Add(time.Minute): regression.Worse, {}: regression.Worse} {
+		firing := baseline.Object{Problems: []baseline.Problem{{Reason: "Firing", Since: since}}}
+		made := regression.Compare(&baseline.State{Taken: began}, baseline.State{Objects: map[baseline.Key]baseline.Object{alert: firing}})
+		if len(made.Found) != 1 || made.Found[0].Class != want {
+			t.Errorf("since %s: %+v, want %s", since, made.Found, want)
+		}
+	}
+}
+
+// A Route that no router admits is worse, also where an owner changed a workload.
+func TestRouteBesideChangedWorkload(t *testing.T) {
+	web, route := baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}, baseline.Key{Kind: baseline.Route, Namespace: "shop", Name: "api"}
+	changed := of(0, 1)
+	changed.Revision = "2"
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{web: of(1, 1), route: {Ready: 1}}}
+	now := baseline.State{Objects: map[baseline.Key]baseline.Object{web: bad(changed, "Unavailable"), route: bad(baseline.Object{}, "NotAdmitted")}}
+	for _, each := range regression.Compare(&before, now).Found {
+		if each.Key == route && each.Class != regression.Worse {
+			t.Errorf("%+v", each)
+		}
 	}
 }
 
