@@ -63,7 +63,7 @@ func settling() afterupdate.Report {
 
 func TestGolden(t *testing.T) {
 	for name, made := range map[string]afterupdate.Report{"good": good(), "regressed": regressed(), "undecided": undecided(), "settling": settling()} {
-		for _, output := range []string{"text", "wide", "markdown", "html"} {
+		for _, output := range []string{"text", "wide", "markdown", "html", "json"} {
 			if output != "text" && name != "regressed" {
 				continue // one of them has all parts
 			}
