@@ -69,7 +69,7 @@ build: ## build oc-preflight
 	@go build -o $(BIN)/ ./cmd/oc-preflight
 
 .PHONY: demo
-demo: ## the verdict on an archive, then a preflight on a real cluster: Blocked, its remedies, Ready, a plan, a good update (KEEP=dir keeps the cluster, and its monitoring until Ctrl-C)
+demo: ## the verdict on an archive, then a preflight on a real cluster: Blocked, its remedies, Ready, a plan (KEEP=dir keeps the cluster, and its monitoring until Ctrl-C)
 	@echo 'Building oc-preflight: with an empty cache, Go first compiles the program that builds the others.'
 	@go run ./test/build/programs -for archive -o $(BIN)
 	@printf '\n$$ bin/oc-preflight targets --archive examples/archive --to 4.19.1\n' && { $(BIN)/oc-preflight targets --archive examples/archive --to 4.19.1 || test $$? = 3; }
@@ -88,7 +88,7 @@ hosted-demo: tools ## judge a hosted cluster (HyperShift) from its management cl
 	@go run ./test/story/hosted-demo
 
 .PHONY: fleet-demo
-fleet-demo: tools ## judge five clusters at once: four causes, one that does not answer, the remedies, Ready, the gate to the next wave, a regression that blocks it
+fleet-demo: tools ## judge five clusters at once: four causes, one that does not answer, the remedies, Ready, the gate to the next wave
 	@go run ./test/story/fleet-demo
 
 .PHONY: image

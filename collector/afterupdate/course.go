@@ -53,24 +53,7 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 	if next.first.IsZero() {
 		next.first = sample.State.Taken
 	}
-	good := true
-	for _, each := range next.comparison.Found {
-		at := problem{each.Key, each.Problem.Reason}
-		seen, again := c.since[at]
-		if !again {
-			seen = sample.State.Taken
-		}
-		if own := each.Problem.Since; !own.IsZero() && own.Before(seen) {
-			seen = own
-		}
-		next.since[at] = seen
-		good = good && each.Class != regression.Worse && each.Class != regression.Unattributed
-	}
-	for at, seen := range c.since { // what was not read now is no break
-		if _, again := next.since[at]; !again && sample.State.Unread[at.key.Kind] != "" {
-			next.since[at] = seen
-		}
-	}
+	good := next.follow(c.since)
 	next.steady = c.number > 0 && sameProblems(c.since, next.since)
 	switch {
 	case !good:
@@ -79,6 +62,30 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 		next.goodSince = sample.State.Taken
 	}
 	return next
+}
+
+// follow notes since when each problem has been seen, given what was seen before, and reports whether none speaks against
+// the update.
+func (c *Course) follow(before map[problem]time.Time) (good bool) {
+	good = true
+	for _, each := range c.comparison.Found {
+		at := problem{each.Key, each.Problem.Reason}
+		seen, again := before[at]
+		if !again {
+			seen = c.last
+		}
+		if own := each.Problem.Since; !own.IsZero() && own.Before(seen) {
+			seen = own
+		}
+		c.since[at] = seen
+		good = good && each.Class != regression.Worse && each.Class != regression.Unattributed
+	}
+	for at, seen := range before { // what was not read now is no break
+		if _, again := c.since[at]; !again && c.unread[at.key.Kind] != "" {
+			c.since[at] = seen
+		}
+	}
+	return good
 }
 
 func sameProblems(a, b map[problem]time.Time) bool {

@@ -108,13 +108,13 @@ func commandOf(key baseline.Key) string {
 	if key.Namespace != "" {
 		namespace = " -n " + words.ShellWord(key.Namespace)
 	}
-	switch {
-	case key.Kind == baseline.Alert:
+	switch key.Kind { //nolint:exhaustive // the others are shown by their name
+	case baseline.Alert:
 		alert, _, _ := strings.Cut(key.Name, "/")
 		return "oc get prometheusrules -A -o yaml | grep -A 20 " + words.ShellWord("alert: "+alert)
-	case key.Kind == baseline.VolumeAttachment || key.Kind == baseline.ClusterServiceVersion:
+	case baseline.VolumeAttachment, baseline.ClusterServiceVersion:
 		return "oc get " + resources()[key.Kind].plural + namespace
-	case key.Kind == baseline.CertificateSigningRequest:
+	case baseline.CertificateSigningRequest:
 		return "oc get certificatesigningrequest " + words.ShellWord(key.Name) + " -o yaml"
 	}
 	return "oc describe " + resources()[key.Kind].plural + namespace + " " + words.ShellWord(key.Name)

@@ -39,20 +39,16 @@ func (k Key) Redacted(hash func(name string) string) Key {
 func (k Key) ofUser() bool { return k.Namespace != "" && !k.Platform() }
 
 func (o Object) redacted(key Key, hash func(name string) string) Object {
-	switch key.Kind {
-	case StatefulSet, ClusterServiceVersion: // which have the name of the object
-		if key.ofUser() && o.Detail != "" {
-			o.Detail = hash(key.Namespace + "/" + o.Detail)
-		}
-	case Service: // a digest without a key, of labels that can be guessed
-		if key.ofUser() && o.Revision != "" {
-			o.Revision = hash(key.Namespace + "/" + o.Revision)
-		}
-	case ValidatingWebhook, MutatingWebhook, APIService: // an object of the cluster, with the name of a Service
-		if namespace, name, named := strings.Cut(o.Detail, "/"); named {
-			service := Key{Kind: Service, Namespace: namespace, Name: name}.Redacted(hash)
-			o.Detail = service.Namespace + "/" + service.Name
-		}
+	named := func(kinds ...Kind) bool { return slices.Contains(kinds, key.Kind) }
+	if key.ofUser() && o.Detail != "" && named(StatefulSet, ClusterServiceVersion) { // which have the name of the object
+		o.Detail = hash(key.Namespace + "/" + o.Detail)
+	}
+	if key.ofUser() && o.Revision != "" && named(Service) { // a digest without a key, of labels that can be guessed
+		o.Revision = hash(key.Namespace + "/" + o.Revision)
+	}
+	if namespace, name, found := strings.Cut(o.Detail, "/"); found && named(ValidatingWebhook, MutatingWebhook, APIService) { // objects of the cluster, with the name of a Service
+		service := Key{Kind: Service, Namespace: namespace, Name: name}.Redacted(hash)
+		o.Detail = service.Namespace + "/" + service.Name
 	}
 	o.Problems = slices.Clone(o.Problems)
 	for at := range o.Problems {

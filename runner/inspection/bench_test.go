@@ -90,7 +90,7 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`))
 		return
 	}
-	defer found.Close()
+	defer func() { _ = found.Close() }()
 	w.Header().Set("Content-Type", kruntime.ContentTypeProtobuf)
 	if _, err := found.WriteTo(w); err != nil {
 		panic(http.ErrAbortHandler)

@@ -273,7 +273,7 @@ func isWorkload(kind baseline.Kind) bool {
 // sinceByOthers is what was done to an object since the baseline that explains its problem, and is no part of an update; empty for
 // nothing. A MachineSet is judged by its machines, since an update may change its boot image.
 func sinceByOthers(key baseline.Key, was, is baseline.Object) string {
-	switch key.Kind {
+	switch key.Kind { //nolint:exhaustive // nothing else is done by others alone
 	case baseline.MachineSet:
 		if is.Desired > was.Desired && is.Ready >= was.Ready {
 			return fmt.Sprintf("it was scaled from %d to %d since", was.Desired, is.Desired)
@@ -286,7 +286,6 @@ func sinceByOthers(key baseline.Key, was, is baseline.Object) string {
 		if was.Generation > 0 && is.Generation > 0 && was.Generation != is.Generation {
 			return "its owner changed it since"
 		}
-	default: // nothing else is done by others alone
 	}
 	return ""
 }

@@ -151,7 +151,7 @@ func (w *world) replaced(t *testing.T, namespace, name string, old []corev1.Pod)
 	}
 	await.Until(t, "the pods of "+namespace+"/"+name+" are replaced", func(context.Context) bool {
 		ready := 0
-		for _, pod := range w.pods(t, namespace, name) {
+		for _, pod := range w.pods(t, namespace, name) { //nolint:contextcheck // it has that of the test
 			if known[pod.UID] {
 				return false
 			}
@@ -196,7 +196,7 @@ func (w *world) await(t *testing.T, want []string) observation.Observation {
 	})
 	equal := 0
 	await.Until(t, "the problems are as expected", func(context.Context) bool {
-		seen, got = after.Look(t, w.config, time.Now(), w.alerts), nil
+		seen, got = after.Look(t, w.config, time.Now(), w.alerts), nil //nolint:contextcheck // it has that of the test
 		for _, key := range seen.State.Keys() {
 			for _, each := range seen.State.Objects[key].Problems {
 				got = append(got, key.String()+" "+each.Reason)
