@@ -15,10 +15,6 @@ type values struct {
 	after, afterSince, afterReason, afterMessage, statement                               string
 }
 
-// conditionAfterUpdate of an UpdatePreflight is whether the update was good: True for Good, False for Regressed and
-// RolledBack, Unknown before it is decided.
-const conditionAfterUpdate = "AfterUpdate"
-
 // Path is a feedback rule of a ManifestWork: the name of a value, and its JSON path.
 type Path struct{ Name, Path string }
 
@@ -53,10 +49,10 @@ func (v *values) rules() []rule {
 		{Path{"updatedSince", condition(v1alpha1.ConditionUpdated, "lastTransitionTime")}, &v.updatedSince},
 		{Path{"updatedReason", condition(v1alpha1.ConditionUpdated, "reason")}, &v.updatedReason},
 		{Path{"updatedMessage", condition(v1alpha1.ConditionUpdated, "message")}, &v.updatedMessage},
-		{Path{"afterUpdate", condition(conditionAfterUpdate, "status")}, &v.after},
-		{Path{"afterUpdateSince", condition(conditionAfterUpdate, "lastTransitionTime")}, &v.afterSince},
-		{Path{"afterUpdateReason", condition(conditionAfterUpdate, "reason")}, &v.afterReason},
-		{Path{"afterUpdateMessage", condition(conditionAfterUpdate, "message")}, &v.afterMessage},
+		{Path{"afterUpdate", condition(v1alpha1.ConditionAfterUpdate, "status")}, &v.after},
+		{Path{"afterUpdateSince", condition(v1alpha1.ConditionAfterUpdate, "lastTransitionTime")}, &v.afterSince},
+		{Path{"afterUpdateReason", condition(v1alpha1.ConditionAfterUpdate, "reason")}, &v.afterReason},
+		{Path{"afterUpdateMessage", condition(v1alpha1.ConditionAfterUpdate, "message")}, &v.afterMessage},
 		{Path{"afterUpdateStatement", ".status.afterUpdate.statement"}, &v.statement},
 	}
 }

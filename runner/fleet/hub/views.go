@@ -70,7 +70,6 @@ func viewOf(view clusterView) reported {
 			return made
 		}
 		made.values = valuesOf(object.Status)
-		made.values.statement, _, _ = unstructured.NestedString(view.Status.Result, "status", "afterUpdate", "statement")
 	case "ConfigMap":
 		text, _, err := unstructured.NestedString(view.Status.Result, "data", VerdictKey)
 		if err != nil || text == "" {
@@ -99,7 +98,10 @@ func valuesOf(status v1alpha1.UpdatePreflightStatus) values {
 		made.updated, made.updatedSince = string(updated.Status), timeOf(&updated.LastTransitionTime)
 		made.updatedReason, made.updatedMessage = updated.Reason, updated.Message
 	}
-	if after := meta.FindStatusCondition(status.Conditions, conditionAfterUpdate); after != nil {
+	if status.AfterUpdate != nil {
+		made.statement = status.AfterUpdate.Statement
+	}
+	if after := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAfterUpdate); after != nil {
 		made.after, made.afterSince = string(after.Status), timeOf(&after.LastTransitionTime)
 		made.afterReason, made.afterMessage = after.Reason, after.Message
 	}
