@@ -27,7 +27,7 @@ var (
 	reasonRegressedElsewhere = finding.NewReason("RegressedElsewhere", finding.Explanation{
 		Meaning: "Reported when clusters regressed by the update, or were rolled back, and no threshold is reached.",
 		Cause:   "Something that was good before the update was bad after it. The message names the findings, and what these clusters have in common.",
-		Remedy: "Read what regressed in a cluster that the message counts, update a cluster like this one that may fail " +
+		Remedy: "Read what regressed in a cluster that the message counts (`oc preflight after` there), update a cluster like this one that may fail " +
 			"first, or update to another release.",
 	})
 	reasonThresholdReached = finding.NewReason("RegressionThresholdReached", finding.Explanation{
