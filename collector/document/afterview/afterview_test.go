@@ -2,6 +2,7 @@ package afterview_test
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
@@ -12,11 +13,21 @@ import (
 	"github.com/openshift/update-preflight/test/golden"
 )
 
-func problem(name, kind, namespace, of string) afterupdate.Regression {
-	return afterupdate.Regression{
-		Name: name, Object: finding.Object{Kind: kind, Namespace: namespace, Name: of}, Was: "good: 3 of 3 ready", Is: "CrashLoopBackOff: pod " + of + "-1 has a container that waits: CrashLoopBackOff",
-		Since: "2026-11-28T11:00:00Z", Step: "the reboot of node worker-1", Command: "oc describe deployment -n " + namespace + " " + of,
+// problem is a problem of a reason of the object, which was something before.
+func problem(reason string, of finding.Object, is, was string) afterupdate.Regression {
+	command := "oc describe " + strings.ToLower(of.Kind)
+	if of.Namespace != "" {
+		command += " -n " + of.Namespace
 	}
+	return afterupdate.Regression{
+		Name: of.Kind + reason, Object: of, Was: was, Is: reason + ": " + is,
+		Since: "2026-11-28T11:00:00Z", Step: "the reboot of node worker-1", Command: command + " " + of.Name,
+	}
+}
+
+// in is an object of the namespace shop.
+func in(kind, name string) finding.Object {
+	return finding.Object{Kind: kind, Namespace: "shop", Name: name}
 }
 
 func good() afterupdate.Report {
@@ -35,11 +46,14 @@ func regressed() afterupdate.Report {
 	made := good()
 	made.Decision, made.Message = afterupdate.Regressed, "2 problems that the cluster did not have before the update"
 	made.Update.Retargeted = []string{"4.18.2-rc.1"}
-	made.Regressions = []afterupdate.Regression{problem("DeploymentCrashLoopBackOff", "Deployment", "shop", "web"), problem("NodeNotReady", "Node", "", "worker-1")}
-	made.Pending = []afterupdate.Regression{problem("RouteNotAdmitted", "Route", "shop", "web")}
-	made.Unchanged = []afterupdate.Regression{problem("DeploymentUnavailable", "Deployment", "shop", "old")}
-	made.Excused = []afterupdate.Regression{problem("DeploymentImagePullBackOff", "Deployment", "shop", "new")}
-	made.Unattributed = []afterupdate.Regression{problem("ServiceNoReadyEndpoints", "Service", "shop", "cart")}
+	made.Regressions = []afterupdate.Regression{
+		problem("CrashLoopBackOff", in("Deployment", "web"), "pod web-1 has a container that waits: CrashLoopBackOff", "good: 3 of 3 ready"),
+		problem("NotReady", finding.Object{Kind: "Node", Name: "worker-1"}, "KubeletNotReady", "good"),
+	}
+	made.Pending = []afterupdate.Regression{problem("NotAdmitted", in("Route", "web"), "router default has not admitted it", "good")}
+	made.Unchanged = []afterupdate.Regression{problem("Unavailable", in("Deployment", "old"), "0 of 1 pods are ready", "CrashLoopBackOff, Unavailable")}
+	made.Excused = []afterupdate.Regression{problem("ImagePullBackOff", in("Deployment", "new"), "pod new-1 has a container that waits: ImagePullBackOff", "it did not exist: it was created since")}
+	made.Unattributed = []afterupdate.Regression{problem("NoReadyEndpoints", in("Service", "cart"), "none of its endpoints is ready", "unknown: the baseline lacks objects of this kind")}
 	made.Counts = afterupdate.Counts{Regressions: 2, Pending: 1, Unchanged: 1, Excused: 1, Unattributed: 1, Good: 98}
 	made.Notices = []string{"paused MachineConfigPools are left out, and their nodes are not updated: infra"}
 	made.Unread = []string{"Alert: the monitoring was not read"}
