@@ -8,6 +8,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/settling"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
@@ -72,10 +73,10 @@ type Candidate struct {
 // Choose returns the baselines of the last update of a history, which has the newest entry first, as status.history of
 // ClusterVersion has. The newest baseline is first. The error is an *[AbsentError] if there is none.
 //
-// The update is the first entry and the Partial ones after it, down to the last Completed one, from whose release it
-// started: one that was interrupted and continued to another release began with the first of them. A baseline counts if
-// it is authentic, of this cluster and of that release, and was taken between the completion of that release and the
-// beginning of the update. All times are by the clocks of the cluster.
+// The update is that of settling.ChangeOf: one that was interrupted and continued to another release began with the first
+// of them, and one that was undone is still the last one. A baseline counts if it is authentic, of this cluster and of the
+// release that the update started from, and was taken between the completion of that release and the beginning of the
+// update. All times are by the clocks of the cluster.
 func Choose(candidates []Candidate, history []configv1.UpdateHistory, clusterID string) ([]Candidate, error) {
 	of, err := changeOf(history, clusterID)
 	if err != nil {
@@ -136,19 +137,14 @@ type change struct {
 }
 
 func changeOf(history []configv1.UpdateHistory, clusterID string) (change, error) {
-	first := 0
-	for first+1 < len(history) && history[first+1].State != configv1.CompletedUpdate {
-		first++
-	}
-	of := change{clusterID: clusterID}
+	found, ok := settling.ChangeOf(history)
 	switch {
-	case first+1 >= len(history):
+	case !ok:
 		return change{}, &AbsentError{Reason: NoUpdate, Message: "the history of ClusterVersion has no update of a release that was complete"}
-	case history[first].StartedTime.IsZero():
-		return change{}, &AbsentError{Reason: NoUpdate, Message: fmt.Sprintf("the history of ClusterVersion does not state when the update to %s began", history[first].Version)}
+	case found.Started.IsZero():
+		return change{}, &AbsentError{Reason: NoUpdate, Message: fmt.Sprintf("the history of ClusterVersion does not state when the update to %s began", found.To.Version)}
 	}
-	of.from, of.begun = history[first+1], history[first].StartedTime.UTC()
-	return of, nil
+	return change{clusterID: clusterID, from: found.From, begun: found.Started.UTC()}, nil
 }
 
 // refuses is why the baseline does not count for the update; nil if it does.

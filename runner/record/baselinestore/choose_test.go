@@ -63,6 +63,11 @@ func TestChoose(t *testing.T) {
 			candidates: []baselinestore.Candidate{candidate("a", 10), candidate("b", 45), candidate("c", 55)},
 			history:    []configv1.UpdateHistory{entry(completed, "4.20.1", 40, 50), entry(partial, "4.21.3", 30, 40), from}, want: []string{"a"},
 		},
+		"Undone": {
+			reason:     "the update that was undone after its end is the last one, and started from the release that runs again",
+			candidates: []baselinestore.Candidate{candidate("a", 10), candidate("b", 55, release("4.21.3"), image(""))},
+			history:    []configv1.UpdateHistory{entry(completed, "4.20.1", 60, 70), entry(completed, "4.21.3", 30, 50), from}, want: []string{"a"},
+		},
 		"RetargetedToTheOldRelease": {
 			reason: "only one that was taken before all of it counts", candidates: []baselinestore.Candidate{candidate("a", 42)},
 			history: []configv1.UpdateHistory{entry(partial, "4.21.4", 45, 45), entry(partial, "4.20.1", 40, 45), entry(partial, "4.21.3", 30, 40), from}, absent: baselinestore.TakenDuring,
