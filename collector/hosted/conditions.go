@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -99,17 +100,6 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 	}
 }
 
-// stopConditions are the conditions that are False while HyperShift does not reconcile a HostedCluster, or
-// its control plane (hypershift at 3ee9615: hypershift-operator hostedcluster_controller.go, reconcile, and
-// control-plane-operator hostedcontrolplane_controller.go). The gate of a request, which is the last stop, is
-// hypershift.Judge. An error that stops a reconciliation is in ReconciliationSucceeded, which
-// expectations have. ValidReleaseImage False with the reason SecretNotFound stops only a part of it, as does
-// PlatformCredentialsFound False: the control-plane-operator of the release is not deployed. ValidProxyConfiguration,
-// ValidOIDCConfiguration, ValidAWSIdentityProvider, ValidIDPConfiguration, ValidReleaseInfo and those of KMS stop nothing.
-func stopConditions() []string {
-	return []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound", "ValidHostedControlPlaneConfiguration"}
-}
-
 // judgeReconciliation is why HyperShift would not reconcile the HostedCluster at a time with the request
 // for a version.
 func judgeReconciliation(c *ControlPlane, now time.Time, version string) []finding.Finding {
@@ -121,19 +111,19 @@ func judgeReconciliation(c *ControlPlane, now time.Time, version string) []findi
 	if noted {
 		found = append(found, c.about(paused))
 	}
-	for _, name := range stopConditions() {
-		condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, name)
-		if condition == nil || condition.Status != metav1.ConditionFalse {
+	for _, name := range hostedcondition.Stops() {
+		stated := meta.FindStatusCondition(c.Cluster.Status.Conditions, name)
+		if stated == nil || stated.Status != metav1.ConditionFalse {
 			continue
 		}
 		if name == "ReconciliationActive" && paused.Outcome == preflight.Fail {
 			continue // it repeats the pause
 		}
-		if name == "ValidReleaseImage" && replaced(condition.Message, version) {
-			found = append(found, c.about(finding.Warn(reasonReplaced, "HyperShift does not reconcile HostedCluster %s until the request for %s replaces the release of it: %s", c.name(), version, inWords(condition))))
+		if name == "ValidReleaseImage" && replaced(stated.Message, version) {
+			found = append(found, c.about(finding.Warn(reasonReplaced, "HyperShift does not reconcile HostedCluster %s until the request for %s replaces the release of it: %s", c.name(), version, inWords(stated))))
 			continue
 		}
-		found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(), inWords(condition))))
+		found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(), inWords(stated))))
 	}
 	return append(found, judgeObserved(c)...)
 }
@@ -169,28 +159,6 @@ func pause(object, until string, now time.Time) (bool, finding.Finding) {
 	return false, finding.Finding{}
 }
 
-// expectation is the status of a condition on which an update rests.
-type expectation struct {
-	condition string
-	want      metav1.ConditionStatus
-	// required is true for a condition that every HostedCluster has.
-	required bool
-}
-
-func expectations() []expectation {
-	return []expectation{
-		{"Available", metav1.ConditionTrue, true},
-		{"EtcdAvailable", metav1.ConditionTrue, false},
-		{"UnmanagedEtcdAvailable", metav1.ConditionTrue, false},
-		{"EtcdRecoveryActive", metav1.ConditionFalse, false},
-		{"KubeAPIServerAvailable", metav1.ConditionTrue, true},
-		{"InfrastructureReady", metav1.ConditionTrue, true},
-		{"IgnitionEndpointAvailable", metav1.ConditionTrue, false},
-		{"Degraded", metav1.ConditionFalse, false},
-		{"ReconciliationSucceeded", metav1.ConditionTrue, false},
-	}
-}
-
 // controlPlaneCheck is the check HostedControlPlane.
 func controlPlaneCheck(c *ControlPlane) check.Check {
 	return check.Check{
@@ -212,14 +180,14 @@ func controlPlaneCheck(c *ControlPlane) check.Check {
 func unmetConditions(c *ControlPlane) []finding.Finding {
 	var found []finding.Finding
 	var unknown []string
-	for _, each := range expectations() {
-		condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, each.condition)
+	for _, each := range hostedcondition.OfControlPlane() {
+		stated := meta.FindStatusCondition(c.Cluster.Status.Conditions, each.Condition)
 		switch {
-		case condition == nil && !each.required, condition != nil && condition.Status == each.want:
-		case condition == nil || condition.Status == metav1.ConditionUnknown:
-			unknown = append(unknown, each.condition)
+		case stated == nil && !each.Required, stated != nil && stated.Status == each.Want:
+		case stated == nil || stated.Status == metav1.ConditionUnknown:
+			unknown = append(unknown, each.Condition)
 		default:
-			found = append(found, c.about(finding.Fail(reasonControlPlaneUnhealthy, "the control plane of HostedCluster %s: %s", c.name(), inWords(condition))).
+			found = append(found, c.about(finding.Fail(reasonControlPlaneUnhealthy, "the control plane of HostedCluster %s: %s", c.name(), inWords(stated))).
 				Do(finding.InManagement("oc -n %s get pods", c.Namespace())))
 		}
 	}

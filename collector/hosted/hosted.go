@@ -47,8 +47,9 @@ type ControlPlane struct {
 	Management *cluster.Cluster
 	// Monitoring reads the alerts of the management cluster, once.
 	Monitoring *monitoring.Client
-	// pools are the NodePools of the cluster by name; poolsError is why they could not be read.
-	pools      []hypershift.NodePool
+	// pools are the NodePools of the cluster that are selected, by name, and all are all of them; poolsError is why they
+	// could not be read.
+	pools, all []hypershift.NodePool
 	poolsError error
 	// mixed is true where the pools of the cluster have several architectures, also those that are not selected.
 	mixed bool
@@ -62,6 +63,14 @@ type ControlPlane struct {
 	guestError error
 	// named is true for pools that are named for this update.
 	named bool
+}
+
+// State is the hosted cluster with all its NodePools, by name, also those that are not selected; nil for a nil ControlPlane.
+func (c *ControlPlane) State() *hypershift.State {
+	if c == nil {
+		return nil
+	}
+	return &hypershift.State{Cluster: c.Cluster, Pools: c.all, PoolsError: c.poolsError}
 }
 
 // Reads are the requests in the management cluster for a hosted cluster in this namespace: those of Open,
@@ -95,6 +104,7 @@ func Open(ctx context.Context, management *cluster.Cluster, namespace, name stri
 	}
 	c.pools, c.poolsError = list[hypershift.NodePool](ctx, management, "nodepools", namespace)
 	c.pools = slices.DeleteFunc(c.pools, func(p hypershift.NodePool) bool { return p.Spec.ClusterName != name })
+	c.all = slices.Clone(c.pools)
 	c.mixed = slices.ContainsFunc(c.pools, func(p hypershift.NodePool) bool { return p.Architecture() != c.pools[0].Architecture() })
 	if err := selectPools(c, pools); err != nil && c.poolsError == nil {
 		return nil, err

@@ -142,7 +142,7 @@ func Drains(pools []hypershift.NodePool, now time.Time) []order.NodePool {
 		switch paused, f := pause("", spec.PausedUntil, now); {
 		case paused && f.Outcome == preflight.Fail:
 			pool.Skip = order.Paused
-		case onDelete(&pools[i]):
+		case pools[i].OnDelete():
 			pool.Skip = order.OnDelete
 		}
 		drained = append(drained, pool)
@@ -164,10 +164,8 @@ func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []fi
 		found = append(found, finding.Warn(reasonPoolSurge, "NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown", nameOf(pool), surgeOf(pool)))
 	}
 	found = append(found, judgePoolConditions(c, pool, version)...)
-	for _, name := range []string{"UpdatingVersion", "UpdatingConfig", "UpdatingPlatformMachineTemplate"} {
-		if meta.IsStatusConditionTrue(pool.Status.Conditions, name) {
-			return append(found, finding.Warn(reasonPoolUpdating, "NodePool %s is being updated (%s)", nameOf(pool), name))
-		}
+	if updating := pool.Updating(); updating != nil {
+		return append(found, finding.Warn(reasonPoolUpdating, "NodePool %s is being updated (%s)", nameOf(pool), updating.Type))
 	}
 	for _, version := range pool.Versions() {
 		if pool.Status.Version != "" && version != pool.Status.Version {
@@ -195,7 +193,7 @@ func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
 	if !pool.Automated() {
 		return []finding.Finding{finding.Warn(reasonPoolManual, "HyperShift does not update the nodes of NodePool %s (platform %s): it sets status.version alone", nameOf(pool), words.External(pool.Spec.Platform.Type))}
 	}
-	if onDelete(pool) {
+	if pool.OnDelete() {
 		return []finding.Finding{finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool))}
 	}
 	replace := pool.Spec.Management.Replace
@@ -208,15 +206,9 @@ func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
 	return nil
 }
 
-// onDelete reports whether a pool replaces a machine only when it is deleted.
-func onDelete(pool *hypershift.NodePool) bool {
-	replace := pool.Spec.Management.Replace
-	return pool.Spec.Management.UpgradeType == "Replace" && replace != nil && replace.Strategy == "OnDelete"
-}
-
 // replaces reports whether a pool adds machines before it removes others.
 func replaces(pool *hypershift.NodePool) bool {
-	return pool.Automated() && pool.Spec.Management.UpgradeType == "Replace" && !onDelete(pool) && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
+	return pool.Automated() && pool.Spec.Management.UpgradeType == "Replace" && !pool.OnDelete() && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
 }
 
 // surgeOf is maxSurge of a pool, by default 1.

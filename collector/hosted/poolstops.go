@@ -9,76 +9,25 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hypershift"
+	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
 	"github.com/openshift/update-preflight/collector/words"
 )
-
-// poolCondition is a condition of a NodePool as it is where something is wrong.
-type poolCondition struct {
-	name   string
-	status metav1.ConditionStatus
-	// reason is the reason of the condition; empty for any.
-	reason string
-	// continues is true where HyperShift updates the pool nevertheless.
-	continues bool
-}
-
-// poolConditions are the conditions of a NodePool while HyperShift stops before it updates the nodes, those of nodes
-// that are not in order, and those by which a component advises against an update (hypershift at 3ee9615:
-// hypershift-operator controllers/nodepool, nodepool_controller.go, reconcile, with conditions.go, capi.go, nto.go and
-// the file of each platform). AWSSecurityGroupAvailable stops a pool whose control-plane-operator creates the
-// default security group, as that of each supported release does (aws.go, buildAWSSecurityGroups). ValidPlatformConfig
-// stops nothing (conditions.go, validPlatformConfigCondition). An update in place does not continue beside a degraded
-// node (hostedclusterconfigoperator/controllers/inplaceupgrader, reconcileInPlaceUpgrade). Not here are
-// SupportedVersionSkew, which NodePoolSkew computes for the target, and AutoscalingEnabled, AutorepairEnabled,
-// ReachedIgnitionEndpoint, Ready, ClusterNetworkCIDRConflict, KubeVirtNodesLiveMigratable and AWSResourceTagConflict,
-// which stop nothing. Other stops have findings of their own: the pause, ValidArchPlatform, the deletion, and those
-// of the HostedCluster. An error to read a Secret or a ConfigMap of the HostedCluster has no condition of the
-// pool: those of the HostedCluster report it. The absence of these means that HyperShift has nothing to report.
-func poolConditions() []poolCondition {
-	var all []poolCondition
-	for _, name := range []string{
-		"UpdateManagementEnabled", "ValidReleaseImage", "IgnitionEndpointAvailable", "ValidMachineConfig", "ValidTuningConfig",
-		"ValidPlatformImage", "ValidMachineTemplate", "AWSSecurityGroupAvailable",
-		"ValidGeneratedPayload", "AllMachinesReady", "AllNodesHealthy",
-	} {
-		all = append(all, poolCondition{name: name, status: metav1.ConditionFalse})
-	}
-	return append(all,
-		poolCondition{name: "UpdatingVersion", status: metav1.ConditionFalse, reason: "InplaceUpgradeFailed"},
-		poolCondition{name: "UpdatingConfig", status: metav1.ConditionFalse, reason: "InplaceUpgradeFailed"},
-		poolCondition{name: "ValidPlatformConfig", status: metav1.ConditionFalse, continues: true},
-		poolCondition{name: "performance.operator.openshift.io/Upgradeable", status: metav1.ConditionFalse, continues: true},
-		poolCondition{name: "performance.operator.openshift.io/Degraded", status: metav1.ConditionTrue, continues: true},
-	)
-}
-
-// meets reports whether a condition is as it is where something is wrong. HyperShift leaves the status of
-// ValidGeneratedPayload empty where the payload is not valid, and reports AsExpected of a pool without replicas.
-func (w *poolCondition) meets(condition *metav1.Condition) bool {
-	switch {
-	case condition == nil || condition.Reason == "AsExpected" || w.reason != "" && condition.Reason != w.reason:
-		return false
-	case condition.Status == "":
-		return w.status == metav1.ConditionFalse
-	}
-	return condition.Status == w.status
-}
 
 // judgePoolConditions is about the conditions of a pool that is updated to a version.
 func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, version string) []finding.Finding {
 	var found []finding.Finding
-	for _, each := range poolConditions() {
-		condition := meta.FindStatusCondition(pool.Status.Conditions, each.name)
+	for _, each := range hostedcondition.OfPools() {
+		stated := meta.FindStatusCondition(pool.Status.Conditions, each.Name)
 		switch {
-		case !each.meets(condition):
-		case each.continues:
-			found = append(found, finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
-		case each.name == "ValidReleaseImage" && replaced(condition.Message, version):
-			found = append(found, finding.Warn(reasonReplaced, "HyperShift does not reconcile NodePool %s until the request for %s replaces the release of it: %s", nameOf(pool), version, inWords(condition)))
-		case each.name == "ValidPlatformImage" && aboutOther(c, pool, condition.Message, version):
-			found = append(found, finding.Unknown(reasonPoolImage, "HyperShift finds no image of the platform for the present release of NodePool %s, and whether it finds one for %s is unknown: %s", nameOf(pool), version, inWords(condition)))
+		case !each.Meets(stated):
+		case each.Continues:
+			found = append(found, finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(stated)))
+		case each.Name == "ValidReleaseImage" && replaced(stated.Message, version):
+			found = append(found, finding.Warn(reasonReplaced, "HyperShift does not reconcile NodePool %s until the request for %s replaces the release of it: %s", nameOf(pool), version, inWords(stated)))
+		case each.Name == "ValidPlatformImage" && aboutOther(c, pool, stated.Message, version):
+			found = append(found, finding.Unknown(reasonPoolImage, "HyperShift finds no image of the platform for the present release of NodePool %s, and whether it finds one for %s is unknown: %s", nameOf(pool), version, inWords(stated)))
 		default:
-			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition)))
+			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(stated)))
 		}
 	}
 	return found

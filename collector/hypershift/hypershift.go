@@ -68,6 +68,14 @@ type HostedCluster struct {
 	} `json:"status"`
 }
 
+// State is a hosted cluster as its management cluster has it.
+type State struct {
+	Cluster *HostedCluster
+	// Pools are all NodePools of the cluster; PoolsError is why they could not be read.
+	Pools      []NodePool
+	PoolsError error
+}
+
 // Release is the image of a release.
 type Release struct {
 	Image string `json:"image"`
@@ -137,6 +145,8 @@ type NodePool struct {
 	} `json:"spec"`
 	Status struct {
 		Version string `json:"version,omitempty"`
+		// Replicas are the machines that are available.
+		Replicas int32 `json:"replicas,omitempty"`
 		// Conditions have the type of metav1.Condition, but HyperShift does not validate their reasons.
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
 		NodesInfo  *struct {
@@ -175,6 +185,22 @@ type RollingUpdate struct {
 func (p *NodePool) Automated() bool {
 	platform := &p.Spec.Platform
 	return platform.Type != "None" && (platform.IBMCloud == nil || platform.IBMCloud.ProviderType != "UPI")
+}
+
+// Updating is the condition that states that the pool is being updated; nil for none.
+func (p *NodePool) Updating() *metav1.Condition {
+	for _, name := range []string{"UpdatingVersion", "UpdatingConfig", "UpdatingPlatformMachineTemplate"} {
+		if condition := meta.FindStatusCondition(p.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionTrue {
+			return condition
+		}
+	}
+	return nil
+}
+
+// OnDelete reports whether the pool replaces a machine only when it is deleted.
+func (p *NodePool) OnDelete() bool {
+	replace := p.Spec.Management.Replace
+	return p.Spec.Management.UpgradeType == "Replace" && replace != nil && replace.Strategy == "OnDelete"
 }
 
 // Versions are the versions of the nodes of the pool, distinct and sorted as text: those that the
