@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -28,7 +29,7 @@ var shop = baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web
 
 // samples reads a state with that object, and counts its calls.
 func samples(object baseline.Object, err error, calls *int) sampling.Sampler {
-	return func(_ context.Context, from *snapshot.Cluster, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
+	return func(_ context.Context, from *snapshot.Cluster, _ *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
 		*calls++
 		if from == nil || monitored == nil || now.IsZero() {
 			err = errors.New("a state cannot be read")
@@ -66,11 +67,11 @@ func TestBaselineIsStoredBeforeTheEndOfTheRun(t *testing.T) {
 				return complete
 			}
 			before := ended()
-			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
+			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
 				if ended() != before {
 					t.Error("the run has ended before its baseline was read")
 				}
-				return sample(ctx, from, monitored, now)
+				return sample(ctx, from, of, monitored, now)
 			}
 			w.options.Hooks.Observer = observer{decided: func(decided report.Report) {
 				if _, err := store.Get(t.Context(), decided.Run.ID); err != nil {
@@ -171,14 +172,14 @@ func TestBaselineThatFailsIsANotice(t *testing.T) {
 			w := withJobs(t)
 			calls := 0
 			sample := samples(baseline.Object{}, tc.err, &calls)
-			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
+			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
 				if tc.err == nil {
 					running := metav1.ListOptions{LabelSelector: record.LabelPhase + "=" + string(record.Running)}
 					if err := w.cluster.Kubernetes.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, running); err != nil {
 						t.Error(err)
 					}
 				}
-				return sample(ctx, from, monitored, now)
+				return sample(ctx, from, of, monitored, now)
 			}
 			stepped := false
 			w.options.Hooks.Observer = observer{step: func(step string) { stepped = stepped || strings.Contains(step, tc.want) }}

@@ -90,6 +90,9 @@ func (j judge) notices() []string {
 	if paused := j.course.progress.Paused; len(paused) > 0 {
 		notices = append(notices, "paused MachineConfigPools are left out, and their nodes are not updated: "+words.List(paused, maxNames))
 	}
+	if leftOut := j.course.progress.LeftOut; len(leftOut) > 0 {
+		notices = append(notices, "NodePools that the rollout does not update are left out: "+words.List(leftOut, maxNames))
+	}
 	if gone := j.course.comparison.Gone; len(gone) > 0 {
 		var names []string
 		for _, key := range gone {
@@ -158,7 +161,7 @@ func (j judge) earlier(found regression.Found) bool {
 // overdue reports whether the rollout stopped for longer than its limit, so that nothing is evicted any more.
 func (j judge) overdue() bool {
 	return slices.ContainsFunc(j.course.comparison.Found, func(each regression.Found) bool {
-		stops := each.Key.Kind == baseline.MachineConfigPool || each.Key.Kind == baseline.ClusterOperator && each.Problem.Reason == "OutdatedVersion"
+		stops := each.Key.Kind == baseline.MachineConfigPool || each.Key.Kind == baseline.NodePool || each.Key.Kind == baseline.ClusterOperator && each.Problem.Reason == "OutdatedVersion"
 		return stops && each.Class == regression.Worse && !j.earlier(each) && j.lasts(each)
 	})
 }
@@ -176,14 +179,14 @@ func (j judge) lasts(found regression.Found) bool {
 	if change := j.question.Change; change != nil && change.Completed.After(since) {
 		since = change.Completed
 	}
-	if found.Key.Kind == baseline.MachineConfigPool && found.Problem.Reason == "NotUpdated" {
+	if pool := found.Key.Kind == baseline.MachineConfigPool || found.Key.Kind == baseline.NodePool; pool && found.Problem.Reason == "NotUpdated" {
 		since = latest(since, j.course.progress.Steps)
 	}
 	return j.now.Sub(since) >= limitOf(found.Key.Kind, found.Problem.Reason)
 }
 
-// latest is the time of the last reboot of a node, if that is later: a pool of many nodes takes hours, and is overdue
-// when none is rebooted any more.
+// latest is the time of the last reboot of a node, or of the last node that replaced another, if that is later: a pool of many
+// nodes takes hours, and is overdue when none follows any more.
 func latest(since time.Time, steps []settling.Step) time.Time {
 	for _, step := range steps {
 		if step.Node != "" && step.Time.After(since) {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -31,6 +32,10 @@ type Cluster struct {
 	Operators []configv1.ClusterOperator
 	Pools     []machineconfigurationv1.MachineConfigPool
 	Nodes     []corev1.Node
+	// Now is the time of the look.
+	Now time.Time
+	// Hosted is the hosted cluster of a guest, in place of Pools; nil for other clusters.
+	Hosted *hypershift.State
 }
 
 // Step is one step of a rollout.
@@ -51,8 +56,10 @@ type Progress struct {
 	Settled time.Time
 	// Steps are sorted by time.
 	Steps []Step
-	// Paused are the pools that are paused: the rollout is judged without them.
+	// Paused are the MachineConfigPools that are paused: the rollout is judged without them.
 	Paused []string
+	// LeftOut are the NodePools that no part of the rollout updates, with why: the rollout is judged without them.
+	LeftOut []string
 }
 
 // Of is how far the rollout of a change is. The nodes of before are compared by their boot IDs: without them, no
@@ -67,7 +74,7 @@ func Of(cluster Cluster, before baseline.State) Progress {
 	p.step(change.Completed, "the end of the update of the control plane", "")
 	last := change.Completed.Add(restOperators)
 	last = later(last, p.operators(cluster, change))
-	updated := p.pools(cluster.Pools, change)
+	updated := later(p.pools(cluster.Pools, change), p.nodePools(cluster))
 	last = later(last, updated)
 	last = later(last, p.nodes(cluster, before, updated))
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Text, b.Text)) })
@@ -170,6 +177,9 @@ func (p *Progress) nodes(cluster Cluster, before baseline.State, updated time.Ti
 	for i := range cluster.Nodes {
 		node := &cluster.Nodes[i]
 		was, known := before.Objects[baseline.Key{Kind: baseline.Node, Name: node.Name}]
+		if replaced := !known && cluster.Hosted != nil && node.CreationTimestamp.After(change.Started); replaced {
+			p.step(node.CreationTimestamp.Time, "the creation of node "+node.Name, node.Name)
+		}
 		if !known || was.Detail == node.Status.NodeInfo.BootID {
 			continue
 		}

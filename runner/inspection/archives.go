@@ -8,15 +8,22 @@ import (
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/afterupdate/observation"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+// Archived is a cluster as an archive has it: the guest of a hosted cluster with its estate.
+type Archived struct {
+	Cluster *cluster.Cluster
+	Estate  hosted.Estate
+}
+
 // Archives judges the update between two archives of one cluster. An *input.Error is about archives of two clusters, or
 // in the wrong order.
-func Archives(ctx context.Context, before, after *cluster.Cluster, settings scene.Settings) (afterupdate.Report, error) {
+func Archives(ctx context.Context, before, after Archived, settings scene.Settings) (afterupdate.Report, error) {
 	was, err := ofArchive(ctx, before, settings)
 	if err != nil {
 		return afterupdate.Report{}, fmt.Errorf("the archive from before the update: %w", err)
@@ -32,12 +39,13 @@ func Archives(ctx context.Context, before, after *cluster.Cluster, settings scen
 	return afterupdate.Judge(afterupdate.Question{Cluster: is.Cluster, Change: is.Change, Before: &was.State, Moment: true}, course), nil
 }
 
-func ofArchive(ctx context.Context, archived *cluster.Cluster, settings scene.Settings) (observation.Observation, error) {
-	s, err := scene.Open(ctx, archived, settings, access.Needs{})
+func ofArchive(ctx context.Context, archived Archived, settings scene.Settings) (observation.Observation, error) {
+	settings.Estate = archived.Estate
+	s, err := scene.Open(ctx, archived.Cluster, settings, access.Needs{})
 	if err != nil {
 		return observation.Observation{}, err
 	}
-	return observation.Of(ctx, s, monitoring.New(monitoring.Querier{Config: archived.Config(), Dynamic: archived.Dynamic}.Find, monitoring.DefaultTimeout))
+	return observation.Of(ctx, s, monitoring.New(monitoring.Querier{Config: archived.Cluster.Config(), Dynamic: archived.Cluster.Dynamic}.Find, monitoring.DefaultTimeout))
 }
 
 // consecutive is an error unless the first archive is one of the cluster before the update that the second has had.

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/afterupdate/observation"
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -33,7 +34,8 @@ type Options struct {
 	Soak time.Duration
 	// Monitoring finds the alerts, which each look reads anew.
 	Monitoring monitoring.Finder
-	// Settings are how the cluster is read; their monitoring is not used.
+	// Settings are how the cluster is read; their monitoring is not used. Of the guest of a hosted cluster, they have its
+	// estate, which each look but the first reads anew.
 	Settings scene.Settings
 }
 
@@ -42,6 +44,8 @@ type Inspection struct {
 	cluster *cluster.Cluster
 	store   *baselinestore.Store
 	options Options
+	// estate reads the estate.
+	estate func(context.Context) (hosted.Estate, error)
 
 	// begun identifies the update of the course, and found is its baseline.
 	begun  string
@@ -59,7 +63,7 @@ type found struct {
 
 // New is an inspection that has seen nothing yet.
 func New(c *cluster.Cluster, options Options) *Inspection {
-	return &Inspection{cluster: c, store: baselinestore.New(c.Kubernetes), options: options}
+	return &Inspection{cluster: c, store: baselinestore.New(c.Kubernetes), options: options, estate: hosted.Reread(options.Settings.Estate)}
 }
 
 // Needs are the permissions to look.
@@ -68,7 +72,12 @@ func Needs() access.Needs { return observation.Needs().And(baselinestore.ReadNee
 // Look reads the cluster once more, and judges the update. An update that was retargeted since the last look is
 // judged from the beginning. An *input.Error is about the run of the options.
 func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
-	s, err := scene.Open(ctx, i.cluster, i.options.Settings, access.Needs{})
+	settings := i.options.Settings
+	var err error
+	if settings.Estate, err = i.estate(ctx); err != nil {
+		return afterupdate.Report{}, err
+	}
+	s, err := scene.Open(ctx, i.cluster, settings, access.Needs{})
 	if err != nil {
 		return afterupdate.Report{}, err
 	}

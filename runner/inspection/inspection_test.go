@@ -249,7 +249,7 @@ func TestArchivesOfTwoClusters(t *testing.T) {
 		state.Update()
 		state.Put(version(), "spec.clusterID", "7ba7b810-9dad-41d1-80b4-00c04fd430c8")
 	})
-	_, err := inspection.Archives(t.Context(), before, other, scene.Settings{})
+	_, err := inspection.Archives(t.Context(), inspection.Archived{Cluster: before}, inspection.Archived{Cluster: other}, scene.Settings{})
 	if _, ok := errors.AsType[*input.Error](err); !ok || !strings.Contains(err.Error(), "the archives are of two clusters") {
 		t.Errorf("error %v", err)
 	}

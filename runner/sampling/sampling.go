@@ -13,6 +13,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -23,8 +24,8 @@ import (
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 )
 
-// Sampler reads the state of a cluster, as of now by the clock of the cluster.
-type Sampler func(ctx context.Context, from *snapshot.Cluster, monitored *monitoring.Client, now time.Time) (baseline.State, error)
+// Sampler reads the state of a cluster as sample.Take does, as of now by the clock of the cluster.
+type Sampler func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error)
 
 // Run is a run that may leave a baseline.
 type Run struct {
@@ -55,7 +56,8 @@ func (r Run) Read(ctx context.Context) Sample {
 	r.Progress.Step("reading the state of the cluster before the update")
 	ctx, cancel := context.WithTimeoutCause(ctx, hold.Timeout, fmt.Errorf("the state of the cluster could not be read within %s", hold.Timeout))
 	defer cancel()
-	state, err := r.Sampler(ctx, r.Scene.Snapshot, r.Scene.Settings.Judgement.Monitoring, r.Scene.Cluster.Now())
+	controlPlane, _ := r.Scene.Settings.Estate.ControlPlane()
+	state, err := r.Sampler(ctx, r.Scene.Snapshot, controlPlane.State(), r.Scene.Settings.Judgement.Monitoring, r.Scene.Cluster.Now())
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}

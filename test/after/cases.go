@@ -72,7 +72,7 @@ func regressionsOfPlatform() []Case {
 			w.endpoints("openshift-dns", "dns-default", 0)
 		}, Worse: []string{"Service openshift-dns/dns-default NoReadyEndpoints"}},
 		{Name: "VolumeAttach", Reason: "a volume is not attached, and a node has no driver", Apply: func(w *World) {
-			w.Set(Ref{Kind: "VolumeAttachment", Name: "csi-1"}, `{"spec":{"attacher":"ebs.csi.aws.com","nodeName":"worker-1","source":{"persistentVolumeName":"pv-1"}},"status":{"attached":false,"attachError":{"message":"no such volume","time":"`+w.at(broken)+`"}}}`)
+			w.Set(Ref{Kind: "VolumeAttachment", Name: "csi-1"}, `{"spec":{"attacher":"ebs.csi.aws.com","nodeName":"worker-1","source":{"persistentVolumeName":"pv-1"}},"status":{"attached":false,"attachError":{"message":"no such volume","time":"`+w.At(broken)+`"}}}`)
 			w.Set(Ref{Kind: "CSINode", Name: "worker-1"}, `{"spec":{"drivers":[]}}`)
 		}, Worse: []string{"VolumeAttachment pv-1 AttachFailed", "CSINode worker-1 DriverMissing"}},
 		{Name: "ClaimLost", Reason: "a claim lost its volume", Apply: func(w *World) {
@@ -98,7 +98,7 @@ func regressionsOfPlatform() []Case {
 		{Name: "NodeNotReady", Reason: "the kubelet does not report", Apply: func(w *World) { w.Condition(node("worker-1"), "Ready", "Unknown", "NodeStatusUnknown", broken) }, Worse: []string{"Node worker-1 NotReady"}},
 		{Name: "NodeMissing", Reason: "a node that no Machine made is not registered", Apply: func(w *World) { w.Delete(node("infra-0")) }, Worse: []string{"Node infra-0 Missing"}},
 		{Name: "CSRPending", Reason: "a request of a kubelet is not approved", Apply: func(w *World) {
-			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-1"}, `{"metadata":{"creationTimestamp":"`+w.at(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{}}`)
+			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-1"}, `{"metadata":{"creationTimestamp":"`+w.At(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{}}`)
 		}, Worse: []string{"CertificateSigningRequest csr-1 Pending"}},
 	}
 }
@@ -215,7 +215,7 @@ func innocentsOfCluster() []Case {
 		}},
 		{Name: "MachineReplaced", Reason: "a Machine was replaced by another", Apply: func(w *World) { w.Delete(node("worker-2")); w.node("worker-9") }},
 		{Name: "NoProvisioner", Reason: "a claim waits for its first consumer", Apply: func(w *World) {
-			w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "later"}, `{"metadata":{"creationTimestamp":"`+w.at(broken)+`"},"spec":{"storageClassName":"gp3-csi"},"status":{"phase":"Pending"}}`)
+			w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "later"}, `{"metadata":{"creationTimestamp":"`+w.At(broken)+`"},"spec":{"storageClassName":"gp3-csi"},"status":{"phase":"Pending"}}`)
 		}},
 		{Name: "NextUpdate", Reason: "alerts about the next update", Apply: func(w *World) {
 			w.Fire("UpdateAvailable", "openshift-cluster-version", "info", broken)
@@ -244,7 +244,7 @@ func innocentsOfCluster() []Case {
 			}
 		}},
 		{Name: "Signed", Reason: "a request was approved", Apply: func(w *World) {
-			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-9"}, `{"metadata":{"creationTimestamp":"`+w.at(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`)
+			w.Set(Ref{Kind: "CertificateSigningRequest", Name: "csr-9"}, `{"metadata":{"creationTimestamp":"`+w.At(broken)+`"},"spec":{"signerName":"kubernetes.io/kubelet-serving","request":"","usages":["server auth"]},"status":{"conditions":[{"type":"Approved","status":"True"}]}}`)
 		}},
 		{Name: "WebhookScaledToZero", Reason: "the owner stopped the webhook", Apply: func(w *World) { w.Scale(deployment("policy", "webhook"), 0) }},
 	}

@@ -18,7 +18,7 @@ func New(noon time.Time) *World {
 	w.Set(Ref{Kind: "Network", Name: "cluster"}, `{"status":{"networkType":"OVNKubernetes"}}`)
 	w.Set(Ref{Kind: "ClusterVersion", Name: "version"}, fmt.Sprintf(`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8"},"status":{"observedGeneration":1,"desired":{"version":%q,"image":%q},"history":[%s],
 		"conditions":[{"type":"Available","status":"True","lastTransitionTime":%q},{"type":"Progressing","status":"False","lastTransitionTime":%[4]q},{"type":"Failing","status":"False","lastTransitionTime":%[4]q}]}}`,
-		From, image(From), w.entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour), w.at(30*24*time.Hour)))
+		From, image(From), w.entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour), w.At(30*24*time.Hour)))
 	for _, name := range []string{"authentication", "dns", "etcd", "ingress", "kube-apiserver", "machine-config", "monitoring", "network", "storage"} {
 		w.Set(Ref{Kind: "ClusterOperator", Name: name}, fmt.Sprintf(`{"status":{"versions":[{"name":"operator","version":%q}]}}`, From))
 		for kind, status := range map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False", "Upgradeable": "True"} {
@@ -46,7 +46,7 @@ func image(version string) string {
 
 // entry is an entry of a history, that began and ended then.
 func (w *World) entry(state, version string, began, ended time.Duration) string {
-	return fmt.Sprintf(`{"state":%q,"version":%q,"image":%q,"startedTime":%q,"completionTime":%q,"verified":true}`, state, version, image(version), w.at(began), w.at(ended))
+	return fmt.Sprintf(`{"state":%q,"version":%q,"image":%q,"startedTime":%q,"completionTime":%q,"verified":true}`, state, version, image(version), w.At(began), w.At(ended))
 }
 
 func (w *World) pool(name string, nodes int) {
@@ -122,7 +122,7 @@ func (w *World) route(namespace, name string) {
 // admit has the router admit a Route, or not.
 func (w *World) admit(route Ref, status string, since time.Duration) {
 	w.Put(route, "status.ingress", []any{map[string]any{"routerName": "default", "conditions": []any{
-		map[string]any{"type": "Admitted", "status": status, "reason": "Router", "lastTransitionTime": w.at(since)},
+		map[string]any{"type": "Admitted", "status": status, "reason": "Router", "lastTransitionTime": w.At(since)},
 	}}})
 }
 
@@ -189,7 +189,7 @@ func (w *World) replace(ref Ref, replicas int, age time.Duration) {
 		}
 		w.Set(pod, fmt.Sprintf(`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q,"pod-template-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
 			"conditions":[{"type":"Ready","status":"True"},{"type":"PodScheduled","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"main","imageID":"main","state":{"running":{"startedAt":%[1]q}}}]}}`,
-			w.at(age), ref.Name, revision, w.owner(owner), i%3))
+			w.At(age), ref.Name, revision, w.owner(owner), i%3))
 	}
 }
 
@@ -283,14 +283,14 @@ func (w *World) change(ref Ref) {
 
 // restarts has the container of a pod have restarted, the last time then.
 func (w *World) restarts(pod Ref, count int, last time.Duration) {
-	w.container(pod, map[string]any{"running": map[string]any{"startedAt": w.at(last)}}, count, last)
+	w.container(pod, map[string]any{"running": map[string]any{"startedAt": w.At(last)}}, count, last)
 }
 
 // container sets the state of the container of a pod.
 func (w *World) container(pod Ref, state map[string]any, restarts int, last time.Duration) {
 	status := map[string]any{"name": "main", "ready": state["running"] != nil, "image": "main", "imageID": "main", "restartCount": int64(restarts), "state": state}
 	if restarts > 0 {
-		status["lastState"] = map[string]any{"terminated": map[string]any{"exitCode": int64(1), "finishedAt": w.at(last), "startedAt": w.at(last + time.Minute)}}
+		status["lastState"] = map[string]any{"terminated": map[string]any{"exitCode": int64(1), "finishedAt": w.At(last), "startedAt": w.At(last + time.Minute)}}
 	}
 	w.Put(pod, "status.containerStatuses", []any{status})
 }

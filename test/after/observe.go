@@ -81,7 +81,11 @@ func (w *World) Observe(tb testing.TB, before ...time.Duration) []observation.Ob
 	server, find := w.Server(tb), w.Monitoring(tb)
 	var all []observation.Observation
 	for _, each := range before {
-		all = append(all, Look(tb, server.Config(), w.noon.Add(-each), find))
+		connected, err := cluster.ConnectAt(server.Config(), "test", w.noon.Add(-each))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		all = append(all, look(tb, connected, scene.Settings{Estate: w.estateOf(tb, connected)}, find))
 	}
 	return all
 }
@@ -93,7 +97,12 @@ func Look(tb testing.TB, config *rest.Config, at time.Time, find monitoring.Find
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := scene.Open(tb.Context(), connected, scene.Settings{}, access.Needs{})
+	return look(tb, connected, scene.Settings{}, find)
+}
+
+func look(tb testing.TB, connected *cluster.Cluster, settings scene.Settings, find monitoring.Finder) observation.Observation {
+	tb.Helper()
+	s, err := scene.Open(tb.Context(), connected, settings, access.Needs{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -155,7 +164,7 @@ func (w *World) Recorded(tb testing.TB, from *World) (server *apiserver.Server, 
 
 // Newest creates an object at noon, by which an archive has its time.
 func (w *World) Newest() {
-	w.Set(Ref{Kind: "Namespace", Name: "newest"}, `{"metadata":{"creationTimestamp":"`+w.at(0)+`"}}`)
+	w.Set(Ref{Kind: "Namespace", Name: "newest"}, `{"metadata":{"creationTimestamp":"`+w.At(0)+`"}}`)
 }
 
 // Archive writes the cluster as lists of objects, for --archive.

@@ -28,6 +28,8 @@ type World struct {
 	alerts  []Alert
 	// made counts what was made, for names.
 	made int
+	// guest is true for the guest of a hosted cluster that is read without its management cluster.
+	guest bool
 }
 
 // Alert is an alert that is firing.
@@ -42,8 +44,8 @@ const (
 	To   = "4.18.2"
 )
 
-// at is a time before noon, as objects state it.
-func (w *World) at(before time.Duration) string { return w.noon.Add(-before).Format(time.RFC3339) }
+// At is a time before noon, as objects state it.
+func (w *World) At(before time.Duration) string { return w.noon.Add(-before).Format(time.RFC3339) }
 
 // apis are the groups and versions of kinds.
 func apis() map[string]string {
@@ -55,7 +57,7 @@ func apis() map[string]string {
 		"CustomResourceDefinition": "apiextensions.k8s.io/v1", "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
 		"StorageClass": "storage.k8s.io/v1", "CSIDriver": "storage.k8s.io/v1", "CSINode": "storage.k8s.io/v1", "VolumeAttachment": "storage.k8s.io/v1",
 		"ClusterServiceVersion": "operators.coreos.com/v1alpha1", "Subscription": "operators.coreos.com/v1alpha1", "CertificateSigningRequest": "certificates.k8s.io/v1",
-		"EgressIP": "k8s.ovn.org/v1", "EgressFirewall": "k8s.ovn.org/v1",
+		"EgressIP": "k8s.ovn.org/v1", "EgressFirewall": "k8s.ovn.org/v1", "HostedCluster": "hypershift.openshift.io/v1beta1", "NodePool": "hypershift.openshift.io/v1beta1",
 	}
 }
 
@@ -81,7 +83,7 @@ func (w *World) Set(ref Ref, content string) {
 		metadata["generation"] = int64(1)
 	}
 	if metadata["creationTimestamp"] == nil {
-		metadata["creationTimestamp"] = w.at(30 * 24 * time.Hour)
+		metadata["creationTimestamp"] = w.At(30 * 24 * time.Hour)
 	}
 	object["metadata"], object["kind"], object["apiVersion"] = metadata, ref.Kind, apis()[ref.Kind]
 	w.objects[ref] = object
@@ -125,7 +127,7 @@ func (w *World) Condition(ref Ref, kind, status, reason string, since time.Durat
 		condition, ok := each.(map[string]any)
 		return ok && condition["type"] == kind
 	})
-	all = append(all, map[string]any{"type": kind, "status": status, "reason": reason, "message": reason, "lastTransitionTime": w.at(since)})
+	all = append(all, map[string]any{"type": kind, "status": status, "reason": reason, "message": reason, "lastTransitionTime": w.At(since)})
 	w.Put(ref, "status.conditions", all)
 }
 
@@ -168,7 +170,7 @@ func (w *World) Objects(tb testing.TB) []*unstructured.Unstructured {
 
 // Clone is an independent copy.
 func (w *World) Clone() *World {
-	next := &World{noon: w.noon, objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made}
+	next := &World{noon: w.noon, objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made, guest: w.guest}
 	for ref, object := range w.objects {
 		next.objects[ref] = (&unstructured.Unstructured{Object: object}).DeepCopy().Object
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
@@ -40,6 +41,7 @@ type flags struct {
 	watching   flagset.Watching
 	soak       time.Duration
 	prometheus string
+	hosted     flagset.Hosted
 	signing    signing.Flags
 	output     flagset.Output
 }
@@ -50,6 +52,7 @@ func (f *flags) add(c *cobra.Command, client *cli.Client) {
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 	f.watching.Add(c, interval, "the decision is Good, Regressed, RolledBack or Undecided, with its exit code, or until Ctrl-C")
+	f.hosted.AddCluster(c)
 	f.signing.AddStatement(c)
 	f.output.AddText(c, afterview.Report{})
 	client.ArchiveFlag(c)
@@ -84,6 +87,8 @@ A rollout has settled when all operators state the version, all MachineConfigPoo
 
 With --watch, a sample is taken after each --interval until there is a decision. Without it, two samples are taken, and a problem whose object does not state since when it exists is not known to last.
 
+With --hosted-cluster, the update is one of the control plane of a hosted cluster (HyperShift): the guest is read, which has the baseline, and the HostedCluster with its NodePools. A NodePool that requests another release is left out, and named.
+
 With two --archive, the first is from before the update and the second from after it.
 
 Exit codes: 0 Good, 1 the tool failed, 2 wrong usage or bad input, 3 Regressed or RolledBack, 4 Settling, Unfinished or Undecided, 130 interrupted.`
@@ -101,6 +106,9 @@ func NewAfter(client *cli.Client) *cobra.Command {
   # Wait until there is a decision, and until the cluster has been good for half an hour
   oc preflight after --watch --soak 30m
 
+  # Was the last update of the control plane of a hosted cluster good?
+  oc preflight after --hosted-cluster clusters/example
+
   # Two must-gathers of one cluster, from before and after its update
   oc preflight after --archive before.tar.gz --archive after.tar.gz
 
@@ -110,7 +118,7 @@ func NewAfter(client *cli.Client) *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error { return run(c, client, &f, args) },
 	}
 	f.add(c, client)
-	client.Roles.Declare(c, role.Role{Needs: role.Always(needs)})
+	client.Roles.Declare(c, role.Role{Needs: role.Always(needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
 	return c
 }
 
@@ -130,32 +138,32 @@ func run(c *cobra.Command, client *cli.Client, f *flags, args []string) error {
 		return err
 	}
 	defer out.Close()
-	out.Style.Cluster = cli.Subject(client)
+	out.Style.Cluster = f.hosted.Subject(client)
 	signed, err := f.signing.Open(c.Context(), client)
 	if err != nil {
 		return err
 	}
 	defer signed.Close()
 	if client.Archived() {
-		return archives(c.Context(), client, out, signed)
+		return f.archives(c, client, out, signed)
 	}
-	return live{client: client, flags: f, out: out, signed: signed}.run(c.Context(), args)
+	return live{client: client, flags: f, out: out, signed: signed, phrase: phrase.Of(c)}.run(c.Context(), args)
 }
 
 // archives judges the update between two archives.
-func archives(ctx context.Context, client *cli.Client, out *flagset.Destination, signed *signing.Destination) error {
-	all, err := cli.OpenArchives(ctx, client)
+func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Destination, signed *signing.Destination) error {
+	all, err := f.hosted.OpenArchives(c.Context(), client)
 	if err != nil {
 		return err
 	}
 	if len(all) != 2 {
 		return exitcode.BadUsage(fmt.Errorf("--archive is given %d times: give the archive from before the update first, then that from after it", len(all)))
 	}
-	made, err := inspection.Archives(ctx, all[0], all[1], scene.Settings{ToolVersion: program.Version()})
+	made, err := inspection.Archives(c.Context(), inspection.Archived(all[0]), inspection.Archived(all[1]), scene.Settings{ToolVersion: program.Version()})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(out.Write(afterview.Report{Report: made}), sign(signed, made, func([]byte) {})); err != nil {
+	if err := errors.Join(out.Write(phrase.AfterUpdate(phrase.Of(c), made)), sign(signed, made, func([]byte) {})); err != nil {
 		return err
 	}
 	return exitcode.OfAfterUpdate(made.Decision)
@@ -187,12 +195,16 @@ type live struct {
 	flags  *flags
 	out    *flagset.Destination
 	signed *signing.Destination
+	phrase phrase.Phrase
 }
 
 func (l live) run(ctx context.Context, args []string) error {
-	reached, err := l.client.Connect()
+	reached, estate, err := l.flags.hosted.Open(ctx, l.client)
 	if err != nil {
 		return err
+	}
+	if err := estate.GuestError(); err != nil {
+		return fmt.Errorf("the baseline is in the guest: %w", err)
 	}
 	if err := l.client.Review(ctx, reached, inspection.Needs()); err != nil {
 		return err
@@ -201,7 +213,7 @@ func (l live) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	options := inspection.Options{Soak: l.flags.soak, Monitoring: find, Settings: scene.Settings{ToolVersion: program.Version()}}
+	options := inspection.Options{Soak: l.flags.soak, Monitoring: find, Settings: scene.Settings{ToolVersion: program.Version(), Estate: estate}}
 	if len(args) > 0 {
 		options.Run = runs.RunID(args[0])
 	}
@@ -211,7 +223,7 @@ func (l live) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return false, err
 		}
-		if err := shown.Write(afterview.Report{Report: made}, untimed(made)); err != nil {
+		if err := shown.Write(phrase.AfterUpdate(l.phrase, made), untimed(made)); err != nil {
 			return false, err
 		}
 		if waits := made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished; waits && l.flags.watching.Watch {

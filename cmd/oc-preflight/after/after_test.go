@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,5 +148,46 @@ func TestArchives(t *testing.T) {
 				t.Errorf("%s: exit code %d, want %d with %q\n%s%s", tc.reason, got.Code, tc.code, tc.want, got.Stdout, got.Stderr)
 			}
 		})
+	}
+}
+
+// The update of a hosted cluster is judged with what its management cluster has, live and in archives.
+func TestHostedCluster(t *testing.T) {
+	world := after.NewHosted(time.Now())
+	before := world.Clone()
+	world.UpdateHosted()
+	server, run := world.Recorded(t, before)
+	t.Setenv("KUBECONFIG", server.Kubeconfig)
+	find, err := world.Monitoring(t)(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	hosted := []string{"after", "--hosted-cluster", "clusters/example"}
+	live := append(slices.Clone(hosted), "--guest-kubeconfig", server.Kubeconfig, "--prometheus", find.Host)
+	good := program.Call(t, append(live, "--watch", "--interval", "2s", run[:8])...)
+	if good.Code != 0 || !strings.Contains(good.Stdout, "left out: stable (it requests another release, and has 4.18.1)") {
+		t.Errorf("exit code %d\n%s%s", good.Code, good.Stdout, good.Stderr)
+	}
+	alone := program.Call(t, "after", "--prometheus", find.Host)
+	if alone.Code != 4 || !strings.Contains(alone.Stdout, "use the kubeconfig of that cluster, with --hosted-cluster") {
+		t.Errorf("without the management cluster: exit code %d\n%s%s", alone.Code, alone.Stdout, alone.Stderr)
+	}
+	if want := "The next run stores a baseline"; strings.Contains(alone.Stdout, want) {
+		t.Errorf("there is a baseline:\n%s", alone.Stdout)
+	}
+	unreachable := program.Call(t, append(hosted, "--prometheus", find.Host)...)
+	if unreachable.Code != 1 || !strings.Contains(unreachable.Stderr, "the baseline is in the guest") {
+		t.Errorf("without the guest: exit code %d\n%s%s", unreachable.Code, unreachable.Stdout, unreachable.Stderr)
+	}
+
+	world.Condition(after.HostedCluster(), "Degraded", "True", "UnavailableReplicas", 2*time.Hour)
+	dump := func(w *after.World, now time.Time) string {
+		dir := t.TempDir()
+		w.Dump(t, dir, now)
+		return dir
+	}
+	archived := program.Call(t, append(hosted, "--archive", dump(before, time.Now().Add(-5*time.Hour)), "--archive", dump(world, time.Now()))...)
+	if archived.Code != 3 || !strings.Contains(archived.Stdout, "HostedClusterDegraded") || !strings.Contains(archived.Stdout, "oc describe hostedcluster -n clusters example") {
+		t.Errorf("archives: exit code %d\n%s%s", archived.Code, archived.Stdout, archived.Stderr)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -147,12 +148,15 @@ func OpenArchives(ctx context.Context, c *Client) ([]*cluster.Cluster, error) {
 	return all, nil
 }
 
-// OpenHosted makes the clients of both clusters of the archive, a dump of HyperShift; the guest is nil
-// where the archive has none of the hosted cluster of that name.
-func (c *Client) OpenHosted(ctx context.Context, name string) (management, guest *cluster.Cluster, err error) {
+// Archives are the paths of the archives, in the order of the flags.
+func Archives(c *Client) []string { return slices.Clone(c.archives) }
+
+// OpenHosted makes the clients of both clusters of archives, dumps of HyperShift; the guest is nil where they have none
+// of the hosted cluster of that name.
+func (c *Client) OpenHosted(ctx context.Context, name string, archives ...string) (management, guest *cluster.Cluster, err error) {
 	defer c.Waiting("reading the archive")()
 	program.CollectGarbage(archiveGCPercent)
-	above, below, err := archive.OpenHosted(ctx, name, c.archives...)
+	above, below, err := archive.OpenHosted(ctx, name, archives...)
 	if err != nil {
 		return nil, nil, fmt.Errorf("--archive: %w", err)
 	}

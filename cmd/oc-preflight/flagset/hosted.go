@@ -44,6 +44,12 @@ func (h *Hosted) Subject(client *cli.Client) string {
 	return "hosted cluster " + h.cluster + " of " + cli.Subject(client)
 }
 
+// Opened is a cluster whose updates are judged, with the estate that it belongs to.
+type Opened struct {
+	Cluster *cluster.Cluster
+	Estate  hosted.Estate
+}
+
 // Open opens the cluster whose updates are judged: the guest of the hosted cluster with the estate that it belongs
 // to, or the cluster of the client. A guest that cannot be reached is
 // no error.
@@ -52,23 +58,54 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 		reached, err := client.Open(ctx)
 		return reached, hosted.Estate{}, err
 	}
+	opened, err := h.reach(ctx, client, cli.Archives(client))
+	return opened.Cluster, opened.Estate, err
+}
+
+// OpenArchives opens each archive of the client by itself, in the order of the flags. An archive without the guest is an
+// error.
+func (h *Hosted) OpenArchives(ctx context.Context, client *cli.Client) ([]Opened, error) {
+	var all []Opened
+	if h.cluster == "" {
+		clusters, err := cli.OpenArchives(ctx, client)
+		for _, each := range clusters {
+			all = append(all, Opened{Cluster: each})
+		}
+		return all, err
+	}
+	for _, path := range cli.Archives(client) {
+		opened, err := h.reach(ctx, client, []string{path})
+		if err == nil {
+			err = opened.Estate.GuestError()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--archive %s: %w", path, err)
+		}
+		all = append(all, opened)
+	}
+	return all, nil
+}
+
+// reach opens the guest of the hosted cluster: that of archives, if there are any.
+func (h *Hosted) reach(ctx context.Context, client *cli.Client, archives []string) (Opened, error) {
 	name, err := NamespacedName("--hosted-cluster", h.cluster)
 	if err != nil {
-		return nil, hosted.Estate{}, exitcode.BadUsage(err)
+		return Opened{}, exitcode.BadUsage(err)
 	}
 	selected := hosted.Selection{Namespace: name.Namespace, Name: name.Name, Pools: h.pools}
-	management, err := h.management(ctx, client, &selected)
+	management, err := h.management(ctx, client, &selected, archives)
 	if err != nil {
-		return nil, hosted.Estate{}, err
+		return Opened{}, err
 	}
 	defer client.Waiting("reading the hosted cluster")()
-	return hosted.Reach(ctx, management, selected, cli.ConnectTo)
+	guest, estate, err := hosted.Reach(ctx, management, selected, cli.ConnectTo)
+	return Opened{Cluster: guest, Estate: estate}, err
 }
 
 // management connects the management cluster, and selects the guest that the flags name.
-func (h *Hosted) management(ctx context.Context, client *cli.Client, selected *hosted.Selection) (*cluster.Cluster, error) {
-	if client.Archived() {
-		management, guest, err := client.OpenHosted(ctx, selected.Name)
+func (h *Hosted) management(ctx context.Context, client *cli.Client, selected *hosted.Selection, archives []string) (*cluster.Cluster, error) {
+	if len(archives) > 0 {
+		management, guest, err := client.OpenHosted(ctx, selected.Name, archives...)
 		selected.Guest = func() (*cluster.Cluster, error) {
 			if guest == nil {
 				return nil, fmt.Errorf("the archive has no directory hostedcluster-%s", selected.Name)

@@ -48,7 +48,8 @@ func Needs() access.Needs {
 
 // Of reads the cluster of a scene. An error is about ClusterVersion; what else could not be read is in the State.
 func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client) (Observation, error) {
-	taken, err := sample.Take(ctx, s.Snapshot, alerts, s.Start)
+	controlPlane, _ := s.Settings.Estate.ControlPlane()
+	taken, err := sample.Take(ctx, s.Snapshot, controlPlane.State(), alerts, s.Start)
 	if err != nil {
 		return Observation{}, err
 	}
@@ -56,7 +57,7 @@ func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client) (Observat
 	if change, found := settling.ChangeOf(made.History); found {
 		made.Change, made.rollout.Change = &change, change
 	}
-	if err := made.readRollout(ctx, s.Snapshot); err != nil {
+	if err := made.readRollout(ctx, s); err != nil {
 		made.lacks(baseline.MachineConfigPool, err.Error())
 	}
 	if made.Environment, err = evidence.EnvironmentOf(ctx, s.Snapshot); err != nil {
@@ -75,22 +76,25 @@ func (o *Observation) lacks(kind baseline.Kind, cause string) {
 	}
 }
 
-// readRollout reads what the rollout of an update consists of. The NodePools of a hosted cluster are not in it.
-func (o *Observation) readRollout(ctx context.Context, present *snapshot.Cluster) error {
+// readRollout reads what the rollout of an update consists of. That of a guest without its management cluster lacks the
+// NodePools, which the State names.
+func (o *Observation) readRollout(ctx context.Context, s scene.Scene) error {
+	topology, topologyErr := s.Snapshot.Topology(ctx)
+	if topologyErr != nil {
+		topologyErr = fmt.Errorf("it is unknown where the control plane runs: %w", topologyErr)
+	}
 	var operatorsErr, poolsErr, nodesErr error
-	o.rollout.Operators, operatorsErr = present.ClusterOperators(ctx)
-	o.rollout.Pools, poolsErr = present.MachineConfigPools(ctx)
-	o.rollout.Nodes, nodesErr = present.Nodes(ctx)
-	if err := errors.Join(operatorsErr, poolsErr, nodesErr); err != nil {
+	o.rollout.Operators, operatorsErr = s.Snapshot.ClusterOperators(ctx)
+	o.rollout.Nodes, nodesErr = s.Snapshot.Nodes(ctx)
+	if topology != snapshot.HyperShift {
+		o.rollout.Pools, poolsErr = s.Snapshot.MachineConfigPools(ctx)
+	}
+	controlPlane, _ := s.Settings.Estate.ControlPlane()
+	o.rollout.Now, o.rollout.Hosted = s.Start, controlPlane.State()
+	if err := errors.Join(operatorsErr, poolsErr, nodesErr, topologyErr); err != nil {
 		return fmt.Errorf("what the rollout consists of could not be read: %w", err)
 	}
-	topology, err := present.Topology(ctx)
-	switch {
-	case err != nil:
-		return fmt.Errorf("it is unknown where the control plane runs: %w", err)
-	case topology == snapshot.HyperShift:
-		o.lacks(baseline.NodePool, "the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its nodes are updated")
-	case len(o.rollout.Operators) == 0 || len(o.rollout.Pools) == 0:
+	if len(o.rollout.Operators) == 0 || len(o.rollout.Pools) == 0 && topology != snapshot.HyperShift {
 		return errors.New("there are no ClusterOperators or no MachineConfigPools, which no OpenShift cluster is without")
 	}
 	return nil

@@ -201,7 +201,7 @@ func (c comparer) missingNodes() []Found {
 func (c comparer) gone() []baseline.Key {
 	kinds := []baseline.Kind{
 		baseline.StorageClass, baseline.CSIDriver, baseline.APIService, baseline.IngressController, baseline.CustomResourceDefinition,
-		baseline.ClusterServiceVersion,
+		baseline.ClusterServiceVersion, baseline.NodePool,
 	}
 	var gone []baseline.Key
 	for key := range c.before.Objects {
@@ -221,6 +221,8 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 		return Unattributed, "unknown: there is no baseline"
 	case c.before.Unread[key.Kind] != "" && !known:
 		return Unattributed, "unknown: the baseline lacks objects of this kind"
+	case !known && c.withoutHosted(key.Kind):
+		return Unattributed, "unknown: the baseline was taken without the management cluster"
 	case !known && key.Kind == baseline.Alert && !problem.Since.IsZero() && problem.Since.Before(c.before.Taken):
 		return Unchanged, "its condition held, for too short a time to fire"
 	case !known:
@@ -242,6 +244,19 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 		return Worse, good(was)
 	}
 	return Unchanged, bad(was)
+}
+
+// withoutHosted reports whether a kind is one of the management cluster, of which the baseline has nothing.
+func (c comparer) withoutHosted(kind baseline.Kind) bool {
+	if kind != baseline.HostedCluster && kind != baseline.NodePool {
+		return false
+	}
+	for key := range c.before.Objects {
+		if key.Kind == baseline.HostedCluster {
+			return false
+		}
+	}
+	return true
 }
 
 // absent is the class of a problem of an object that is not in the baseline.
@@ -274,7 +289,7 @@ func isWorkload(kind baseline.Kind) bool {
 // nothing. A MachineSet is judged by its machines, since an update may change its boot image.
 func sinceByOthers(key baseline.Key, was, is baseline.Object) string {
 	switch key.Kind { //nolint:exhaustive // nothing else is done by others alone
-	case baseline.MachineSet:
+	case baseline.MachineSet, baseline.NodePool:
 		if is.Desired > was.Desired && is.Ready >= was.Ready {
 			return fmt.Sprintf("it was scaled from %d to %d since", was.Desired, is.Desired)
 		}

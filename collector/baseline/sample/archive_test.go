@@ -43,7 +43,7 @@ func archivedAt(t *testing.T, path string, now time.Time) baseline.State {
 		now = api.Now()
 	}
 	client := monitoring.New(monitoring.Querier{Config: opened.Config(), Dynamic: api.Dynamic}.Find, monitoring.DefaultTimeout)
-	state, err := sample.Take(t.Context(), snapshot.Of(api), client, now)
+	state, err := sample.Take(t.Context(), snapshot.Of(api), nil, client, now)
 	if err != nil {
 		t.Fatal(err)
 	}

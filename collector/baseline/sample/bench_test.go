@@ -130,13 +130,13 @@ func BenchmarkTake(b *testing.B) {
 	of := snapshot.Of(api)
 	b.ReportAllocs()
 	for range 2 { // the second one reads nothing
-		state, err := sample.Take(b.Context(), of, nil, now())
+		state, err := sample.Take(b.Context(), of, nil, nil, now())
 		if err != nil || len(state.Objects) < 10000 || len(state.Unread) > 1 {
 			b.Fatalf("%d objects, %v: %v", len(state.Objects), state.Unread, err)
 		}
 	}
 	for b.Loop() {
-		if _, err := sample.Take(b.Context(), of, nil, now()); err != nil {
+		if _, err := sample.Take(b.Context(), of, nil, nil, now()); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Annotations of nodes by the machine-config-operator and the machine-api-operator.
+// Annotations of nodes by the machine-config-operator, the machine-api-operator and Cluster API.
 const (
 	configState    = "machineconfiguration.openshift.io/state"
 	configReason   = "machineconfiguration.openshift.io/reason"
@@ -25,6 +25,7 @@ const (
 	desiredDrain   = "machineconfiguration.openshift.io/desiredDrain"
 	appliedDrain   = "machineconfiguration.openshift.io/lastAppliedDrain"
 	machineOfNode  = "machine.openshift.io/machine"
+	clusterMachine = "cluster.x-k8s.io/machine" // of a NodePool, by Cluster API
 	drainRequested = "drain-"
 )
 
@@ -88,7 +89,7 @@ func (s *sampler) nodes(ctx context.Context) {
 
 func nodeOf(node *corev1.Node) baseline.Object {
 	notes := node.Annotations
-	object := baseline.Object{Detail: fact(node.Status.NodeInfo.BootID), Revision: fact(notes[machineOfNode])}
+	object := baseline.Object{Detail: fact(node.Status.NodeInfo.BootID), Revision: fact(cmp.Or(notes[machineOfNode], notes[clusterMachine]))}
 	states := conditionsOf(node.Status.Conditions, ofNode)
 	if of := states.of(string(corev1.NodeReady)); of.Status != conditionTrue {
 		object.Add(of.problem("NotReady"))

@@ -29,6 +29,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
@@ -100,9 +101,10 @@ func egressFirewalls() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "k8s.ovn.org", Version: "v1", Resource: "egressfirewalls"}
 }
 
-// Take reads the state of a cluster at a time by the clock of the cluster. client is nil for a cluster whose monitoring is not
-// read. The error is about the ClusterVersion, or that of ctx.
-func Take(ctx context.Context, cluster *snapshot.Cluster, client *monitoring.Client, now time.Time) (baseline.State, error) {
+// Take reads the state of a cluster at a time by the clock of the cluster: of the guest of a hosted cluster with of, which its
+// management cluster has; nil for other clusters. client is nil for a cluster whose monitoring is not read. The error is about
+// the ClusterVersion, or that of ctx.
+func Take(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client, now time.Time) (baseline.State, error) {
 	version, err := cluster.ClusterVersion(ctx)
 	if err != nil {
 		return baseline.State{}, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
@@ -114,7 +116,7 @@ func Take(ctx context.Context, cluster *snapshot.Cluster, client *monitoring.Cli
 	readAhead(ctx, cluster)
 	s.clusterVersion(version)
 	s.operators(ctx, version)
-	s.machines(ctx)
+	s.pools(ctx, of)
 	s.nodes(ctx)
 	(&workloads{sampler: s, found: map[baseline.Key]baseline.Object{}}).read(ctx)
 	(&serving{sampler: s}).read(ctx)

@@ -58,7 +58,7 @@ func take(tb testing.TB, server *apiserver.Server, client *monitoring.Client) ba
 	if err != nil {
 		tb.Fatal(err)
 	}
-	state, err := sample.Take(tb.Context(), snapshot.Of(api), client, now())
+	state, err := sample.Take(tb.Context(), snapshot.Of(api), nil, client, now())
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -744,12 +744,12 @@ func TestNoClusterVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, err := sample.Take(t.Context(), snapshot.Of(api), nil, now()); err == nil || !strings.Contains(err.Error(), `ClusterVersion "version"`) {
+	if state, err := sample.Take(t.Context(), snapshot.Of(api), nil, nil, now()); err == nil || !strings.Contains(err.Error(), `ClusterVersion "version"`) {
 		t.Errorf("state %+v, error %v", state, err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := sample.Take(canceled, snapshot.Of(api), nil, now()); err == nil {
+	if _, err := sample.Take(canceled, snapshot.Of(api), nil, nil, now()); err == nil {
 		t.Error("a reading that was interrupted has no error")
 	}
 }

@@ -16,7 +16,12 @@ import (
 const entries = 20
 
 // Report is the document of a judgement.
-type Report struct{ afterupdate.Report }
+type Report struct {
+	afterupdate.Report
+
+	// Next is the next step, with its command; empty for none.
+	Next string `json:"-"`
+}
 
 // Document has the decision, what is worse than before the update, then what is left out.
 func (r Report) Document(view document.View) document.Document {
@@ -34,8 +39,8 @@ func (r Report) Document(view document.View) document.Document {
 	if r.Decision == afterupdate.Good || view.Full {
 		blocks = append(blocks, document.List{Lead: "Not covered, since no object shows it:", Entries: r.NotCovered})
 	}
-	if next := r.next(); next != "" {
-		blocks = append(blocks, document.Paragraph{Text: next})
+	if r.Next != "" {
+		blocks = append(blocks, document.Paragraph{Text: r.Next})
 	}
 	return document.Document{Title: "After the update", Source: "The JSON document has all data.", Cluster: r.Cluster.ID, Blocks: blocks}
 }
@@ -149,15 +154,3 @@ func list(lead string, all []string, view document.View) document.List {
 }
 
 // next is what to do where the decision is not final.
-func (r Report) next() string {
-	switch r.Decision {
-	case afterupdate.Settling, afterupdate.Unfinished:
-		return "Wait for the decision: oc preflight after --watch"
-	case afterupdate.Undecided:
-		if r.Baseline == nil {
-			return "The next run stores a baseline: oc preflight run"
-		}
-	case afterupdate.Good, afterupdate.Regressed, afterupdate.RolledBack:
-	}
-	return ""
-}

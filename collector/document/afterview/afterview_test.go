@@ -76,6 +76,7 @@ func settling() afterupdate.Report {
 }
 
 func TestGolden(t *testing.T) {
+	next := map[string]string{"settling": "Wait for the decision: oc preflight after --watch", "undecided": "The next run stores a baseline: oc preflight run"}
 	for name, made := range map[string]afterupdate.Report{"good": good(), "regressed": regressed(), "undecided": undecided(), "settling": settling()} {
 		for _, output := range []string{"text", "wide", "markdown", "html", "json"} {
 			if output != "text" && name != "regressed" {
@@ -83,7 +84,7 @@ func TestGolden(t *testing.T) {
 			}
 			t.Run(name+"."+output, func(t *testing.T) {
 				var got bytes.Buffer
-				if err := format.Write(&got, output, afterview.Report{Report: made}, format.Style{}); err != nil {
+				if err := format.Write(&got, output, afterview.Report{Report: made, Next: next[name]}, format.Style{}); err != nil {
 					t.Fatal(err)
 				}
 				golden.Compare(t, "testdata/"+name+"."+output, got.Bytes())
