@@ -6,11 +6,12 @@ import (
 
 	"github.com/openshift/update-preflight/collector/afterupdate/regression"
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/settling"
 )
 
 // limits are how long a problem of a kind has to last before it counts, the reason "" for all others.
 //
-// Those of operators and nodes are the limits by which "oc adm upgrade status" reports an error (openshift/oc,
+// Those of operators are of package settling, and those of nodes the limits by which "oc adm upgrade status" reports an error (openshift/oc,
 // pkg/cli/admin/upgrade/status); that of a drain is the one of the alert MCCDrainError; those of workloads are of
 // the alerts KubePodNotReady (15 minutes) and KubePodCrashLooping (10 minutes); a CertificateSigningRequest is
 // approved within minutes. Containers that restart until they reach what they depend on do so for some minutes after a
@@ -18,8 +19,8 @@ import (
 func limits() map[baseline.Kind]map[string]time.Duration {
 	workload := map[string]time.Duration{"": 15 * time.Minute, "ContainerCreating": 10 * time.Minute, "CrashLoopBackOff": 10 * time.Minute, "CreateContainerError": 10 * time.Minute, "FailedCreate": 10 * time.Minute, "ImagePullBackOff": 10 * time.Minute, "ProgressDeadlineExceeded": 0, "Restarting": 30 * time.Minute, regression.Rolled: 0}
 	return map[baseline.Kind]map[string]time.Duration{
-		baseline.ClusterVersion:        {"": 0, "Failing": 20 * time.Minute},
-		baseline.ClusterOperator:       {"": 40 * time.Minute, "Unavailable": 20 * time.Minute, "OutdatedVersion": time.Hour},
+		baseline.ClusterVersion:        {"": 0, "Failing": settling.MaxFailing},
+		baseline.ClusterOperator:       {"": settling.MaxDegraded, "Unavailable": settling.MaxUnavailable, "OutdatedVersion": time.Hour},
 		baseline.MachineConfigPool:     {"": 20 * time.Minute, "NotUpdated": time.Hour},
 		baseline.Node:                  {"": 20 * time.Minute, "OutdatedConfig": time.Hour, "Draining": time.Hour},
 		baseline.MachineSet:            {"": 30 * time.Minute},

@@ -23,6 +23,15 @@ const (
 	restNodes     = 20 * time.Minute
 )
 
+// How long an operator may be unavailable or degraded, and the cluster-version operator failing, before that counts as a
+// failure of an update: the limits by which "oc adm upgrade status" reports an error (openshift/oc,
+// pkg/cli/admin/upgrade/status).
+const (
+	MaxUnavailable = 20 * time.Minute
+	MaxDegraded    = 40 * time.Minute
+	MaxFailing     = MaxUnavailable
+)
+
 // maxNames bounds the names in a message.
 const maxNames = 5
 
@@ -105,7 +114,7 @@ func (p *Progress) operators(cluster Cluster, change Change) time.Time {
 	for i := range cluster.Operators {
 		operator := &cluster.Operators[i]
 		if operator.Name == ownsignal.ClusterOperator {
-			continue // it is of no release
+			continue
 		}
 		if Behind(operator, change.To.Version) {
 			behind = append(behind, operator.Name)
@@ -117,7 +126,7 @@ func (p *Progress) operators(cluster Cluster, change Change) time.Time {
 			continue
 		}
 		switch condition := operator.Status.Conditions[at]; {
-		case condition.Status == configv1.ConditionTrue:
+		case Progressing(operator):
 			progressing = append(progressing, operator.Name)
 		case condition.LastTransitionTime.After(change.Started):
 			p.step(condition.LastTransitionTime.Time, "the rollout of ClusterOperator "+operator.Name, "")
@@ -129,11 +138,31 @@ func (p *Progress) operators(cluster Cluster, change Change) time.Time {
 	return last
 }
 
-// Behind reports whether an operator states another version than that of the release.
+// Behind reports whether an operator states another version than that of the release. That of the preflight itself is of
+// no release.
 func Behind(operator *configv1.ClusterOperator, version string) bool {
-	return slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
+	return operator.Name != ownsignal.ClusterOperator && slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
 		return each.Name == "operator" && each.Version != version
 	})
+}
+
+// Progressing reports whether an operator states that it is rolling out. That of the preflight itself is of no release.
+func Progressing(operator *configv1.ClusterOperator) bool {
+	return operator.Name != ownsignal.ClusterOperator && slices.ContainsFunc(operator.Status.Conditions, func(each configv1.ClusterOperatorStatusCondition) bool {
+		return each.Type == configv1.OperatorProgressing && each.Status == configv1.ConditionTrue
+	})
+}
+
+// Outdated describes a pool that is not updated, such as "worker (1 of 3 nodes)"; empty for one that is. The status of a
+// pool whose controller has not observed its last change is of the former configuration.
+func Outdated(pool *machineconfigurationv1.MachineConfigPool) string {
+	updated := slices.ContainsFunc(pool.Status.Conditions, func(each machineconfigurationv1.MachineConfigPoolCondition) bool {
+		return each.Type == machineconfigurationv1.MachineConfigPoolUpdated && each.Status == corev1.ConditionTrue
+	})
+	if updated && pool.Status.UpdatedMachineCount >= pool.Status.MachineCount && pool.Status.ObservedGeneration >= pool.Generation {
+		return ""
+	}
+	return fmt.Sprintf("%s (%d of %s)", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"))
 }
 
 func (p *Progress) waits(lead string, names []string) {
@@ -152,13 +181,13 @@ func (p *Progress) pools(pools []machineconfigurationv1.MachineConfigPool, chang
 			p.Paused = append(p.Paused, pool.Name)
 			continue
 		}
+		if outdated := Outdated(pool); outdated != "" {
+			updating = append(updating, outdated)
+			continue
+		}
 		at := slices.IndexFunc(pool.Status.Conditions, func(each machineconfigurationv1.MachineConfigPoolCondition) bool {
 			return each.Type == machineconfigurationv1.MachineConfigPoolUpdated
 		})
-		if at < 0 || pool.Status.Conditions[at].Status != corev1.ConditionTrue || pool.Status.UpdatedMachineCount < pool.Status.MachineCount || pool.Status.ObservedGeneration < pool.Generation {
-			updating = append(updating, fmt.Sprintf("%s (%d of %s)", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")))
-			continue
-		}
 		if ended := pool.Status.Conditions[at].LastTransitionTime.Time; ended.After(change.Started) {
 			p.step(ended, "the update of MachineConfigPool "+pool.Name, "")
 			last = later(last, ended.Add(restOperators))

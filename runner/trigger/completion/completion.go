@@ -5,9 +5,8 @@
 // UpdatePreflight.
 //
 // The cluster-version operator (CVO) reports the end of an update hours before the nodes of all
-// pools are updated. An operator or CVO that is not healthy for a short time has not failed: the
-// limits are those by which "oc adm upgrade status" reports an error (openshift/oc,
-// pkg/cli/admin/upgrade/status).
+// pools are updated. An operator or CVO that is not healthy for a short time has not failed. The
+// limits, and when an operator and a pool are updated, are those of package settling.
 package completion
 
 import (
@@ -23,18 +22,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/gap"
-	"github.com/openshift/update-preflight/collector/ownsignal"
+	"github.com/openshift/update-preflight/collector/settling"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
-)
-
-// How long an operator may be unavailable or degraded, and CVO failing, before the update counts as
-// failed.
-const (
-	maxUnavailable = 20 * time.Minute
-	maxDegraded    = 40 * time.Minute
-	maxFailing     = maxUnavailable
 )
 
 // maxNames bounds the names in a message.
@@ -91,7 +82,7 @@ func (c Cluster) has(all []configv1.ClusterOperatorStatusCondition, kind configv
 const typeFailing configv1.ClusterStatusConditionType = "Failing"
 
 func (c Cluster) failing() (reason, message string) {
-	if is, took := c.has(c.Version.Status.Conditions, typeFailing, configv1.ConditionTrue); is && took > maxFailing {
+	if is, took := c.has(c.Version.Status.Conditions, typeFailing, configv1.ConditionTrue); is && took > settling.MaxFailing {
 		return v1alpha1.ReasonUpdateFailing, "the cluster-version operator reports: " + words.External(condition(c.Version.Status.Conditions, typeFailing).Message)
 	}
 	return "", ""
@@ -104,7 +95,7 @@ func (c Cluster) updating() (reason, message string) {
 	incomplete := len(status.History) == 0 || status.History[0].State != configv1.CompletedUpdate || status.History[0].Image != status.Desired.Image
 	switch {
 	case failing:
-		return v1alpha1.ReasonSettling, "the cluster-version operator has reported a failure for less than " + maxFailing.String()
+		return v1alpha1.ReasonSettling, "the cluster-version operator has reported a failure for less than " + settling.MaxFailing.String()
 	case progressing || incomplete:
 		return v1alpha1.ReasonUpdating, fmt.Sprintf("the cluster-version operator updates to %s", words.External(status.Desired.Version))
 	}
@@ -132,12 +123,12 @@ func (c Cluster) pools() (reason, message string) {
 	var degraded, updating []string
 	for i := range c.Pools {
 		pool := &c.Pools[i]
+		outdated := settling.Outdated(pool)
 		switch {
-		case poolHas(pool, machineconfigurationv1.MachineConfigPoolDegraded):
+		case isDegraded(pool):
 			degraded = append(degraded, pool.Name)
-		case pool.Spec.Paused:
-		case !poolHas(pool, machineconfigurationv1.MachineConfigPoolUpdated) || pool.Status.UpdatedMachineCount < pool.Status.MachineCount:
-			updating = append(updating, fmt.Sprintf("%s (%d of %s)", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")))
+		case !pool.Spec.Paused && outdated != "":
+			updating = append(updating, outdated)
 		}
 	}
 	switch {
@@ -149,40 +140,32 @@ func (c Cluster) pools() (reason, message string) {
 	return "", ""
 }
 
-func poolHas(pool *machineconfigurationv1.MachineConfigPool, kind machineconfigurationv1.MachineConfigPoolConditionType) bool {
+func isDegraded(pool *machineconfigurationv1.MachineConfigPool) bool {
 	return slices.ContainsFunc(pool.Status.Conditions, func(each machineconfigurationv1.MachineConfigPoolCondition) bool {
-		return each.Type == kind && each.Status == corev1.ConditionTrue
+		return each.Type == machineconfigurationv1.MachineConfigPoolDegraded && each.Status == corev1.ConditionTrue
 	})
 }
 
 func (c Cluster) operators() (reason, message string) {
-	var failed, settling []string
+	var failed, unsettled []string
 	for i := range c.Operators {
 		operator := &c.Operators[i]
 		down, downFor := c.has(operator.Status.Conditions, configv1.OperatorAvailable, configv1.ConditionFalse)
 		degraded, degradedFor := c.has(operator.Status.Conditions, configv1.OperatorDegraded, configv1.ConditionTrue)
 		switch {
-		case downFor > maxUnavailable || degradedFor > maxDegraded:
+		case downFor > settling.MaxUnavailable || degradedFor > settling.MaxDegraded:
 			failed = append(failed, operator.Name)
-		case down || degraded || c.behind(operator):
-			settling = append(settling, operator.Name)
+		case down || degraded || settling.Behind(operator, c.Version.Status.Desired.Version) || settling.Progressing(operator):
+			unsettled = append(unsettled, operator.Name)
 		}
 	}
 	switch {
 	case len(failed) > 0:
 		return v1alpha1.ReasonOperatorUnhealthy, "ClusterOperators that are unavailable or degraded: " + words.List(failed, maxNames)
-	case len(settling) > 0:
-		return v1alpha1.ReasonSettling, "ClusterOperators that have not settled: " + words.List(settling, maxNames)
+	case len(unsettled) > 0:
+		return v1alpha1.ReasonSettling, "ClusterOperators that have not settled: " + words.List(unsettled, maxNames)
 	}
 	return "", ""
-}
-
-// behind reports whether an operator states another version than that of the release. That of the
-// preflight itself is of no release.
-func (c Cluster) behind(operator *configv1.ClusterOperator) bool {
-	return operator.Name != ownsignal.ClusterOperator && slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
-		return each.Name == "operator" && each.Version != c.Version.Status.Desired.Version
-	})
 }
 
 // Read is the state of a cluster with that ClusterVersion. What could not be read, and what an archive lacks,
@@ -233,7 +216,7 @@ func Since(cluster Cluster) time.Time {
 	times := []time.Time{history[0].CompletionTime.Time}
 	times = append(times, changes(cluster.Version.Status.Conditions, typeFailing, configv1.OperatorProgressing)...)
 	for i := range cluster.Operators {
-		times = append(times, changes(cluster.Operators[i].Status.Conditions, configv1.OperatorAvailable, configv1.OperatorDegraded)...)
+		times = append(times, changes(cluster.Operators[i].Status.Conditions, configv1.OperatorAvailable, configv1.OperatorDegraded, configv1.OperatorProgressing)...)
 	}
 	for i := range cluster.Pools {
 		times = append(times, poolChanges(&cluster.Pools[i])...)

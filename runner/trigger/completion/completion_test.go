@@ -71,6 +71,7 @@ func TestOf(t *testing.T) {
 		"Failing":         {"CVO does not recover", cvo("Failing", 21*time.Minute), v1alpha1.ReasonUpdateFailing, "cause"},
 		"PoolUpdating":    {"CVO is done hours before the nodes", func(c *completion.Cluster) { c.Pools[0].Status.UpdatedMachineCount = 1 }, v1alpha1.ReasonPoolsUpdating, "worker (1 of 3 nodes)"},
 		"PoolNotReported": {"the pool has not noticed its new configuration", func(c *completion.Cluster) { c.Pools[0].Status.Conditions = nil }, v1alpha1.ReasonPoolsUpdating, "worker"},
+		"PoolOld":         {"the status of the pool is of the configuration before the update", func(c *completion.Cluster) { c.Pools[0].Generation = 1 }, v1alpha1.ReasonPoolsUpdating, "worker (3 of 3 nodes)"},
 		"PoolPaused":      {"a paused pool never settles", func(c *completion.Cluster) { c.Pools[0].Spec.Paused, c.Pools[0].Status.UpdatedMachineCount = true, 0 }, v1alpha1.ReasonUpdated, "paused pools are left out: worker"},
 		"PoolDegraded": {"a node could not be updated", func(c *completion.Cluster) {
 			c.Pools[0].Status.Conditions[0].Type = machineconfigurationv1.MachineConfigPoolDegraded
@@ -80,8 +81,10 @@ func TestOf(t *testing.T) {
 		"DegradedShortly": {"degraded conditions flap after an update", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 40*time.Minute), v1alpha1.ReasonSettling, "etcd"},
 		"Degraded":        {"an operator stays degraded", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 41*time.Minute), v1alpha1.ReasonOperatorUnhealthy, "etcd"},
 		"Behind":          {"an operator may stay at the former version without an error", func(c *completion.Cluster) { c.Operators[0].Status.Versions[0].Version = "4.19.3" }, v1alpha1.ReasonSettling, "etcd"},
+		"RollingOut":      {"an operator states the release before its rollout ends", operator(configv1.OperatorProgressing, configv1.ConditionTrue, time.Hour), v1alpha1.ReasonSettling, "etcd"},
 		"Own": {"the ClusterOperator of the preflight has the version of its controller", func(c *completion.Cluster) {
 			c.Operators[0].Name, c.Operators[0].Status.Versions[0].Version = "update-preflight", "v0.1.0"
+			c.Operators[0].Status.Conditions = append(c.Operators[0].Status.Conditions, since(configv1.OperatorProgressing, configv1.ConditionTrue, time.Minute))
 		}, v1alpha1.ReasonUpdated, ""},
 		"Unread": {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
 	} {
@@ -112,6 +115,9 @@ func TestSince(t *testing.T) {
 		"Pool": {"its nodes were updated after the operators", func(c *completion.Cluster) {
 			c.Pools[0].Status.Conditions[0].LastTransitionTime = *at(time.Minute)
 		}, noon().Add(-time.Minute)},
+		"Rollout": {"an operator has rolled out after it became available", func(c *completion.Cluster) {
+			c.Operators[0].Status.Conditions = append(c.Operators[0].Status.Conditions, since(configv1.OperatorProgressing, configv1.ConditionFalse, 2*time.Minute))
+		}, noon().Add(-2 * time.Minute)},
 		"Update": {"the release did not change a condition", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = at(time.Second) }, noon().Add(-time.Second)},
 		"NoTime": {"the end is unknown", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = nil }, time.Time{}},
 	} {
