@@ -89,13 +89,14 @@ type Update struct {
 	Since string `json:"since,omitempty"`
 	// Message is why it is not Updated.
 	Message string `json:"message,omitempty"`
-	// Judgement is whether the update was good, as the cluster states it; nil where it was not asked that.
+	// Judgement is whether the update was good, as the cluster states it; nil where nothing is stored about that.
 	Judgement *Judgement `json:"judgement,omitempty"`
 }
 
 // Judgement is whether an update was good.
 type Judgement struct {
-	// Status is that of the condition AfterUpdate of the UpdatePreflight; empty where the cluster does not state it.
+	// Status is that of the condition AfterUpdate of an UpdatePreflight: True for Good, False for Regressed or RolledBack,
+	// and Unknown where that is not decided or not known; empty where a cluster of a hub does not state it.
 	Status string `json:"status"`
 	// Since is since when; RFC 3339 in UTC, empty where it is unknown.
 	Since string `json:"since,omitempty"`

@@ -6,7 +6,7 @@ import (
 )
 
 // membersRole is what the command for many clusters needs in the cluster whose objects name them; each of them needs
-// the roles of the verb for one cluster.
+// the roles of the verb for one cluster and, for the judgement after an update, those of "history".
 func membersRole(verb string) role.Role {
 	return role.Role{Flags: []string{"hive", "hosted"}, Members: []role.Members{
 		{Flag: "hive", Cluster: "the cluster with the ClusterDeployments", Part: role.Part{Needs: roster.HiveNeeds(), Remarks: []string{

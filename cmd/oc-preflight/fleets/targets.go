@@ -37,7 +37,7 @@ func newTargets(client *cli.Client) *cobra.Command {
 		Short: "List which clusters may be updated, and what keeps the others from it",
 		Long: `Judge the updates of many clusters by gates, risks and health, as "targets" does for one: no release is read and none of its checks is run. Nothing is created in any cluster.
 
-With --to, each cluster is judged for that version, also where it does not list it. Without, the row of a cluster is about the best of its updates: the newest that is Clear.
+With --to, each cluster is judged for that version, also where it does not list it, and one that was updated to it has the judgement that "after" or the controller has stored there; the roles of "auth history" permit reading it. Without, the row of a cluster is about the best of its updates: the newest that is Clear.
 
 With --evidence, what clusters state about the same update after it is a finding of each cluster, Evidence-VERSION, compared with the clusters like it, and with --to a notice about all.
 

@@ -36,9 +36,9 @@ func NewGate(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gate --to VERSION {--placement NAMESPACE/NAME [--wave GROUP] | --table FILE}",
 		Short: "Decide whether the next wave of an update may start",
-		Long: `Decide whether the next wave of an update may start: when the clusters of this one run the release, their pools and operators have settled, and the controller of each has judged for the soak that the update was good. It reads the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and changes nothing. Without a hub, --table reads them from the table that "fleet run -o json" or "fleet targets -o json" has written: the wave is its rows, and no cluster is used. A row that is older than --max-age is Unknown.
+		Long: `Decide whether the next wave of an update may start: when the clusters of this one run the release, their pools and operators have settled, and each has been judged as good for the soak. It reads the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and changes nothing. Without a hub, --table reads them from the table that "fleet run -o json" or "fleet targets -o json" has written: the wave is its rows, and no cluster is used. A row that is older than --max-age is Unknown. The judgement in a row is that which "after" or the controller has stored in the cluster; where nothing is stored about the update, the soak begins with the last change of its pools and operators.
 
-A wave is a decision group of a Placement. The terms are those of OCM's rollout strategy: --soak is minSuccessTime, --max-failed maxFailures, and --progress-deadline progressDeadline. A group of mandatoryDecisionGroups tolerates no failures: leave out --max-failed. A cluster whose update was judged as Regressed or RolledBack has failed, also without --soak. A cluster that does not answer, or with --soak does not state whether its update was good, is Unknown: it counts neither as success nor as failure, and keeps the gate closed.
+A wave is a decision group of a Placement. The terms are those of OCM's rollout strategy: --soak is minSuccessTime, --max-failed maxFailures, and --progress-deadline progressDeadline. A group of mandatoryDecisionGroups tolerates no failures: leave out --max-failed. A cluster whose update was judged as Regressed or RolledBack has failed, also without --soak. A cluster that does not answer, or with --soak does not state on a hub whether its update was good, is Unknown: it counts neither as success nor as failure, and keeps the gate closed. So does, with --soak, a judgement that cannot be read, or that is not authentic.
 
 With --watch, it ends when the gate opens, or when more clusters have failed than may fail.
 
@@ -57,7 +57,7 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
 		RunE: func(c *cobra.Command, _ []string) error { return gate(c, client, flags) },
 	}
 	flags.selection.add(c)
-	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy and, on a hub, judged as good after the update.")
+	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy and, on a hub or where it was judged, good after the update.")
 	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0, "How long the update of a cluster may take before it counts as failed. Default: no limit.")
 	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage, which is rounded up. A number of more clusters than the wave has counts as 0, as in OCM.")
 	const maxAge = time.Hour

@@ -14,19 +14,21 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/completion"
 )
 
-// UpdateOf is how far the update of a cluster to a version is. What could not be read is Silent, with the cause.
+// UpdateOf is how far the update of a cluster to a version is, with the judgement that is stored in the cluster about it.
+// What could not be read is Silent, with the cause.
 func UpdateOf(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update {
 	present := snapshot.Of(reached)
 	version, err := present.ClusterVersion(ctx)
 	if err != nil {
 		return silent(fmt.Errorf("could not read ClusterVersion: %w", err))
 	}
+	judgement := judgementOf(ctx, reached, version, to)
 	if version.Status.Desired.Version != to {
-		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version)}
+		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version), Judgement: judgement}
 	}
 	of := completion.Read(ctx, present, version, reached.Now())
 	condition := completion.Of(of)
-	made := &fleet.Update{Stage: string(wave.StageOf(string(condition.Status), condition.Reason)), Message: condition.Message}
+	made := &fleet.Update{Stage: string(wave.StageOf(string(condition.Status), condition.Reason)), Message: condition.Message, Judgement: judgement}
 	switch wave.Stage(made.Stage) {
 	case wave.Updated:
 		made.Since, made.Message = words.Time(completion.Since(of)), ""

@@ -52,14 +52,15 @@ type Progress struct {
 	Since time.Time
 	// Message is why the stage is not Updated.
 	Message string
-	// Judgement is whether the update was good; nil where the clusters are not asked that.
+	// Judgement is whether the update was good; nil where nothing is stored about that, and the cluster then counts from
+	// the end of its update on.
 	Judgement *Judgement
 }
 
 // Judgement is whether the update of a cluster was good, as the cluster states it.
 type Judgement struct {
-	// Status is that of the condition AfterUpdate: True for Good, False for Regressed or RolledBack, Unknown before it
-	// is decided, and empty where the cluster does not state it.
+	// Status is that of the condition AfterUpdate: True for Good, False for Regressed or RolledBack, Unknown where it is
+	// not decided or not known, and empty where a cluster of a hub does not state it.
 	Status string
 	// Since is since when, by the clock of the cluster; zero where it is unknown.
 	Since time.Time
@@ -72,7 +73,7 @@ type Strategy struct {
 	To string
 	// Wave is the name of the decision group; empty for all clusters.
 	Wave string
-	// MinSuccessTime is how long a cluster must have been successful: updated and, where the clusters are asked that,
+	// MinSuccessTime is how long a cluster must have been successful: updated and, where that is stated,
 	// judged as Good.
 	MinSuccessTime time.Duration
 	// ProgressDeadline is how long an update may take before it counts as failed; 0 for no limit.
@@ -216,7 +217,7 @@ func (s Strategy) soaked(cluster Progress, now time.Time) (status Status, messag
 				since = judged.Since
 			}
 		case metav1.ConditionUnknown:
-			return Progressing, "whether the update was good is not decided: " + cmp.Or(judged.Message, "no cause is stated")
+			return Progressing, "it is not known whether the update was good: " + cmp.Or(judged.Message, "no cause is stated")
 		case metav1.ConditionFalse:
 		default:
 			return Unknown, "the cluster does not state whether the update was good: its controller is older, or has no baseline"

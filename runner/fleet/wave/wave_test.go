@@ -223,7 +223,11 @@ func TestOfTable(t *testing.T) {
 		"Other":       {"another release", func(r *fleet.Row) { r.Target = "4.19.11" }, wave.Silent, "not about 4.19.12"},
 		"Unreachable": {"a row of before that stayed", func(r *fleet.Row) { r.State, r.Message = fleet.Unreachable, "timeout" }, wave.Silent, "Unreachable; timeout"},
 		"Regressed":   {"it states that the update was not good", func(r *fleet.Row) { r.Update.Judgement = &fleet.Judgement{Status: "False"} }, wave.Updated, ""},
-		"Unknown":     {"a stage of a later version", func(r *fleet.Row) { r.Update.Stage = "Fine" }, "Fine", ""},
+		"Good": {"it states that the update was good since the day before", func(r *fleet.Row) {
+			r.Update.Judgement = &fleet.Judgement{Status: "True", Since: "2026-11-21T11:30:00Z"}
+		}, wave.Updated, ""},
+		"NotRead": {"the judgement of the cluster is not read", func(r *fleet.Row) { r.Update.Judgement = &fleet.Judgement{Status: "Unknown"} }, wave.Updated, ""},
+		"Unknown": {"a stage of a later version", func(r *fleet.Row) { r.Update.Stage = "Fine" }, "Fine", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := fleet.Of("4.19.12", []fleet.Row{row(tc.change)})
@@ -235,7 +239,7 @@ func TestOfTable(t *testing.T) {
 				t.Errorf("%s: %s, %q; want %s, %q", tc.reason, got.Stage, got.Message, tc.stage, tc.want)
 			}
 			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: 24 * time.Hour}, clusters, noon())
-			if (gate.Decision == verdict.Ready) != (tc.stage == wave.Updated && clusters[0].Judgement == nil) {
+			if (gate.Decision == verdict.Ready) != (tc.stage == wave.Updated && (clusters[0].Judgement == nil || name == "Good")) {
 				t.Errorf("%s: the gate is %s", tc.reason, gate.Decision)
 			}
 		})
