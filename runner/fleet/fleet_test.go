@@ -218,3 +218,35 @@ func TestOneID(t *testing.T) {
 		})
 	}
 }
+
+// A row of a cluster does not hide what another row of it states about its update.
+func TestJudgementsOfOneID(t *testing.T) {
+	of := func(name, status string) fleet.Row {
+		made := row(name, fleet.Clear)
+		made.Cluster.ID, made.Cluster.Source = "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18", "context "+name
+		made.Update = &fleet.Update{Stage: "Updated"}
+		if status != "" {
+			made.Update.Judgement = &fleet.Judgement{Status: status}
+		}
+		return made
+	}
+	for name, tc := range map[string]struct{ reason, first, second, want string }{
+		"Equal":     {reason: "both state it", first: "True", second: "True", want: "True"},
+		"None":      {reason: "neither states anything", want: ""},
+		"Regressed": {reason: "the second one is not good", first: "True", second: "False", want: "False"},
+		"Unread":    {reason: "the user of one may not read it", first: "Unknown", second: "True", want: "Unknown"},
+		"Unstated":  {reason: "one states nothing", first: "True", want: "Unknown"},
+		"Unjudged":  {reason: "one that states nothing hides none that is not good", second: "False", want: "False"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			table := fleet.Of("4.19.1", []fleet.Row{of("a", tc.first), of("b", tc.second)})
+			got := ""
+			if judged := table.Rows[0].Update.Judgement; judged != nil {
+				got = judged.Status
+			}
+			if len(table.Rows) != 1 || got != tc.want {
+				t.Errorf("%s: %d rows, %q; want one, %q", tc.reason, len(table.Rows), got, tc.want)
+			}
+		})
+	}
+}

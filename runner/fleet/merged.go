@@ -65,6 +65,9 @@ func one(a, b Row) (shown Row, notice string) {
 	if why == "" && ((shown.Update == nil) != (left.Update == nil) || shown.Update != nil && shown.Update.Stage != left.Update.Stage) {
 		shown.Update = nil // the rows contradict each other
 	}
+	if why == "" && shown.Update != nil {
+		shown.Update = shown.Update.with(left.Update.Judgement)
+	}
 	notice = fmt.Sprintf("%s (%s) and %s (%s) have the cluster ID %s: listed once, as %s",
 		shown.Cluster.Name, shown.Cluster.Source, left.Cluster.Name, left.Cluster.Source, shown.Cluster.ID, shown.Cluster.Name)
 	if why != "" && left.Observed == "" {
@@ -90,4 +93,29 @@ func gathered(a, b Row) int {
 		return 0
 	}
 	return first.Compare(second)
+}
+
+// with is the update of a cluster whose other row has another judgement: one that is False counts, and otherwise two that
+// differ are Unknown.
+func (u Update) with(other *Judgement) *Update {
+	if u.Judgement.status() == other.status() {
+		return &u
+	}
+	const isFalse, isUnknown = "False", "Unknown"
+	switch isFalse {
+	case u.Judgement.status():
+	case other.status():
+		u.Judgement = other
+	default:
+		u.Judgement = &Judgement{Status: isUnknown, Message: "the rows of the cluster differ on whether the update was good"}
+	}
+	return &u
+}
+
+// status is empty where nothing is stated.
+func (j *Judgement) status() string {
+	if j == nil {
+		return ""
+	}
+	return j.Status
 }
