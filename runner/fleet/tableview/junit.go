@@ -43,7 +43,7 @@ func outcomeOf(state fleet.State) preflight.Outcome {
 
 func textOf(row fleet.Row) string {
 	var text strings.Builder
-	for _, each := range []string{row.Message, row.Evidence} {
+	for _, each := range []string{row.Message, judgement(row), row.Evidence} {
 		if each != "" {
 			text.WriteString(each + "\n")
 		}

@@ -7,8 +7,11 @@ package tableview
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/findingview"
@@ -71,7 +74,7 @@ func (t Table) Wide(view document.View) document.Document {
 	}
 	for _, row := range rows {
 		table.Rows = append(table.Rows, []string{
-			row.Cluster.Name, row.Version, row.Target, string(row.State), strings.Join(causeNames(row), ","), row.Message, row.Observed, row.Until, row.Cluster.Source, row.Cluster.ID,
+			row.Cluster.Name, row.Version, row.Target, string(row.State), strings.Join(causeNames(row), ","), joined(row.Message, judgement(row)), row.Observed, row.Until, row.Cluster.Source, row.Cluster.ID,
 		})
 	}
 	return document.Document{Blocks: []document.Block{table}}
@@ -215,12 +218,27 @@ func why(row fleet.Row) string {
 	if row.State == fleet.Unreachable && row.Message != "" {
 		text = "" // the message is that of the cause
 	}
-	for _, each := range []string{row.Message, row.Evidence} {
-		if each != "" {
-			text = strings.TrimPrefix(text+"; "+each, "; ")
-		}
+	return joined(text, row.Message, judgement(row), row.Evidence)
+}
+
+// joined are the texts that are not empty, as clauses.
+func joined(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "; ")
+}
+
+// judgement is whether the update of the cluster was good, as a clause; empty where that is not stated.
+func judgement(row fleet.Row) string {
+	if row.Update == nil || row.Update.Judgement == nil {
+		return ""
 	}
-	return text
+	judged := *row.Update.Judgement
+	lead := map[metav1.ConditionStatus]string{
+		metav1.ConditionTrue: "the update was good", metav1.ConditionFalse: "the update was not good", metav1.ConditionUnknown: "it is not known whether the update was good",
+	}[metav1.ConditionStatus(judged.Status)]
+	if lead == "" || judged.Status == string(metav1.ConditionTrue) || judged.Message == "" {
+		return lead
+	}
+	return lead + ": " + judged.Message
 }
 
 func causeNames(row fleet.Row) []string {

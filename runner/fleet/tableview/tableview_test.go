@@ -29,9 +29,21 @@ func example() tableview.Table {
 	row := func(name string, state fleet.State, version, message string, causes ...fleet.Cause) fleet.Row {
 		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: "id-" + name, Source: "context " + name}, State: state, Version: version, Target: "4.19.12", Message: message, Causes: causes, Observed: "2026-11-26T05:00:00Z"}
 	}
+	after := func(name, status, message string) fleet.Row {
+		made := row(name, fleet.Clear, "4.19.12", "it runs 4.19.12 already")
+		made.Update = &fleet.Update{Stage: "Updated", Since: "2026-11-26T03:00:00Z", Judgement: &fleet.Judgement{Status: status, Message: message}}
+		if status != "" {
+			made.Update.Judgement.Since = "2026-11-26T04:00:00Z"
+		}
+		return made
+	}
 	rows := []fleet.Row{
 		row("prod-clear", fleet.Clear, "4.18.21", ""),
 		row("prod-done", fleet.Clear, "4.19.12", "it runs 4.19.12 already"),
+		after("prod-good", "True", "the update from 4.18.21 to 4.19.12 has settled, and nothing that was good before is bad"),
+		after("prod-regressed", "False", "2 problems that the cluster did not have before the update"),
+		after("prod-unread", "Unknown", "unknown whether the stored judgement of run 0123 is authentic: the key may not be read by this user"),
+		after("prod-hub", "", ""),
 		row("prod-both", fleet.Blocked, "4.18.20", "", ack, drain),
 		row("prod-drain", fleet.Undecided, "4.18.21", "", drain),
 		row("prod-away", fleet.Unreachable, "", "it did not answer within 2m0s"),
@@ -67,7 +79,7 @@ func written(t *testing.T, name string, table tableview.Table, style format.Styl
 func TestAttacksDocument(t *testing.T) {
 	const attack = "</td><script>alert(1)</script>\x1b[2J\u202e|x|\n# head\n```\n]]>"
 	hostile := fleet.Row{
-		Cluster: fleet.Cluster{Name: attack, ID: attack, Source: attack}, State: fleet.Blocked, Version: attack, Target: attack, Message: attack, Evidence: attack,
+		Cluster: fleet.Cluster{Name: attack, ID: attack, Source: attack}, State: fleet.Blocked, Version: attack, Target: attack, Message: attack, Evidence: attack, Update: &fleet.Update{Judgement: &fleet.Judgement{Status: "False", Since: attack, Message: attack}},
 		Causes: []fleet.Cause{{Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack, Actions: []finding.Action{finding.Run("%s", attack)}}},
 	}
 	table := tableview.Table{Table: fleet.Of(attack, []fleet.Row{hostile, {Cluster: fleet.Cluster{Name: "honest"}, State: fleet.Clear}})}
