@@ -88,7 +88,7 @@ hosted-demo: tools ## judge a hosted cluster (HyperShift) from its management cl
 	@go run ./test/story/hosted-demo
 
 .PHONY: fleet-demo
-fleet-demo: tools ## judge five clusters at once: four causes, one that does not answer, the remedies, Ready, the gate to the next wave
+fleet-demo: tools ## judge five clusters at once: four causes, one that does not answer, the remedies, Ready, a regression that closes the gate to the next wave
 	@go run ./test/story/fleet-demo
 
 .PHONY: image

@@ -1,6 +1,6 @@
 // Fleet-demo shows the preflight of a fleet: five local clusters, of which four have a cause against the
 // update, each another one, and one does not answer. One table has the causes, one command is the remedy
-// of each, the gate after the update of the first wave is open, and a regression there blocks the second wave.
+// of each, and a regression in the first wave closes the gate to the second, and blocks its clusters.
 package main
 
 import (

@@ -38,15 +38,15 @@ func OpenFleet(ctx context.Context, t *terminal.Terminal) (opened *Fleet, stop f
 }
 
 // Update shows the table of five clusters of which none is ready, the remedies of its causes, the table
-// after them, the gate after the first wave, and how the regression of one of its clusters blocks the second.
+// after them, and how the regression of one cluster of the first wave closes the gate to the second, and blocks its clusters.
 func (f *Fleet) Update(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{f.survey, f.follow, f.check, f.gate, f.judge, f.stop} {
+	for _, part := range []func(context.Context) error{f.survey, f.follow, f.check, f.wave, f.judge, f.gate, f.stop} {
 		if err := part(ctx); err != nil {
 			return err
 		}
 	}
 	f.Show("\n")
-	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, an open gate, and a regression that blocks the second wave")
+	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, and a regression in the first wave that closes the gate to the second and blocks its clusters")
 	return nil
 }
 
@@ -86,10 +86,13 @@ func (f *Fleet) check(ctx context.Context) error {
 // firstWave are the clusters that are updated first.
 func firstWave() []string { return []string{story.FleetAck, story.FleetOverrides} }
 
-func (f *Fleet) gate(ctx context.Context) error {
+func (f *Fleet) wave(ctx context.Context) error {
 	first := firstWave()
 	f.Title("May the second wave start?")
-	if err := f.decide(ctx, exit.Undecided, first); err != nil {
+	if err := f.tabulate(ctx, first); err != nil {
+		return err
+	}
+	if err := f.decide(ctx, exit.Undecided); err != nil {
 		return err
 	}
 	f.Step("reporting that the first wave has run " + story.To + " for an hour, in place of CVO, and moving the baselines of the preflights before that")
@@ -98,16 +101,32 @@ func (f *Fleet) gate(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.decide(ctx, exit.Ready, first)
+	return nil
+}
+
+// gate shows that the cluster that regressed counts as failed.
+func (f *Fleet) gate(ctx context.Context) error {
+	f.Title("May the second wave start now? The cluster that regressed has failed")
+	if err := f.tabulate(ctx, firstWave()); err != nil {
+		return err
+	}
+	if err := f.decide(ctx, exit.Blocked); err != nil {
+		return err
+	}
+	return f.decide(ctx, exit.Ready, "--max-failed", "1")
+}
+
+// table is the file with the table of a wave.
+func (f *Fleet) table() string { return filepath.Join(f.Directory, "wave.json") }
+
+// tabulate shows the clusters of a wave, and writes their table.
+func (f *Fleet) tabulate(ctx context.Context, wave []string) error {
+	return f.Run(ctx, exit.Ready, command("targets", strings.Join(wave, ","), "--report", "json="+f.table())...)
 }
 
 // decide shows the gate after a wave, which must have this result.
-func (f *Fleet) decide(ctx context.Context, code int, wave []string) error {
-	table := filepath.Join(f.Directory, "wave.json")
-	if err := f.Run(ctx, exit.Ready, command("targets", strings.Join(wave, ","), "-o", "name", "--report", "json="+table)...); err != nil {
-		return err
-	}
-	return f.Run(ctx, code, "oc-preflight", "fleet", "gate", "--to", story.To, "--table", table)
+func (f *Fleet) decide(ctx context.Context, code int, more ...string) error {
+	return f.Run(ctx, code, append([]string{"oc-preflight", "fleet", "gate", "--to", story.To, "--table", f.table()}, more...)...)
 }
 
 // keys and statements are the directories of the keys of the clusters, and of what they state about their updates.
@@ -134,7 +153,7 @@ func (f *Fleet) judge(ctx context.Context) error {
 }
 
 func (f *Fleet) stop(ctx context.Context) error {
-	f.Title("One of the two regressed, so the clusters of the second wave that are like them are to be blocked")
+	f.Title("The clusters of the second wave that are like those of the first are blocked by the statements as well")
 	return f.Run(ctx, exit.Blocked, command("targets", story.FleetBudget+","+story.FleetRisk, "--accept", story.Risk,
 		"--evidence", f.statements(), "--evidence-key", f.keys(), "--evidence-fail", "1/2")...)
 }
