@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
@@ -83,24 +84,70 @@ func Threshold(text string) (evidence.Threshold, error) {
 	return made, nil
 }
 
-// Set reads the statements for a judgement; nil without a source. The cluster has the ConfigMap of a source, and is nil
-// where only a directory may be one.
+// Set reads the statements for the judgement of one cluster, which has the ConfigMap of a source; nil without a source.
 func (f *Flags) Set(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (*evidence.Set, error) {
-	if f.source == "" {
-		return nil, nil //nolint:nilnil // no source is given
+	source, err := f.parse()
+	if err != nil || source == (evidencesource.Source{}) {
+		return nil, err
 	}
+	if source.OnHub() {
+		return nil, exitcode.BadUsage(errors.New("--evidence hub: the hub is another cluster than the one that is judged; ask it with \"fleet evidence --evidence hub\""))
+	}
+	return f.read(ctx, client, source, reached)
+}
+
+// SetOfFleet reads the statements for the judgement of many clusters; nil without a source. The cluster of the connection
+// has the ConfigMap of a source, or is the hub.
+func (f *Flags) SetOfFleet(ctx context.Context, client *cli.Client) (*evidence.Set, error) {
+	source, err := f.parse()
+	if err != nil || source == (evidencesource.Source{}) {
+		return nil, err
+	}
+	if !source.OnCluster() {
+		return f.read(ctx, client, source, nil)
+	}
+	reached, err := client.Connect()
+	if err != nil {
+		return nil, err
+	}
+	made, err := f.read(ctx, client, source, reached)
+	if _, missing := errors.AsType[*access.MissingError](err); missing {
+		roles := "auth fleet-evidence" // not those of the command, which are for each cluster that is judged
+		if !source.OnHub() {
+			roles += " --evidence " + f.source
+		}
+		return nil, fmt.Errorf("--evidence %s: have an administrator of the current cluster apply the roles that %q prints: %v", f.source, roles, err) //nolint:errorlint // as a missing permission, it would get the roles of the command
+	}
+	return made, err
+}
+
+// CheckKept refuses a source for results that are kept for a later call: the statements of a cluster may change until
+// then, while the content of a directory is part of the question.
+func (f *Flags) CheckKept() error {
+	source, err := f.parse()
+	if err == nil && source.OnCluster() {
+		return exitcode.BadUsage(fmt.Errorf("--evidence %s: with --results, the source is a directory, whose content is compared", f.source))
+	}
+	return err
+}
+
+// parse reads the source; the zero value for none.
+func (f *Flags) parse() (evidencesource.Source, error) {
+	if f.source == "" {
+		return evidencesource.Source{}, nil
+	}
+	source, err := evidencesource.Parse(f.source)
+	if err != nil {
+		return source, exitcode.BadUsage(fmt.Errorf("--evidence: %w", err))
+	}
+	return source, nil
+}
+
+// read reads a source; a directory needs no cluster.
+func (f *Flags) read(ctx context.Context, client *cli.Client, source evidencesource.Source, reached *cluster.Cluster) (*evidence.Set, error) {
 	settings, err := f.settings()
 	if err != nil {
 		return nil, exitcode.BadUsage(err)
-	}
-	source, err := evidencesource.Parse(f.source)
-	switch {
-	case err != nil:
-		return nil, exitcode.BadUsage(fmt.Errorf("--evidence: %w", err))
-	case source.OnHub():
-		return nil, exitcode.BadUsage(errors.New("--evidence hub: the hub is another cluster than those that are judged; ask it with \"fleet evidence --evidence hub\""))
-	case source.OnCluster() && reached == nil:
-		return nil, exitcode.BadUsage(fmt.Errorf("--evidence %s: for many clusters, the source is a directory", f.source))
 	}
 	keys, err := f.readKeys(ctx)
 	if err != nil {

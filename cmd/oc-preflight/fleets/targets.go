@@ -39,7 +39,7 @@ func newTargets(client *cli.Client) *cobra.Command {
 
 With --to, each cluster is judged for that version, also where it does not list it, and one that was updated to it has the judgement that "after" or the controller has stored there; the roles of "auth history" permit reading it. Without, the row of a cluster is about the best of its updates: the newest that is Clear.
 
-With --evidence, what clusters state about the same update after it is a finding of each cluster, Evidence-VERSION, compared with the clusters like it, and with --to a notice about all.
+With --evidence, what clusters state about the same update after it is a finding of each cluster, Evidence-VERSION, compared with the clusters like it, and with --to a notice about all. A ConfigMap, or a hub of Open Cluster Management, is read with the current context, as by "fleet evidence".
 
 The causes are ranked by what their remedy achieves: "Frees" is the number of clusters that have no other cause.
 ` + exitCodes,
@@ -61,7 +61,7 @@ The causes are ranked by what their remedy achieves: "Frees" is the number of cl
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	flags.judging.AddForFleet(c)
-	flags.evidence.Add(c, "a directory of JSON files")
+	flags.evidence.Add(c, "a directory of JSON files, configmap/NAMESPACE/NAME of the current cluster, or hub for what the clusters of that hub report")
 	flags.request.add(c, client, timeout)
 	client.Roles.Declare(c, membersRole("targets"))
 	return c
@@ -74,8 +74,13 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	if _, err := flags.judging.ReadAll(c.Context()); err != nil {
 		return err
 	}
+	if flags.request.results.path != "" {
+		if err := flags.evidence.CheckKept(); err != nil {
+			return err
+		}
+	}
 	var err error
-	if flags.known, err = flags.evidence.Set(c.Context(), client, nil); err != nil {
+	if flags.known, err = flags.evidence.SetOfFleet(c.Context(), client); err != nil {
 		return err
 	}
 	if flags.known != nil && flags.to != "" {
