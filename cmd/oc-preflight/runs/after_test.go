@@ -26,6 +26,7 @@ func TestJudgementAfterTheUpdate(t *testing.T) {
 	}
 	w.contains(w.call(exit.Ready, "history").Stdout, "AFTER", "Regressed")
 	w.contains(w.call(exit.Ready, "status", id, "--details").Stdout, "After      Regressed: 2 problems that the cluster did not have before the update (oc preflight after "+id+")\n")
+	w.contains(w.call(exit.Ready, "status", id, "-o", "short").Stdout, "run "+id[:8]+", Regressed after the update\n")
 	w.expectAfter(id, report.AfterUpdate{Decision: "Regressed", Message: judged.Message, Time: judged.Samples.Last})
 
 	maps := w.Client.CoreV1().ConfigMaps(record.Namespace)

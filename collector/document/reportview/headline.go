@@ -143,7 +143,7 @@ func (r Report) took() string {
 	return fmt.Sprintf(" (%s)", took)
 }
 
-// Short is the verdict in one line that stands alone.
+// Short is the verdict in one line that stands alone, with what was judged after the update.
 func (r Report) Short() string {
 	const most = 2
 	text := "Verdict: " + summary(r.Verdict)
@@ -156,6 +156,9 @@ func (r Report) Short() string {
 	text += ", " + r.update()
 	if r.Run.ID != "" {
 		text += ", run " + r.Run.ID[:min(shortID, len(r.Run.ID))]
+	}
+	if r.AfterUpdate != nil {
+		text += ", " + r.AfterUpdate.Decision + " after the update"
 	}
 	var open []string
 	for _, f := range r.Findings {
