@@ -463,15 +463,27 @@ func judgementAt(decision afterupdate.Decision, minute int) afterupdate.Report {
 	}
 }
 
+// updateAt is a judgement of the update that ended in that minute.
+func updateAt(judged afterupdate.Report, minute int) afterupdate.Report {
+	judged.Update.CompletionTime = at(minute).Format(time.RFC3339)
+	return judged
+}
+
 func TestJudgementOfTheNewestSampleStays(t *testing.T) {
 	for name, tc := range map[string]struct {
-		reason    string
+		reason string
+		// first is the decision of the stored one; empty for Settling.
+		first     afterupdate.Decision
 		next      afterupdate.Report
 		statement string
 		want      afterupdate.Report
 		signed    string
 		writes    int
 	}{
+		"GoodAgain":      {reason: "a soak counts from the first Good", first: afterupdate.Good, next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 2), signed: "signed"},
+		"GoodSigned":     {reason: "a soak counts from the first Good, and its statement is new", first: afterupdate.Good, next: judgementAt(afterupdate.Good, 5), statement: "newer", want: judgementAt(afterupdate.Good, 2), signed: "newer", writes: 1},
+		"GoodOfAnother":  {reason: "it is of a later update", first: afterupdate.Good, next: updateAt(judgementAt(afterupdate.Good, 5), 3), want: updateAt(judgementAt(afterupdate.Good, 5), 3), writes: 1},
+		"NoLongerGood":   {reason: "it became worse", first: afterupdate.Good, next: judgementAt(afterupdate.Regressed, 5), want: judgementAt(afterupdate.Regressed, 5), writes: 1},
 		"Newer":          {reason: "the update has settled", next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 5), writes: 1},
 		"Older":          {reason: "a slow process writes last", next: judgementAt(afterupdate.Unfinished, 1), want: judgementAt(afterupdate.Settling, 2), signed: "signed"},
 		"Equal":          {reason: "nothing has changed", next: judgementAt(afterupdate.Settling, 2), want: judgementAt(afterupdate.Settling, 2), signed: "signed"},
@@ -481,7 +493,11 @@ func TestJudgementOfTheNewestSampleStays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			id := w.run(t)
-			if err := w.store.PutJudgement(t.Context(), id, judgementAt(afterupdate.Settling, 2), []byte("signed")); err != nil {
+			first := afterupdate.Settling
+			if tc.first != "" {
+				first = tc.first
+			}
+			if err := w.store.PutJudgement(t.Context(), id, judgementAt(first, 2), []byte("signed")); err != nil {
 				t.Fatal(err)
 			}
 			before := len(w.server.Writes())

@@ -41,7 +41,7 @@ type Judgement struct {
 
 // PutJudgement stores the judgement about the update after a run, by the ID of the run, with a signed statement about
 // it; nil for none. Of several, that of the newest sample stays, of whichever process: one that is older than the stored
-// one, or equal to it, is not written. The error is a *record.NotFoundError for a run without a record, and an
+// one, equal to it, or Good again, is not written. The error is a *record.NotFoundError for a run without a record, and an
 // *record.UnauthenticError without the key of the records.
 func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.Report, statement []byte) error {
 	text, err := json.Marshal(report)
@@ -67,10 +67,10 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 		made.BinaryData[keyStatement] = statement
 	}
 	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
-		if found != nil && !replaces(made, report.Samples.Last, found) {
-			return nil, nil //nolint:nilnil // nothing is to be written
+		if found == nil {
+			return made.DeepCopy(), nil
 		}
-		return made.DeepCopy(), nil
+		return succeeding(made, report, found), nil
 	})
 	if err != nil {
 		return fmt.Errorf("could not store the judgement beside the record of run %s: %w", beside.Run(), err)
@@ -78,21 +78,37 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 	return nil
 }
 
-// replaces reports whether a judgement of that last sample replaces the authentic one that is stored.
-func replaces(made *corev1.ConfigMap, last string, found *corev1.ConfigMap) bool {
+// succeeding is what is stored in place of an authentic judgement; nil to leave that as it is. The first of several by which
+// one update is Good stays, with the newest statement, since a soak counts from it.
+func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap) *corev1.ConfigMap {
 	stored, err := reportOf(found)
 	if err != nil {
-		return true // of another version of the tool
+		return made.DeepCopy() // of another version of the tool
 	}
-	is, errIs := time.Parse(time.RFC3339, last)
-	was, errWas := time.Parse(time.RFC3339, stored.Samples.Last)
-	if errWas == nil && (errIs != nil || was.After(is)) {
-		return false
+	next := made.DeepCopy()
+	if sameUpdate(stored, judged) && stored.Decision == afterupdate.Good && judged.Decision == afterupdate.Good {
+		next.BinaryData[keyJudgement] = found.BinaryData[keyJudgement]
+	} else if is, was := lastSample(judged), lastSample(stored); was.After(is) {
+		return nil
 	}
-	statement := made.BinaryData[keyStatement]
-	same := bytes.Equal(made.BinaryData[keyJudgement], found.BinaryData[keyJudgement]) &&
-		(len(statement) == 0 || bytes.Equal(statement, found.BinaryData[keyStatement]))
-	return !same
+	statement := next.BinaryData[keyStatement]
+	if bytes.Equal(next.BinaryData[keyJudgement], found.BinaryData[keyJudgement]) && (len(statement) == 0 || bytes.Equal(statement, found.BinaryData[keyStatement])) {
+		return nil
+	}
+	return next
+}
+
+func sameUpdate(a, b afterupdate.Report) bool {
+	return a.Cluster.ID == b.Cluster.ID && a.Update.To == b.Update.To && a.Update.StartTime == b.Update.StartTime && a.Update.CompletionTime == b.Update.CompletionTime
+}
+
+// lastSample is the time of the last sample of a judgement; zero where it states none.
+func lastSample(of afterupdate.Report) time.Time {
+	last, err := time.Parse(time.RFC3339, of.Samples.Last)
+	if err != nil {
+		return time.Time{}
+	}
+	return last
 }
 
 // Judgement reads the judgement about the update after a run, by the ID of the run; false if there is none. The error is

@@ -215,7 +215,8 @@ const (
 	// ReasonUpdated is that of the status True.
 	ReasonUpdated = "Updated"
 	// ReasonUpdating means that the cluster-version operator updates, ReasonPoolsUpdating that
-	// nodes are updated, and ReasonSettling that a ClusterOperator was not healthy lately.
+	// nodes are updated, and ReasonSettling that a ClusterOperator was not healthy lately, or
+	// is rolling out.
 	ReasonUpdating      = "Updating"
 	ReasonPoolsUpdating = "PoolsUpdating"
 	ReasonSettling      = "Settling"
