@@ -187,9 +187,14 @@ func (p *NodePool) Automated() bool {
 	return platform.Type != "None" && (platform.IBMCloud == nil || platform.IBMCloud.ProviderType != "UPI")
 }
 
+// UpdatingConditions are the conditions of a NodePool that are True while its nodes are updated or replaced.
+func UpdatingConditions() []string {
+	return []string{"UpdatingVersion", "UpdatingConfig", "UpdatingPlatformMachineTemplate"}
+}
+
 // Updating is the condition that states that the pool is being updated; nil for none.
 func (p *NodePool) Updating() *metav1.Condition {
-	for _, name := range []string{"UpdatingVersion", "UpdatingConfig", "UpdatingPlatformMachineTemplate"} {
+	for _, name := range UpdatingConditions() {
 		if condition := meta.FindStatusCondition(p.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionTrue {
 			return condition
 		}

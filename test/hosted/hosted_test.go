@@ -2,6 +2,7 @@ package hosted_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
@@ -43,6 +45,7 @@ func TestHostedCluster(t *testing.T) {
 		}
 	}
 	t.Run("Status", w.testStatus) // of the last run of the story, which is Ready
+	t.Run("After", w.testAfter)
 	t.Run("BothSides", w.testBothSides)
 	t.Run("FailsAbove", w.testFailsAbove)
 	t.Run("NoNodeAbove", w.testNoNodeAbove)
@@ -65,6 +68,26 @@ func (w world) testStatus(t *testing.T) {
 	code, _, stderr := w.call(t, guest.Kubeconfig, "status", "--to", story.Patch)
 	if code != exit.BadInput || !strings.Contains(stderr, "add --hosted-cluster clusters/example --nodepool workers") {
 		t.Errorf("status of the guest alone: exit code %d, want an error that names the flags\n%s", code, stderr)
+	}
+}
+
+// The baseline of the run has both sides, and so has the judgement, before the update has begun.
+func (w world) testAfter(t *testing.T) {
+	_, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("status", "--to", story.Patch, "-o", "json")...)
+	var stored report.Report
+	if err := json.Unmarshal([]byte(stdout), &stored); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	args := []string{"after", stored.Run.ID, "--hosted-cluster", story.HostedCluster, "--prometheus", w.Monitoring, "-o", "json"}
+	code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, args...)
+	var judged afterupdate.Report
+	if err := json.Unmarshal([]byte(stdout), &judged); err != nil || code != exit.Undecided || judged.Decision != afterupdate.Unfinished || judged.Baseline == nil {
+		t.Fatalf("exit code %d, want Unfinished with a baseline: %v\n%s%s", code, err, stdout, stderr)
+	}
+	for _, unread := range judged.Unread {
+		if strings.HasPrefix(unread, "HostedCluster") || strings.HasPrefix(unread, "NodePool") {
+			t.Errorf("not read: %s", unread)
+		}
 	}
 }
 

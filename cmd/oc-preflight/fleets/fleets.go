@@ -179,7 +179,7 @@ func measured(judge survey.Judge, to string) survey.Judge {
 	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		row, err := judge(ctx, member, reached)
 		if err == nil {
-			row.Update = survey.UpdateOf(ctx, reached.Cluster, to)
+			row.Update = survey.UpdateOf(ctx, reached.Cluster, reached.Estate, to)
 		}
 		return row, err
 	}

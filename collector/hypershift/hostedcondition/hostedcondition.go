@@ -82,6 +82,9 @@ func Stops() []string {
 	return []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound", "ValidHostedControlPlaneConfiguration"}
 }
 
+// InPlaceFailed is the reason of a NodePool's condition UpdatingVersion or UpdatingConfig whose update in place has failed.
+const InPlaceFailed = "InplaceUpgradeFailed"
+
 // Pool is a condition of a NodePool as it is where something is wrong.
 type Pool struct {
 	Name   string
@@ -114,8 +117,8 @@ func OfPools() []Pool {
 		all = append(all, Pool{Name: name, Status: metav1.ConditionFalse})
 	}
 	return append(all,
-		Pool{Name: "UpdatingVersion", Status: metav1.ConditionFalse, Reason: "InplaceUpgradeFailed"},
-		Pool{Name: "UpdatingConfig", Status: metav1.ConditionFalse, Reason: "InplaceUpgradeFailed"},
+		Pool{Name: "UpdatingVersion", Status: metav1.ConditionFalse, Reason: InPlaceFailed},
+		Pool{Name: "UpdatingConfig", Status: metav1.ConditionFalse, Reason: InPlaceFailed},
 		Pool{Name: "ValidPlatformConfig", Status: metav1.ConditionFalse, Continues: true},
 		Pool{Name: "performance.operator.openshift.io/Upgradeable", Status: metav1.ConditionFalse, Continues: true},
 		Pool{Name: "performance.operator.openshift.io/Degraded", Status: metav1.ConditionTrue, Continues: true},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
@@ -102,7 +103,7 @@ func (w *world) update(to string) *fleet.Update {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return survey.UpdateOf(w.t.Context(), reached, to)
+	return survey.UpdateOf(w.t.Context(), reached, hosted.Estate{}, to)
 }
 
 // What "after" or the controller has stored is the judgement of the update that the history shows, and nothing that is not

@@ -7,6 +7,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
@@ -16,7 +17,7 @@ import (
 
 // UpdateOf is how far the update of a cluster to a version is, with the judgement that is stored in the cluster about it.
 // What could not be read is Silent, with the cause.
-func UpdateOf(ctx context.Context, reached *cluster.Cluster, to string) *fleet.Update {
+func UpdateOf(ctx context.Context, reached *cluster.Cluster, estate hosted.Estate, to string) *fleet.Update {
 	present := snapshot.Of(reached)
 	version, err := present.ClusterVersion(ctx)
 	if err != nil {
@@ -26,7 +27,8 @@ func UpdateOf(ctx context.Context, reached *cluster.Cluster, to string) *fleet.U
 	if version.Status.Desired.Version != to {
 		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version), Judgement: judgement}
 	}
-	of := completion.Read(ctx, present, version, reached.Now())
+	controlPlane, _ := estate.ControlPlane()
+	of := completion.Read(ctx, present, controlPlane.State(), version, reached.Now())
 	condition := completion.Of(of)
 	made := &fleet.Update{Stage: string(wave.StageOf(string(condition.Status), condition.Reason)), Message: condition.Message, Judgement: judgement}
 	switch wave.Stage(made.Stage) {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/archive"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/runner/fleet/survey"
 )
 
@@ -87,7 +88,7 @@ func TestOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := survey.UpdateOf(t.Context(), reached, tc.to)
+			got := survey.UpdateOf(t.Context(), reached, hosted.Estate{}, tc.to)
 			if got.Stage != tc.stage || !strings.Contains(got.Message, tc.message) || got.Since != tc.since {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}

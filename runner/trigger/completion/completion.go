@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/settling"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
@@ -38,13 +39,15 @@ type Cluster struct {
 	Version   *configv1.ClusterVersion
 	Operators []configv1.ClusterOperator
 	Pools     []machineconfigurationv1.MachineConfigPool
+	// Hosted is the hosted cluster of a guest, in place of Pools; nil for other clusters.
+	Hosted *hypershift.State
 	// Unread is why the operators or pools could not be read; empty where they could.
 	Unread string
 }
 
 // Of is the condition Updated, without its times.
 func Of(cluster Cluster) metav1.Condition {
-	for _, step := range []func() (reason, message string){cluster.failing, cluster.updating, cluster.unread, cluster.pools, cluster.operators} {
+	for _, step := range []func() (reason, message string){cluster.failing, cluster.updating, cluster.unread, cluster.pools, cluster.nodePools, cluster.operators, cluster.hosted} {
 		if reason, message := step(); reason != "" {
 			status := metav1.ConditionFalse
 			if reason == v1alpha1.ReasonNotRead {
@@ -56,6 +59,11 @@ func Of(cluster Cluster) metav1.Condition {
 	message := fmt.Sprintf("the cluster runs %s, and its pools and operators have settled", words.External(cluster.Version.Status.Desired.Version))
 	if paused := cluster.paused(); len(paused) > 0 {
 		message += "; paused pools are left out: " + words.List(paused, maxNames)
+	}
+	if cluster.Hosted != nil {
+		if leftOut := cluster.rollout().LeftOut; len(leftOut) > 0 {
+			message += "; NodePools that the rollout does not update are left out: " + words.List(leftOut, maxNames)
+		}
 	}
 	return metav1.Condition{Type: v1alpha1.ConditionUpdated, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonUpdated, Message: message}
 }
@@ -168,26 +176,30 @@ func (c Cluster) operators() (reason, message string) {
 	return "", ""
 }
 
-// Read is the state of a cluster with that ClusterVersion. What could not be read, and what an archive lacks,
-// is in it. The NodePools of a hosted cluster are not among its objects, and its nodes are updated after its
-// control plane, so such a cluster was not read.
-func Read(ctx context.Context, present *snapshot.Cluster, version *configv1.ClusterVersion, now time.Time) Cluster {
-	read := Cluster{Now: now, Version: version}
+// Read is the state of a cluster with that ClusterVersion: of a guest with the hosted cluster that its management cluster has,
+// nil for other clusters. What could not be read, and what an archive lacks, is in it. A guest alone was not read: its
+// NodePools are in the management cluster.
+func Read(ctx context.Context, present *snapshot.Cluster, of *hypershift.State, version *configv1.ClusterVersion, now time.Time) Cluster {
+	read := Cluster{Now: now, Version: version, Hosted: of}
 	ctx, gaps := gap.Track(ctx)
 	topology, err := present.Topology(ctx)
 	switch {
 	case err != nil:
 		read.Unread = fmt.Sprintf("could not read where the control plane runs: %v", err)
 		return read
-	case topology == snapshot.HyperShift:
+	case topology == snapshot.HyperShift && of == nil:
 		read.Unread = "the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its nodes are updated"
 		return read
 	}
 	var operatorsErr, poolsErr error
 	read.Operators, operatorsErr = present.ClusterOperators(ctx)
-	read.Pools, poolsErr = present.MachineConfigPools(ctx)
+	if of == nil {
+		read.Pools, poolsErr = present.MachineConfigPools(ctx)
+	} else {
+		poolsErr = of.PoolsError
+	}
 	err = errors.Join(operatorsErr, poolsErr, missing(gaps))
-	if err == nil && (len(read.Operators) == 0 || len(read.Pools) == 0) {
+	if err == nil && (len(read.Operators) == 0 || len(read.Pools) == 0 && of == nil) {
 		err = errors.New("there are none, which no OpenShift cluster is without")
 	}
 	if err != nil {
@@ -221,6 +233,7 @@ func Since(cluster Cluster) time.Time {
 	for i := range cluster.Pools {
 		times = append(times, poolChanges(&cluster.Pools[i])...)
 	}
+	times = append(times, cluster.hostedChanges()...)
 	return slices.MaxFunc(times, time.Time.Compare)
 }
 

@@ -66,7 +66,7 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 		return time.Time{}
 	}
 	r.judge(o, subject)
-	updated := completion.Of(completion.Read(ctx, r.present, state.ClusterVersion, state.Now))
+	updated := completion.Of(completion.Read(ctx, r.present, nil, state.ClusterVersion, state.Now))
 	o.Updated = &updated
 	if updated.Status == metav1.ConditionTrue {
 		return state.Now.Add(updatedPause)
