@@ -18,7 +18,7 @@ func replaced() []string { return []string{"Replacing", "Deleting"} }
 
 // installed are the operators of OLM.
 func (s *sampler) installed(ctx context.Context) {
-	operators := read(ctx, s, s.cluster.InstalledOperators, "ClusterServiceVersions", baseline.ClusterServiceVersion)
+	operators := kept(read(ctx, s, s.cluster.InstalledOperators, "ClusterServiceVersions", baseline.ClusterServiceVersion))
 	for i := range operators {
 		of := &operators[i]
 		if of.Copied() || slices.Contains(replaced(), of.Status.Phase) {
@@ -30,7 +30,7 @@ func (s *sampler) installed(ctx context.Context) {
 		}
 		s.keep(baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: of.Namespace, Name: operatorName(of)}, object)
 	}
-	subscriptions := read(ctx, s, s.cluster.Subscriptions, "Subscriptions", baseline.Subscription)
+	subscriptions := kept(read(ctx, s, s.cluster.Subscriptions, "Subscriptions", baseline.Subscription))
 	for i := range subscriptions {
 		of := &subscriptions[i]
 		s.keep(baseline.Key{Kind: baseline.Subscription, Namespace: of.Namespace, Name: of.Name}, subscriptionOf(of))

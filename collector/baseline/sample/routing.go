@@ -37,11 +37,11 @@ type ingressController struct {
 }
 
 func (s *sampler) routing(ctx context.Context) {
-	found := readAs[route](ctx, s, routes(), baseline.Route)
+	found := kept(readAs[route](ctx, s, routes(), baseline.Route))
 	for i := range found {
 		s.keep(baseline.Key{Kind: baseline.Route, Namespace: found[i].Namespace, Name: found[i].Name}, routeOf(&found[i]))
 	}
-	controllers := readAs[ingressController](ctx, s, ingressControllers(), baseline.IngressController)
+	controllers := kept(readAs[ingressController](ctx, s, ingressControllers(), baseline.IngressController))
 	for i := range controllers {
 		of := &controllers[i]
 		object := baseline.Object{Generation: of.Generation}
@@ -104,7 +104,7 @@ type egressFirewall struct {
 const applied = "EgressFirewall Rules applied"
 
 func (s *sampler) egress(ctx context.Context) {
-	addresses := readAs[egressIP](ctx, s, egressIPs(), baseline.EgressIP)
+	addresses := kept(readAs[egressIP](ctx, s, egressIPs(), baseline.EgressIP))
 	for i := range addresses {
 		of := &addresses[i]
 		object := baseline.Object{Generation: of.Generation, Desired: count(len(of.Spec.EgressIPs)), Ready: count(len(of.Status.Items))}
@@ -115,7 +115,7 @@ func (s *sampler) egress(ctx context.Context) {
 		}
 		s.keep(baseline.Key{Kind: baseline.EgressIP, Name: of.Name}, object)
 	}
-	firewalls := readAs[egressFirewall](ctx, s, egressFirewalls(), baseline.EgressFirewall)
+	firewalls := kept(readAs[egressFirewall](ctx, s, egressFirewalls(), baseline.EgressFirewall))
 	for i := range firewalls {
 		of := &firewalls[i]
 		object := baseline.Object{Generation: of.Generation}

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -223,6 +224,22 @@ func (s *sampler) keep(key baseline.Key, object baseline.Object) {
 		object.Problems = known.Problems
 	}
 	s.state.Objects[key] = object
+}
+
+// deletable is an object that may be being deleted.
+type deletable[T any] interface {
+	*T
+	GetDeletionTimestamp() *metav1.Time
+}
+
+// kept are the objects that are not being deleted: who deletes an object does not want it to be good, and a finalizer may
+// keep it, and its namespace, for as long as it likes.
+func kept[T any, P deletable[T]](all []T) []T {
+	deleted := func(each T) bool { return P(&each).GetDeletionTimestamp() != nil }
+	if !slices.ContainsFunc(all, deleted) {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), deleted) // the snapshot has the list, too
 }
 
 // maxFact bounds a fact that is compared, in bytes.

@@ -35,7 +35,7 @@ func (v *serving) read(ctx context.Context) {
 	endpoints := read(ctx, s, s.cluster.EndpointSlices, "EndpointSlices", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 	v.backends = backend.NewBackends(services, endpoints)
 	v.pods = podsByNamespace(read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook))
-	v.services(ctx, services, endpoints)
+	v.services(ctx, kept(services), endpoints)
 	v.webhooks(ctx)
 	apis := read(ctx, s, s.cluster.APIServices, "APIServices", baseline.APIService)
 	for i := range apis {
@@ -130,7 +130,7 @@ func (v *serving) listed(ctx context.Context, namespace string) bool {
 
 // webhooks are without generation, which controllers change that rotate certificates.
 func (v *serving) webhooks(ctx context.Context) {
-	validating := readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook)
+	validating := kept(readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook))
 	for i := range validating {
 		object := baseline.Object{}
 		for j := range validating[i].Webhooks {
@@ -138,7 +138,7 @@ func (v *serving) webhooks(ctx context.Context) {
 		}
 		v.sampler.keep(baseline.Key{Kind: baseline.ValidatingWebhook, Name: validating[i].Name}, object)
 	}
-	mutating := readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook)
+	mutating := kept(readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook))
 	for i := range mutating {
 		object := baseline.Object{}
 		for j := range mutating[i].Webhooks {

@@ -45,7 +45,7 @@ func (s *sampler) storage(ctx context.Context) {
 		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, baseline.Object{})
 	}
 	complete := s.complete(baseline.StorageClass)
-	found := readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim)
+	found := kept(readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim))
 	for i := range found {
 		of := &found[i]
 		class := ""

@@ -114,7 +114,7 @@ func replicas(of *int32) int32 {
 }
 
 func (w *workloads) deployments(ctx context.Context) {
-	found := read(ctx, w.sampler, w.sampler.cluster.Deployments, "Deployments", baseline.Deployment)
+	found := kept(read(ctx, w.sampler, w.sampler.cluster.Deployments, "Deployments", baseline.Deployment))
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -139,7 +139,7 @@ func (w *workloads) deployments(ctx context.Context) {
 }
 
 func (w *workloads) statefulSets(ctx context.Context) {
-	found := read(ctx, w.sampler, w.sampler.cluster.StatefulSets, "StatefulSets", baseline.StatefulSet)
+	found := kept(read(ctx, w.sampler, w.sampler.cluster.StatefulSets, "StatefulSets", baseline.StatefulSet))
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -157,7 +157,7 @@ func (w *workloads) statefulSets(ctx context.Context) {
 }
 
 func (w *workloads) daemonSets(ctx context.Context) {
-	found := read(ctx, w.sampler, w.sampler.cluster.DaemonSets, "DaemonSets", baseline.DaemonSet)
+	found := kept(read(ctx, w.sampler, w.sampler.cluster.DaemonSets, "DaemonSets", baseline.DaemonSet))
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -173,7 +173,7 @@ func (w *workloads) daemonSets(ctx context.Context) {
 
 // replicationControllers adds those that should have pods, those of a DeploymentConfig by its name, and returns the key of each.
 func (w *workloads) replicationControllers(ctx context.Context) map[name]baseline.Key {
-	found := read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController)
+	found := kept(read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController))
 	keys := map[name]baseline.Key{}
 	for i := range found {
 		of := &found[i]
