@@ -117,6 +117,14 @@ func countNotJoined(before *baseline.State, now baseline.State) int32 {
 	return count
 }
 
+// joining is why an object lacks what is on nodes.
+const joining = "nodes that were added since are not ready"
+
+// lacksJoining reports whether what an object lacks is on nodes that were added since, and are not ready.
+func (c comparer) lacksJoining(is baseline.Object) bool {
+	return c.notJoined > 0 && is.Desired-is.Ready <= c.notJoined
+}
+
 // was is the object in the baseline; false where it was not there.
 func (c comparer) was(key baseline.Key) (baseline.Object, bool) {
 	if c.before == nil {
@@ -231,6 +239,9 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 	if _, had := was.Problem(problem.Reason); had {
 		return Unchanged, bad(was)
 	}
+	if key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" && c.lacksJoining(object) {
+		return Excused, good(was) + "; " + joining
+	}
 	if key.Kind == baseline.Service && !key.Platform() && was.Revision != "" && was.Revision != object.Revision {
 		return Excused, good(was) + "; its owner changed which pods it selects since"
 	}
@@ -313,8 +324,8 @@ func (c comparer) workload(key baseline.Key, was, is baseline.Object, problem ba
 		return Excused, good(was) + "; its owner changed it since"
 	case !key.Platform() && is.Desired > was.Desired && is.Ready >= was.Ready && lacksPods(problem.Reason):
 		return Excused, good(was) + fmt.Sprintf("; it was scaled from %d to %d since", was.Desired, is.Desired)
-	case key.Kind == baseline.DaemonSet && is.Desired-is.Ready <= c.notJoined && lacksPods(problem.Reason):
-		return Excused, good(was) + "; nodes that were added since are not ready"
+	case key.Kind == baseline.DaemonSet && c.lacksJoining(is) && lacksPods(problem.Reason):
+		return Excused, good(was) + "; " + joining
 	case len(was.Problems) > 0 && is.Ready >= was.Ready:
 		return Unchanged, bad(was)
 	case problem.Reason == restarting && was.Restarts > 0 && is.Restarts <= 2*was.Restarts:

@@ -83,6 +83,7 @@ func TestClass(t *testing.T) {
 		"Selection":        {reason: "its owner changed which pods it selects", key: service, before: &baseline.Object{Ready: 1, Revision: "a"}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Excused},
 		"SelectionUnknown": {reason: "the baseline does not state which pods it selected", key: service, before: &baseline.Object{Ready: 1}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
 		"SelectionOfOurs":  {reason: "the release changes its own Services", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: &baseline.Object{Ready: 1, Revision: "a"}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
+		"Daemons":          {reason: "no node was added since, and old pods are ready", key: baseline.Key{Kind: baseline.DaemonSet, Namespace: "openshift-dns", Name: "dns-default"}, before: new(of(3, 3)), now: bad(of(3, 3), "RolloutIncomplete"), problem: "RolloutIncomplete", class: regression.Worse},
 		"Alert":            {reason: "only firing alerts are in a state", key: baseline.Key{Kind: baseline.Alert, Name: "TargetDown/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Worse},
 		"AlertOfNext":      {reason: "it is about the next update", key: baseline.Key{Kind: baseline.Alert, Name: "ClusterNotUpgradeable/warning"}, now: bad(baseline.Object{}, "Firing")},
 	} {
@@ -146,6 +147,31 @@ func TestAddedNodes(t *testing.T) {
 			for _, each := range regression.Compare(&before, now).Found {
 				if each.Key == dns && each.Class != tc.want {
 					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Problem.Reason, each.Class, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// A pool whose only node that is not updated was added since, and does not join, is not one whose nodes an update left behind.
+func TestPoolOfAddedNodes(t *testing.T) {
+	pool, added := baseline.Key{Kind: baseline.MachineConfigPool, Name: "worker"}, baseline.Key{Kind: baseline.Node, Name: "worker-4"}
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{pool: of(3, 3)}}
+	for name, tc := range map[string]struct {
+		reason  string
+		pool    baseline.Object
+		joining baseline.Object
+		want    regression.Class
+	}{
+		"Joining":  {reason: "the node is not ready", pool: bad(of(3, 4), "NotUpdated"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Excused},
+		"Ready":    {reason: "the node has joined", pool: bad(of(3, 4), "NotUpdated"), want: regression.Worse},
+		"More":     {reason: "another node is not updated", pool: bad(of(2, 4), "NotUpdated"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Worse},
+		"Degraded": {reason: "a node that joins does not degrade its pool", pool: bad(of(3, 4), "Degraded"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Worse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, each := range regression.Compare(&before, baseline.State{Objects: map[baseline.Key]baseline.Object{pool: tc.pool, added: tc.joining}}).Found {
+				if each.Key == pool && each.Class != tc.want {
+					t.Errorf("%s: %s, want %s", tc.reason, each.Class, tc.want)
 				}
 			}
 		})
