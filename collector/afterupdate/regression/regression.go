@@ -242,9 +242,6 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 	if key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" && c.lacksJoining(object) {
 		return Excused, good(was) + "; " + joining
 	}
-	if key.Kind == baseline.Service && !key.Platform() && was.Revision != "" && was.Revision != object.Revision {
-		return Excused, good(was) + "; its owner changed which pods it selects since"
-	}
 	if isWorkload(key.Kind) {
 		return c.workload(key, was, object, problem)
 	}
@@ -308,10 +305,26 @@ func sinceByOthers(key baseline.Key, was, is baseline.Object) string {
 		if !key.Platform() && was.Detail != "" && is.Detail != "" && was.Detail != is.Detail {
 			return fmt.Sprintf("%s was replaced by %s since", was.Detail, is.Detail)
 		}
+	case baseline.Service:
+		return serviceByOthers(key, was, is)
 	case baseline.Route, baseline.IngressController, baseline.EgressIP, baseline.EgressFirewall, baseline.Subscription:
 		if was.Generation > 0 && is.Generation > 0 && was.Generation != is.Generation {
 			return "its owner changed it since"
 		}
+	}
+	return ""
+}
+
+// serviceByOthers is sinceByOthers for a Service. A pod without an owner is lost in a drain by the choice of who made it, and a Job
+// ends by itself.
+func serviceByOthers(key baseline.Key, was, is baseline.Object) string {
+	_, none := is.Problem(baseline.NoEndpoints)
+	switch {
+	case key.Platform():
+	case was.Revision != "" && was.Revision != is.Revision:
+		return "its owner changed which pods it selects since"
+	case none && was.Detail == baseline.Ephemeral:
+		return "it selected only pods that nothing makes again: those of a Job, or without an owner"
 	}
 	return ""
 }

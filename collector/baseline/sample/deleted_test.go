@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/openshift/update-preflight/collector/baseline"
 )
 
 // What is being deleted is not to be good: a finalizer may keep it for hours.
@@ -31,6 +33,39 @@ func TestBeingDeleted(t *testing.T) {
 			}
 			if len(made("")) == 0 {
 				t.Errorf("a %s that is not being deleted has no problem", kind)
+			}
+		})
+	}
+}
+
+// A Service whose pods nothing makes again is known by that.
+func TestEphemeral(t *testing.T) {
+	const service = "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}, ports: [{port: 443}]}}\n---\n"
+	selected := func(name, owner, phase string) string {
+		return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: shop, labels: {app: web}, %s}, spec: {containers: [{name: c}]}, status: {phase: %s}}\n---\n", name, owner, phase)
+	}
+	owner := func(api, kind string) string {
+		return fmt.Sprintf("ownerReferences: [{apiVersion: %s, kind: %s, name: x, uid: '1'}]", api, kind)
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		pods   string
+		want   string
+	}{
+		"Bare":     {reason: "a drain deletes it for good", pods: selected("a", "", "Running"), want: baseline.Ephemeral},
+		"Job":      {reason: "the Job ends", pods: selected("a", owner("batch/v1", "Job"), "Running"), want: baseline.Ephemeral},
+		"Both":     {reason: "nothing makes either again", pods: selected("a", owner("batch/v1", "Job"), "Running") + selected("b", "", "Running"), want: baseline.Ephemeral},
+		"Mixed":    {reason: "one is made again", pods: selected("a", "", "Running") + selected("b", owner("apps/v1", "ReplicaSet"), "Running")},
+		"Static":   {reason: "the kubelet makes it again", pods: selected("a", owner("v1", "Node"), "Running")},
+		"Catalog":  {reason: "its owner makes it again, without being its controller", pods: selected("a", owner("operators.coreos.com/v1alpha1", "CatalogSource"), "Running")},
+		"OtherJob": {reason: "a Job of another API may make it again", pods: selected("a", owner("batch.example.com/v1", "Job"), "Running")},
+		"Ended":    {reason: "it is not served", pods: selected("a", "", "Succeeded")},
+		"None":     {reason: "it selects none"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := take(t, start(t, service+tc.pods), alerting(t, "[]"))
+			if got := state.Objects[baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "web"}].Detail; got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/openshift/update-preflight/collector/admission/backend"
@@ -25,8 +28,15 @@ const noReadyEndpoints = "NoReadyEndpoints"
 type serving struct {
 	sampler  *sampler
 	backends *backend.Backends
-	// pods are the labels of the pods of each namespace that have not ended and are not being deleted.
-	pods map[string][]labels.Set
+	// pods are the pods of each namespace that have not ended and are not being deleted.
+	pods map[string][]selectable
+}
+
+// selectable is a pod as a Service selects it.
+type selectable struct {
+	labels labels.Set
+	// ephemeral is true for a pod that nothing makes again.
+	ephemeral bool
 }
 
 func (v *serving) read(ctx context.Context) {
@@ -61,6 +71,9 @@ func (v *serving) services(ctx context.Context, services []corev1.Service, endpo
 		of := &services[i]
 		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}], Revision: selection(of.Spec.Selector)}
 		selects := len(of.Spec.Selector) > 0 && of.Spec.Type != corev1.ServiceTypeExternalName
+		if selects && v.ephemeral(of.Namespace, labels.SelectorFromSet(of.Spec.Selector)) {
+			object.Detail = baseline.Ephemeral
+		}
 		if selects && object.Ready == 0 && v.listed(ctx, of.Namespace) {
 			object.Add(v.endpointless(of.Namespace, labels.SelectorFromSet(of.Spec.Selector)))
 		}
@@ -99,20 +112,43 @@ func readyEndpoints(all []discoveryv1.EndpointSlice) map[name]int32 {
 	return ready
 }
 
-// podsByNamespace are the labels of the pods that have not ended and are not being deleted.
-func podsByNamespace(pods []corev1.Pod) map[string][]labels.Set {
-	found := map[string][]labels.Set{}
+// podsByNamespace are the pods that have not ended and are not being deleted.
+func podsByNamespace(pods []corev1.Pod) map[string][]selectable {
+	found := map[string][]selectable{}
 	for i := range pods {
 		if pods[i].DeletionTimestamp == nil && !hasEnded(&pods[i]) {
-			found[pods[i].Namespace] = append(found[pods[i].Namespace], pods[i].Labels)
+			found[pods[i].Namespace] = append(found[pods[i].Namespace], selectable{pods[i].Labels, isEphemeral(&pods[i])})
 		}
 	}
 	return found
 }
 
+// isEphemeral reports whether nothing makes a pod again: it has no owner, or a Job, which ends. Some owners that make pods
+// again are no controllers of them, such as a CatalogSource.
+func isEphemeral(pod *corev1.Pod) bool {
+	return !slices.ContainsFunc(pod.OwnerReferences, func(owner metav1.OwnerReference) bool {
+		return owner.Kind != "Job" || !strings.HasPrefix(owner.APIVersion, batchv1.GroupName+"/")
+	})
+}
+
+// ephemeral reports whether a selector selects pods, and only those that nothing makes again.
+func (v *serving) ephemeral(namespace string, selects labels.Selector) bool {
+	selected := 0
+	for _, pod := range v.pods[namespace] {
+		if !selects.Matches(pod.labels) {
+			continue
+		}
+		if !pod.ephemeral {
+			return false
+		}
+		selected++
+	}
+	return selected > 0
+}
+
 // endpointless is the problem of a Service without a ready endpoint, by the pods that it selects.
 func (v *serving) endpointless(namespace string, selects labels.Selector) baseline.Problem {
-	if slices.ContainsFunc(v.pods[namespace], func(pod labels.Set) bool { return selects.Matches(pod) }) {
+	if slices.ContainsFunc(v.pods[namespace], func(pod selectable) bool { return selects.Matches(pod.labels) }) {
 		return baseline.Problem{Reason: noReadyEndpoints, Message: "none of its endpoints is ready"}
 	}
 	return baseline.Problem{Reason: baseline.NoEndpoints, Message: "it selects no pod"}
