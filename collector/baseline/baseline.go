@@ -117,7 +117,8 @@ type Object struct {
 	Generation int64
 	// Detail is another fact by which kinds are compared: the versions of an operator, the boot ID of a node, the
 	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode, the Service of an APIService
-	// and the last one of the webhooks of a configuration as NAMESPACE/NAME, and [Ephemeral] of a Service.
+	// and the last one of the webhooks of a configuration as NAMESPACE/NAME, the node for which a kubelet requests a
+	// certificate or [AnyNode], and [Ephemeral] of a Service.
 	Detail string
 	// Problems are sorted by reason, one of each. None means that the object is good.
 	Problems []Problem
@@ -142,6 +143,9 @@ const NoEndpoints = "NoEndpoints"
 // Ephemeral is the Detail of a Service that selects only pods which nothing makes again: those of a Job, which ends, and
 // those without an owner, which a drain deletes for good.
 const Ephemeral = "ephemeral"
+
+// AnyNode is the Detail of the first CertificateSigningRequest of a kubelet, which does not state its node.
+const AnyNode = "*"
 
 // Problem is the problem of that reason; false if the object does not have it.
 func (o Object) Problem(reason string) (Problem, bool) {

@@ -233,6 +233,8 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 		return Unattributed, "unknown: the baseline was taken without the management cluster"
 	case !known && key.Kind == baseline.Alert && !problem.Since.IsZero() && problem.Since.Before(c.before.Taken):
 		return Unchanged, "its condition held, for too short a time to fire"
+	case !known && key.Kind == baseline.CertificateSigningRequest:
+		return c.request(object)
 	case !known:
 		return absent(key)
 	}
@@ -272,12 +274,51 @@ func absent(key baseline.Key) (class Class, text string) {
 	switch {
 	case key.Kind == baseline.Alert:
 		return Worse, "it was not firing"
-	case key.Kind == baseline.VolumeAttachment || key.Kind == baseline.CertificateSigningRequest:
+	case key.Kind == baseline.VolumeAttachment:
 		return Worse, "there was none"
 	case key.Platform():
 		return Worse, "it did not exist"
 	}
 	return Excused, "it did not exist: it was created since"
+}
+
+// request is the class of a request for a certificate that is neither approved nor denied. That of a node which an administrator
+// adds waits for the administrator: no node of the baseline can have made it, and no MachineSet waits for a machine, whose
+// requests an operator of the release approves.
+func (c comparer) request(object baseline.Object) (class Class, text string) {
+	switch {
+	case object.Detail == "" || c.requests(object.Detail) || c.awaitsMachines():
+		return Worse, "there was none"
+	case c.before.Unread[baseline.Node] != "" || c.now.Unread[baseline.Node] != "" || c.now.Unread[baseline.MachineSet] != "":
+		return Unattributed, "unknown: it may be of a node that an administrator adds"
+	}
+	return Excused, "it is of no node of before; who adds a node has to approve its requests"
+}
+
+// requests reports whether a node of the baseline can have made a request, of that node or of any one. A kubelet that
+// requests its first certificate has none, so that its node is not ready.
+func (c comparer) requests(node string) bool {
+	if node != baseline.AnyNode {
+		_, known := c.before.Objects[baseline.Key{Kind: baseline.Node, Name: node}]
+		return known
+	}
+	for key, was := range c.before.Objects {
+		is, exists := c.now.Objects[key]
+		_, notReady := is.Problem("NotReady")
+		if key.Kind == baseline.Node && (notReady || !exists && was.Revision == "") {
+			return true
+		}
+	}
+	return false
+}
+
+func (c comparer) awaitsMachines() bool {
+	for key, each := range c.now.Objects {
+		if _, awaits := each.Problem("MachinesNotReady"); awaits && key.Kind == baseline.MachineSet {
+			return true
+		}
+	}
+	return false
 }
 
 // isCondition is true for the kinds whose problems are independent of each other.

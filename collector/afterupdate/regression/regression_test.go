@@ -181,6 +181,47 @@ func TestPoolOfAddedNodes(t *testing.T) {
 	}
 }
 
+// The request of a node that an administrator adds waits for the administrator; that of a machine for an operator of the release.
+func TestRequests(t *testing.T) {
+	request := baseline.Key{Kind: baseline.CertificateSigningRequest, Name: "csr-1"}
+	set := baseline.Key{Kind: baseline.MachineSet, Namespace: "openshift-machine-api", Name: "workers"}
+	worker := baseline.Key{Kind: baseline.Node, Name: "worker-1"}
+	ready, notReady := baseline.Object{}, bad(baseline.Object{}, "NotReady")
+	for name, tc := range map[string]struct {
+		reason string
+		node   string
+		// worker and set are what is there now; nil for no node.
+		worker *baseline.Object
+		set    baseline.Object
+		// lacks and lacksNow are kinds that were not read, before and now.
+		lacks, lacksNow baseline.Kind
+		want            regression.Class
+	}{
+		"Added":         {reason: "no MachineSet waits for it", node: "metal-9", worker: &ready, set: of(3, 3), want: regression.Excused},
+		"First":         {reason: "no node of before is without a certificate", node: baseline.AnyNode, worker: &ready, set: of(3, 3), want: regression.Excused},
+		"Known":         {reason: "the node was there", node: "worker-1", worker: &ready, set: of(3, 3), want: regression.Worse},
+		"FirstNotReady": {reason: "the node of before may have lost its certificate", node: baseline.AnyNode, worker: &notReady, set: of(3, 3), want: regression.Worse},
+		"FirstMissing":  {reason: "the node of before may have been registered anew", node: baseline.AnyNode, set: of(3, 3), want: regression.Worse},
+		"Machine":       {reason: "it may be of a machine, whose requests the release approves", node: "worker-9", worker: &ready, set: bad(of(2, 3), "MachinesNotReady"), want: regression.Worse},
+		"NoNode":        {reason: "it is of no kubelet", worker: &ready, set: of(3, 3), want: regression.Worse},
+		"SetsUnread":    {reason: "it may be of a machine, or not", node: "metal-9", worker: &ready, lacksNow: baseline.MachineSet, want: regression.Unattributed},
+		"NodesUnread":   {reason: "the node may have been there", node: "metal-9", worker: &ready, set: of(3, 3), lacks: baseline.Node, want: regression.Unattributed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := baseline.State{Objects: map[baseline.Key]baseline.Object{worker: {}}, Unread: map[baseline.Kind]string{tc.lacks: "forbidden"}}
+			now := baseline.State{Objects: map[baseline.Key]baseline.Object{set: tc.set, request: bad(baseline.Object{Detail: tc.node}, "Pending")}, Unread: map[baseline.Kind]string{tc.lacksNow: "forbidden"}}
+			if tc.worker != nil {
+				now.Objects[worker] = *tc.worker
+			}
+			for _, each := range regression.Compare(&before, now).Found {
+				if each.Key == request && each.Class != tc.want {
+					t.Errorf("%s: %s (%s), want %s", tc.reason, each.Class, each.Was, tc.want)
+				}
+			}
+		})
+	}
+}
+
 // An alert whose condition held before the baseline is not of the update, however long it takes to fire.
 func TestPendingAlerts(t *testing.T) {
 	began := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)

@@ -70,3 +70,20 @@ func TestEphemeral(t *testing.T) {
 		})
 	}
 }
+
+// A request of a kubelet names its node, but the first one.
+func TestRequestedNode(t *testing.T) {
+	for name, tc := range map[string]struct{ reason, user, signer, want string }{
+		"Serving": {reason: "the node has a user", user: "system:node:w1", signer: "kubernetes.io/kubelet-serving", want: "w1"},
+		"Renewal": {reason: "the node has a user", user: "system:node:w1", signer: "kubernetes.io/kube-apiserver-client-kubelet", want: "w1"},
+		"First":   {reason: "all nodes share the user", user: "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper", signer: "kubernetes.io/kube-apiserver-client-kubelet", want: baseline.AnyNode},
+		"Other":   {reason: "another signer does not sign for nodes", user: "jane", signer: "example.com/signer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := take(t, start(t, fmt.Sprintf("{apiVersion: certificates.k8s.io/v1, kind: CertificateSigningRequest, metadata: {name: csr-x}, spec: {username: %q, signerName: %s}, status: {}}", tc.user, tc.signer)), alerting(t, "[]"))
+			if got := state.Objects[baseline.Key{Kind: baseline.CertificateSigningRequest, Name: "csr-x"}].Detail; got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}

@@ -3,6 +3,7 @@ package sample
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -68,13 +69,28 @@ func (s *sampler) requests(ctx context.Context) {
 		if isDecided(request) {
 			continue
 		}
-		object := baseline.Object{}
+		object := baseline.Object{Detail: fact(requestedNode(request))}
 		object.Add(baseline.Problem{
 			Reason: "Pending", Since: at(request.CreationTimestamp),
 			Message: fmt.Sprintf("the request of %s for %s is neither approved nor denied", words.External(request.Spec.Username), words.External(request.Spec.SignerName)),
 		})
 		s.keep(baseline.Key{Kind: baseline.CertificateSigningRequest, Name: request.Name}, object)
 	}
+}
+
+// nodeUser begins the user name of a kubelet, which the name of its node follows.
+const nodeUser = "system:node:"
+
+// requestedNode is the node for which a kubelet requests a certificate; empty for another request. The first request of a kubelet,
+// which has no certificate, is by a user that all nodes share.
+func requestedNode(request *certificatesv1.CertificateSigningRequest) string {
+	if node, ok := strings.CutPrefix(request.Spec.Username, nodeUser); ok {
+		return node
+	}
+	if request.Spec.SignerName == certificatesv1.KubeAPIServerClientKubeletSignerName {
+		return baseline.AnyNode
+	}
+	return ""
 }
 
 func isDecided(request *certificatesv1.CertificateSigningRequest) bool {
