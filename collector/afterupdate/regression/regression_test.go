@@ -87,6 +87,7 @@ func TestClass(t *testing.T) {
 		"Ephemeral":        {reason: "a Job has ended, or a pod without an owner was drained", key: service, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Excused},
 		"EphemeralUnready": {reason: "it selects a pod, which is not ready", key: service, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{Detail: baseline.Ephemeral}, "NoReadyEndpoints"), problem: "NoReadyEndpoints", class: regression.Worse},
 		"EphemeralOfOurs":  {reason: "an operator makes the pods of the release again", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
+		"JobFailed":        {reason: "a Job that failed once stays failed", key: baseline.Key{Kind: baseline.Alert, Namespace: "openshift-image-registry", Name: "KubeJobFailed/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Excused},
 		"Alert":            {reason: "only firing alerts are in a state", key: baseline.Key{Kind: baseline.Alert, Name: "TargetDown/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Worse},
 		"AlertOfNext":      {reason: "it is about the next update", key: baseline.Key{Kind: baseline.Alert, Name: "ClusterNotUpgradeable/warning"}, now: bad(baseline.Object{}, "Firing")},
 	} {
