@@ -277,7 +277,7 @@ func absent(key baseline.Key) (class Class, text string) {
 		return Worse, "it was not firing"
 	case key.Kind == baseline.VolumeAttachment:
 		return Worse, "there was none"
-	case key.Platform():
+	case ofRelease(key):
 		return Worse, "it did not exist"
 	}
 	return Excused, "it did not exist: it was created since"
@@ -291,6 +291,15 @@ const jobFailed = "KubeJobFailed"
 func of(key baseline.Key) string {
 	alert, _, _ := strings.Cut(key.Name, "/")
 	return alert
+}
+
+// ofRelease reports whether the release decides about an object. It has operators of OLM in one namespace only; those of
+// users are in others of its prefix, too, such as openshift-operators.
+func ofRelease(key baseline.Key) bool {
+	if key.Kind == baseline.ClusterServiceVersion || key.Kind == baseline.Subscription {
+		return key.Namespace == "openshift-operator-lifecycle-manager"
+	}
+	return key.Platform()
 }
 
 // request is the class of a request for a certificate that is neither approved nor denied. That of a node which an administrator
@@ -354,7 +363,7 @@ func sinceByOthers(key baseline.Key, was, is baseline.Object) string {
 			return fmt.Sprintf("it was scaled from %d to %d since", was.Desired, is.Desired)
 		}
 	case baseline.ClusterServiceVersion:
-		if !key.Platform() && was.Detail != "" && is.Detail != "" && was.Detail != is.Detail {
+		if !ofRelease(key) && was.Detail != "" && is.Detail != "" && was.Detail != is.Detail {
 			return fmt.Sprintf("%s was replaced by %s since", was.Detail, is.Detail)
 		}
 	case baseline.Service:
