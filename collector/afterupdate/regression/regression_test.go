@@ -84,13 +84,13 @@ func TestClass(t *testing.T) {
 		"SelectionUnknown": {reason: "the baseline does not state which pods it selected", key: service, before: &baseline.Object{Ready: 1}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
 		"SelectionOfOurs":  {reason: "the release changes its own Services", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: &baseline.Object{Ready: 1, Revision: "a"}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
 		"Daemons":          {reason: "no node was added since, and old pods are ready", key: baseline.Key{Kind: baseline.DaemonSet, Namespace: "openshift-dns", Name: "dns-default"}, before: new(of(3, 3)), now: bad(of(3, 3), "RolloutIncomplete"), problem: "RolloutIncomplete", class: regression.Worse},
+		"OperatorOfAll":    {reason: "the release has no operator of OLM in this namespace", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
+		"OperatorOfAllNew": {reason: "a user installed it since", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
+		"OperatorOfAllBad": {reason: "the same version fails", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.3"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Worse},
 		"Ephemeral":        {reason: "a Job has ended, or a pod without an owner was drained", key: service, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Excused},
 		"EphemeralUnready": {reason: "it selects a pod, which is not ready", key: service, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{Detail: baseline.Ephemeral}, "NoReadyEndpoints"), problem: "NoReadyEndpoints", class: regression.Worse},
 		"EphemeralOfOurs":  {reason: "an operator makes the pods of the release again", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
 		"JobFailed":        {reason: "a Job that failed once stays failed", key: baseline.Key{Kind: baseline.Alert, Namespace: "openshift-image-registry", Name: "KubeJobFailed/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Excused},
-		"OperatorOfAll":    {reason: "the release has no operator of OLM in this namespace", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
-		"OperatorOfAllNew": {reason: "a user installed it since", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
-		"OperatorOfAllBad": {reason: "the same version fails", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.3"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Worse},
 		"Alert":            {reason: "only firing alerts are in a state", key: baseline.Key{Kind: baseline.Alert, Name: "TargetDown/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Worse},
 		"AlertOfNext":      {reason: "it is about the next update", key: baseline.Key{Kind: baseline.Alert, Name: "ClusterNotUpgradeable/warning"}, now: bad(baseline.Object{}, "Firing")},
 	} {
@@ -310,6 +310,37 @@ func TestDependents(t *testing.T) {
 			}
 			for _, each := range regression.Compare(&before, now).Found {
 				if dependent := each.Key == service || each.Key == webhook || each.Key == api; dependent && each.Class != tc.want {
+					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Key, each.Class, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// Where the workloads were not read, it is not known whether an owner has deleted that of a Service which selects no pod.
+func TestUnreadWorkloads(t *testing.T) {
+	web, service, api := baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}, baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "web"}, baseline.Key{Kind: baseline.APIService, Name: "v1.example.com"}
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{web: of(1, 1), service: {Ready: 1}, api: {Detail: "shop/web"}}}
+	for name, tc := range map[string]struct {
+		reason   string
+		workload *baseline.Object
+		problem  string
+		want     regression.Class
+	}{
+		"Unread":  {reason: "it may have been deleted", problem: baseline.NoEndpoints, want: regression.Unattributed},
+		"Exists":  {reason: "it is there, and its owner did nothing", workload: new(bad(of(0, 1), "Unavailable")), problem: baseline.NoEndpoints, want: regression.Worse},
+		"HasPods": {reason: "its pods are there, and are not ready", problem: "NoReadyEndpoints", want: regression.Worse},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := baseline.State{
+				Objects: map[baseline.Key]baseline.Object{service: bad(baseline.Object{}, tc.problem), api: bad(baseline.Object{Detail: "shop/web"}, "Unavailable")},
+				Unread:  map[baseline.Kind]string{baseline.Deployment: "an archive has some of them"},
+			}
+			if tc.workload != nil {
+				now.Objects[web] = *tc.workload
+			}
+			for _, each := range regression.Compare(&before, now).Found {
+				if each.Key != web && each.Class != tc.want {
 					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Key, each.Class, tc.want)
 				}
 			}
