@@ -175,6 +175,24 @@ func TestChurnWithoutUpdate(t *testing.T) {
 	}
 }
 
+// An update that was complete before the first state is not judged by it.
+func TestChurnAfterEarlierUpdate(t *testing.T) {
+	for name, first := range states(t) {
+		t.Run(name, func(t *testing.T) {
+			before := &earlier{recording: first.later(passed)}
+			before.update()
+			before.api = before.connected(t)
+			now := before.later(time.Hour)
+			now.apply(t, together()...)
+			harms()["Operator"].apply(now)
+			made := compared(t, before, now.connected(t))
+			if made.Decision != afterupdate.Unfinished || !strings.Contains(made.Message, "the update has not begun") || len(made.Regressions) > 0 || !slices.Contains(problems(made.Pending), "ClusterOperator machine-config Degraded") {
+				t.Errorf("%s (%s): regressions %q, pending %q", made.Decision, made.Message, problems(made.Regressions), problems(made.Pending))
+			}
+		})
+	}
+}
+
 // What happens in a cluster besides its update is no regression by it.
 func TestChurnBesideUpdate(t *testing.T) {
 	for name, before := range states(t) {
