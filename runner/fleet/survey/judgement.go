@@ -34,7 +34,7 @@ type judged struct {
 // about that update, so that a fleet in which no update is judged has none.
 //
 // A judgement counts if its MAC matches and it states this cluster and the start and end of this update. Of several, that
-// of the newest sample counts. Status is Unknown where judgements cannot be read, or where one that is not authentic may
+// by the newest baseline counts, and of the newest sample. Status is Unknown where judgements cannot be read, or where one that is not authentic may
 // be about this update: it could be newer, and could state that the update was not good.
 func judgementOf(ctx context.Context, reached *cluster.Cluster, version *configv1.ClusterVersion, to string) *fleet.Judgement {
 	change, found := settling.ChangeOf(version.Status.History)
@@ -92,11 +92,24 @@ func (j judged) isOf(made afterupdate.Report) bool {
 		made.Update.StartTime == words.Time(j.Started) && made.Update.CompletionTime == words.Time(j.Completed)
 }
 
-// later reports whether the last sample of a is later than that of b, or of equal ones is not in favor of the update.
+// later reports whether the baseline of a is later than that of b, by which the controller judges as well, or of equal ones the
+// last sample, or whether of equal ones a is not in favor of the update.
 func later(a, b afterupdate.Report) bool {
+	if by := baselineOf(a).Compare(baselineOf(b)); by != 0 {
+		return by > 0
+	}
 	is, _ := time.Parse(time.RFC3339, a.Samples.Last) // a time that cannot be parsed is the earliest
 	was, _ := time.Parse(time.RFC3339, b.Samples.Last)
 	return cmp.Or(is.Compare(was), cmp.Compare(rank(a.Decision), rank(b.Decision))) > 0
+}
+
+// baselineOf is when the baseline of a judgement was taken; zero for none.
+func baselineOf(judged afterupdate.Report) time.Time {
+	if judged.Baseline == nil {
+		return time.Time{}
+	}
+	taken, _ := time.Parse(time.RFC3339, judged.Baseline.Time) // a time that cannot be parsed is the earliest
+	return taken
 }
 
 func rank(decision afterupdate.Decision) int {

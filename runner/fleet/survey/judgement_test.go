@@ -146,6 +146,15 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			w.store(w.other(), made)
 			w.store(w.run, w.judged(afterupdate.Good))
 		}, status: "True"},
+		"OlderBaseline": {reason: "in an older baseline it may have been bad already", act: func(w *world) {
+			made := w.judged(afterupdate.Regressed)
+			made.Baseline = &afterupdate.Baseline{Time: words.Time(w.noon.Add(-4 * time.Hour))}
+			w.store(w.run, made)
+			made = w.judged(afterupdate.Good)
+			made.Samples.Last = words.Time(w.noon.Add(time.Minute))
+			made.Baseline = &afterupdate.Baseline{Time: words.Time(w.noon.Add(-5 * time.Hour))}
+			w.store(w.other(), made)
+		}, status: "False"},
 		"Equal": {reason: "of two of one time the worse counts", act: func(w *world) {
 			w.store(w.other(), w.judged(afterupdate.Good))
 			w.store(w.run, w.judged(afterupdate.Regressed))
