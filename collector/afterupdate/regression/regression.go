@@ -303,13 +303,13 @@ func ofRelease(key baseline.Key) bool {
 }
 
 // request is the class of a request for a certificate that is neither approved nor denied. That of a node which an administrator
-// adds waits for the administrator: no node of the baseline can have made it, and no MachineSet waits for a machine, whose
+// adds waits for the administrator: no node of the baseline can have made it, and no MachineSet or NodePool waits for a machine, whose
 // requests an operator of the release approves.
 func (c comparer) request(object baseline.Object) (class Class, text string) {
 	switch {
 	case object.Detail == "" || c.requests(object.Detail) || c.awaitsMachines():
 		return Worse, "there was none"
-	case c.before.Unread[baseline.Node] != "" || c.now.Unread[baseline.Node] != "" || c.now.Unread[baseline.MachineSet] != "":
+	case c.before.Unread[baseline.Node] != "" || c.now.Unread[baseline.Node] != "" || c.now.Unread[baseline.MachineSet] != "" || c.now.Unread[baseline.NodePool] != "":
 		return Unattributed, "unknown: it may be of a node that an administrator adds"
 	}
 	return Excused, "it is of no node of before; who adds a node has to approve its requests"
@@ -332,9 +332,12 @@ func (c comparer) requests(node string) bool {
 	return false
 }
 
+// awaitsMachines reports whether a MachineSet or a NodePool waits for machines.
 func (c comparer) awaitsMachines() bool {
 	for key, each := range c.now.Objects {
-		if _, awaits := each.Problem("MachinesNotReady"); awaits && key.Kind == baseline.MachineSet {
+		_, notReady := each.Problem("MachinesNotReady")
+		_, replaces := each.Problem("NotUpdated")
+		if notReady && key.Kind == baseline.MachineSet || (notReady || replaces) && key.Kind == baseline.NodePool {
 			return true
 		}
 	}

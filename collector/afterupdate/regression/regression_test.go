@@ -197,6 +197,8 @@ func TestRequests(t *testing.T) {
 		// worker and set are what is there now; nil for no node.
 		worker *baseline.Object
 		set    baseline.Object
+		// pool is the problem of a NodePool; empty for none.
+		pool string
 		// lacks and lacksNow are kinds that were not read, before and now.
 		lacks, lacksNow baseline.Kind
 		want            regression.Class
@@ -207,6 +209,8 @@ func TestRequests(t *testing.T) {
 		"FirstNotReady": {reason: "the node of before may have lost its certificate", node: baseline.AnyNode, worker: &notReady, set: of(3, 3), want: regression.Worse},
 		"FirstMissing":  {reason: "the node of before may have been registered anew", node: baseline.AnyNode, set: of(3, 3), want: regression.Worse},
 		"Machine":       {reason: "it may be of a machine, whose requests the release approves", node: "worker-9", worker: &ready, set: bad(of(2, 3), "MachinesNotReady"), want: regression.Worse},
+		"NodePool":      {reason: "it may be of a machine that replaces another", node: baseline.AnyNode, worker: &ready, set: of(3, 3), pool: "NotUpdated", want: regression.Worse},
+		"PoolsUnread":   {reason: "it may be of a machine of a NodePool", node: "metal-9", worker: &ready, set: of(3, 3), lacksNow: baseline.NodePool, want: regression.Unattributed},
 		"NoNode":        {reason: "it is of no kubelet", worker: &ready, set: of(3, 3), want: regression.Worse},
 		"SetsUnread":    {reason: "it may be of a machine, or not", node: "metal-9", worker: &ready, lacksNow: baseline.MachineSet, want: regression.Unattributed},
 		"NodesUnread":   {reason: "the node may have been there", node: "metal-9", worker: &ready, set: of(3, 3), lacks: baseline.Node, want: regression.Unattributed},
@@ -216,6 +220,9 @@ func TestRequests(t *testing.T) {
 			now := baseline.State{Objects: map[baseline.Key]baseline.Object{set: tc.set, request: bad(baseline.Object{Detail: tc.node}, "Pending")}, Unread: map[baseline.Kind]string{tc.lacksNow: "forbidden"}}
 			if tc.worker != nil {
 				now.Objects[worker] = *tc.worker
+			}
+			if tc.pool != "" {
+				now.Objects[baseline.Key{Kind: baseline.NodePool, Namespace: "clusters", Name: "workers"}] = bad(baseline.Object{}, tc.pool)
 			}
 			for _, each := range regression.Compare(&before, now).Found {
 				if each.Key == request && each.Class != tc.want {
