@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -235,11 +234,19 @@ type deletable[T any] interface {
 // kept are the objects that are not being deleted: who deletes an object does not want it to be good, and a finalizer may
 // keep it, and its namespace, for as long as it likes.
 func kept[T any, P deletable[T]](all []T) []T {
-	deleted := func(each T) bool { return P(&each).GetDeletionTimestamp() != nil }
-	if !slices.ContainsFunc(all, deleted) {
+	var made []T // without copies where nothing is being deleted, as is usual
+	for i := range all {
+		switch deleted := P(&all[i]).GetDeletionTimestamp() != nil; {
+		case deleted && made == nil:
+			made = append([]T{}, all[:i]...) // the snapshot has the list, too
+		case !deleted && made != nil:
+			made = append(made, all[i])
+		}
+	}
+	if made == nil {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), deleted) // the snapshot has the list, too
+	return made
 }
 
 // maxFact bounds a fact that is compared, in bytes.

@@ -133,17 +133,11 @@ func isEphemeral(pod *corev1.Pod) bool {
 
 // ephemeral reports whether a selector selects pods, and only those that nothing makes again.
 func (v *serving) ephemeral(namespace string, selects labels.Selector) bool {
-	selected := 0
-	for _, pod := range v.pods[namespace] {
-		if !selects.Matches(pod.labels) {
-			continue
-		}
-		if !pod.ephemeral {
-			return false
-		}
-		selected++
+	pods := v.pods[namespace]
+	selected := func(ephemeral bool) bool {
+		return slices.ContainsFunc(pods, func(pod selectable) bool { return pod.ephemeral == ephemeral && selects.Matches(pod.labels) })
 	}
-	return selected > 0
+	return selected(true) && !selected(false) // few namespaces have such pods, so the others are seldom compared
 }
 
 // endpointless is the problem of a Service without a ready endpoint, by the pods that it selects.
