@@ -75,10 +75,10 @@ func (h *Hosted) OpenArchives(ctx context.Context, client *cli.Client) ([]Opened
 	}
 	for _, path := range cli.Archives(client) {
 		opened, err := h.reach(ctx, client, []string{path})
-		if err == nil {
-			err = opened.Estate.GuestError()
-		}
 		if err != nil {
+			return nil, err
+		}
+		if err := opened.Estate.GuestError(); err != nil {
 			return nil, fmt.Errorf("--archive %s: %w", path, err)
 		}
 		all = append(all, opened)
