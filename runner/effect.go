@@ -68,6 +68,7 @@ func declared() map[string]option {
 
 		"Judgement.Force":             {effect: OnJudgement},
 		"Judgement.ForceReason":       {effect: OnJudgement},
+		"Judgement.ForcedBy":          {effect: OnJudgement},
 		"Judgement.Accepted":          {effect: OnJudgement},
 		"Judgement.Accept":            {effect: OnJudgement},
 		"Judgement.IgnoredAlerts":     covered(func(c *selection.Coverage, o Options) { c.IgnoredAlerts = names(o.Judgement.IgnoredAlerts) }),

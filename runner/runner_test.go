@@ -355,8 +355,8 @@ func TestGatesAreFolded(t *testing.T) {
 		t.Errorf("accepting a gate made it %s", decided.Verdict.Decision)
 	}
 	w.options.Judgement.Force = true
-	if decided := w.run(t); decided.Verdict.Decision != verdict.Ready || !decided.Verdict.Forced {
-		t.Errorf("with force: %+v, want Ready and forced", decided.Verdict)
+	if decided := w.run(t); decided.Verdict.Decision != verdict.Blocked || !decided.Verdict.Forced {
+		t.Errorf("with force: %+v, want Blocked, as without, and forced", decided.Verdict)
 	}
 }
 

@@ -67,7 +67,7 @@ type Finding struct {
 
 // Bypass is the decision by which a finding does not count.
 type Bypass struct {
-	// By is ByAdminAck, ByAcceptedRisk or ByForce.
+	// By is ByAdminAck or ByAcceptedRisk.
 	By string `json:"by"`
 	// Detail is where that was decided, e.g. "spec.desiredUpdate.acceptRisks".
 	Detail string `json:"detail,omitempty"`
@@ -79,8 +79,6 @@ const (
 	ByAdminAck = "AdminAck"
 	// ByAcceptedRisk is an acceptance by name.
 	ByAcceptedRisk = "AcceptedRisk"
-	// ByForce is a forced run.
-	ByForce = "Force"
 )
 
 // Effect is what a finding does to the verdict.
@@ -92,7 +90,7 @@ const (
 	EffectBlocks Effect = "Blocks"
 	// EffectUndecided makes the verdict Undecided unless another finding blocks.
 	EffectUndecided Effect = "Undecided"
-	// EffectBypassed would block or leave the verdict undecided, but was acknowledged, accepted or forced.
+	// EffectBypassed would block or leave the verdict undecided, but was acknowledged or accepted.
 	EffectBypassed Effect = "Bypassed"
 	// EffectNone leaves the verdict alone.
 	EffectNone Effect = "None"

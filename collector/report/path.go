@@ -26,8 +26,9 @@ type Path struct {
 	Decision verdict.Decision `json:"decision"`
 	// Forced is true when force was requested.
 	Forced bool `json:"forced"`
-	// ForceReason is why; empty without force, and in documents of versions without it.
+	// ForceReason is why, and ForcedBy the user who requested it; empty without force, and where it is not known.
 	ForceReason string `json:"forceReason,omitempty"`
+	ForcedBy    string `json:"forcedBy,omitempty"`
 	// Updates are the reports in order. There are fewer than updates of the path if the preflight ended before.
 	Updates []Report `json:"updates"`
 	// Notices are limitations of the update graph, such as the age of a stored one.
@@ -41,7 +42,7 @@ func NewPath(versions []string, updates []Report) Path {
 	made := Path{
 		APIVersion: APIVersion, Kind: PathKind, ToolVersion: first.Run.ToolVersion, Time: last.Run.CompletionTime,
 		Cluster: first.Cluster, Versions: versions, Updates: updates,
-		Forced: first.Verdict.Forced, ForceReason: first.Verdict.ForceReason,
+		Forced: first.Verdict.Forced, ForceReason: first.Verdict.ForceReason, ForcedBy: first.Verdict.ForcedBy,
 	}
 	made.Decision = made.fold()
 	return made
@@ -56,15 +57,6 @@ func (p Path) fold() verdict.Decision {
 		decisions = append(decisions, verdict.Undecided)
 	}
 	return verdict.Whole(decisions)
-}
-
-// Unforced is the decision without force.
-func (p Path) Unforced() verdict.Decision {
-	p.Updates = slices.Clone(p.Updates)
-	for i, each := range p.Updates {
-		p.Updates[i].Verdict.Decision = each.Unforced()
-	}
-	return p.fold()
 }
 
 // Holds reports whether the verdicts of all updates are current.

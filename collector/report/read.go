@@ -68,7 +68,24 @@ func (d Document) Report() (Report, error) {
 	if err := d.decode(Kind, &stored); err != nil {
 		return Report{}, err
 	}
+	stored.unforce()
 	return stored, stored.check()
+}
+
+// unforce gives a report the decision without force: in those of earlier versions, force bypassed findings.
+func (r *Report) unforce() {
+	if !r.Verdict.Forced || r.Verdict.Decision == verdict.Blocked || r.Verdict.Decision == verdict.Undecided {
+		return
+	}
+	for i := range r.Findings {
+		if bypass := r.Findings[i].Bypass; bypass != nil && bypass.By == "Force" {
+			r.Findings[i].Bypass = nil
+			r.Findings[i].Effect = r.Findings[i].EffectOf()
+		}
+	}
+	until := r.Verdict.ValidUntil
+	r.Verdict = r.Verdict.Refold(r.Findings, r.Expected)
+	r.Verdict.ValidUntil = until
 }
 
 // Path is the document as the document of a path. Its updates are checked as Read checks a
@@ -77,6 +94,12 @@ func (d Document) Path() (Path, error) {
 	var stored Path
 	if err := d.decode(PathKind, &stored); err != nil {
 		return Path{}, err
+	}
+	if stored.Forced {
+		for i := range stored.Updates {
+			stored.Updates[i].unforce()
+		}
+		stored.Decision = stored.fold()
 	}
 	return stored, stored.check()
 }

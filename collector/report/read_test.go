@@ -5,10 +5,12 @@ import (
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
 )
 
+const head = `"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"`
+
 func TestRead(t *testing.T) {
-	const head = `"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"`
 	for name, tc := range map[string]struct {
 		reason string
 		stored string
@@ -44,10 +46,6 @@ func TestRead(t *testing.T) {
 		"Interrupted": {
 			reason: "the built-in checks had not reported", stored: `{` + head + `,"run":{"phase":"Interrupted"},"verdict":{"decision":"Undecided"},"expected":{"checks":1,"reported":1}}`,
 		},
-		"ForcedWithoutBypass": {
-			reason: "force bypasses each finding that blocks", stored: `{` + head + `,"verdict":{"decision":"Ready","forced":true},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
-			err: "its decision is Ready, but its findings make it Blocked",
-		},
 		"AcceptedByList": {
 			reason: "an accepted name without a bypass of its finding", stored: `{` + head + `,"verdict":{"decision":"Ready","accepted":["Etcd.Space"]},"expected":{"checks":1,"reported":1},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
 			err: "its decision is Ready, but its findings make it Blocked",
@@ -81,4 +79,35 @@ func bomb() string {
 		text += name + ": &" + name + " [" + strings.TrimSuffix(strings.Repeat("*"+last+", ", 9), ", ") + "]\n"
 	}
 	return text
+}
+
+// In reports of earlier versions, force bypassed what blocks, and a forced verdict was Ready.
+func TestForcedByAnEarlierVersion(t *testing.T) {
+	failed := `{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true,"bypass":{"by":"Force","detail":"force"}}`
+	for name, tc := range map[string]struct {
+		reason, findings, expected string
+		want                       verdict.Decision
+	}{
+		"Blocking":     {reason: "force bypassed a failure", findings: failed, expected: `{"checks":1,"reported":1}`, want: verdict.Blocked},
+		"Inconclusive": {reason: "force bypassed what could not be told", findings: strings.Replace(failed, "Fail", "Unknown", 1), expected: `{"checks":1,"reported":1}`, want: verdict.Undecided},
+		"Missing":      {reason: "force bypassed a check that had not reported", expected: `{"checks":2,"reported":1,"missing":["Etcd.Space"]}`, want: verdict.Undecided},
+		"Needless":     {reason: "nothing was bypassed", expected: `{"checks":1,"reported":1}`, want: verdict.Ready},
+		"Acknowledged": {reason: "another bypass stays", findings: strings.Replace(failed, `"Force"`, `"AdminAck"`, 1), expected: `{"checks":1,"reported":1}`, want: verdict.Ready},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body := `"run":{"phase":"Complete"},"verdict":{"decision":"Ready","forced":true,"forceReason":"an outage","validUntil":"2026-11-21T09:00:00Z"},"expected":` + tc.expected + `,"findings":[` + tc.findings + `]`
+			got, err := report.Read(strings.NewReader(`{` + head + `,` + body + `}`))
+			if err != nil || got.Verdict.Decision != tc.want || !got.Verdict.Forced || got.Verdict.ForceReason != "an outage" || got.Verdict.ValidUntil == "" || got.Permits() {
+				t.Errorf("%s: %+v, error %v; want %s, forced", tc.reason, got.Verdict, err, tc.want)
+			}
+			path := `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightPath","versions":["4.18.3","4.18.9"],"decision":"Ready","forced":true,"updates":[{` + head + `,` + body + `}]}`
+			document, err := report.Load(strings.NewReader(path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if made, err := document.Path(); err != nil || made.Decision != tc.want {
+				t.Errorf("%s: the path is %s, error %v; want %s", tc.reason, made.Decision, err, tc.want)
+			}
+		})
+	}
 }

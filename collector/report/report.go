@@ -110,9 +110,6 @@ func (r Report) Permits() bool {
 	return stated.Decision == verdict.Ready && !stated.Forced && !stated.Provisional && len(stated.Narrowed) == 0 && r.Run.Phase == PhaseComplete && r.Holds()
 }
 
-// Unforced is the decision without force.
-func (r Report) Unforced() verdict.Decision { return r.Verdict.Unforced(r.Findings, r.Expected) }
-
 // Switch is a switch that is on in the cluster.
 type Switch struct {
 	// Name is alert, clusterOperator, admission or hostedAdmission.

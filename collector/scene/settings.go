@@ -37,11 +37,10 @@ type Settings struct {
 
 // Judgement is what the administrator decides about findings.
 type Judgement struct {
-	// Force reads and runs a release that could not be verified, and bypasses every
-	// finding that blocks. The verdict reports it.
-	Force bool
-	// ForceReason is why, in the words of who requested it: see CheckForceReason. The verdict reports it.
-	ForceReason string
+	// Force reads and runs a release that could not be verified. The decision stays the one without force.
+	// The verdict reports it, with the reason (see CheckForceReason) and the user who requested it.
+	Force                 bool
+	ForceReason, ForcedBy string
 	// Accepted are acceptances of files, Accept the acceptances of this request. Where a
 	// finding is accepted more than once, the report names the file before
 	// ClusterVersion's spec.desiredUpdate.acceptRisks, and that before Accept.

@@ -26,10 +26,10 @@ const (
 type Policy struct {
 	// Accepted maps the name of a finding to where it was accepted, e.g. "spec.desiredUpdate.acceptRisks".
 	Accepted map[string]string
-	// Force bypasses every finding that blocks or is inconclusive. Verdict.Forced reports it.
-	Force bool
-	// ForceReason is why, in the words of who requested it: one line. Verdict.ForceReason reports it.
-	ForceReason string
+	// Force is the request to go on although the release is not verified or findings block. It changes no
+	// decision: the verdict states it, with the reason, one line in the words of who requested it, and the user.
+	Force                 bool
+	ForceReason, ForcedBy string
 	// Provisional is for a later update of a path, which starts from a release that the
 	// cluster does not run yet: its verdict is NothingKnown instead of Ready.
 	Provisional bool
@@ -38,10 +38,12 @@ type Policy struct {
 // Verdict is the decision and the names of the findings that led to it, each list sorted and free of duplicates.
 type Verdict struct {
 	Decision Decision `json:"decision"`
-	// Forced is true when force was requested, needed or not.
+	// Forced is true when force was requested, needed or not. The decision is the one without it.
 	Forced bool `json:"forced"`
-	// ForceReason is why force was requested; empty without force, and in documents of versions without it.
+	// ForceReason is why force was requested, and ForcedBy the user who requested it; empty without force,
+	// and where it is not known.
 	ForceReason string `json:"forceReason,omitempty"`
+	ForcedBy    string `json:"forcedBy,omitempty"`
 	// Provisional is true for a later update of a path, whose decision is never Ready.
 	Provisional bool `json:"provisional,omitempty"`
 	// Blocking names the unbypassed failures.
@@ -50,9 +52,6 @@ type Verdict struct {
 	Undecided []string `json:"undecided"`
 	// Accepted names what was bypassed by acceptance.
 	Accepted []string `json:"accepted"`
-	// Bypassed names what only force bypassed, also checks that did not report: without
-	// force the decision would be another one.
-	Bypassed []string `json:"bypassed,omitempty"`
 	// Narrowed states what the request left out of the judgement, such as ignored alerts; none for a
 	// complete one. The caller of Fold sets it.
 	Narrowed []string `json:"narrowed,omitempty"`
@@ -98,7 +97,10 @@ func (e Expectation) met(policy Policy) bool {
 // makes it Undecided; otherwise it is Ready, or NothingKnown for a provisional verdict.
 func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verdict, []finding.Finding) {
 	folded := make([]finding.Finding, 0, len(findings))
-	verdict := Verdict{Forced: policy.Force, ForceReason: policy.ForceReason, Provisional: policy.Provisional, Blocking: []string{}, Undecided: []string{}, Accepted: []string{}}
+	verdict := Verdict{
+		Forced: policy.Force, ForceReason: policy.ForceReason, ForcedBy: policy.ForcedBy, Provisional: policy.Provisional,
+		Blocking: []string{}, Undecided: []string{}, Accepted: []string{},
+	}
 	for _, f := range findings {
 		f.Bypass = bypass(f, policy)
 		f.Effect = f.EffectOf()
@@ -109,19 +111,14 @@ func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verd
 	verdict.Blocking = sortedSet(verdict.Blocking)
 	verdict.Undecided = sortedSet(verdict.Undecided)
 	verdict.Accepted = sortedSet(verdict.Accepted)
-	if policy.Force && !expected.met(policy) {
-		verdict.Bypassed = append(verdict.Bypassed, expected.Missing...)
-	}
-	verdict.Bypassed = sortedSet(verdict.Bypassed)
 	verdict.Decision = verdict.decide()
-	if verdict.Decision == verdict.clear() && !policy.Force && !expected.met(policy) {
+	if verdict.Decision == verdict.clear() && !expected.met(policy) {
 		verdict.Decision = Undecided
 	}
 	return verdict, folded
 }
 
-// Refold makes the verdict again, as forced as v is, from findings with their recorded
-// bypasses. A forced verdict is Ready as soon as no finding counts.
+// Refold makes the verdict again from findings with their recorded bypasses. The result states the force of v.
 func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdict {
 	accepted := map[string]string{}
 	for _, f := range findings {
@@ -130,26 +127,8 @@ func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdic
 		}
 	}
 	verdict, _ := Fold(findings, expected, Policy{Accepted: accepted, Provisional: v.Provisional})
-	verdict.Forced, verdict.ForceReason, verdict.Narrowed = v.Forced, v.ForceReason, v.Narrowed
-	if v.Forced {
-		verdict.Decision = verdict.decide()
-	}
+	verdict.Forced, verdict.ForceReason, verdict.ForcedBy, verdict.Narrowed = v.Forced, v.ForceReason, v.ForcedBy, v.Narrowed
 	return verdict
-}
-
-// Unforced is the decision that findings, with their recorded bypasses, make without force.
-func (v Verdict) Unforced(findings []finding.Finding, expected Expectation) Decision {
-	if !v.Forced {
-		return v.Decision
-	}
-	counted := slices.Clone(findings)
-	for i := range counted {
-		if counted[i].Bypass != nil && counted[i].Bypass.By == finding.ByForce {
-			counted[i].Bypass = nil
-		}
-	}
-	v.Forced = false
-	return v.Refold(counted, expected).Decision
 }
 
 func (v *Verdict) count(f finding.Finding) {
@@ -159,12 +138,8 @@ func (v *Verdict) count(f finding.Finding) {
 	case finding.EffectUndecided:
 		v.Undecided = append(v.Undecided, f.Name)
 	case finding.EffectBypassed:
-		switch f.Bypass.By {
-		case finding.ByAcceptedRisk:
+		if f.Bypass.By == finding.ByAcceptedRisk {
 			v.Accepted = append(v.Accepted, f.Name)
-		case finding.ByForce:
-			v.Bypassed = append(v.Bypassed, f.Name)
-		case finding.ByAdminAck:
 		}
 	case finding.EffectNone:
 	}
@@ -210,9 +185,6 @@ func bypass(f finding.Finding, policy Policy) *finding.Bypass {
 	}
 	if where, ok := policy.Accepted[f.Name]; ok && f.Source.Acceptable() {
 		return &finding.Bypass{By: finding.ByAcceptedRisk, Detail: where}
-	}
-	if policy.Force {
-		return &finding.Bypass{By: finding.ByForce, Detail: "force"}
 	}
 	return nil
 }

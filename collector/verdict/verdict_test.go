@@ -126,12 +126,14 @@ func TestFold(t *testing.T) {
 			expected: all, want: verdict.Verdict{Decision: verdict.Ready},
 		},
 		"Forced": {
-			reason: "force bypasses everything, and is reported",
+			reason: "force changes no decision, and is reported",
 			findings: []finding.Finding{
 				made("Gate", finding.SourceGate, preflight.Fail), made("A.B", finding.SourceJob, preflight.Unknown),
 			},
-			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true, ForceReason: "the fix of an outage"},
-			want: verdict.Verdict{Decision: verdict.Ready, Forced: true, ForceReason: "the fix of an outage", Bypassed: []string{"A.B", "Gate"}},
+			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true, ForceReason: "the fix of an outage", ForcedBy: "alice"},
+			want: verdict.Verdict{
+				Decision: verdict.Blocked, Forced: true, ForceReason: "the fix of an outage", ForcedBy: "alice", Blocking: []string{"Gate"}, Undecided: []string{"A.B"},
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -236,16 +238,15 @@ func unknownIsNeverReady(t *testing.T, random *rand.Rand) {
 			t.Errorf("Ready although %s is %s", f.Name, f.Outcome)
 		}
 	}
-	if expected.Checks == 0 && !policy.Force {
+	if expected.Checks == 0 {
 		t.Error("Ready although nothing was expected")
 	}
-	if missing := expected.Checks - expected.Reported; missing > len(policy.Accepted) && !policy.Force {
+	if missing := expected.Checks - expected.Reported; missing > len(policy.Accepted) {
 		t.Errorf("Ready although %d checks did not report, and %d names are accepted", missing, len(policy.Accepted))
 	}
 }
 
-// A forced verdict is Ready and marked as forced; force changes only the bypass of
-// findings that would count.
+// A forced verdict is the one without force, marked as forced.
 func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	findings, expected, policy := arbitrary(random)
@@ -253,20 +254,9 @@ func forceOnlyMarks(t *testing.T, random *rand.Rand) {
 	unforced, folded := verdict.Fold(findings, expected, policy)
 	policy.Force = true
 	decided, marked := verdict.Fold(findings, expected, policy)
-	if !decided.Forced || decided.Decision != verdict.Ready {
-		t.Errorf("forced: %+v", decided)
-	}
-	if got := decided.Unforced(marked, expected); better(got, unforced.Decision) || len(policy.Accepted) == 0 && got != unforced.Decision {
-		t.Errorf("without force: %s, want %s", got, unforced.Decision)
-	}
-	for i := range folded {
-		if folded[i].Open() {
-			folded[i] = folded[i].Bypassed(finding.Bypass{By: finding.ByForce, Detail: "force"})
-		}
-	}
-	_, want := verdict.Fold(folded, expected, policy)
-	if diff := cmp.Diff(want, marked); diff != "" {
-		t.Errorf("force changed more than bypasses: -want +got:\n%s", diff)
+	unforced.Forced = true
+	if diff := cmp.Diff(unforced, decided) + cmp.Diff(folded, marked); diff != "" {
+		t.Errorf("force changed more than the mark: -want +got:\n%s", diff)
 	}
 }
 

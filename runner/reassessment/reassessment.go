@@ -30,8 +30,7 @@ import (
 // Of judges gates, risks and health of the cluster as they are now, for the update
 // of a complete run whose verdict has not ended, and returns its report with this verdict.
 // What depends on the release alone, and the results of its checks, are taken from the run.
-// Acceptances come from the run and from ClusterVersion; what the run bypassed by force
-// counts. Of the judgement, what the run covers is that of its record.
+// Acceptances come from the run and from ClusterVersion. Of the judgement, what the run covers is that of its record.
 //
 // A report of another run, such as that of a later update of a path, is returned as it is.
 func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored report.Report, settings scene.Settings) (report.Report, error) {
@@ -62,10 +61,9 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 	findings := append(unchanged(s.Settings.Judgement, stored.Findings), present.Findings...)
 	findings = append(findings, acceptance.Review(acceptance.Target{Account: s.Account(version), Findings: findings})...)
 	policy := departure.Policy(s, from, version)
-	policy.Force, policy.ForceReason = false, ""
+	policy.Force, policy.ForceReason, policy.ForcedBy = stored.Verdict.Forced, stored.Verdict.ForceReason, stored.Verdict.ForcedBy
 	stored.Expected = expectedAgain(s.Settings.Judgement, stored.Expected, present)
 	decided, folded := departure.Fold(findings, stored.Expected, policy)
-	decided.Forced, decided.ForceReason = stored.Verdict.Forced, stored.Verdict.ForceReason
 	decided.ValidUntil, decided.Narrowed = stored.Verdict.ValidUntil, stored.Verdict.Narrowed
 	stored.Verdict, stored.Findings = decided, folded
 	stored.CVO = s.Predict(cvo.Request{Version: version, Signed: signed(stored.Target), PayloadVersion: version}, policy, folded)
@@ -79,7 +77,7 @@ func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report
 	return stored
 }
 
-// unchanged are the findings of a run that the built-in checks do not make, without what force bypassed.
+// unchanged are the findings of a run that the built-in checks do not make.
 func unchanged(judgement scene.Judgement, findings []finding.Finding) []finding.Finding {
 	external := dependency.Name
 	var kept []finding.Finding
@@ -88,9 +86,6 @@ func unchanged(judgement scene.Judgement, findings []finding.Finding) []finding.
 		again := builtin && !strings.HasPrefix(f.Name, definition.Name) && (judgement.Dependencies != nil || !strings.HasPrefix(f.Name, external))
 		if again {
 			continue
-		}
-		if f.Bypass != nil && f.Bypass.By == finding.ByForce {
-			f.Bypass = nil
 		}
 		kept = append(kept, f)
 	}

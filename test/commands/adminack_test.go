@@ -43,8 +43,8 @@ func TestAckIsRequired(t *testing.T) {
 	e.run(exit.Ready, "--to", "4.8.58").expectCauses(causes{}).expectFinding("AdminAck", preflight.Skipped, "NotConcerned")
 	// A gate cannot be accepted as a risk, but the update can be forced.
 	e.evaluate(exit.Blocked, "4.9.59", "--accept", removalsGate).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", removalsGate)
-	if forced := e.run(exit.Blocked, "--to", "4.9.59", "--force", "--force-reason", "the fix of an outage"); forced.verdict.Decision != "Ready" || forced.verdict.ForceReason != "the fix of an outage" {
-		t.Errorf("%+v, want Ready by force, with its reason", forced.verdict)
+	if forced := e.run(exit.Blocked, "--to", "4.9.59", "--force", "--force-reason", "the fix of an outage"); forced.verdict.Decision != "Blocked" || forced.verdict.ForceReason != "the fix of an outage" {
+		t.Errorf("%+v, want Blocked, as without force, with the reason", forced.verdict)
 	}
 
 	// The condition Upgradeable names the gate until CVO has evaluated the acknowledgement.

@@ -67,8 +67,8 @@ func TestUntrustedReleases(t *testing.T) {
 			}
 			check := byName(forced)["Zoo.Healthy"]
 			signature = byName(forced)["ReleaseSignature"]
-			if check.Outcome != preflight.Pass || signature.Bypass == nil || signature.Bypass.By != finding.ByForce {
-				t.Errorf("%s: forced run: %+v and %+v; want a pass, and a signature that is bypassed by force", tc.reason, check, signature)
+			if check.Outcome != preflight.Pass || signature.Bypass != nil || forced.Verdict.Decision != verdict.Blocked {
+				t.Errorf("%s: forced run: %+v and %+v; want a pass, and a signature that blocks as it does without force", tc.reason, check, signature)
 			}
 			testCluster.ExpectNothingLeft(t)
 		})

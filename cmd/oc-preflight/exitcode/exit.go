@@ -63,29 +63,24 @@ func (e *Error) CommandExitCode() int { return e.Code }
 // BadUsage is a wrong use of the command line.
 func BadUsage(err error) error { return &Error{Code: Usage, err: err} }
 
-// Of is the error with the exit code of a report. A decision that only force makes has that of Blocked, so
-// that no script takes it for a pass.
+// Of is the error with the exit code of a report.
 func Of(decided report.Report) error {
 	switch {
 	case decided.Run.Phase == report.PhaseInterrupted, decided.Run.Phase == report.PhaseCanceled:
 		return &Error{Code: Interrupted}
 	case !decided.Holds():
 		return &Error{Code: Undecided}
-	case decided.Unforced() != decided.Verdict.Decision:
-		return &Error{Code: Blocked}
 	}
 	return exitOfDecision(decided.Verdict.Decision)
 }
 
-// OfPath is the error with the exit code of a path, with force as in Of.
+// OfPath is the error with the exit code of a path.
 func OfPath(made report.Path) error {
 	switch {
 	case made.Interrupted():
 		return &Error{Code: Interrupted}
 	case !made.Holds():
 		return &Error{Code: Undecided}
-	case made.Forced && made.Unforced() != made.Decision:
-		return &Error{Code: Blocked}
 	}
 	return exitOfDecision(made.Decision)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 )
 
-// A script does not pass by force: a decision that only force makes has the exit code of Blocked.
+// A script does not pass by force: the exit code is that of the decision without it.
 func TestForce(t *testing.T) {
 	reason := finding.ReportedReason("Reason")
 	failed, unknown := finding.Fail(reason, "no quorum"), finding.Unknown(reason, "no result")
@@ -31,10 +31,10 @@ func TestForce(t *testing.T) {
 		"Passed":       {reason: "force was not needed", finding: passed, expected: whole, want: exitcode.Ready},
 		"Accepted":     {reason: "the acceptance bypasses it already", finding: failed, expected: whole, policy: verdict.Policy{Accepted: accepted}, want: exitcode.Ready},
 		"Acknowledged": {reason: "the acknowledgement bypasses it already", finding: acked, expected: whole, want: exitcode.Ready},
-		"Failed":       {reason: "only force bypasses it", finding: failed, expected: whole, want: exitcode.Blocked},
-		"Unknown":      {reason: "only force bypasses it", finding: unknown, expected: whole, want: exitcode.Blocked},
-		"Missing":      {reason: "a check has not reported", finding: passed, expected: verdict.Expectation{Checks: 2, Reported: 1}, want: exitcode.Blocked},
-		"NoChecks":     {reason: "nothing was expected", finding: passed, want: exitcode.Blocked},
+		"Failed":       {reason: "it blocks without force, too", finding: failed, expected: whole, want: exitcode.Blocked},
+		"Unknown":      {reason: "it is inconclusive without force, too", finding: unknown, expected: whole, want: exitcode.Undecided},
+		"Missing":      {reason: "a check has not reported", finding: passed, expected: verdict.Expectation{Checks: 2, Reported: 1}, want: exitcode.Undecided},
+		"NoChecks":     {reason: "nothing was expected", finding: passed, want: exitcode.Undecided},
 		"Provisional":  {reason: "a later update of a path is never Ready", finding: failed, expected: whole, policy: verdict.Policy{Provisional: true}, want: exitcode.Blocked},
 		"Interrupted":  {reason: "the run has not ended", finding: failed, expected: whole, phase: report.PhaseInterrupted, want: exitcode.Interrupted},
 		"Outdated":     {reason: "no decision holds", finding: failed, expected: whole, standing: &report.Standing{Ended: []string{"changed"}}, want: exitcode.Undecided},

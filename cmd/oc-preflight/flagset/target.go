@@ -32,7 +32,7 @@ func (f *Target) Add(c *cobra.Command) {
 	c.Flags().Var(UpdateValue(&f.Release.Version), "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
 	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
-	c.Flags().BoolVar(&f.Force, "force", false, "Bypass the verification of the release and every finding that blocks, for the reason in --force-reason. The verdict reports it, and the exit code is 3 unless it is Ready without force.")
+	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified, for the reason in --force-reason. Decision and exit code are those without force; the report states who forced the run and why.")
 	c.Flags().StringVar(&f.ForceReason, "force-reason", "", "Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-latest", "to-image")

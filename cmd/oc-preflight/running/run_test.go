@@ -79,7 +79,7 @@ func TestRun(t *testing.T) {
 		"Forced": {
 			reason: "who forces states why, and scripts see that it was", code: exit.Blocked, recorded: 1, args: []string{"--to", offer.To, "--force", "--force-reason", "an outage"},
 			change: func(c *offer.Cluster) { c.State.Gates["ack-4.18-api"] = "Migrate the clients." },
-			shown:  []string{"READY (FORCED)", "an outage"},
+			shown:  []string{"BLOCKED (FORCED)", "an outage"},
 		},
 		"Unsigned": {
 			reason: "no check of an unsigned release is run", code: exit.Blocked, recorded: 1, args: []string{"--to", offer.To},

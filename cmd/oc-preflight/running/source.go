@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
@@ -64,7 +65,9 @@ func (f *Source) Options(ctx context.Context, client *cli.Client, reached *clust
 	}
 	f.Trust.Identify(&options.Origin)
 	options.Trust = proof.Trust{Keyrings: keyrings, Stores: stores, Repositories: f.Trust.Repositories}
-	options.Judgement.Force, options.Judgement.ForceReason = f.Target.Force, f.Target.ForceReason
+	if f.Target.Force {
+		options.Judgement.Force, options.Judgement.ForceReason, options.Judgement.ForcedBy = true, f.Target.ForceReason, access.User(ctx, reached.Kubernetes)
+	}
 	options.Access.Local, options.Access.Cache = flagset.Local(), kept
 	options.Selection.Images = image.Mode(f.Images)
 	if options.Selection.Site, err = f.Site.Sources(); err != nil {

@@ -33,7 +33,7 @@ func NewVerifyVerdict(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Verify a verdict that was signed with \"run --sign\"",
 		Long: `Verify a verdict that was signed with "run --sign": that the private key of KEY signed it, that it is about this cluster and this release, and that it holds now. FILE "-" is standard input. No cluster is used: whether the cluster has changed since, only "status" reports.
 
-A valid verdict may be Blocked: its exit code is that of its decision. One that was forced permits the update to the user who forced it, and not to those who verify it: it is Undecided here, and so is a narrowed one, whose request left out checks, alerts or clients of removed APIs. What the file states is believed only if the key signed it, and a key signs for whatever it is given: name the cluster with --cluster, and keep one key per cluster, or the key of one cluster signs for another.
+A valid verdict may be Blocked: its exit code is that of its decision. A forced one permits no update, even if its decision is Ready: it is Undecided here, and so is a narrowed one, whose request left out checks, alerts or clients of removed APIs. What the file states is believed only if the key signed it, and a key signs for whatever it is given: name the cluster with --cluster, and keep one key per cluster, or the key of one cluster signs for another.
 
 A verdict holds until the time that it states, at most 24 hours after its run, by the clock of this machine.
 

@@ -18,7 +18,6 @@ import (
 const (
 	Acknowledged = "acked"
 	Accepted     = "accepted"
-	Forced       = "forced"
 )
 
 // Label is the outcome of a finding, or how it was bypassed.
@@ -26,13 +25,10 @@ func Label(f finding.Finding) string {
 	if f.Bypass == nil {
 		return strings.ToUpper(string(f.Outcome))
 	}
-	switch f.Bypass.By {
-	case finding.ByAdminAck:
+	if f.Bypass.By == finding.ByAdminAck {
 		return Acknowledged
-	case finding.ByAcceptedRisk:
-		return Accepted
 	}
-	return Forced
+	return Accepted
 }
 
 // Mark is the label of a finding with its level.

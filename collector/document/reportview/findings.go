@@ -180,7 +180,7 @@ func countsOf(findings []finding.Finding) string {
 		numbers[requires(f)]++
 	}
 	var parts []string
-	for _, each := range []string{mustBeFixed, inconclusive, warning, findingview.Forced, findingview.Accepted, findingview.Acknowledged, passed, skipped} {
+	for _, each := range []string{mustBeFixed, inconclusive, warning, findingview.Accepted, findingview.Acknowledged, passed, skipped} {
 		if n := numbers[each]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, plural(each, n)))
 		}

@@ -99,21 +99,17 @@ func remarks(r report.Report) string {
 	return text
 }
 
-// forced states that force was requested, why, and what it bypassed, as sentences that follow another; empty
-// without force. Documents of earlier versions have no reason.
+// forced states that force was requested, by whom and why, as a sentence that follows another; empty without
+// force. Documents of earlier versions have no reason and no user.
 func forced(v verdict.Verdict) string {
-	const most = 5
 	if !v.Forced {
 		return ""
 	}
-	text := strings.TrimSuffix(" FORCED by request: "+words.External(v.ForceReason), ": ")
-	if !strings.HasSuffix(text, ".") {
-		text += "."
+	text := " FORCED by " + cmp.Or(words.External(v.ForcedBy), "request")
+	if reason := words.External(v.ForceReason); reason != "" {
+		text += ": " + strings.TrimSuffix(reason, ".")
 	}
-	if len(v.Bypassed) == 0 {
-		return text
-	}
-	return text + fmt.Sprintf(" Only force bypasses %s.", words.External(words.List(v.Bypassed, most)))
+	return text + "."
 }
 
 // standing is the decision about one update, if it is current.

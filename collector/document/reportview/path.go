@@ -146,7 +146,7 @@ func (p Path) headline() string {
 	if p.Decision == verdict.Ready && p.planned() > 1 {
 		text += fmt.Sprintf(" Nothing that can be evaluated in advance blocks the later updates to %s; run the preflight again before each of them.", target)
 	}
-	text += forced(verdict.Verdict{Forced: p.Forced, ForceReason: p.ForceReason})
+	text += forced(verdict.Verdict{Forced: p.Forced, ForceReason: p.ForceReason, ForcedBy: p.ForcedBy})
 	if p.Interrupted() {
 		text += " The preflight was interrupted."
 	}

@@ -79,7 +79,9 @@ func Kind(s scene.Scene, d Departure, version string) string {
 // Policy is what the administrator decided about a target of that version.
 func Policy(s scene.Scene, d Departure, version string) verdict.Policy {
 	judged := s.Settings.Judgement
-	return verdict.Policy{Accepted: s.Account(version).Accepted(), Force: judged.Force, ForceReason: judged.ForceReason, Provisional: Provisional(d)}
+	return verdict.Policy{
+		Accepted: s.Account(version).Accepted(), Force: judged.Force, ForceReason: judged.ForceReason, ForcedBy: judged.ForcedBy, Provisional: Provisional(d),
+	}
 }
 
 // Fold makes one verdict of all findings, as [verdict.Fold], and names the causes of those that only repeat others.

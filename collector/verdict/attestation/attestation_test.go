@@ -147,11 +147,10 @@ func TestContradictions(t *testing.T) {
 		want     string
 	}{
 		"Provisional": {reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Provisional = true }, want: "provisional"},
-		"Unverified":  {reason: "the signature blocks, unless it is forced", change: func(r *report.Report) { r.Target.Verified = false }, want: "signature of the release was not verified"},
-		"Forced":      {reason: "force bypasses the signature, and is stated", change: func(r *report.Report) { r.Target.Verified, r.Verdict.Forced = false, true }},
-		"Bypassed":    {reason: "only force bypasses", change: func(r *report.Report) { r.Verdict.Bypassed = []string{"Drain"} }, want: "was not forced: Drain"},
+		"Unverified":  {reason: "the signature blocks", change: func(r *report.Report) { r.Target.Verified = false }, want: "signature of the release was not verified"},
+		"Forced":      {reason: "in a verdict of an earlier version, force bypassed the signature", change: func(r *report.Report) { r.Target.Verified, r.Verdict.Forced = false, true }},
 		"ForceReason": {reason: "only force has a reason", change: func(r *report.Report) { r.Verdict.ForceReason = "an outage" }, want: "reason of force, and was not forced"},
-		"BypassedToo": {reason: "only force bypasses", decision: verdict.Blocked, change: func(r *report.Report) { r.Verdict.Bypassed = []string{"Drain"} }, want: "was not forced: Drain"},
+		"ForcedBy":    {reason: "only a forced run has a user who forced it", decision: verdict.Blocked, change: func(r *report.Report) { r.Verdict.ForcedBy = "alice" }, want: "reason of force, and was not forced"},
 		"Blocking":    {reason: "what blocks makes it Blocked", change: func(r *report.Report) { r.Verdict.Blocking = []string{"Drain"} }, want: "the decision is Ready, and findings block or are inconclusive: Drain"},
 		"Running":     {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }, want: "the run is Running"},
 		"Blocked":     {reason: "a verdict that permits nothing harms no reader", decision: verdict.Blocked, change: func(r *report.Report) { r.Target.Verified = false }},

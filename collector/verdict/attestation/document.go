@@ -42,7 +42,6 @@ func (p Predicate) table() document.Block {
 	table.Row("Blocking", words.List(p.Verdict.Blocking, maxNames))
 	table.Row("Undecided", words.List(p.Verdict.Undecided, maxNames))
 	table.Row("Accepted", words.List(p.Verdict.Accepted, maxNames))
-	table.Row("Bypassed", words.List(p.Verdict.Bypassed, maxNames))
 	table.Row("Left out", words.List(p.Verdict.Narrowed, maxNames))
 	table.Row("Run", fmt.Sprintf("%s, %s at %s", cmp.Or(p.Run.ID, "not recorded"), p.Run.Phase, p.Run.CompletionTime))
 	table.Row("Until", p.Verdict.ValidUntil)

@@ -193,11 +193,8 @@ func (p Predicate) contradiction() string {
 	default:
 		return fmt.Sprintf("%q is no decision", words.External(string(stated.Decision)))
 	}
-	if stated.ForceReason != "" && !stated.Forced {
+	if (stated.ForceReason != "" || stated.ForcedBy != "") && !stated.Forced {
 		return "it has a reason of force, and was not forced"
-	}
-	if len(stated.Bypassed) > 0 && !stated.Forced {
-		return "findings were bypassed by force, and the verdict was not forced: " + words.External(words.List(stated.Bypassed, maxNames))
 	}
 	return ""
 }

@@ -161,7 +161,7 @@ func (p Predicate) meaning() string {
 		words.External(cmp.Or(p.Cluster.Version, "an unknown version")), words.External(cmp.Or(p.Target.Version, "an unknown version")))
 	text := fmt.Sprintf("the verdict on %s is %s; this key signed it, and it holds until %s", subject, p.summary(), words.External(p.Verdict.ValidUntil))
 	if p.Verdict.Forced {
-		text += "; a forced verdict does not permit the update to those who verify it"
+		text += "; a forced verdict permits no update"
 		if reason := words.External(p.Verdict.ForceReason); reason != "" {
 			text += "; the reason of force: " + reason
 		}

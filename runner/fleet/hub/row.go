@@ -118,7 +118,7 @@ func (q Query) decided(row fleet.Row, of managedCluster, report reported, now ti
 	stated := made.Statement
 	row.Target, row.Until, row.Observed = stated.Target.Version, stated.Verdict.ValidUntil, cmp.Or(row.Observed, stated.Run.CompletionTime)
 	if stated.Verdict.Forced {
-		return undecided(row, problemf("Forced", "the verdict was forced, which permits the update only to who forced it"))
+		return undecided(row, problemf("Forced", "the run was forced, which permits no update"))
 	}
 	if stated.Verdict.Decision == verdict.Ready && !made.Permits() {
 		return undecided(row, problemf("Narrowed", "the verdict is Ready, and its request left out %s", words.List(stated.Verdict.Narrowed, maxNarrowed)))

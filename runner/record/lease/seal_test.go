@@ -217,22 +217,23 @@ func TestOtherVerdictsStay(t *testing.T) {
 func TestAttacksByForce(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	end(t, begin(t, newRuns(api), intent), verdict.Verdict{Decision: verdict.Ready, Forced: true, ForceReason: "the fix of an outage", Bypassed: []string{"KubeletSkew"}})
+	end(t, begin(t, newRuns(api), intent), verdict.Verdict{Decision: verdict.Blocked, Forced: true, ForceReason: "the fix of an outage", ForcedBy: "alice", Blocking: []string{"KubeletSkew"}})
 	header := getMap(t, headName(intent.ID))
 	var stated struct {
 		Decision    string   `json:"decision"`
 		Forced      bool     `json:"forced"`
 		ForceReason string   `json:"forceReason"`
+		ForcedBy    string   `json:"forcedBy"`
 		Blocking    []string `json:"blocking"`
 	}
 	if err := json.Unmarshal([]byte(header.Data["verdict.json"]), &stated); err != nil {
 		t.Fatal(err)
 	}
-	if stated.Decision != "Blocked" || !stated.Forced || stated.ForceReason != "the fix of an outage" || !slices.Equal(stated.Blocking, []string{"KubeletSkew"}) || header.Labels["preflight.openshift.io/decision"] != "Blocked" {
+	if stated.Decision != "Blocked" || !stated.Forced || stated.ForceReason != "the fix of an outage" || stated.ForcedBy != "alice" || !slices.Equal(stated.Blocking, []string{"KubeletSkew"}) || header.Labels["preflight.openshift.io/decision"] != "Blocked" {
 		t.Errorf("stated %+v with labels %v, want Blocked by what was forced, with the reason", stated, header.Labels)
 	}
 	if reason := trigger(t, intent)(); reason != "PreflightForced" {
-		t.Errorf("the gate answers %q, want the warning PreflightForced", reason)
+		t.Errorf("the gate answers %q, want PreflightForced", reason)
 	}
 }
 

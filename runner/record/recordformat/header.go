@@ -50,10 +50,11 @@
 //	validUntil        RFC 3339 in UTC, at most 24 h after the completion; empty unless Complete
 //	blocking, undecided, accepted
 //	                  names of findings, sorted, at most 64 each
-//	forced            true if force was given; otherwise absent. The decision is Blocked then,
-//	                  and blocking has the names that force bypassed
-//	forceReason       why, in the words of who requested it; absent without force, and in
-//	                  records of versions without it
+//	forced            true if force was given; otherwise absent. The decision is the one
+//	                  without force
+//	forceReason, forcedBy
+//	                  why, in the words of who requested it, and the user; absent without
+//	                  force, and where they are not known
 //	narrowed          what the request left out, such as ignored alerts, at most 64;
 //	                  absent if nothing
 //	ended             why the verdict ended before its time, such as a newer run of the
@@ -225,7 +226,7 @@ func (h Header) ConfigMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 		Data:       map[string]string{keyFormat: format, keySummary: string(text), KeyVerdict: decided},
 		BinaryData: map[string][]byte{},
 	}
-	for key, value := range map[string]string{labelDecision: statedDecision(r, h.Verdict), labelRequester: string(r.Requester)} {
+	for key, value := range map[string]string{labelDecision: r.Decision, labelRequester: string(r.Requester)} {
 		if value != "" {
 			object.Labels[key] = value
 		}

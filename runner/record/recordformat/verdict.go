@@ -41,6 +41,7 @@ type verdictFile struct {
 	Provisional      bool         `json:"provisional,omitempty"`
 	Forced           bool         `json:"forced,omitempty"`
 	ForceReason      string       `json:"forceReason,omitempty"`
+	ForcedBy         string       `json:"forcedBy,omitempty"`
 	Narrowed         []string     `json:"narrowed,omitempty"`
 	Ended            string       `json:"ended,omitempty"`
 }
@@ -48,9 +49,9 @@ type verdictFile struct {
 func verdictJSON(r record.Record, decided verdict.Verdict) (string, error) {
 	file := verdictFile{
 		Run: r.ID, From: r.From, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Selection: r.Selection, Provisional: r.Provisional,
-		Decision: statedDecision(r, decided), Forced: decided.Forced, ForceReason: decided.ForceReason, Narrowed: r.Narrowed, CompletionTime: words.Time(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
+		Decision: r.Decision, Forced: decided.Forced, ForceReason: decided.ForceReason, ForcedBy: decided.ForcedBy, Narrowed: r.Narrowed, CompletionTime: words.Time(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
 	}
-	file.Blocking, file.BlockingOmitted = bounded(append(slices.Clip(decided.Blocking), decided.Bypassed...))
+	file.Blocking, file.BlockingOmitted = bounded(decided.Blocking)
 	file.Undecided, file.UndecidedOmitted = bounded(decided.Undecided)
 	file.Accepted, file.AcceptedOmitted = bounded(decided.Accepted)
 	return file.encode()
@@ -62,16 +63,6 @@ func (f verdictFile) encode() (string, error) {
 		return "", fmt.Errorf("could not encode the verdict: %w", err)
 	}
 	return string(text) + "\n", nil
-}
-
-// statedDecision is the decision for readers of the record. What was forced is Blocked for
-// them: force is the decision of the administrator who ran the preflight, and a reader that
-// does not know the field "forced" must not start the update.
-func statedDecision(r record.Record, decided verdict.Verdict) string {
-	if decided.Forced && r.Decision != "" {
-		return string(verdict.Blocked)
-	}
-	return r.Decision
 }
 
 // bounded returns the first names in order, and how many it omits.

@@ -198,12 +198,12 @@ func TestGate(t *testing.T) {
 		}), record(map[string]any{"completionTime": past})), reason: "PreflightBlocked"},
 		"NewestReady": {why: "an older verdict does not count", caches: records(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
 		"Forced": {
-			why: "CVO records what force bypassed", caches: records(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
-			reason: "PreflightForced", warning: true, message: "the preflight of 4.19.1 is not Ready, and was forced past A, B",
+			why: "a forced run permits nothing: CVO has a force of its own", caches: records(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
+			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past A, B, which permits no update: force the update itself, or run: oc preflight run --to 4.19.1",
 		},
 		"ForcedPastNothing": {
-			why: "force was given and not needed", caches: records(record(map[string]any{"decision": "Blocked", "forced": true})),
-			reason: "PreflightForced", warning: true, message: "the preflight of 4.19.1 is not Ready, and was forced past nothing",
+			why: "force was given and not needed", caches: records(record(map[string]any{"decision": "Ready", "forced": true})),
+			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past nothing, which permits no update: force the update itself, or run: oc preflight run --to 4.19.1",
 		},
 		"Narrowed": {
 			why: "CVO records what the request left out", caches: records(record(map[string]any{"narrowed": []string{"alert KubePodCrashLooping"}})),
@@ -213,8 +213,8 @@ func TestGate(t *testing.T) {
 			why: "the strongest is the reason, and the message has all", caches: records(record(map[string]any{
 				"decision": "Blocked", "forced": true, "blocking": []string{"A"}, "accepted": []string{"B"}, "narrowed": []string{"namespace c"},
 			})),
-			reason: "PreflightForced", warning: true,
-			message: "the preflight of 4.19.1 is not Ready, and was forced past A with accepted findings: B; it left out namespace c",
+			reason:  "PreflightForced",
+			message: "the preflight of 4.19.1 was forced past A, which permits no update: force the update itself, or run: oc preflight run --to 4.19.1",
 		},
 		"NarrowedBlocked":    {why: "a narrowed verdict may be Blocked", caches: records(record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}, "narrowed": []string{"b"}})), reason: "PreflightBlocked"},
 		"FromAnotherVersion": {why: "the cluster was updated meanwhile", caches: records(record(map[string]any{"from": "4.18.8"})), reason: "PreflightStale"},

@@ -13,12 +13,11 @@ const (
 	ReasonUndecided  = "PreflightUndecided"
 	ReasonMissing    = "PreflightMissing"
 	ReasonStale      = "PreflightStale"
-	// ReasonAccepted, ReasonNarrowed and ReasonForced are warnings: the verdict
-	// depends on accepted findings, the request left something out, or force bypassed
-	// findings.
+	ReasonForced     = "PreflightForced"
+	// ReasonAccepted and ReasonNarrowed are warnings: the verdict depends on accepted
+	// findings, or the request left something out.
 	ReasonAccepted = "PreflightAccepted"
 	ReasonNarrowed = "PreflightNarrowed"
-	ReasonForced   = "PreflightForced"
 )
 
 // Problem is why an update may not start, or what CVO records when it does.
@@ -42,7 +41,7 @@ func (t target) problem(entry string) *Problem {
 	switch {
 	case err != nil:
 		return t.unreadable(err)
-	case v != nil && v.isValid(t.from) && (v.Decision == "Ready" || v.Forced):
+	case v != nil && v.isValid(t.from) && v.Decision == "Ready" && !v.Forced:
 		return v.warning(p)
 	case running:
 		return p(ReasonInProgress, "is in progress; see: oc preflight status --to "+t.version)
@@ -50,6 +49,9 @@ func (t target) problem(entry string) *Problem {
 		return p(ReasonMissing, "is not recorded; run: oc preflight run --to "+t.version)
 	case !v.isValid(t.from):
 		return p(ReasonStale, "is out of date; run: oc preflight run --to "+t.version)
+	case v.Forced:
+		past := names(append(append([]string{}, v.Blocking...), v.Undecided...))
+		return p(ReasonForced, "was forced past "+past+", which permits no update: force the update itself, or run: oc preflight run --to "+t.version)
 	case v.Decision == "Blocked":
 		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status --to "+t.version)
 	}
@@ -81,9 +83,6 @@ func (v verdict) warning(p func(reason, text string) *Problem) *Problem {
 	}
 	if len(v.Accepted) > 0 {
 		reason = ReasonAccepted
-	}
-	if v.Forced {
-		reason, text = ReasonForced, "is not Ready, and was forced past "+names(v.Blocking)
 	}
 	if reason == "" {
 		return nil
