@@ -65,6 +65,9 @@ type request struct {
 // run makes the preflight, and returns what the release contains.
 func (r request) run(ctx context.Context) (decided report.Report, inside contents.Contents, err error) {
 	p, err := observe(ctx, r, Options.readingNeeds)
+	if err == nil && !departure.Provisional(r.from) {
+		err = scene.Installed(p.scene.Version, p.target)
+	}
 	if err != nil {
 		return report.Report{}, inside, err
 	}

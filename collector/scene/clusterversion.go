@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
@@ -103,6 +104,35 @@ func KnownReleases(clusterVersion *configv1.ClusterVersion) []update.Release {
 		known = append(known, update.Release{Version: past.Version, Image: past.Image})
 	}
 	return known
+}
+
+// InstalledError means that there is no update to judge: the cluster runs the release already.
+type InstalledError struct {
+	// Version is that of the release, and ClusterID the ID of the cluster.
+	Version, ClusterID string
+}
+
+// Error implements error.
+func (e *InstalledError) Error() string {
+	return fmt.Sprintf("the cluster runs %s already, so there is no update to judge: name another release, or judge the last update with \"after\"", words.External(e.Version))
+}
+
+// Installed is an *input.Error with an *InstalledError if the cluster runs the release: it is the last one that CVO has
+// completed, and none is being installed. A release with that version and another image is another one.
+func Installed(clusterVersion *configv1.ClusterVersion, release update.Release) error {
+	status := clusterVersion.Status
+	if len(status.History) == 0 || status.History[0].State != configv1.CompletedUpdate || status.Desired.Version != status.History[0].Version {
+		return nil
+	}
+	current := status.History[0]
+	same := release.Image == "" && release.Version == current.Version
+	if digest := release.Digest(); digest != "" {
+		same = digest == update.Release{Image: current.Image}.Digest()
+	}
+	if !same {
+		return nil
+	}
+	return &input.Error{Err: &InstalledError{Version: current.Version, ClusterID: string(clusterVersion.Spec.ClusterID)}}
 }
 
 // ListVersions names the versions of releases, each once and at most ten, for a message.

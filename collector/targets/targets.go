@@ -55,11 +55,15 @@ const parallelTargets = 8
 
 // Judge judges every available and conditional update that the cluster knows, newest
 // first; with a version, that target only, also where the cluster does not list it. An *input.Error is
-// about a text that is not a version. The time of the scene bounds it.
+// about a text that is not a version, or about the release that the cluster runs ([scene.InstalledError]). The time of the scene
+// bounds it.
 func Judge(ctx context.Context, s scene.Scene, version string) (report.Targets, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
 	defer cancel()
 	candidates, err := choose(candidates(s.Version), version)
+	if err == nil && version != "" {
+		err = scene.Installed(s.Version, update.Release{Version: candidates[0].Version, Image: candidates[0].Image})
+	}
 	if err != nil {
 		return report.Targets{}, err
 	}

@@ -53,6 +53,8 @@ const (
 	Unreachable State = "Unreachable"
 	// Hibernating means that the cluster is stopped on purpose: it is known, and has no verdict.
 	Hibernating State = "Hibernating"
+	// Updated means that the cluster runs the release already: nothing was evaluated.
+	Updated State = "Updated"
 	// NotInstalled means that there is no cluster to update, as yet or any longer.
 	NotInstalled State = "NotInstalled"
 )

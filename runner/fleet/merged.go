@@ -41,7 +41,7 @@ func merged(rows []Row) (kept []Row, notices []string) {
 // may be about that.
 func (r Row) disputed() Row {
 	r.Update = nil
-	if r.State == Ready || r.State == Clear || r.State == Blocked {
+	if slices.Contains([]State{Ready, Clear, Updated, Blocked}, r.State) {
 		r.State, r.Message = Undecided, "another cluster claims the same ID"
 	}
 	return r
@@ -80,7 +80,7 @@ func one(a, b Row) (shown Row, notice string) {
 
 // present reports whether a row is of a cluster as it was read by this survey.
 func present(row Row) bool {
-	isRead := row.State == Ready || row.State == Clear || row.State == Blocked || row.State == Undecided
+	isRead := slices.Contains([]State{Ready, Clear, Updated, Blocked, Undecided}, row.State)
 	return isRead && !row.Cluster.Archived && row.Evidence == ""
 }
 

@@ -41,6 +41,7 @@ type Counts struct {
 	Unreachable  int `json:"unreachable"`
 	Hibernating  int `json:"hibernating"`
 	NotInstalled int `json:"notInstalled"`
+	Updated      int `json:"updated"`
 }
 
 // Group is a cause and the clusters that have it.
@@ -149,6 +150,8 @@ func count(rows []Row) Counts {
 			counts.Hibernating++
 		case NotInstalled:
 			counts.NotInstalled++
+		case Updated:
+			counts.Updated++
 		case Undecided:
 			counts.Undecided++
 		}
@@ -156,7 +159,8 @@ func count(rows []Row) Counts {
 	return counts
 }
 
-// decide is the decision of the worst row. A cluster that does not exist has no part in it.
+// decide is the decision of the worst row. A cluster that does not exist, or that runs the release already, has no part in
+// it: of those alone, it is Undecided, since nothing was evaluated.
 func (c Counts) decide() verdict.Decision {
 	switch {
 	case c.Blocked > 0:
@@ -170,5 +174,5 @@ func (c Counts) decide() verdict.Decision {
 }
 
 func (s State) rank() int {
-	return slices.Index([]State{Blocked, Undecided, Unreachable, Hibernating, NotInstalled, Clear, Ready}, s)
+	return slices.Index([]State{Blocked, Undecided, Unreachable, Hibernating, NotInstalled, Updated, Clear, Ready}, s)
 }

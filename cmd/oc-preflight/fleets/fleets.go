@@ -11,10 +11,8 @@ import (
 	"slices"
 	"time"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -25,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/roster"
@@ -185,17 +184,16 @@ func measured(judge survey.Judge, to string) survey.Judge {
 	}
 }
 
-// updated is the row of a cluster that runs the release already; false for one that does not.
-func updated(ctx context.Context, member roster.Member, reached roster.Connection, to string, state fleet.State) (fleet.Row, bool, error) {
-	found, err := reached.Cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
-	if err != nil {
-		return fleet.Row{}, false, fmt.Errorf("could not read ClusterVersion: %w", err)
+// installed is the row of a cluster that runs the release already, by the error of its judgement; false for another error.
+func installed(member roster.Member, reached roster.Connection, to string, failure error) (fleet.Row, bool) {
+	already, is := errors.AsType[*scene.InstalledError](failure)
+	if !is {
+		return fleet.Row{}, false
 	}
-	history := found.Status.History
-	if len(history) == 0 || history[0].State != configv1.CompletedUpdate || history[0].Version != to {
-		return fleet.Row{}, false, nil
+	row := fleet.Row{
+		Cluster: member.Cluster, State: fleet.Updated, Version: already.Version, Target: to,
+		Message: "it runs " + words.External(already.Version) + " already; nothing was evaluated", Observed: words.Time(reached.Cluster.Now()),
 	}
-	row := fleet.Row{Cluster: member.Cluster, State: state, Version: to, Target: to, Message: "it runs " + to + " already", Observed: words.Time(reached.Cluster.Now())}
-	row.Cluster.ID = string(found.Spec.ClusterID)
-	return row, true, nil
+	row.Cluster.ID = already.ClusterID
+	return row, true
 }

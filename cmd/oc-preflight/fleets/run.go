@@ -86,10 +86,6 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 }
 
 func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection, kept *results.Directory) (fleet.Row, error) {
-	row, done, err := updated(ctx, member, reached, f.run.Source.Target.Release.Version, fleet.Ready)
-	if done || err != nil {
-		return row, err
-	}
 	f.run.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
 	options, err := f.run.Options(ctx, client, reached.Cluster)
 	if err != nil {
@@ -97,10 +93,13 @@ func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.M
 	}
 	options.Limits.Timeout, options.Estate, options.Access.Partial = f.request.timeout, reached.Estate, true
 	judged, err := runner.Run(ctx, reached.Cluster, f.run.Source.Target.Release, options)
+	if row, is := installed(member, reached, f.run.Source.Target.Release.Version, err); is {
+		return row, nil
+	}
 	if judged.Verdict.Decision == "" {
 		return fleet.Row{}, err
 	}
-	row = fleet.Judged(member.Cluster, judged)
+	row := fleet.Judged(member.Cluster, judged)
 	if err != nil { // something of the run is left in the cluster
 		row.Message = words.External(err.Error())
 	}

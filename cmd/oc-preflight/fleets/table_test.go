@@ -91,7 +91,7 @@ func TestTable(t *testing.T) {
 		"Unread":  {reason: "a cluster that does not answer is not clear", members: map[string]string{"a": ready.Kubeconfig, "c": unread}, args: []string{"--to", offer.To}, code: exit.Undecided, states: map[string]string{"a": "Clear", "c": "Unreachable"}, decision: "Undecided"},
 		"Worst":   {reason: "one that is blocked is worse than one that does not answer", members: map[string]string{"b": gated.Kubeconfig, "c": unread}, args: []string{"--to", offer.To}, code: exit.Blocked, states: map[string]string{"b": "Blocked", "c": "Unreachable"}, decision: "Blocked"},
 		"Best":    {reason: "without a version each has its best update", members: map[string]string{"a": ready.Kubeconfig, "b": gated.Kubeconfig}, code: exit.Blocked, states: map[string]string{"a": "Clear", "b": "Blocked"}, decision: "Blocked"},
-		"Updated": {reason: "a cluster that runs the release needs no update", members: map[string]string{"a": ready.Kubeconfig}, args: []string{"--to", offer.From}, code: exit.Ready, states: map[string]string{"a": "Clear"}, decision: "NothingKnown"},
+		"Updated": {reason: "of a cluster that runs the release nothing is evaluated", members: map[string]string{"a": ready.Kubeconfig}, args: []string{"--to", offer.From}, code: exit.Undecided, states: map[string]string{"a": "Updated"}, decision: "Undecided"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(ready.Writes()) + len(gated.Writes())

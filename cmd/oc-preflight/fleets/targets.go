@@ -98,10 +98,6 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 }
 
 func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-	row, done, err := updated(ctx, member, reached, f.to, fleet.Clear)
-	if done || err != nil {
-		return row, err
-	}
 	f.judging.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
 	options, err := f.judging.Options(ctx, client, reached.Cluster)
 	if err != nil {
@@ -113,6 +109,9 @@ func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member rost
 		return fleet.Row{}, err
 	}
 	judged, err := targets.Judge(ctx, s, f.to)
+	if row, is := installed(member, reached, f.to, err); is {
+		return row, nil
+	}
 	if err != nil {
 		return fleet.Row{}, err
 	}

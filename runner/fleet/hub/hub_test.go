@@ -294,7 +294,7 @@ func TestRead(t *testing.T) {
 		"upper":       {"it claims the ID of another in other letters", func(s *spoke) { s.status.ClusterClaims[0].Value = strings.ToUpper(idOf(0)) }, "Undecided SameID; Silent"},
 		"twin":        {"it claims the ID of another", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
 		"twin-2":      {"neither counts", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
-		"updated":     {"it runs the release", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Ready; Updated"},
+		"updated":     {"it runs the release", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Updated; Updated"},
 		"updating":    {"its nodes are updated", func(s *spoke) { s.updated("False", v1alpha1.ReasonPoolsUpdating, time.Hour) }, "Undecided NoVerdict; Updating"},
 		"broken":      {"a pool is degraded", func(s *spoke) { s.updated("False", v1alpha1.ReasonPoolDegraded, time.Hour) }, "Undecided NoVerdict; Broken"},
 		"update-read": {"it is unknown", func(s *spoke) { s.updated("Unknown", v1alpha1.ReasonNotRead, time.Hour) }, "Undecided NoVerdict; Silent"},

@@ -44,7 +44,7 @@ func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row 
 		if !q.Keys.empty() {
 			return undecided(row, problemf("UpdateNotSigned", "the cluster reports that it runs the release already, and only verdicts are signed"))
 		}
-		row.State, row.Message, row.Version = fleet.Ready, "the cluster runs the release already", row.Target
+		row.State, row.Message, row.Version = fleet.Updated, "the cluster runs the release already; nothing was evaluated", row.Target
 		return row
 	}
 	return q.decided(row, of, report, now)
@@ -150,7 +150,7 @@ func unsigned(row fleet.Row, of values, now time.Time) fleet.Row {
 
 // contradicted is the row with a cause where its state needs one.
 func contradicted(row fleet.Row) fleet.Row {
-	if len(row.Causes) == 0 && row.State != fleet.Ready {
+	if len(row.Causes) == 0 && row.State != fleet.Ready && row.State != fleet.Updated {
 		return undecided(row, problemf("NoCause", "the verdict is %s, and names no cause", row.State))
 	}
 	return row

@@ -34,7 +34,7 @@ func outcomeOf(state fleet.State) preflight.Outcome {
 		return preflight.Pass
 	case fleet.Blocked:
 		return preflight.Fail
-	case fleet.NotInstalled:
+	case fleet.NotInstalled, fleet.Updated:
 		return preflight.Skipped
 	case fleet.Undecided, fleet.Unreachable, fleet.Hibernating:
 	}

@@ -98,12 +98,23 @@ func word(decision verdict.Decision) string {
 
 func (t Table) verdict() document.Verdict {
 	meaning := map[verdict.Decision]string{
-		verdict.Ready:        "every cluster may be updated" + t.toTarget() + ".",
-		verdict.NothingKnown: "no gate, risk or health check of any cluster blocks the update" + t.toTarget() + "; the checks of the release were not run.",
+		verdict.Ready:        t.evaluated("every cluster may be updated", "each of %s may be updated") + t.toTarget() + ".",
+		verdict.NothingKnown: "no gate, risk or health check of " + t.evaluated("any cluster", "%s") + " blocks the update" + t.toTarget() + "; the checks of the release were not run.",
 		verdict.Blocked:      fmt.Sprintf("do not update %s%s yet.", words.Count(t.Counts.Blocked, "cluster"), t.toTarget()),
 		verdict.Undecided:    "not every cluster could be judged completely.",
 	}[t.Decision]
+	if t.Counts.Updated > 0 && t.Counts.Updated+t.Counts.NotInstalled == t.Counts.Clusters {
+		meaning = "every cluster runs" + strings.TrimPrefix(t.toTarget(), " to") + " already: nothing was evaluated."
+	}
 	return document.Verdict{Mark: document.Mark{Level: levelOf(t.Decision), Word: word(t.Decision)}, Meaning: meaning}
+}
+
+// evaluated names the clusters that were evaluated: all, or how many.
+func (t Table) evaluated(all, some string) string {
+	if count := t.Counts.Ready + t.Counts.Clear; count < t.Counts.Clusters {
+		return fmt.Sprintf(some, words.Count(count, "cluster"))
+	}
+	return all
 }
 
 func levelOf(decision verdict.Decision) document.Level {
@@ -131,6 +142,7 @@ func (t Table) counts() string {
 		{of.Unreachable, fleet.Unreachable},
 		{of.Hibernating, fleet.Hibernating},
 		{of.NotInstalled, fleet.NotInstalled},
+		{of.Updated, fleet.Updated},
 	} {
 		if each.count > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", each.count, each.state))

@@ -30,7 +30,7 @@ func example() tableview.Table {
 		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: "id-" + name, Source: "context " + name}, State: state, Version: version, Target: "4.19.12", Message: message, Causes: causes, Observed: "2026-11-26T05:00:00Z"}
 	}
 	after := func(name, status, message string) fleet.Row {
-		made := row(name, fleet.Clear, "4.19.12", "it runs 4.19.12 already")
+		made := row(name, fleet.Updated, "4.19.12", "it runs 4.19.12 already; nothing was evaluated")
 		made.Update = &fleet.Update{Stage: "Updated", Since: "2026-11-26T03:00:00Z", Judgement: &fleet.Judgement{Status: status, Message: message}}
 		if status != "" {
 			made.Update.Judgement.Since = "2026-11-26T04:00:00Z"
@@ -39,7 +39,7 @@ func example() tableview.Table {
 	}
 	rows := []fleet.Row{
 		row("prod-clear", fleet.Clear, "4.18.21", ""),
-		row("prod-done", fleet.Clear, "4.19.12", "it runs 4.19.12 already"),
+		row("prod-done", fleet.Updated, "4.19.12", "it runs 4.19.12 already; nothing was evaluated"),
 		after("prod-good", "True", "the update from 4.18.21 to 4.19.12 has settled, and nothing that was good before is bad"),
 		after("prod-regressed", "False", "2 problems that the cluster did not have before the update"),
 		after("prod-unread", "Unknown", "unknown whether the stored judgement of run 0123 is authentic: the key may not be read by this user"),
@@ -91,5 +91,35 @@ func TestAttacksDocument(t *testing.T) {
 		if name == "html" && strings.Contains(text, "<script>alert") || name == "markdown" && strings.Contains(text, "\n# head") {
 			t.Errorf("%s: the text of a cluster is markup:\n%s", name, text)
 		}
+	}
+}
+
+// The headline counts what was evaluated, and no cluster that runs the release already.
+func TestHeadline(t *testing.T) {
+	row := func(name string, state fleet.State) fleet.Row {
+		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: name}, State: state}
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		rows   []fleet.Row
+		want   string
+	}{
+		"All":     {reason: "all were evaluated", rows: []fleet.Row{row("a", fleet.Clear), row("b", fleet.Clear)}, want: "of any cluster blocks the update to 4.19.12"},
+		"Some":    {reason: "one was not", rows: []fleet.Row{row("a", fleet.Clear), row("b", fleet.Updated)}, want: "of 1 cluster blocks the update"},
+		"Ready":   {reason: "one was not", rows: []fleet.Row{row("a", fleet.Ready), row("b", fleet.Ready), row("c", fleet.Updated)}, want: "each of 2 clusters may be updated to 4.19.12"},
+		"None":    {reason: "nothing was evaluated", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Updated)}, want: "every cluster runs 4.19.12 already: nothing was evaluated."},
+		"Gone":    {reason: "nor is what does not exist", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.NotInstalled)}, want: "nothing was evaluated."},
+		"Unread":  {reason: "one is unknown", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Unreachable)}, want: "not every cluster could be judged"},
+		"Blocked": {reason: "one blocks", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Blocked)}, want: "do not update 1 cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			if err := format.Write(&got, "text", tableview.Table{Table: fleet.Of("4.19.12", tc.rows)}, format.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(got.String(), tc.want) {
+				t.Errorf("%s: %q lacks %q", tc.reason, got.String(), tc.want)
+			}
+		})
 	}
 }
