@@ -116,6 +116,13 @@ func Effects() map[string]Effect {
 	return effects
 }
 
+// Asked is what a program that runs preflights with these options asks of a verdict. by names it, such as "the controller".
+func (o Options) Asked(by string) selection.Asked {
+	return selection.Asked{
+		By: by, ToolVersion: o.Hooks.ToolVersion, Covers: o.covers(departure.Present(), ""), Narrowed: selection.Narrowed(o.Selection, o.Judgement),
+	}
+}
+
 // Coverage is the text by which the record of a run from the present release states what
 // the run covers. It is equal for options that select the same.
 func (o Options) Coverage() string { return o.covers(departure.Present(), "").String() }

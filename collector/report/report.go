@@ -6,11 +6,13 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -98,17 +100,44 @@ type Standing struct {
 	Holder string `json:"holder,omitempty"`
 	// Ended lists why the verdict no longer holds; empty while it does.
 	Ended []string `json:"ended,omitempty"`
+	// Lacks lists what is asked and the verdict does not cover, as clauses; empty for nothing.
+	Lacks []string `json:"lacks,omitempty"`
+	// Remarks list in what the run differs from those of who asks without a consequence, such as the version of the tool.
+	Remarks []string `json:"remarks,omitempty"`
 }
 
 // Holds reports whether the verdict of the report is current. That of a new report is.
 func (r Report) Holds() bool { return r.Standing == nil || len(r.Standing.Ended) == 0 }
 
-// Permits reports whether the report permits the update now: its verdict is Ready, current and complete, was not
-// forced, and left nothing out.
-func (r Report) Permits() bool {
-	stated := r.Verdict
-	return stated.Decision == verdict.Ready && !stated.Forced && !stated.Provisional && len(stated.Narrowed) == 0 && r.Run.Phase == PhaseComplete && r.Holds()
+// Refusal is why the report does not permit the update now, as a clause; empty where it does. The
+// verdict must be Ready, current and complete, not forced, and leave nothing out that is asked: everything, unless
+// Standing states what.
+func (r Report) Refusal() string {
+	lacks := r.Verdict.LeavesOut()
+	if r.Standing != nil {
+		lacks = r.Standing.Lacks
+	}
+	switch {
+	case r.Run.Phase != PhaseComplete:
+		return "the run is not complete: " + cmp.Or(r.Run.Phase, "its phase is unknown")
+	case !r.Holds():
+		return "its verdict no longer holds: " + words.Clauses(r.Standing.Ended, mostCauses)
+	case r.Verdict.Decision != verdict.Ready:
+		return "its verdict is " + cmp.Or(string(r.Verdict.Decision), "without a decision")
+	case r.Verdict.Provisional:
+		return "the run is about a later update of a path"
+	case r.Verdict.Forced:
+		return "the run was forced, which permits no update"
+	case len(lacks) > 0:
+		return words.Clauses(lacks, mostCauses)
+	}
+	return ""
 }
+
+const mostCauses = 5
+
+// Permits reports whether the report permits the update now.
+func (r Report) Permits() bool { return r.Refusal() == "" }
 
 // Switch is a switch that is on in the cluster.
 type Switch struct {

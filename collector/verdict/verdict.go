@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Decision is the answer to "is it safe to update?".
@@ -59,6 +60,15 @@ type Verdict struct {
 	// cluster changes before (package fingerprint); empty when the run was not
 	// completed.
 	ValidUntil string `json:"validUntil,omitempty"`
+}
+
+// LeavesOut states what the request left out, as a clause; empty for nothing.
+func (v Verdict) LeavesOut() []string {
+	const most = 5
+	if len(v.Narrowed) == 0 {
+		return nil
+	}
+	return []string{"the run leaves out " + words.External(words.List(v.Narrowed, most))}
 }
 
 // Summary is the decision, and whether it was forced.

@@ -2,6 +2,7 @@ package image
 
 import (
 	"context"
+	"slices"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
@@ -30,6 +31,18 @@ const (
 
 // Modes are all modes.
 func Modes() []Mode { return []Mode{Manifests, Blobs, Pull, PullAll, Off} }
+
+// Covers reports whether the mode checks everything that the other one does. A mode of a later version covers only itself.
+func (m Mode) Covers(other Mode) bool {
+	switch m {
+	case PullAll:
+		return slices.Contains(Modes(), other)
+	case Manifests, Blobs, Pull:
+		return other == m || other == Manifests || other == Off
+	case Off:
+	}
+	return other == m
+}
 
 // Pulls reports whether nodes pull images, which needs Jobs.
 func (m Mode) Pulls() bool { return m == Pull || m == PullAll }

@@ -112,7 +112,7 @@ func TestAdapter(t *testing.T) {
 	factory.WaitForCacheSync(t.Context().Done())
 
 	optr.expect(t, "not installed", version, []string{ready.Version, blocked.Version, missing.Version}, nil)
-	if _, err := published.Apply(t.Context(), client, []record.Record{recorded(ready, "Ready"), recorded(blocked, "Blocked")}, time.Now()); err != nil {
+	if _, err := published.Apply(t.Context(), client, []record.Record{recorded(ready, "Ready"), recorded(blocked, "Blocked")}, "", time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	<-changed

@@ -57,7 +57,7 @@ func TestInstallAndUninstall(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := published.Apply(t.Context(), testCluster.Client(t), nil, time.Now()); err != nil {
+			if _, err := published.Apply(t.Context(), testCluster.Client(t), nil, "", time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			testCluster.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, tc.uninstall))

@@ -74,10 +74,19 @@ func State() openshift.State {
 // Begin begins a run of the release 4.19.DIGIT, which this process holds.
 func (c Cluster) Begin(digit rune, checks ...string) *lease.Held {
 	c.tb.Helper()
-	held, err := c.Runs.Begin(c.tb.Context(), record.Intent{
+	return c.begin(c.intent(digit, checks...))
+}
+
+func (Cluster) intent(digit rune, checks ...string) record.Intent {
+	return record.Intent{
 		ID: uuid.NewString(), From: "4.18.3", Target: update.Release{Version: "4.19." + string(digit), Image: Image(digit)},
 		ToolVersion: "test", Selection: runner.Options{}.Coverage(), Checks: checks,
-	}, Holder)
+	}
+}
+
+func (c Cluster) begin(intent record.Intent) *lease.Held {
+	c.tb.Helper()
+	held, err := c.Runs.Begin(c.tb.Context(), intent, Holder)
 	if err != nil {
 		c.tb.Fatal(err)
 	}
@@ -98,9 +107,13 @@ func (c Cluster) Detached(digit rune, checks []string, results ...record.Result)
 }
 
 // Completed records a run with this report, and returns its ID. state is that of the cluster at the time of the run.
-func (c Cluster) Completed(digit rune, decided report.Report, state map[string]string) string {
+func (c Cluster) Completed(digit rune, decided report.Report, state map[string]string, changes ...func(*record.Intent)) string {
 	c.tb.Helper()
-	held := c.Begin(digit)
+	intent := c.intent(digit)
+	for _, change := range changes {
+		change(&intent)
+	}
+	held := c.begin(intent)
 	decided.Target.Version, decided.Target.Image = held.Record().Target.Version, held.Record().Target.Image
 	decided.Run.ID, decided.Run.CompletionTime = held.Record().ID, held.Now().UTC().Format(time.RFC3339)
 	text, err := json.Marshal(decided)

@@ -141,7 +141,7 @@ func (w *world) publish() {
 	})
 	listed, err := w.records.List(w.t.Context())
 	if err == nil {
-		_, err = published.Apply(w.t.Context(), w.client, listed, time.Now())
+		_, err = published.Apply(w.t.Context(), w.client, listed, "", time.Now())
 	}
 	if err != nil {
 		w.t.Fatal(err)

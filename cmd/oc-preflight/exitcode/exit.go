@@ -63,7 +63,7 @@ func (e *Error) CommandExitCode() int { return e.Code }
 // BadUsage is a wrong use of the command line.
 func BadUsage(err error) error { return &Error{Code: Usage, err: err} }
 
-// Of is the error with the exit code of a report.
+// Of is the error with the exit code of a report. A stored one with a decision in favor that permits no update is Undecided.
 func Of(decided report.Report) error {
 	switch {
 	case decided.Run.Phase == report.PhaseInterrupted, decided.Run.Phase == report.PhaseCanceled:
@@ -71,7 +71,11 @@ func Of(decided report.Report) error {
 	case !decided.Holds():
 		return &Error{Code: Undecided}
 	}
-	return exitOfDecision(decided.Verdict.Decision)
+	err := exitOfDecision(decided.Verdict.Decision)
+	if err == nil && decided.Standing != nil && !decided.Permits() {
+		return &Error{Code: Undecided}
+	}
+	return err
 }
 
 // OfPath is the error with the exit code of a path.

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
@@ -30,15 +31,17 @@ type History struct {
 	Kind       string `json:"kind"`
 	Runs       []run  `json:"runs"`
 
-	records []record.Record
-	after   map[string]string
-	now     time.Time
+	records  []record.Record
+	verdicts standing.Verdicts
+	after    map[string]string
+	now      time.Time
 }
 
-// Of is the history of the runs, in the order given, with what was judged about the updates after them. now is the time by
-// the clock of the cluster.
-func Of(runs []record.Record, judged []baselinestore.Judgement, now time.Time) History {
-	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, after: map[string]string{}, now: now}
+// Of is the history of the runs, in their order, with what their verdicts are worth and what was judged about the updates
+// after them.
+func Of(verdicts standing.Verdicts, judged []baselinestore.Judgement) History {
+	runs, now := verdicts.Runs, verdicts.Now
+	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, verdicts: verdicts, after: map[string]string{}, now: now}
 	for _, each := range judged {
 		history.after[each.Run] = string(each.Report.Decision)
 		if each.Authentication.State != record.Authentic {
@@ -50,7 +53,7 @@ func Of(runs []record.Record, judged []baselinestore.Judgement, now time.Time) H
 			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Path: runner.PathOf(each), Image: each.Target.Image,
 			StartTime: words.Time(each.StartTime), CompletionTime: words.Time(each.CompletionTime),
 			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
-			Requester: string(each.Requester), Outdated: outdated(each, runs, now), AfterUpdate: history.after[each.ID],
+			Requester: string(each.Requester), Outdated: history.outdated(each), Refusal: history.refusal(each), AfterUpdate: history.after[each.ID],
 		})
 	}
 	return history
@@ -77,9 +80,9 @@ type run struct {
 	ToolVersion string `json:"toolVersion,omitempty"`
 	// Requester is user, selected or ahead; empty where the record has none.
 	Requester string `json:"requester,omitempty"`
-	// Outdated is why the verdict no longer holds, as far as the records show it: changes
-	// of the cluster are not among them.
+	// Outdated is why the verdict no longer holds, and Refusal why one that is Ready and holds permits no update.
 	Outdated string `json:"outdated,omitempty"`
+	Refusal  string `json:"refusal,omitempty"`
 	// AfterUpdate is Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; empty where the
 	// update after the run was not judged.
 	AfterUpdate string `json:"afterUpdate,omitempty"`
@@ -98,8 +101,8 @@ func (h History) Document(view document.View) document.Document {
 	table := document.Table{Columns: []string{"Run", "To", "Decision", "When", "By", "What"}}
 	return h.document(view, table, func(each record.Record, why string) []string {
 		return []string{
-			each.ID[:min(digits, len(each.ID))], each.Target.Version, decisionOrPhase(each, why), since(each.StartTime, h.now),
-			string(each.Requester), h.shortened(stateOf(each, why, h.now), digits) + pathSuffix(each),
+			each.ID[:min(digits, len(each.ID))], each.Target.Version, h.decisionOrPhase(each, why), since(each.StartTime, h.now),
+			string(each.Requester), h.shortened(h.stateOf(each, why), digits) + pathSuffix(each),
 		}
 	})
 }
@@ -111,8 +114,8 @@ func (h History) Wide(view document.View) document.Document {
 	}
 	return h.document(view, table, func(each record.Record, why string) []string {
 		return []string{
-			each.ID, each.From, each.Target.Version, decisionOrPhase(each, why), words.Time(each.StartTime), took(each), string(each.Requester),
-			strconv.Itoa(len(each.Checks)), holder(each, h.now), each.Target.Image, stateOf(each, why, h.now) + pathSuffix(each),
+			each.ID, each.From, each.Target.Version, h.decisionOrPhase(each, why), words.Time(each.StartTime), took(each), string(each.Requester),
+			strconv.Itoa(len(each.Checks)), holder(each, h.now), each.Target.Image, h.stateOf(each, why) + pathSuffix(each),
 		}
 	})
 }
@@ -130,7 +133,7 @@ func (h History) document(view document.View, table document.Table, row func(eac
 		table.Columns = slices.Insert(table.Columns, len(table.Columns)-1, "After")
 	}
 	for _, each := range listed {
-		cells := row(each, outdated(each, h.records, h.now))
+		cells := row(each, h.outdated(each))
 		if isJudged {
 			cells = slices.Insert(cells, len(cells)-1, h.after[each.ID])
 		}
@@ -150,22 +153,36 @@ func (h History) Names() ([]string, error) {
 	return names, nil
 }
 
-// outdated is why the verdict of a run no longer holds, as far as the records show it.
-func outdated(run record.Record, runs []record.Record, now time.Time) string {
+// outdated is why the verdict of a run no longer holds; of one without its report, as far as the records show it.
+func (h History) outdated(run record.Record) string {
 	if run.Phase != record.Complete || run.Verified() != nil || run.Decision == "" {
 		return ""
 	}
+	if stored, found := h.verdicts.Report(run.ID); found {
+		return words.Clauses(stored.Standing.Ended, 1)
+	}
 	ended := report.Report{Run: report.Run{CompletionTime: words.Time(run.CompletionTime)}}
-	return cmp.Or(standing.Superseded(run, runs), standing.Expired(ended, now))
+	return cmp.Or(h.verdicts.Superseded(run), run.Ended, standing.Expired(ended, h.now))
+}
+
+// refusal is why a verdict that is Ready and holds permits no update; empty for others.
+func (h History) refusal(run record.Record) string {
+	stored, found := h.verdicts.Report(run.ID)
+	if !found || !stored.Holds() || stored.Verdict.Decision != verdict.Ready {
+		return ""
+	}
+	return stored.Refusal()
 }
 
 // decisionOrPhase is the decision, or the phase of a run in progress.
-func decisionOrPhase(run record.Record, why string) string {
+func (h History) decisionOrPhase(run record.Record, why string) string {
 	switch {
 	case run.Phase == record.Running:
 		return string(run.Phase)
 	case why != "":
 		return cmp.Or(decision(run), "-") + " (outdated)"
+	case h.refusal(run) != "":
+		return decision(run) + " (permits nothing)"
 	}
 	return decision(run)
 }
@@ -180,16 +197,16 @@ func pathSuffix(run record.Record) string {
 }
 
 // stateOf describes the state of a run beside its decision.
-func stateOf(run record.Record, why string, now time.Time) string {
+func (h History) stateOf(run record.Record, why string) string {
 	switch {
-	case run.Abandoned(now):
+	case run.Abandoned(h.now):
 		return "left: attach to it or cancel it"
 	case run.Phase == record.Running:
 		return "held by " + cmp.Or(run.Holder, "-")
 	case run.Verified() != nil:
 		return string(run.Phase) + ", " + string(run.Authentication.State)
-	case why != "":
-		return why
+	case why != "" || h.refusal(run) != "":
+		return cmp.Or(why, h.refusal(run))
 	}
 	return fmt.Sprintf("%s in %s", run.Phase, cmp.Or(took(run), "-"))
 }

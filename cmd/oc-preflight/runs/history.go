@@ -18,6 +18,8 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/record/standing"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // NewHistory makes "history", which lists the recorded runs.
@@ -26,7 +28,7 @@ func NewHistory(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
-		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" when it has expired or a newer run of the same target has ended; whether the cluster has changed since, "status" reports. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that cannot be authenticated; "status" reports the cause. Each update of a path is a run of its own, and a later one is listed with its path. Where the update after a run was judged, its decision is listed as well: Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; "after RUN" has the details.
+		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" when it has expired, the cluster has changed, or a newer run of the same target has ended, and "(permits nothing)" for a Ready that was forced or does not cover everything that is asked; the last column has the cause. "status" also judges gates, risks and health again. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that cannot be authenticated; "status" reports the cause. Each update of a path is a run of its own, and a later one is listed with its path. Where the update after a run was judged, its decision is listed as well: Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; "after RUN" has the details.
 
 With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID, which every command that takes a RUN accepts as well.
 
@@ -92,14 +94,18 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 			return false, err
 		}
 		warnOfGaps(client.Streams.ErrOut, gaps)
-		made := history.Of(runs, judged, store.Now())
+		verdicts, err := store.question(ctx, runs, "").Read(ctx, store.records.Get, func(string, error) {}) // the header is listed
+		if err != nil {
+			return false, err
+		}
+		made := history.Of(verdicts, judged)
 		return false, shown.Write(made, made)
 	})
 }
 
 // historyNeeds are the permissions to list records with the judgements of their updates, and to watch them with --watch.
 func historyNeeds() access.Needs {
-	return recordstore.ListNeeds().And(recordstore.WatchNeeds())
+	return recordstore.ListNeeds().And(recordstore.WatchNeeds()).And(standing.Needs()).And(published.AskedNeeds())
 }
 
 // warnOfGaps reports which records may be missing. What else an archive does not have, such as the

@@ -24,6 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/standing"
 )
 
 // NewLogs makes "logs", which shows the output of a check.
@@ -86,7 +87,14 @@ func findLog(ctx context.Context, client *cli.Client, selected flagset.Hosted, a
 		return logSource{}, err
 	}
 	defer client.Waiting("searching for the check")()
-	run, err := store.wanted(ctx, wantedRun{args: args[:len(args)-1]})
+	var question standing.Question
+	if len(args) == 1 {
+		question.Runs, err = store.records.List(ctx)
+	}
+	run := foundRun{}
+	if err == nil {
+		run, err = store.wanted(ctx, wantedRun{args: args[:len(args)-1]}, question)
+	}
 	if err != nil {
 		return logSource{}, err
 	}
@@ -140,11 +148,11 @@ func (s logSource) follow(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-ticker.C:
 		}
-		run, err := s.store.wanted(ctx, wantedRun{args: []string{s.run.ID}})
+		run, err := s.store.records.Get(ctx, s.run.ID)
 		if err != nil {
 			return err
 		}
-		s.run = run.record
+		s.run = run
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
@@ -21,12 +22,15 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/selection"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // errNoRun is returned for a cluster without records.
@@ -90,6 +94,16 @@ func openStore(ctx context.Context, c *cli.Client, reached *cluster.Cluster, nee
 	return runStore{Cluster: reached, records: recordstore.New(reached.Kubernetes)}, nil
 }
 
+// question is what a stored verdict is asked for: what the controller of the cluster asks, or without one, everything.
+// monitoring identifies where alerts are read from by this command.
+func (s runStore) question(ctx context.Context, runs []record.Record, monitoring string) standing.Question {
+	asked, err := selection.ParseAsked(published.Asked(ctx, s.Kubernetes))
+	if err != nil || asked.By == "" {
+		asked = selection.Asked{By: "this program", ToolVersion: program.Version(), Covers: selection.Coverage{Monitoring: monitoring}}
+	}
+	return standing.Question{Present: standing.Present{Cluster: snapshot.Of(s.Cluster), Now: s.Now()}, Asked: asked, Runs: runs}
+}
+
 // wantedRun is which run to show: that of an argument, the newest one of a target, or
 // without both the one in progress or the newest one.
 type wantedRun struct {
@@ -105,15 +119,12 @@ type foundRun struct {
 	others []record.Record
 }
 
-func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error) {
+func (s runStore) wanted(ctx context.Context, wanted wantedRun, question standing.Question) (foundRun, error) {
 	if len(wanted.args) > 0 {
 		run, err := s.records.Get(ctx, RunID(wanted.args[0]))
 		return foundRun{record: run}, err
 	}
-	all, err := s.records.List(ctx)
-	if err != nil {
-		return foundRun{}, err
-	}
+	all := question.Runs
 	named := wanted.target.Version != "" || wanted.target.Image != ""
 	matching := slices.DeleteFunc(slices.Clone(all), func(run record.Record) bool { return named && !isOf(run, wanted.target) })
 	switch {
@@ -124,6 +135,9 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error
 	}
 	running := slices.DeleteFunc(slices.Clone(matching), func(run record.Record) bool { return run.Phase != record.Running })
 	chosen := append(running, matching...)[0]
+	if counts, exists := question.Newest(chosen.Target.Digest()); len(running) == 0 && exists && chosen.Phase == record.Complete && !chosen.Provisional {
+		chosen = counts
+	}
 	found := foundRun{}
 	if len(running) > 1 {
 		found.alsoRunning = running[1:]
@@ -131,6 +145,7 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun) (foundRun, error
 	if !named {
 		found.others = differing(chosen, all)
 	}
+	var err error
 	found.record, err = s.records.Get(ctx, chosen.ID)
 	return found, err
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,6 +37,7 @@ import (
 	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // StatusFlags are the flags of "status".
@@ -162,11 +162,16 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 	done := client.Waiting("reading the record and the cluster")
 	defer done()
 	tracked, gaps := gap.Track(ctx)
-	run, err := s.wanted(tracked, wanted)
+	all, err := s.records.List(tracked)
 	if err != nil {
 		return report.Report{}, err
 	}
-	stored, err := s.standing(ctx, run.record)
+	question := s.question(ctx, all, options.Origin.Monitoring)
+	run, err := s.wanted(tracked, wanted, question)
+	if err != nil {
+		return report.Report{}, err
+	}
+	stored, err := question.Of(ctx, run.record)
 	if err == nil {
 		stored, err = reassessment.Of(ctx, s.Cluster, run.record, stored, options.Settings())
 	}
@@ -198,24 +203,6 @@ func untimed(stored report.Report) report.Report {
 		stored.Standing = &standing
 	}
 	return stored
-}
-
-// standing is the report of a run with its standing. A newer verdict on the same
-// target ends that of an older run.
-func (s runStore) standing(ctx context.Context, run record.Record) (report.Report, error) {
-	stored, err := standing.Of(ctx, s.Cluster, run)
-	if err != nil || run.Phase == record.Running || run.Verified() != nil {
-		return stored, err
-	}
-	all, err := s.records.List(ctx)
-	if err != nil {
-		return report.Report{}, err
-	}
-	if cause := standing.Superseded(run, all); cause != "" {
-		// It says more about the newer run than the record does.
-		stored.Standing.Ended = append(slices.DeleteFunc(stored.Standing.Ended, func(c string) bool { return c == run.Ended }), cause)
-	}
-	return stored, nil
 }
 
 // afterUpdate is the stored judgement of the update after a run; nil for none.
@@ -255,5 +242,5 @@ func (s runStore) switches(ctx context.Context, estate hosted.Estate, w io.Write
 // StatusNeeds are the permissions that "status" needs.
 func StatusNeeds() access.Needs {
 	builtin := targets.Needs()
-	return RecordNeeds().And(recordstore.WatchNeeds()).And(baselinestore.ReadNeeds()).And(standing.Needs()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
+	return RecordNeeds().And(recordstore.WatchNeeds()).And(baselinestore.ReadNeeds()).And(standing.Needs()).And(published.AskedNeeds()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
 }

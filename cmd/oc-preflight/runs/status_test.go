@@ -76,7 +76,7 @@ func TestAllPassedIsNotReady(t *testing.T) {
 func TestStatusOfAVerdict(t *testing.T) {
 	w := newWorld(t)
 	id := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
-	w.contains(w.call(exit.Ready, "status", id[:4]).Stdout, "This cluster can be updated to 4.19.1.\n", "Verdict: Ready, ")
+	w.contains(w.call(exit.Ready, "status", id[:4]).Stdout, "This cluster can be updated to 4.19.1. The run was made by version test, which differs from this program's (devel).\n", "Verdict: Ready, ")
 
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-new"}}
 	if _, err := w.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
@@ -203,7 +203,7 @@ func TestHistoryOfAKilledRun(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	w := newWorld(t)
-	first := w.Completed('1', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), nil)
+	first := w.Completed('1', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), w.Fingerprint())
 	second := w.Detached('2', []string{"Etcd.Quorum", "Etcd.Space"})
 	_, release := w.Begin('3', "Etcd.Quorum").Hold(t.Context())
 	defer release()

@@ -56,7 +56,7 @@ func decisionOf(r report.Report) (word, meaning string) {
 		verdict.Undecided:    fmt.Sprintf("the update to %s could not be evaluated completely.", target),
 	}[r.Verdict.Decision]
 	word = string(r.Verdict.Decision)
-	if isNarrowed(r.Verdict) {
+	if isNarrowed(r.Verdict) || lacking(r) != "" {
 		word = "Ready for what was asked"
 	}
 	return word, cmp.Or(text, "the decision is not known to this version.") + remarks(r)
@@ -74,6 +74,25 @@ func leftOut(v verdict.Verdict) string {
 	return fmt.Sprintf(" Left out by the request: %s.", words.External(words.List(v.Narrowed, most)))
 }
 
+// lacking states what is asked and a stored Ready does not cover, beside what its request left out; empty for nothing.
+func lacking(r report.Report) string {
+	if r.Standing == nil || r.Verdict.Decision != verdict.Ready {
+		return ""
+	}
+	leftOut := r.Verdict.LeavesOut()
+	return words.Clauses(slices.DeleteFunc(slices.Clone(r.Standing.Lacks), func(lack string) bool { return slices.Contains(leftOut, lack) }), mostClauses)
+}
+
+const mostClauses = 5
+
+// sentence is a clause about the run as a sentence that follows another; empty for none.
+func sentence(clause string) string {
+	if clause == "" {
+		return ""
+	}
+	return " " + strings.ToUpper(clause[:1]) + clause[1:] + "."
+}
+
 func summary(v verdict.Verdict) string {
 	if isNarrowed(v) {
 		return v.Summary() + ", narrowed"
@@ -87,7 +106,10 @@ func remarks(r report.Report) string {
 		text += fmt.Sprintf(" Provisional: judged from %s.", r.Cluster.Version)
 	}
 	text += forced(r.Verdict)
-	text += leftOut(r.Verdict)
+	text += leftOut(r.Verdict) + sentence(lacking(r))
+	if r.Standing != nil {
+		text += sentence(words.Clauses(r.Standing.Remarks, mostClauses))
+	}
 	switch {
 	case r.Run.Detached:
 		text += " The checks continue in the cluster: attach to the run."

@@ -81,8 +81,7 @@ func (v Verification) Permits() bool {
 	if v.Result != Valid || v.Statement == nil {
 		return false
 	}
-	stated := v.Statement.Verdict
-	return stated.Decision == verdict.Ready && !stated.Forced && len(stated.Narrowed) == 0
+	return report.Report{Run: v.Statement.Run, Verdict: v.Statement.Verdict}.Permits()
 }
 
 // summary is the decision, whether it was forced, and whether something was left out of it.

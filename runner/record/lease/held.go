@@ -187,7 +187,7 @@ func (h *Held) Finish(ctx context.Context, ending record.Ending) error {
 		return err
 	}
 	// Afterwards, so that there is a verdict at any time.
-	earlier, ended := h.records.EndEarlier(ctx, h.record, ending.Phase, h.Now())
+	earlier, ended := h.records.EndEarlier(ctx, h.record, ending, h.Now())
 	h.stop(errReleased)
 	if err := h.claim.remove(ctx); err != nil && !errors.Is(err, recordstore.ErrTakenOver) {
 		return errors.Join(ended, err)

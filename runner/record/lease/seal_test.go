@@ -128,7 +128,7 @@ func trigger(t *testing.T, intent record.Intent) func() string {
 			return nil, err
 		}
 		listed = slices.DeleteFunc(listed, func(r record.Record) bool { return r.Target.Digest() != intent.Target.Digest() })
-		data, _, err := published.Content(listed, time.Now())
+		data, _, err := published.Content(listed, "", time.Now())
 		return &corev1.ConfigMap{Data: data}, err
 	})
 	verdicts := cvo.New(lister[*configv1.ClusterVersion](func() (*configv1.ClusterVersion, error) { return version, nil }), configMaps, apierrors.IsNotFound, nil)

@@ -46,7 +46,7 @@ func (s *Store) Add(ctx context.Context, intent record.Intent, end func(context.
 	if err := w.Finish(ctx, ending, packed); err != nil {
 		return err
 	}
-	earlier, err := s.EndEarlier(ctx, content.Record, ending.Phase, w.Clock.Now())
+	earlier, err := s.EndEarlier(ctx, content.Record, ending, w.Clock.Now())
 	s.Prune(ctx, earlier, ending.Phase)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordformat"
 )
@@ -28,16 +29,18 @@ func (s *Store) Outdate(ctx context.Context, id, cause string, now time.Time) er
 }
 
 // EndEarlier returns the headers of the runs that ended before this one, and ends their
-// verdicts on the same update if this one is complete.
-func (s *Store) EndEarlier(ctx context.Context, ending record.Record, phase record.Phase, now time.Time) ([]corev1.ConfigMap, error) {
+// verdicts on the same update if this one is complete. A Ready with another selection ends none:
+// it may cover less.
+func (s *Store) EndEarlier(ctx context.Context, ending record.Record, as record.Ending, now time.Time) ([]corev1.ConfigMap, error) {
 	headers, err := s.Headers(ctx, fmt.Sprintf("%s,%s!=%s", record.Label, record.LabelPhase, record.Running))
 	if err != nil {
 		return nil, fmt.Errorf("could not list the earlier records: %w", err)
 	}
 	headers = slices.DeleteFunc(headers, func(header corev1.ConfigMap) bool { return header.Labels[record.Label] == ending.ID })
-	if phase != record.Complete {
+	if as.Phase != record.Complete {
 		return headers, nil
 	}
+	ending.Decision = string(as.Verdict.Decision)
 	return headers, supersede(ctx, s, ending, headers, now)
 }
 
@@ -49,7 +52,7 @@ func supersede(ctx context.Context, s *Store, by record.Record, headers []corev1
 		if err != nil || found.Record.ID == by.ID || found.Record.Target.Digest() != by.Target.Digest() || found.Record.Provisional != by.Provisional {
 			continue // what is unreadable has no verdict
 		}
-		if found.Record.Phase != record.Complete || found.Record.Ended != "" {
+		if found.Record.Phase != record.Complete || found.Record.Ended != "" || by.Decision == string(verdict.Ready) && found.Record.Selection != by.Selection {
 			continue
 		}
 		err = outdate(ctx, s, &headers[i], "run "+by.ID+" of the same target is newer", now)

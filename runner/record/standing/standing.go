@@ -1,4 +1,7 @@
-// Package standing answers: which findings does a recorded run have, and is its verdict still valid?
+// Package standing answers: which findings does a recorded run have, and what is its verdict worth now?
+//
+// Whoever acts on a stored verdict, or shows whether it may be acted on, asks a [Question]: [Question.Newest] selects the
+// run of a target whose verdict counts, and [Question.Of] states what a verdict is worth, with the reason.
 package standing
 
 import (
@@ -11,7 +14,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -20,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/selection"
 )
 
 var (
@@ -45,25 +48,49 @@ var (
 	})
 )
 
-// Of returns the report of a recorded run with its standing: why its verdict is no
-// longer valid, or the holder of a run in progress.
-func Of(ctx context.Context, cluster *cluster.Cluster, recorded record.Record) (report.Report, error) {
+// Question is for what a stored verdict is asked: may the cluster, as it is now, be updated to the target of a run?
+type Question struct {
+	Present
+
+	// Asked is what the verdict must cover.
+	Asked selection.Asked
+	// Runs are all recorded runs, as they are listed: another run of the target may supersede one.
+	Runs []record.Record
+}
+
+// Of returns the report of a recorded run with its standing: what its verdict is worth for the question, or the holder
+// of a run in progress. [report.Report.Refusal] is why it does not permit the update.
+func (q Question) Of(ctx context.Context, recorded record.Record) (report.Report, error) {
 	stored, err := Stored(recorded)
 	if err != nil {
 		return report.Report{}, err
 	}
-	now := cluster.Now()
-	stored.Standing = &report.Standing{Time: words.Time(now)}
+	stored.Standing = &report.Standing{Time: words.Time(q.Now)}
 	if recorded.Phase == record.Running {
-		if !recorded.Abandoned(now) {
+		if !recorded.Abandoned(q.Now) {
 			stored.Standing.Holder = recorded.Holder
 		}
 		return stored, nil
 	}
-	if recorded.Authentication.State == record.Authentic { // others have no verdict that could end
-		stored.Standing.Ended = Ended(ctx, recorded, stored, Present{Cluster: snapshot.Of(cluster), Now: now})
+	if recorded.Verified() != nil {
+		return stored, nil // it has no verdict that could end
 	}
+	stored.Standing.Ended = q.ended(ctx, recorded, stored)
+	stored.Standing.Lacks, stored.Standing.Remarks = q.Asked.Lacks(recorded), q.Asked.Remarks(recorded)
 	return stored, nil
+}
+
+// ended is why the verdict of a recorded run no longer holds. What supersedes it says more about the newer run than its
+// record does.
+func (q Question) ended(ctx context.Context, recorded record.Record, stored report.Report) []string {
+	causes := Changed(ctx, recorded, stored, q.Present)
+	switch superseded := q.Superseded(recorded); {
+	case superseded != "":
+		causes = append([]string{superseded}, causes...)
+	case recorded.Ended != "" && !slices.Contains(causes, recorded.Ended):
+		causes = append([]string{recorded.Ended}, causes...)
+	}
+	return causes
 }
 
 // Stored returns the report of a recorded run. Without a report it is composed of the
@@ -187,15 +214,6 @@ type Present struct {
 	Now     time.Time
 }
 
-// Ended returns why the verdict of a recorded run is no longer valid; empty while it is.
-func Ended(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
-	causes := Changed(ctx, recorded, stored, present)
-	if recorded.Ended != "" && !slices.Contains(causes, recorded.Ended) {
-		causes = append([]string{recorded.Ended}, causes...)
-	}
-	return causes
-}
-
 // Changed returns why the results of the checks of a recorded run no longer hold, also
 // where a newer verdict counts: they are too old, or the cluster has changed. Empty while
 // they hold.
@@ -213,20 +231,54 @@ func Changed(ctx context.Context, recorded record.Record, stored report.Report, 
 	return causes
 }
 
-// Superseded is why the verdict of a recorded run no longer counts: of runs, another
-// one of the same update has a verdict and ended later. It is empty where there is
-// none. A later update of a path is another update than that of the cluster to its target.
-func Superseded(recorded record.Record, runs []record.Record) string {
-	for _, other := range runs {
-		isSame := other.Provisional == recorded.Provisional
-		if isSame && other.ID != recorded.ID && other.Phase == record.Complete && other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime) {
-			if err := other.Verified(); err != nil {
-				return fmt.Sprintf("run %s of the same target is newer: %v", other.ID, err)
-			}
-			return fmt.Sprintf("run %s of the same target is newer, with the decision %s", other.ID, other.Decision)
+// Superseded is why the verdict of a recorded run no longer counts: another run of the same update has a verdict and
+// ended later. It is empty where there is none. A later update of a path is another update than that of the cluster to
+// its target. A Ready that lacks what is asked supersedes no verdict that covers it: it would open or close by less.
+func (q Question) Superseded(recorded record.Record) string {
+	for _, other := range q.Runs {
+		if !sameUpdate(other, recorded) || !after(other, recorded) || q.isLess(other, recorded) {
+			continue
 		}
+		if err := other.Verified(); err != nil {
+			return fmt.Sprintf("run %s of the same target is newer: %v", other.ID, err)
+		}
+		return fmt.Sprintf("run %s of the same target is newer, with the decision %s", other.ID, other.Decision)
 	}
 	return ""
+}
+
+// Newest is the run whose verdict on a target counts, by the digest of its release: the complete one that no other
+// supersedes, and of two such the one that covers what is asked. Its verdict may not hold, and its record may not be
+// authentic. False where no complete run of the target is recorded.
+func (q Question) Newest(digest string) (record.Record, bool) {
+	var newest record.Record
+	for _, each := range q.Runs {
+		if each.Phase != record.Complete || each.Provisional || each.Target.Digest() != digest || q.Superseded(each) != "" {
+			continue
+		}
+		if newest.ID == "" || q.isLess(newest, each) {
+			newest = each
+		}
+	}
+	return newest, newest.ID != ""
+}
+
+func sameUpdate(a, b record.Record) bool {
+	return a.ID != b.ID && a.Phase == record.Complete && a.Provisional == b.Provisional && a.Target.Digest() == b.Target.Digest()
+}
+
+// after reports whether a run ended after another; of two that ended in the same second, one that is not Ready did.
+func after(a, b record.Record) bool {
+	if by := a.CompletionTime.Compare(b.CompletionTime); by != 0 {
+		return by > 0
+	}
+	return a.Decision != string(verdict.Ready) && b.Decision == string(verdict.Ready)
+}
+
+// isLess reports whether a run is Ready without what is asked, and the other one covers it.
+func (q Question) isLess(run, other record.Record) bool {
+	return run.Verified() == nil && run.Decision == string(verdict.Ready) && len(q.Asked.Lacks(run)) > 0 &&
+		other.Verified() == nil && len(q.Asked.Lacks(other)) == 0
 }
 
 // Expired returns why a verdict is too old at that time; empty if it is not. A report

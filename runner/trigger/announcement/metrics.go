@@ -81,8 +81,8 @@ func (m *Metrics) Collect(to chan<- prometheus.Metric) {
 		seen[target.Version] = true
 		decided, found := m.decided[target.Covered()]
 		decision := verdict.Undecided
-		if found && decided.Holds() {
-			decision = runplan.DecisionOf(decided)
+		if found && decided.Holds() && (decided.Permits() || decided.Verdict.Decision != verdict.Ready) {
+			decision = decided.Verdict.Decision
 		}
 		for _, each := range []verdict.Decision{verdict.Ready, verdict.Blocked, verdict.Undecided} {
 			to <- gauge(m.decision, number(each == decision), target.Version, target.Digest(), string(each), strconv.FormatBool(i == 0))

@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
@@ -74,8 +75,7 @@ func (s *Signaler) Set(cause error, targets []runplan.Target, decided runplan.Ve
 	Signal(s.changed)
 }
 
-// signaled are the verdicts on the targets, of which the first is the chosen one. A
-// verdict that does not hold is not valid.
+// signaled are the verdicts on the targets, of which the first is the chosen one.
 func signaled(targets []runplan.Target, decided runplan.Verdicts) []guard.Verdict {
 	targets = targets[:min(len(targets), guard.MaxVerdicts)]
 	stated := make([]guard.Verdict, 0, len(targets))
@@ -83,7 +83,7 @@ func signaled(targets []runplan.Target, decided runplan.Verdicts) []guard.Verdic
 		stored, found := decided[target.Covered()]
 		verdict := guard.Verdict{Digest: validDigest(target), Version: firstVersion(target.Version, stored.Target.Version), Chosen: i == 0}
 		if found {
-			verdict.Decision, verdict.ValidUntil = string(runplan.DecisionOf(stored)), validUntil(stored)
+			Judged(&verdict, stored)
 		}
 		stated = append(stated, verdict)
 	}
@@ -108,13 +108,17 @@ func firstVersion(texts ...string) string {
 	return ""
 }
 
-// validUntil is the end of the validity of a verdict; zero where it does not hold.
-func validUntil(stored report.Report) time.Time {
-	if !stored.Holds() {
-		return time.Time{}
+// maxRemarks bounds the remarks on a verdict.
+const maxRemarks = 3
+
+// Judged sets what a report with its standing states about a target. A Ready permits the update by it only where the
+// report does.
+func Judged(verdict *guard.Verdict, stored report.Report) {
+	verdict.Decision, verdict.Refusal = string(stored.Verdict.Decision), stored.Refusal()
+	verdict.ValidUntil, _ = standing.ValidUntil(stored)
+	if stored.Standing != nil {
+		verdict.Remark = words.Clauses(stored.Standing.Remarks, maxRemarks)
 	}
-	until, _ := standing.ValidUntil(stored)
-	return until
 }
 
 // Reconcile implements reconcile.Reconciler: it applies the signals.

@@ -32,6 +32,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
 	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
@@ -73,6 +74,7 @@ type controller struct {
 	// selection is what the runs cover, and selects that of a mode of the images, as in a Target.
 	selection string
 	selects   func(image.Mode) string
+	asked     selection.Asked
 	conductor *conductor
 	metrics   *announcement.Metrics
 	signaler  *announcement.Signaler
@@ -92,7 +94,7 @@ type controller struct {
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Coverage(), selects: plannedrun.Selection(options.Run), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
+		selection: options.Run.Coverage(), selects: plannedrun.Selection(options.Run), asked: options.Run.Asked("the controller"), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
 		signaler: announcement.NewSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)

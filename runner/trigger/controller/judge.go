@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/reassessment"
@@ -121,17 +123,18 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 	if unauthentic := recorded.Verified(); recorded.Ended != "" || unauthentic != nil {
 		return false, nil //nolint:nilerr // its verdict does not count, whatever its decision
 	}
-	stored, err := standing.Of(ctx, j.cluster, recorded)
+	present := standing.Present{Cluster: snapshot.Of(j.cluster), Now: j.cluster.Now()}
+	stored, err := standing.Question{Present: present}.Of(ctx, recorded)
 	if err != nil {
 		return false, err
 	}
 	options := j.options
 	options.Judgement.Monitoring = monitoring.New(j.monitoring, monitoring.DefaultTimeout) // it reads everything once
-	present, err := reassessment.Of(ctx, j.cluster, recorded, stored, options.Settings())
+	again, err := reassessment.Of(ctx, j.cluster, recorded, stored, options.Settings())
 	if err != nil {
 		return false, err
 	}
-	before, now := runplan.DecisionOf(stored), runplan.DecisionOf(present)
+	before, now := stored.Verdict.Decision, again.Verdict.Decision
 	switch {
 	case before == now:
 		return false, nil
@@ -142,13 +145,14 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 	return false, j.records.Outdate(ctx, id, judgedAgain+string(now), j.cluster.Now())
 }
 
-// judged are the IDs of the runs whose verdicts count.
-func judged(runs []runplan.Run) []string {
+// standingRuns are the IDs of the runs whose verdicts hold.
+func (o observed) standingRuns() []string {
 	var ids []string
-	for _, run := range runs {
-		if run.Decision != "" && !run.Changed && !run.Differs {
-			ids = append(ids, run.ID)
+	for _, stored := range o.decided {
+		if stored.Holds() && !slices.Contains(ids, stored.Run.ID) {
+			ids = append(ids, stored.Run.ID)
 		}
 	}
+	slices.Sort(ids)
 	return ids
 }

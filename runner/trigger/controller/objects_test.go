@@ -156,8 +156,9 @@ func TestChangedClusterEndsTheRecordedVerdict(t *testing.T) {
 	})
 }
 
-// Another version of the tool may find something else: its verdict is not that of the controller.
-func TestVerdictOfAnotherVersionIsNotProjected(t *testing.T) {
+// An administrator whose version differs from the controller's is not locked out: the verdict counts, with the difference,
+// until the controller has made its own.
+func TestVerdictOfAnotherVersionCounts(t *testing.T) {
 	w := newWorld(t)
 	w.install()
 	w.setVersion(available(minor, patch))
@@ -165,9 +166,13 @@ func TestVerdictOfAnotherVersionIsNotProjected(t *testing.T) {
 	w.toolVersion = "other"
 	w.run(minor)
 	w.start()
-	w.awaitObjects(patch+" ahead Ready", minor+" ahead Pending")
+	w.awaitObjects(patch+" ahead Ready", minor+" ahead Ready")
 	if status := w.object(patch).Status; status.Run != own {
 		t.Errorf("the status is that of run %s, want %s", status.Run, own)
+	}
+	message := meta.FindStatusCondition(w.object(minor).Status.Conditions, v1alpha1.ConditionReady).Message
+	if want := "the run was made by version other, which differs from the controller's " + toolVersion; !strings.Contains(message, want) {
+		t.Errorf("the condition states %q, which lacks %q", message, want)
 	}
 }
 

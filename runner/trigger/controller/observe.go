@@ -1,9 +1,7 @@
 package controller
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +12,10 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
-	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/standing"
+	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
 
@@ -26,8 +24,8 @@ type observed struct {
 	state   runplan.State
 	targets []runplan.Target
 	decided runplan.Verdicts
-	// records are all, newest first, as they were listed. Ended is also why a published
-	// verdict does not hold that its record does not state to have ended.
+	// records are those to publish, newest first. Ended is also why a verdict does not count that its record does not
+	// state to have ended.
 	records []record.Record
 	// unjudged is true where it is unknown whether a published verdict holds.
 	unjudged bool
@@ -77,17 +75,32 @@ func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersi
 	if err != nil {
 		return observed{}, err
 	}
-	present := standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}
-	runs, decided, err := c.runs(ctx, listed, all, present)
+	question := standing.Question{Present: standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}, Asked: c.asked, Runs: listed}
+	unjudged := false
+	read, err := question.Read(ctx, c.records.Get, func(run string, err error) {
+		c.options.Logger.Warn("a verdict could not be read", "run", run, "error", err)
+		unjudged = true
+	})
 	if err != nil {
 		return observed{}, err
 	}
-	unjudged := c.judgeOthers(ctx, listed, decided, present)
-	state := runplan.State{
-		Now: present.Now, ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
-		Runs: runs, Requests: runplan.RequestsOf(subjects, decided),
+	for _, recorded := range listed {
+		if stored, found := read.Report(recorded.ID); found {
+			c.outdate(ctx, recorded, stored.Standing.Ended, question.Now)
+			unjudged = unjudged || recorded.Ended == "" && isUnknown(stored, question.Now)
+		}
 	}
-	return observed{state: state, targets: all, decided: decided, records: listed, unjudged: unjudged}, nil
+	decided := runplan.Verdicts{}
+	for _, target := range all {
+		if stored, found := read.On(target.Digest(), c.askedOf(target)); found {
+			decided[target.Covered()] = stored
+		}
+	}
+	state := runplan.State{
+		Now: question.Now, ClusterVersion: version, Draining: draining, Ahead: c.options.Ahead,
+		Runs: c.runs(listed, all, decided), Requests: runplan.RequestsOf(subjects, decided),
+	}
+	return observed{state: state, targets: all, decided: decided, records: read.Published(), unjudged: unjudged}, nil
 }
 
 // anyDraining reports whether a node is being drained.
@@ -99,71 +112,57 @@ func (c *controller) anyDraining(ctx context.Context) (bool, error) {
 	return slices.ContainsFunc(all.Items, draining), nil
 }
 
-// runs are the recorded runs that cover what the controller or a request runs, and the
-// verdicts of the targets, which it reads. Records that are not authentic do not count. Those
-// whose verdict does not hold have the cause in Ended afterwards.
-func (c *controller) runs(ctx context.Context, listed []record.Record, targets []runplan.Target, present standing.Present) ([]runplan.Run, runplan.Verdicts, error) {
-	wanted, selections := map[runplan.Covered]bool{}, map[string]bool{"": true}
+// isUnknown reports whether it is unknown if a verdict holds: nothing has certainly changed, and its time has not ended.
+func isUnknown(stored report.Report, now time.Time) bool {
+	until, _ := standing.ValidUntil(stored)
+	return !stored.Holds() && !slices.ContainsFunc(stored.Standing.Ended, fingerprint.IsChange) && until.After(now)
+}
+
+// askedOf is what a target asks of a verdict: the controller's, with the images of the target.
+func (c *controller) askedOf(target runplan.Target) selection.Asked {
+	asked := c.asked
+	if images := target.Object.Images; images != "" {
+		asked.Covers.Images = string(images)
+	}
+	return asked
+}
+
+// runs are the recorded runs that cover what the controller or a request runs. The newest one of a target has what the
+// verdict that counts is worth, also where that is of a run which does not take its place, such as one of another version.
+func (c *controller) runs(listed []record.Record, targets []runplan.Target, decided runplan.Verdicts) []runplan.Run {
+	selections := map[string]bool{"": true}
 	for _, target := range targets {
-		wanted[target.Covered()], selections[target.Selection] = true, true
+		selections[target.Selection] = true
 	}
 	var runs []runplan.Run
-	decided := runplan.Verdicts{}
-	for i, recorded := range listed {
+	newest := map[runplan.Covered]int{}
+	for _, recorded := range listed {
 		run := c.runOf(recorded)
 		if !selections[run.Selection] || recorded.Verified() != nil {
 			continue
 		}
-		if newest(recorded, listed) && wanted[run.Covered()] {
-			stored, err := c.judge(ctx, &run, present)
-			listed[i].Ended = cmp.Or(recorded.Ended, doesNotHold(stored, err))
-			if errors.As(err, new(*record.UnauthenticError)) {
-				continue // it was edited after the list
-			}
-			if err != nil {
-				return nil, nil, err
-			}
-			decided.Add(run.Covered(), stored)
+		at, known := newest[run.Covered()]
+		if recorded.Phase == record.Complete && (!known || run.Ended.After(runs[at].Ended)) {
+			newest[run.Covered()] = len(runs)
 		}
 		runs = append(runs, run)
 	}
-	return runs, decided, nil
+	for of, at := range newest {
+		if stored, found := decided[of]; found {
+			runs[at] = worth(runs[at], stored)
+		}
+	}
+	return runs
 }
 
-// judgeOthers judges the verdicts that are published and that no target has, such as that of a
-// user's run with another selection: their records have the cause in Ended afterwards where they
-// do not hold. It reports whether one could not be judged, which does not hold until it can be.
-func (c *controller) judgeOthers(ctx context.Context, listed []record.Record, decided runplan.Verdicts, present standing.Present) (unjudged bool) {
-	for i, recorded := range listed {
-		run := c.runOf(recorded)
-		_, judged := decided[run.Covered()]
-		if judged || recorded.Phase != record.Complete || recorded.Provisional || recorded.Ended != "" || recorded.Verified() != nil {
-			continue
-		}
-		stored, err := c.judge(ctx, &run, present)
-		cause := doesNotHold(stored, err)
-		listed[i].Ended = cause
-		if err != nil {
-			c.options.Logger.Warn("a published verdict could not be judged", "run", recorded.ID, "error", err)
-		}
-		isUnknown := cause != "" && !fingerprint.IsChange(cause) && run.ValidUntil.After(present.Now)
-		unjudged = unjudged || isUnknown || err != nil && !errors.As(err, new(*record.UnauthenticError))
-	}
-	return unjudged
-}
-
-// doesNotHold is why a verdict that was judged, or could not be, does not hold; empty while it
-// does.
-func doesNotHold(judged report.Report, err error) string {
-	switch {
-	case err != nil:
-		return err.Error()
-	case judged.Standing == nil:
-		return "its report cannot be used"
-	case len(judged.Standing.Ended) > 0:
-		return judged.Standing.Ended[0]
-	}
-	return ""
+// worth is a run with what a verdict is worth.
+func worth(run runplan.Run, stored report.Report) runplan.Run {
+	run.Decision, run.Accepts = runplan.DecisionOf(stored), len(stored.Verdict.Accepted) > 0
+	run.ValidUntil, _ = standing.ValidUntil(stored)
+	again := func(cause string) bool { return strings.HasPrefix(cause, judgedAgain) }
+	run.Differs = slices.ContainsFunc(stored.Standing.Ended, again)
+	run.Changed = slices.ContainsFunc(stored.Standing.Ended, func(cause string) bool { return !again(cause) })
+	return run
 }
 
 // runOf is a run without what only its report has.
@@ -179,46 +178,6 @@ func (c *controller) runOf(recorded record.Record) runplan.Run {
 		run.Selection = ""
 	}
 	return run
-}
-
-// newest reports whether no other complete run of the same target, selection and version of the tool ended
-// later.
-func newest(recorded record.Record, listed []record.Record) bool {
-	return recorded.Phase == record.Complete && !slices.ContainsFunc(listed, func(other record.Record) bool {
-		return other.Phase == record.Complete && other.Verified() == nil && other.Selection == recorded.Selection && other.ToolVersion == recorded.ToolVersion &&
-			other.Target.Digest() == recorded.Target.Digest() && other.CompletionTime.After(recorded.CompletionTime)
-	})
-}
-
-// judge reads the verdict of a complete run, and whether it is still valid. A report that
-// cannot be decoded, such as one of a later version, counts as Undecided. A
-// record that is not authentic is a *record.UnauthenticError.
-func (c *controller) judge(ctx context.Context, run *runplan.Run, present standing.Present) (report.Report, error) {
-	recorded, err := c.records.Get(ctx, run.ID)
-	if err != nil {
-		return report.Report{}, fmt.Errorf("could not read the verdict of run %s: %w", run.ID, err)
-	}
-	if err := recorded.Verified(); err != nil {
-		return report.Report{}, err
-	}
-	stored, err := standing.Stored(recorded)
-	if err != nil {
-		c.options.Logger.Warn("a recorded report cannot be used", "run", run.ID, "error", err)
-		return report.Report{Verdict: verdict.Verdict{Decision: verdict.Undecided}}, nil
-	}
-	causes := standing.Ended(ctx, recorded, stored, present)
-	c.outdate(ctx, recorded, causes, present.Now)
-	run.Decision, run.Accepts = runplan.DecisionOf(stored), len(stored.Verdict.Accepted) > 0
-	for _, cause := range causes {
-		if strings.HasPrefix(cause, judgedAgain) {
-			run.Differs = true
-		} else {
-			run.Changed = true
-		}
-	}
-	run.ValidUntil, _ = standing.ValidUntil(stored)
-	stored.Standing = &report.Standing{Ended: causes}
-	return stored, nil
 }
 
 // outdate states in the record that its verdict has ended because the cluster has changed,

@@ -44,8 +44,8 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	}
 	// A verdict that has ended is withdrawn before its target runs again. The run follows also
 	// where that fails: its verdict replaces what is published.
-	next, publishErr := published.Apply(ctx, c.cluster.Kubernetes, seen.records, seen.state.Now)
-	c.again.set(judged(seen.state.Runs))
+	next, publishErr := published.Apply(ctx, c.cluster.Kubernetes, seen.records, c.asked.String(), seen.state.Now)
+	c.again.set(seen.standingRuns())
 	inputsErr := c.inputs.follow(ctx)
 	c.conductor.forget(seen.targets)
 	seen.state.Runs = withAttempts(seen.state.Runs, own)

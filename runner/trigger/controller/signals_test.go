@@ -171,6 +171,7 @@ func decisionOf(variables []admissionv1.Variable) string {
 		}
 		_, digest, _ := strings.Cut(image(offered), "@")
 		if decision, found := decisions[digest]; found {
+			decision, _, _ = strings.Cut(decision, ":")
 			return decision
 		}
 	}
@@ -213,12 +214,12 @@ func TestSignalsFollowTheRecords(t *testing.T) {
 	awaitStated(t, c, "upgradeable=off verdict=none on=0 err=<nil>")
 }
 
-// A verdict that expires is removed without another event.
+// A verdict that expires is not valid any more without another event.
 func TestSignalsExpire(t *testing.T) {
 	c := reached(t, offered)
 	decide(t, c, offered, verdict.Ready, 5*time.Second)
 	lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: newSignals(t, c, "clusterOperator", "admission=Deny")})
-	awaitStated(t, c, "upgradeable=False verdict=missing on=2 err=<nil>")
+	awaitStated(t, c, "upgradeable=False verdict=not valid on=2 err=<nil>")
 }
 
 // states records the states, and fails for the first ones.

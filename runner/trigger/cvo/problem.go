@@ -48,7 +48,7 @@ func (t target) problem(entry string) *Problem {
 	case v == nil:
 		return p(ReasonMissing, "is not recorded; run: oc preflight run --to "+t.version)
 	case !v.isValid(t.from):
-		return p(ReasonStale, "is out of date; run: oc preflight run --to "+t.version)
+		return p(ReasonStale, "is out of date"+v.cause()+"; run: oc preflight run --to "+t.version)
 	case v.Forced:
 		past := names(append(append([]string{}, v.Blocking...), v.Undecided...))
 		return p(ReasonForced, "was forced past "+past+", which permits no update: force the update itself, or run: oc preflight run --to "+t.version)
@@ -56,6 +56,14 @@ func (t target) problem(entry string) *Problem {
 		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status --to "+t.version)
 	}
 	return p(ReasonUndecided, "is Undecided because of "+names(v.Undecided)+"; see: oc preflight status --to "+t.version)
+}
+
+// cause is why the verdict ended before its time, after a colon; empty where it did not.
+func (v verdict) cause() string {
+	if v.Ended == "" {
+		return ""
+	}
+	return ": " + v.Ended
 }
 
 // unreadable is the problem where the verdict cannot be read.

@@ -20,9 +20,9 @@ const uninstalled = "uninstalled"
 // verdict has the fields of verdict.json (package runner/record) that are used; JSON
 // spells them with a small first letter. Times are RFC 3339, in UTC.
 type verdict struct {
-	Digest, Version, Phase, Decision, CompletionTime, ValidUntil, From string
-	Blocking, Undecided, Accepted, Narrowed                            []string
-	Provisional, Forced                                                bool
+	Digest, Version, Phase, Decision, CompletionTime, ValidUntil, From, Ended string
+	Blocking, Undecided, Accepted, Narrowed                                   []string
+	Provisional, Forced                                                       bool
 }
 
 // target is an update of the cluster.

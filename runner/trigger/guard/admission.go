@@ -63,13 +63,13 @@ func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Swit
 // variableVerdicts is the variable of the policy with the decision on each digest.
 const variableVerdicts = "verdicts"
 
-// setVerdicts sets the decisions of the verdicts that are valid, as a map of the Common
-// Expression Language (CEL). A map of strings in JSON is one.
+// setVerdicts sets the answers on the digests, as a map of the Common Expression Language (CEL). A map of strings in
+// JSON is one.
 func setVerdicts(policy *unstructured.Unstructured, verdicts []Verdict, now time.Time) error {
 	decisions := map[string]string{}
 	for _, verdict := range verdicts {
-		if verdict.Digest != "" && verdict.Decision != "" && now.Before(verdict.ValidUntil) {
-			decisions[verdict.Digest] = verdict.Decision
+		if verdict.Digest != "" && verdict.Decision != "" {
+			decisions[verdict.Digest] = verdict.Answer(now)
 		}
 	}
 	expression, err := json.Marshal(decisions)

@@ -212,17 +212,24 @@ func TestAdmissionAppliedAgain(t *testing.T) {
 	})
 }
 
-// A verdict that has expired is left out, so its target is no longer allowed.
+// The target of a verdict that has expired, or that permits nothing by another reason, is no longer allowed, and the answer
+// states why.
 func TestAdmissionOfAnExpiredVerdict(t *testing.T) {
 	admitting(t, guard.Deny)
 	later := admission(t, guard.Deny, start.Add(24*time.Hour))
-	if err := later.Apply(t.Context(), guard.State{Verdicts: []guard.Verdict{verdict("4", "4.18.4", "Ready")}}); err != nil {
-		t.Fatal(err)
+	denied := func(made *guard.Switch, of guard.Verdict, why string) {
+		t.Helper()
+		if err := made.Apply(t.Context(), guard.State{Verdicts: []guard.Verdict{of}}); err != nil {
+			t.Fatal(err)
+		}
+		await.Until(t, "the target is denied, since "+why, func(ctx context.Context) bool {
+			return strings.Contains(request(ctx, t, readyRequest).denied, "its verdict is not valid: "+why)
+		})
 	}
-	await.Until(t, "the target is denied", func(ctx context.Context) bool { return request(ctx, t, readyRequest).denied != "" })
-	if left := verdicts(t); len(left) > 0 {
-		t.Errorf("the verdicts are %v; all have expired", left)
-	}
+	denied(later, verdict("4", "4.18.4", "Ready"), "it was valid until ")
+	refused := verdict("4", "4.18.4", "Ready")
+	refused.Refusal = `the run leaves out check "Drain" ' + "` + "`" + `\u0022`
+	denied(admission(t, guard.Deny, start), refused, `the run leaves out check "Drain" ' + "`)
 }
 
 func TestAdmissionRemoved(t *testing.T) {

@@ -145,7 +145,7 @@ func upgradeable(verdicts []Verdict, now time.Time) configv1.ClusterOperatorStat
 		switch {
 		case !verdict.Chosen:
 		case verdict.isReady(now):
-			condition.Reason, condition.Message = "PreflightReady", fmt.Sprintf("The preflight of %s is Ready.", verdict.target())
+			condition.Reason, condition.Message = "PreflightReady", fmt.Sprintf("The preflight of %s is Ready%s.", verdict.target(), verdict.remark())
 		default:
 			condition.Status, condition.Reason = configv1.ConditionFalse, ownsignal.NotReady
 			condition.Message = ownsignal.Message(fmt.Sprintf("the preflight of %s %s. Follow its report: oc preflight status%s", verdict.target(), verdict.standing(now), verdict.flag()))
@@ -172,8 +172,18 @@ func (v Verdict) standing(now time.Time) string {
 		return "has no verdict, since the image has no digest"
 	case v.Decision == "":
 		return "has no verdict"
+	case v.Decision == Ready && v.Refusal != "":
+		return "has no verdict that counts: " + words.Line(v.Refusal, maxCause)
 	case !now.Before(v.ValidUntil):
 		return "has a verdict that is no longer valid"
 	}
 	return "is " + v.Decision
+}
+
+// remark is the remark in parentheses; empty for none.
+func (v Verdict) remark() string {
+	if v.Remark == "" {
+		return ""
+	}
+	return " (" + words.Line(v.Remark, maxCause) + ")"
 }

@@ -36,6 +36,8 @@ import (
 	"time"
 
 	"github.com/blang/semver/v4"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Ready is the decision that allows an update. Any other decision, and none, does not.
@@ -61,6 +63,9 @@ type Verdict struct {
 	Version string
 	// Decision is the decision of the report; empty while there is none.
 	Decision string
+	// Refusal is why the verdict does not permit the update, as a clause about its run; empty where it does.
+	// Remark is in what its run differs from those of the controller; empty for nothing.
+	Refusal, Remark string
 	// ValidUntil ends the verdict: from then on it is as if there were none.
 	ValidUntil time.Time
 	// Chosen marks the target that Upgradeable of the ClusterOperator depends on; at
@@ -73,7 +78,25 @@ func (v Verdict) target() string { return cmp.Or(v.Version, v.Digest, "an image 
 
 // isReady reports whether the verdict allows the update at that time.
 func (v Verdict) isReady(now time.Time) bool {
-	return v.Digest != "" && v.Decision == Ready && now.Before(v.ValidUntil)
+	return v.Digest != "" && v.Decision == Ready && v.Refusal == "" && now.Before(v.ValidUntil)
+}
+
+// maxCause bounds the cause in an answer, in bytes.
+const maxCause = 256
+
+// Answer is Ready, or why the update is not allowed at that time: what the policies state.
+func (v Verdict) Answer(now time.Time) string {
+	switch {
+	case v.isReady(now):
+		return Ready
+	case v.Decision == "":
+		return "missing"
+	case v.Decision != Ready:
+		return words.Line(v.Decision, maxCause)
+	case v.Refusal != "":
+		return words.Line("not valid: "+v.Refusal, maxCause)
+	}
+	return "not valid: it was valid until " + words.Time(v.ValidUntil)
 }
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)

@@ -31,7 +31,7 @@ const (
 // content is what the controller writes into the variables of the policies. The keys are hosted
 // clusters, as NAMESPACE/NAME, and then digests.
 type content struct {
-	// decisions are the decisions of the valid verdicts.
+	// decisions are the answers of the verdicts.
 	decisions map[string]map[string]string
 	// releases are the versions of the newest releases that a control plane has had.
 	releases map[string]map[string]string
@@ -39,7 +39,7 @@ type content struct {
 	controlPlanes map[string]string
 }
 
-// contentOf leaves out the verdicts that have expired.
+// contentOf has the answers of the verdicts at that time.
 func contentOf(clusters []Cluster, now time.Time) (content, error) {
 	made := content{decisions: map[string]map[string]string{}, releases: map[string]map[string]string{}, controlPlanes: map[string]string{}}
 	if len(clusters) > MaxClusters {
@@ -61,8 +61,8 @@ func contentOf(clusters []Cluster, now time.Time) (content, error) {
 func (c content) add(cluster Cluster, now time.Time) {
 	decisions := map[string]string{}
 	for _, verdict := range cluster.Verdicts {
-		if verdict.Digest != "" && verdict.Decision != "" && now.Before(verdict.ValidUntil) {
-			decisions[verdict.Digest] = verdict.Decision
+		if verdict.Digest != "" && verdict.Decision != "" {
+			decisions[verdict.Digest] = verdict.Answer(now)
 		}
 	}
 	releases, completed := past(cluster.Object)

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/standing"
+	"github.com/openshift/update-preflight/runner/trigger/announcement"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
@@ -172,8 +173,9 @@ func (m *member) guarded(ahead, most int) hostedguard.Cluster {
 			continue
 		}
 		seen[target.Digest()] = true
-		until, _ := standing.ValidUntil(decided)
-		cluster.Verdicts = append(cluster.Verdicts, guard.Verdict{Digest: target.Digest(), Decision: string(runplan.DecisionOf(decided)), ValidUntil: until})
+		verdict := guard.Verdict{Digest: target.Digest()}
+		announcement.Judged(&verdict, decided)
+		cluster.Verdicts = append(cluster.Verdicts, verdict)
 	}
 	return cluster
 }

@@ -87,6 +87,9 @@ func (p projected) words(status v1alpha1.UpdatePreflightStatus) (reason, message
 		}
 	case v1alpha1.Ready, v1alpha1.Blocked, v1alpha1.Undecided:
 		message = VerdictMessage(status)
+		if remarks := p.observed.Verdict.Standing.Remarks; len(remarks) > 0 {
+			message += " (" + words.Clauses(remarks, maxCauses) + ")"
+		}
 		if hosted := p.object.Spec.HostedCluster; hosted != nil {
 			message += fmt.Sprintf(" (of hosted cluster %s/%s: with the kubeconfig of its guest)", hosted.Namespace, hosted.Name)
 		}

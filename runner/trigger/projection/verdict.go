@@ -6,6 +6,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
@@ -41,7 +42,10 @@ func (p projected) whyEnded() string {
 	if expired := standing.Expired(*p.observed.Verdict, p.observed.Now); expired != "" {
 		return expired
 	}
-	return terms(*p.observed.Verdict, p.object)
+	if unmet := terms(*p.observed.Verdict, p.object); unmet != "" || p.observed.Verdict.Verdict.Decision != verdict.Ready {
+		return unmet
+	}
+	return p.observed.Verdict.Refusal()
 }
 
 // expired reports whether the object had a verdict that is no longer valid.

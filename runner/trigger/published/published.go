@@ -7,7 +7,8 @@
 // of verdict.json of the runs of that release, newest first, as package record documents
 // them. Only what is authentic is published: a reader of the ConfigMap cannot verify it.
 // Two fields differ from the record: validUntil is [Margin] earlier, and decision is empty from
-// then on where it was Ready.
+// then on where it was Ready, with the cause in ended. The key "asked" has what the controller asks
+// of a verdict, by which the commands judge one, too ([Asked]).
 //
 // The ConfigMap exists while the preflight is installed, also without verdicts. [Remove]
 // sets its key "uninstalled" to "true" before it deletes it: CVO refuses updates where it was
@@ -51,16 +52,20 @@ const Margin = time.Minute
 const (
 	fieldManager   = "update-preflight"
 	keyUninstalled = "uninstalled"
+	keyAsked       = "asked"
 	// maxVerdicts and maxBytes bound what is published.
 	maxVerdicts = 100
 	maxBytes    = 512 << 10
+	// maxCause bounds the cause of the end of a verdict, in bytes.
+	maxCause = 512
 )
 
 // Content is the data of the ConfigMap at that time, by the clock of the cluster, for these
 // records, which are newest first, as [record.Store.List] returns them. It ends at the first
 // verdict that exceeds a bound: an older one must not count in place of a newer one. A record
-// with the field Ended has no Ready. Next is when the first published verdict ends; zero for never.
-func Content(records []record.Record, now time.Time) (data map[string]string, next time.Time, err error) {
+// with the field Ended has no Ready. asked is what the controller asks of a verdict. Next is when the
+// first published verdict ends; zero for never.
+func Content(records []record.Record, asked string, now time.Time) (data map[string]string, next time.Time, err error) {
 	entries := map[string][]json.RawMessage{}
 	count, size := 0, 0
 	for _, recorded := range records {
@@ -82,7 +87,7 @@ func Content(records []record.Record, now time.Time) (data map[string]string, ne
 		}
 		entries[key] = append(entries[key], text)
 	}
-	data = map[string]string{keyUninstalled: "false"} // also where it was left marked
+	data = map[string]string{keyUninstalled: "false", keyAsked: asked} // also where it was left marked
 	for key, entry := range entries {
 		text, err := json.Marshal(entry)
 		if err != nil {
@@ -120,6 +125,9 @@ func stated(recorded record.Record, now time.Time) (json.RawMessage, time.Time, 
 		until = ends.Add(-Margin)
 		file["validUntil"] = words.Time(until)
 	}
+	if recorded.Ended != "" {
+		file["ended"] = words.Line(recorded.Ended, maxCause)
+	}
 	if file["decision"] == string(verdict.Ready) && !now.Before(until) {
 		file["decision"] = ""
 	}
@@ -130,8 +138,8 @@ func stated(recorded record.Record, now time.Time) (json.RawMessage, time.Time, 
 // Apply publishes the verdicts of these records at that time, by server-side apply, and removes
 // what other clients have added. It returns when the first of them ends, as [Content] does. A
 // cluster without the namespace has no CVO: nothing is published, and there is no error.
-func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record, now time.Time) (next time.Time, err error) {
-	data, next, err := Content(records, now)
+func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record, asked string, now time.Time) (next time.Time, err error) {
+	data, next, err := Content(records, asked, now)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -146,6 +154,16 @@ func Apply(ctx context.Context, client kubernetes.Interface, records []record.Re
 		return time.Time{}, fmt.Errorf("could not publish the verdicts in ConfigMap %s/%s: %w", Namespace, Name, err)
 	}
 	return next, nil
+}
+
+// Asked is what the controller asks of a verdict, as it has published it; empty where it is not installed or that cannot
+// be read, since the ConfigMap permits nothing by itself.
+func Asked(ctx context.Context, client kubernetes.Interface) string {
+	found, err := client.CoreV1().ConfigMaps(Namespace).Get(ctx, Name, metav1.GetOptions{})
+	if err != nil || found.Data[keyUninstalled] == "true" {
+		return ""
+	}
+	return found.Data[keyAsked]
 }
 
 // Remove marks the ConfigMap as uninstalled and deletes it, and returns it if it existed. It
@@ -164,6 +182,9 @@ func Remove(ctx context.Context, client kubernetes.Interface) ([]preflight.Objec
 	}
 	return []preflight.Object{{APIVersion: corev1.SchemeGroupVersion.String(), Kind: "ConfigMap", Namespace: Namespace, Name: Name}}, nil
 }
+
+// AskedNeeds are the permissions of [Asked].
+func AskedNeeds() access.Needs { return access.Needs{Optional: needs("get").Required} }
 
 // Needs are the permissions of [Apply].
 func Needs() access.Needs { return needs("create", "patch", "update") }

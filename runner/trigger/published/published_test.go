@@ -65,11 +65,11 @@ func TestContent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			data, _, err := published.Content(tc.records, now)
+			data, _, err := published.Content(tc.records, "asked", now)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if data["uninstalled"] != "false" || len(data) != 1+len(tc.want) {
+			if data["uninstalled"] != "false" || data["asked"] != "asked" || len(data) != 2+len(tc.want) {
 				t.Errorf("%s: the data are %q", tc.reason, data)
 			}
 			for digit, want := range tc.want {
@@ -110,11 +110,11 @@ func TestEnd(t *testing.T) {
 		"Margin":      {reason: "the record is about to be renewed", recorded: ready(at(margin)), want: `{"decision":"","later":["x"],"validUntil":"` + at(0) + `"}`},
 		"LessThan":    {reason: "less remains than the margin", recorded: ready(at(margin / 2)), want: `{"decision":"","later":["x"],"validUntil":"` + at(-margin/2) + `"}`},
 		"Past":        {reason: "the record has ended", recorded: ready(at(-time.Hour)), want: `{"decision":"","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`},
-		"Changed":     {reason: "the cluster has changed since", recorded: ready(at(time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","later":["x"],"validUntil":"` + at(-margin) + `"}`},
-		"ChangedPast": {reason: "the end of a record is not extended", recorded: ready(at(-time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`},
+		"Changed":     {reason: "the cluster has changed since", recorded: ready(at(time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","ended":"Node a is new","later":["x"],"validUntil":"` + at(-margin) + `"}`},
+		"ChangedPast": {reason: "the end of a record is not extended", recorded: ready(at(-time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","ended":"Node a is new","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`},
 		"Forced": {
-			reason: "a reader honors force while it is valid", recorded: `{"decision":"Blocked","forced":true,"validUntil":"` + at(time.Hour) + `"}`, changes: []func(*record.Record){ended},
-			want: `{"decision":"Blocked","forced":true,"validUntil":"` + at(-margin) + `"}`,
+			reason: "a forced run stays marked", recorded: `{"decision":"Blocked","forced":true,"validUntil":"` + at(time.Hour) + `"}`, changes: []func(*record.Record){ended},
+			want: `{"decision":"Blocked","ended":"Node a is new","forced":true,"validUntil":"` + at(-margin) + `"}`,
 		},
 		"Blocked": {reason: "it stays Blocked", recorded: `{"decision":"Blocked","validUntil":"` + at(0) + `"}`, want: `{"decision":"Blocked","validUntil":"` + at(-margin) + `"}`},
 		"NoEnd":   {reason: "a verdict without an end never holds", recorded: `{"decision":"Ready"}`, want: `{"decision":""}`},
@@ -124,7 +124,7 @@ func TestEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := recorded("1", "a", append(tc.changes, func(r *record.Record) { r.VerdictFile = tc.recorded })...)
-			data, next, err := published.Content([]record.Record{r}, now)
+			data, next, err := published.Content([]record.Record{r}, "asked", now)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -146,7 +146,7 @@ func TestNextEnd(t *testing.T) {
 			r.VerdictFile = `{"decision":"Ready","validUntil":"` + now.Add(after).Format(time.RFC3339) + `"}`
 		}
 	}
-	_, next, err := published.Content([]record.Record{recorded("1", "c", until(3*time.Hour)), recorded("2", "b", until(2*time.Hour)), recorded("3", "a", until(0))}, now)
+	_, next, err := published.Content([]record.Record{recorded("1", "c", until(3*time.Hour)), recorded("2", "b", until(2*time.Hour)), recorded("3", "a", until(0))}, "asked", now)
 	if want := now.Add(2*time.Hour - published.Margin); err != nil || !next.Equal(want) {
 		t.Errorf("the next end is %s (%v), want %s", next, err, want)
 	}
@@ -176,10 +176,10 @@ func TestApplyAndRemove(t *testing.T) {
 		return found.Data
 	}
 	for _, records := range [][]record.Record{{recorded("1", "a")}, {recorded("2", "b")}, nil} {
-		if _, err := published.Apply(t.Context(), client, records, now); err != nil {
+		if _, err := published.Apply(t.Context(), client, records, "asked", now); err != nil {
 			t.Fatal(err)
 		}
-		if data := get(); len(data) != 1+len(records) || data["uninstalled"] != "false" {
+		if data := get(); len(data) != 2+len(records) || data["uninstalled"] != "false" {
 			t.Errorf("%d records are published as %q", len(records), data)
 		}
 	}

@@ -118,21 +118,12 @@ func (s State) Ended(target Target) []Run {
 	return runs
 }
 
-// Verdicts are the reports of the last complete runs. They are of authentic records only.
+// Verdicts are the reports of the runs whose verdicts count, of authentic records only.
 type Verdicts map[Covered]report.Report
 
-// Add adds a verdict. Of two runs that ended in the same second, one that is not Ready
-// counts.
-func (v Verdicts) Add(of Covered, decided report.Report) {
-	if known, exists := v[of]; !exists || DecisionOf(known) == verdict.Ready {
-		v[of] = decided
-	}
-}
-
-// DecisionOf is the decision of a verdict. A forced one is the decision of the user who forced it,
-// and not known to be Ready.
+// DecisionOf is the decision of a verdict for a plan: a forced run permits no update.
 func DecisionOf(decided report.Report) verdict.Decision {
-	if decided.Verdict.Forced {
+	if decided.Verdict.Forced && decided.Verdict.Decision == verdict.Ready {
 		return verdict.Undecided
 	}
 	return decided.Verdict.Decision
