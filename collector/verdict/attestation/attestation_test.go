@@ -282,3 +282,26 @@ func sameContent(t *testing.T, a, b []byte) bool {
 	first, second := payloadOf(t, a), payloadOf(t, b)
 	return slices.Equal(first, second)
 }
+
+// A Ready that leaves something out, or was forced, is valid and permits nothing.
+func TestPermits(t *testing.T) {
+	key := ed25519Pair(t)
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*report.Report)
+		want   bool
+	}{
+		"Whole":    {reason: "nothing is left out", change: func(*report.Report) {}, want: true},
+		"Narrowed": {reason: "an alert is ignored", change: func(r *report.Report) { r.Verdict.Narrowed = []string{"alert KubePodCrashLooping"} }},
+		"Forced":   {reason: "it was forced", change: func(r *report.Report) { r.Verdict.Forced = true }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := decided(verdict.Ready)
+			tc.change(&r)
+			made := attestation.Verify(key.sign(t, statement(t, r)), key.verifier(t), attestation.Expectation{}, atNoon())
+			if made.Result != attestation.Valid || made.Permits() != tc.want {
+				t.Errorf("%s: %s, permits %t; want a valid verdict, and %t", tc.reason, made.Result, made.Permits(), tc.want)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/dsse"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -193,10 +195,23 @@ func (p Predicate) contradiction() string {
 	default:
 		return fmt.Sprintf("%q is no decision", words.External(string(stated.Decision)))
 	}
+	if text := p.stretched(); text != "" {
+		return text
+	}
 	if (stated.ForceReason != "" || stated.ForcedBy != "") && !stated.Forced {
 		return "it has a reason of force, and was not forced"
 	}
 	return ""
+}
+
+// stretched states that a verdict holds for longer than one may: who signs one bounds it as who verifies it does.
+func (p Predicate) stretched() string {
+	from, err := time.Parse(time.RFC3339, p.Run.CompletionTime)
+	until, unparsed := time.Parse(time.RFC3339, p.Verdict.ValidUntil)
+	if err != nil || unparsed != nil || !until.After(from.Add(fingerprint.MaxAge)) {
+		return ""
+	}
+	return fmt.Sprintf("it holds until %s, and at most %s after its run of %s", words.Time(until), fingerprint.MaxAge, words.Time(from))
 }
 
 // againstPermission states what contradicts a decision that permits the update; empty for nothing.

@@ -178,7 +178,7 @@ func changes(s tampering) map[string]change {
 		"OtherCluster": {"the verdict of another cluster, by the same key", signed(elsewhere), "OtherCluster/OtherCluster"},
 		"OtherRelease": {"the verdict on another release", signed(later), "OtherRelease/OtherRelease"},
 		"Expired":      {"the verdict of yesterday", signed(older), "Expired/ValidityEnded"},
-		"Stretched":    {"no verdict holds longer than a day, whatever was signed", signed(stretched), "Expired/ValidityEnded"},
+		"Stretched":    {"no verdict holds longer than a day, whatever was signed", signed(stretched), "Forged/Contradiction"},
 		"Future":       {"a verdict from after now", signed(ahead), "Expired/OfTheFuture"},
 		"Interrupted":  {"the run was not completed", signed(interrupted), "Expired/NotComplete"},
 	}

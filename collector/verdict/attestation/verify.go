@@ -9,7 +9,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
-	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -171,16 +170,13 @@ func (p Predicate) meaning() string {
 	return text
 }
 
-// validity is the period in which a verdict holds: at most fingerprint.MaxAge after its run.
+// validity is the period in which a verdict holds.
 func validity(run report.Run, stated verdict.Verdict) (from, until time.Time, err error) {
 	if from, err = time.Parse(time.RFC3339, run.CompletionTime); err != nil {
 		return from, until, err
 	}
 	if until, err = time.Parse(time.RFC3339, stated.ValidUntil); err != nil {
 		return from, until, err
-	}
-	if limit := from.Add(fingerprint.MaxAge); until.After(limit) {
-		until = limit
 	}
 	return from, until, nil
 }
