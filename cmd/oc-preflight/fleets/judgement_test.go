@@ -58,7 +58,7 @@ func TestGateByJudgements(t *testing.T) {
 		"Good":      {reason: "it was good for the soak", decision: afterupdate.Good, ago: 40 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Ready, want: "1 of 1 cluster succeeded"},
 		"Soaking":   {reason: "it is good since ten minutes, and updated since more than an hour", decision: afterupdate.Good, ago: 10 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "good after the update for 10m0s of 30m0s"},
 		"Regressed": {reason: "it failed, also without a soak", decision: afterupdate.Regressed, code: exit.Blocked, want: "the message of Regressed"},
-		"NotJudged": {reason: "a fleet that does not judge its updates continues as before", args: []string{"--soak", "30m"}, code: exit.Ready, want: "1 of 1 cluster succeeded"},
+		"NotJudged": {reason: "the judgement may have been deleted: a baseline is stored", args: []string{"--soak", "30m"}, code: exit.Undecided, want: "there is no judgement by it"},
 		"Forbidden": {reason: "it may have regressed", decision: afterupdate.Regressed, denied: true, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "the stored judgements could not be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

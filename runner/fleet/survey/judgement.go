@@ -3,6 +3,7 @@ package survey
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -34,8 +35,9 @@ type judged struct {
 // about that update, so that a fleet in which no update is judged has none.
 //
 // A judgement counts if its MAC matches and it states this cluster and the start and end of this update. Of several, that
-// by the newest baseline counts, and of the newest sample. Status is Unknown where judgements cannot be read, or where one that is not authentic may
-// be about this update: it could be newer, and could state that the update was not good.
+// by the newest baseline counts, and of the newest sample. Status is Unknown where judgements cannot be read, where one that
+// is not authentic may be about this update: it could be newer, and could state that the update was not good, and where a run
+// has stored a baseline of this update and there is no judgement by it: who may write ConfigMaps can delete one.
 func judgementOf(ctx context.Context, reached *cluster.Cluster, version *configv1.ClusterVersion, to string) *fleet.Judgement {
 	change, found := settling.ChangeOf(version.Status.History)
 	if !found || change.To.Version != to {
@@ -57,7 +59,35 @@ func judgementOf(ctx context.Context, reached *cluster.Cluster, version *configv
 	if newest == nil && gaps.Lacks("configmaps") {
 		return undecided("the archive lacks ConfigMaps of the namespace " + record.Namespace + ", in which judgements are stored")
 	}
+	if lost := of.lost(ctx, reached, version.Status.History, stored); lost != "" {
+		return undecided(lost)
+	}
 	return newest
+}
+
+// lost states that the judgement by the newest baseline of the update is missing, as a clause; empty where it is not, or
+// where no run has stored a baseline. A baseline that is not authentic may be of the update.
+func (j judged) lost(ctx context.Context, reached *cluster.Cluster, history []configv1.UpdateHistory, stored []baselinestore.Judgement) string {
+	taken, err := baselinestore.New(reached.Kubernetes).Taken(ctx)
+	if err != nil {
+		return unreadable(err)
+	}
+	candidates, err := baselinestore.Choose(taken, history, j.clusterID)
+	if absent, is := errors.AsType[*baselinestore.AbsentError](err); is {
+		switch absent.Reason {
+		case baselinestore.Unreadable, baselinestore.Unauthentic, baselinestore.Unverifiable:
+			if of, err := recordstore.New(reached.Kubernetes).Get(ctx, absent.Run); err != nil || j.mayBeAfter(of) {
+				return "unknown whether the update was judged: " + words.External(absent.Message)
+			}
+		case baselinestore.NoUpdate, baselinestore.TakenDuring, baselinestore.TakenEarlier, baselinestore.OtherCluster, baselinestore.OtherRelease, baselinestore.NotTaken:
+		}
+		return ""
+	}
+	newest := candidates[0].Run
+	if slices.ContainsFunc(stored, func(each baselinestore.Judgement) bool { return each.Run == newest && j.isOf(each.Report) }) {
+		return ""
+	}
+	return fmt.Sprintf("run %s has stored a baseline of this update, and there is no judgement by it: judge the update with \"after\"", words.External(newest))
 }
 
 func undecided(message string) *fleet.Judgement {

@@ -82,6 +82,15 @@ func (w *world) edit() {
 // other is a run that ends now.
 func (w *world) other() string { return w.records.Completed('c', records.Report(), nil) }
 
+// forget deletes what was stored of the state before the update.
+func (w *world) forget() {
+	w.t.Helper()
+	err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "preflight.openshift.io/baseline"})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 func (w *world) replaceKey() {
 	w.t.Helper()
 	if err := w.records.Client.CoreV1().Secrets(record.Namespace).Delete(w.t.Context(), recordstore.KeySecret, metav1.DeleteOptions{}); err != nil {
@@ -116,30 +125,37 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 		// status is empty for no judgement.
 		status, message string
 	}{
-		"Good":      {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Good)) }, status: "True", message: "the message of Good"},
-		"Regressed": {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)) }, status: "False", message: "the message of Regressed"},
-		"None":      {reason: "a fleet that does not judge its updates continues as before", act: func(*world) {}},
-		"NoSecret":  {reason: "nothing is stored, so nothing is to be verified", act: func(w *world) { w.deny("secrets") }},
+		"Good":               {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Good)) }, status: "True", message: "the message of Good"},
+		"Regressed":          {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)) }, status: "False", message: "the message of Regressed"},
+		"None":               {reason: "a judgement that was deleted looks like none: what was good before is stored", act: func(*world) {}, status: "Unknown", message: "and there is no judgement by it"},
+		"NoBaseline":         {reason: "a fleet that stores no baselines continues as before", act: func(w *world) { w.forget() }},
+		"NoSecret":           {reason: "the baseline may be of this update", act: func(w *world) { w.deny("secrets") }, status: "Unknown", message: "unknown whether the update was judged"},
+		"NoSecretNoBaseline": {reason: "nothing is stored, so nothing is to be verified", act: func(w *world) { w.forget(); w.deny("secrets") }},
+		"OlderJudgement": {reason: "an earlier Good was put back, and the judgement by the newest baseline deleted", act: func(w *world) {
+			made := w.judged(afterupdate.Good)
+			made.Baseline = &afterupdate.Baseline{Time: words.Time(w.noon.Add(-5 * time.Hour))}
+			w.store(w.other(), made)
+		}, status: "Unknown", message: "and there is no judgement by it"},
 		"Earlier": {reason: "the same version was updated to before", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Update.StartTime, made.Update.CompletionTime = words.Time(w.noon.Add(-50*time.Hour)), words.Time(w.noon.Add(-49*time.Hour))
 			w.store(w.run, made)
-		}},
+		}, status: "Unknown", message: "and there is no judgement by it"},
 		"Again": {reason: "the update that began then was completed later", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Update.CompletionTime = ""
 			w.store(w.run, made)
-		}},
+		}, status: "Unknown", message: "and there is no judgement by it"},
 		"OtherVersion": {reason: "it is of another update", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Update.To = after.From
 			w.store(w.run, made)
-		}},
+		}, status: "Unknown", message: "and there is no judgement by it"},
 		"OtherCluster": {reason: "it came with a backup of another cluster", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Cluster.ID = "another"
 			w.store(w.run, made)
-		}},
+		}, status: "Unknown", message: "and there is no judgement by it"},
 		"Newest": {reason: "it is good since", act: func(w *world) {
 			made := w.judged(afterupdate.Regressed)
 			made.Samples.Last = words.Time(w.noon.Add(-time.Minute))
@@ -228,8 +244,8 @@ func TestJudgementOfAnUndoneUpdate(t *testing.T) {
 	for _, object := range w.state.Objects(t) {
 		w.server.Add(t, object)
 	}
-	if got := w.update(after.To); got.Stage != "Outstanding" || got.Judgement != nil {
-		t.Errorf("nothing is stored, got %+v", got)
+	if got := w.update(after.To); got.Stage != "Outstanding" || got.Judgement == nil || got.Judgement.Status != "Unknown" {
+		t.Errorf("a baseline is stored, and no judgement; got %+v", got)
 	}
 	w.store(w.run, w.judged(afterupdate.RolledBack))
 	if got := w.update(after.To); got.Stage != "Outstanding" || got.Judgement == nil || got.Judgement.Status != "False" {

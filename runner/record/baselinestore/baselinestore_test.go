@@ -70,9 +70,14 @@ func (w world) through(t *testing.T, handle func(r *http.Request, next http.Roun
 // run records a run that has ended, and returns its ID.
 func (w world) run(t *testing.T) string {
 	t.Helper()
+	return w.runFrom(t, "4.20.1")
+}
+
+func (w world) runFrom(t *testing.T, version string) string {
+	t.Helper()
 	id := uuid.NewString()
 	intent := record.Intent{
-		ID: id, From: "4.20.1", Requester: record.ByUser,
+		ID: id, From: version, Requester: record.ByUser,
 		Target: update.Release{Version: "4.21.3", Image: fmt.Sprintf("registry.example/release@sha256:%x", sha256.Sum256([]byte(id)))},
 	}
 	ending := func(context.Context) (record.Ending, error) {
@@ -235,6 +240,23 @@ func TestBaselinesArePrunedWithTheirRecords(t *testing.T) {
 	}
 	if got := len(w.names(t)); got != 3*kept {
 		t.Errorf("%d ConfigMaps are left, want those of %d runs: %v", got, kept, w.names(t))
+	}
+}
+
+// The records of the last update stay, however many runs follow it: without its judgement a gate would open.
+func TestLastUpdateIsNotPruned(t *testing.T) {
+	w := newWorld(t)
+	before := w.runFrom(t, "4.20.0")
+	w.put(t, before, small(1))
+	const kept = 20
+	for range kept + 2 {
+		w.runFrom(t, "4.20.1")
+	}
+	if _, err := w.store.Get(t.Context(), before); err != nil {
+		t.Errorf("the baseline of the last update: %v", err)
+	}
+	if listed, err := w.records.List(t.Context()); err != nil || len(listed) != kept+1 {
+		t.Errorf("%d records are kept, error %v; want %d and that of the last update", len(listed), err, kept)
 	}
 }
 

@@ -147,22 +147,11 @@ func (s *Store) Get(ctx context.Context, id string) (Baseline, error) {
 // Before reads the baseline of the last update in the history of ClusterVersion, newest entry first. The error is an
 // *[AbsentError] if there is none that counts. It makes one request for a list, one for the key, and one for each part.
 func (s *Store) Before(ctx context.Context, clusterID string, history []configv1.UpdateHistory) (Baseline, error) {
-	objects, err := s.records.Headers(ctx, labelBaseline)
-	if err != nil {
-		return Baseline{}, fmt.Errorf("could not list the baselines: %w", err)
-	}
-	loaded, err := s.records.Key(ctx)
+	stored, loaded, err := s.list(ctx)
 	if err != nil {
 		return Baseline{}, err
 	}
-	stored := map[string]stored{}
-	var candidates []Candidate
-	for i := range objects {
-		found := storedOf(&objects[i], loaded)
-		stored[found.Run] = found
-		candidates = append(candidates, found.Candidate)
-	}
-	counting, err := Choose(candidates, history, clusterID)
+	counting, err := Choose(candidatesOf(stored), history, clusterID)
 	if err != nil {
 		return Baseline{}, err
 	}
@@ -177,6 +166,38 @@ func (s *Store) Before(ctx context.Context, clusterID string, history []configv1
 		passed = append(passed, absent)
 	}
 	return Baseline{}, passed[0]
+}
+
+// Taken are the stored baselines, of any update, without their content, for [Choose].
+func (s *Store) Taken(ctx context.Context) ([]Candidate, error) {
+	stored, _, err := s.list(ctx)
+	return candidatesOf(stored), err
+}
+
+// list are the stored baselines by the ID of the run, and the key of the records.
+func (s *Store) list(ctx context.Context) (map[string]stored, recordformat.LoadedKey, error) {
+	objects, err := s.records.Headers(ctx, labelBaseline)
+	if err != nil {
+		return nil, recordformat.LoadedKey{}, fmt.Errorf("could not list the baselines: %w", err)
+	}
+	loaded, err := s.records.Key(ctx)
+	if err != nil {
+		return nil, recordformat.LoadedKey{}, err
+	}
+	all := map[string]stored{}
+	for i := range objects {
+		found := storedOf(&objects[i], loaded)
+		all[found.Run] = found
+	}
+	return all, loaded, nil
+}
+
+func candidatesOf(all map[string]stored) []Candidate {
+	var candidates []Candidate
+	for _, each := range all {
+		candidates = append(candidates, each.Candidate)
+	}
+	return candidates
 }
 
 // stored is a baseline whose parts were not read.

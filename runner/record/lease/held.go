@@ -192,7 +192,7 @@ func (h *Held) Finish(ctx context.Context, ending record.Ending) error {
 	if err := h.claim.remove(ctx); err != nil && !errors.Is(err, recordstore.ErrTakenOver) {
 		return errors.Join(ended, err)
 	}
-	h.records.Prune(ctx, earlier, ending.Phase)
+	h.records.Prune(ctx, earlier, h.record.From, ending.Phase)
 	return ended
 }
 

@@ -47,6 +47,6 @@ func (s *Store) Add(ctx context.Context, intent record.Intent, end func(context.
 		return err
 	}
 	earlier, err := s.EndEarlier(ctx, content.Record, ending, w.Clock.Now())
-	s.Prune(ctx, earlier, ending.Phase)
+	s.Prune(ctx, earlier, intent.From, ending.Phase)
 	return err
 }

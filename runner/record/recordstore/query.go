@@ -174,23 +174,32 @@ func (s *Store) Find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
 // Prune deletes ended runs that are not kept, with their parts: those of the headers that
-// exceed the limits beside the run that has just ended in that phase. Runs that cannot be
-// deleted are left to the next run.
-func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, ended record.Phase) {
-	for _, old := range surplus(headers, ended) {
+// exceed the limits beside the run that has just ended, from that release, in that phase. Runs
+// that cannot be deleted are left to the next run.
+func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, from string, ended record.Phase) {
+	for _, old := range surplus(headers, from, ended) {
 		if err := s.Maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil && !apierrors.IsNotFound(err) {
 			return
 		}
 	}
 }
 
-// surplus are the ended runs that are not kept: the oldest of those with a verdict, and the oldest of the others.
-func surplus(headers []corev1.ConfigMap, ended record.Phase) []corev1.ConfigMap {
+// surplus are the ended runs that are not kept: the oldest of those with a verdict, and the oldest of the others. The newest
+// one with a verdict from another release than the present one stays: beside it are the baseline of the last update, and
+// what was judged about that.
+func surplus(headers []corev1.ConfigMap, from string, ended record.Phase) []corev1.ConfigMap {
 	sortNewest(headers)
+	ofLastUpdate := slices.IndexFunc(headers, func(header corev1.ConfigMap) bool {
+		found, err := recordformat.Parse(&header)
+		return err == nil && found.Record.Phase == record.Complete && found.Record.From != from
+	})
 	left := map[bool]int{true: keptVerdicts, false: keptUnfinished}
 	left[ended == record.Complete]--
 	var old []corev1.ConfigMap
-	for _, header := range headers {
+	for i, header := range headers {
+		if i == ofLastUpdate {
+			continue
+		}
 		verdict := header.Labels[record.LabelPhase] == string(record.Complete)
 		left[verdict]--
 		if left[verdict] < 0 {
