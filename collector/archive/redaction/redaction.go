@@ -202,7 +202,7 @@ func (n *Names) parts(name string) string {
 }
 
 // Object is a value of JSON with the names replaced. PEM is removed: it has
-// names that cannot be replaced. The certificate authorities of webhooks, on which findings rest,
+// names that cannot be replaced; of certificates the validity stays. The certificate authorities of webhooks, on which findings rest,
 // stay.
 func (n *Names) Object(value any) any {
 	switch value := value.(type) {
@@ -216,7 +216,7 @@ func (n *Names) Object(value any) any {
 		return replaced
 	case string:
 		if strings.Contains(value, "-----BEGIN ") {
-			return ""
+			return validities(value)
 		}
 		return n.Text(value)
 	}

@@ -1,11 +1,17 @@
 package redaction_test
 
 import (
+	"crypto/ed25519"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -82,6 +88,45 @@ func TestObject(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"master"}, of.Kept()); diff != "" {
 		t.Errorf("kept; -want, +got:\n%s", diff)
+	}
+}
+
+// TestCertificates holds that of certificates the validity stays, on which findings rest.
+func TestCertificates(t *testing.T) {
+	from, until := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+	issue := func(name string) string {
+		public, key, err := ed25519.GenerateKey(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"api.prod.corp.test"}, NotBefore: from, NotAfter: until}
+		der, err := x509.CreateCertificate(nil, of, of, public, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+	private := string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("secret")}))
+	got, ok := learned(t).Object("node-1\n" + issue("api.prod.corp.test") + private + issue("corp-signer@1780000000") + "10.0.1.5").(string)
+	if again := learned(t).Object(got); !ok || again != got {
+		t.Errorf("%q is %q when it is redacted again", got, again)
+	}
+	var names []string
+	for rest := []byte(got); len(rest) > 0; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			t.Fatalf("beside the certificates stays %q", rest)
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names = append(names, certificate.Subject.CommonName); !certificate.NotBefore.Equal(from) || !certificate.NotAfter.Equal(until) || len(certificate.DNSNames) > 0 {
+			t.Errorf("got %+v, want the validity and no name", certificate)
+		}
+	}
+	if diff := cmp.Diff([]string{"", "@"}, names); diff != "" {
+		t.Errorf("names; -want, +got:\n%s", diff)
 	}
 }
 
