@@ -116,11 +116,11 @@ func Reads(checks ...[]Check) access.Needs {
 func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding, error) {
 	update := subject.Update
 	if c.Concerns != nil && !c.Concerns(update) {
-		return []finding.Finding{finding.Skipped(ReasonNotConcerned,
+		return []finding.Finding{finding.Skipped(gap.Proven("the versions of the update"), ReasonNotConcerned,
 			"does not apply to the update from %s to %s (%s)", update.From, update.To, update.Kind())}, nil
 	}
 	if subject.Hosted && c.NotHosted != "" {
-		return []finding.Finding{finding.Skipped(ReasonHyperShift, "does not apply to a hosted cluster: %s", c.NotHosted)}, nil
+		return []finding.Finding{finding.Skipped(gap.Proven("the HostedCluster"), ReasonHyperShift, "does not apply to a hosted cluster: %s", c.NotHosted)}, nil
 	}
 	ctx, log := gap.Track(ctx)
 	found, err := c.Run(ctx, subject)

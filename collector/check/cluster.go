@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
@@ -106,7 +107,7 @@ func (s Subject) WithoutAPI(ctx context.Context, kind, group string) ([]finding.
 
 // PlainKubernetes is the result of a check of a kind of objects on a cluster that is not OpenShift.
 func PlainKubernetes(kind string) finding.Finding {
-	return finding.Skipped(ReasonPlainKubernetes, "the cluster has no Infrastructure \"cluster\", so it is not OpenShift and has no %s", kind)
+	return finding.Skipped(gap.Proven("the response of the API server"), ReasonPlainKubernetes, "the cluster has no Infrastructure \"cluster\", so it is not OpenShift and has no %s", kind)
 }
 
 // APIMissing is the result of a check of a kind of objects that every OpenShift cluster has, and this one has not.

@@ -29,7 +29,7 @@ func TestGaps(t *testing.T) {
 		want   []string
 	}{
 		"Pass":    {reason: "nothing was found in a part", found: []finding.Finding{finding.Pass(gap.Proven("a test"), reason, "a")}, want: []string{"Unknown NotInArchive"}},
-		"Skipped": {reason: "there may be what the check is about", found: []finding.Finding{finding.Skipped(reason, "a")}, want: []string{"Unknown NotInArchive"}},
+		"Skipped": {reason: "there may be what the check is about", found: []finding.Finding{finding.Skipped(gap.Proven("a test"), reason, "a")}, want: []string{"Unknown NotInArchive"}},
 		"Warn":    {reason: "a warning stays, and there may be more", found: []finding.Finding{finding.Warn(reason, "a")}, want: []string{"Warn R", "Unknown NotInArchive"}},
 		"Fail":    {reason: "what is wrong in a part is wrong", found: []finding.Finding{finding.Fail(reason, "a")}, want: []string{"Fail R"}},
 		"Unknown": {reason: "the check has stated it", found: []finding.Finding{finding.Unknown(reason, "a")}, want: []string{"Unknown R"}},

@@ -133,9 +133,9 @@ func (s Summary) judged() finding.Finding {
 	case len(s.Refused) > 0:
 		return finding.Warn(reasonStatementRefused, "%s%s", s.Sentence(), s.ofAlike())
 	case s.Alike.All()+s.Others.All() == 0:
-		return finding.Skipped(reasonNoStatements, "%s", s.Sentence())
+		return finding.Skipped(read, reasonNoStatements, "%s", s.Sentence())
 	case s.Alike.All() == 0:
-		return finding.Skipped(reasonNoneAlike, "%s%s", s.Sentence(), s.ofAlike())
+		return finding.Skipped(read, reasonNoneAlike, "%s%s", s.Sentence(), s.ofAlike())
 	}
 	return finding.Pass(read, reasonGoodElsewhere, "%s%s", s.Sentence(), s.ofAlike())
 }

@@ -133,7 +133,7 @@ const maxURL = 2 << 10
 
 // ReasonNotRead is the reason of a check that would pass by what it did not read.
 var ReasonNotRead = NewReason("NotRead", Explanation{
-	Meaning: "Reported for a check that has found nothing wrong, and has not read all on which that depends.",
+	Meaning: "A check found nothing wrong, or found that it does not apply, but could not read everything that this depends on.",
 	Cause:   "A list could not be read, or has only some of the objects. The message names it.",
 	Remedy:  "Fix what the message names, then run the preflight again.",
 })
@@ -144,25 +144,34 @@ const maxMissing = 4
 // Pass reports that the check found nothing that blocks the update in what it read. Where that is
 // not complete, the finding is Unknown: what was not read is never a pass.
 func Pass(read gap.Extent, reason Reason, format string, args ...any) Finding {
+	return proven(read, preflight.Pass, "nothing wrong was found", reason, fmt.Sprintf(format, args...))
+}
+
+// proven is a finding with an outcome that counts nothing against the update; Unknown where not all was read.
+func proven(read gap.Extent, outcome preflight.Outcome, known string, reason Reason, message string) Finding {
 	if !read.Complete() {
-		return Unknown(ReasonNotRead, "nothing wrong was found, but not all was read: %s", words.Clauses(read.Missing(), maxMissing))
+		return Unknown(ReasonNotRead, "%s, but not all was read: %s", known, words.Clauses(read.Missing(), maxMissing))
 	}
-	return build(preflight.Pass, reason, format, args...)
+	return build(outcome, reason, "%s", message)
 }
 
 // WithoutPasses are the findings that hold where not all was read: neither the passes nor what
-// became of them in Pass. The input is changed.
+// became of them in Pass, and of what does not apply in Skipped. The input is changed.
 func WithoutPasses(findings []Finding) []Finding {
 	return slices.DeleteFunc(findings, func(f Finding) bool {
 		return f.Outcome == preflight.Pass || f.Reason == ReasonNotRead.String()
 	})
 }
 
-// Reported is a finding with the outcome that another program or package has concluded. A pass
-// depends on what was read, as that of [Pass].
+// Reported is a finding with the outcome that another program or package has concluded. A pass, and
+// what does not apply, depend on what was read, as those of [Pass] and [Skipped].
 func Reported(read gap.Extent, outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
-	if outcome == preflight.Pass {
+	switch outcome {
+	case preflight.Pass:
 		return Pass(read, reason, format, args...)
+	case preflight.Skipped:
+		return Skipped(read, reason, format, args...)
+	case preflight.Warn, preflight.Fail, preflight.Unknown:
 	}
 	return New(outcome, reason, format, args...)
 }
@@ -182,17 +191,18 @@ func Unknown(reason Reason, format string, args ...any) Finding {
 	return New(preflight.Unknown, reason, format, args...)
 }
 
-// Skipped reports that the check does not apply, for the reason given.
-func Skipped(reason Reason, format string, args ...any) Finding {
-	return New(preflight.Skipped, reason, format, args...)
+// Skipped reports that the check does not apply, by what it read: [gap.ExtentOf] where it depends on
+// objects that are not there, and otherwise [gap.Proven]. Where not all was read, the finding is Unknown.
+func Skipped(read gap.Extent, reason Reason, format string, args ...any) Finding {
+	return proven(read, preflight.Skipped, "the check may not apply", reason, fmt.Sprintf(format, args...))
 }
 
-// New is for an outcome that is itself the result of a computation. A pass is no such outcome,
-// and becomes Unknown: see [Pass] and [Reported]. The message is format and args as in
+// New is for an outcome that is itself the result of a computation. Pass and Skipped are no such outcomes,
+// and become Unknown: see [Reported]. The message is format and args as in
 // [fmt.Sprintf]; lines are kept, without control and direction characters, at most 32 KiB. Fail
 // and Unknown block. What is to be done has the remedy of the reason until Remedy sets another.
 func New(outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
-	if outcome == preflight.Pass {
+	if outcome == preflight.Pass || outcome == preflight.Skipped {
 		outcome = preflight.Unknown
 	}
 	return build(outcome, reason, format, args...)
@@ -208,9 +218,9 @@ func build(outcome preflight.Outcome, reason Reason, format string, args ...any)
 }
 
 // Judged sets the outcome, and whether it blocks: a failure does, and so does what is
-// inconclusive. No finding becomes a pass by it, but Unknown.
+// inconclusive. No finding becomes Pass or Skipped by it, but Unknown.
 func (f Finding) Judged(outcome preflight.Outcome) Finding {
-	if outcome == preflight.Pass && f.Outcome != preflight.Pass {
+	if (outcome == preflight.Pass || outcome == preflight.Skipped) && f.Outcome != outcome {
 		outcome = preflight.Unknown
 	}
 	f.Outcome = outcome

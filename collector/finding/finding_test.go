@@ -22,7 +22,7 @@ func TestConstructors(t *testing.T) {
 		"Warn":    {reason: "a warning does not block", got: finding.Warn(finding.ReportedReason("R"), "m"), outcome: preflight.Warn},
 		"Fail":    {reason: "a failure blocks", got: finding.Fail(finding.ReportedReason("R"), "m"), outcome: preflight.Fail, blocks: true},
 		"Unknown": {reason: "an inconclusive check blocks", got: finding.Unknown(finding.ReportedReason("R"), "m"), outcome: preflight.Unknown, blocks: true},
-		"Skipped": {reason: "a skipped check does not block", got: finding.Skipped(finding.ReportedReason("R"), "m"), outcome: preflight.Skipped},
+		"Skipped": {reason: "a skipped check does not block", got: finding.Skipped(gap.Proven("a test"), finding.ReportedReason("R"), "m"), outcome: preflight.Skipped},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got.Outcome != tc.outcome || tc.got.Blocks != tc.blocks || tc.got.Reason != "R" || tc.got.Message != "m" {
@@ -35,6 +35,10 @@ func TestConstructors(t *testing.T) {
 func TestNoPassByWhatWasNotRead(t *testing.T) {
 	reason := finding.ReportedReason("R")
 	for name, got := range map[string]finding.Finding{
+		"NotApplying": finding.Skipped(gap.Extent{}, reason, "m"),
+		"NewSkipped":  finding.New(preflight.Skipped, reason, "m"),
+		"ReSkipped":   finding.Fail(reason, "m").Judged(preflight.Skipped),
+		"Answered":    finding.Reported(gap.Extent{}, preflight.Skipped, reason, "m"),
 		"NothingRead": finding.Pass(gap.Extent{}, reason, "m"),
 		"Reported":    finding.Reported(gap.Extent{}, preflight.Pass, reason, "m"),
 		"New":         finding.New(preflight.Pass, reason, "m"),

@@ -99,7 +99,7 @@ func withoutOLM(ctx context.Context, s check.Subject) ([]finding.Finding, error)
 	capabilities := version.Status.Capabilities
 	if slices.Contains(capabilities.KnownCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) &&
 		!slices.Contains(capabilities.EnabledCapabilities, configv1.ClusterVersionCapabilityOperatorLifecycleManager) {
-		return []finding.Finding{finding.Skipped(reasonCapabilityDisabled,
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonCapabilityDisabled,
 			"the capability OperatorLifecycleManager is not enabled on this cluster, so OLM has installed no operators")}, nil
 	}
 	return []finding.Finding{check.APIMissing("ClusterServiceVersions", olmGroup)}, nil

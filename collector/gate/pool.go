@@ -7,6 +7,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
@@ -31,7 +32,7 @@ func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 	}
 	switch topology {
 	case snapshot.HyperShift:
-		return []finding.Finding{finding.Skipped(check.ReasonHyperShift,
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
 			"the control plane of this cluster is hosted; NodePools of the hosting cluster update its nodes by their own rules")}, nil
 	case snapshot.Kubernetes:
 		return []finding.Finding{check.PlainKubernetes("MachineConfigPools")}, nil

@@ -86,7 +86,7 @@ func Capacity() check.Check {
 				return nil, err
 			}
 			if topology == snapshot.HyperShift {
-				return []finding.Finding{finding.Skipped(check.ReasonHyperShift,
+				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
 					"NodePools of the hosting cluster create the machines of this cluster, and surge by their own rules")}, nil
 			}
 			ctx, missing := gap.Watch(ctx)
@@ -109,7 +109,7 @@ func Capacity() check.Check {
 func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Finding, error) {
 	configs, err := cluster.UpgradeConfigs(ctx)
 	if apierrors.IsNotFound(err) || (err == nil && len(configs) == 0) {
-		return noUpgradeConfig(), nil
+		return noUpgradeConfig(gap.ExtentOf(ctx)), nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not list the UpgradeConfigs: %w", err)
@@ -119,7 +119,7 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Find
 			return nil, nil
 		}
 	}
-	return []finding.Finding{finding.Skipped(reasonNotReserved,
+	return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNotReserved,
 		"no UpgradeConfig has spec.capacityReservation, so no capacity is reserved for the time of the update").
 		About(upgradeConfigObject(&configs[0]))}, nil
 }

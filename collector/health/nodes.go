@@ -146,7 +146,7 @@ func Nodes() check.Check {
 			}
 			switch {
 			case len(nodes) == 0:
-				return noNodes(topology), nil
+				return noNodes(gap.ExtentOf(ctx), topology), nil
 			case topology == snapshot.SelfManaged:
 				return judgeNodes(gap.ExtentOf(ctx), nodes, append(nodeRules(), managedRule())), nil
 			}
@@ -155,9 +155,9 @@ func Nodes() check.Check {
 	}
 }
 
-func noNodes(topology snapshot.Topology) []finding.Finding {
+func noNodes(read gap.Extent, topology snapshot.Topology) []finding.Finding {
 	if topology != snapshot.SelfManaged {
-		return []finding.Finding{finding.Skipped(reasonNoNodes, "the cluster has no nodes")}
+		return []finding.Finding{finding.Skipped(read, reasonNoNodes, "the cluster has no nodes")}
 	}
 	return []finding.Finding{finding.Unknown(reasonNoNodes, "the cluster runs its own control plane, but the API server has no nodes").
 		Remedy("Check whether nodes register again.").

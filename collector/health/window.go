@@ -76,7 +76,7 @@ func UpgradeWindow() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			configs, err := s.Cluster.UpgradeConfigs(ctx)
 			if apierrors.IsNotFound(err) || (err == nil && len(configs) == 0) {
-				return noUpgradeConfig(), nil
+				return noUpgradeConfig(gap.ExtentOf(ctx)), nil
 			}
 			if err != nil {
 				return []finding.Finding{unreadable(err)}, nil
@@ -148,8 +148,8 @@ func readsUpgradeConfigs() []access.Request {
 	return []access.Request{check.List("upgrade.managed.openshift.io", "upgradeconfigs")}
 }
 
-func noUpgradeConfig() []finding.Finding {
-	return []finding.Finding{finding.Skipped(reasonNoUpgradeConfig, "the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
+func noUpgradeConfig(read gap.Extent) []finding.Finding {
+	return []finding.Finding{finding.Skipped(read, reasonNoUpgradeConfig, "the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
 }
 
 func upgradeConfigObject(config *snapshot.UpgradeConfig) finding.Object {

@@ -84,11 +84,11 @@ func BootImages() check.Check {
 func withoutSkew(read gap.Extent, infrastructure *configv1.Infrastructure) (finding.Finding, bool) {
 	switch {
 	case infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
-		return finding.Skipped(check.ReasonHyperShift, "the machines of a hosted cluster are managed by another cluster"), true
+		return finding.Skipped(read, check.ReasonHyperShift, "the machines of a hosted cluster are managed by another cluster"), true
 	case infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
 		return finding.Pass(read, reasonAsExpected, "the boot image of a single node is not compared"), true
 	case platformOf(infrastructure) == configv1.BareMetalPlatformType:
-		return finding.Skipped(reasonBootImagesUnknown,
+		return finding.Skipped(read, reasonBootImagesUnknown,
 			"on bare metal the boot images are compared only if spec.provisioningOSDownloadURL of the Provisioning \"provisioning-configuration\" is set"), true
 	}
 	return finding.Finding{}, false

@@ -98,7 +98,7 @@ func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.
 			return nil, fmt.Errorf("%w, and %w", cause, err)
 		}
 		if topology == snapshot.Kubernetes {
-			return []finding.Finding{finding.Skipped(check.ReasonPlainKubernetes,
+			return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonPlainKubernetes,
 				"this cluster is not OpenShift, and no Prometheus is configured, so there are no alerts to read")}, nil
 		}
 	}
@@ -133,7 +133,7 @@ func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	}
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		f := a.firing(own[name])
-		findings = append(findings, finding.Skipped(check.ReasonOwnSignal,
+		findings = append(findings, finding.Skipped(gap.Proven("the response of the alerts API"), check.ReasonOwnSignal,
 			"the alert repeats the last verdict of the preflight, so it does not count: %s", f.Message).Named(f.Name).Documented(f.URL))
 	}
 	return findings

@@ -113,7 +113,7 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 	evaluator := evaluator{subject: r.subject, client: r.client, id: target.version.Spec.ClusterID}
 	for _, risk := range risks {
 		if r.isOwn(ctx, risk, target.name) {
-			findings = append(findings, finding.Skipped(check.ReasonOwnSignal,
+			findings = append(findings, finding.Skipped(target.read, check.ReasonOwnSignal,
 				"the risk of %s in ClusterVersion repeats what the preflight reports about it, so it does not count", target.name).Named(risk.definitions[0].name()))
 			continue
 		}
@@ -124,7 +124,7 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 		findings = append(findings, r.ignore(risk, risk.judge(ctx, evaluator, target.name)))
 	}
 	if len(elsewhere) > 0 {
-		findings = append(findings, finding.Skipped(reasonJudgedElsewhere,
+		findings = append(findings, finding.Skipped(target.read, reasonJudgedElsewhere,
 			"ClusterVersion lists as risks of the update what other checks judge: %s", words.List(elsewhere, maxElsewhere)))
 	}
 	return findings

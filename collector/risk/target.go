@@ -130,7 +130,7 @@ func (t target) ambiguous(name string) bool {
 func (t target) warnings(risks []namedRisk) []finding.Finding {
 	var findings []finding.Finding
 	if t.stale() {
-		findings = append(findings, finding.Skipped(check.ReasonStaleStatus,
+		findings = append(findings, finding.Skipped(t.read, check.ReasonStaleStatus,
 			"the status of ClusterVersion is out of date, so risks are evaluated again; the finding ClusterVersionRequest blocks the update"))
 	}
 	if invalid := t.conditional.NotSemVer; len(invalid) > 0 {

@@ -84,7 +84,7 @@ func fleet() report.Targets {
 		Remedy("Name another.").Named("Update").From(finding.SourceGate)
 	warn := finding.Warn(finding.ReportedReason("FarAway"), "in use").Named("RemovedAPIs").From(finding.SourceGate)
 	pass := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate)
-	skip := finding.Skipped(finding.ReportedReason("NotConcerned"), "patch").Named("GiantHop").From(finding.SourceGate)
+	skip := finding.Skipped(gap.Proven("a test"), finding.ReportedReason("NotConcerned"), "patch").Named("GiantHop").From(finding.SourceGate)
 	doc := listing(map[string]string{
 		"DualStackNeedsController": "spec.desiredUpdate.acceptRisks", "OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
 	}, map[string][]finding.Finding{

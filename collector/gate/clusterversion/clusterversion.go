@@ -107,7 +107,7 @@ func current(judge judgement) judgement {
 				return failures
 			}
 		}
-		return []finding.Finding{finding.Skipped(check.ReasonStaleStatus,
+		return []finding.Finding{finding.Skipped(s.read, check.ReasonStaleStatus,
 			"the status of ClusterVersion is out of date, so the check is inconclusive; the finding %s blocks the update", requestName)}
 	}
 }
@@ -152,7 +152,7 @@ func (s situation) measure() measure.Measure {
 
 // notConcerned is the result of a check that blocks only updates to another minor version.
 func (s situation) notConcerned(condition string) []finding.Finding {
-	return []finding.Finding{finding.Skipped(check.ReasonNotConcerned, "%s does not block updates within %s, such as %s", condition, s.minor(), s.target())}
+	return []finding.Finding{finding.Skipped(s.read, check.ReasonNotConcerned, "%s does not block updates within %s, such as %s", condition, s.minor(), s.target())}
 }
 
 // violated is the finding of a precondition of CVO that the update violates, with

@@ -73,7 +73,7 @@ func (s situation) deletion(minor string) finding.Finding {
 		return f
 	case all.Status == configv1.ConditionUnknown:
 		if s.update.LeavesMinor() { // one cause is one finding
-			return finding.Skipped(reasonEvaluationFailed,
+			return finding.Skipped(s.read, reasonEvaluationFailed,
 				"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown: see the finding ClusterVersionUpgradeable")
 		}
 		return finding.Unknown(reasonEvaluationFailed,

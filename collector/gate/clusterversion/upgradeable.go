@@ -43,7 +43,7 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	violation := cvo.Upgradeable(s.version, s.target())
 	switch {
 	case violation != nil && isOwnViolation(s, *violation):
-		return []finding.Finding{finding.Skipped(check.ReasonOwnSignal,
+		return []finding.Finding{finding.Skipped(s.read, check.ReasonOwnSignal,
 			"Upgradeable=False of ClusterVersion repeats the last verdict of the preflight and nothing else, so it does not count: %s", condition.Message)}
 	case violation != nil && violation.Weight != cvo.Warning: // ClusterVersionOverrides and ClusterVersionUpdating have the warnings
 		return []finding.Finding{s.notUpgradeable(*violation)}

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/update"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -115,7 +116,7 @@ func Run(
 		}
 		m := Of(by, desired, s.Update)
 		if m.Effect == None {
-			return []finding.Finding{m.notConcerned()}, nil
+			return []finding.Finding{m.notConcerned(gap.ExtentOf(ctx))}, nil
 		}
 		findings, err := judge(ctx, s, m)
 		findings = m.Apply(findings)
@@ -127,8 +128,8 @@ func Run(
 }
 
 // notConcerned is the result for an update that does not leave a minor version.
-func (m Measure) notConcerned() finding.Finding {
-	return finding.Skipped(check.ReasonNotConcerned, "does not apply to the update from %s to %s (%s)", m.Update.From, m.Update.To, m.Update.Kind())
+func (m Measure) notConcerned(read gap.Extent) finding.Finding {
+	return finding.Skipped(read, check.ReasonNotConcerned, "does not apply to the update from %s to %s (%s)", m.Update.From, m.Update.To, m.Update.Kind())
 }
 
 // Apply changes findings that would block to the effect of the gate. Their reasons

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -31,7 +32,7 @@ var (
 			"finding Certificate-<namespace>.<name> for each ConfigMap with them. It fails for one that has ended. It warns of one "+
 			"that ends within the duration of the update and a week, if its operator should have renewed it by then, which it does at 80 % of the "+
 			"validity (library-go pkg/operator/certrotation), or if no operator renews it. It concerns every update, and "+
-			"makes at most 9 requests. What it may not read, or an archive lacks, is Skipped (CertificatesNotCovered): it does not count. A cluster of less than a day has authorities that end within a day, and are renewed.")
+			"makes at most 9 requests. A ConfigMap that cannot be read, or has no certificate, is Unknown. A cluster of less than a day has authorities that end within a day, and are renewed.")
 
 	nameCertificate = finding.NewName("Certificate",
 		"A finding of the checks Certificates and CertificateSecrets about an object whose certificate ends or has ended: "+
@@ -54,10 +55,10 @@ var (
 		Cause:   "All are valid for the duration of the update and a week, or are renewed before they end.",
 	})
 	reasonNotCovered = finding.NewReason("CertificatesNotCovered", finding.Explanation{
-		Meaning: "Reported for certificates that were not read: nothing is known about them. It does not count against the update.",
-		Cause: "The user may not list Secrets, which no role of `oc preflight auth` permits, since their keys could be read as well; or an archive " +
-			"does not have them: PEM is left out by --redact, and Secrets are not collected.",
-		Remedy: "Run the preflight as a user who may list Secrets, or on a must-gather. Only their metadata is read.",
+		Meaning: "A ConfigMap has no certificate that can be read, which is Unknown; or no Secret with certificates was read, which does not count.",
+		Cause: "The ConfigMap was edited, or its certificates were removed from an archive. Secrets are only read if the user may list them, " +
+			"which no role of `oc preflight auth` permits, since their keys could be read as well; an archive need not have them.",
+		Remedy: "Restore the ConfigMap. To check Secrets, run the preflight as a user who may list them, or on a must-gather. Only their metadata is read.",
 	})
 )
 
@@ -122,7 +123,7 @@ func Authorities() check.Check {
 			if skipped, err := notSelfManaged(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
-			return judgeAuthorities(ctx, s), ctx.Err()
+			return judgeAuthorities(ctx, s)
 		},
 	}
 }
@@ -135,26 +136,28 @@ func notSelfManaged(ctx context.Context, s check.Subject) ([]finding.Finding, er
 	case topology == snapshot.Kubernetes:
 		return []finding.Finding{check.PlainKubernetes("certificates that its operators renew")}, nil
 	case topology == snapshot.HyperShift:
-		return []finding.Finding{finding.Skipped(check.ReasonHyperShift, "the certificates of a hosted control plane are in the management cluster")}, nil
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift, "the certificates of a hosted control plane are in the management cluster")}, nil
 	}
 	return nil, nil
 }
 
-// What is not permitted, or not in an archive, is not covered: it is no gap of the other checks.
-func judgeAuthorities(ctx context.Context, s check.Subject) []finding.Finding {
-	ctx, log := gap.Track(ctx)
+func judgeAuthorities(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 	limit := s.Now.Add(window(ctx, s))
 	var found []finding.Finding
-	var notRead []string
+	var failures []error
 	var first validity
 	for _, each := range authorities() {
 		bundle, err := s.Cluster.ConfigMap(ctx, each.namespace, each.name)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
+		if err != nil {
+			failures = append(failures, fmt.Errorf("could not read ConfigMap %s/%s: %w", each.namespace, each.name, err))
+			continue
+		}
 		valid, ok := each.validity(bundle)
-		if err != nil || !ok {
-			notRead = append(notRead, each.namespace+"/"+each.name)
+		if !ok {
+			found = append(found, without(each.object()))
 			continue
 		}
 		if first.until.IsZero() || valid.until.Before(first.until) {
@@ -165,23 +168,25 @@ func judgeAuthorities(ctx context.Context, s check.Subject) []finding.Finding {
 		}
 	}
 	switch {
-	case len(notRead) > 0:
-		found = append(found, finding.Skipped(reasonNotCovered, "no certificate of these ConfigMaps was read, so nothing is known about them: %s", words.List(notRead, len(notRead))))
+	case len(found)+len(failures) > 0:
 	case first.until.IsZero():
-		found = append(found, finding.Skipped(reasonNotCovered, "the cluster has none of the ConfigMaps with the authorities of a cluster"))
-	case len(found) == 0:
-		found = append(found, finding.Pass(log.Extent(), reasonCertificatesValid, "no authority of the cluster ends before %s without being renewed; the first one ends at %s", words.Time(limit), words.Time(first.until)))
+		found = append(found, finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered, "the cluster has none of the ConfigMaps with the authorities of a cluster"))
+	default:
+		found = append(found, finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid, "no authority of the cluster ends before %s without being renewed; the first one ends at %s", words.Time(limit), words.Time(first.until)))
 	}
-	return found
+	return found, errors.Join(failures...)
+}
+
+// without is the finding about a ConfigMap of certificates that has none.
+func without(bundle finding.Object) finding.Finding {
+	return finding.Unknown(reasonNotCovered, "%s has no certificate that can be read in ca-bundle.crt", check.Describe(bundle)).About(bundle).
+		Do(finding.Run("oc -n %s get configmap %s -o yaml", bundle.Namespace, bundle.Name))
 }
 
 // maxCertificates bounds the certificates of a ConfigMap.
 const maxCertificates = 500
 
 func (a authority) validity(bundle *corev1.ConfigMap) (validity, bool) {
-	if bundle == nil {
-		return validity{}, false
-	}
 	certificates := parse(bundle.Data["ca-bundle.crt"])
 	if len(certificates) == 0 {
 		return validity{}, false

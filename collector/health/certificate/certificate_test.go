@@ -49,6 +49,9 @@ func issue(t *testing.T, name string, from, until time.Time) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 }
 
+// failing stands for an object that the server does not return, with an error that is neither Forbidden nor NotFound.
+const failing = "failing"
+
 // state is an API server: objects by their path. A path without one has none, and one with nil is forbidden.
 type state map[string]any
 
@@ -70,6 +73,9 @@ func (s state) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case known && object == nil:
 		w.WriteHeader(http.StatusForbidden)
 		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden}
+	case object == failing:
+		w.WriteHeader(http.StatusBadRequest) // an error that clients do not retry
+		object = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "BadRequest", "code": http.StatusBadRequest}
 	case !known && secret:
 		object = map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": []any{}}
 	case !known:
@@ -137,11 +143,12 @@ func TestAuthorities(t *testing.T) {
 		"Ingress":     {reason: "no operator renews the default certificate of the ingress", of: state{ingress: bundle(young)}, want: []string{named + "default-ingress-cert Warn CertificateEnds"}, message: "no operator renews them"},
 		"Leaf":        {reason: "the first of a chain is the certificate", of: state{ingress: bundle(ended, valid)}, want: []string{named + "default-ingress-cert Fail CertificateEnded"}},
 		"OldRoot":     {reason: "a root that has ended does no harm in a chain", of: state{ingress: bundle(valid, ended)}, want: []string{"Certificates Pass CertificatesValid"}},
-		"Redacted":    {reason: "PEM is left out of a redacted archive: nothing is known, and nothing blocks", of: state{aggregator: bundle()}, want: []string{"Certificates Skipped CertificatesNotCovered"}},
-		"Forbidden":   {reason: "nothing is known, and nothing blocks", of: state{aggregator: nil, ingress: bundle(valid)}, want: []string{"Certificates Skipped CertificatesNotCovered"}, message: "kube-apiserver-aggregator-client-ca"},
+		"Empty":       {reason: "nothing is known about what its certificates are for", of: state{aggregator: bundle(), ingress: bundle(valid)}, want: []string{"Certificates Unknown CertificatesNotCovered"}, message: "kube-apiserver-aggregator-client-ca has no certificate"},
+		"Forbidden":   {reason: "the roles of auth permit it, as what other checks read", of: state{aggregator: nil, ingress: bundle(valid)}, want: []string{"Certificates Unknown Forbidden"}, message: "kube-apiserver-aggregator-client-ca"},
+		"Failing":     {reason: "an error of the server is no proof", of: state{aggregator: failing, ingress: bundle(valid)}, want: []string{"Certificates Unknown Error"}, message: "kube-apiserver-aggregator-client-ca"},
 		"NoPools":     {reason: "how long the update takes is not known", of: state{aggregator: bundle(valid), poolsPath: nil}, want: []string{"Certificates Unknown NotRead"}},
-		"None":        {reason: "nothing was read", of: state{}, want: []string{"Certificates Skipped CertificatesNotCovered"}},
-		"EndedBeside": {reason: "what has ended counts beside what was not read", of: state{aggregator: bundle(ended), ingress: nil}, want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded", "Certificates Skipped CertificatesNotCovered"}},
+		"None":        {reason: "the server states that there are none", of: state{}, want: []string{"Certificates Skipped CertificatesNotCovered"}},
+		"EndedBeside": {reason: "what has ended counts beside what was not read", of: state{aggregator: bundle(ended), ingress: nil}, want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded", "Certificates Unknown Forbidden"}},
 		"Hosted":      {reason: "they are in the management cluster", of: state{infrastructurePath: infrastructure("External")}, want: []string{"Certificates Skipped HyperShift"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -176,7 +183,10 @@ func TestSecrets(t *testing.T) {
 		"Revision":  {reason: "a copy for a revision that is not used any more ends", of: state{reviews: permitted, namespace: secrets("kubelet-client-7", text(-31*day), text(-day))}, want: []string{notCovered}},
 		"Malformed": {reason: "an annotation that is no time", of: state{reviews: permitted, namespace: secrets("kubelet-client", "x", text(20*day))}, want: []string{notCovered}},
 		"Denied":    {reason: "no Secret is requested without the permission", of: state{reviews: denied, namespace: secrets("kubelet-client", text(-31*day), text(-day))}, want: []string{notCovered}},
-		"Partly":    {reason: "what was not read is no pass", of: state{reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": nil, namespace: secrets("kubelet-client", text(-10*day), text(20*day))}, want: []string{notCovered}},
+		"Partly":    {reason: "what was not read is no pass", of: state{reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": nil, namespace: secrets("kubelet-client", text(-10*day), text(20*day))}, want: []string{"CertificateSecrets Unknown Forbidden"}},
+		"Failing":   {reason: "an error of the server is no proof", of: state{reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": failing}, want: []string{"CertificateSecrets Unknown Error"}},
+		"Review":    {reason: "nor is one of the review", of: state{reviews: failing}, want: []string{"CertificateSecrets Unknown Error"}},
+		"Beside":    {reason: "what has ended counts beside what was not read", of: state{reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": failing, namespace: secrets("kubelet-client", text(-31*day), text(-day))}, want: []string{kubelet + "Fail CertificateEnded", "CertificateSecrets Unknown Error"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, messages := results(t, certificate.Secrets(), tc.of, "4.18.3")
@@ -223,7 +233,7 @@ func TestPausedPools(t *testing.T) {
 		"UpToDate":    {reason: "nothing is pending", of: state{poolsPath: pool("True", rotated, func(spec map[string]any) { spec["configuration"] = map[string]any{"name": "rendered-worker-1"} })}, want: fine},
 		"Forbidden":   {reason: "a pool waits, and for what is not known", of: state{poolsPath: pool("False", rotated, nil), toKubelets: nil}, want: "PausedPoolKubeletCA Unknown Forbidden"},
 		"SinceThen":   {reason: "from 4.13 on nodes get it without their pool", from: "4.13.0", of: state{poolsPath: pool("False", rotated, nil), toKubelets: bundle(oldSigner, newSigner)}, want: "PausedPoolKubeletCA Skipped NotConcerned"},
-		"Unparseable": {reason: "PEM is left out of a redacted archive", of: state{poolsPath: pool("False", rotated, nil), toKubelets: bundle()}, want: "PausedPoolKubeletCA Skipped CertificatesNotCovered"},
+		"Unparseable": {reason: "for what the pool waits is not known", of: state{poolsPath: pool("False", rotated, nil), toKubelets: bundle()}, want: "PausedPoolKubeletCA Unknown CertificatesNotCovered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := tc.from

@@ -76,7 +76,7 @@ func keeps(pool *machineconfigurationv1.MachineConfigPool) bool {
 
 func judgePools(read gap.Extent, paused []machineconfigurationv1.MachineConfigPool, signers []*x509.Certificate, now time.Time) []finding.Finding {
 	if len(signers) == 0 {
-		return []finding.Finding{finding.Skipped(reasonNotCovered, "no certificate is in ConfigMap %s/%s, so it is unknown whether paused pools keep a renewed one from their nodes", apiServers, toKubelets)}
+		return []finding.Finding{without(authority{namespace: apiServers, name: toKubelets}.object())}
 	}
 	slices.SortFunc(signers, func(a, b *x509.Certificate) int { return b.NotBefore.Compare(a.NotBefore) })
 	var found []finding.Finding

@@ -2,6 +2,8 @@ package certificate
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,7 +19,7 @@ var nameCertificateSecrets = finding.NewName("CertificateSecrets",
 	"The check for certificates in Secrets of the control plane that end, by the annotations auth.openshift.io/certificate-not-before and "+
 		"auth.openshift.io/certificate-not-after, which their operators write (library-go pkg/operator/certrotation): a finding "+
 		"Certificate-<namespace>.<name> for each, as of the check Certificates. Only the metadata of Secrets is read, and only where the "+
-		"user may list all Secrets, or in a must-gather; otherwise the check is Skipped. It concerns every update, and makes at most 6 requests.")
+		"user may list all Secrets, or in a must-gather; otherwise it does not apply. It concerns every update, and makes at most 6 requests.")
 
 // The annotations of certificates (library-go pkg/operator/certrotation/annotations.go).
 const (
@@ -60,31 +62,40 @@ func Secrets() check.Check {
 			if skipped, err := notSelfManaged(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
-			// What is not permitted, or not in an archive, is not covered: it is no gap of the other checks.
-			apart, log := gap.Track(ctx)
-			permitted, err := s.Cluster.Permitted(apart, allSecrets())
-			if err != nil || !permitted {
-				return []finding.Finding{notCovered()}, ctx.Err()
+			switch permitted, err := s.Cluster.Permitted(ctx, allSecrets()); {
+			case err != nil:
+				return nil, fmt.Errorf("could not review whether the user may list Secrets: %w", err)
+			case !permitted:
+				return []finding.Finding{notCovered(gap.ExtentOf(ctx))}, nil
 			}
-			return judgeSecrets(apart, s, log), ctx.Err()
+			return judgeSecrets(ctx, s)
 		},
 	}
 }
 
-func notCovered() finding.Finding {
-	return finding.Skipped(reasonNotCovered,
+func notCovered(read gap.Extent) finding.Finding {
+	return finding.Skipped(read, reasonNotCovered,
 		"no validity of a certificate in a Secret was read: the user may not list Secrets, or none was gathered; run the preflight as a user who may, or on a must-gather, for their annotations alone")
 }
 
-func judgeSecrets(ctx context.Context, s check.Subject, log *gap.Log) []finding.Finding {
+// judgeSecrets leaves out the namespaces of which an archive has no Secrets: as where the user may not list them, the
+// check does not apply.
+func judgeSecrets(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 	limit := s.Now.Add(window(ctx, s))
 	var found []finding.Finding
-	var unread []string
+	var ungathered []string
+	var failures []error
 	judged := 0
 	for _, each := range rotated() {
-		secrets, err := s.Cluster.SecretMetadata(ctx, each.namespace)
+		apart, log := gap.Track(ctx)
+		secrets, err := s.Cluster.SecretMetadata(apart, each.namespace)
+		if gap.Is(err) {
+			ungathered = append(ungathered, each.namespace)
+			continue
+		}
+		gap.Add(ctx, log.Extent())
 		if err != nil {
-			unread = append(unread, each.namespace)
+			failures = append(failures, fmt.Errorf("could not list the Secrets of namespace %s: %w", each.namespace, err))
 			continue
 		}
 		for _, name := range each.names {
@@ -100,16 +111,15 @@ func judgeSecrets(ctx context.Context, s check.Subject, log *gap.Log) []finding.
 		}
 	}
 	switch {
+	case len(found)+len(failures) > 0:
+		return finding.Bounded(finding.Drafts(found...)), errors.Join(failures...)
 	case judged == 0:
-		return []finding.Finding{notCovered()}
-	case len(found) > 0:
-	case len(unread) > 0:
-		return []finding.Finding{finding.Skipped(reasonNotCovered, "%s in Secrets do not end before %s without being renewed; those of the namespaces %s were not read",
-			words.Count(judged, "certificate"), words.Time(limit), words.List(unread, len(unread)))}
-	default:
-		return []finding.Finding{finding.Pass(log.Extent(), reasonCertificatesValid, "of %s in Secrets none ends before %s without being renewed", words.Count(judged, "certificate"), words.Time(limit))}
+		return []finding.Finding{notCovered(gap.ExtentOf(ctx))}, nil
+	case len(ungathered) > 0:
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered, "%s in Secrets do not end before %s without being renewed; the archive has no Secrets of the namespaces %s",
+			words.Count(judged, "certificate"), words.Time(limit), words.List(ungathered, len(ungathered)))}, nil
 	}
-	return finding.Bounded(finding.Drafts(found...))
+	return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid, "of %s in Secrets none ends before %s without being renewed", words.Count(judged, "certificate"), words.Time(limit))}, nil
 }
 
 // validityOf is false for a Secret without a validity.

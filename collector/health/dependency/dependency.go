@@ -78,7 +78,7 @@ func Check(dependencies *Set) check.Check {
 		Name: Name, Kind: finding.SourceHealth,
 		Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
 			if dependencies == nil || len(dependencies.urls) == 0 {
-				return []finding.Finding{finding.Skipped(reasonNoneGiven, "no external dependencies are configured")}, nil
+				return []finding.Finding{finding.Skipped(gap.Proven("the options of the run"), reasonNoneGiven, "no external dependencies are configured")}, nil
 			}
 			findings, err := dependencies.probed.Get(ctx, dependencies.probeAll)
 			return slices.Clone(findings), err

@@ -35,7 +35,7 @@ func Check() check.Check {
 			}
 			switch {
 			case of.skips(order.SingleReplica):
-				return []finding.Finding{finding.Skipped(reasonSingleNode, "the control plane is a single node, and such a cluster is updated without a drain")}, nil
+				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonSingleNode, "the control plane is a single node, and such a cluster is updated without a drain")}, nil
 			case !of.pooled():
 				return s.WithoutAPI(ctx, "MachineConfigPools", machineconfigurationv1.GroupName)
 			}

@@ -89,7 +89,7 @@ func judge(extent gap.Extent, objects map[string][]object, failure error) []find
 	case len(findings) > 0 || failure != nil:
 		return findings
 	case count == 0:
-		return []finding.Finding{finding.Skipped(reasonNothingReports, "the cluster has no object by which an operator reports a migration")}
+		return []finding.Finding{finding.Skipped(extent, reasonNothingReports, "the cluster has no object by which an operator reports a migration")}
 	}
 	return []finding.Finding{finding.Pass(extent, check.ReasonAsExpected, "no migration is in progress, by %s of operators", words.Count(count, "object"))}
 }

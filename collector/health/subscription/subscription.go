@@ -82,7 +82,7 @@ func Check() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			subscriptions, err := s.Cluster.Subscriptions(ctx)
 			if apierrors.IsNotFound(err) {
-				return []finding.Finding{finding.Skipped(reasonNoSubscriptions, "the cluster has no Subscriptions, so OLM updates no operators")}, nil
+				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNoSubscriptions, "the cluster has no Subscriptions, so OLM updates no operators")}, nil
 			}
 			if err != nil {
 				return check.Unread("Subscriptions", err), ctx.Err()

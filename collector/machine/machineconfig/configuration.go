@@ -62,7 +62,7 @@ func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 	}
 	switch topology {
 	case snapshot.HyperShift:
-		return []finding.Finding{finding.Skipped(check.ReasonHyperShift, "the control plane of this cluster is hosted; NodePools of the hosting cluster configure its nodes")}, nil
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift, "the control plane of this cluster is hosted; NodePools of the hosting cluster configure its nodes")}, nil
 	case snapshot.Kubernetes:
 		return []finding.Finding{check.PlainKubernetes("MachineConfigs")}, nil
 	case snapshot.SelfManaged:

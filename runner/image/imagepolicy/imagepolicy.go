@@ -40,6 +40,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -52,7 +53,7 @@ func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding
 	}
 	scope, covering := p.covering(image.PullSpec)
 	if len(covering) == 0 {
-		return finding.Skipped(reasonNoImagePolicy, "no ClusterImagePolicy covers %s", image.PullSpec).
+		return finding.Skipped(gap.Proven("the list of the ClusterImagePolicies"), reasonNoImagePolicy, "no ClusterImagePolicy covers %s", image.PullSpec).
 			From(finding.SourceSignature)
 	}
 	requirements, failures := newRequirements(covering)

@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -34,7 +35,7 @@ func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) 
 	findings = append(findings, diskFindings...)
 	switch {
 	case len(images) == 0:
-		return append(findings, finding.Skipped(reasonNothingToPull, "there are no images to pull: the release has no check that runs").
+		return append(findings, finding.Skipped(gap.Proven("the manifests of the release"), reasonNothingToPull, "there are no images to pull: the release has no check that runs").
 			Named(Name)), nil
 	case len(usable) == 0:
 		return append(findings, finding.Unknown(reasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
@@ -72,7 +73,7 @@ func eligibleNodes(nodes []corev1.Node) ([]corev1.Node, []finding.Finding) {
 }
 
 func skipped(reason finding.Reason, message string, nodes []string) finding.Finding {
-	return finding.Skipped(reason, "%s: %s", message, words.List(nodes, mostNames)).
+	return finding.Skipped(gap.Proven("the conditions of the nodes"), reason, "%s: %s", message, words.List(nodes, mostNames)).
 		Named(Name).
 		About(objects(nodes)...)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
@@ -40,7 +41,7 @@ func startFailure(o Observation, pod Pod) (Classification, bool) {
 	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
 	switch {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
-		return done(o, finding.Skipped(reasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
+		return done(o, finding.Skipped(gap.Proven("the error of the container runtime"), reasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
 		return unknown(o, cause{reason: reasonBinaryMissing, detail: checkresult.Sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
 	case !final:

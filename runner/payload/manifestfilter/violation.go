@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
@@ -55,7 +56,7 @@ func (v *Violation) At(file string, place manifestdoc.Place) finding.Finding {
 		evidence["line"] = strconv.Itoa(place.Line)
 		message = words.External(file) + ", document " + strconv.Itoa(place.Number) + " (line " + strconv.Itoa(place.Line) + "): " + v.Message
 	}
-	return finding.New(v.Outcome, v.Reason, "%s", message).Named(findingName(file)).From(finding.SourcePayload).
+	return finding.Reported(gap.Proven("the annotations of the manifest"), v.Outcome, v.Reason, "%s", message).Named(findingName(file)).From(finding.SourcePayload).
 		Remedy("%s", v.Remediation).Do(v.Actions...).Observed(evidence)
 }
 
