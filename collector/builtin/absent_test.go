@@ -162,3 +162,34 @@ func TestAbsent(t *testing.T) {
 		})
 	}
 }
+
+// One of several files of a resource states nothing about the others: not that no pool selects a node, nor that a
+// MachineConfig does not exist which a node or a pool names.
+func TestAbsentOfSeveral(t *testing.T) {
+	const directory = "cluster-scoped-resources/machineconfiguration.openshift.io/"
+	single := func(kind, content string) string {
+		return "apiVersion: machineconfiguration.openshift.io/v1\nkind: " + kind + "\n" + content
+	}
+	files := gatheredFiles()
+	delete(files, directory+"machineconfigpools.yaml")
+	delete(files, "cluster-scoped-resources/apiextensions.k8s.io/customresourcedefinitions.yaml")
+	files[".git/HEAD"] = "ref: refs/heads/main\n" // resourcewatch writes every object
+	files["cluster-scoped-resources/core/nodes.yaml"] = list("v1", "Node", worker("node-a"), strings.ReplaceAll(worker("node-b"), "worker", "infra"))
+	files[directory+"machineconfigpools/infra.yaml"] = single("MachineConfigPool", "metadata: {name: infra}\n"+
+		"spec:\n  configuration: {name: rendered-infra-1}\n  nodeSelector: {matchLabels: {node-role.kubernetes.io/infra: \"\"}}\nstatus: {machineCount: 1, configuration: {name: rendered-infra-1}}\n")
+	files[directory+"machineconfigs/rendered-infra-1.yaml"] = single("MachineConfig", "metadata: {name: rendered-infra-1}\nspec: {}\n")
+	for name, removed := range map[string]string{
+		"Pool": "", "Config": directory + "machineconfigs/rendered-infra-1.yaml", "Both": directory + "machineconfigpools/infra.yaml",
+	} {
+		t.Run(name, func(t *testing.T) {
+			rest := maps.Clone(files)
+			delete(rest, removed)
+			got := messages(t, rest)
+			for _, absence := range []string{"no MachineConfigPool selects the node", "do not exist", "has no MachineConfig"} {
+				if strings.Contains(got, absence) {
+					t.Errorf("an archive with some of the files states %q:\n%s", absence, got)
+				}
+			}
+		})
+	}
+}

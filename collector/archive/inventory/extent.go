@@ -44,12 +44,7 @@ func (i *Inventory) extend(t *Table) {
 	if t.resource.Group == "machine.openshift.io" && t.namespaces["openshift-machine-api"] != "" {
 		t.prove("", proofMachines)
 	}
-	if t.all == proofList || t.all == proofCollection || t.all == "" {
-		return
-	}
-	if cause := references(i.trees).disprove(t); cause != "" {
-		t.lose(cause)
-	}
+	i.disprove(t)
 }
 
 // prove states that all objects of a namespace were gathered or, without one, of all.

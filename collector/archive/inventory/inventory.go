@@ -63,6 +63,8 @@ type Inventory struct {
 	lists func() tables
 	// relations are what the ClusterOperators had gathered.
 	relations func() relations
+	// references are how its objects name others.
+	references func() []reference
 	// served are the resources of the aggregated discovery; empty where that is not known.
 	served func() map[Resource]bool
 }
@@ -122,6 +124,7 @@ func (i *Inventory) hold(id string, trees []*tree) {
 	i.about.ClusterID = id
 	i.lists = sync.OnceValue(func() tables { return listed(trees, &i.leftOut) })
 	i.relations = sync.OnceValue(func() relations { return relationsOf(trees) })
+	i.references = sync.OnceValue(func() []reference { return referencesOf(trees) })
 	i.served = sync.OnceValue(func() map[Resource]bool { return discovered(trees, &i.leftOut) })
 }
 

@@ -160,6 +160,9 @@ func (i *Inventory) Unserved(of Resource) bool {
 	if !of.custom() {
 		return false
 	}
+	if clusterScoped, namespaced := i.scope(of); clusterScoped || namespaced { // it has objects
+		return false
+	}
 	definitions := i.Table(definitions(), "")
 	if _, incomplete := definitions.Missing("", ""); incomplete {
 		return false

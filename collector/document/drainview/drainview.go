@@ -231,7 +231,7 @@ func reasons() map[order.Skip]string {
 		order.Paused:        "its pool is paused",
 		order.OnDelete:      "its NodePool replaces a machine only when it is deleted",
 		order.AtTarget:      "it has the configuration of the target",
-		order.NoPool:        "no MachineConfigPool selects it",
+		order.NoPool:        "no MachineConfigPool that was read selects it",
 		order.NoDaemon:      "the machine-config-daemon does not manage it",
 		order.SeveralPools:  "several custom MachineConfigPools select it, and none updates it",
 		order.Unavailable:   "it is unavailable, and is not updated while it is",

@@ -130,10 +130,10 @@ func (r *rehearsed) skips(why order.Skip) bool {
 	return slices.ContainsFunc(r.read.Order.Skipped, func(each order.Skipped) bool { return each.Why == why })
 }
 
-// pooled reports whether the cluster has no nodes, or one of them is in a pool.
+// pooled reports whether the cluster has no nodes, or one of them is, or may be, in a pool.
 func (r *rehearsed) pooled() bool {
 	of := &r.read.Order
-	return len(of.Pools) > 0 || len(of.Skipped) == 0 || slices.ContainsFunc(of.Skipped, func(each order.Skipped) bool { return each.Why != order.NoPool })
+	return r.missing.Lacks("machineconfigpools") || len(of.Pools) > 0 || len(of.Skipped) == 0 || slices.ContainsFunc(of.Skipped, func(each order.Skipped) bool { return each.Why != order.NoPool })
 }
 
 // unread is the first resource that could not be read, and how many more there are; nil if all were.

@@ -64,7 +64,7 @@ func (r *rehearsed) concerns(skipped order.Skipped) bool {
 	case order.Paused, order.SeveralPools:
 		return true
 	case order.NoPool:
-		return state != "" && node.Labels[corev1.LabelOSStable] != string(corev1.Windows)
+		return !r.missing.Lacks("machineconfigpools") && state != "" && node.Labels[corev1.LabelOSStable] != string(corev1.Windows)
 	case order.Unavailable:
 		return skipped.State == order.Configuring && state == stateDone && !r.waits(skipped.Pool)
 	}
