@@ -62,7 +62,9 @@ func (a *Archive) get(of target) (answer, error) {
 			return absent(lack), nil
 		}
 		named := gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name}
-		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", named.Qualified(), of.name), named), nil
+		missing := failure(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", named.Qualified(), of.name), named)
+		missing.gaps = inferred(t, of)
+		return missing, nil
 	}
 	object, err := found.Object()
 	if err == nil {
@@ -89,7 +91,7 @@ func (a *Archive) list(of target, query url.Values) (answer, error) {
 	first, _ := strconv.Atoi(query.Get("continue"))
 	limit, _ := strconv.Atoi(query.Get("limit"))
 	page := page{target: of, kind: listKind(of.resource, t.Kind)}
-	if incomplete {
+	if page.gaps = inferred(t, of); incomplete {
 		page.gaps = append(page.gaps, lack)
 	}
 	for at := max(first, 0); at < len(entries); at++ {
@@ -100,6 +102,14 @@ func (a *Archive) list(of target, query url.Values) (answer, error) {
 		page.add(entries[at], matches)
 	}
 	return page.answer()
+}
+
+// inferred states what is complete by the program that wrote the archive alone.
+func inferred(t *inventory.Table, of target) []gap.Gap {
+	if !t.Inferred(of.namespace) {
+		return nil
+	}
+	return []gap.Gap{{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Inferred: true}}
 }
 
 type page struct {

@@ -152,6 +152,9 @@ func proven(read gap.Extent, outcome preflight.Outcome, known string, reason Rea
 	if !read.Complete() {
 		return Unknown(ReasonNotRead, "%s, but not all was read: %s", known, words.Clauses(read.Missing(), maxMissing))
 	}
+	if read.Inferred() {
+		message += "; this counts the objects in the archive"
+	}
 	return build(outcome, reason, "%s", message)
 }
 

@@ -19,7 +19,11 @@ const maxRecorded = 100
 type Extent struct {
 	proofs, failures []string
 	gaps             []Gap
+	inferred         bool
 }
+
+// Inferred is true where the completeness of what was read is inferred (Gap.Inferred).
+func (e Extent) Inferred() bool { return e.inferred }
 
 // Proven is the extent of a conclusion that depends on no list of objects, or whose list is
 // proven otherwise. by is what proves it, as a noun phrase, such as "the exit code of the check".
@@ -48,7 +52,7 @@ func (e Extent) Missing() []string {
 
 // And is the extent of a conclusion that depends on both.
 func (e Extent) And(other Extent) Extent {
-	joined := Extent{proofs: slices.Clone(e.proofs), failures: slices.Clone(e.failures), gaps: slices.Clone(e.gaps)}
+	joined := Extent{proofs: slices.Clone(e.proofs), failures: slices.Clone(e.failures), gaps: slices.Clone(e.gaps), inferred: e.inferred || other.inferred}
 	record(&joined.proofs, other.proofs)
 	record(&joined.failures, other.failures)
 	record(&joined.gaps, other.gaps)

@@ -39,6 +39,9 @@ type Gap struct {
 	Name      string `json:"name,omitempty"`
 	// Partial is true where some of the objects were gathered.
 	Partial bool `json:"partial,omitempty"`
+	// Inferred is true where nothing is known to be missing, by what is known of the program that wrote an archive alone:
+	// then it is no gap, and what is counted is what the archive has.
+	Inferred bool `json:"inferred,omitempty"`
 	// Cause is why they are missing, as a clause, such as a file that cannot be read; may be empty.
 	Cause string `json:"cause,omitempty"`
 }
@@ -107,13 +110,17 @@ func Is(err error) bool {
 	return err != nil && apierrors.ReasonForError(err) == Reason
 }
 
-// Warnings records the gaps that responses state, and ignores other warnings.
+// Warnings records the gaps that responses state, and which are inferred, and ignores other warnings.
 type Warnings struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
 func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, by, text string) {
 	var stated Gap
 	if code != miscellaneous || by != agent || json.Unmarshal([]byte(text), &stated) != nil {
+		return
+	}
+	if stated.Inferred {
+		Add(ctx, Extent{inferred: true})
 		return
 	}
 	Note(ctx, stated)

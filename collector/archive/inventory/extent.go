@@ -44,7 +44,13 @@ func (i *Inventory) extend(t *Table) {
 	if t.resource.Group == "machine.openshift.io" && t.namespaces["openshift-machine-api"] != "" {
 		t.prove("", proofMachines)
 	}
-	i.disprove(t)
+	t.disprove(i.trees, i.references)
+}
+
+// Inferred reports whether the objects of a namespace or, without one, of all are complete by no list of the API server, and no
+// index that counts them.
+func (t *Table) Inferred(namespace string) bool {
+	return t.all != proofList && t.all != proofCollection && (namespace == "" || t.namespaces[namespace] != proofList)
 }
 
 // prove states that all objects of a namespace were gathered or, without one, of all.

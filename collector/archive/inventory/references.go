@@ -33,21 +33,21 @@ type reference struct {
 // disprove states for a table that has all objects of its resource, as far as the program that wrote the archive is known,
 // which of them are missing: a program that removes files of an archive leaves what refers to them. Lists of the API server, and
 // what an index counts, are not disproved: there an object that another one names does not exist.
-func (i *Inventory) disprove(t *Table) {
+func (t *Table) disprove(trees []*tree, references func() []reference) {
 	if t.all == proofList || t.all == proofCollection || t.all == "" && len(t.namespaces) == 0 {
 		return
 	}
 	switch t.resource {
 	case Resource{Name: "nodes"}:
-		if machines := machines(i.trees); machines > len(t.entries) {
+		if machines := machines(trees); machines > len(t.entries) {
 			t.lose(fmt.Sprintf("%d of %s of the MachineConfigPools are there", len(t.entries), words.Count(machines, "node")))
 		}
 	case definitions():
-		if undefined := undefined(i.trees, t); undefined != "" {
+		if undefined := undefined(trees, t); undefined != "" {
 			t.lose(fmt.Sprintf("the archive has objects of %s, whose CustomResourceDefinition is not there", undefined))
 		}
 	}
-	for _, each := range i.references() {
+	for _, each := range references() {
 		if t.resource.fits(each.group, each.kind) && !t.has(each) {
 			t.broken = append(t.broken, brokenFile{place: layout.Place{Namespace: each.namespace}, cause: words.Line(
 				fmt.Sprintf("%s refers to %s %q, which is not in the archive", each.by, each.kind, each.name), 500)})
@@ -115,10 +115,10 @@ func (f *file) refers() bool {
 	_ = f.lines(func(line []byte, _ bool) (more bool) {
 		before, value, _ := bytes.Cut(line, []byte(`apiVersion: `))
 		nested := len(before) > 0 && len(bytes.TrimSpace(value)) > 0
-		refers = nested || bytes.HasPrefix(line, []byte("{")) || bytes.Contains(line, []byte("rendered-"))
+		refers = nested || bytes.Contains(line, []byte("rendered-"))
 		return !refers
 	}) // what cannot be read refers to nothing
-	return refers
+	return refers || f.isJSON()
 }
 
 // referencesIn are the references of one object: to its owners, to what its spec names by apiVersion, kind and name, and those of the

@@ -10,7 +10,7 @@ import (
 )
 
 // validities are certificates in place of those of a text in PEM, with their validity and nothing else; empty
-// without any. Its key is known to everybody. Of a name stays that it has an "@", as those of signers that an operator
+// without any. Its key is no secret. Of a name stays that it has an "@", as those of signers that an operator
 // has renewed (library-go pkg/operator/certrotation/signer.go).
 func validities(text string) string {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
