@@ -1,6 +1,7 @@
 package builtin_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -191,5 +192,35 @@ func TestAbsentOfSeveral(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestBehindAccepted holds that a budget which keeps one node, and may be accepted by its name, does not hide another one that
+// keeps the next node: the drains come to it only then.
+func TestBehindAccepted(t *testing.T) {
+	const budgets, pods = "namespaces/app/policy/poddisruptionbudgets.yaml", "namespaces/app/core/pods.yaml"
+	budget := func(app string, expected, healthy, desired int) string {
+		return fmt.Sprintf("metadata: {name: %[1]s, namespace: app, generation: 1}\nspec: {minAvailable: %[4]d, selector: {matchLabels: {app: %[1]s}}}\n"+
+			"status: {observedGeneration: 1, expectedPods: %[2]d, currentHealthy: %[3]d, desiredHealthy: %[4]d, disruptionsAllowed: 0}\n", app, expected, healthy, desired)
+	}
+	files := gatheredFiles()
+	for name := range files {
+		if strings.HasPrefix(name, "cluster-scoped-resources/admissionregistration") && strings.Contains(name, "webhook") {
+			kind := map[bool]string{true: "ValidatingWebhookConfiguration", false: "MutatingWebhookConfiguration"}[strings.Contains(name, "validating")]
+			files[name] = list("admissionregistration.k8s.io/v1", kind)
+		}
+	}
+	unready := strings.Replace(pod("shop-1-y", "app: shop", "ReplicaSet", "shop-1", ""), `type: Ready, status: "True"`, `type: Ready, status: "False"`, 1)
+	onB := func(pod string) string { return strings.Replace(pod, "nodeName: node-a", "nodeName: node-b", 1) }
+	files[pods] = list("v1", "Pod", pod("hook-1-x", "app: hook", "ReplicaSet", "hook-1", ""), onB(pod("shop-1-x", "app: shop", "ReplicaSet", "shop-1", "")), onB(unready))
+	files[budgets] = list("policy/v1", "PodDisruptionBudget", budget("hook", 1, 1, 1), budget("shop", 2, 1, 1))
+	got := messages(t, files)
+	for _, want := range []string{
+		`Drain Fail: PodDisruptionBudget "hook" allows no eviction`,
+		`Drain Fail: too few pods of PodDisruptionBudget "shop" are healthy, and no drain of this update changes that: 1 pod in namespace "app": shop-1-x on node-b; the drains come to it once other obstacles are removed, or accepted`,
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no finding %q in:\n%s", want, got)
+		}
 	}
 }

@@ -63,6 +63,9 @@ type Rehearsal struct {
 	// objects are as they are, also those to which the rehearsal does not come: it ends at the
 	// first.
 	Never []Obstacle `json:"never,omitempty"`
+	// Behind are the pods that keep other nodes from being drained once the obstacles of Never, and those at which the
+	// pools stick, are removed, as by an acceptance.
+	Behind []Obstacle `json:"behind,omitempty"`
 	// Pending are the pods that stay without a node after the update, or until the node on
 	// which a pool sticks is drained.
 	Pending []Pending `json:"pending,omitempty"`
@@ -91,6 +94,8 @@ type Pool struct {
 	Stuck []Node `json:"stuck,omitempty"`
 	// Waiting counts the nodes that the pool does not come to.
 	Waiting int `json:"waiting,omitempty"`
+	// Unreached counts the nodes that are not rehearsed, also without the obstacles.
+	Unreached int `json:"unreached,omitempty"`
 }
 
 // Node is the drain of one node.

@@ -12,8 +12,9 @@ import (
 )
 
 type folding struct {
-	m    *model
-	runs []*run
+	m       *model
+	runs    []*run
+	details map[int]Obstacle
 }
 
 // rehearsal is what the rehearsals have in common. The first one is the example that is shown.
@@ -23,7 +24,7 @@ func (f *folding) rehearsal() Rehearsal {
 	for i := range m.input.Order.Pools {
 		found.Pools = append(found.Pools, f.pool(i))
 	}
-	found.Never = m.never()
+	found.Never, found.Behind = m.never(), f.behind(f.details)
 	found.Pending = f.pending()
 	found.Lost = f.lost()
 	found.Interrupted = f.interrupted()
@@ -56,7 +57,7 @@ func (f *folding) lost() []Lost {
 func (f *folding) pool(at int) Pool {
 	m, runs := f.m, f.runs
 	pool := &m.input.Order.Pools[at]
-	found := Pool{Name: pool.Name, Nodes: runs[0].log.pools[at].done, Outcome: Clear, Waiting: len(pool.Nodes) - len(runs[0].log.pools[at].started)}
+	found := Pool{Name: pool.Name, Nodes: runs[0].done(at), Outcome: Clear, Waiting: len(pool.Nodes) - runs[0].stop.pools[at].started, Unreached: f.unreached(at)}
 	if pool.Blocked() {
 		found.Outcome = Blocked
 		found.Why = fmt.Sprintf("%d of its nodes may be unavailable, and these are: %s", pool.MaxUnavailable, words.List(pool.Unavailable, maxBehind))
@@ -69,7 +70,7 @@ func (f *folding) pool(at int) Pool {
 	}
 	var sticking []*run
 	for _, run := range runs {
-		if len(run.stuck(at)) > 0 {
+		if len(run.stop.pools[at].stuck) > 0 {
 			sticking = append(sticking, run)
 		}
 	}
@@ -81,7 +82,7 @@ func (f *folding) pool(at int) Pool {
 		found.Outcome = Undetermined
 	}
 	shown := sticking[0]
-	found.Nodes, found.Waiting = shown.log.pools[at].done, len(pool.Nodes)-len(shown.log.pools[at].started)
+	found.Nodes, found.Waiting = shown.done(at), len(pool.Nodes)-shown.stop.pools[at].started
 	found.Stuck = stuckIn(at, sticking)
 	if found.Outcome == Undetermined {
 		found.Why = cmp.Or(f.settles(found.Stuck), why(found.Stuck))
@@ -119,9 +120,9 @@ func (f *folding) pending() []Pending {
 	counts := make([]map[int]int, 0, len(runs)) // by controller
 	for _, run := range runs {
 		waiting := map[int]int{}
-		for _, at := range run.now.waiting() {
+		for at, why := range run.stop.waiting {
 			times[at]++
-			whys[at] = cmp.Or(whys[at], run.now.live[at].why)
+			whys[at] = cmp.Or(whys[at], why)
 			waiting[m.pods[at].controller]++
 		}
 		counts = append(counts, waiting)
@@ -172,22 +173,17 @@ func (f *folding) interrupted() []Interruption {
 }
 
 func stuckIn(pool int, sticking []*run) []Node {
-	times := map[int]int{}
+	times := map[string]int{}
 	var found []Node
-	var at []int
 	for _, each := range sticking {
-		for _, node := range each.stuck(pool) {
-			if times[node]++; times[node] > 1 {
-				continue
+		for _, stuck := range each.stop.pools[pool].stuck {
+			if times[stuck.Name]++; times[stuck.Name] == 1 {
+				found = append(found, stuck)
 			}
-			stuck := *each.log.pools[pool].nodes[node]
-			stuck.Obstacles = each.now.obstacles(node)
-			stuck.Kept = len(each.now.onNode[node]) - len(stuck.Obstacles)
-			found, at = append(found, stuck), append(at, node)
 		}
 	}
 	for i := range found {
-		found[i].Uncertain = times[at[i]] < len(sticking)
+		found[i].Uncertain = times[found[i].Name] < len(sticking)
 	}
 	return found
 }

@@ -21,13 +21,13 @@ const (
 func Rehearse(input Input) Rehearsal {
 	m := modelOf(&input)
 	all := choicesFor(len(input.Order.Pools), m.existing)
-	runs := make([]*run, 0, len(all))
+	runs, details := make([]*run, 0, len(all)), map[int]Obstacle{}
 	for _, choices := range all {
-		ended := m.run(choices)
+		ended := m.run(choices, details)
 		ended.now.state = nil
 		runs = append(runs, ended)
 	}
-	return (&folding{m: m, runs: runs}).rehearsal()
+	return (&folding{m: m, runs: runs, details: details}).rehearsal()
 }
 
 // choicesFor lists the rehearsals, the most likely first; more for a small cluster, where one pod matters more.
@@ -84,39 +84,40 @@ func (m *model) never() []Obstacle {
 	return found
 }
 
-// stuck are the nodes of a pool whose drains have not ended, in order.
-func (r *run) stuck(pool int) []int { return r.log.pools[pool].draining }
-
 // obstacles are the pods that a node keeps although its drain continues.
 func (s *situation) obstacles(node int) []Obstacle {
 	var found []Obstacle
 	for _, at := range s.onNode[node] {
-		answer := s.answer(int(at))
-		if answer.Outcome == eviction.KeptOnNode {
-			continue
+		if s.answer(int(at)).Outcome != eviction.KeptOnNode {
+			found = append(found, s.obstacle(int(at), node))
 		}
-		if answer.Outcome == eviction.Evicted { // which waits for a node to migrate to
-			answer.Outcome = eviction.WaitsFor
-		}
-		p := &s.m.pods[at]
-		obstacle := Obstacle{Pod: s.m.reference(int(at)), Node: s.m.cluster.Name(node), Outcome: answer.Outcome, Cause: answer.Cause, By: s.by(int(at), answer)}
-		obstacle.Reviewer, obstacle.Controller = p.admission.By, controllerOf(&s.m.input.Cluster.Pods[at])
-		if answer.Cause == Operator {
-			obstacle.Remedy = p.owner.Remedy
-		}
-		for _, budget := range p.budgets {
-			obstacle.Budgets = append(obstacle.Budgets, Reference{s.budgets[budget].Namespace, s.budgets[budget].Name})
-		}
-		if len(p.budgets) == 1 {
-			obstacle.Manager = s.m.managers[p.budgets[0]]
-		}
-		if answer.Outcome == eviction.WaitsFor && len(p.budgets) == 1 {
-			obstacle.Behind = s.behind(p.budgets[0])
-		}
-		found = append(found, obstacle)
 	}
 	slices.SortFunc(found, func(a, b Obstacle) int { return compareReferences(a.Pod, b.Pod) })
 	return found
+}
+
+// obstacle is a pod that its node keeps although its drain continues.
+func (s *situation) obstacle(at, node int) Obstacle {
+	answer := s.answer(at)
+	if answer.Outcome == eviction.Evicted { // which waits for a node to migrate to
+		answer.Outcome = eviction.WaitsFor
+	}
+	p := &s.m.pods[at]
+	obstacle := Obstacle{Pod: s.m.reference(at), Node: s.m.cluster.Name(node), Outcome: answer.Outcome, Cause: answer.Cause, By: s.by(at, answer)}
+	obstacle.Reviewer, obstacle.Controller = p.admission.By, controllerOf(&s.m.input.Cluster.Pods[at])
+	if answer.Cause == Operator {
+		obstacle.Remedy = p.owner.Remedy
+	}
+	for _, budget := range p.budgets {
+		obstacle.Budgets = append(obstacle.Budgets, Reference{s.budgets[budget].Namespace, s.budgets[budget].Name})
+	}
+	if len(p.budgets) == 1 {
+		obstacle.Manager = s.m.managers[p.budgets[0]]
+	}
+	if answer.Outcome == eviction.WaitsFor && len(p.budgets) == 1 {
+		obstacle.Behind = s.behind(p.budgets[0])
+	}
+	return obstacle
 }
 
 // by is who refuses an eviction besides budgets, or what is not known.

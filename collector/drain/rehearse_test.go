@@ -279,3 +279,70 @@ func TestRehearse(t *testing.T) {
 		})
 	}
 }
+
+// TestBehind holds that a rehearsal goes on behind what keeps a node, as where that is accepted, and blames nothing that only
+// the first obstacle causes.
+func TestBehind(t *testing.T) {
+	t.Parallel()
+	guarded := func(w *world, app string, unready int, nodes ...string) {
+		w.deploy(app, corev1.PodSpec{}, nodes...)
+		for i := range unready {
+			w.pods[len(w.pods)-1-i].Status.Conditions[0].Status = corev1.ConditionFalse
+		}
+		all := int32(len(nodes))                       //nolint:gosec // some
+		w.budget(app, 0, all-int32(unready), all, all) //nolint:gosec // some
+	}
+	for name, tc := range map[string]struct {
+		reason string
+		build  func(*world)
+		want   []string
+	}{
+		"Nothing": {reason: "nothing else keeps a node", build: func(w *world) { guarded(w, "a", 0, "w0", "w1") }},
+		"Another": {reason: "another budget keeps the next node", want: []string{"shop/b-1 TooFewHealthy WaitsFor on w1"}, build: func(w *world) {
+			guarded(w, "a", 0, "w0")
+			w.deploy("b", corev1.PodSpec{}, "w2", "w1")
+			w.pods[len(w.pods)-2].Status.Conditions[0].Status = corev1.ConditionFalse
+			w.budget("b", 0, 1, 1, 2)
+		}},
+		"Same": {reason: "the same budget keeps the next node as well: one cause is one obstacle", build: func(w *world) { guarded(w, "a", 1, "w0", "w1", "w2") }},
+		"Blocked": {reason: "a node that is cordoned stops the pool, and may be accepted", want: []string{"shop/b-1 TooFewHealthy WaitsFor on w1"}, build: func(w *world) {
+			w.nodes[2].Spec.Unschedulable = true
+			w.deploy("b", corev1.PodSpec{}, "w2", "w1")
+			w.pods[len(w.pods)-2].Status.Conditions[0].Status = corev1.ConditionFalse
+			w.budget("b", 0, 1, 1, 2)
+		}},
+		"Room": {reason: "a pod that waits for the room of the first node is no obstacle behind it", build: func(w *world) {
+			w.nodes, w.pools = w.nodes[:3], w.pools[:1]
+			w.deploy("cart", requesting("1500m"), "w0", "w0")
+			w.budget("cart", 1, 2, 1, 2)
+			w.deploy("other", requesting("3"), "w1", "w2")
+			w.budget("other", 1, 2, 1, 2)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := small()
+			tc.build(w)
+			rehearsed := w.rehearse(t)
+			var got []string
+			for _, each := range rehearsed.Behind {
+				got = append(got, fmt.Sprintf("%s %s %s on %s", each.Pod, each.Cause, each.Outcome, each.Node))
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || rehearsed.Pools[0].Outcome == drain.Clear && name != "Nothing" || rehearsed.Pools[0].Unreached > 0 {
+				t.Errorf("%s: -want +got:\n%s\n%s", tc.reason, diff, summary(rehearsed))
+			}
+		})
+	}
+}
+
+// TestGraceBehind holds that a long grace period is reported of a pod behind an obstacle.
+func TestGraceBehind(t *testing.T) {
+	t.Parallel()
+	w := small()
+	w.deploy("a", corev1.PodSpec{}, "w0")
+	w.budget("a", 0, 1, 1, 1)
+	w.deploy("slow", corev1.PodSpec{TerminationGracePeriodSeconds: new(int64(86400))}, "w2")
+	if graces := w.rehearse(t).Graces; len(graces) != 1 || graces[0].Pod.Name != "slow-0" {
+		t.Errorf("got %+v", graces)
+	}
+}

@@ -42,6 +42,11 @@ type run struct {
 	// ending are the evicted pods of the round.
 	ending []ending
 	log    log
+	stop   stop
+	// behind are the pods that were removed in spite of an obstacle behind others, and broken the budgets of all that were removed;
+	// details has the obstacles of all rehearsals.
+	behind, broken map[int]bool
+	details        map[int]Obstacle
 }
 
 // log is what a rehearsal records.
@@ -61,9 +66,9 @@ type poolLog struct {
 	nodes    map[int]*Node
 }
 
-func (m *model) run(choices choices) *run {
+func (m *model) run(choices choices, details map[int]Obstacle) *run {
 	r := &run{
-		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
+		m: m, choices: choices, details: details, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
 	r.scheduler, r.workloads = &scheduler{r: r}, &workloads{r}
@@ -87,6 +92,8 @@ func (m *model) run(choices choices) *run {
 		}
 	}
 	r.drainAll()
+	r.note()
+	r.goOn()
 	return r
 }
 

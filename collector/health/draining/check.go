@@ -80,6 +80,7 @@ func (r *rehearsed) forget(ctx context.Context, cluster *snapshot.Cluster) {
 		return
 	}
 	r.rehearsal.Pending, r.rehearsal.Delayed = nil, nil
+	doubt(r.rehearsal.Behind)
 	for i := range r.rehearsal.Pools {
 		pool := &r.rehearsal.Pools[i]
 		sticks := false

@@ -31,6 +31,10 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 	findings := obstacles(rehearsal, pools)
 	for i := range rehearsal.Pools {
 		pool := &rehearsal.Pools[i]
+		if pool.Unreached > 0 {
+			findings = append(findings, finding.Unknown(reasonNotRehearsed, "%s of %s %q were not rehearsed: what their drains interrupt is unknown",
+				words.Count(pool.Unreached, "node"), pools.kind(pool.Name), pool.Name).Named(finding.NameOf(nameUnrehearsed, pool.Name)))
+		}
 		switch {
 		case pool.Outcome == drain.Blocked:
 			// The nodes themselves fail the check NodeHealth.
@@ -90,6 +94,8 @@ type cause struct {
 	namespace, of string
 	// limit is after what time the node is deleted nevertheless; 0 for never.
 	limit time.Duration
+	// behind is true for what keeps a drain only once other obstacles are removed.
+	behind bool
 }
 
 // obstacles are the pods that cannot be evicted, by cause.
@@ -97,12 +103,12 @@ func obstacles(rehearsal drain.Rehearsal, pools pools) []finding.Finding {
 	var order []cause
 	grouped := map[cause][]drain.Obstacle{}
 	known := map[drain.Reference]bool{}
-	add := func(obstacle drain.Obstacle) {
+	add := func(obstacle drain.Obstacle, behind bool) {
 		if known[obstacle.Pod] {
 			return
 		}
 		known[obstacle.Pod] = true
-		key := cause{obstacle.Cause, obstacle.Pod.Namespace, obstacle.By, pools.limit(obstacle.Node)}
+		key := cause{obstacle.Cause, obstacle.Pod.Namespace, obstacle.By, pools.limit(obstacle.Node), behind}
 		switch {
 		case obstacle.Cause == drain.Admission:
 			key.namespace = ""
@@ -115,12 +121,15 @@ func obstacles(rehearsal drain.Rehearsal, pools pools) []finding.Finding {
 		grouped[key] = append(grouped[key], obstacle)
 	}
 	for _, obstacle := range rehearsal.Never {
-		add(obstacle)
+		add(obstacle, false)
 	}
 	for i := range rehearsal.Pools {
 		for _, obstacle := range stuckBy(&rehearsal.Pools[i]) {
-			add(obstacle)
+			add(obstacle, false)
 		}
+	}
+	for _, obstacle := range rehearsal.Behind {
+		add(obstacle, true)
 	}
 	findings := make([]finding.Finding, 0, len(order))
 	for _, key := range order {
@@ -172,6 +181,9 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	if len(first.Behind) > 0 {
 		pending := first.Behind[0]
 		text += fmt.Sprintf("; pod %q of the same budget has no node%s", pending.Pod.Name, since(pending.Why))
+	}
+	if of.behind {
+		text += "; the drains come to it once other obstacles are removed, or accepted"
 	}
 	if of.limit != 0 {
 		text += fmt.Sprintf("; after %s the NodePool deletes the node, and its pods with it (nodeDrainTimeout)", of.limit)

@@ -181,6 +181,7 @@ func (s Selection) of(all drain.Rehearsal, from order.Order) drain.Rehearsal {
 	}
 	all.Pools = pools
 	all.Never = keep(all.Never, func(o drain.Obstacle) bool { return nodes[o.Node] })
+	all.Behind = keep(all.Behind, func(o drain.Obstacle) bool { return nodes[o.Node] })
 	all.Lost = keep(all.Lost, func(l drain.Lost) bool { return nodes[l.Node] })
 	all.Graces = keep(all.Graces, func(g drain.Grace) bool { return nodes[g.Node] })
 	all.Delayed = keep(all.Delayed, func(p drain.Pending) bool { return nodes[p.Node] })

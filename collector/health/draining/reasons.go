@@ -39,6 +39,8 @@ var (
 	namePool = finding.NewName("DrainPool",
 		"A finding of the check Drain about a pool that drains no node, or of which it is unknown whether all drains end: "+
 			"DrainPool-<pool>.")
+	nameUnrehearsed = finding.NewName("DrainUnrehearsed",
+		"A finding of the check Drain about nodes of a pool to which its rehearsal does not come: DrainUnrehearsed-<pool>.")
 	namePending   = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
 	nameLost      = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
 	nameGraces    = finding.NewName("DrainGracePeriods", "The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
@@ -77,6 +79,11 @@ var (
 		Meaning: "Reported when a drain waits for a PodDisruptionBudget, and nothing in the rehearsal of the update makes enough of its pods healthy.",
 		Cause:   "Pods of the budget are not ready, or find no node while the drain waits.",
 		Remedy:  "Check why the pods are not healthy, or make room for them: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+	})
+	reasonNotRehearsed = finding.NewReason("NotRehearsed", finding.Explanation{
+		Meaning: "The rehearsal does not come to some nodes of a pool, also where what stops it is taken for removed. What their drains meet is unknown.",
+		Cause:   "The drains of the pool stop for a cause that the rehearsal cannot remove.",
+		Remedy:  "Fix the other findings of the check Drain, then run the preflight again.",
 	})
 	reasonUnmanaged = finding.NewReason("UnmanagedPods", finding.Explanation{
 		Meaning: "Reported when a PodDisruptionBudget selects pods without a controller, and cannot compute how many are expected.",
