@@ -2,7 +2,6 @@ package hosted
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"time"
 
@@ -142,7 +141,8 @@ func judgeObserved(c *ControlPlane) []finding.Finding {
 // replaced reports whether the refusal of a release is about its version, and about another one than that
 // of a request, which HyperShift then judges instead.
 func replaced(message, version string) bool {
-	return hypershift.IsVersionRefusal(message) && !strings.Contains(message, strconv.Quote(version))
+	refused, ok := hypershift.RefusedVersion(message)
+	return ok && refused != version
 }
 
 // pause is the finding about a pause of an object; false without one. An invalid pause pauses nothing.

@@ -70,7 +70,7 @@ func hostedCluster() *hypershift.HostedCluster {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "example"},
 	}
 	h.Spec.Release.Image, h.Spec.ClusterID = present, "6ba7b810-9dad-41d1-80b4-00c04fd430c8"
-	h.Spec.InfraID = "example-7x2kq"
+	h.Spec.InfraID, h.Status.PayloadArch = "example-7x2kq", "AMD64"
 	h.Status.KubeConfig = &struct {
 		Name string `json:"name"`
 	}{Name: "guest"}
@@ -218,12 +218,12 @@ func TestChecks(t *testing.T) {
 			want: map[string]string{"HostedClusterRequest": "HostedClusterNotUpgradeable Fail"},
 		},
 		"Refused": {
-			reason: "a refused request stops all reconciliation", to: "4.18.6",
+			reason: "a refused request stops all reconciliation, until that for a patch replaces it", to: "4.18.6",
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
 				h.Spec.Release.Image = next
 				set(h, "ClusterVersionUpgradeable", metav1.ConditionFalse)
 			},
-			want: map[string]string{"HostedClusterRequest": "RequestRefused Fail"},
+			want: map[string]string{"HostedClusterRequest": "RequestRefused Warn"},
 		},
 		"RefusedUnlisted": {
 			reason: "HyperShift reports the refusal of a release that is not listed", to: "4.18.6",
@@ -232,7 +232,7 @@ func TestChecks(t *testing.T) {
 				set(h, "ClusterVersionUpgradeable", metav1.ConditionFalse)
 				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Blocked", Message: "cluster version is not upgradeable"})
 			},
-			want: map[string]string{"HostedClusterRequest": "RequestRefused Fail"},
+			want: map[string]string{"HostedClusterRequest": "RequestRefused Warn"},
 		},
 		"Skip": {
 			reason: "HyperShift lets a skipped minor version pass, and this does not", to: "4.20.0",

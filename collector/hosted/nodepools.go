@@ -48,9 +48,14 @@ var (
 		Remedy:  "Request a multi-architecture release, or replace the NodePool by one of the architecture of the release.",
 	})
 	reasonPoolArchitectureUnknown = finding.NewReason("NodePoolArchitectureUnknown", finding.Explanation{
-		Meaning: "Reported when the NodePools of a HostedCluster have several architectures, its present release is a multi-architecture one, and it is unknown whether the target is.",
-		Cause:   "The status of the HostedCluster does not list the target with the architecture Multi. HyperShift reconciles nothing of a NodePool whose architecture the release lacks.",
+		Meaning: "It is unknown whether a release has the architecture of a NodePool. HyperShift reconciles nothing of a NodePool whose architecture the release lacks.",
+		Cause:   "HyperShift has not stated the architecture of the present release; or the NodePools have several, and the status of the HostedCluster does not list the target with the architecture Multi.",
 		Remedy:  "Request a multi-architecture release: oc adm release info prints release.openshift.io/architecture.",
+	})
+	reasonPoolStream = finding.NewReason("NodePoolStream", finding.Explanation{
+		Meaning: "HyperShift does not accept spec.osImageStream of a NodePool for the target, or whether it does is unknown: the condition ValidMachineConfig becomes False, and the nodes are not updated.",
+		Cause:   "The stream rhel-10 requires a release from 5.0 on, and a container runtime other than runc, which ConfigMaps of the NodePool may configure.",
+		Remedy:  "Choose a target that has the stream; check that no ContainerRuntimeConfig in the ConfigMaps of spec.config has the defaultRuntime runc.",
 	})
 	reasonPoolOwner = finding.NewReason("NodePoolAwaitsHostedCluster", finding.Explanation{
 		Meaning: "Reported when HyperShift does not reconcile a NodePool because of its HostedCluster, which no condition of the NodePool states.",
@@ -159,11 +164,12 @@ func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []fi
 	version := s.Update.To.String()
 	found = append(found, judgeOwner(c, pool)...)
 	found = append(found, judgeArchitecture(c, pool, version)...)
+	found = append(found, judgeStream(pool, s.Update.To)...)
 	found = append(found, judgeStrategy(pool)...)
 	if replaces(pool) {
 		found = append(found, finding.Warn(reasonPoolSurge, "NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown", nameOf(pool), surgeOf(pool)))
 	}
-	found = append(found, judgePoolConditions(c, pool, version)...)
+	found = append(found, judgePoolConditions(c, pool, s.Update.To)...)
 	if updating := pool.Updating(); updating != nil {
 		return append(found, finding.Warn(reasonPoolUpdating, "NodePool %s is being updated (%s)", nameOf(pool), updating.Type))
 	}

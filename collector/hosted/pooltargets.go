@@ -73,6 +73,9 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 		now = words.List(targets, most)
 	}
 	refusal := hypershift.RefusesPool(c.Cluster, present, limit, target, c.supported)
+	if refusal == "" && c.supportedError != nil {
+		return finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s for NodePool %s is unknown: %s", target, nameOf(pool), c.supportedError)
+	}
 	switch refusal {
 	case "":
 		return finding.Pass(gap.Proven("the list of the NodePools"), reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s", nameOf(pool), present, target, now)

@@ -3,8 +3,10 @@ package hosted
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -88,6 +90,9 @@ func requestCheck(c *ControlPlane) check.Check {
 
 // judgeRequest is what HyperShift would do with the request for a version.
 func judgeRequest(c *ControlPlane, version string) []finding.Finding {
+	if c.Cluster.Status.Version == nil {
+		return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown, "what HyperShift does with the request is unknown: status.version of HostedCluster %s is missing", c.name()))}
+	}
 	image, known := c.Cluster.ImageOf(version)
 	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
 	if err != nil {
@@ -123,13 +128,15 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 	if c.Cluster.Status.Version == nil || hypershift.SameImage(wanted, c.Cluster.Desired()) {
 		return nil
 	}
-	cause, refused := refusal(c, wanted)
+	cause, byGate, refused := refusal(c, wanted)
 	if !refused {
 		return nil
 	}
 	found := c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
 		c.name(), words.External(wanted), words.External(cause)))
-	if replaced(cause, version) {
+	image, _ := c.Cluster.ImageOf(version)
+	instead, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
+	if replaced(cause, version) || byGate && err == nil && instead.Accepts {
 		found = found.Judged(preflight.Warn)
 	}
 	if command := request(found.Objects[0], c.Cluster.Desired()); command != "" {
@@ -139,13 +146,15 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 }
 
 // refusal is why HyperShift refuses the release that is requested at present: by its own report, the
-// condition Progressing with the reason Blocked, or by its rules, where it has not reconciled yet.
-func refusal(c *ControlPlane, wanted string) (string, bool) {
+// condition Progressing with the reason Blocked, or by its rules, where it has not reconciled yet. The gate
+// judges each request anew.
+func refusal(c *ControlPlane, wanted string) (cause string, byGate, refused bool) {
 	if reported := meta.FindStatusCondition(c.Cluster.Status.Conditions, "Progressing"); reported != nil && reported.Reason == "Blocked" {
-		return reported.Message, true
+		gate := strings.HasPrefix(reported.Message, "ClusterVersionUpgradeable condition is false: ") // isProgressing
+		return reported.Message, gate || reported.Message == "cluster version is not upgradeable", true
 	}
 	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: wanted, Version: c.Cluster.VersionOf(wanted)})
-	return decision.Message, err == nil && !decision.Accepts
+	return decision.Message, true, err == nil && !decision.Accepts
 }
 
 // Predict is what HyperShift would do with the request for a version now, as a report has it: the
@@ -156,18 +165,29 @@ func (c *ControlPlane) Predict(version string) report.CVO {
 	if predicted.Accepts != nil && !*predicted.Accepts {
 		return predicted
 	}
-	stops := judgeReconciliation(c, c.Management.Now(), version)
-	if from, err := semver.Parse(c.desiredVersion()); err == nil {
-		if to, err := semver.Parse(version); err == nil && refuses(c, from, to) != "" {
-			stops = append(stops, judgeVersion(c, from, to)...)
-		}
-	}
+	stops := append(judgeReconciliation(c, c.Management.Now(), version), predictVersion(c, version)...)
 	for _, f := range stops {
 		if f.Stops() {
 			return report.CVO{Reason: report.ReasonHyperShift, Message: f.Message, Accepts: new(false)}
 		}
 	}
+	for _, f := range stops {
+		if f.Inconclusive() {
+			return report.CVO{Reason: report.ReasonHyperShift, Message: f.Message}
+		}
+	}
 	return predicted
+}
+
+// predictVersion is why HyperShift would not accept a version, or why that is unknown. It does not refuse to leave out minor ones.
+func predictVersion(c *ControlPlane, version string) []finding.Finding {
+	from, err := semver.Parse(c.desiredVersion())
+	to, errTo := semver.Parse(version)
+	if err := errors.Join(err, errTo); err != nil {
+		return []finding.Finding{finding.Unknown(reasonRequestUnknown, "what HyperShift does with the request is unknown: the versions %q and %q cannot be compared: %s",
+			words.External(c.desiredVersion()), words.External(version), err)}
+	}
+	return slices.DeleteFunc(judgeVersion(c, from, to), func(f finding.Finding) bool { return f.Reason == reasonMinorSkipped.String() })
 }
 
 // desiredVersion is the version that the control plane runs or is being updated to; empty before it has one.

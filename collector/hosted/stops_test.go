@@ -54,6 +54,8 @@ func TestNotReconciled(t *testing.T) {
 		to      string
 		want    map[string]string
 		refuses bool
+		// unknown is true where the prediction is unknown.
+		unknown bool
 	}{
 		"Healthy": {reason: "HyperShift carries out the request", to: "4.18.6", change: func(*hypershift.HostedCluster, *hypershift.NodePool) {}},
 		"True": {
@@ -91,7 +93,7 @@ func TestNotReconciled(t *testing.T) {
 			want: map[string]string{wants: "BeingDeleted Fail"},
 		},
 		"Unobserved": {
-			reason: "conditions of an earlier spec prove nothing", to: "4.18.6",
+			reason: "conditions of an earlier spec prove nothing", to: "4.18.6", unknown: true,
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
 				h.Generation = 3
 				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "ReconciliationActive", Status: metav1.ConditionTrue, ObservedGeneration: 2})
@@ -119,6 +121,45 @@ func TestNotReconciled(t *testing.T) {
 		"SameVersion": {
 			reason: "the request repeats what is refused", to: "4.18.6", refuses: true, change: invalidRelease(`y-stream downgrade from "4.19.0" to "4.18.6" is not supported`),
 			want: map[string]string{wants: "NotReconciled Fail"},
+		},
+		"VersionBefore": {
+			reason: "the version that is refused is the last one of the message", to: "4.18.6", change: invalidRelease(`y-stream downgrade from "4.18.6" to "4.17.9" is not supported`),
+			want: map[string]string{wants: "RefusedReleaseReplaced Warn"},
+		},
+		"Newest": {
+			reason: "and not the newest that is supported", to: "4.18.6", change: invalidRelease(`the latest version supported is: "4.18.6". Attempting to use: "4.21.0"`),
+			want: map[string]string{wants: "RefusedReleaseReplaced Warn"},
+		},
+		"PatchForMinor": {
+			reason: "the gate judges each request anew, and accepts a patch", to: "4.18.6",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { refuseMinor(h) },
+			want:   map[string]string{"HostedClusterRequest": "RequestRefused Warn"},
+		},
+		"PatchForMinorReported": {
+			reason: "also after HyperShift has reported the refusal", to: "4.18.6",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				refuseMinor(h)
+				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Blocked", Message: "ClusterVersionUpgradeable condition is false: cluster version is not upgradeable"})
+			},
+			want: map[string]string{"HostedClusterRequest": "RequestRefused Warn"},
+		},
+		"MinorAgain": {
+			reason: "another minor request is refused as well", to: "4.19.0", refuses: true,
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { refuseMinor(h) },
+			want:   map[string]string{"HostedClusterRequest": "RequestRefused Fail HostedClusterNotUpgradeable Fail"},
+		},
+		"PatchForOther": {
+			reason: "what another condition refuses, no request replaces", to: "4.18.6",
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
+				refuseMinor(h)
+				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Blocked", Message: "SupportedHostedCluster condition is false: no"})
+			},
+			want: map[string]string{"HostedClusterRequest": "RequestRefused Fail"},
+		},
+		"NoVersion": {
+			reason: "what runs is not known, and so is what HyperShift does", to: "4.18.6", unknown: true,
+			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { h.Status.Version = nil },
+			want:   map[string]string{"HostedClusterRequest": "RequestUnknown Unknown"},
 		},
 		"Unreadable": {
 			reason: "a registry that does not respond is not replaced", to: "4.18.6", refuses: true, change: invalidRelease("failed to lookup release image: unauthorized"),
@@ -151,7 +192,7 @@ func TestNotReconciled(t *testing.T) {
 			if diff := cmp.Diff(tc.want, stopped(t, side, tc.to), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
-			if predicted := side.Predict(tc.to); predicted.Accepts == nil || *predicted.Accepts == tc.refuses {
+			if predicted := side.Predict(tc.to); (predicted.Accepts == nil) != tc.unknown || !tc.unknown && *predicted.Accepts == tc.refuses {
 				t.Errorf("%s: the prediction is %+v, want refused %t", tc.reason, predicted, tc.refuses)
 			}
 		})
@@ -177,6 +218,52 @@ func TestPoolNotReconciled(t *testing.T) {
 				setPool(p, "UpdatingVersion", metav1.ConditionTrue)
 			},
 		},
+		"ArchitectureNotStated": {
+			reason: "HyperShift has stated neither the architecture of the release nor whether the pool has it", want: "NodePoolArchitectureUnknown Warn", named: "NodePoolArchitectureUnknown Unknown",
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				h.Status.PayloadArch, p.Spec.Platform.Type = "", "AWS"
+			},
+		},
+		"ArchitectureValid": {
+			reason: "an earlier HyperShift stated the condition alone",
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				h.Status.PayloadArch = ""
+				setPool(p, "ValidArchPlatform", metav1.ConditionTrue)
+			},
+		},
+		"ArchitectureUnchecked": {
+			reason: "HyperShift does not compare an architecture that it does not support on the platform",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Spec.Platform.Type, p.Spec.Arch = "IBMCloud", "s390x"
+			},
+		},
+		"ArchitectureUnsupported": {
+			reason: "and says so, but continues", want: "NodePoolCondition Warn", named: "NodePoolCondition Warn",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Spec.Platform.Type, p.Spec.Arch = "OpenStack", "arm64"
+				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
+			},
+		},
+		"ArchitectureChecked": {
+			reason: "the platform is one on which HyperShift compares", want: "NodePoolArchitecture Warn", named: "NodePoolArchitecture Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Spec.Platform.Type, p.Spec.Arch = "AWS", "arm64"
+			},
+		},
+		"ArchitectureOfNewPlatform": {
+			reason: "whether HyperShift compares on a platform that is newer than this program is unknown", want: "NodePoolArchitectureUnknown Warn", named: "NodePoolArchitectureUnknown Unknown",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+				p.Spec.Platform.Type, p.Spec.Arch = "Nutanix", "arm64"
+			},
+		},
+		"Stream": {
+			reason: "the target has no such operating system", want: "NodePoolStream Warn", named: "NodePoolStream Fail",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Spec.OSImageStream.Name = "rhel-10" },
+		},
+		"StreamOfRelease": {
+			reason: "every release has it",
+			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Spec.OSImageStream.Name = "rhel-9" },
+		},
 		"Architecture": {
 			reason: "the release lacks the architecture of the pool", want: "NodePoolArchitecture Warn", named: "NodePoolArchitecture Fail",
 			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
@@ -186,7 +273,8 @@ func TestPoolNotReconciled(t *testing.T) {
 		},
 		"ArchitectureUnknown": {
 			reason: "the report of HyperShift counts where the architecture of the release is not known", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
-			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
+			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
+				h.Status.PayloadArch = ""
 				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
 			},
 		},
@@ -327,7 +415,7 @@ func TestMixedArchitectures(t *testing.T) {
 		"Listed":   {reason: "the status lists the target as one for all", payload: "Multi", listed: "Multi", other: "arm64"},
 		"Unlisted": {reason: "the target may lack the architecture", payload: "Multi", other: "arm64", want: "NodePoolArchitectureUnknown Unknown"},
 		"Equal":    {reason: "pools of one architecture are as before", payload: "Multi", other: "amd64"},
-		"Unknown":  {reason: "HyperShift has not stated the architecture of the release, so nothing changes with the target", other: "arm64"},
+		"Unknown":  {reason: "HyperShift has not stated the architecture of the release", other: "arm64", want: "NodePoolArchitectureUnknown Unknown"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, p, other := hostedCluster(), nodePool("4.18.5"), nodePool("4.18.5")
@@ -351,6 +439,12 @@ func TestMixedArchitectures(t *testing.T) {
 
 func setPool(p *hypershift.NodePool, name string, status metav1.ConditionStatus) {
 	p.Status.Conditions = append(p.Status.Conditions, metav1.Condition{Type: name, Status: status, Reason: "Test"})
+}
+
+// refuseMinor has a minor update be requested that the gate of HyperShift refuses.
+func refuseMinor(h *hypershift.HostedCluster) {
+	set(h, "ClusterVersionUpgradeable", metav1.ConditionFalse)
+	h.Spec.Release.Image = next
 }
 
 // invalidRelease is a HostedCluster whose requested release HyperShift refuses with this message.

@@ -134,6 +134,10 @@ type NodePool struct {
 		PausedUntil string     `json:"pausedUntil,omitempty"`
 		Replicas    *int32     `json:"replicas,omitempty"`
 		Management  Management `json:"management"`
+		// Config names the ConfigMaps with the configuration of the nodes, and OSImageStream their operating system; empty for
+		// that of the release.
+		Config        []corev1.LocalObjectReference `json:"config,omitempty"`
+		OSImageStream OSImageStream                 `json:"osImageStream,omitzero"`
 		// NodeDrainTimeout bounds the drain of a node; zero and absent do not.
 		NodeDrainTimeout *metav1.Duration `json:"nodeDrainTimeout,omitempty"`
 		Platform         struct {
@@ -144,7 +148,8 @@ type NodePool struct {
 		} `json:"platform"`
 	} `json:"spec"`
 	Status struct {
-		Version string `json:"version,omitempty"`
+		Version       string        `json:"version,omitempty"`
+		OSImageStream OSImageStream `json:"osImageStream,omitzero"`
 		// Replicas are the machines that are available.
 		Replicas int32 `json:"replicas,omitempty"`
 		// Conditions have the type of metav1.Condition, but HyperShift does not validate their reasons.
@@ -158,6 +163,11 @@ type NodePool struct {
 			} `json:"nodeVersions,omitempty"`
 		} `json:"nodesInfo,omitempty"`
 	} `json:"status"`
+}
+
+// OSImageStream names an operating system of a release.
+type OSImageStream struct {
+	Name string `json:"name,omitempty"`
 }
 
 // Management is how the nodes of a pool are updated.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/hypershift"
@@ -165,6 +166,33 @@ func TestSkewed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := hypershift.Skewed(semver.MustParse(tc.pool), semver.MustParse(tc.controlPlane)); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestStreams(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, stream, runs, to string
+		configured               bool
+		refuses, mayHaveRunc     bool
+	}{
+		"Default":  {reason: "the release decides", to: "5.0.0", configured: true},
+		"RHEL9":    {reason: "every release has it", stream: "rhel-9", to: "5.1.0", configured: true},
+		"Early":    {reason: "releases have it from 5.0 on", stream: "rhel-10", to: "4.23.4", refuses: true},
+		"RHEL10":   {reason: "the release has it, and nothing else configures the nodes", stream: "rhel-10", to: "5.0.0"},
+		"Runc":     {reason: "a ConfigMap may configure runc", stream: "rhel-10", to: "5.0.0", configured: true, mayHaveRunc: true},
+		"Running":  {reason: "nodes with the stream have no runc", stream: "rhel-10", runs: "rhel-10", to: "5.1.0", configured: true},
+		"Unlisted": {reason: "HyperShift refuses every other one", stream: "rhel-11", to: "5.0.0", refuses: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &hypershift.NodePool{}
+			p.Spec.OSImageStream.Name, p.Status.OSImageStream.Name = tc.stream, tc.runs
+			if tc.configured {
+				p.Spec.Config = []corev1.LocalObjectReference{{Name: "tuning"}}
+			}
+			if got := p.RefusesStream(semver.MustParse(tc.to)); (got != "") != tc.refuses || p.MayHaveRunc() != tc.mayHaveRunc {
+				t.Errorf("%s: %q, may have runc %t", tc.reason, got, p.MayHaveRunc())
 			}
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -136,6 +137,16 @@ func IsVersionRefusal(message string) bool {
 	}, func(text string) bool { return strings.Contains(message, text) })
 }
 
+// RefusedVersion is the version of a release that a condition ValidReleaseImage refuses because of it, by its message: the last one
+// that the message quotes. It is false for what cannot be pulled or read.
+func RefusedVersion(message string) (string, bool) {
+	quoted := regexp.MustCompile(`"([^"]*)"`).FindAllStringSubmatch(message, -1)
+	if !IsVersionRefusal(message) || len(quoted) == 0 {
+		return "", false
+	}
+	return quoted[len(quoted)-1][1], true
+}
+
 // Multi is the architecture of a release for all architectures.
 const Multi = "Multi"
 
@@ -143,6 +154,39 @@ const Multi = "Multi"
 // release is unknown. HyperShift stops the reconciliation of a pool for which it has not (validateHCPayloadSupportsNodePoolCPUArch).
 func (h *HostedCluster) PayloadHas(pool *NodePool) bool {
 	return h.Status.PayloadArch == "" || h.Status.PayloadArch == Multi || strings.EqualFold(h.Status.PayloadArch, pool.Architecture())
+}
+
+// ChecksArchitecture reports whether HyperShift compares the architecture of the pool with that of the release, which it does
+// where it supports the architecture on the platform (nodepool_controller.go, isArchAndPlatformSupported at 3ee9615); known is
+// false for a platform that this program does not know.
+func (p *NodePool) ChecksArchitecture() (checks, known bool) {
+	supported, known := map[string][]string{
+		"AWS": {"amd64", "arm64"}, "Azure": {"amd64", "arm64"}, "GCP": {"amd64", "arm64"}, "None": {"amd64", "arm64"},
+		"Agent": {"amd64", "arm64", "ppc64le"}, "KubeVirt": {"amd64", "s390x"}, "OpenStack": {"amd64"}, "PowerVS": {"ppc64le"}, "IBMCloud": nil,
+	}[p.Spec.Platform.Type]
+	return slices.Contains(supported, p.Architecture()), known
+}
+
+// RHEL10 is the name of an OS stream that releases have from 5.0 on.
+const RHEL10 = "rhel-10"
+
+// RefusesStream is why HyperShift does not accept spec.osImageStream of the pool for a release, as a clause; empty where it does,
+// for a runtime other than runc (osstream.go and rhel_stream.go at 3ee9615, GetRHELStream).
+func (p *NodePool) RefusesStream(to semver.Version) string {
+	switch stream := p.Spec.OSImageStream.Name; {
+	case stream == "" || stream == "rhel-9" || stream == RHEL10 && to.Major >= 5:
+		return ""
+	case stream == RHEL10:
+		return "the stream rhel-10 requires a release from 5.0 on"
+	default:
+		return fmt.Sprintf("HyperShift knows the streams rhel-9 and rhel-10, not %q", stream)
+	}
+}
+
+// MayHaveRunc reports whether ConfigMaps of the pool may configure runc, which HyperShift refuses with the stream rhel-10. They
+// do not where its nodes have the stream.
+func (p *NodePool) MayHaveRunc() bool {
+	return p.Spec.OSImageStream.Name == RHEL10 && len(p.Spec.Config) > 0 && p.Status.OSImageStream.Name != RHEL10
 }
 
 // Architecture is that of the nodes of the pool.
