@@ -19,7 +19,7 @@ func stored(apiVersion, kind, name, annotations, more string) string {
 		apiVersion, kind, annotations, name, more)
 }
 
-// TestTorn cuts a file of one object at the end of each line before its last field, which leaves YAML: nobody may take it for whole.
+// TestTorn cuts a file of one object at the end of each line before its last field, which leaves YAML that is not whole.
 func TestTorn(t *testing.T) {
 	const (
 		config, mco = "config.openshift.io", "machineconfiguration.openshift.io"

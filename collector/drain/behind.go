@@ -8,8 +8,16 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 )
 
-// A rehearsal does not end where its drains stop: who accepts an obstacle goes on behind it, and so does the rehearsal, as if each
-// obstacle were removed, until all nodes are drained.
+// beyond is what a rehearsal has beyond the obstacles at which its drains stop. An acceptance removes an obstacle, and the update
+// continues: so does the rehearsal, as if each obstacle were removed, until all nodes are drained.
+type beyond struct {
+	r    *run
+	stop stop
+	// behind are the pods that were removed in spite of an obstacle behind others, and broken the budgets of all that were removed;
+	// details has the obstacles of all rehearsals.
+	behind, broken map[int]bool
+	details        map[int]Obstacle
+}
 
 // stop is where the drains of a rehearsal come to while every obstacle stands.
 type stop struct {
@@ -25,93 +33,94 @@ type stopped struct {
 }
 
 // done are the nodes of a pool that are drained while every obstacle stands.
-func (r *run) done(pool int) []Node {
-	return r.log.pools[pool].done[:r.stop.pools[pool].done:r.stop.pools[pool].done]
+func (b *beyond) done(pool int) []Node {
+	count := b.stop.pools[pool].done
+	return b.r.log.pools[pool].done[:count:count]
 }
 
 // note records where the drains stop.
-func (r *run) note() {
-	r.stop.waiting = map[int]string{}
-	r.await()
-	for i := range r.log.pools {
-		record := &r.log.pools[i]
+func (b *beyond) note() {
+	b.stop.waiting = map[int]string{}
+	b.await()
+	for i := range b.r.log.pools {
+		record := &b.r.log.pools[i]
 		at := stopped{done: len(record.done), started: len(record.started)}
 		for _, node := range record.draining {
 			stuck := *record.nodes[node]
-			stuck.Obstacles = r.now.obstacles(node)
-			stuck.Kept = len(r.now.onNode[node]) - len(stuck.Obstacles)
+			stuck.Obstacles = b.r.now.obstacles(node)
+			stuck.Kept = len(b.r.now.onNode[node]) - len(stuck.Obstacles)
 			at.stuck = append(at.stuck, stuck)
 		}
-		r.stop.pools = append(r.stop.pools, at)
+		b.stop.pools = append(b.stop.pools, at)
 	}
 }
 
 // await records the pods without a node.
-func (r *run) await() {
-	r.now.unplaced = nil
-	for _, at := range r.now.waiting() {
-		if _, known := r.stop.waiting[at]; !known {
-			r.stop.waiting[at] = r.now.live[at].why
+func (b *beyond) await() {
+	b.r.now.unplaced = nil
+	for _, at := range b.r.now.waiting() {
+		if _, known := b.stop.waiting[at]; !known {
+			b.stop.waiting[at] = b.r.now.live[at].why
 		}
 	}
 }
 
 // goOn drains the nodes behind the obstacles.
-func (r *run) goOn() {
-	for range r.m.bound() {
-		if !r.remove() {
+func (b *beyond) goOn() {
+	for range b.r.m.bound() {
+		if !b.remove() {
 			break
 		}
-		r.drainAll()
+		b.r.drainAll()
 	}
-	r.await()
+	b.await()
 }
 
 // remove removes the obstacles at which the drains stop, and what keeps a pool from draining any node, and reports whether there
 // was anything. After the first time, the obstacles are noted; what the budget of a removed one refuses is no other cause.
-func (r *run) remove() bool {
-	first, removed := r.behind == nil, false
-	r.now.unplaced = nil
+func (b *beyond) remove() bool {
+	first, removed := b.behind == nil, false
+	b.r.now.unplaced = nil
 	if first {
-		r.behind, r.broken = map[int]bool{}, map[int]bool{}
+		b.behind, b.broken = map[int]bool{}, map[int]bool{}
 	}
-	for i := range r.log.pools {
-		for _, node := range r.log.pools[i].draining {
-			for _, at := range slices.Clone(r.now.onNode[node]) {
-				removed = r.removeOne(int(at), node, first) || removed
+	for i := range b.r.log.pools {
+		for _, node := range b.r.log.pools[i].draining {
+			for _, at := range slices.Clone(b.r.now.onNode[node]) {
+				removed = b.removeOne(int(at), node, first) || removed
 			}
 		}
-		if pool := &r.pools[i]; len(pool.Unavailable) > 0 && len(pool.Unavailable) >= pool.MaxUnavailable {
+		if pool := &b.r.pools[i]; len(pool.Unavailable) > 0 && len(pool.Unavailable) >= pool.MaxUnavailable {
 			if pool.Later != nil {
 				pool.Nodes = pool.Later
 			}
 			pool.Unavailable, pool.Updating, removed = nil, nil, true
 		}
 	}
-	r.end()
+	b.r.end()
 	return removed
 }
 
-func (r *run) removeOne(at, node int, first bool) bool {
-	if int(r.now.live[at].node) != node || r.now.answer(at).Outcome == eviction.KeptOnNode {
+func (b *beyond) removeOne(at, node int, first bool) bool {
+	if int(b.r.now.live[at].node) != node || b.r.now.answer(at).Outcome == eviction.KeptOnNode {
 		return false
 	}
-	budgets := r.m.pods[r.now.live[at].form].budgets
-	if !first && !slices.ContainsFunc(budgets, func(budget int) bool { return r.broken[budget] }) {
-		if r.behind[at] = true; r.details[at].Node == "" {
-			r.details[at] = r.now.obstacle(at, node)
+	budgets := b.r.m.pods[b.r.now.live[at].form].budgets
+	if !first && !slices.ContainsFunc(budgets, func(budget int) bool { return b.broken[budget] }) {
+		if b.behind[at] = true; b.details[at].Node == "" {
+			b.details[at] = b.r.now.obstacle(at, node)
 		}
 	}
 	for _, budget := range budgets {
-		r.broken[budget] = true
+		b.broken[budget] = true
 	}
-	r.log.evicted[at] = true
-	if shape := r.now.shape(at); !r.m.pods[at].Ended || r.now.live[at].moved {
-		r.now.state.End(shape, node)
-		r.ending = append(r.ending, ending{shape, node})
+	b.r.log.evicted[at] = true
+	if shape := b.r.now.shape(at); !b.r.m.pods[at].Ended || b.r.now.live[at].moved {
+		b.r.now.state.End(shape, node)
+		b.r.ending = append(b.r.ending, ending{shape, node})
 	}
-	r.now.leave(at, node) // the interruption is that of its obstacle
-	r.workloads.recreate(at)
+	b.r.now.leave(at, node) // the interruption is that of its obstacle
+	b.r.workloads.recreate(at)
 	return true
 }
 
@@ -119,7 +128,7 @@ func (r *run) removeOne(at, node int, first bool) bool {
 func (f *folding) behind(details map[int]Obstacle) []Obstacle {
 	times := map[int]int{}
 	for _, run := range f.runs {
-		for at := range run.behind {
+		for at := range run.beyond.behind {
 			times[at]++
 		}
 	}

@@ -57,7 +57,7 @@ func (f *folding) lost() []Lost {
 func (f *folding) pool(at int) Pool {
 	m, runs := f.m, f.runs
 	pool := &m.input.Order.Pools[at]
-	found := Pool{Name: pool.Name, Nodes: runs[0].done(at), Outcome: Clear, Waiting: len(pool.Nodes) - runs[0].stop.pools[at].started, Unreached: f.unreached(at)}
+	found := Pool{Name: pool.Name, Nodes: runs[0].beyond.done(at), Outcome: Clear, Waiting: len(pool.Nodes) - runs[0].beyond.stop.pools[at].started, Unreached: f.unreached(at)}
 	if pool.Blocked() {
 		found.Outcome = Blocked
 		found.Why = fmt.Sprintf("%d of its nodes may be unavailable, and these are: %s", pool.MaxUnavailable, words.List(pool.Unavailable, maxBehind))
@@ -70,7 +70,7 @@ func (f *folding) pool(at int) Pool {
 	}
 	var sticking []*run
 	for _, run := range runs {
-		if len(run.stop.pools[at].stuck) > 0 {
+		if len(run.beyond.stop.pools[at].stuck) > 0 {
 			sticking = append(sticking, run)
 		}
 	}
@@ -82,7 +82,7 @@ func (f *folding) pool(at int) Pool {
 		found.Outcome = Undetermined
 	}
 	shown := sticking[0]
-	found.Nodes, found.Waiting = shown.done(at), len(pool.Nodes)-shown.stop.pools[at].started
+	found.Nodes, found.Waiting = shown.beyond.done(at), len(pool.Nodes)-shown.beyond.stop.pools[at].started
 	found.Stuck = stuckIn(at, sticking)
 	if found.Outcome == Undetermined {
 		found.Why = cmp.Or(f.settles(found.Stuck), why(found.Stuck))
@@ -120,7 +120,7 @@ func (f *folding) pending() []Pending {
 	counts := make([]map[int]int, 0, len(runs)) // by controller
 	for _, run := range runs {
 		waiting := map[int]int{}
-		for at, why := range run.stop.waiting {
+		for at, why := range run.beyond.stop.waiting {
 			times[at]++
 			whys[at] = cmp.Or(whys[at], why)
 			waiting[m.pods[at].controller]++
@@ -176,7 +176,7 @@ func stuckIn(pool int, sticking []*run) []Node {
 	times := map[string]int{}
 	var found []Node
 	for _, each := range sticking {
-		for _, stuck := range each.stop.pools[pool].stuck {
+		for _, stuck := range each.beyond.stop.pools[pool].stuck {
 			if times[stuck.Name]++; times[stuck.Name] == 1 {
 				found = append(found, stuck)
 			}

@@ -280,7 +280,7 @@ func TestRehearse(t *testing.T) {
 	}
 }
 
-// TestBehind holds that a rehearsal goes on behind what keeps a node, as where that is accepted, and blames nothing that only
+// TestBehind holds that a rehearsal continues behind what keeps a node, as where that is accepted, and blames nothing that only
 // the first obstacle causes.
 func TestBehind(t *testing.T) {
 	t.Parallel()

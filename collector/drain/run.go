@@ -42,11 +42,7 @@ type run struct {
 	// ending are the evicted pods of the round.
 	ending []ending
 	log    log
-	stop   stop
-	// behind are the pods that were removed in spite of an obstacle behind others, and broken the budgets of all that were removed;
-	// details has the obstacles of all rehearsals.
-	behind, broken map[int]bool
-	details        map[int]Obstacle
+	beyond *beyond
 }
 
 // log is what a rehearsal records.
@@ -68,10 +64,10 @@ type poolLog struct {
 
 func (m *model) run(choices choices, details map[int]Obstacle) *run {
 	r := &run{
-		m: m, choices: choices, details: details, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
+		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
-	r.scheduler, r.workloads = &scheduler{r: r}, &workloads{r}
+	r.scheduler, r.workloads, r.beyond = &scheduler{r: r}, &workloads{r}, &beyond{r: r, details: details}
 	r.pools = slices.Clone(m.input.Order.Pools)
 	for i := range r.pools {
 		pool := &r.pools[i]
@@ -92,8 +88,8 @@ func (m *model) run(choices choices, details map[int]Obstacle) *run {
 		}
 	}
 	r.drainAll()
-	r.note()
-	r.goOn()
+	r.beyond.note()
+	r.beyond.goOn()
 	return r
 }
 
