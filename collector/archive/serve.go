@@ -106,7 +106,7 @@ func (a *Archive) list(of target, query url.Values) (answer, error) {
 
 // inferred states what is complete by the program that wrote the archive alone.
 func inferred(t *inventory.Table, of target) []gap.Gap {
-	if !t.Inferred(of.namespace) {
+	if !t.Inferred(of.namespace, of.name) {
 		return nil
 	}
 	return []gap.Gap{{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Inferred: true}}

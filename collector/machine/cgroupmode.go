@@ -36,14 +36,16 @@ func CgroupMode() check.Check {
 		Reads: append(machineconfig.Reads(),
 			check.Get(configv1.GroupName, "nodes", "", "cluster"), check.List(configv1.GroupName, "clusteroperators")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			var found []finding.Finding
 			if s.Update.From.LT(machineconfig.FirstWithoutV1()) { // later ones have no such mode
-				found, err := judgeMode(ctx, s)
-				if found != nil || err != nil {
-					return found, err
+				ofMode, err := judgeMode(ctx, s)
+				if err != nil {
+					return nil, err
 				}
+				found = ofMode
 			}
-			found, err := machineconfig.JudgeArguments(ctx, s)
-			if err == nil && len(found) == 0 {
+			ofPools, err := machineconfig.JudgeArguments(ctx, s)
+			if found = append(found, ofPools...); err == nil && len(found) == 0 {
 				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the nodes are not configured to use cgroup v1")}, nil
 			}
 			return found, err

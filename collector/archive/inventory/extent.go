@@ -48,9 +48,9 @@ func (i *Inventory) extend(t *Table) {
 }
 
 // Inferred reports whether the objects of a namespace or, without one, of all are complete by no list of the API server, and no
-// index that counts them.
-func (t *Table) Inferred(namespace string) bool {
-	return t.all != proofList && t.all != proofCollection && (namespace == "" || t.namespaces[namespace] != proofList)
+// index that counts them; name is that of an object that the index may state not to exist, and may be empty.
+func (t *Table) Inferred(namespace, name string) bool {
+	return !t.isNonexistent(namespace, name) && t.all != proofList && t.all != proofCollection && (namespace == "" || t.namespaces[namespace] != proofList)
 }
 
 // prove states that all objects of a namespace were gathered or, without one, of all.

@@ -372,6 +372,12 @@ func TestCgroupArguments(t *testing.T) {
 			reason: "the MachineConfig that sets it is named", of: cluster(map[string][]string{configs: {config(worker, v1), source("99-cgroup", v1)}}),
 			from: "4.18.3", to: "4.19.0", want: failed, text: "of MachineConfig 99-cgroup|oc edit machineconfig 99-cgroup",
 		},
+		"Mode": {
+			reason: "the mode of all nodes does not hide the arguments of a pool, which stay when it is changed", of: cluster(map[string][]string{
+				configs: {config(worker, v1)}, "config.openshift.io/v1/nodes": {"metadata: {name: cluster}\nspec: {cgroupMode: v1}\n"}, "config.openshift.io/v1/clusteroperators": {},
+			}),
+			from: "4.18.3", to: "4.19.0", want: failed, text: "spec.cgroupMode of nodes.config.openshift.io/cluster is v1|of MachineConfig rendered-worker-0a",
+		},
 		"Last":       {reason: "of several the last one counts", of: with("kernelArguments: ['systemd.unified_cgroup_hierarchy=0 quiet', systemd.unified_cgroup_hierarchy=1]"), from: "4.18.3", to: "4.19.0", want: pass},
 		"LastIsV1":   {reason: "of several the last one counts", of: with("kernelArguments: [systemd.unified_cgroup_hierarchy=1, 'quiet systemd.unified_cgroup_hierarchy=no']"), from: "4.18.3", to: "4.19.0", want: failed},
 		"Legacy":     {reason: "alone it has no effect", of: with("kernelArguments: [systemd.legacy_systemd_cgroup_controller=1]"), from: "4.18.3", to: "4.19.0", want: warned},
