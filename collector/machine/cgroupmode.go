@@ -66,7 +66,7 @@ func judgeMode(ctx context.Context, s check.Subject) ([]finding.Finding, error) 
 	if err != nil {
 		return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
 	}
-	return []finding.Finding{cgroupV1(gap.ExtentOf(ctx), operators, s.Update.To.String())}, nil
+	return []finding.Finding{cgroupV1(operators, s.Update.To.String())}, nil
 }
 
 // withoutPre is a version without its prerelease: that of 4.19.0 is one of 4.19.
@@ -75,11 +75,11 @@ func withoutPre(version semver.Version) semver.Version {
 	return version
 }
 
-func cgroupV1(read gap.Extent, operators []configv1.ClusterOperator, target string) finding.Finding {
+func cgroupV1(operators []configv1.ClusterOperator, target string) finding.Finding {
 	for _, operator := range operators {
 		for _, condition := range operator.Status.Conditions {
 			if condition.Type == configv1.OperatorUpgradeable && condition.Status == configv1.ConditionFalse && condition.Reason == reportedReason {
-				return finding.Skipped(read, machineconfig.ReasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
+				return finding.Skipped(gap.Proven("the ClusterOperator"), machineconfig.ReasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
 			}
 		}
 	}

@@ -68,7 +68,7 @@ func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator, minor
 		case operators[i].Name == ownsignal.ClusterOperator:
 			others--
 			if ok {
-				own = append(own, ownOperator(read, f))
+				own = append(own, ownOperator(f))
 			}
 		case ok:
 			findings = append(findings, f)
@@ -81,8 +81,8 @@ func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator, minor
 }
 
 // ownOperator is the result in place of the finding of the preflight's own ClusterOperator.
-func ownOperator(read gap.Extent, f finding.Finding) finding.Finding {
-	return finding.Skipped(read, check.ReasonOwnSignal, "ClusterOperator %q repeats the last verdict of the preflight, so it does not count: %s",
+func ownOperator(f finding.Finding) finding.Finding {
+	return finding.Skipped(gap.Proven("the ClusterOperator"), check.ReasonOwnSignal, "ClusterOperator %q repeats the last verdict of the preflight, so it does not count: %s",
 		ownsignal.ClusterOperator, f.Message).
 		Named(f.Name).
 		About(f.Objects...)
