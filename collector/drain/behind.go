@@ -13,10 +13,10 @@ import (
 type beyond struct {
 	r    *run
 	stop stop
-	// behind are the pods that were removed in spite of an obstacle behind others, and broken the budgets of all that were removed;
-	// details has the obstacles of all rehearsals.
-	behind, broken map[int]bool
-	details        map[int]Obstacle
+	// removed are the pods that were removed in spite of an obstacle, behind those of an obstacle behind others, and broken the
+	// budgets of all; details has the obstacles of all rehearsals.
+	removed, behind, broken map[int]bool
+	details                 map[int]Obstacle
 }
 
 // stop is where the drains of a rehearsal come to while every obstacle stands.
@@ -55,11 +55,11 @@ func (b *beyond) note() {
 	}
 }
 
-// await records the pods without a node.
+// await records the pods without a node. What becomes of those that were removed is the matter of their obstacle.
 func (b *beyond) await() {
 	b.r.now.unplaced = nil
 	for _, at := range b.r.now.waiting() {
-		if _, known := b.stop.waiting[at]; !known {
+		if _, known := b.stop.waiting[at]; !known && !b.removed[at] {
 			b.stop.waiting[at] = b.r.now.live[at].why
 		}
 	}
@@ -82,7 +82,7 @@ func (b *beyond) remove() bool {
 	first, removed := b.behind == nil, false
 	b.r.now.unplaced = nil
 	if first {
-		b.behind, b.broken = map[int]bool{}, map[int]bool{}
+		b.removed, b.behind, b.broken = map[int]bool{}, map[int]bool{}, map[int]bool{}
 	}
 	for i := range b.r.log.pools {
 		for _, node := range b.r.log.pools[i].draining {
@@ -114,13 +114,15 @@ func (b *beyond) removeOne(at, node int, first bool) bool {
 	for _, budget := range budgets {
 		b.broken[budget] = true
 	}
-	b.r.log.evicted[at] = true
+	b.removed[at], b.r.log.evicted[at] = true, true
 	if shape := b.r.now.shape(at); !b.r.m.pods[at].Ended || b.r.now.live[at].moved {
 		b.r.now.state.End(shape, node)
 		b.r.ending = append(b.r.ending, ending{shape, node})
 	}
-	b.r.now.leave(at, node) // the interruption is that of its obstacle
+	b.r.now.leave(at, node)
+	lost := b.r.log.lost[at]
 	b.r.workloads.recreate(at)
+	b.r.log.lost[at] = lost
 	return true
 }
 
