@@ -77,17 +77,14 @@ func (b *beyond) goOn() {
 }
 
 // remove removes the obstacles at which the drains stop, and what keeps a pool from draining any node, and reports whether there
-// was anything. After the first time, the obstacles are noted; what the budget of a removed one refuses is no other cause.
+// was anything. From the second time on, the obstacles are noted in behind; what the budget of a removed one refuses is no other cause.
 func (b *beyond) remove() bool {
-	first, removed := b.behind == nil, false
+	removed := false
 	b.r.now.unplaced = nil
-	if first {
-		b.removed, b.behind, b.broken = map[int]bool{}, map[int]bool{}, map[int]bool{}
-	}
 	for i := range b.r.log.pools {
 		for _, node := range b.r.log.pools[i].draining {
 			for _, at := range slices.Clone(b.r.now.onNode[node]) {
-				removed = b.removeOne(int(at), node, first) || removed
+				removed = b.removeOne(int(at), node) || removed
 			}
 		}
 		if pool := &b.r.pools[i]; len(pool.Unavailable) > 0 && len(pool.Unavailable) >= pool.MaxUnavailable {
@@ -98,15 +95,18 @@ func (b *beyond) remove() bool {
 		}
 	}
 	b.r.end()
+	if b.behind == nil {
+		b.behind = map[int]bool{}
+	}
 	return removed
 }
 
-func (b *beyond) removeOne(at, node int, first bool) bool {
+func (b *beyond) removeOne(at, node int) bool {
 	if int(b.r.now.live[at].node) != node || b.r.now.answer(at).Outcome == eviction.KeptOnNode {
 		return false
 	}
 	budgets := b.r.m.pods[b.r.now.live[at].form].budgets
-	if !first && !slices.ContainsFunc(budgets, func(budget int) bool { return b.broken[budget] }) {
+	if b.behind != nil && !slices.ContainsFunc(budgets, func(budget int) bool { return b.broken[budget] }) {
 		if b.behind[at] = true; b.details[at].Node == "" {
 			b.details[at] = b.r.now.obstacle(at, node)
 		}

@@ -289,8 +289,8 @@ func TestBehind(t *testing.T) {
 		for i := range unready {
 			w.pods[len(w.pods)-1-i].Status.Conditions[0].Status = corev1.ConditionFalse
 		}
-		all := int32(len(nodes))                       //nolint:gosec // some
-		w.budget(app, 0, all-int32(unready), all, all) //nolint:gosec // some
+		all := int32(len(nodes))
+		w.budget(app, 0, all-int32(unready), all, all)
 	}
 	for name, tc := range map[string]struct {
 		reason string

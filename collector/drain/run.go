@@ -67,7 +67,7 @@ func (m *model) run(choices choices, details map[int]Obstacle) *run {
 		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
-	r.scheduler, r.workloads, r.beyond = &scheduler{r: r}, &workloads{r}, &beyond{r: r, details: details}
+	r.scheduler, r.workloads, r.beyond = &scheduler{r: r}, &workloads{r}, &beyond{r: r, details: details, removed: map[int]bool{}, broken: map[int]bool{}}
 	r.pools = slices.Clone(m.input.Order.Pools)
 	for i := range r.pools {
 		pool := &r.pools[i]

@@ -125,13 +125,14 @@ func (f *file) refers() bool {
 // machine-config-operator, which has names alone. A status may name what is gone.
 func referencesIn(object []byte, place layout.Place) []reference {
 	var of struct {
-		Kind     string
+		Kind     string `json:"kind"`
 		Metadata struct {
-			Namespace, Name string
-			Annotations     map[string]string
-			OwnerReferences []any
-		}
-		Spec map[string]any
+			Namespace       string            `json:"namespace"`
+			Name            string            `json:"name"`
+			Annotations     map[string]string `json:"annotations"`
+			OwnerReferences []any             `json:"ownerReferences"`
+		} `json:"metadata"`
+		Spec map[string]any `json:"spec"`
 	}
 	if json.Unmarshal(object, &of) != nil {
 		return nil
@@ -201,8 +202,12 @@ func machines(trees []*tree) int {
 		for _, found := range tree.places[machineConfigPools()] {
 			_, _ = found.objects(func(object []byte) error { // what cannot be read counts nothing
 				var pool struct {
-					Metadata struct{ Name string }
-					Status   struct{ MachineCount int }
+					Metadata struct {
+						Name string `json:"name"`
+					} `json:"metadata"`
+					Status struct {
+						MachineCount int `json:"machineCount"`
+					} `json:"status"`
 				}
 				if err := json.Unmarshal(object, &pool); err == nil && !tree.extra && !seen[pool.Metadata.Name] {
 					seen[pool.Metadata.Name] = true
