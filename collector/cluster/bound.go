@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -9,25 +10,22 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/cluster/weight"
 )
 
 const (
 	// maxResponse bounds the body of a response, in bytes after decompression: client-go reads all of it into
 	// memory before it decodes it. Each of a page of 500 objects may have 131 kB.
 	maxResponse = 64 << 20
-	// maxElements bounds the objects and the elements of arrays in a response: each may become a struct of a
-	// kilobyte. Each of a page of 500 objects may have 2 000.
-	maxElements = 1_000_000
-	// maxFields bounds the fields of the messages in a response that have a text or a message, for protobuf,
-	// which the typed clients prefer. Each of a page of 500 objects may have 4 000.
-	maxFields = 2_000_000
-	// maxNested bounds the depth of objects and arrays.
-	maxNested = 1000
+	// maxMade bounds what is made of a response, in bytes of memory. Of a page of 500 pods each may have 20
+	// containers with 20 variables and volumes.
+	maxMade = 256 << 20
+	// maxEvent bounds an event of a watch, in bytes: etcd has no object of two megabytes.
+	maxEvent = 8 << 20
 	// maxRead bounds what is read of one cluster in maxReadTime: 150 000 pods, for which Kubernetes is tested, of
 	// 10 kB each are less.
 	maxRead     = 2 << 30
@@ -54,10 +52,15 @@ type bounds struct {
 	read  int64
 	// exceeded is the first error; nil for none.
 	exceeded error
+	// waited is true where a response has waited for room.
+	waited atomic.Bool
 }
 
 func (b *bounds) exceed(host, sent string) error {
-	err := &TooMuchError{Host: host, Sent: sent}
+	return b.fail(&TooMuchError{Host: host, Sent: sent})
+}
+
+func (b *bounds) fail(err error) error {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	if b.exceeded == nil {
@@ -66,8 +69,8 @@ func (b *bounds) exceed(host, sent string) error {
 	return err
 }
 
-// Exceeded is the first TooMuchError of the cluster's clients; nil for none. What was concluded from the rest of
-// such a server's responses is not known to be about a cluster.
+// Exceeded is the first TooMuchError or NoRoomError of the cluster's clients; nil for none. What was concluded from
+// the rest of such a server's responses is not known to be about a cluster.
 func (c *Cluster) Exceeded() error {
 	if c.bounds == nil {
 		return nil
@@ -77,8 +80,11 @@ func (c *Cluster) Exceeded() error {
 	return c.bounds.exceeded
 }
 
-// wrap makes a transport whose responses are bounded. Watches and logs that are followed are not: their
-// readers take them piece by piece, each of which is bounded (client-go: 16 MiB for an event).
+// Waited reports whether a response has waited for memory that other clusters used.
+func (c *Cluster) Waited() bool { return c.bounds != nil && c.bounds.waited.Load() }
+
+// wrap makes a transport whose responses are bounded. Logs that are followed are not: their readers take them
+// piece by piece.
 func (b *bounds) wrap(next http.RoundTripper) http.RoundTripper { return &boundedTransport{next, b} }
 
 type boundedTransport struct {
@@ -92,81 +98,37 @@ func (t *boundedTransport) WrappedRoundTripper() http.RoundTripper { return t.ne
 
 func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
-	if err != nil || response.StatusCode == http.StatusSwitchingProtocols || isStream(request) {
+	if err != nil {
 		return response, err
 	}
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	body := &boundedBody{ReadCloser: response.Body, of: t.of, host: request.URL.Host, elements: &elements{}}
+	query, protobuf := request.URL.Query(), strings.Contains(kind, "protobuf")
+	succeeded := response.StatusCode == http.StatusOK // client-go reads all of any other response
+	switch {
+	case response.StatusCode == http.StatusSwitchingProtocols && request.Header.Get("Upgrade") == "":
+		return nil, errors.Join(t.of.exceed(request.URL.Host, "101 Switching Protocols, which was not requested"), response.Body.Close())
+	case response.StatusCode == http.StatusSwitchingProtocols, succeeded && query.Get("follow") != "":
+		return response, nil
+	case strings.Contains(kind, "yaml"), strings.Contains(kind, "cbor"):
+		return nil, errors.Join(t.of.exceed(request.URL.Host, "a response of the type "+kind+", which was not requested"), response.Body.Close())
+	}
+	body := &boundedBody{ReadCloser: response.Body, request: request, of: t.of}
+	body.claim = shared().claim(request.Context(), request.URL.Host+request.URL.Path, query.Get("continue") != "")
 	response.Body = body
 	switch {
-	case strings.Contains(kind, "protobuf"):
-		body.elements = nil
-		return t.readProtobuf(response, request.URL.Host)
-	case strings.Contains(kind, "yaml"), strings.Contains(kind, "cbor"):
-		_ = response.Body.Close() // it is not read
-		return nil, t.of.exceed(request.URL.Host, "a response of the type "+kind+", which was not requested")
+	case succeeded && query.Get("watch") != "":
+		body.stream = true
+		if protobuf {
+			response.Body = &eventBody{boundedBody: body}
+			return response, nil
+		}
+	case strings.HasSuffix(request.URL.Path, "/log"):
+		return response, nil
+	default:
+		return body.readObject(response)
 	}
+	body.json = &weight.JSON{}
 	return response, nil
-}
-
-// readProtobuf reads the body, whose messages cannot be counted in parts.
-func (t *boundedTransport) readProtobuf(response *http.Response, host string) (*http.Response, error) {
-	text, err := retry.Ahead(response, maxResponse+1) // of which more than maxResponse are an error
-	if err != nil {
-		return nil, errors.Join(err, response.Body.Close())
-	}
-	message, _ := bytes.CutPrefix(text, []byte("k8s\x00")) // how Kubernetes begins an object
-	if fields, _ := fieldsOf(message, 0); fields > maxFields {
-		_ = response.Body.Close() // it is not read
-		return nil, t.of.exceed(host, fmt.Sprintf("a response with more than %d fields, or %d levels", maxFields, maxNested))
-	}
-	return response, nil
-}
-
-// fieldsOf counts the fields of a message that have a text or a message, with those of its messages, and reports
-// whether it is one. Without its schema a text may look like a message, so there are at most as many. More than
-// maxFields are not counted, and a message at more than maxNested levels has too many.
-func fieldsOf(message []byte, level int) (count int, valid bool) {
-	for len(message) > 0 && count <= maxFields {
-		var value []byte
-		if value, message, valid = cutField(message); !valid {
-			return 0, false
-		}
-		if value == nil {
-			continue
-		}
-		if len(value) > 0 && level == maxNested {
-			return maxFields + 1, true
-		}
-		count++
-		if within, ok := fieldsOf(value, level+1); ok {
-			count += within
-		}
-	}
-	return count, true
-}
-
-// cutField cuts the first field off a message: its value is nil for a number. It is false where the message is none.
-func cutField(message []byte) (value, rest []byte, valid bool) {
-	_, kind, size := protowire.ConsumeTag(message)
-	if size < 0 {
-		return nil, nil, false
-	}
-	message = message[size:]
-	if kind == protowire.BytesType {
-		value, size = protowire.ConsumeBytes(message)
-	} else {
-		size = protowire.ConsumeFieldValue(1, kind, message)
-	}
-	if size < 0 {
-		return nil, nil, false
-	}
-	return value, message[size:], true
-}
-
-func isStream(request *http.Request) bool {
-	query := request.URL.Query()
-	return query.Get("watch") != "" || query.Get("follow") != ""
 }
 
 // take counts bytes that were read, and returns false where they are too many.
@@ -183,13 +145,63 @@ func (b *bounds) take(count int) bool {
 type boundedBody struct {
 	io.ReadCloser
 
-	of   *bounds
-	host string
-	read int64
-	// elements counts those of JSON; nil for another encoding.
-	elements *elements
+	of      *bounds
+	request *http.Request
+	claim   *claim
+	read    int64
+	// json weighs a text in JSON; nil where only the bytes count.
+	json *weight.JSON
+	// stream is true for events, of which each is decoded before the next one is read.
+	stream bool
+	// heaviest is the weight of the response, or of the heaviest event of the last read.
+	heaviest int64
 	// err is returned by each further read.
 	err error
+}
+
+// readObject reads the body of a response if it is an object in protobuf, whatever its type is said to be: a message
+// cannot be weighed in parts.
+func (b *boundedBody) readObject(response *http.Response) (*http.Response, error) {
+	begin := make([]byte, len(weight.Prefix))
+	count, err := io.ReadFull(b, begin)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, errors.Join(err, b.Close())
+	}
+	rest := b.ReadCloser
+	response.Body, b.ReadCloser, b.read = b, prepended{io.MultiReader(bytes.NewReader(begin[:count]), rest), rest}, 0
+	if string(begin) != weight.Prefix {
+		b.json = &weight.JSON{}
+		return response, nil
+	}
+	text, err := retry.Ahead(response, maxResponse+1) // of which more than maxResponse are an error
+	if err == nil {
+		err = b.hold(weight.Protobuf(text))
+	}
+	if err != nil {
+		return nil, errors.Join(err, response.Body.Close())
+	}
+	return response, nil
+}
+
+type prepended struct {
+	io.Reader
+	io.Closer
+}
+
+// hold takes room for the response.
+func (b *boundedBody) hold(weight int64) error {
+	host := b.request.URL.Host
+	if most := min(maxMade, shared().size); weight > most {
+		return b.of.exceed(host, fmt.Sprintf("a response of which more than %d MiB would be made", most>>20))
+	}
+	found := shared().set(b.request.Context(), b.claim, weight)
+	if b.claim.waited {
+		b.of.waited.Store(true)
+	}
+	if !found {
+		return b.of.fail(&NoRoomError{Host: host})
+	}
+	return nil
 }
 
 func (b *boundedBody) Read(into []byte) (int, error) {
@@ -198,76 +210,81 @@ func (b *boundedBody) Read(into []byte) (int, error) {
 	}
 	count, err := b.ReadCloser.Read(into)
 	b.read += int64(count)
-	var sent string
+	if b.json != nil {
+		b.heaviest = max(b.heaviest, b.json.Add(into[:count]))
+	}
+	if !b.stream {
+		b.heaviest = max(b.heaviest, b.read*weight.PerByte)
+	}
+	if failed := b.check(count, errors.Is(err, io.EOF)); failed != nil {
+		b.err = failed
+		return 0, b.err
+	}
+	return count, err
+}
+
+// check is an error where what was read is too much. Until all is read, the response occupies what it was read into.
+func (b *boundedBody) check(count int, all bool) error {
+	host := b.request.URL.Host
 	switch {
+	case b.stream:
+		defer func() { b.heaviest = 0 }()
+		return b.hold(b.heaviest)
 	case b.read > maxResponse:
-		sent = fmt.Sprintf("more than %d MiB in one response", maxResponse>>20)
-	case b.elements != nil && !b.elements.count(into[:count]):
-		sent = fmt.Sprintf("a response with more than %d objects and elements, or %d levels", maxElements, maxNested)
+		return b.of.exceed(host, fmt.Sprintf("more than %d MiB in one response", maxResponse>>20))
 	case !b.of.take(count):
-		sent = fmt.Sprintf("more than %d MiB in %s", maxRead>>20, maxReadTime)
-	default:
-		return count, err
-	}
-	b.err = b.of.exceed(b.host, sent)
-	return 0, b.err
-}
-
-// elements counts the objects and the elements of arrays in a JSON text.
-type elements struct {
-	found    int
-	arrays   []bool // true for an array, the innermost last
-	inString bool
-	escaped  bool
-}
-
-// count reads the next part of the text, and returns false where it has too many.
-func (e *elements) count(text []byte) bool {
-	for len(text) > 0 {
-		if e.inString {
-			text = e.skipString(text)
-			continue
-		}
-		text = e.skipToString(text)
-	}
-	return e.found <= maxElements && len(e.arrays) <= maxNested
-}
-
-// skipToString counts what is before the next string, and returns what follows its quote.
-func (e *elements) skipToString(text []byte) []byte {
-	for at, character := range text {
-		switch character {
-		case '"':
-			e.inString = true
-			return text[at+1:]
-		case '{', '[':
-			e.found++
-			if len(e.arrays) <= maxNested {
-				e.arrays = append(e.arrays, character == '[')
-			}
-		case '}', ']':
-			e.arrays = e.arrays[:max(0, len(e.arrays)-1)]
-		case ',':
-			if last := len(e.arrays) - 1; last >= 0 && e.arrays[last] {
-				e.found++
-			}
-		}
+		return b.of.exceed(host, fmt.Sprintf("more than %d MiB in %s", maxRead>>20, maxReadTime))
+	case all, b.heaviest > maxMade:
+		return b.hold(b.heaviest)
+	case 2*b.read > b.claim.weight:
+		return b.hold(2*b.read + b.read/4) // not for each read
 	}
 	return nil
 }
 
-// skipString returns what follows the string, or nothing within it.
-func (e *elements) skipString(text []byte) []byte {
-	for at, character := range text {
-		switch {
-		case e.escaped:
-			e.escaped = false
-		case character == '\\':
-			e.escaped = true
-		case character == '"':
-			e.inString = false
-			return text[at+1:]
-		}
+func (b *boundedBody) Close() error {
+	shared().end(b.claim)
+	return b.ReadCloser.Close()
+}
+
+// eventBody is the body of a watch in protobuf, whose events have their size before them.
+type eventBody struct {
+	*boundedBody
+
+	unread []byte
+}
+
+func (e *eventBody) Read(into []byte) (int, error) {
+	if len(e.unread) == 0 && e.err == nil {
+		e.err = e.next()
+	}
+	if e.err != nil {
+		return 0, e.err
+	}
+	count := copy(into, e.unread)
+	e.unread = e.unread[count:]
+	return count, nil
+}
+
+// next reads an event.
+func (e *eventBody) next() error {
+	var size [4]byte
+	if _, err := io.ReadFull(e.ReadCloser, size[:]); err != nil {
+		return err
+	}
+	length := binary.BigEndian.Uint32(size[:])
+	if length > maxEvent {
+		return e.of.exceed(e.request.URL.Host, fmt.Sprintf("an event of more than %d MiB", maxEvent>>20))
+	}
+	if err := e.hold(int64(length) * weight.PerByte); err != nil {
+		return err
+	}
+	e.unread = append(size[:], make([]byte, length)...)
+	if _, err := io.ReadFull(e.ReadCloser, e.unread[len(size):]); err != nil {
+		return err
+	}
+	if event := e.unread[len(size):]; bytes.HasPrefix(event, []byte(weight.Prefix)) {
+		return e.hold(weight.Protobuf(event))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package cluster_test
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -44,10 +46,14 @@ func many(w io.Writer, start, element, end string) {
 	fmt.Fprint(w, end)
 }
 
-// writeProtobuf writes a message as Kubernetes does: as the raw content of a runtime.Unknown.
-func writeProtobuf(w io.Writer, message []byte) {
-	raw := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), message)
-	_, _ = w.Write(append([]byte("k8s\x00"), raw...))
+// field is a message with one field, which has a message or a text.
+func field(number protowire.Number, value []byte) []byte {
+	return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
+}
+
+// object is one as Kubernetes writes it: as the raw content of a runtime.Unknown.
+func object(apiVersion, kind string, content []byte) []byte {
+	return slices.Concat([]byte("k8s\x00"), field(1, slices.Concat(field(1, []byte(apiVersion)), field(2, []byte(kind)))), field(2, content))
 }
 
 // large is a page of pods with 20 containers of 20 variables each.
@@ -79,30 +85,51 @@ func TestAttacksByResponses(t *testing.T) {
 			packed := gzip.NewWriter(w)
 			write(packed, 1<<10)
 		case "/api/v1/pods": // each would be a pod of a kilobyte
+			if request.URL.Query().Get("limit") == "500" { // which it ignores: 1.4 MB
+				fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","items":[`+strings.Repeat("{},", 480_000)+`{}]}`)
+				return
+			}
 			many(w, `{"kind":"PodList","apiVersion":"v1","items":[`, "{},", `{}]}`)
 		case "/api/v1/secrets":
 			many(w, `{"kind":"SecretList","apiVersion":"v1","items":[{"metadata":{"ownerReferences":[`, "null,", `null]}}]}`)
 		case "/api/v1/configmaps":
 			many(w, `{"kind":"ConfigMapList","apiVersion":"v1","items":[{"data":`, `[`, ``)
+		case "/api/v1/limitranges": // as an upgrade has it, without end
+			if connection, _, err := http.NewResponseController(w).Hijack(); err == nil {
+				fmt.Fprint(connection, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: a\r\n\r\n")
+				write(connection, 1<<20)
+			}
+		case "/api/v1/resourcequotas": // the error of a watch
+			w.WriteHeader(http.StatusInternalServerError)
+			write(w, 1<<20)
+		case "/api/v1/podtemplates": // the event of a watch
+			many(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1","spec":{"containers":[`, "{},", `{}]}}}`)
+		case "/api/v1/bindings":
+			w.Header().Set("Content-Type", "application/json;stream=watch")
+			fmt.Fprint(w, `{"type":"ADDED","object":{"kind":"Pod","apiVersion":"v1"}}`)
+		case "/api/v1/componentstatuses": // the event of a watch, with messages of two bytes
+			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf;stream=watch")
+			event := object("v1", "WatchEvent", field(2, field(1, object("v1", "Pod", field(2, bytes.Repeat([]byte{2<<3 | 2, 0}, 1_000_000))))))
+			_, _ = w.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(event))), event...))
 		case "/api/v1/endpoints":
 			w.Header().Set("Content-Type", "application/yaml")
 		case "/api/v1/persistentvolumes": // messages of two bytes
 			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
-			writeProtobuf(w, bytes.Repeat([]byte{2<<3 | 2, 0}, 3_000_000))
+			_, _ = w.Write(object("v1", "PersistentVolumeList", bytes.Repeat([]byte{2<<3 | 2, 0}, 480_000)))
 		case "/api/v1/persistentvolumeclaims": // of six bytes, each within the one before
 			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
 			nested := []byte{}
 			for range 2000 {
-				nested = protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), nested)
+				nested = field(2, nested)
 			}
-			writeProtobuf(w, nested)
+			_, _ = w.Write(object("", "", nested))
 		case "/api/v1/replicationcontrollers": // a page of objects that are large
 			w.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
 			page, err := large().Marshal()
 			if err != nil {
 				t.Error(err)
 			}
-			writeProtobuf(w, page)
+			_, _ = w.Write(object("v1", "PodList", page))
 		case "/api/v1/events": // as many as are read, with texts that look like more
 			fmt.Fprint(w, `{"kind":"EventList","apiVersion":"v1","items":[`+strings.Repeat(`{"message":"[{},\"{},"},`, 499)+`{}]}`)
 		case "/large":
@@ -135,14 +162,15 @@ func TestAttacksByResponses(t *testing.T) {
 		_, err := connect().Kubernetes.CoreV1().Services("").List(t.Context(), metav1.ListOptions{})
 		tooMuch(t, err, "more than 64 MiB in one response")
 	})
-	const tooMany = "a response with more than 1000000 objects and elements, or 1000 levels"
+	const tooMany = "a response of which more than 256 MiB would be made"
 	for name, tc := range map[string]struct{ reason, resource, sent string }{
 		"Objects":  {"elements of an array that need three bytes each", "pods", tooMany},
 		"Nulls":    {"elements without a brace", "secrets", tooMany},
 		"Depth":    {"arrays in arrays", "configmaps", tooMany},
 		"Encoding": {"aliases expand without bound", "endpoints", "a response of the type application/yaml, which was not requested"},
-		"Messages": {"messages without content", "persistentvolumes", "a response with more than 2000000 fields, or 1000 levels"},
-		"Nested":   {"messages in messages", "persistentvolumeclaims", "a response with more than 2000000 fields, or 1000 levels"},
+		"Messages": {"messages without content", "persistentvolumes", tooMany},
+		"Nested":   {"messages in messages", "persistentvolumeclaims", tooMany},
+		"Upgrade":  {"an upgrade, which was not requested", "limitranges", "101 Switching Protocols, which was not requested"},
 		"Large":    {"a page of large objects of a real cluster", "replicationcontrollers", ""},
 		"Texts":    {"texts have no elements", "events", ""},
 	} {
@@ -155,12 +183,39 @@ func TestAttacksByResponses(t *testing.T) {
 			}
 		})
 	}
+	t.Run("Limit", func(t *testing.T) {
+		_, err := connect().Kubernetes.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{Limit: 500})
+		tooMuch(t, err, tooMany)
+	})
+	for name, tc := range map[string]struct{ reason, resource, sent string }{
+		"Error":    {"client-go reads the error of a watch", "resourcequotas", "more than 64 MiB in one response"},
+		"Event":    {"elements in an event", "podtemplates", tooMany},
+		"Messages": {"messages in an event", "componentstatuses", tooMany},
+		"Watched":  {"an event of a real cluster", "bindings", ""},
+	} {
+		t.Run("Watch"+name, func(t *testing.T) {
+			reached := connect()
+			watched, err := reached.Kubernetes.CoreV1().RESTClient().Get().Resource(tc.resource).VersionedParams(&metav1.ListOptions{Watch: true}, scheme.ParameterCodec).Watch(t.Context())
+			if err == nil {
+				event := <-watched.ResultChan()
+				watched.Stop()
+				if _, ok := event.Object.(*corev1.Pod); ok != (tc.sent == "") {
+					t.Errorf("%s: got %+v", tc.reason, event)
+				}
+			}
+			if tc.sent != "" {
+				tooMuch(t, reached.Exceeded(), tc.sent)
+			}
+		})
+	}
 	t.Run("Together", func(t *testing.T) {
 		reached := connect()
+		reading, done := cluster.Reading(t.Context())
 		var err error
 		responses := 0
 		for err == nil && responses < 100 {
-			_, err = reached.Kubernetes.Discovery().RESTClient().Get().AbsPath("/large").DoRaw(t.Context())
+			_, err = reached.Kubernetes.Discovery().RESTClient().Get().AbsPath("/large").DoRaw(reading)
+			done()
 			responses++
 		}
 		tooMuch(t, err, "more than 2048 MiB in 5m0s")

@@ -3,7 +3,8 @@
 // [Connect] is the only way to the API server. It owns what every request needs:
 // reads are retried while the API server restarts, no client-side rate limit
 // holds requests back, a request ends with its context, also while a credential plugin
-// hangs, what a server sends is bounded, and the time is the server's, not this machine's.
+// hangs, what a server sends is bounded by the memory that it occupies, in all clusters of the process together,
+// and the time is the server's, not this machine's.
 package cluster
 
 import (

@@ -87,6 +87,9 @@ func (r *reader[T]) page(ctx context.Context, options metav1.ListOptions) (runti
 	if !ok {
 		return r.pageOfJSON(r.body.Bytes())
 	}
+	if err := r.checkKind(encoded); err != nil {
+		return nil, err
+	}
 	found := &metav1.PartialObjectMetadataList{}
 	// The list is in the field "raw" of runtime.Unknown.
 	return found, eachMessage(encoded, func(number protowire.Number, value []byte) error {
@@ -97,8 +100,24 @@ func (r *reader[T]) page(ctx context.Context, options metav1.ListOptions) (runti
 	})
 }
 
+// checkKind is an error for a list of another kind, which package cluster has weighed as such.
+func (r *reader[T]) checkKind(list []byte) error {
+	var stated runtime.TypeMeta // later fields replace earlier ones
+	err := eachMessage(list, func(number protowire.Number, value []byte) error {
+		if number != fieldKind {
+			return nil
+		}
+		return stated.Unmarshal(value)
+	})
+	if want := reflect.TypeFor[T]().Name() + "List"; err == nil && stated.Kind != want {
+		err = fmt.Errorf("the response is a %q, want a %s", stated.Kind, want)
+	}
+	return err
+}
+
 // The fields of runtime.Unknown and of each list of Kubernetes (generated.proto).
 const (
+	fieldKind  protowire.Number = 1
 	fieldRaw   protowire.Number = 2
 	fieldMeta  protowire.Number = 1
 	fieldItems protowire.Number = 2

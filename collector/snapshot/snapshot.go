@@ -54,7 +54,9 @@ func List[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionRe
 // states is recorded by its warning.
 func once[T any](ctx context.Context, c *Cluster, key string, read func(context.Context) (T, error)) (T, error) {
 	return kept(ctx, c, key, func(ctx context.Context) (T, error) {
-		value, err := read(ctx)
+		reading, done := cluster.Reading(ctx)
+		defer done()
+		value, err := read(reading)
 		if err == nil || apierrors.IsNotFound(err) {
 			gap.Prove(ctx, "the response of the API server: "+key)
 		} else {

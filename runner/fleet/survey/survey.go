@@ -5,6 +5,7 @@
 package survey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/roster"
 )
@@ -66,6 +68,10 @@ func (s Survey) Rows(ctx context.Context, members []roster.Member, judge Judge) 
 	}
 	close(next)
 	workers.Wait()
+	r.alone = true
+	for _, i := range r.crowded {
+		r.ask(ctx, i, members[i])
+	}
 	return r.rows, errors.Join(r.failures...)
 }
 
@@ -83,11 +89,20 @@ type round struct {
 	rows     []fleet.Row
 	done     int
 	failures []error
+	// crowded are the members that found no room in memory beside the others, which are asked again alone.
+	crowded []int
+	alone   bool
 }
 
 func (r *round) ask(ctx context.Context, i int, member roster.Member) {
 	row, fresh := r.row(ctx, member)
 	row = fleet.Bounded(row)
+	if !r.alone && len(row.Causes) > 0 && row.Causes[0].Name == fleet.CauseUnread && row.Causes[0].Reason == reasonNoRoom {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		r.crowded = append(r.crowded, i)
+		return
+	}
 	var err error
 	if fresh && r.how.Store != nil {
 		err = r.how.Store.Keep(member, row)
@@ -166,9 +181,6 @@ func (r *round) answer(asking context.Context, member roster.Member) (fleet.Row,
 		if err == nil {
 			row, err = r.judge(asking, member, reached)
 		}
-		if err == nil && reached.Cluster != nil {
-			err = reached.Cluster.Exceeded()
-		}
 		done <- result{row, err}
 	}()
 	var got result
@@ -183,7 +195,13 @@ func (r *round) answer(asking context.Context, member roster.Member) (fleet.Row,
 	case reached = <-opened:
 	default:
 	}
-	if asking.Err() == nil {
+	if reached.Cluster != nil {
+		got.err = cmp.Or(reached.Cluster.Exceeded(), got.err)
+		if asking.Err() != nil && !r.alone && reached.Cluster.Waited() {
+			got.err = &cluster.NoRoomError{Host: reached.Cluster.Config().Host}
+		}
+	}
+	if _, crowded := errors.AsType[*cluster.NoRoomError](got.err); crowded || asking.Err() == nil {
 		return got.row, reached, got.err
 	}
 	late := r.late(asking, reached)

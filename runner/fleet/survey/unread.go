@@ -57,6 +57,8 @@ type explanation struct {
 	actions []finding.Action
 }
 
+const reasonNoRoom = "NoRoom"
+
 func explain(reached roster.Connection, cause error) explanation {
 	if failure, ok := errors.AsType[*roster.Failure](cause); ok {
 		return explanation{reason: failure.Reason, remedy: failure.Remedy}
@@ -66,6 +68,9 @@ func explain(reached roster.Connection, cause error) explanation {
 	}
 	if _, tooMuch := errors.AsType[*cluster.TooMuchError](cause); tooMuch {
 		return explanation{reason: "TooMuchSent", remedy: "Check what answers at this address: the responses of an API server of OpenShift are smaller."}
+	}
+	if _, crowded := errors.AsType[*cluster.NoRoomError](cause); crowded {
+		return explanation{reason: reasonNoRoom, remedy: "Run the command for this cluster alone, and check what answers at this address: the largest clusters of OpenShift need less memory."}
 	}
 	for _, of := range []func(error) (explanation, bool){ofRequest, ofTLS, ofNetwork} {
 		if why, ok := of(cause); ok {

@@ -1,0 +1,14 @@
+//go:build unix
+
+package cluster
+
+import "syscall"
+
+// addressSpace is the limit of the address space of this process, in bytes; false for none.
+func addressSpace() (int64, bool) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || uint64(limit.Cur) >= 1<<62 { //nolint:unconvert // it is signed on some systems
+		return 0, false
+	}
+	return int64(limit.Cur), true //nolint:gosec,unconvert // as above
+}
