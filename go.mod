@@ -3,6 +3,7 @@ module github.com/openshift/update-preflight
 go 1.26.0
 
 require (
+	code.dny.dev/ssrf v0.3.0
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/agnivade/levenshtein v1.2.2
 	github.com/blang/semver/v4 v4.0.0

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/signature/outbound"
 )
 
 // maxResponse bounds a response, in bytes. The alerts of a cluster with 1 000 firing alerts are about one MiB.
@@ -73,6 +74,9 @@ type boundedTransport struct{ next http.RoundTripper }
 func (b boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := b.next.RoundTrip(request)
 	if err != nil {
+		return nil, err
+	}
+	if err := outbound.NoUpgrade(request, response); err != nil {
 		return nil, err
 	}
 	response.Body = http.MaxBytesReader(nil, response.Body, maxResponse)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/registry/credential"
+	"github.com/openshift/update-preflight/signature/outbound"
 )
 
 // Local is the configuration of this machine.
@@ -30,12 +31,14 @@ type Access struct {
 	ofCluster struct{ credentials, warnings int }
 
 	mutex sync.Mutex
-	bases map[base]*http.Transport
+	bases map[base]http.RoundTripper
+	// guard knows the addresses of the registries that were named.
+	guard outbound.Guard
 }
 
 // Own is the access without a cluster: no mirrors, and only the user's credentials.
 func Own(ctx context.Context, local Local) *Access {
-	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
+	a := &Access{network: network{override: local.Transport}, bases: map[base]http.RoundTripper{}}
 	a.addLocal(ctx, local)
 	return a
 }
@@ -43,7 +46,7 @@ func Own(ctx context.Context, local Local) *Access {
 // OfNodes is the same access without the credentials of this machine, which the nodes of the cluster do not have.
 func (a *Access) OfNodes() *Access {
 	return &Access{
-		rules: a.rules, network: a.network, bases: map[base]*http.Transport{}, ofCluster: a.ofCluster,
+		rules: a.rules, network: a.network, bases: map[base]http.RoundTripper{}, ofCluster: a.ofCluster,
 		credentials: slices.Clip(a.credentials[:a.ofCluster.credentials]), warnings: slices.Clone(a.warnings[:a.ofCluster.warnings]),
 	}
 }
@@ -72,7 +75,7 @@ func (a *Access) Close() {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for _, transport := range a.bases {
-		transport.CloseIdleConnections()
+		(&http.Client{Transport: transport}).CloseIdleConnections()
 	}
 }
 

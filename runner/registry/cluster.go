@@ -64,7 +64,7 @@ type Hosted struct {
 // image.config.openshift.io, proxies, ConfigMaps in openshift-config and
 // openshift-config-managed, and Secret openshift-config/pull-secret.
 func FromCluster(ctx context.Context, cluster PullConfig, local Local) *Access {
-	a := &Access{network: network{override: local.Transport}, bases: map[base]*http.Transport{}}
+	a := &Access{network: network{override: local.Transport}, bases: map[base]http.RoundTripper{}}
 	read := reading{cluster: cluster, access: a}
 	settings := settings{release: cluster.Release}
 	settings.mirrors = append(settings.mirrors, read.digestMirrors(ctx)...)
@@ -258,7 +258,7 @@ func (r reading) pullSecret(ctx context.Context, of types.NamespacedName) {
 // its CAs. It requires "get" on proxies and on ConfigMap
 // openshift-config-managed/trusted-ca-bundle; what cannot be read is not used.
 func Outbound(ctx context.Context, c *cluster.Cluster) http.RoundTripper {
-	a := &Access{bases: map[base]*http.Transport{}}
+	a := &Access{bases: map[base]http.RoundTripper{}}
 	own := PullConfig{Kubernetes: c.Kubernetes, OpenShift: c.OpenShift, Dynamic: c.Dynamic}
 	reading{cluster: own, access: a}.proxy(ctx)
 	return a.transport("", false)
@@ -266,5 +266,5 @@ func Outbound(ctx context.Context, c *cluster.Cluster) http.RoundTripper {
 
 // OwnOutbound sends requests without credentials as this machine does.
 func OwnOutbound() http.RoundTripper {
-	return (&Access{bases: map[base]*http.Transport{}}).transport("", false)
+	return (&Access{bases: map[base]http.RoundTripper{}}).transport("", false)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/signature/outbound"
 )
 
 // transport sends requests to a registry. A redirect and the token server follow
@@ -36,7 +37,11 @@ func (c *hostTransport) RoundTrip(request *http.Request) (*http.Response, error)
 			return nil, fmt.Errorf("%q uses plain HTTP but is not among the cluster's insecure registries", host)
 		}
 	}
+	request = request.WithContext(outbound.From(request.Context(), c.host))
 	if override := c.access.network.override; override != nil {
+		if _, err := c.access.guard.Check(request); err != nil {
+			return nil, err
+		}
 		return override.RoundTrip(request)
 	}
 	return c.access.base(base{host: host, unsafe: unsafe}).RoundTrip(request)
@@ -49,13 +54,12 @@ func local(host string) bool {
 
 // base returns the transport for a kind of connection. Every step up to the
 // response header has a timeout; the context bounds the body.
-func (a *Access) base(kind base) *http.Transport {
+func (a *Access) base(kind base) http.RoundTripper {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.bases[kind] == nil {
-		a.bases[kind] = &http.Transport{
-			Proxy:       a.network.proxyFor,
-			DialContext: (&net.Dialer{Timeout: 15 * time.Second}).DialContext,
+		a.bases[kind] = a.guard.Transport(&http.Transport{
+			Proxy: a.network.proxyFor,
 			TLSClientConfig: &tls.Config{
 				MinVersion: tls.VersionTLS12, RootCAs: a.network.roots(kind.host),
 				InsecureSkipVerify: kind.unsafe, //nolint:gosec // The cluster's administrators listed the registry as insecure; content is verified by digest.
@@ -66,7 +70,7 @@ func (a *Access) base(kind base) *http.Transport {
 			TLSHandshakeTimeout:    10 * time.Second,
 			ResponseHeaderTimeout:  30 * time.Second,
 			IdleConnTimeout:        30 * time.Second,
-		}
+		})
 	}
 	return a.bases[kind]
 }

@@ -24,6 +24,7 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"github.com/openshift/update-preflight/signature/localfile"
+	"github.com/openshift/update-preflight/signature/outbound"
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
@@ -132,14 +133,14 @@ type httpStore struct {
 func OfServer(u *url.URL, via Egress) Store {
 	return &httpStore{url: u, client: &http.Client{
 		Timeout: requestTimeout,
-		Transport: &http.Transport{
+		Transport: new(outbound.Guard).Transport(&http.Transport{
 			Proxy:                  via.Proxy,
 			TLSClientConfig:        &tls.Config{RootCAs: via.Roots, MinVersion: tls.VersionTLS12},
 			ForceAttemptHTTP2:      true,
 			DisableCompression:     true,
 			MaxResponseHeaderBytes: maxHeaderBytes,
 			IdleConnTimeout:        requestTimeout,
-		},
+		}),
 		CheckRedirect: func(_ *http.Request, via []*http.Request) error {
 			if len(via) > maxRedirects {
 				return fmt.Errorf("more than %d redirects", maxRedirects)

@@ -7,7 +7,6 @@ package flagset
 import (
 	"context"
 	"fmt"
-	"net/http"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/signature/localfile"
+	"github.com/openshift/update-preflight/signature/outbound"
 )
 
 // Accepted accept risks.
@@ -117,7 +117,7 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 		return runner.Options{}, exitcode.BadUsage(fmt.Errorf("--since: %w", err))
 	}
 	return runner.Options{
-		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: dependency.New(http.DefaultClient, f.dependencies)},
+		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: dependency.New(outbound.Client(), f.dependencies)},
 		Hooks:     runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
 		Origin:    f.origin(),
 	}, nil

@@ -103,6 +103,18 @@ func TestAttacks(t *testing.T) {
 			reason: "the API server on a loopback address is not a token server",
 			hosts:  hosts{"quay.example.com": challenge("https://127.0.0.1:6443/api"), "127.0.0.1:6443": token},
 		},
+		"TokenOfLocalhost": {
+			reason: "nor is it by its name",
+			hosts:  hosts{"quay.example.com": challenge("https://localhost:6443/api"), "localhost:6443": token},
+		},
+		"TokenOfService": {
+			reason: "a service of the cluster is not a token server",
+			hosts:  hosts{"quay.example.com": challenge("https://kubernetes.default.svc/api"), "kubernetes.default.svc": token},
+		},
+		"TokenOfSharedAddress": {
+			reason: "nor is an address of the provider's network",
+			hosts:  hosts{"quay.example.com": challenge("https://100.64.0.1/api"), "100.64.0.1": token},
+		},
 		"PingInside": {
 			reason: "the first request may not be redirected into a private network either",
 			hosts:  hosts{"quay.example.com": to("http://169.254.169.254/latest/meta-data"), "169.254.169.254": token},

@@ -8,9 +8,8 @@
 // # Bounds
 //
 // Content is read up to its expected size; all other responses, such as pings,
-// tokens and errors, up to 64 KiB. At most five redirects are followed, and none
-// from a public host to an address in a private network. The context bounds the
-// time.
+// tokens and errors, up to 64 KiB. At most five redirects are followed; the transport
+// decides where they may lead. The context bounds the time.
 //
 // # Why not go-containerregistry
 //
@@ -76,8 +75,7 @@ type Repository struct {
 
 // Open authenticates to the registry with pull scope. Requests are sent by base.
 func Open(ctx context.Context, repository name.Repository, auth authn.Authenticator, base http.RoundTripper) (*Repository, error) {
-	host := (&url.URL{Host: repository.RegistryStr()}).Hostname()
-	named := transport.NewUserAgent(boundTransport{registry: host, next: base}, "oc-preflight")
+	named := transport.NewUserAgent(boundTransport{base}, "oc-preflight")
 	authenticated, err := transport.NewWithContext(context.WithValue(ctx, pingKey{}, true), repository.Registry, auth, named, []string{repository.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
