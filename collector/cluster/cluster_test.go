@@ -3,16 +3,20 @@ package cluster_test
 import (
 	"context"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/test/transport"
 )
 
 // TestConfig has what other clients of the cluster get: no limit of requests by time, of which client-go has five a
@@ -63,4 +67,29 @@ func TestRequestEndsWithItsContext(t *testing.T) {
 	if err := plugin.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestNotice has a server that does not answer.
+func TestNotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := transport.Func(func(request *http.Request) (*http.Response, error) {
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		})
+		reached, err := cluster.Connect(&rest.Config{Host: "https://api.example.com:6443", Transport: silent}, "test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		var notices []string
+		ctx = cluster.WithNotice(ctx, func(text string) { notices = append(notices, text) })
+		if _, err := reached.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err == nil {
+			t.Error("the request has an answer")
+		}
+		want := "waiting for the API server api.example.com:6443, which has not answered GET /api/v1/nodes"
+		if len(notices) != 1 || notices[0] != want {
+			t.Errorf("got %q, want %q", notices, want)
+		}
+	})
 }

@@ -2,7 +2,9 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/client-go/rest"
 )
@@ -44,10 +46,29 @@ func (t interruptibleTransport) RoundTrip(request *http.Request) (*http.Response
 			}
 		}
 	}()
-	select {
-	case ended := <-done:
-		return ended.response, ended.err
-	case <-request.Context().Done():
-		return nil, context.Cause(request.Context())
+	slow := time.NewTimer(slowAnswer)
+	defer slow.Stop()
+	for {
+		select {
+		case ended := <-done:
+			return ended.response, ended.err
+		case <-slow.C:
+			if notify, ok := request.Context().Value(noticeKey{}).(func(string)); ok {
+				notify(fmt.Sprintf("waiting for the API server %s, which has not answered %s %s", request.URL.Host, request.Method, request.URL.Path))
+			}
+		case <-request.Context().Done():
+			return nil, context.Cause(request.Context())
+		}
 	}
+}
+
+// slowAnswer is the time after which a request is said to wait.
+const slowAnswer = 10 * time.Second
+
+type noticeKey struct{}
+
+// WithNotice is a context whose requests call notify, with a sentence about what they wait for, after ten seconds
+// without an answer.
+func WithNotice(ctx context.Context, notify func(string)) context.Context {
+	return context.WithValue(ctx, noticeKey{}, notify)
 }

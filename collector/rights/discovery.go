@@ -1,6 +1,7 @@
 package rights
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,8 +22,8 @@ type API struct {
 }
 
 // Discover lists the resources of all API groups. A group that the API server could not list is no error.
-func Discover(client discovery.ServerResourcesInterface) (API, error) {
-	lists, unserved, err := served(client)
+func Discover(ctx context.Context, client discovery.ServerResourcesInterface) (API, error) {
+	lists, unserved, err := served(ctx, client)
 	if err != nil {
 		return API{}, err
 	}
@@ -47,8 +48,8 @@ func Discover(client discovery.ServerResourcesInterface) (API, error) {
 }
 
 // served are the resources of all APIs, and the versions whose resources the API server could not list.
-func served(api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, []string, error) {
-	_, lists, err := api.ServerGroupsAndResources()
+func served(ctx context.Context, api discovery.ServerResourcesInterface) ([]*metav1.APIResourceList, []string, error) {
+	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(api).ServerGroupsAndResourcesWithContext(ctx)
 	failed, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
 	if err != nil && !partial {
 		return nil, nil, fmt.Errorf("could not list the APIs of the API server: %w", err)

@@ -113,7 +113,7 @@ func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []
 	if len(namespaces) == 0 {
 		return nil, nil, nil
 	}
-	lists, unserved, err := served(client.Discovery())
+	lists, unserved, err := served(ctx, client.Discovery())
 	if err != nil {
 		return nil, nil, err
 	}

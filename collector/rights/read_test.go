@@ -64,7 +64,7 @@ const (
 )
 
 func TestReads(t *testing.T) {
-	api, err := rights.Discover(served{
+	api, err := rights.Discover(t.Context(), served{
 		"v1":                         {"pods", "pods/exec", "pods/log", "pods/status", "secrets", "nodes", "nodes/proxy", "services/proxy", "serviceaccounts/token"},
 		"apps/v1":                    {"deployments", "deployments/status"},
 		"apps/v2":                    {"deployments"},
@@ -132,7 +132,7 @@ func FuzzReads(f *testing.F) {
 	f.Add("*", "*", "*")
 	f.Add("", "*/exec", "impersonate")
 	f.Add("apps", "deployments/*", "watch")
-	api, err := rights.Discover(served{"v1": {"pods", "pods/exec", "secrets", "nodes/proxy"}, "apps/v1": {"deployments"}})
+	api, err := rights.Discover(t.Context(), served{"v1": {"pods", "pods/exec", "secrets", "nodes/proxy"}, "apps/v1": {"deployments"}})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -156,7 +156,7 @@ func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.N
 	if len(accounts) == 0 {
 		return nil, nil
 	}
-	lists, unserved, err := served(client.Discovery())
+	lists, unserved, err := served(ctx, client.Discovery())
 	if err != nil {
 		return nil, err
 	}

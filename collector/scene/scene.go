@@ -15,6 +15,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/access"
@@ -50,7 +51,7 @@ func Open(ctx context.Context, c *cluster.Cluster, settings Settings, needs acce
 	}
 	s := Scene{Cluster: c, Settings: settings.withDefaults(c), Snapshot: snapshot.Of(c)}
 	s.Step("reading the cluster")
-	kubernetes, err := c.Kubernetes.Discovery().ServerVersion()
+	kubernetes, err := discovery.ToServerVersionInterfaceWithContext(c.Kubernetes.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
 		return Scene{}, unreachable(err)
 	}

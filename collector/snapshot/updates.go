@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 )
 
 // ConditionalUpdates are an index of those in ClusterVersion: hundreds are possible,
@@ -120,7 +121,7 @@ func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
 		}
 		// The API server checks permissions first, and most clusters do not have the
 		// API. Every user may list the served APIs.
-		_, unserved := c.api.Kubernetes.Discovery().ServerResourcesForGroupVersion(resource.GroupVersion().String())
+		_, unserved := discovery.ToServerResourcesInterfaceWithContext(c.api.Kubernetes.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, resource.GroupVersion().String())
 		if apierrors.IsNotFound(unserved) {
 			return nil, unserved
 		}

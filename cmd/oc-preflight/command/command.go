@@ -6,8 +6,10 @@ package command
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -31,6 +33,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
+	"github.com/openshift/update-preflight/collector/cluster"
 )
 
 // Execute runs the command line in args, args[0] being the name of the program,
@@ -81,6 +84,10 @@ It verifies the signature of the target release, runs the read-only checks that 
 	client := cli.New(root.PersistentFlags(), streams)
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		client.StartLog()
+		noticed := sync.Once{}
+		c.SetContext(cluster.WithNotice(c.Context(), func(text string) {
+			noticed.Do(func() { fmt.Fprintln(streams.ErrOut, text) })
+		}))
 		c.SetContext(phrase.WithRequester(c.Context(), func(ctx context.Context) cli.Requester { return cli.RequesterOf(ctx, client) }))
 		return combination.Check(c)
 	}

@@ -5,10 +5,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/collector/access"
 )
+
+// askTime bounds the request for the user after an interruption: a command ends within two seconds of a signal.
+const askTime = time.Second
 
 // requesterKey is the key of the function that WithRequester adds to a context.
 type requesterKey struct{}
@@ -17,7 +21,12 @@ type requesterKey struct{}
 // and only where a permission is missing.
 func WithRequester(ctx context.Context, ask func(context.Context) cli.Requester) context.Context {
 	return context.WithValue(ctx, requesterKey{}, sync.OnceValue(func() cli.Requester {
-		return ask(context.WithoutCancel(ctx)) // a report of an interrupted run has the command, too
+		if ctx.Err() == nil {
+			return ask(ctx)
+		}
+		asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTime) // a report of an interrupted run has the command, too
+		defer cancel()
+		return ask(asking)
 	}))
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -66,7 +67,7 @@ func readClusterVersions(ctx context.Context, client *cli.Client, made *Versions
 		return err
 	}
 	made.Cluster = found.Status.Desired.Version
-	server, err := reached.Kubernetes.Discovery().ServerVersion()
+	server, err := discovery.ToServerVersionInterfaceWithContext(reached.Kubernetes.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
 		return err
 	}

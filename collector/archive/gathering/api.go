@@ -1,6 +1,7 @@
 package gathering
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,8 +39,8 @@ type api struct {
 	failed map[string]error
 }
 
-func discoverAPI(client discovery.ServerResourcesInterface) (api, error) {
-	groups, lists, err := client.ServerGroupsAndResources()
+func discoverAPI(ctx context.Context, client discovery.ServerResourcesInterface) (api, error) {
+	groups, lists, err := discovery.ToServerResourcesInterfaceWithContext(client).ServerGroupsAndResourcesWithContext(ctx)
 	known := api{resources: map[inventory.Resource]*served{}, failed: map[string]error{}}
 	failed, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err)
 	if err != nil && !partial {

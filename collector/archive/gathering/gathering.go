@@ -23,6 +23,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
@@ -101,12 +102,12 @@ func Gather(ctx context.Context, c *cluster.Cluster, request Options, files File
 	out := &output{files: files}
 	g := &gatherer{cluster: c, request: request, reducer: reduction.New(request.Reads), out: out, into: out}
 	g.step("reading which APIs the cluster serves")
-	info, err := c.Kubernetes.Discovery().ServerVersion()
+	info, err := discovery.ToServerVersionInterfaceWithContext(c.Kubernetes.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
 		return Summary{}, fmt.Errorf("could not reach the API server: %w", err)
 	}
 	out.index.Version = *info
-	if g.api, err = discoverAPI(c.Kubernetes.Discovery()); err != nil {
+	if g.api, err = discoverAPI(ctx, c.Kubernetes.Discovery()); err != nil {
 		return Summary{}, err
 	}
 	id, monitored, err := g.identify(ctx)

@@ -3,8 +3,11 @@ package retry
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"net"
 	"net/http"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,9 +73,17 @@ func (r *retryTransport) send(request *http.Request) (*http.Response, error) {
 	response, err := r.next.RoundTrip(request)
 	if err == nil {
 		r.reached.Store(true)
+	} else if _, unknown := errors.AsType[*net.DNSError](err); !r.reached.Load() && (unknown || errors.Is(err, syscall.ECONNREFUSED)) {
+		err = &unreachedError{err}
 	}
 	return response, err
 }
+
+// unreachedError is the error of a server that has never answered, and of which repeating says no more: nothing
+// listens at its address, or its name is unknown.
+type unreachedError struct{ error }
+
+func (e *unreachedError) Unwrap() error { return e.error }
 
 // isRead is true for a request without effect that ends by itself.
 func isRead(request *http.Request) bool {

@@ -2,10 +2,13 @@ package retry_test
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -111,6 +114,34 @@ func TestReadsWaitForRestart(t *testing.T) {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 	})
+}
+
+// A server at whose address nothing listens is final before it has answered, and restarts after that.
+func TestRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason  string
+		replies []reply
+		want    bool
+	}{
+		"First":   {reason: "the address may be wrong", replies: []reply{{err: dialed(syscall.ECONNREFUSED)}}},
+		"NoName":  {reason: "the name may be wrong", replies: []reply{{err: dialed(&net.DNSError{Err: "no such host", Name: "api"})}}},
+		"Restart": {reason: "the server has answered before", replies: []reply{{code: 200, body: "a"}, {err: dialed(syscall.ECONNREFUSED)}}, want: true},
+		"NoRoute": {reason: "a laptop has changed its network", replies: []reply{{err: dialed(syscall.EHOSTUNREACH)}}, want: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			by := retry.Reads(&script{responses: tc.replies})
+			var err error
+			for range tc.replies {
+				var response *http.Response
+				if response, err = by.RoundTrip(newRequest(t.Context(), t, http.MethodPost, "")); err == nil {
+					read(t, response)
+				}
+			}
+			if got := retry.Temporary(fmt.Errorf("could not: %w", err)); got != tc.want {
+				t.Errorf("%s: %v for %v", tc.reason, got, err)
+			}
+		})
+	}
 }
 
 // A canceled request is not repeated.

@@ -65,12 +65,14 @@ type againError struct{ error }
 
 func (e *againError) Unwrap() error { return e.error }
 
-// Temporary is true for the errors of an API server that restarts, cannot be reached or is overloaded.
+// Temporary is true for the errors of an API server that restarts, cannot be reached or is overloaded. One that
+// refuses connections before it has answered once ([Reads]) is not there.
 func Temporary(err error) bool {
 	var again *againError
 	var status apierrors.APIStatus
+	var unreached *unreachedError
 	switch {
-	case err == nil:
+	case err == nil, errors.As(err, &unreached):
 		return false
 	case errors.As(err, &again):
 		return true

@@ -161,6 +161,6 @@ func grantsOf(ctx context.Context, client kubernetes.Interface, accounts []types
 	if err != nil || len(grants) == 0 {
 		return nil, rights.API{}, err
 	}
-	api, err := rights.Discover(client.Discovery())
+	api, err := rights.Discover(ctx, client.Discovery())
 	return grants, api, err
 }
