@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/client-go/dynamic"
+	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
@@ -16,6 +17,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/runner/definition"
+	"github.com/openshift/update-preflight/runner/image/imagepolicy"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/proof"
@@ -61,6 +63,26 @@ func (c Contents) Images() map[string]string {
 		return nil
 	}
 	return c.release.Images
+}
+
+// Policies are the image policies that the images of the release must satisfy: those of the cluster, and those that
+// the release brings.
+func (c Contents) Policies() imagepolicy.Policies {
+	if c.release == nil {
+		return c.Proof.Policies
+	}
+	var brought []imagepolicy.Brought
+	for _, each := range c.release.ImagePolicies {
+		policy := imagepolicy.Brought{Removed: each.Deleted}
+		if err := each.Into(&policy.ClusterImagePolicy); err != nil {
+			policy.Cause = err.Error()
+			// What it covers is the scopes that could be read, or else all.
+			_ = kyaml.Unmarshal(each.Manifest, &policy.ClusterImagePolicy)
+		}
+		policy.Name = each.Name
+		brought = append(brought, policy)
+	}
+	return c.Proof.Policies.Before(brought)
 }
 
 // AdminGates are the gates of the release by key; nil if they are unknown.

@@ -67,7 +67,12 @@ func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (C
 	}
 	findings := append(registries.Warnings(), release.Problems...)
 	findings = append(findings, compareVersion(release, version))
-	return Contents{Proof: proven, release: release, Sources: withFindings(proven, findings)}, nil
+	read := Contents{Proof: proven, release: release}
+	if policies := read.Policies(); proven.Release != nil && scene.Settings.Estate.HasMachineConfig() && policies.Changes(proven.Release.PullSpec()) {
+		proven = r.Verifier.HoldAgainst(ctx, proven, policies)
+	}
+	read.Sources = withFindings(proven, findings)
+	return read, nil
 }
 
 // unusable are the contents of a release that is refused.

@@ -28,9 +28,12 @@ var (
 // componentPolicies is the check of the component images that an image policy
 // covers; none where no image is covered.
 func (e Execution) componentPolicies() []collector.Source {
-	covered := map[string]string{}
+	covered, policies := map[string]string{}, e.Contents.Proof.Policies
+	if e.Scene.Settings.Estate.HasMachineConfig() { // which gives the policies to the nodes
+		policies = e.Contents.Policies()
+	}
 	for component, pullSpec := range e.Contents.Images() {
-		if e.Contents.Proof.Policies.Covers(pullSpec) {
+		if policies.Covers(pullSpec) {
 			covered[component] = pullSpec
 		}
 	}
@@ -42,7 +45,7 @@ func (e Execution) componentPolicies() []collector.Source {
 		Collect: func(ctx context.Context) ([]finding.Finding, error) {
 			defer e.Pulling.Release.Close()
 			images := imagesToHold{pullSpecs: covered, architectures: e.Scene.Architectures(ctx), puller: proof.Puller(e.Pulling.Release)}
-			return groupByReason(images.names(), images.hold(ctx, e.Contents.Proof.Policies)), nil
+			return groupByReason(images.names(), images.hold(ctx, policies)), nil
 		},
 	}}
 }

@@ -53,6 +53,7 @@ func (m *manifests) addDocument(file string, content []byte, doc manifestdoc.Doc
 	m.gates.add(file, doc.Place, root)
 	if m.cluster != nil {
 		m.crds.add(*m.cluster, file, doc, root)
+		m.policies.add(*m.cluster, file, doc, root)
 	}
 	line := mention(root)
 	if line == 0 {
@@ -121,6 +122,9 @@ func (m *manifests) gather(release *Release) error {
 	crds, violation := m.crds.merged()
 	m.report(m.crds.over, manifestdoc.Place{}, violation)
 	release.Definitions = crds
+	policies, violation := m.policies.merged()
+	m.report(m.policies.over, manifestdoc.Place{}, violation)
+	release.ImagePolicies = policies
 	manifestdoc.SortLocated(m.problems)
 	for _, each := range m.problems {
 		if each.Value.Blocks && release.Version != "" {

@@ -19,21 +19,21 @@ import (
 )
 
 const (
-	// maxDefinitionBytes bounds the manifests of all CustomResourceDefinitions of a
-	// release: several times those of OpenShift.
+	// maxDefinitionBytes bounds the manifests of a kind in a release: several times
+	// the CustomResourceDefinitions of OpenShift.
 	maxDefinitionBytes = 48 << 20
 	// maxDefinitionDepth bounds the depth of one manifest: four times that of a schema with a pod template.
 	maxDefinitionDepth = 200
 )
 
-// Definition is the manifest of a CustomResourceDefinition that the cluster-version
-// operator would apply to the cluster, or delete from it.
+// Definition is the manifest of a CustomResourceDefinition or ClusterImagePolicy that
+// the cluster-version operator would apply to the cluster, or delete from it.
 type Definition struct {
 	// File is the sanitized name of the manifest's file.
 	File string
-	// Name is the name of the CustomResourceDefinition, as its author wrote it.
+	// Name is the name of the object, as its author wrote it.
 	Name string
-	// Deleted is true when the operator would delete the CustomResourceDefinition.
+	// Deleted is true when the operator would delete the object.
 	Deleted bool
 	// Cause is why it is unknown whether the operator would apply the manifest, or why
 	// the manifest cannot be decoded; empty for a manifest that it would apply.
@@ -45,29 +45,36 @@ type Definition struct {
 // Decode returns the CustomResourceDefinition, without defaults. Unknown fields are
 // ignored, as the API server does.
 func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) {
-	if d.Cause != "" {
-		return nil, errors.New(d.Cause)
-	}
 	decoded := &apiextensionsv1.CustomResourceDefinition{}
-	if err := kyaml.Unmarshal(d.Manifest, decoded); err != nil {
-		return nil, fmt.Errorf("%s cannot be decoded: %s", d.File, words.External(err.Error()))
-	}
-	return decoded, nil
+	return decoded, d.Into(decoded)
 }
 
-// definitions are the CustomResourceDefinitions of a release, by manifest.
+// Into decodes the object, without defaults.
+func (d Definition) Into(object any) error {
+	if d.Cause != "" {
+		return errors.New(d.Cause)
+	}
+	if err := kyaml.Unmarshal(d.Manifest, object); err != nil {
+		return fmt.Errorf("%s cannot be decoded: %s", d.File, words.External(err.Error()))
+	}
+	return nil
+}
+
+// definitions are the objects of a kind in a release, by manifest.
 type definitions struct {
+	group, kind string
+
 	found []manifestdoc.Located[Definition]
 	bytes int
 	// over is the file that exceeded the limit.
 	over string
 }
 
-// add collects the document if it is a CustomResourceDefinition that the
-// cluster-version operator would not skip on the cluster.
+// add collects the document if it is of the kind, and the cluster-version operator
+// would not skip it on the cluster.
 func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manifestdoc.Document, root *yaml.Node) {
-	version, found := strings.CutPrefix(manifestdoc.Text(root, "apiVersion"), apiextensionsv1.GroupName+"/")
-	if !found || manifestdoc.Text(root, "kind") != "CustomResourceDefinition" {
+	version, found := strings.CutPrefix(manifestdoc.Text(root, "apiVersion"), d.group+"/")
+	if !found || manifestdoc.Text(root, "kind") != d.kind {
 		return
 	}
 	object := metadataOf(root)
@@ -76,7 +83,7 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 		return
 	}
 	if cause == "" {
-		cause = undecodable(version, root)
+		cause = undecodable(d.group, version, root)
 	}
 	if d.bytes += len(doc.Raw); d.bytes > maxDefinitionBytes {
 		if d.over == "" {
@@ -105,7 +112,7 @@ func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
 	return object
 }
 
-// define applies the filters to a CustomResourceDefinition. Unlike a Job of a
+// define applies the filters to an object. Unlike a Job of a
 // preflight, it needs the annotation of the cluster's profile. The cause is why the
 // filters are inconclusive.
 func define(c manifestfilter.Cluster, object *metav1.PartialObjectMetadata) (cause string, applies bool) {
@@ -122,9 +129,9 @@ func define(c manifestfilter.Cluster, object *metav1.PartialObjectMetadata) (cau
 }
 
 // undecodable returns why a manifest cannot be decoded, or whether that is unsafe.
-func undecodable(version string, root *yaml.Node) string {
+func undecodable(group, version string, root *yaml.Node) string {
 	if version != "v1" {
-		return fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", apiextensionsv1.GroupName, words.External(version))
+		return fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", group, words.External(version))
 	}
 	if what, line := manifestdoc.Irregular(root); what != "" {
 		return fmt.Sprintf("the manifest has %s in line %d of the document", what, line)
@@ -155,8 +162,8 @@ func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 	if d.over != "" {
 		return nil, &manifestfilter.Violation{
 			Outcome: preflight.Unknown, Reason: reasonTooManyDefinitions,
-			Message:     fmt.Sprintf("the CustomResourceDefinitions of the release have more than %d bytes, so none is checked", maxDefinitionBytes),
-			Remediation: "Read the CustomResourceDefinitions in the release.", Actions: []finding.Action{finding.Run("oc adm release extract")},
+			Message:     fmt.Sprintf("the manifests of kind %s in the release have more than %d bytes, so none is checked", d.kind, maxDefinitionBytes),
+			Remediation: "Read the manifests in the release.", Actions: []finding.Action{finding.Run("oc adm release extract")},
 		}
 	}
 	manifestdoc.SortLocated(d.found)

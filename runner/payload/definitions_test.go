@@ -106,3 +106,32 @@ func tooMany() []string {
 	}
 	return all
 }
+
+func TestExtractReadsImagePolicies(t *testing.T) {
+	t.Parallel()
+	policyWith := func(name, annotations string) string {
+		return "apiVersion: config.openshift.io/v1\nkind: ClusterImagePolicy\nmetadata: {name: " + name + ", annotations: {" + annotations + "}}\nspec: {scopes: [quay.io/openshift-release-dev/ocp-release]}\n"
+	}
+	release, err := extractLayer(t, releaseWith(t, entry{name: "release-manifests/a.yaml", content: strings.Join([]string{
+		policyWith("applied", inProfile), policyWith("off", inProfile+", release.openshift.io/feature-gate: Off"), policyWith("profile", ""),
+		policyWith("deleted", inProfile+`, release.openshift.io/delete: "true"`), policyWith("unsure", inProfile+", release.openshift.io/feature-set: New"),
+		strings.Replace(policyWith("alpha", inProfile), "/v1", "/v1alpha1", 1),
+	}, "---\n")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, each := range release.ImagePolicies {
+		state := "brought"
+		switch {
+		case each.Cause != "":
+			state = "unsure"
+		case each.Deleted:
+			state = "deleted"
+		}
+		got = append(got, each.Name+" "+state)
+	}
+	if diff := cmp.Diff([]string{"applied brought", "deleted deleted", "unsure unsure", "alpha unsure"}, got); diff != "" || len(release.Definitions) > 0 {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

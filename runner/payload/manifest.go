@@ -1,9 +1,11 @@
 package payload
 
 import (
+	configv1 "github.com/openshift/api/config/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -36,12 +38,17 @@ type manifests struct {
 	problems   []manifestdoc.Located[finding.Finding]
 	gates      adminGates
 	crds       definitions
+	policies   definitions
 	// annotated is the size of annotated objects in bytes, kept their estimated memory.
 	annotated, kept int
 }
 
 func newManifests(cluster *manifestfilter.Cluster) *manifests {
-	return &manifests{cluster: cluster, scheme: newScheme()}
+	return &manifests{
+		cluster: cluster, scheme: newScheme(),
+		crds:     definitions{group: apiextensionsv1.GroupName, kind: "CustomResourceDefinition"},
+		policies: definitions{group: configv1.GroupName, kind: "ClusterImagePolicy"},
+	}
 }
 
 func newScheme() *runtime.Scheme {

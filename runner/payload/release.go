@@ -33,6 +33,8 @@ type Release struct {
 	// would apply to the cluster or delete from it, or for which that is unknown,
 	// sorted by file; for each name the last one.
 	Definitions []Definition
+	// ImagePolicies are the ClusterImagePolicies, as Definitions are.
+	ImagePolicies []Definition
 	// Jobs and Supporting are sorted by file, then by place in the file.
 	Jobs       []Job
 	Supporting []Supporting

@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
@@ -150,13 +151,19 @@ func (v Verifier) holdAgainstPolicies(ctx context.Context, proven Proof) Proof {
 		return proven
 	}
 	proven.Policies = policies
+	return v.HoldAgainst(ctx, proven, policies)
+}
+
+// HoldAgainst holds the release image against policies, in place of an earlier result.
+func (v Verifier) HoldAgainst(ctx context.Context, proven Proof, policies imagepolicy.Policies) Proof {
 	if proven.Release == nil || !policies.Covers(proven.Release.PullSpec()) {
 		return proven
 	}
 	v.Scene.Step("checking %s against the image policies of the cluster", proven.Release.PullSpec())
 	image := imagepolicy.Image{PullSpec: proven.Release.PullSpec(), Architectures: v.Scene.ReleaseArchitectures(ctx)}
 	result := policies.Check(ctx, image, Puller(v.Registries)).Named(NameReleasePolicy)
-	proven.Sources = append(proven.Sources, collector.Known(NameReleasePolicy, finding.SourceSignature, result))
+	others := slices.DeleteFunc(slices.Clone(proven.Sources), func(each collector.Source) bool { return each.Name == NameReleasePolicy })
+	proven.Sources = append(others, collector.Known(NameReleasePolicy, finding.SourceSignature, result))
 	return proven
 }
 

@@ -24,6 +24,9 @@
 //     warning; a missing one is not reported, since the indexes of OpenShift's
 //     releases have none.
 //
+// The policies that a release brings ([Policies.Before]) are asked as well: nodes have them before they pull the last
+// images of the update, so an image must satisfy both the present policies and those after the update.
+//
 // Policies of one namespace (ImagePolicy) and those of v1alpha1 are not read.
 //
 // # Bounds
@@ -42,11 +45,26 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Check checks one image against all policies that cover it. The finding has
+// Check checks one image against all policies that cover it, also after the update. The finding has
 // no name yet. An inconclusive check never passes.
 func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding.Finding {
+	if !p.Changes(image.PullSpec) {
+		return p.check(ctx, image, puller)
+	}
+	found := []finding.Finding{p.later.check(ctx, image, puller)}
+	if found[0].Outcome != preflight.Pass {
+		found[0].Message = "with the policies of the release: " + found[0].Message
+	}
+	if _, covering := p.covering(image.PullSpec); len(covering) > 0 {
+		found = append(found, p.check(ctx, image, puller))
+	}
+	return worst(found)
+}
+
+func (p Policies) check(ctx context.Context, image Image, puller Puller) finding.Finding {
 	reference, err := name.NewDigest(image.PullSpec)
 	if err != nil || reference.String() != image.PullSpec {
 		return unknown(reasonInvalidPullSpec, "%q is not a pull spec by digest", words.External(image.PullSpec))
@@ -56,7 +74,7 @@ func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding
 		return finding.Skipped(gap.Proven("the list of the ClusterImagePolicies"), reasonNoImagePolicy, "no ClusterImagePolicy covers %s", image.PullSpec).
 			From(finding.SourceSignature)
 	}
-	requirements, failures := newRequirements(covering)
+	requirements, failures := p.requirements(covering)
 	if len(requirements) == 0 {
 		return worst(failures)
 	}

@@ -21,11 +21,15 @@ type requirement struct {
 	identity *configv1.PolicyIdentity
 }
 
-// newRequirements reads the policies. One that cannot be decided here is a finding.
-func newRequirements(policies []configv1.ClusterImagePolicy) ([]requirement, []finding.Finding) {
+// requirements reads the policies. One that cannot be decided here is a finding.
+func (p Policies) requirements(policies []configv1.ClusterImagePolicy) ([]requirement, []finding.Finding) {
 	var requirements []requirement
 	var failures []finding.Finding
 	for _, policy := range policies {
+		if cause := p.unsure[policy.Name]; cause != "" {
+			failures = append(failures, unknown(reasonInvalidImagePolicy, "it is unknown whether the release brings ClusterImagePolicy %q: %s", policy.Name, words.External(cause)))
+			continue
+		}
 		key, failure := newKey(policy)
 		if failure != nil {
 			failures = append(failures, *failure)
