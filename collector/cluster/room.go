@@ -12,8 +12,8 @@ import (
 
 const (
 	// maxRoom bounds what the responses of all clusters of this process occupy, with everything else that is in
-	// memory: 150 000 pods, for which Kubernetes is tested, and what is computed of them, need a third. Where the
-	// address space is limited, it is a quarter of what Go leaves of it: the heap has garbage and gaps, too.
+	// memory. Where the address space is limited, it is a quarter of what Go leaves of it: the heap has garbage and
+	// gaps, too. Where GOMEMLIMIT is set, it is two thirds of that.
 	maxRoom  = 768 << 20
 	reserved = 1300 << 20
 	// maxRoomWait bounds the time in which a response waits for room.
@@ -50,9 +50,9 @@ type room struct {
 }
 
 var shared = sync.OnceValue(func() *room { //nolint:gochecknoglobals // the memory of the process
-	made := &room{size: maxRoom, claims: map[*claim]struct{}{}}
+	made := &room{size: min(maxRoom, debug.SetMemoryLimit(-1)/3*2), claims: map[*claim]struct{}{}}
 	if limit, ok := addressSpace(); ok {
-		made.size = min(maxRoom, max(limit-reserved, 0)/4)
+		made.size = min(made.size, max(limit-reserved, 0)/4)
 		debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), made.size*3/2))
 	}
 	return made
@@ -87,9 +87,8 @@ func Reading(ctx context.Context) (_ context.Context, done func()) {
 // claim begins the response of a request. The page before it of the same list is decoded.
 func (r *room) claim(ctx context.Context, page string, continues bool) *claim {
 	of, _ := ctx.Value(readingKey{}).(*reading)
-	if continues {
-		r.release(func(each *claim) bool { return each.page == page && !each.ended.IsZero() })
-	}
+	now := time.Now()
+	r.release(func(each *claim) bool { return each.decoded(now) || continues && each.page == page && !each.ended.IsZero() })
 	return &claim{reading: of, page: page}
 }
 
@@ -155,7 +154,10 @@ func (r *room) fits(of *claim, weight int64) bool {
 	return true
 }
 
-// collect collects garbage. What was read well before is decoded, so the heap has it, or did.
+// decoded reports whether the response was read so long ago that the heap has what was made of it, or did.
+func (c *claim) decoded(now time.Time) bool { return !c.ended.IsZero() && now.Sub(c.ended) > decoding }
+
+// collect collects garbage.
 func (r *room) collect() {
 	r.collection.Lock()
 	defer r.collection.Unlock()
@@ -165,7 +167,7 @@ func (r *room) collect() {
 	}
 	runtime.GC()
 	r.collected = time.Now()
-	r.release(func(each *claim) bool { return !each.ended.IsZero() && start.Sub(each.ended) > decoding })
+	r.release(func(each *claim) bool { return each.decoded(start) })
 }
 
 // heap is the memory of all objects, with the garbage that was not collected yet.

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // members of the fleet by what their API servers send, and how many they are.
-var fleetOf = map[string]int{"empty": 2, "spaces": 2, "nulls": 8, "messages": 8, "switch": 8, "drip": 1, "large": 3, "normal": 20}
+var fleetOf = map[string]int{"empty": 2, "spaces": 1, "nulls": 6, "messages": 6, "switch": 6, "drip": 1, "large": 2, "normal": 10}
 
 // TestAttacksOnMemory surveys a fleet in two gigabytes of address space: clusters that send what becomes large are
 // Unreachable, and each of the others has its row.
