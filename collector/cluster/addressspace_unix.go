@@ -10,5 +10,5 @@ func addressSpace() (int64, bool) {
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err != nil || uint64(limit.Cur) >= 1<<62 { //nolint:unconvert // it is signed on some systems
 		return 0, false
 	}
-	return int64(limit.Cur), true //nolint:gosec,unconvert // as above
+	return int64(limit.Cur), true //nolint:unconvert,nolintlint // as above
 }

@@ -125,7 +125,7 @@ func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	case strings.HasSuffix(request.URL.Path, "/log"):
 		return response, nil
 	default:
-		return body.readObject(response)
+		return body.readObject(response) //nolint:contextcheck // the request has the context
 	}
 	body.json = &weight.JSON{}
 	return response, nil

@@ -88,7 +88,9 @@ func Reading(ctx context.Context) (_ context.Context, done func()) {
 func (r *room) claim(ctx context.Context, page string, continues bool) *claim {
 	of, _ := ctx.Value(readingKey{}).(*reading)
 	now := time.Now()
-	r.release(func(each *claim) bool { return each.decoded(now) || continues && each.page == page && !each.ended.IsZero() })
+	r.release(func(each *claim) bool {
+		return each.decoded(now) || continues && each.page == page && !each.ended.IsZero()
+	})
 	return &claim{reading: of, page: page}
 }
 

@@ -20,7 +20,7 @@ import (
 // resolve makes the resolver of this process answer with these addresses, until the test ends.
 func resolve(t *testing.T, names map[string]string) {
 	t.Helper()
-	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	server, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,14 +113,14 @@ func (f field) weight(value []byte, level int) int64 {
 		case elem.Kind() == reflect.Uint8:
 			return 0
 		case f.repeated, elem.Kind() == reflect.Struct: // of which not all have that in their tag
-			return int64(elem.Size())*grown/4 + within(value, elem, level)
+			return sizeOf(elem)*grown/4 + within(value, elem, level)
 		default:
 			return ofMessage(value, fields{1: {of: f.of, repeated: true}}, level+1)
 		}
 	case reflect.Pointer:
-		return int64(f.of.Elem().Size()) + within(value, f.of.Elem(), level)
+		return sizeOf(f.of.Elem()) + within(value, f.of.Elem(), level)
 	case reflect.Map:
-		entry := ofMember + 4*int64(f.of.Elem().Size())
+		entry := ofMember + 4*sizeOf(f.of.Elem())
 		if f.of.Elem().Kind() == reflect.String {
 			return entry
 		}
@@ -128,6 +128,8 @@ func (f field) weight(value []byte, level int) int64 {
 	}
 	return within(value, f.of, level)
 }
+
+func sizeOf(of reflect.Type) int64 { return int64(of.Size()) } //nolint:gosec // kilobytes
 
 func within(value []byte, of reflect.Type, level int) int64 {
 	if of.Kind() != reflect.Struct {
@@ -140,16 +142,16 @@ var known sync.Map //nolint:gochecknoglobals // the fields of types, which are d
 
 func fieldsOf(of reflect.Type) fields {
 	if found, ok := known.Load(of); ok {
-		return found.(fields) //nolint:forcetypeassert // nothing else is stored
+		return found.(fields) //nolint:forcetypeassert,errcheck // nothing else is stored
 	}
 	found := fields{}
-	for i := range of.NumField() {
-		tag := strings.Split(of.Field(i).Tag.Get("protobuf"), ",")
+	for each := range of.Fields() {
+		tag := strings.Split(each.Tag.Get("protobuf"), ",")
 		if len(tag) < 3 {
 			continue
 		}
 		if number, err := strconv.ParseInt(tag[1], 10, 32); err == nil {
-			found[protowire.Number(number)] = field{of: of.Field(i).Type, repeated: tag[2] == "rep"}
+			found[protowire.Number(number)] = field{of: each.Type, repeated: tag[2] == "rep"}
 		}
 	}
 	known.Store(of, found)

@@ -81,8 +81,8 @@ func TestElements(t *testing.T) {
 			}
 			object := reflect.New(of)
 			object.Elem().FieldByIndex(index).Set(reflect.MakeSlice(reflect.SliceOf(elem), count, count))
-			made, ok := object.Interface().(kruntime.Object)
-			if _, encodes := object.Interface().(interface{ Marshal() ([]byte, error) }); !ok || !encodes {
+			made, ok := reflect.TypeAssert[kruntime.Object](object)
+			if _, encodes := reflect.TypeAssert[interface{ Marshal() ([]byte, error) }](object); !ok || !encodes {
 				return
 			}
 			made.GetObjectKind().SetGroupVersionKind(kind)

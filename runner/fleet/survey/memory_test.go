@@ -108,7 +108,7 @@ func readPods(ctx context.Context, member roster.Member, reached roster.Connecti
 		return reached.Cluster.Kubernetes.CoreV1().Pods("").List(ctx, options)
 	})
 	if err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
-		pods = append(pods, item.(*corev1.Pod)) //nolint:forcetypeassert // a PodList has nothing else
+		pods = append(pods, item.(*corev1.Pod)) //nolint:forcetypeassert,errcheck // a PodList has nothing else
 		return nil
 	}); err != nil {
 		return fleet.Row{}, err

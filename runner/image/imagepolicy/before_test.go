@@ -30,8 +30,10 @@ func TestPoliciesOfARelease(t *testing.T) {
 		"Signed":     {reason: "the policy of the release is satisfied", brought: []imagepolicy.Brought{brought(release.pem(), scope)}, image: signed, want: pass},
 		"Unsigned":   {reason: "a mirror without the signatures", brought: []imagepolicy.Brought{brought(release.pem(), scope)}, image: unsigned, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature", text: "with the policies of the release"}},
 		"OtherScope": {reason: "the release brings a policy for other images", brought: []imagepolicy.Brought{brought(release.pem(), "quay.io/other")}, image: unsigned, want: none},
-		"NewKey": {reason: "the release replaces the key, and nodes admit it by the present one only before", present: []*configv1.ClusterImagePolicy{policy("openshift", other.pem(), scope)},
-			brought: []imagepolicy.Brought{brought(release.pem(), scope)}, image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: "ClusterImagePolicy"}},
+		"NewKey": {
+			reason: "the release replaces the key, and nodes admit it by the present one only before", present: []*configv1.ClusterImagePolicy{policy("openshift", other.pem(), scope)},
+			brought: []imagepolicy.Brought{brought(release.pem(), scope)}, image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: "ClusterImagePolicy"},
+		},
 		"Same": {reason: "the cluster has the policy already", present: []*configv1.ClusterImagePolicy{policy("openshift", release.pem(), scope)}, brought: []imagepolicy.Brought{brought(release.pem(), scope)}, image: signed, want: pass},
 		"Beside": {reason: "another policy of the same scope stays", present: []*configv1.ClusterImagePolicy{policy("mine", other.pem(), scope)}, brought: []imagepolicy.Brought{brought(release.pem(), scope)},
 			image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"mine"`}},
