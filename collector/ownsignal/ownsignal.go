@@ -56,17 +56,28 @@ func Suffix(run string) string {
 	return digits[:min(len(digits), suffixDigits)]
 }
 
+// OfRun is true for the name of an object of a run, which ends with its suffix. That of a pod has in addition the characters
+// that the Job controller appends. What has such a name and the label of the run is deleted when the run ends.
+func OfRun(run, name string, pod bool) bool {
+	suffix := "-" + Suffix(run)
+	if i := strings.LastIndex(name, "-"); pod && i >= 0 && strings.HasSuffix(name[:i], suffix) {
+		return true
+	}
+	return strings.HasSuffix(name, suffix)
+}
+
 // Guard is the name of the ValidatingAdmissionPolicyBinding that denies the pods of a run to write. Pods
-// with the label of a run that has one are own, and are deleted when the run ends.
+// with the label and a name of a run that has one are own.
 func Guard(run string) string { return guardPrefix + Suffix(run) }
 
 // Requester is the condition, in the Common Expression Language of admission policies, that a request
-// comes from a pod of the run with this suffix. Only such a request has the name of its pod with the
-// suffix: a user cannot set it.
+// comes from a pod of the run with this suffix: the name of the pod has it, or that of the ServiceAccount. A user cannot
+// set these for a request; admission can change one of them in a pod, but one with both has nothing of the run.
 func Requester(suffix string) string {
 	const podName = "authentication.kubernetes.io/pod-name"
-	return fmt.Sprintf("has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && "+
-		"request.userInfo.extra['%[1]s'].exists(name, name.matches('-%[2]s-[a-z0-9]+$'))", podName, suffix)
+	return fmt.Sprintf("(has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && "+
+		"request.userInfo.extra['%[1]s'].exists(name, name.matches('-%[2]s-[a-z0-9]+$')) || "+
+		"request.userInfo.username.matches('^system:serviceaccount:[^:]+:[^:]*-%[2]s$'))", podName, suffix)
 }
 
 // Alert reports whether an alert is own, by its name and its label namespace.

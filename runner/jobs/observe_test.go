@@ -26,9 +26,12 @@ func aCheck() jobplan.Check {
 		ObjectMeta: metav1.ObjectMeta{
 			Name: "etcd-preflight-7f3c2a9152", Namespace: "openshift-etcd", Labels: map[string]string{label.Run: runID},
 		},
-		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
-			Containers: []corev1.Container{{Name: "check", Image: "quay.io/openshift/etcd", Command: []string{"/bin/preflight"}}},
-		}}},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label.Run: runID}},
+			Spec: corev1.PodSpec{
+				Containers: []corev1.Container{{Name: "check", Image: "quay.io/openshift/etcd", Command: []string{"/bin/preflight"}}},
+			},
+		}},
 	}
 	return jobplan.Check{Name: "Etcd.EtcdPreflight", Component: "etcd", File: "0000_12_etcd.yaml", Job: job}
 }

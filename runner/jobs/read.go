@@ -18,7 +18,6 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
 	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
-	"github.com/openshift/update-preflight/runner/label"
 )
 
 const (
@@ -63,10 +62,16 @@ func (s *source) logOf(ctx context.Context, pod string, timeout time.Duration) (
 	return text, errors.Join(err, stream.Close())
 }
 
-// listPods lists the pods of the check's Job, with retries until ctx is done.
+// maxPods bounds the pods that are listed of a Job. An imitation may have its label, but has no effect.
+const maxPods = 500
+
+// listPods lists the pods of the check's Job, with retries until ctx is done: by the label that the Job controller
+// requires of a pod to count it. Admission can remove every other one.
 func (s *source) listPods(ctx context.Context) {
 	job := s.check.Job
-	options := metav1.ListOptions{LabelSelector: labels.Set{batchv1.JobNameLabel: job.Name, label.Run: job.Labels[label.Run]}.String()}
+	options := metav1.ListOptions{
+		LabelSelector: labels.Set{batchv1.ControllerUidLabel: string(s.run.start.UID(s.check))}.String(), Limit: maxPods,
+	}
 	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		found, err := s.run.client.CoreV1().Pods(job.Namespace).List(ctx, options)
 		if err != nil {

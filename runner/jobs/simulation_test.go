@@ -166,7 +166,7 @@ func (s *simulation) pass(long time.Duration) bool {
 func (s *simulation) pod(job *batchv1.Job, changes ...func(*diagnosis.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: job.Name + "-" + string(job.UID[:5]), Namespace: job.Namespace, UID: types.UID(uuid.NewString()),
-		Labels:          map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name},
+		Labels:          map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name, batchv1.ControllerUidLabel: string(job.UID)},
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: new(true)}},
 	}}
 	pod.Spec.NodeName = "node-1"

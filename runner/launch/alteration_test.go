@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/openshift/update-preflight/runner/internal/releasetest"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch/alteration"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/test/golden"
@@ -310,6 +311,8 @@ func hostileChanges() map[string]podChange {
 			EmptyDir: &corev1.EmptyDirVolumeSource{}, CSI: &corev1.CSIVolumeSource{Driver: "x"},
 		}), `spec.volumes["added"] is "emptyDir, csi"`},
 		"UnknownBeside": {"a kind of volume that this version does not know", addVolume("", corev1.VolumeSource{}), `spec.volumes["added"] is "unknown"`},
+		"Renamed":       {"the guard does not know the pod by its name", func(pod *corev1.Pod) { pod.Name = "other" }, "metadata.name is \"other\""},
+		"Hidden":        {"nobody finds the pod by its run", func(pod *corev1.Pod) { delete(pod.Labels, label.Run) }, "metadata.labels." + label.Run + " is not set"},
 		"LaterEnd":      {"it runs past the end of the run", setVariable(jobplan.VariableDeadline, "2999-01-01T00:00:00Z"), check + ".env"},
 		"NoEnd":         {"it does not know when the run ends", setVariable(jobplan.VariableDeadline, ""), check + ".env"},
 		"CDI":           {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},
@@ -320,6 +323,14 @@ func hostileChanges() map[string]podChange {
 		"MountPlugin": {"a plugin of the container runtime mounts files", func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{"mounts.noderesource.nri.io/check": "[]"}
 		}, "metadata.annotations.mounts.noderesource.nri.io/check"},
+	}
+}
+
+// podOf is the pod of a Job without a change by the API server.
+func podOf(job *batchv1.Job) *corev1.Pod {
+	template := job.Spec.Template
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: job.Name + "-", Namespace: job.Namespace, Labels: template.Labels}, Spec: *template.Spec.DeepCopy(),
 	}
 }
 
@@ -337,7 +348,7 @@ func anAdmittedPod(t *testing.T) (jobplan.Check, *corev1.Pod) {
 	check := releasetest.Plan(newRun(), releasetest.Release(job)).Checks[0]
 	template := check.Job.Spec.Template
 	pod, err := api.CoreV1().Pods(job.Namespace).Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "admitted", Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec,
+		ObjectMeta: metav1.ObjectMeta{Name: check.Job.Name + "-x7k2p", Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec,
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		t.Fatal(err)
@@ -371,7 +382,7 @@ func TestAttacksByVolumesBeside(t *testing.T) {
 		var source corev1.VolumeSource
 		field := reflect.ValueOf(&source).Elem().Field(at)
 		field.Set(reflect.New(field.Type().Elem()))
-		pod := &corev1.Pod{Spec: *check.Job.Spec.Template.Spec.DeepCopy()}
+		pod := podOf(check.Job)
 		addVolume("", source)(pod)
 		altered, err := alteration.OfPod(check.Job, pod)
 		if err != nil {
@@ -400,7 +411,7 @@ func TestEveryFieldBeside(t *testing.T) {
 		job.Spec.Template.Spec.Containers[0] = corev1.Container{}
 		place := field.In(job)
 		place.Set(releasetest.NonZero(place.Type()))
-		pod := &corev1.Pod{Spec: *check.Job.Spec.Template.Spec.DeepCopy()}
+		pod := podOf(check.Job)
 		addContainer(job.Spec.Template.Spec.Containers[0])(pod)
 		altered, err := alteration.OfPod(check.Job, pod)
 		if err != nil {
@@ -436,7 +447,7 @@ func TestEveryFieldOfAPodIsCompared(t *testing.T) {
 		if reflect.DeepEqual(before.Interface(), place.Interface()) {
 			place.SetZero() // the plan has that value
 		}
-		altered, err := alteration.OfPod(check.Job, &corev1.Pod{Spec: job.Spec.Template.Spec})
+		altered, err := alteration.OfPod(check.Job, podOf(job))
 		if err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
@@ -470,7 +481,7 @@ func TestAttacksByAnnotations(t *testing.T) {
 		"sidecar.istio.io/status":                              {"what the injector of a mesh writes", "{}", ""},
 	} {
 		t.Run(key, func(t *testing.T) {
-			pod := &corev1.Pod{Spec: check.Job.Spec.Template.Spec}
+			pod := podOf(check.Job)
 			pod.Annotations = map[string]string{key: tc.value}
 			got, err := alteration.OfPod(check.Job, pod)
 			if err != nil || (got == "") != (tc.altered == "") || !strings.Contains(got, tc.altered) {

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -254,5 +255,30 @@ func TestCleanupRetries(t *testing.T) {
 				t.Errorf("error %v; want all objects deleted although requests are lost or rejected (-want, +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// Who may change objects can remove their label: a run deletes what it created all the same.
+func TestCleanupDeletesObjectsWithoutTheirLabel(t *testing.T) {
+	launcher := newLauncher(t, config)
+	plan := launcher.CopyAccounts(t.Context(), aPlan(newNamespace(t)))
+	create(t, launcher, plan)
+	namespace, job := plan.Checks[0].Job.Namespace, plan.Checks[0].Job.Name
+	account := plan.Checks[0].Account().Name
+	unlabelled := []byte(`{"metadata":{"labels":null}}`)
+	if _, err := api.CoreV1().ServiceAccounts(namespace).Patch(t.Context(), account, types.MergePatchType, unlabelled, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := api.BatchV1().Jobs(namespace).Patch(t.Context(), job, types.MergePatchType, unlabelled, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if removal, err := launcher.Cleanup(bounded(t), plan.Run.ID); err != nil {
+		t.Fatalf("left %v: %v", removal.Left, err)
+	}
+	if _, err := api.CoreV1().ServiceAccounts(namespace).Get(t.Context(), account, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the ServiceAccount: %v, want it deleted", err)
+	}
+	if found, err := api.BatchV1().Jobs(namespace).Get(t.Context(), job, metav1.GetOptions{}); !apierrors.IsNotFound(err) && found.DeletionTimestamp == nil {
+		t.Errorf("the Job: %v, want it deleted", err)
 	}
 }

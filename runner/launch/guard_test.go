@@ -64,16 +64,20 @@ func TestGuardIsInEffect(t *testing.T) {
 		t.Fatalf("guard: %+v, want a pass", f)
 	}
 	for name, tc := range map[string]struct {
-		reason, pod string
-		denied      bool
+		reason, pod, user string
+		denied            bool
 	}{
-		"OfTheRun": {"a pod of the run", plan.Checks[0].Job.Name + "-abcde", true},
-		"Another":  {"a pod that is not of the run", "etcd-preflight-0123456789-abcde", false},
+		"OfTheRun": {"a pod of the run", plan.Checks[0].Job.Name + "-abcde", "system:admin", true},
+		"Another":  {"a pod that is not of the run", "etcd-preflight-0123456789-abcde", "system:admin", false},
+		"Renamed": {
+			"admission renamed the pod of the run", "other-abcde", "system:serviceaccount:" + namespace + ":default-" + plan.Run.Suffix(), true,
+		},
+		"OtherAccount": {"an account that is not of the run", "other-abcde", "system:serviceaccount:" + namespace + ":default", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := rest.CopyConfig(config)
 			pod.Impersonate = rest.ImpersonationConfig{
-				UserName: "system:admin", Groups: []string{"system:masters"},
+				UserName: tc.user, Groups: []string{"system:masters"},
 				Extra: map[string][]string{"authentication.kubernetes.io/pod-name": {tc.pod}},
 			}
 			client, err := kubernetes.NewForConfig(pod)

@@ -259,6 +259,7 @@ func TestCheck(t *testing.T) {
 		"OwnCheck": {
 			reason: "the pods of a preflight in progress are deleted before an update", topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, paths map[string]checktest.Response) {
+				w.pods[0].Name = "cart-001ed7bab5-x7k2p"
 				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
 				paths[bindingsPath] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 					{ObjectMeta: metav1.ObjectMeta{Name: "preflight-read-only-001ed7bab5"}},
@@ -270,6 +271,15 @@ func TestCheck(t *testing.T) {
 			reason: "a label alone hides no pod", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
+			},
+		},
+		"ForgedCheckOfARun": {
+			reason: "a label hides no pod that the run does not delete", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
+				paths[bindingsPath] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+					{ObjectMeta: metav1.ObjectMeta{Name: "preflight-read-only-001ed7bab5"}},
+				})
 			},
 		},
 		"PolicyEngine": {

@@ -22,7 +22,7 @@ import (
 // Classify returns what an observation means. It is pure, and with Expired the
 // state is always Done.
 //
-// The last attempt decides, and an earlier one only by a final result that was
+// No pod decides before all were compared with the plan. The last attempt decides, and an earlier one only by a final result that was
 // read late. An attempt that ended without a result does not decide while the Job
 // retries.
 func Classify(o Observation) Classification {
@@ -34,6 +34,14 @@ func Classify(o Observation) Classification {
 }
 
 func classify(o Observation) Classification {
+	if unobserved(o) {
+		return outcomeLost(o, lost("the Job counts more pods than were observed: what the others have run is unknown"))
+	}
+	for _, pod := range o.Pods {
+		if altered, ok := altered(o, pod); ok {
+			return altered
+		}
+	}
 	for i := range slices.Backward(o.Pods) {
 		if classified, ok := attempt(o, i); ok {
 			return classified
@@ -67,9 +75,6 @@ func classify(o Observation) Classification {
 // Together with the dry run and the creation this makes three requests per Job.
 func attempt(o Observation, i int) (Classification, bool) {
 	pod := o.Pods[i]
-	if altered, ok := altered(o, pod); ok {
-		return altered, true
-	}
 	if failure, ok := startFailure(o, pod); ok {
 		return failure, true
 	}

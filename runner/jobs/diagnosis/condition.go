@@ -74,12 +74,19 @@ func condition(o Observation) *jobCondition {
 	return nil
 }
 
-// completed classifies a Job that is complete without an observed end of a pod: the watch may lag behind.
+// completed classifies a Job that is complete without an observed end of a pod: the watch may lag behind. A pod that was
+// observed ended with exit code 0.
 func completed(o Observation) Classification {
-	if !o.Check.Framed && o.Listed {
+	if !o.Check.Framed && o.Listed && len(o.Pods) > 0 {
 		return passed(o)
 	}
 	return outcomeLost(o, lost("the Job is complete, but its pod was gone before its result was read"))
+}
+
+// unobserved is true for a Job of which more pods have ended than were ever observed: what these have run was not compared
+// with the plan. Admission may have hidden them from the watch, which may also lag behind.
+func unobserved(o Observation) bool {
+	return o.Job != nil && !o.Deleted && int(o.Job.Status.Succeeded+o.Job.Status.Failed) > len(o.Pods)
 }
 
 // lost is the cause for an ended Job whose pod is gone.

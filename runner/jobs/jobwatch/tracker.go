@@ -109,7 +109,7 @@ func (t *Tracker) replace(resource string, objects []any) {
 	t.advance()
 }
 
-// ReplacePods records all existing pods of a Job.
+// ReplacePods records all existing pods of a Job, also those that the watch does not select.
 func (t *Tracker) ReplacePods(i int, pods []corev1.Pod) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -126,8 +126,11 @@ func (t *Tracker) observed(state objectState) {
 	case *batchv1.Job:
 		t.observedJob(object, state)
 	case *corev1.Pod:
-		job := types.NamespacedName{Namespace: object.Namespace, Name: object.Labels[batchv1.JobNameLabel]}
-		if i, ok := t.indexes[job]; ok {
+		controller := metav1.GetControllerOfNoCopy(object)
+		if controller == nil {
+			return
+		}
+		if i, ok := t.indexes[types.NamespacedName{Namespace: object.Namespace, Name: controller.Name}]; ok {
 			t.jobs[i].observedPod(diagnosis.Pod{Pod: object, Gone: state.gone})
 		}
 	case *corev1.Event:

@@ -49,7 +49,9 @@ func trimJob(job *batchv1.Job) *batchv1.Job {
 		Spec: batchv1.JobSpec{Suspend: job.Spec.Suspend, Template: corev1.PodTemplateSpec{
 			Spec: corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{deadline}}}},
 		}},
-		Status: batchv1.JobStatus{Conditions: job.Status.Conditions, Active: job.Status.Active},
+		Status: batchv1.JobStatus{
+			Conditions: job.Status.Conditions, Active: job.Status.Active, Succeeded: job.Status.Succeeded, Failed: job.Status.Failed,
+		},
 	}
 }
 
@@ -63,7 +65,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 			InitContainerStatuses: trimContainers(status.InitContainerStatuses), ContainerStatuses: trimContainers(status.ContainerStatuses),
 		},
 	}
-	trimmed.Labels = map[string]string{batchv1.JobNameLabel: pod.Labels[batchv1.JobNameLabel]}
+	trimmed.Labels = pod.Labels
 	trimmed.Annotations = alteration.NodeAnnotations(pod.Annotations)
 	if controller := metav1.GetControllerOf(pod); controller != nil {
 		trimmed.OwnerReferences = []metav1.OwnerReference{*controller}

@@ -38,6 +38,7 @@ func Start(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Ch
 		},
 		watchFunc: client.BatchV1().Jobs(namespace).Watch,
 	}
+	// Admission may remove the label of a pod, which is then listed by the UID of its Job (diagnosis.Classification, ListPods).
 	pods := &resourceWatch{
 		tracker: t, resource: watchPods, example: &corev1.Pod{}, synced: make(chan struct{}),
 		selection: metav1.ListOptions{LabelSelector: ofRun},

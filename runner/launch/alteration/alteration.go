@@ -6,9 +6,11 @@
 package alteration
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -63,8 +65,15 @@ func OfExisting(planned, found payload.Object) (string, error) {
 
 // OfPod returns the first field of a pod of the Job that admission changed, with the
 // value that it has; empty if there is none. Changes that are harmless (see acceptPod) are
-// no alteration. Of the annotations only NodeAnnotations are compared.
+// no alteration. Of the annotations only NodeAnnotations are compared, of the labels the planned ones, and of the name the part by
+// which the read-only guard identifies the pod.
 func OfPod(job *batchv1.Job, pod *corev1.Pod) (string, error) {
+	if !strings.HasPrefix(cmp.Or(pod.Name, pod.GenerateName), job.Name+"-") {
+		return differs("metadata.name", cmp.Or(pod.Name, pod.GenerateName)), nil
+	}
+	if lost := lostLabel("metadata", job.Spec.Template.Labels, pod.Labels); lost != "" {
+		return lost, nil
+	}
 	return alteredPod("", job.Spec.Template, corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Annotations: pod.Annotations}, Spec: pod.Spec,
 	})

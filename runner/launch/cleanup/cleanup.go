@@ -29,6 +29,7 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
@@ -147,19 +148,12 @@ type sweep struct {
 	left          []preflight.Object
 }
 
-// belongs is true for an object of the run: its name has the suffix of the run. That
-// of a pod has in addition the characters that the Job controller appends.
+// belongs is true for an object of the run by its name.
 func (s *sweep) belongs(k inventory.Kind, object metav1.Object) bool {
 	if uuid.Validate(s.runID) != nil || s.isForeign(object) {
 		return false
 	}
-	name, suffix := object.GetName(), "-"+label.Suffix(s.runID)
-	if k.Name == inventory.PodKind {
-		if i := strings.LastIndex(name, "-"); i >= 0 && strings.HasSuffix(name[:i], suffix) {
-			return true
-		}
-	}
-	return strings.HasSuffix(name, suffix)
+	return ownsignal.OfRun(s.runID, object.GetName(), k.Name == inventory.PodKind)
 }
 
 // isForeign is true for an object, or the pod of a Job, that differs from the plan.
@@ -219,8 +213,8 @@ func (s *sweep) deleteKind(ctx context.Context, k inventory.Kind) error {
 		return err
 	}
 	s.addSeen(found)
-	if len(found.objects) == 0 {
-		return nil
+	if err := s.deleteHidden(ctx, k); err != nil || len(found.objects) == 0 {
+		return err
 	}
 	err = s.deleteObjects(ctx, found)
 	if err == nil && k.Name == inventory.JobKind {
@@ -235,6 +229,21 @@ func (s *sweep) deleteKind(ctx context.Context, k inventory.Kind) error {
 		return fmt.Errorf("%d %ss still exist, among them %s: %w", len(found.objects), k.Name, found.example(), err)
 	}
 	return nil
+}
+
+// deleteHidden deletes what this process has created of a kind and no list returned, if it exists: its label can be removed.
+func (s *sweep) deleteHidden(ctx context.Context, k inventory.Kind) error {
+	s.mutex.Lock()
+	hidden := slices.DeleteFunc(s.objects.Created.Of(s.runID), func(object preflight.Object) bool { return object.Kind != k.Name || s.seen[object] })
+	s.mutex.Unlock()
+	var requests []func() error
+	for _, object := range hidden {
+		uid, _ := s.objects.Created.UID(s.runID, object)
+		requests = append(requests, func() error {
+			return s.objects.Remove(ctx, k, &metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name}, uid, inventory.Foreground())
+		})
+	}
+	return errors.Join(inventory.Concurrently(requests)...)
 }
 
 func (s *sweep) deletePods(ctx context.Context) error {
