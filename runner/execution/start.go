@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/runner/audit"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
 	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/launch/accountcopy"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
@@ -110,7 +111,7 @@ func (e Execution) guard(ctx context.Context, part Part, valid jobplan.Plan) ([]
 }
 
 // verify replaces the findings about a guard that was changed, and about the accounts whose checks read a Secret that was,
-// while the checks ran.
+// while the checks ran, and those in favor of the update beside a pod that admission changed.
 func (e Execution) verify(ctx context.Context, findings []finding.Finding) []finding.Finding {
 	if e.Jobs == nil {
 		return findings
@@ -129,7 +130,7 @@ func (e Execution) verify(ctx context.Context, findings []finding.Finding) []fin
 			e.Progress.Reported(changes)
 		}
 	}
-	return findings
+	return diagnosis.Withdraw(findings)
 }
 
 // replace replaces the finding of the same name, or adds one.

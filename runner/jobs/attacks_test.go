@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
@@ -123,10 +125,21 @@ func (s *simulation) selecting(resource string) {
 			selected = watching.GetWatchRestrictions().Labels
 		}
 		all, err := s.client.Tracker().Watch(action.GetResource(), action.GetNamespace())
-		return true, watch.Filter(all, func(event watch.Event) (watch.Event, bool) {
-			object, err := meta.Accessor(event.Object)
-			return event, err == nil && selected.Matches(labels.Set(object.GetLabels()))
-		}), err
+		shown := watch.NewRaceFreeFake()
+		s.alive.Go(func() {
+			defer all.Stop()
+			for {
+				select {
+				case <-s.ctx.Done():
+					return
+				case event := <-all.ResultChan():
+					if object, err := meta.Accessor(event.Object); err == nil && selected.Matches(labels.Set(object.GetLabels())) {
+						shown.Action(event.Type, event.Object)
+					}
+				}
+			}
+		})
+		return true, shown, err
 	})
 }
 
@@ -208,6 +221,48 @@ func TestAttacksByHiddenPods(t *testing.T) {
 					t.Errorf("%s: %q is not in %q", tc.reason, tc.words, message)
 				}
 			})
+		})
+	}
+}
+
+// What an altered pod did to a node may have decided another check: nothing that the Jobs of its cluster report in favor of
+// the update counts.
+func TestAttacksBesideAnAlteredPod(t *testing.T) {
+	of := func(name, reason, cluster string, outcome preflight.Outcome, attempts int) finding.Finding {
+		f := finding.Reported(gap.Proven("the test"), outcome, finding.ReportedReason(reason), "text").Named(name).From(finding.SourceJob)
+		f.Job = &finding.Job{Cluster: cluster, Node: "node-1", Attempts: attempts}
+		return f
+	}
+	passes, fails := of("Etcd.Passes", "Because", "", preflight.Pass, 1), of("Etcd.Fails", "Because", "", preflight.Fail, 1)
+	built := finding.Pass(gap.Proven("the test"), finding.ReportedReason("AsExpected"), "text").Named("Drain").From(finding.SourceHealth)
+	for name, tc := range map[string]struct {
+		reason   string
+		findings []finding.Finding
+		want     []string
+	}{
+		"Ordinary": {"no pod was altered", []finding.Finding{passes, fails}, []string{"Etcd.Passes Pass(Because)", "Etcd.Fails Fail(Because)"}},
+		"Altered": {
+			"the altered pod may have run before or beside", []finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 1), fails, built},
+			[]string{"Etcd.Passes Unknown(BesideAlteredPod)", "Etcd.Altered Unknown(AlteredByAdmission)", "Etcd.Fails Fail(Because)", "Drain Pass(AsExpected)"},
+		},
+		"Denied": {
+			"the pod was denied before it ran", []finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 0)},
+			[]string{"Etcd.Passes Pass(Because)", "Etcd.Altered Unknown(AlteredByAdmission)"},
+		},
+		"Warning": {
+			"a warning does not block either",
+			[]finding.Finding{of("Etcd.Warns", "Because", "", preflight.Warn, 1), of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 1), of("Etcd.Skips", "Because", "", preflight.Skipped, 1)},
+			[]string{"Etcd.Warns Unknown(BesideAlteredPod)", "Etcd.Altered Unknown(AlteredByAdmission)", "Etcd.Skips Unknown(BesideAlteredPod)"},
+		},
+		"OtherCluster": {
+			"the pod ran in the management cluster", []finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", finding.Management, preflight.Unknown, 1)},
+			[]string{"Etcd.Passes Pass(Because)", "Etcd.Altered Unknown(AlteredByAdmission)"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, outcomes(diagnosis.Withdraw(tc.findings))); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
+			}
 		})
 	}
 }
