@@ -62,16 +62,16 @@ var (
 			"type=kubernetes.io/service-account-token`.",
 	})
 	reasonUnknownSecret = finding.NewReason("UnknownSecret", finding.Explanation{
-		Meaning: "Reported for checks that read a Secret of which the user may not even read the type: it may have a token " +
-			"with which the check could write as another user. The checks do not run.",
-		Cause: "The user may neither list nor get the Secret.",
+		Meaning: "Reported for checks that read a Secret of which the user may not even read the type, or a ConfigMap that the user " +
+			"may not read: it may have a token with which the check could write as another user. The checks do not run.",
+		Cause: "The user may neither list nor get the object.",
 		Remedy: "Bind the roles that \"auth run\" prints. To run the checks all the same, accept the finding whose name " +
 			"starts with ReadOnlyAccess.",
 	})
 	reasonSecretChanged = finding.NewReason("SecretChanged", finding.Explanation{
-		Meaning: "Reported when a Secret that a check reads was created while the checks ran, has a credential of the API " +
-			"server since, or could not be read again: the check may have written with it.",
-		Cause:  "A user or a controller changed the Secret.",
+		Meaning: "Reported when a Secret that a check reads was created while the checks ran, or when a Secret or ConfigMap has a " +
+			"credential of the API server since, or could not be read again: the check may have written with it.",
+		Cause:  "A user or a controller changed the object.",
 		Remedy: "Find the user who changed it in the audit log of the API server, then run the preflight again.",
 	})
 	reasonPartlyAudited = finding.NewReason("PartlyAudited", finding.Explanation{
@@ -252,7 +252,7 @@ func without(omitted []string) string {
 }
 
 // tokensUnguarded is the reason why reading Secrets counts as write access.
-const tokensUnguarded = "the read-only guard does not apply to credentials in Secrets"
+const tokensUnguarded = "the read-only guard does not apply to credentials in Secrets and ConfigMaps"
 
 func readsSecrets(subject string, secrets []access.Request) finding.Finding {
 	return finding.Warn(reasonReadsSecrets, "%s may %s, of any name; %s", subject, access.Summarize(secrets, 5), tokensUnguarded).

@@ -202,6 +202,12 @@ func TestAttacksByUnknownSecrets(t *testing.T) {
 			reason: "it may be a token Secret, of this check only", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{secret(credential.Review{Type: forbidden, Content: forbidden}, "Zoo.A")}},
 			barred: map[string][]string{"Zoo.A": {own}}, finding: "Unknown(UnknownSecret)", message: "of unknown type: " + forbidden.Error(),
 		},
+		"UnknownConfigMap": {
+			reason: "it may have a token", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{
+				{Reference: inventory.Refer("ConfigMap", "zoo", "food"), Review: credential.Review{Type: forbidden, Content: forbidden}, Checks: []string{"Zoo.A"}},
+			}},
+			barred: map[string][]string{"Zoo.A": {own}}, finding: "Unknown(UnknownSecret)", message: `ConfigMap "food" in namespace "zoo" (of unknown content: ` + forbidden.Error(),
+		},
 		"UnknownTypeBesideWrites": {
 			reason: "neither hides the other", account: accountcopy.Account{Rules: write, Secrets: []accountcopy.ReadSecret{secret(credential.Review{Type: forbidden}, "Zoo.B")}},
 			barred: map[string][]string{"Zoo.B": {own}}, finding: "Unknown(UnknownSecret)", message: "may create configmaps",
@@ -230,7 +236,7 @@ func TestAttacksByUnknownSecrets(t *testing.T) {
 				if got := fmt.Sprintf("%s(%s)", f.Outcome, f.Reason); f.Name == own && (got != tc.finding || !strings.Contains(f.Message, tc.message)) {
 					t.Errorf("%s: %s: %s; want %s with %q", tc.reason, got, f.Message, tc.finding, tc.message)
 				}
-				if f.Name == own && len(account.Secrets) > 0 && (len(f.Objects) != 2 || !strings.Contains(f.Message, `Secret "food" in namespace "zoo"`)) {
+				if f.Name == own && len(account.Secrets) > 0 && (len(f.Objects) != 2 || !strings.Contains(f.Message, account.Secrets[0].String())) {
 					t.Errorf("%s does not name the Secret: %+v", f.Message, f.Objects)
 				}
 			}

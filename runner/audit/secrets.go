@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,8 +44,8 @@ func withSecrets(account accountcopy.Account, roles finding.Finding) finding.Fin
 // unknownSecret is the finding about an account whose checks read a Secret of unknown type, with what else was found.
 func unknownSecret(account accountcopy.Account, roles finding.Finding, text string) finding.Finding {
 	name := nameOf(account)
-	f := finding.Unknown(reasonUnknownSecret, "%s; %s; the checks that read a Secret of unknown type do not run unless %s is accepted", subjectOf(account), text, name).
-		Remedy("Run the preflight as a user who may get and list these Secrets: print a role. To run the checks all the same, accept the finding.").
+	f := finding.Unknown(reasonUnknownSecret, "%s; %s; the checks that read what the user may not do not run unless %s is accepted", subjectOf(account), text, name).
+		Remedy("Run the preflight as a user who may get and list these objects: print a role. To run the checks all the same, accept the finding.").
 		Do(finding.Roles(), finding.Accept(name))
 	if roles.Outcome == preflight.Pass {
 		return f
@@ -57,10 +58,10 @@ func describeSecrets(secrets []accountcopy.ReadSecret) string {
 	for _, secret := range secrets {
 		known := "without a known credential"
 		switch {
-		case secret.Type != nil:
+		case secret.Type != nil && secret.Kind == inventory.SecretKind:
 			known = "of unknown type: " + secret.Type.Error()
-		case secret.Content != nil:
-			known = "of unknown content: " + secret.Content.Error()
+		case secret.Type != nil, secret.Content != nil:
+			known = "of unknown content: " + cmp.Or(secret.Content, secret.Type).Error()
 		}
 		texts = append(texts, fmt.Sprintf("%s (%s)", secret.Reference, known))
 	}
@@ -93,7 +94,7 @@ func Changed(plan jobplan.Plan, changes map[inventory.Reference]string) []findin
 func aboutAccount(account accountcopy.Account, f finding.Finding) finding.Finding {
 	objects := []finding.Object{{APIVersion: "v1", Kind: "ServiceAccount", Namespace: account.Namespace, Name: account.Name}}
 	for _, secret := range account.Secrets {
-		objects = append(objects, finding.Object{APIVersion: "v1", Kind: inventory.SecretKind, Namespace: secret.Namespace, Name: secret.Name})
+		objects = append(objects, finding.Object{APIVersion: "v1", Kind: secret.Kind, Namespace: secret.Namespace, Name: secret.Name})
 	}
 	return f.Named(nameOf(account)).About(objects...)
 }

@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/accountcopy"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/payload"
 )
 
 // usesOfSecret are all ways in which a container can read a Secret.
@@ -109,22 +111,151 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 	}
 }
 
+// usesOfConfigMap are all ways in which a container can read a ConfigMap.
+func usesOfConfigMap() map[string]func(*corev1.PodSpec, string) {
+	named := func(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+	return map[string]func(*corev1.PodSpec, string){
+		"Volume": func(spec *corev1.PodSpec, name string) {
+			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: configMap(name)}}
+		},
+		"Projection": func(spec *corev1.PodSpec, name string) {
+			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: projected(corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named(name)}})}}
+		},
+		"Variables": func(spec *corev1.PodSpec, name string) {
+			spec.InitContainers = []corev1.Container{{
+				Name: "first", Image: releasetest.Image, EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: named(name)}}},
+			}}
+		},
+		"Variable": func(spec *corev1.PodSpec, name string) {
+			from := &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: named(name), Key: "token"}}
+			spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", ValueFrom: from}}
+		},
+	}
+}
+
+// configMaps are ConfigMaps of a namespace.
+func configMaps() map[string]*corev1.ConfigMap {
+	const user = "apiVersion: v1\nkind: Config\nusers:\n- name: u\n  user: {"
+	return map[string]*corev1.ConfigMap{
+		"token":      {Data: map[string]string{"a": "ordinary", "token": accountToken}},
+		"binary":     {BinaryData: map[string][]byte{"token": []byte(accountToken)}},
+		"kubeconfig": {Data: map[string]string{"kubeconfig": user + "token: opaque}\n"}},
+		"plain":      {Data: map[string]string{"token": "settings of the check"}},
+		"ofpod":      {Data: map[string]string{"kubeconfig": user + "tokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token}\n"}},
+	}
+}
+
+// What a check reads counts by its content, whatever its kind.
+func TestAttacksByConfigMaps(t *testing.T) {
+	namespace := newNamespace(t)
+	for name, config := range configMaps() {
+		config.Name = name
+		if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limited := allowed(t, checksOf(namespace)) // may create Jobs, but not read ConfigMaps
+	for use, read := range usesOfConfigMap() {
+		for name, tc := range map[string]struct {
+			reason, config string
+			launcher       *process
+			want           string
+			unknown        bool
+		}{
+			"Token":      {reason: "the guard does not recognize the token", config: "token", launcher: newLauncher(t, config), want: "RefusedTokenSecret"},
+			"Binary":     {reason: "binary data is mounted, too", config: "binary", launcher: newLauncher(t, config), want: "RefusedTokenSecret"},
+			"Kubeconfig": {reason: "a kubeconfig with a token", config: "kubeconfig", launcher: newLauncher(t, config), want: "RefusedTokenSecret"},
+			"Plain":      {reason: "an ordinary ConfigMap", config: "plain", launcher: newLauncher(t, config)},
+			"OfPod":      {reason: "a kubeconfig for the token of the pod", config: "ofpod", launcher: newLauncher(t, config)},
+			"Missing":    {reason: "a ConfigMap may be optional", config: "missing", launcher: newLauncher(t, config)},
+			"Published":  {reason: "the certificates of the API server, which a controller writes", config: "kube-root-ca.crt", launcher: limited},
+			"NotAllowed": {reason: "the audit bars the check: nothing is known of it", config: "plain", launcher: limited, unknown: true},
+		} {
+			t.Run(use+name, func(t *testing.T) {
+				findings, valid := tc.launcher.Validate(t.Context(), releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
+					job.Namespace = namespace
+					read(&job.Spec.Template.Spec, tc.config)
+				}))))
+				got := ""
+				for _, f := range findings {
+					got = f.Reason
+				}
+				if known := valid.Secrets[inventory.Refer("ConfigMap", namespace, tc.config)]; got != tc.want || (known.Type != nil) != tc.unknown {
+					t.Errorf("%s: %q, want %q; the error is %v", tc.reason, got, tc.want, known.Type)
+				}
+				var read []string
+				for _, account := range accountcopy.Of(valid) {
+					for _, secret := range account.Secrets {
+						read = append(read, secret.Name)
+					}
+				}
+				if (len(read) > 0) != tc.unknown {
+					t.Errorf("%s: the audit names %q", tc.reason, read)
+				}
+			})
+		}
+	}
+}
+
+// A release may bring a credential itself.
+func TestAttacksByCredentialsOfTheRelease(t *testing.T) {
+	namespace := newNamespace(t)
+	for name, tc := range map[string]struct {
+		reason string
+		change func(*payload.Release)
+		want   string
+	}{
+		"None": {reason: "an ordinary release", change: func(*payload.Release) {}},
+		"ConfigMap": {reason: "a supporting object", want: "RefusedTokenSecret", change: func(release *payload.Release) {
+			for _, supporting := range release.Supporting {
+				if config, ok := supporting.Object.(*corev1.ConfigMap); ok {
+					config.Data = map[string]string{"token": accountToken}
+				}
+			}
+		}},
+		"Environment": {reason: "a variable with the token itself", want: "RefusedTokenSecret", change: func(release *payload.Release) {
+			release.Jobs[0].Job.Spec.Template.Spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", Value: accountToken}}
+		}},
+		"Argument": {reason: "an argument with the token", want: "RefusedTokenSecret", change: func(release *payload.Release) {
+			release.Jobs[0].Job.Spec.Template.Spec.Containers[0].Args = []string{"--token=" + accountToken}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			release := aFullRelease(namespace)
+			tc.change(release)
+			findings, _ := newLauncher(t, config).Validate(t.Context(), releasetest.Plan(newRun(), release))
+			got := ""
+			for _, f := range findings {
+				got = f.Reason
+			}
+			if got != tc.want {
+				t.Errorf("%s: %q, want %q: %+v", tc.reason, got, tc.want, findings)
+			}
+		})
+	}
+}
+
 // A role of the release may name a Secret with a token, which the check can read.
 func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 	namespace := newNamespace(t)
 	secrets(t, namespace)
+	shared := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Data: map[string]string{"a": accountToken}}
+	if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), shared, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		rule   rbacv1.PolicyRule
 		want   string
 	}{
-		"Token":    {"the guard does not recognize the token", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, "RefusedTokenSecret"},
-		"Watch":    {"a watch has the content, too", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "secrets"}, Verbs: []string{"watch"}, ResourceNames: []string{"other", "token"}}, "RefusedTokenSecret"},
-		"Copied":   {"the type says nothing about the values", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"secrets"}, Verbs: []string{"list"}, ResourceNames: []string{"copied"}}, "RefusedTokenSecret"},
-		"Path":     {"no object has this name", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"a/b", ".."}}, ""},
-		"Plain":    {"other Secrets have no token of the API server", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"plain"}}, ""},
-		"Missing":  {"a Secret may not exist", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"missing"}}, ""},
-		"OtherAPI": {"the name of another object", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, ""},
+		"Token":     {"the guard does not recognize the token", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, "RefusedTokenSecret"},
+		"Watch":     {"a watch has the content, too", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "secrets"}, Verbs: []string{"watch"}, ResourceNames: []string{"other", "token"}}, "RefusedTokenSecret"},
+		"Copied":    {"the type says nothing about the values", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"secrets"}, Verbs: []string{"list"}, ResourceNames: []string{"copied"}}, "RefusedTokenSecret"},
+		"Path":      {"no object has this name", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"a/b", ".."}}, ""},
+		"Plain":     {"other Secrets have no token of the API server", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"plain"}}, ""},
+		"Missing":   {"a Secret may not exist", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"missing"}}, ""},
+		"ConfigMap": {"a ConfigMap with a token", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"shared"}}, "RefusedTokenSecret"},
+		"OtherAPI":  {"the name of another object", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release := aFullRelease(namespace)
@@ -289,6 +420,68 @@ func TestAttacksBySecretsThatChange(t *testing.T) {
 			}
 			if left, err := launcher.Cleanup(t.Context(), plan.Run.ID); err != nil {
 				t.Errorf("left %v: %v", left, err)
+			}
+		})
+	}
+}
+
+// A ConfigMap is read again when the checks have ended, also one that the run has created: only a credential counts, since
+// the user may read all of it.
+func TestAttacksByConfigMapsThatChange(t *testing.T) {
+	namespace := newNamespace(t)
+	put := func(t *testing.T, name, value string) {
+		t.Helper()
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"a": value}}
+		_, err := api.CoreV1().ConfigMaps(namespace).Update(t.Context(), config, metav1.UpdateOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = api.CoreV1().ConfigMaps(namespace).Create(t.Context(), config, metav1.CreateOptions{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := func(plan jobplan.Plan) string {
+		return plan.Checks[0].Job.Spec.Template.Spec.Containers[0].EnvFrom[0].ConfigMapRef.Name
+	}
+	for name, tc := range map[string]struct {
+		reason, before, after string
+		ofRun                 bool
+		want                  string
+	}{
+		"Updated":      {reason: "other settings", before: "x", after: "y"},
+		"Created":      {reason: "settings that are read now", after: "x"},
+		"UpdatedToken": {reason: "the kubelet updates volumes", before: "x", after: accountToken, want: "has a token of a ServiceAccount now"},
+		"CreatedToken": {reason: "the check may have written with it", after: accountToken, want: "has a token of a ServiceAccount now"},
+		"OfTheRun":     {reason: "a user edits the copy of the run", after: accountToken, ofRun: true, want: "has a token of a ServiceAccount now"},
+		"OfTheRunKept": {reason: "the copy of the run", ofRun: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changing := "changing-" + strings.ToLower(name)
+			if tc.before != "" {
+				put(t, changing, tc.before)
+			}
+			release := aFullRelease(namespace)
+			if !tc.ofRun {
+				usesOfConfigMap()["Volume"](&release.Jobs[0].Job.Spec.Template.Spec, changing)
+			}
+			launcher := newLauncher(t, config)
+			findings, plan := launcher.Validate(t.Context(), releasetest.Plan(newRun(), release))
+			if len(findings) > 0 {
+				t.Fatal(findings)
+			}
+			create(t, launcher, plan)
+			if tc.ofRun {
+				changing = own(plan)
+			}
+			if tc.after != "" {
+				put(t, changing, tc.after)
+			}
+			want := map[inventory.Reference]string{}
+			if tc.want != "" {
+				want[inventory.Refer("ConfigMap", namespace, changing)] = tc.want
+			}
+			if diff := cmp.Diff(want, launcher.ChangedSecrets(t.Context(), plan)); diff != "" {
+				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/launch/accountcopy"
+	"github.com/openshift/update-preflight/runner/launch/credential"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -75,12 +76,15 @@ func (v *validation) run(ctx context.Context) {
 		v.objects[inventory.ReferenceTo(object)] = errs[i]
 	}
 	v.jobs = errs[len(v.plan.Supporting):]
-	v.plan.Secrets, v.secretErrors = v.launcher.reviewSecrets(ctx, secretsOf(v.plan))
+	v.plan.Secrets, v.secretErrors = v.launcher.reviewSecrets(ctx, secretsOf(v.plan), v.plan.Supporting)
 }
 
 func (v *validation) rejection(i int, check jobplan.Check) error {
 	if err := v.jobs[i]; err != nil {
 		return err
+	}
+	if found := credential.OfPod(check.Job.Spec.Template.Spec); found != "" {
+		return &credentialError{secret: inventory.ReferenceTo(check.Job), credential: found}
 	}
 	copied := v.plan.Copies[check.Account()]
 	for _, ref := range check.Needs {

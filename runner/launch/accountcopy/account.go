@@ -37,11 +37,12 @@ type Account struct {
 	// Unread is the error of reading the roles of the cluster, without which Rules is
 	// incomplete for an account of the release, and empty for a copy.
 	Unread error
-	// Secrets that its checks read, in their containers or by a role that names them, sorted.
+	// Secrets that its checks read, in their containers or by a role that names them, and such ConfigMaps whose content is
+	// unknown, sorted.
 	Secrets []ReadSecret
 }
 
-// ReadSecret is a Secret that checks read, with what the user may know of it.
+// ReadSecret is a Secret or ConfigMap that checks read, with what the user may know of it.
 type ReadSecret struct {
 	inventory.Reference
 	credential.Review
@@ -64,7 +65,9 @@ func Of(p jobplan.Plan) []Account {
 		}
 		found.Checks = append(found.Checks, check.Name)
 		for _, secret := range Secrets(p, check) {
-			found.note(ReadSecret{Reference: secret, Review: p.Secrets[secret], Checks: []string{check.Name}})
+			if review := p.Secrets[secret]; secret.Kind == inventory.SecretKind || review.Content != nil || review.Type != nil {
+				found.note(ReadSecret{Reference: secret, Review: review, Checks: []string{check.Name}})
+			}
 		}
 	}
 	sorted := make([]Account, 0, len(accounts))
@@ -152,7 +155,7 @@ func rulesOf(p jobplan.Plan, role rbacv1.RoleRef, namespace string) ([]rbacv1.Po
 // any name, sorted. The requests have no namespace.
 func (a Account) SecretReads() []access.Request { return manifestpolicy.SecretReads(a.Rules) }
 
-// Secrets returns the Secrets that a check reads: in its containers, and with the permissions of its account.
+// Secrets returns the Secrets and ConfigMaps that a check reads: in its containers, and with the permissions of its account.
 func Secrets(p jobplan.Plan, check jobplan.Check) []inventory.Reference {
 	secrets := jobplan.Secrets(check.Job)
 	for _, bound := range boundTo(p, check.Account()) {

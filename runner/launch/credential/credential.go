@@ -1,9 +1,9 @@
-// Package credential answers: has a Secret a credential with which a check could write?
+// Package credential answers: has a Secret or a ConfigMap a credential with which a check could write?
 //
 // The read-only guard recognizes a check by the token of its pod; it does not apply to another
 // credential of the API server. [Of] recognizes the kinds of credentials that Kubernetes and
-// OpenShift issue by the content of a Secret, and [Read] reads what a user may read of a Secret.
-// A Secret without a known credential may have another one: a password, a key that signs
+// OpenShift issue by the content of a Secret, [OfConfigMap] by that of a ConfigMap, [OfPod] in a manifest, and [Read] reads
+// what a user may read of an object. A Secret without a known credential may have another one: a password, a key that signs
 // certificates, or a credential that is encrypted.
 package credential
 
@@ -58,6 +58,34 @@ func Of(secret *corev1.Secret) string {
 	for _, key := range slices.Sorted(maps.Keys(secret.Data)) {
 		if found := in(secret.Data[key], maxNested); found != "" {
 			return found
+		}
+	}
+	return ""
+}
+
+// OfConfigMap is Of for a ConfigMap.
+func OfConfigMap(config *corev1.ConfigMap) string {
+	secret := corev1.Secret{Data: maps.Clone(config.BinaryData)}
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, text := range config.Data {
+		secret.Data[key] = []byte(text)
+	}
+	return Of(&secret)
+}
+
+// OfPod is Of for what a manifest itself gives to the containers of a pod.
+func OfPod(spec corev1.PodSpec) string {
+	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
+		values := slices.Concat(container.Command, container.Args)
+		for _, variable := range container.Env {
+			values = append(values, variable.Value)
+		}
+		for _, value := range values {
+			if found := in([]byte(value), maxNested); found != "" {
+				return found
+			}
 		}
 	}
 	return ""

@@ -21,15 +21,28 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
 
-// maxOfOneName bounds the Secrets of one name, in all namespaces, whose content is read.
+// maxOfOneName bounds the Secrets or ConfigMaps of one name, in all namespaces, whose content is read.
 const maxOfOneName = 20
 
-// Review is what a user may know of a Secret or, for a reference without a namespace, of the Secrets of that
+// Resource is the resource of a kind that may hold credentials; empty for another kind.
+func Resource(kind string) string {
+	return map[string]string{inventory.SecretKind: "secrets", inventory.ConfigMapKind: "configmaps"}[kind]
+}
+
+// Holds is true for a reference to an object that may hold a credential: a Secret, and a ConfigMap but for those with the
+// certificates of authorities that Kubernetes and OpenShift write into each namespace, and write again when they are changed.
+func Holds(object inventory.Reference) bool {
+	published := object.Kind == inventory.ConfigMapKind && slices.Contains([]string{"kube-root-ca.crt", "openshift-service-ca.crt"}, object.Name)
+	return Resource(object.Kind) != "" && object.Name != "" && !published
+}
+
+// Review is what a user may know of a Secret or ConfigMap or, for a reference without a namespace, of those of that
 // name in all namespaces. It has nothing of the content.
 type Review struct {
 	// Credential describes a known credential; empty for none.
 	Credential string
-	// Type is the error for which not even the type is known, and Content that for which the content is not.
+	// Type is the error for which not even the type is known, and Content that for which the content is not. A ConfigMap has
+	// no type: nothing is known of one of unknown content.
 	Type, Content error
 
 	existing map[string]types.UID
@@ -37,19 +50,22 @@ type Review struct {
 
 // Needs are the requests of [Read].
 func Needs(secret inventory.Reference) []access.Request {
-	return access.Verbs(access.Request{Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name}, "list", "get")
+	return access.Verbs(access.Request{Resource: Resource(secret.Kind), Namespace: secret.Namespace, Name: secret.Name}, "list", "get")
 }
 
-// Read reads the type of a Secret and, unless that is a known one, its content. A Secret that does not exist has no
-// credential. The error is for an API server that did not respond; a request that it
+// Read reads the type of a Secret and, unless that is a known one, its content, or that of a ConfigMap. What does not exist
+// has no credential. The error is for an API server that did not respond; a request that it
 // forbids is in the Review.
 func Read(ctx context.Context, client kubernetes.Interface, objects metadata.Interface, secret inventory.Reference) (Review, error) {
 	if len(content.IsPathSegmentName(secret.Name)) > 0 {
 		return Review{}, nil // the API server has no object of this name
 	}
 	r := reader{client: client, objects: objects, secret: secret}
-	tokens, err := r.list(ctx, fields.Set{metav1.ObjectNameField: secret.Name, "type": string(corev1.SecretTypeServiceAccountToken)})
 	review := Review{existing: map[string]types.UID{}}
+	if secret.Kind == inventory.ConfigMapKind {
+		return r.ofConfigMap(ctx, review)
+	}
+	tokens, err := r.list(ctx, fields.Set{metav1.ObjectNameField: secret.Name, "type": string(corev1.SecretTypeServiceAccountToken)})
 	switch {
 	case apierrors.IsForbidden(err):
 		review.Type = err
@@ -66,6 +82,23 @@ func Read(ctx context.Context, client kubernetes.Interface, objects metadata.Int
 	return r.everywhere(ctx, review)
 }
 
+// ofConfigMap reviews a ConfigMap, or those of the name in all namespaces. One that is created later has what its content
+// then shows.
+func (r reader) ofConfigMap(ctx context.Context, review Review) (Review, error) {
+	read := r.everywhere
+	if r.secret.Namespace != "" {
+		read = func(ctx context.Context, review Review) (Review, error) {
+			return r.content(ctx, review, r.secret.Namespace)
+		}
+	}
+	review, err := read(ctx, review)
+	if apierrors.IsForbidden(err) {
+		return Review{Type: err, Content: err}, nil
+	}
+	review.existing = nil
+	return review, err
+}
+
 type reader struct {
 	client  kubernetes.Interface
 	objects metadata.Interface
@@ -74,7 +107,7 @@ type reader struct {
 
 func (r reader) list(ctx context.Context, selected fields.Set) ([]metav1.PartialObjectMetadata, error) {
 	found, err := retry.Get(ctx, func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
-		return r.objects.Resource(corev1.SchemeGroupVersion.WithResource("secrets")).Namespace(r.secret.Namespace).List(ctx, metav1.ListOptions{
+		return r.objects.Resource(corev1.SchemeGroupVersion.WithResource(Resource(r.secret.Kind))).Namespace(r.secret.Namespace).List(ctx, metav1.ListOptions{
 			FieldSelector: selected.String(), Limit: maxOfOneName + 1,
 		})
 	})
@@ -84,7 +117,7 @@ func (r reader) list(ctx context.Context, selected fields.Set) ([]metav1.Partial
 	return found.Items, nil
 }
 
-// everywhere reads the Secrets of the name in all namespaces.
+// everywhere reads the objects of the name in all namespaces.
 func (r reader) everywhere(ctx context.Context, review Review) (Review, error) {
 	if review.Type != nil {
 		review.Content = review.Type
@@ -96,11 +129,11 @@ func (r reader) everywhere(ctx context.Context, review Review) (Review, error) {
 	}
 	review.note(named)
 	if len(named) > maxOfOneName {
-		review.Content = fmt.Errorf("more than %d namespaces have a Secret of this name", maxOfOneName)
+		review.Content = fmt.Errorf("more than %d namespaces have a %s of this name", maxOfOneName, r.secret.Kind)
 		return review, nil
 	}
 	for _, one := range named {
-		if review, err = r.content(ctx, review, one.Namespace); err != nil || review.Credential != "" {
+		if review, err = r.content(ctx, review, one.Namespace); err != nil || review.Credential != "" || review.Type != nil {
 			return review, err
 		}
 	}
@@ -108,21 +141,42 @@ func (r reader) everywhere(ctx context.Context, review Review) (Review, error) {
 }
 
 func (r reader) content(ctx context.Context, review Review, namespace string) (Review, error) {
-	found, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {
-		return r.client.CoreV1().Secrets(namespace).Get(ctx, r.secret.Name, metav1.GetOptions{})
-	})
+	uid, found, err := r.get(ctx, namespace)
 	switch {
 	case apierrors.IsNotFound(err):
 		delete(review.existing, namespace)
 		review.Type = nil
+		return review, nil
+	case apierrors.IsForbidden(err) && r.secret.Kind == inventory.ConfigMapKind:
+		review.Type, review.Content = err, err
 		return review, nil
 	case apierrors.IsForbidden(err):
 		return r.withoutContent(ctx, review, fmt.Errorf("could not read %s: %w", r.secret, err))
 	case err != nil:
 		return Review{}, fmt.Errorf("could not read %s: %w", r.secret, err)
 	}
-	review.existing[namespace], review.Type, review.Credential = found.UID, nil, Of(found)
+	review.existing[namespace], review.Type, review.Credential = uid, nil, found
 	return review, nil
+}
+
+// get reads the object, and returns its UID and a description of its first known credential.
+func (r reader) get(ctx context.Context, namespace string) (types.UID, string, error) {
+	if r.secret.Kind == inventory.ConfigMapKind {
+		config, err := retry.Get(ctx, func(ctx context.Context) (*corev1.ConfigMap, error) {
+			return r.client.CoreV1().ConfigMaps(namespace).Get(ctx, r.secret.Name, metav1.GetOptions{})
+		})
+		if err != nil {
+			return "", "", err
+		}
+		return config.UID, OfConfigMap(config), nil
+	}
+	secret, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {
+		return r.client.CoreV1().Secrets(namespace).Get(ctx, r.secret.Name, metav1.GetOptions{})
+	})
+	if err != nil {
+		return "", "", err
+	}
+	return secret.UID, Of(secret), nil
 }
 
 // withoutContent notes whether the Secret exists, where the user may list it.

@@ -29,6 +29,8 @@ const (
 	BindingKind = "ValidatingAdmissionPolicyBinding"
 	// SecretKind is the kind of Secrets, which a release may not contain.
 	SecretKind = "Secret"
+	// ConfigMapKind is the kind of ConfigMaps, which may have what a Secret has.
+	ConfigMapKind = "ConfigMap"
 )
 
 // Kind is a kind of objects that a run creates, itself or through a controller.
@@ -53,7 +55,7 @@ func Kinds() []Kind {
 		{Name: "ServiceAccount", Resource: corev1.SchemeGroupVersion.WithResource("serviceaccounts")},
 		{Name: BindingKind, Resource: admission.WithResource("validatingadmissionpolicybindings"), Guard: true},
 		{Name: PolicyKind, Resource: admission.WithResource("validatingadmissionpolicies"), Guard: true},
-		{Name: "ConfigMap", Resource: corev1.SchemeGroupVersion.WithResource("configmaps")},
+		{Name: ConfigMapKind, Resource: corev1.SchemeGroupVersion.WithResource("configmaps")},
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Needs are the permissions to validate, create and delete the objects of the draft, without the guard. Those
 // for one cluster of a hosted cluster are of [Draft.On]. A run needs ListNeeds in addition. The types and the
-// content of the Secrets that the checks read are optional, and so are the quotas of their namespaces, and copying
+// content of the Secrets and ConfigMaps that the checks read are optional, and so are the quotas of their namespaces, and copying
 // the permissions of existing ServiceAccounts. A check with a Secret whose type is unknown does not run.
 func (d Draft) Needs() access.Needs {
 	var needs access.Needs
@@ -31,7 +31,9 @@ func (d Draft) Needs() access.Needs {
 			copies = true
 		}
 		for _, secret := range Secrets(check.Job) {
-			needs.Optional = append(needs.Optional, credential.Needs(secret)...)
+			if d.catalogOf(check).manifests[secret] == nil {
+				needs.Optional = append(needs.Optional, credential.Needs(secret)...)
+			}
 		}
 		for _, ref := range check.Needs {
 			used[ref] = d.catalogOf(check)

@@ -24,7 +24,7 @@ type Plan struct {
 	// UnreadRoles is the error of reading them.
 	ClusterRoles map[string][]rbacv1.PolicyRule
 	UnreadRoles  error
-	// Secrets is what the user may know of the Secrets that the checks read, when they were validated.
+	// Secrets is what the user may know of the Secrets and ConfigMaps that the checks read, when they were validated.
 	Secrets map[inventory.Reference]credential.Review
 }
 

@@ -28,7 +28,7 @@ func eachReference(spec *corev1.PodSpec, visit func(kind string, name *string)) 
 
 func eachVolumeReference(source *corev1.VolumeSource, visit func(kind string, name *string)) {
 	if source.ConfigMap != nil {
-		visit("ConfigMap", &source.ConfigMap.Name)
+		visit(inventory.ConfigMapKind, &source.ConfigMap.Name)
 	}
 	if source.Secret != nil {
 		visit(inventory.SecretKind, &source.Secret.SecretName)
@@ -38,7 +38,7 @@ func eachVolumeReference(source *corev1.VolumeSource, visit func(kind string, na
 	}
 	for _, projection := range source.Projected.Sources {
 		if projection.ConfigMap != nil {
-			visit("ConfigMap", &projection.ConfigMap.Name)
+			visit(inventory.ConfigMapKind, &projection.ConfigMap.Name)
 		}
 		if projection.Secret != nil {
 			visit(inventory.SecretKind, &projection.Secret.Name)
@@ -49,7 +49,7 @@ func eachVolumeReference(source *corev1.VolumeSource, visit func(kind string, na
 func eachContainerReference(container *corev1.Container, visit func(kind string, name *string)) {
 	for _, from := range container.EnvFrom {
 		if from.ConfigMapRef != nil {
-			visit("ConfigMap", &from.ConfigMapRef.Name)
+			visit(inventory.ConfigMapKind, &from.ConfigMapRef.Name)
 		}
 		if from.SecretRef != nil {
 			visit(inventory.SecretKind, &from.SecretRef.Name)
@@ -60,7 +60,7 @@ func eachContainerReference(container *corev1.Container, visit func(kind string,
 			continue
 		}
 		if selected := variable.ValueFrom.ConfigMapKeyRef; selected != nil {
-			visit("ConfigMap", &selected.Name)
+			visit(inventory.ConfigMapKind, &selected.Name)
 		}
 		if selected := variable.ValueFrom.SecretKeyRef; selected != nil {
 			visit(inventory.SecretKind, &selected.Name)

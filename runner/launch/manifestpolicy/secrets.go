@@ -8,10 +8,10 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 )
 
-// NamedSecrets returns the names of the Secrets that rules allow an account to read by their names.
-func NamedSecrets(rules []rbacv1.PolicyRule) []string {
+// Named returns the names of the objects of a resource, such as "secrets", that rules allow an account to read by their names.
+func Named(rules []rbacv1.PolicyRule, resource string) []string {
 	var names []string
-	reads := access.Verbs(access.Request{Resource: "secrets"}, "get", "list", "watch")
+	reads := access.Verbs(access.Request{Resource: resource}, "get", "list", "watch")
 	for _, rule := range rules {
 		if slices.ContainsFunc(reads, func(read access.Request) bool { return covers(rule, read) }) {
 			names = append(names, rule.ResourceNames...)
