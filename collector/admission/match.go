@@ -114,8 +114,9 @@ func (h *Hook) GetMatchResources() admissionregistrationv1.MatchResources { retu
 var (
 	known   = regexp.MustCompile(`\b(object|oldObject)\.metadata\.(name|namespace|labels)\b`)
 	unknown = regexp.MustCompile(`\b(object|oldObject|params|authorizer|namespaceObject|variables|uid|extra|options)\b`)
-	// ofRun is the condition of the guard of a preflight, which no controller of an update meets.
-	ofRun = regexp.MustCompile(strings.ReplaceAll(regexp.QuoteMeta(ownsignal.Requester("SUFFIX")), "SUFFIX", "[0-9a-f]{10}"))
+	// ofRun are the conditions of the guard of a preflight, which no controller of an update meets.
+	ofRun = regexp.MustCompile(strings.ReplaceAll(
+		regexp.QuoteMeta(ownsignal.Requester("SUFFIX"))+"|"+regexp.QuoteMeta(ownsignal.Subject("SUFFIX")), "SUFFIX", "[0-9a-f]{10}"))
 )
 
 // foreseeable reports whether an expression depends only on what a [Request] has: its

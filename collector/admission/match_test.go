@@ -105,6 +105,8 @@ func TestMatch(t *testing.T) {
 			conditions("!('system:nodes' in request.userInfo.groups)")),
 		"ConditionOnRun": row{reason: "the guard of a preflight concerns requests of its own pods alone", webhook: called(rule("*", "*", "*/*", admissionregistrationv1.OperationAll)), request: admission.EvictPods(pods)}.with(
 			conditions("request.dryRun || " + ownsignal.Requester("0123456789"))),
+		"ConditionOnPodsOfRun": row{reason: "the guard of a preflight concerns its own pods alone", webhook: newPods, request: created}.with(
+			conditions(ownsignal.Subject("0123456789"))),
 		"ConditionOnOtherPod": row{reason: "the name of the pod that evicts is not known", webhook: called(rule("*", "*", "*/*", admissionregistrationv1.OperationAll)), request: admission.EvictPods(pods), want: admission.Uncertain}.with(
 			conditions("request.dryRun || " + ownsignal.Requester("controller"))),
 		"ConditionOnSpec":       row{reason: "the spec is not known", webhook: newPods, request: created, want: admission.Uncertain}.with(conditions("!has(object.spec.hostNetwork)")),

@@ -45,9 +45,10 @@ const (
 	// RunLabel is the label of the pods of a run: its ID.
 	RunLabel = "preflight.openshift.io/run"
 
-	guardPrefix   = "preflight-read-only-"
-	suffixDigits  = 10
-	messagePrefix = "The update preflight does not allow this update: "
+	guardPrefix    = "preflight-read-only-"
+	podGuardPrefix = "preflight-pods-"
+	suffixDigits   = 10
+	messagePrefix  = "The update preflight does not allow this update: "
 )
 
 // Suffix ends the names of the objects of a run: the first ten hex digits of its ID.
@@ -78,6 +79,19 @@ func Requester(suffix string) string {
 	return fmt.Sprintf("(has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && "+
 		"request.userInfo.extra['%[1]s'].exists(name, name.matches('-%[2]s-[a-z0-9]+$')) || "+
 		"request.userInfo.username.matches('^system:serviceaccount:[^:]+:[^:]*-%[2]s$'))", podName, suffix)
+}
+
+// PodGuard is the name of the ValidatingAdmissionPolicy, and of its binding, that denies pods of the run which differ from
+// their Jobs.
+func PodGuard(run string) string { return podGuardPrefix + Suffix(run) }
+
+// Subject is the condition, in the Common Expression Language of admission policies, that an object is a pod of the run with
+// this suffix, by any of what admission would have to change.
+func Subject(suffix string) string {
+	return fmt.Sprintf("(object.metadata.?ownerReferences.orValue([]).exists(o, o.name.endsWith('-%[1]s')) || "+
+		"object.metadata.?generateName.orValue('').endsWith('-%[1]s-') || object.metadata.?name.orValue('').matches('-%[1]s-[a-z0-9]+$') || "+
+		"object.metadata.?labels.orValue({})[?'batch.kubernetes.io/job-name'].orValue('').endsWith('-%[1]s') || "+
+		"object.?spec.?serviceAccountName.orValue('').endsWith('-%[1]s'))", suffix)
 }
 
 // Alert reports whether an alert is own, by its name and its label namespace.

@@ -49,7 +49,7 @@ func (e Execution) startPart(ctx context.Context, part *Part) ([]collector.Sourc
 			return nil, err
 		}
 	}
-	part.Guard.Begin(ctx)
+	part.Guard.Begin(ctx, planned)
 	defer func() { _ = part.Guard.Created() }() // before the objects of a run that fails are deleted
 	e.Progress.Stepf("validating the checks of the release: %d", len(planned.Checks))
 	rejected, valid := part.Launcher.Validate(ctx, planned)

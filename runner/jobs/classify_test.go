@@ -342,6 +342,18 @@ func TestWaiting(t *testing.T) {
 			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: error looking up service account openshift-etcd/checker: serviceaccount "checker" not found`)),
 			want:    "Unknown(ServiceAccountMissing)", inMessage: `serviceaccount "checker" not found`, inRemedy: "get serviceaccounts",
 		},
+		"PodDeniedByTheRun": {
+			reason: "the policy of the run denies what admission changed",
+			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: ValidatingAdmissionPolicy 'preflight-pods-7f3c2a9152' with binding 'preflight-pods-7f3c2a9152' `+
+				`denied request: the pod of a preflight runs as planned, but a mutating webhook or policy of the cluster changes spec.volumes["host"]`)),
+			want: "Unknown(AlteredByAdmission)", inMessage: `denied before it started, because a mutating webhook or policy of the cluster changes spec.volumes["host"]`, inRemedy: "Exempt",
+		},
+		"PodNotJudgedByTheRun": {
+			reason: "the policy of the run could not be evaluated",
+			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: ValidatingAdmissionPolicy 'preflight-pods-7f3c2a9152' with binding 'preflight-pods-7f3c2a9152' `+
+				`denied request: composited variable "job" fails to evaluate: operation cancelled: actual cost limit exceeded`)),
+			want: "Unknown(AlteredByAdmission)", inMessage: "actual cost limit exceeded", inRemedy: "Exempt",
+		},
 		"PodSecurity": {
 			reason:  "the level of the namespace does not change",
 			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`)),

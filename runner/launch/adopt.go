@@ -173,7 +173,11 @@ func (l *Launcher) Resume(ctx context.Context, plan jobplan.Plan) error {
 }
 
 func objectsOf(p jobplan.Plan) (map[preflight.Object]payload.Object, error) {
-	all := append(writeguard.Objects(p.Run), p.Supporting...)
+	all, err := writeguard.Objects(p)
+	if err != nil {
+		return nil, err
+	}
+	all = append(all, p.Supporting...)
 	for _, check := range p.Checks {
 		all = append(all, check.Job)
 	}

@@ -334,8 +334,8 @@ func podOf(job *batchv1.Job) *corev1.Pod {
 	}
 }
 
-// anAdmittedPod is a check with the pod that the API server makes of it.
-func anAdmittedPod(t *testing.T) (jobplan.Check, *corev1.Pod) {
+// anAdmittedPod is the plan of a check, with the pod that the API server makes of it.
+func anAdmittedPod(t *testing.T) (jobplan.Plan, *corev1.Pod) {
 	t.Helper()
 	job := aRichJob(newNamespace(t))
 	spec := &job.Spec.Template.Spec
@@ -345,7 +345,8 @@ func anAdmittedPod(t *testing.T) (jobplan.Check, *corev1.Pod) {
 	}
 	spec.InitContainers = append(spec.InitContainers, corev1.Container{Name: "second", Image: releasetest.Image})
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "settings", MountPath: "/settings"}, {Name: "scratch", MountPath: "/scratch"}}
-	check := releasetest.Plan(newRun(), releasetest.Release(job)).Checks[0]
+	plan := releasetest.Plan(newRun(), releasetest.Release(job))
+	check := plan.Checks[0]
 	template := check.Job.Spec.Template
 	pod, err := api.CoreV1().Pods(job.Namespace).Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: check.Job.Name + "-x7k2p", Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec,
@@ -353,12 +354,13 @@ func anAdmittedPod(t *testing.T) (jobplan.Check, *corev1.Pod) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return check, pod
+	return plan, pod
 }
 
 // A change of the pod by admission is refused unless it is known to be harmless.
 func TestAttacksByAdmissionOfPods(t *testing.T) {
-	check, admitted := anAdmittedPod(t)
+	plan, admitted := anAdmittedPod(t)
+	check := plan.Checks[0]
 	for kind, table := range map[string]map[string]podChange{"Ordinary": ordinaryChanges(), "Hostile": hostileChanges()} {
 		for name, tc := range table {
 			t.Run(kind+name, func(t *testing.T) {

@@ -41,8 +41,8 @@ func TestCleanupDeletesGuardOfKilledRun(t *testing.T) {
 		t.Errorf("runs %v, error %v; want the killed run", runs, err)
 	}
 	removal, err := newLauncher(t, config).Cleanup(bounded(t), plan.Run.ID)
-	if diff := cmp.Diff(cleanup.Removal{Deleted: killed.Created(plan.Run.ID)}, removal); diff != "" || err != nil || len(removal.Deleted) != 2 {
-		t.Errorf("error %v; want policy and binding deleted (-want, +got):\n%s", err, diff)
+	if diff := cmp.Diff(cleanup.Removal{Deleted: killed.Created(plan.Run.ID)}, removal); diff != "" || err != nil || len(removal.Deleted) != 4 {
+		t.Errorf("error %v; want policies and bindings deleted (-want, +got):\n%s", err, diff)
 	}
 }
 
@@ -51,9 +51,6 @@ func TestGuardIsDeletedLast(t *testing.T) {
 	namespace := newNamespace(t)
 	plan := aPlan(namespace)
 	launcher := newLauncher(t, config)
-	if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
-		t.Fatalf("guard: %+v", f)
-	}
 	waitForDefaultAccount(t, namespace)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -63,6 +60,9 @@ func TestGuardIsDeletedLast(t *testing.T) {
 	}
 	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
+	}
+	if f := launcher.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
+		t.Fatalf("guard: %+v", f)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
@@ -74,7 +74,7 @@ func TestGuardIsDeletedLast(t *testing.T) {
 	guards, err := api.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().List(t.Context(), metav1.ListOptions{
 		LabelSelector: label.Run + "=" + plan.Run.ID,
 	})
-	if err != nil || len(guards.Items) != 1 {
+	if err != nil || len(guards.Items) != 2 {
 		t.Errorf("%d guards, error %v; want the guard to exist", len(guards.Items), err)
 	}
 	release := []byte(`{"metadata":{"finalizers":null}}`)
@@ -219,7 +219,7 @@ func TestUnseenGuards(t *testing.T) {
 		t.Fatalf("guard: %+v", f)
 	}
 	t.Cleanup(func() {
-		if removal, err := newLauncher(t, config).Cleanup(context.Background(), plan.Run.ID); err != nil || len(removal.Deleted) != 2 {
+		if removal, err := newLauncher(t, config).Cleanup(context.Background(), plan.Run.ID); err != nil || len(removal.Deleted) != 4 {
 			t.Errorf("deleted %v: %v", removal.Deleted, err)
 		}
 	})

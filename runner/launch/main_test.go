@@ -70,7 +70,7 @@ func (p *process) CopyAccounts(ctx context.Context, plan jobplan.Plan) jobplan.P
 
 func (p *process) Guard(ctx context.Context, plan jobplan.Plan) finding.Finding {
 	guard := writeguard.New(p.objects, p, plan.Run)
-	guard.Begin(ctx)
+	guard.Begin(ctx, plan)
 	p.guards.Store(plan.Run.ID, guard)
 	return guard.Await(ctx, plan)
 }

@@ -49,18 +49,19 @@ func TestResumedRun(t *testing.T) {
 		resume bool // the second runner calls Resume
 		most   int32
 	}{
-		// A list for each kind, or for each of two Jobs, seven supporting objects, policy
-		// and binding a creation and a read, twice; and the probe. Policy and binding are
+		// A list for each kind, or for each of two Jobs, seven supporting objects, two policies
+		// and bindings a creation and a read, twice; and the probe. Policies and bindings are
 		// read, and so are the original of the copied account and all bindings.
-		"Resume":        {"known objects need no requests", true, 10 + 1 + 2 + 3},
-		"WithoutResume": {"existing objects are adopted without Resume", false, 9*2 + 9*2 + 2*2 + 1 + 2 + 3},
+		"Resume":        {"known objects need no requests", true, 10 + 1 + 4 + 3},
+		"WithoutResume": {"existing objects are adopted without Resume", false, 9*2 + 9*2 + 4*2 + 1 + 4 + 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			plan := releasetest.Plan(newRun(), aFullRelease(namespace))
 			first := newLauncher(t, config)
-			first.Guard(t.Context(), plan)
-			create(t, first, first.CopyAccounts(t.Context(), plan))
+			copied := first.CopyAccounts(t.Context(), plan)
+			first.Guard(t.Context(), copied)
+			create(t, first, copied)
 			fillWith(t, namespace, 2)
 
 			var requests atomic.Int32

@@ -121,10 +121,13 @@ func altered(o Observation, pod Pod) (Classification, bool) {
 	if differs == "" {
 		return Classification{}, false
 	}
-	return unknown(o, cause{
-		reason:  alteration.ReasonAlteredByAdmission,
-		detail:  fmt.Sprintf("a mutating webhook or policy of the cluster changes Pod %s/%s: %s", pod.Namespace, pod.Name, differs),
+	return unknown(o, alteredBy(fmt.Sprintf("a mutating webhook or policy of the cluster changes Pod %s/%s: %s", pod.Namespace, pod.Name, differs))), true
+}
+
+func alteredBy(detail string) cause {
+	return cause{
+		reason: alteration.ReasonAlteredByAdmission, detail: detail,
 		remedy:  fmt.Sprintf("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run),
 		actions: []finding.Action{finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},
-	}), true
+	}
 }

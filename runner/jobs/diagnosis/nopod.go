@@ -1,13 +1,17 @@
 package diagnosis
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
+	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/launch/alteration"
 )
 
 var (
@@ -65,6 +69,9 @@ func podRejected(o Observation, message string) cause {
 	why := cause{reason: reasonPodNotCreated, detail: checkresult.Sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
 	reportToOwners := fmt.Sprintf("Report it to the owners of component %q.", o.Check.Component)
 	switch {
+	case strings.Contains(message, ownsignal.PodGuard(o.Check.Job.Labels[label.Run])):
+		_, change, _ := strings.Cut(message, alteration.Prevented+", but ")
+		why = alteredBy("the pod was denied before it started, because " + cmp.Or(change, message))
 	case strings.Contains(message, "must specify"): // failed quota: NAME: must specify RESOURCES
 		known := launch.QuotaRequires(o.Check, message)
 		why.reason, why.remedy, why.actions = launch.ReasonQuotaRequires, known.Remediation, known.Actions

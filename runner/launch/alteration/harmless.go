@@ -3,6 +3,7 @@ package alteration
 import (
 	"cmp"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -108,12 +109,14 @@ func acceptResources(resources *corev1.ResourceRequirements) {
 	if resources == nil {
 		return
 	}
-	for _, name := range []corev1.ResourceName{
-		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, "management.workload.openshift.io/cores",
-	} {
+	for _, name := range ordinaryResources() {
 		delete(resources.Limits, name)
 		delete(resources.Requests, name)
 	}
+}
+
+func ordinaryResources() []corev1.ResourceName {
+	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, "management.workload.openshift.io/cores"}
 }
 
 // acceptPodSecurity accepts the choices of OpenShift's security context constraints (SCC)
@@ -178,20 +181,25 @@ func tokenVolumes(want, have []corev1.Volume) []string {
 	return names
 }
 
-// isOtherProjection is true for a source that is none of those of the token volume of
-// Kubernetes (plugin/pkg/admission/serviceaccount) or OpenShift.
-func isOtherProjection(source corev1.VolumeProjection) bool {
+// sourcesOfTokenVolume are those of the token volume of Kubernetes (plugin/pkg/admission/serviceaccount) or OpenShift beside
+// the token.
+func sourcesOfTokenVolume() []corev1.VolumeProjection {
 	certificates := func(name, file string) corev1.VolumeProjection {
 		return corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
 			LocalObjectReference: corev1.LocalObjectReference{Name: name}, Items: []corev1.KeyToPath{{Key: file, Path: file}},
 		}}
 	}
-	known := []corev1.VolumeProjection{
+	return []corev1.VolumeProjection{
 		certificates("kube-root-ca.crt", "ca.crt"), certificates("openshift-service-ca.crt", "service-ca.crt"),
 		{DownwardAPI: &corev1.DownwardAPIProjection{Items: []corev1.DownwardAPIVolumeFile{
 			{Path: "namespace", FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.namespace"}},
 		}}},
 	}
+}
+
+// isOtherProjection is true for a source that is none of those of a token volume.
+func isOtherProjection(source corev1.VolumeProjection) bool {
+	known := sourcesOfTokenVolume()
 	if token := source.ServiceAccountToken; token != nil {
 		known = append(known, corev1.VolumeProjection{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
 			Path: "token", ExpirationSeconds: token.ExpirationSeconds, // it ends with the pod, also before
@@ -231,40 +239,25 @@ func NodeAnnotations(annotations map[string]string) map[string]string {
 	return found
 }
 
-func evaluatedByNode(key, value string) bool {
-	domain, _, _ := strings.Cut(key, "/")
-	switch {
-	case value == "runtime/default", value == "docker/default": // the default confinement
-		return false
-	case slices.Contains([]string{"container.apparmor.security.beta.kubernetes.io", "seccomp.security.alpha.kubernetes.io", "container.seccomp.security.alpha.kubernetes.io"}, domain):
-		return true
-	case slices.Contains(networkAnnotations(), key):
-		return true
-	}
-	for _, prefix := range []string{
-		"io.kubernetes.cri-o.", "io.kubernetes.cri.", // CRI-O, and containerd: an untrusted workload, the sandbox
-		"io.katacontainers.", "dev.gvisor.", "run.oci.", "module.wasm.", // Kata Containers, gVisor, crun
-		"io.microsoft.", // hcsshim, the runtime of Windows
-	} {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	for _, suffix := range []string{"crio.io", "cri-o.io", "nri.io", "nri.containers.io", "cdi.k8s.io"} {
-		if domain == suffix || strings.HasSuffix(domain, "."+suffix) {
-			return true
-		}
-	}
-	return false
-}
-
-// networkAnnotations are those by which Multus gives a pod another network, or replaces its own: names and
-// addresses lead to other servers there, so a check that connects to one reports on another server. The name
-// of a network is no reason to accept it, such as istio-cni of a service mesh: its definition is an object in the
-// namespace, and redirects the connections of the check as the init container of a mesh does, which is refused
+// nodeAnnotations matches the keys that a node evaluates. Those of networks are of Multus, by which it gives a pod another
+// network, or replaces its own: names and addresses lead to other servers there, so a check that connects to one reports on
+// another server. The name of a network is no reason to accept it, such as istio-cni of a service mesh: its definition is an
+// object in the namespace, and redirects the connections of the check as the init container of a mesh does, which is refused
 // too. What Multus writes about a pod, such as network-status, is not read by a node.
-func networkAnnotations() []string {
-	return []string{"k8s.v1.cni.cncf.io/networks", "v1.multus-cni.io/default-network"}
+var nodeAnnotations = regexp.MustCompile("^(" + strings.Join([]string{
+	`k8s\.v1\.cni\.cncf\.io/networks$`, `v1\.multus-cni\.io/default-network$`,
+	`(container\.apparmor\.security\.beta|(container\.)?seccomp\.security\.alpha)\.kubernetes\.io(/|$)`, // the confinement
+	`io\.kubernetes\.cri(-o)?\.`,                               // CRI-O, and containerd: an untrusted workload, the sandbox
+	`(io\.katacontainers|dev\.gvisor|run\.oci|module\.wasm)\.`, // Kata Containers, gVisor, crun
+	`io\.microsoft\.`,                                          // hcsshim, the runtime of Windows
+	`([^/]*\.)?(crio\.io|cri-o\.io|nri\.io|nri\.containers\.io|cdi\.k8s\.io)(/|$)`, // plugins, and devices
+}, "|") + ")")
+
+// defaultProfiles are the values of an annotation for the default confinement.
+func defaultProfiles() []string { return []string{"runtime/default", "docker/default"} }
+
+func evaluatedByNode(key, value string) bool {
+	return !slices.Contains(defaultProfiles(), value) && nodeAnnotations.MatchString(key)
 }
 
 // open is the value of admission where the author chose one, or where it is not harmless.

@@ -20,10 +20,9 @@ func confinementViolations(path string, c confinement) []Violation {
 	const unconfined = "a preflight may not run unconfined"
 	var fields []field
 	if c.selinux != nil {
-		types := []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
 		fields = append(
 			fields,
-			field{"seLinuxOptions.type", !slices.Contains(types, c.selinux.Type), fmt.Sprintf("a preflight may not run with SELinux type %q", c.selinux.Type)},
+			field{"seLinuxOptions.type", !slices.Contains(SELinuxTypes(), c.selinux.Type), fmt.Sprintf("a preflight may not run with SELinux type %q", c.selinux.Type)},
 			field{"seLinuxOptions.user", c.selinux.User != "", "a preflight may not set the SELinux user"},
 			field{"seLinuxOptions.role", c.selinux.Role != "", "a preflight may not set the SELinux role"},
 		)
@@ -44,6 +43,11 @@ func confinementViolations(path string, c confinement) []Violation {
 		)
 	}
 	return violationsOf(reasonRefusedPodSecurity, path, fields)
+}
+
+// SELinuxTypes are the types of processes that a manifest may have; the empty one is that of the runtime.
+func SELinuxTypes() []string {
+	return []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
 }
 
 // Confined reports whether a manifest may have these SELinux options.

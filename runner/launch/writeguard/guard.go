@@ -1,6 +1,7 @@
 // Package writeguard answers: does the API server deny the writes of a run's pods?
 //
-// [New] returns the [Guard] of a run, a ValidatingAdmissionPolicy with its binding.
+// [New] returns the [Guard] of a run, two ValidatingAdmissionPolicies with their bindings: one denies the writes, and one the
+// pods that admission changed, by which another program would run.
 // [Guard.Begin] creates it, [Guard.Await] waits until it is in effect, and [Guard.Changed]
 // reports whether it stayed in force.
 package writeguard
@@ -22,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
@@ -60,12 +62,13 @@ type Guard struct {
 	present *inventory.Set
 	creator creator
 	run     jobplan.Run
+	plan    jobplan.Plan
 
 	// late is true where Jobs of the run existed before the guard.
 	late    bool
 	created func() error
-	// inForce has the UIDs of the objects when the guard came into force; nil before.
-	inForce *guardUIDs
+	// inForce has the objects when the guard came into force; nil before.
+	inForce []bound
 }
 
 // New returns the guard of a run, which is not in force yet.
@@ -77,21 +80,23 @@ func New(objects *inventory.Objects, creator creator, run jobplan.Run) *Guard {
 }
 
 // Begin creates the objects of the guard in the background, so that the API server loads
-// it while the Jobs are validated. Created must be called before the objects of the run
+// it while the Jobs of the plan are validated; the run may have fewer of them. Created must be called before the objects of the run
 // are deleted.
-func (g *Guard) Begin(ctx context.Context) {
-	g.late = g.startsLate()
+func (g *Guard) Begin(ctx context.Context, plan jobplan.Plan) {
+	g.late, g.plan = g.startsLate(), plan
 	ended := make(chan error, 1)
-	go func() {
-		for _, object := range Objects(g.run) {
-			if err := g.creator.Create(ctx, object); err != nil {
-				ended <- err
-				return
-			}
-		}
-		ended <- nil
-	}()
+	go func() { ended <- g.create(ctx) }()
 	g.created = sync.OnceValue(func() error { return <-ended })
+}
+
+func (g *Guard) create(ctx context.Context) error {
+	objects, err := Objects(g.plan)
+	for _, object := range objects {
+		if err := g.creator.Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	return err
 }
 
 // Created returns when the objects of the guard have been created, or could not be.
@@ -114,7 +119,8 @@ func (g *Guard) Await(ctx context.Context, plan jobplan.Plan) finding.Finding {
 			return notGuarded(err)
 		}
 	}
-	return finding.Pass(gap.Proven("the denied probe"), reasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods", inventory.PolicyKind, guardObjectName(g.run)).
+	return finding.Pass(gap.Proven("the denied probe"), reasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods, and %s such pods as differ from their Jobs",
+		inventory.PolicyKind, guardObjectName(g.run), ownsignal.PodGuard(g.run.ID)).
 		Named(guardName).
 		From(finding.SourceJob)
 }

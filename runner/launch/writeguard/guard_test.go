@@ -38,7 +38,7 @@ func TestProbeIsDeniedByAnotherPolicy(t *testing.T) {
 	})
 	plan := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(*batchv1.Job) {})))
 	guard := writeguard.New(inventory.New(client, nil), created{}, plan.Run)
-	guard.Begin(ctx)
+	guard.Begin(ctx, plan)
 	f := guard.Await(ctx, plan)
 	if f.Outcome != preflight.Warn || !strings.Contains(f.Message, "unknown whether the guard is in effect") || !strings.Contains(f.Message, "'no-jobs'") || !strings.Contains(f.Remediation, "Exempt") {
 		t.Errorf("%+v, want a warning that names the policy, with a remedy", f)

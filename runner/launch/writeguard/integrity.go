@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/cluster/retry"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 )
@@ -26,19 +27,10 @@ var ReasonGuardChanged = finding.NewReason("GuardChanged", finding.Explanation{
 	Remedy: "Find the user who changed it in the audit log of the API server, then run the preflight again.",
 })
 
-// guardUIDs are the UIDs of the objects of the guard when it came into force.
-type guardUIDs struct {
-	policy, binding types.UID
-}
-
-// read reads the UIDs of the guard that was created or adopted.
-func (g *Guard) read(ctx context.Context) error {
-	policy, binding, err := g.objects(ctx)
-	if err != nil {
-		return err
-	}
-	g.inForce = &guardUIDs{policy: policy.UID, binding: binding.UID}
-	return nil
+// read reads the objects of the guard that were created or adopted.
+func (g *Guard) read(ctx context.Context) (err error) {
+	g.inForce, err = g.objects(ctx)
+	return err
 }
 
 // Changed returns a finding that replaces the one of Await if the policy or its
@@ -73,20 +65,24 @@ func (g *Guard) compare(ctx context.Context) error {
 	if g.late {
 		return fmt.Errorf("%s %s did not exist when the run was continued", inventory.PolicyKind, guardObjectName(g.run))
 	}
-	wantedPolicy, wantedBinding, err := g.wanted(ctx)
+	wanted, err := g.wanted(ctx)
 	if err != nil {
 		return err
 	}
-	policy, binding, err := g.objects(ctx)
+	found, err := g.objects(ctx)
 	if err != nil {
 		return err
 	}
-	policyEqual := equality.Semantic.DeepEqual(policy.Spec, wantedPolicy.Spec)
-	bindingEqual := equality.Semantic.DeepEqual(binding.Spec, wantedBinding.Spec)
-	return errors.Join(
-		compareObject(inventory.PolicyKind, policy, g.inForce.policy, policyEqual),
-		compareObject(inventory.BindingKind, binding, g.inForce.binding, bindingEqual),
-	)
+	for i, before := range g.inForce {
+		policyEqual := equality.Semantic.DeepEqual(found[i].policy.Spec, wanted[i].policy.Spec)
+		bindingEqual := equality.Semantic.DeepEqual(found[i].binding.Spec, wanted[i].binding.Spec)
+		err = errors.Join(
+			err,
+			compareObject(inventory.PolicyKind, found[i].policy, before.policy.UID, policyEqual),
+			compareObject(inventory.BindingKind, found[i].binding, before.binding.UID, bindingEqual),
+		)
+	}
+	return err
 }
 
 // compareObject returns an error for an object with another UID, or that was updated.
@@ -102,21 +98,26 @@ func compareObject(kind string, object metav1.Object, uid types.UID, equal bool)
 	return nil
 }
 
-func (g *Guard) objects(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
-	client, name := g.client.AdmissionregistrationV1(), guardObjectName(g.run)
-	policy, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
-		return client.ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
-	})
-	if err != nil {
-		return nil, nil, guardError(inventory.PolicyKind, name, err)
+// objects reads the policies of the guard.
+func (g *Guard) objects(ctx context.Context) ([]bound, error) {
+	client := g.client.AdmissionregistrationV1()
+	var all []bound
+	for _, name := range []string{ownsignal.PodGuard(g.run.ID), guardObjectName(g.run)} {
+		policy, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
+			return client.ValidatingAdmissionPolicies().Get(ctx, name, metav1.GetOptions{})
+		})
+		if err != nil {
+			return nil, guardError(inventory.PolicyKind, name, err)
+		}
+		binding, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
+			return client.ValidatingAdmissionPolicyBindings().Get(ctx, name, metav1.GetOptions{})
+		})
+		if err != nil {
+			return nil, guardError(inventory.BindingKind, name, err)
+		}
+		all = append(all, bound{policy, binding})
 	}
-	binding, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
-		return client.ValidatingAdmissionPolicyBindings().Get(ctx, name, metav1.GetOptions{})
-	})
-	if err != nil {
-		return nil, nil, guardError(inventory.BindingKind, name, err)
-	}
-	return policy, binding, nil
+	return all, nil
 }
 
 func guardError(kind, name string, err error) error {
@@ -126,26 +127,27 @@ func guardError(kind, name string, err error) error {
 	return fmt.Errorf("could not read %s %s: %w", kind, name, err)
 }
 
-// wanted returns the guard with the defaults of the API server, by a dry run under another name.
-func (g *Guard) wanted(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
-	policy, binding := guardPolicy(g.run), guardBinding(g.run)
-	name := policy.Name
-	policy.Name, binding.Name = name+"-expected", name+"-expected"
+// wanted returns the guard with the defaults of the API server, by dry runs under other names.
+func (g *Guard) wanted(ctx context.Context) ([]bound, error) {
+	all, err := policies(g.plan)
 	client, dryRun := g.client.AdmissionregistrationV1(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	wantedPolicy, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
-		return client.ValidatingAdmissionPolicies().Create(ctx, policy, dryRun)
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("could not verify %s %s: %w", inventory.PolicyKind, name, err)
+	for i, each := range all {
+		name := each.policy.Name
+		each.policy.Name, each.binding.Name = name+"-expected", name+"-expected"
+		all[i].policy, err = retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
+			return client.ValidatingAdmissionPolicies().Create(ctx, each.policy, dryRun)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("could not verify %s %s: %w", inventory.PolicyKind, name, err)
+		}
+		all[i].binding, err = retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
+			return client.ValidatingAdmissionPolicyBindings().Create(ctx, each.binding, dryRun)
+		})
+		if err != nil {
+			return nil, fmt.Errorf("could not verify %s %s: %w", inventory.BindingKind, name, err)
+		}
 	}
-	wantedBinding, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicyBinding, error) {
-		return client.ValidatingAdmissionPolicyBindings().Create(ctx, binding, dryRun)
-	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("could not verify %s %s: %w", inventory.BindingKind, name, err)
-	}
-	wantedPolicy.Name, wantedBinding.Name = name, name
-	return wantedPolicy, wantedBinding, nil
+	return all, err
 }
 
 // startsLate is true when Jobs of the run, which another runner has created, exist without the policy.
