@@ -312,7 +312,7 @@ func hostileChanges() map[string]podChange {
 		}), `spec.volumes["added"] is "emptyDir, csi"`},
 		"UnknownBeside": {"a kind of volume that this version does not know", addVolume("", corev1.VolumeSource{}), `spec.volumes["added"] is "unknown"`},
 		"Renamed":       {"the guard does not know the pod by its name", func(pod *corev1.Pod) { pod.Name = "other" }, "metadata.name is \"other\""},
-		"Hidden":        {"nobody finds the pod by its run", func(pod *corev1.Pod) { delete(pod.Labels, label.Run) }, "metadata.labels." + label.Run + " is not set"},
+		"Hidden":        {"no watch of the run shows the pod", func(pod *corev1.Pod) { delete(pod.Labels, label.Run) }, "metadata.labels." + label.Run + " is not set"},
 		"LaterEnd":      {"it runs past the end of the run", setVariable(jobplan.VariableDeadline, "2999-01-01T00:00:00Z"), check + ".env"},
 		"NoEnd":         {"it does not know when the run ends", setVariable(jobplan.VariableDeadline, ""), check + ".env"},
 		"CDI":           {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},

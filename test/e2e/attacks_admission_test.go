@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -110,6 +111,19 @@ func alteredPod(t *testing.T, client kubernetes.Interface) string {
 	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
 	defer mutatePods(t, client, `{op: "replace", path: "/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`)()
 	return describe(t, runPreflight(t, 4, "--to", to), "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
+}
+
+// hiddenPod replaces the program of the check, and the labels by which its pod is found.
+func hiddenPod(t *testing.T, client kubernetes.Interface) string {
+	t.Helper()
+	publish(t, map[string]animal{"first": {Ending: "plain-fail", Plain: true}})
+	defer mutatePods(t, client, `{op: "add", path: "/metadata/labels", value: {"app": "other"}},
+		JSONPatch{op: "replace", path: "/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`)()
+	result := runPreflight(t, 4, "--to", to)
+	if f := byName(result)["Zoo.First"]; !strings.Contains(f.Message, "denied before it started") {
+		t.Errorf("%q, want a pod that did not start", f.Message)
+	}
+	return describe(t, result, "Zoo.First", "Undecided, Unknown(AlteredByAdmission)")
 }
 
 // mountedProgram mounts a ConfigMap over the program of the check.

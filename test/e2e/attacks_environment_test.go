@@ -52,6 +52,7 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 	for _, a := range []attack{
 		{"policy for Jobs replaces the program of a check", "result of another program", mutatedJob},
 		{"policy for pods replaces the program of a check", "another program runs", alteredPod},
+		{"policy for pods replaces the program of a check and all labels of its pod", "Pass by another program, without a word", hiddenPod},
 		{"policy for pods mounts a ConfigMap over the program of a check", "another program runs", mountedProgram},
 		{"policy for pods mounts the token of another account", "a check runs as another account", mountedToken},
 		{"policy for pods lets a container share the processes of a check", "files of the check", sharedProcesses},

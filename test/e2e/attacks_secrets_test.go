@@ -43,6 +43,7 @@ func TestAttacksBySecrets(t *testing.T) {
 			code: 4, check: "Unknown(UnguardedAccess)", account: "Unknown(UnknownSecret)",
 		},
 		{name: "token in an Opaque Secret, mounted", reached: "a write as cluster-admin", prepare: copiedToken(mountSecret), code: 3, check: refused},
+		{name: "token in a ConfigMap, mounted", reached: "a write as cluster-admin", prepare: tokenInConfigMap, code: 3, check: refused},
 		{name: "token in an Opaque Secret that a role of the release names", reached: "a write as cluster-admin", prepare: copiedToken(byRole), code: 3, check: refused},
 		{name: "token in an Opaque Secret that a role of the copied account names", reached: "a write as cluster-admin", prepare: copiedToken(byCopiedAccount), code: 3, check: refused},
 	} {
@@ -147,6 +148,19 @@ func copiedToken(read func(*testing.T) animal) func(*testing.T) (animal, []strin
 		createSecret(t, &corev1.Secret{StringData: map[string]string{"token": tokenOfOwner(t)}})
 		return read(t), nil
 	}
+}
+
+// tokenInConfigMap is a ConfigMap with a token.
+func tokenInConfigMap(t *testing.T) (animal, []string) {
+	t.Helper()
+	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "attack"}, Data: map[string]string{"token": tokenOfOwner(t)}}
+	if _, err := testCluster.Client(t).CoreV1().ConfigMaps(zooNamespace).Create(t.Context(), config, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	cleanUp(t, "delete", "configmap", "attack", "-n", zooNamespace)
+	return animal{Ending: "borrow", Change: mount("/attack", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: "attack"},
+	}})}, nil
 }
 
 // unreadToken is a Secret with a token, and a user who may run checks, but not read Secrets.

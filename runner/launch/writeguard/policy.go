@@ -84,7 +84,7 @@ func podPolicy(plan jobplan.Plan) (*admissionregistrationv1.ValidatingAdmissionP
 	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{
 		FailurePolicy: new(admissionregistrationv1.Fail),
 		MatchConstraints: &admissionregistrationv1.MatchResources{
-			// The API server sets this label, and nobody can change it.
+			// The API server sets this label, and rejects a change of it.
 			NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
 				Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: slices.Sorted(maps.Keys(namespaces)),
 			}}},
