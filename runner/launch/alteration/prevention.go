@@ -112,7 +112,7 @@ func comparisonsOf(list string) []comparison {
 	have, want, path := "object.spec.?"+list+".orValue([])", "variables.plan."+list, "'spec."+list+"[\"' + "
 	return []comparison{
 		{list + "Order", "['spec." + list + "'].filter(x, " + have + ".filter(c, " + want + ".exists(w, w.name == c.name)).map(c, c.name) != " + want + ".map(w, w.name))"},
-		{list + "Planned", want + ".map(w, " + have + ".filter(c, c.name == w.name).map(c, (" + differing + ").map(k, " + path + "w.name + '\"].' + k)))" +
+		{list + "Planned", want + ".map(w, " + have + ".filter(c, c.name == w.name).map(c, (" + differing() + ").map(k, " + path + "w.name + '\"].' + k)))" +
 			".filter(l, l.exists(m, size(m) > 0)).map(l, l.filter(m, size(m) > 0)[0][0])"},
 		{list + "Added", have + ".filter(c, !" + want + ".exists(w, w.name == c.name)).map(c, (" + invading() + ").map(k, " + path + "c.name + '\"].' + k))" +
 			".filter(m, size(m) > 0).map(m, m[0])"},
@@ -120,11 +120,13 @@ func comparisonsOf(list string) []comparison {
 }
 
 // differing are the fields in which the container c differs from the planned one w.
-var differing = `c.filter(k, !(k in APART_OF_CONTAINER || k in w.fields && c[k] == w.fields[k])) + w.fields.filter(k, !(k in c)) +
+func differing() string {
+	return `c.filter(k, !(k in APART_OF_CONTAINER || k in w.fields && c[k] == w.fields[k])) + w.fields.filter(k, !(k in c)) +
 	['image'].filter(k, !c.image.endsWith(w.image)) + ['imagePullPolicy'].filter(k, c.?imagePullPolicy.orValue('') == 'Never') +
 	['env'].filter(k, c.?env.orValue([]).filter(e, e.name != 'PREFLIGHT_DEADLINE') != w.env) +
 	['volumeMounts'].filter(k, c.?volumeMounts.orValue([]).filter(m, !(m.name in variables.tokens && m == {'name': m.name, 'readOnly': dyn(true), 'mountPath': dyn('TOKEN_PATH')})) != w.volumeMounts) +
 	['resources'].filter(k, !(` + amounts("c") + `)) + (` + confines("c.?securityContext.orValue({})", "w.security") + `).map(k, 'securityContext.' + k)`
+}
 
 // invading are the fields by which the container c, which admission adds, could change a check (see invades).
 func invading() string {
