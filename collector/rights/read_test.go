@@ -132,7 +132,7 @@ func FuzzReads(f *testing.F) {
 	f.Add("*", "*", "*")
 	f.Add("", "*/exec", "impersonate")
 	f.Add("apps", "deployments/*", "watch")
-	api, err := rights.Discover(t.Context(), served{"v1": {"pods", "pods/exec", "secrets", "nodes/proxy"}, "apps/v1": {"deployments"}})
+	api, err := rights.Discover(f.Context(), served{"v1": {"pods", "pods/exec", "secrets", "nodes/proxy"}, "apps/v1": {"deployments"}})
 	if err != nil {
 		f.Fatal(err)
 	}
