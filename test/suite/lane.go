@@ -180,7 +180,7 @@ func Faults() Lane {
 func Attacks() Lane {
 	alone := Lane{Flags: []string{"-count=1", "-run", "^TestAttacks|^TestScripts$/^attacks$"}, Processes: 1, Verbose: true}
 	for _, path := range []string{
-		"signature", "runner/cache", "runner/registry/repository", "runner/registry/credential", "runner/jobs", "runner/audit", "runner/site",
+		"signature", "signature/outbound", "runner/cache", "runner/registry/repository", "runner/registry/credential", "runner/jobs", "runner/audit", "runner/site",
 		"runner/launch/credential", "runner/launch/jobplan", "runner/record/baselinestore", "collector/cluster", "collector/archive/redaction", "collector/document/reportview",
 		"collector/document/junit", "runner/fleet", "runner/fleet/results", "runner/fleet/survey", "runner/fleet/tableview", "cmd/oc-preflight/command", "cmd/oc-preflight/support",
 	} {

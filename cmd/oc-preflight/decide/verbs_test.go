@@ -97,7 +97,7 @@ func TestTargets(t *testing.T) {
 		"Accepted": {reason: "it was", changes: []func(*offer.Cluster){risky}, args: []string{"targets", "--to", "4.18.9", "--accept", "SomeRisk"}, shown: []string{"4.18.9"}},
 		"Name":     {reason: "other commands accept the name", args: []string{"targets", "-o", "name"}, shown: []string{"4.19.1\n"}},
 		"Unknown":  {reason: "a version that the cluster does not list", args: []string{"targets", "--to", "4.19.9"}, code: exit.Undecided, shown: []string{"4.19.9", "no update that the cluster knows"}},
-		"Present":  {reason: "the version that the cluster has needs no update", args: []string{"targets", "--to", offer.From}, shown: []string{"ClusterVersionRequest (NothingAsked)"}},
+		"Present":  {reason: "the version that the cluster has needs no update", args: []string{"targets", "--to", offer.From}, code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already", "after"}},
 		"Accept":   {reason: "a file that does not exist", args: []string{"targets", "--accept-file", "missing.yaml"}, code: exit.BadInput, stated: []string{"--accept-file", "missing.yaml"}},
 	})
 }
