@@ -22,7 +22,7 @@ import (
 	"github.com/openshift/update-preflight/runner"
 )
 
-// Tests of: collector/scene, collector/scene/departure, collector/targets
+// Tests of: collector/scene/departure, collector/targets
 
 // The risks of the enhancement accepted-risks.
 const (

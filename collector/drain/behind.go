@@ -17,13 +17,16 @@ type beyond struct {
 	// budgets of all; details has the obstacles of all rehearsals.
 	removed, behind, broken map[int]bool
 	details                 map[int]Obstacle
+	// waiting are the pods without a node then or at the end, and why.
+	waiting map[int]string
 }
 
 // stop is where the drains of a rehearsal come to while every obstacle stands.
 type stop struct {
 	pools []stopped
-	// waiting are the pods without a node, also those at the end, and why.
+	// waiting are the pods without a node, and why; lost those that nothing creates again.
 	waiting map[int]string
+	lost    map[int]bool
 }
 
 // stopped is where the drains of one pool stop: done and started count its nodes.
@@ -40,8 +43,9 @@ func (b *beyond) done(pool int) []Node {
 
 // note records where the drains stop.
 func (b *beyond) note() {
-	b.stop.waiting = map[int]string{}
+	b.waiting = map[int]string{}
 	b.await()
+	b.stop.waiting, b.stop.lost = maps.Clone(b.waiting), maps.Clone(b.r.log.lost)
 	for i := range b.r.log.pools {
 		record := &b.r.log.pools[i]
 		at := stopped{done: len(record.done), started: len(record.started)}
@@ -59,8 +63,8 @@ func (b *beyond) note() {
 func (b *beyond) await() {
 	b.r.now.unplaced = nil
 	for _, at := range b.r.now.waiting() {
-		if _, known := b.stop.waiting[at]; !known && !b.removed[at] {
-			b.stop.waiting[at] = b.r.now.live[at].why
+		if _, known := b.waiting[at]; !known && !b.removed[at] {
+			b.waiting[at] = b.r.now.live[at].why
 		}
 	}
 }

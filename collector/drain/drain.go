@@ -157,6 +157,8 @@ type Pending struct {
 	Why  string `json:"why,omitempty"`
 	// Uncertain is true if it gets a node with other choices of the scheduler.
 	Uncertain bool `json:"uncertain,omitempty"`
+	// Behind is true if it only lacks a node once the obstacles at which the drains stop are removed.
+	Behind bool `json:"behind,omitempty"`
 }
 
 // Lost is a pod that nothing creates again.
@@ -166,6 +168,8 @@ type Lost struct {
 	Why  string    `json:"why,omitempty"`
 	// Uncertain is true if it is not lost with other choices of the scheduler.
 	Uncertain bool `json:"uncertain,omitempty"`
+	// Behind is true if it is only evicted once the obstacles at which the drains stop are removed.
+	Behind bool `json:"behind,omitempty"`
 }
 
 // Interruption is a Service without a ready pod.

@@ -25,7 +25,7 @@ func (f *folding) rehearsal() Rehearsal {
 		found.Pools = append(found.Pools, f.pool(i))
 	}
 	found.Never, found.Behind = m.never(), f.behind(f.details)
-	found.Pending = f.pending()
+	found.Pending = f.pendingBehind(f.pending(func(each *run) map[int]string { return each.beyond.stop.waiting }))
 	found.Lost = f.lost()
 	found.Interrupted = f.interrupted()
 	found.Delayed = shown.log.delayed
@@ -35,11 +35,14 @@ func (f *folding) rehearsal() Rehearsal {
 
 func (f *folding) lost() []Lost {
 	m, runs := f.m, f.runs
-	times := map[int]int{}
+	times, before := map[int]int{}, map[int]int{} // before are those that every obstacle leaves
 	for _, run := range runs {
 		for at, lost := range run.log.lost {
 			if lost {
 				times[at]++
+			}
+			if run.beyond.stop.lost[at] {
+				before[at]++
 			}
 		}
 	}
@@ -49,7 +52,7 @@ func (f *folding) lost() []Lost {
 		if m.pods[at].recreation.Outcome != recreation.Lost {
 			why = "is of a Job whose backoffLimit the evictions exceed"
 		}
-		found = append(found, Lost{Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: times[at] < len(runs)})
+		found = append(found, Lost{Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: cmp.Or(before[at], times[at]) < len(runs), Behind: before[at] == 0})
 	}
 	return found
 }
@@ -111,16 +114,39 @@ func (f *folding) settles(stuck []Node) string {
 	return ""
 }
 
-// pending are the pods without a node at the end of a rehearsal, those of all first. Of the pods of a
+// pendingBehind adds those that only lack a node behind the obstacles.
+func (f *folding) pendingBehind(found []Pending) []Pending {
+	controllers := map[Reference]int{} // those that are alike have one, others are their own
+	for i := range f.m.input.Cluster.Pods {
+		controllers[f.m.reference(i)] = -2 - i
+		if p := &f.m.pods[i]; p.alike {
+			controllers[f.m.reference(i)] = p.controller
+		}
+	}
+	known := map[int]int{}
+	for i := range found {
+		known[controllers[found[i].Pod]]++
+	}
+	for _, each := range f.pending(func(each *run) map[int]string { return each.beyond.waiting }) {
+		if known[controllers[each.Pod]]--; known[controllers[each.Pod]] >= 0 {
+			continue
+		}
+		each.Behind = true
+		found = append(found, each)
+	}
+	return found
+}
+
+// pending are the pods without a node of a rehearsal, those of all first. Of the pods of a
 // ReplicaSet, which are the same, it has as many as a rehearsal leaves without a node at most, and as many
 // of them are certain as each rehearsal leaves at least.
-func (f *folding) pending() []Pending {
+func (f *folding) pending(without func(*run) map[int]string) []Pending {
 	m, runs := f.m, f.runs
 	times, whys := map[int]int{}, map[int]string{}
 	counts := make([]map[int]int, 0, len(runs)) // by controller
 	for _, run := range runs {
 		waiting := map[int]int{}
-		for at, why := range run.beyond.stop.waiting {
+		for at, why := range without(run) {
 			times[at]++
 			whys[at] = cmp.Or(whys[at], why)
 			waiting[m.pods[at].controller]++

@@ -89,7 +89,7 @@ func TestForcedByAnEarlierVersion(t *testing.T) {
 		want                       verdict.Decision
 	}{
 		"Blocking":     {reason: "force bypassed a failure", findings: failed, expected: `{"checks":1,"reported":1}`, want: verdict.Blocked},
-		"Inconclusive": {reason: "force bypassed what could not be told", findings: strings.Replace(failed, "Fail", "Unknown", 1), expected: `{"checks":1,"reported":1}`, want: verdict.Undecided},
+		"Inconclusive": {reason: "force bypassed what was inconclusive", findings: strings.Replace(failed, "Fail", "Unknown", 1), expected: `{"checks":1,"reported":1}`, want: verdict.Undecided},
 		"Missing":      {reason: "force bypassed a check that had not reported", expected: `{"checks":2,"reported":1,"missing":["Etcd.Space"]}`, want: verdict.Undecided},
 		"Needless":     {reason: "nothing was bypassed", expected: `{"checks":1,"reported":1}`, want: verdict.Ready},
 		"Acknowledged": {reason: "another bypass stays", findings: strings.Replace(failed, `"Force"`, `"AdminAck"`, 1), expected: `{"checks":1,"reported":1}`, want: verdict.Ready},

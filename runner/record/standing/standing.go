@@ -1,6 +1,6 @@
 // Package standing answers: which findings does a recorded run have, and what is its verdict worth now?
 //
-// Whoever acts on a stored verdict, or shows whether it may be acted on, asks a [Question]: [Question.Newest] selects the
+// A reader that acts on a stored verdict, or shows it, asks a [Question]: [Question.Newest] selects the
 // run of a target whose verdict counts, and [Question.Of] states what a verdict is worth, with the reason.
 package standing
 

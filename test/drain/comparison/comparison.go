@@ -125,7 +125,7 @@ func (p *Prediction) Wide() []string {
 		}
 	}
 	for i := range p.Pending {
-		if p.Pending[i].Uncertain {
+		if p.Pending[i].Uncertain && !p.Pending[i].Behind {
 			causes = append(causes, "pods without a node: "+general(p.Pending[i].Why))
 		}
 	}
@@ -200,6 +200,9 @@ func (p *Prediction) pending(ended lab.Outcome) []string {
 func (p *Prediction) absent() map[string]bounds {
 	found := map[string]bounds{}
 	for _, pending := range p.Pending {
+		if pending.Behind {
+			continue // an obstacle is removed first, which a real drain waits for
+		}
 		owner := p.owners[pending.Pod.String()]
 		of := bounds{found[owner].least, found[owner].most + 1}
 		if !pending.Uncertain {
@@ -208,6 +211,9 @@ func (p *Prediction) absent() map[string]bounds {
 		found[owner] = of
 	}
 	for _, lost := range p.Lost {
+		if lost.Behind {
+			continue
+		}
 		owner := p.owners[lost.Pod.String()]
 		of := bounds{found[owner].least, found[owner].most + 1}
 		if !lost.Uncertain {
