@@ -100,8 +100,12 @@ func (r *reader[T]) page(ctx context.Context, options metav1.ListOptions) (runti
 	})
 }
 
-// checkKind is an error for a list of another kind, which package cluster has weighed as such.
+// checkKind is an error for a list of another kind, which package cluster has weighed as such. Of any kind, only the
+// metadata can be read, which is less.
 func (r *reader[T]) checkKind(list []byte) error {
+	if reflect.TypeFor[T]() == reflect.TypeFor[metav1.PartialObjectMetadata]() {
+		return nil
+	}
 	var stated runtime.TypeMeta // later fields replace earlier ones
 	err := eachMessage(list, func(number protowire.Number, value []byte) error {
 		if number != fieldKind {
