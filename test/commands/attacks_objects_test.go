@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -208,14 +209,15 @@ func forgedPod(t *testing.T, client kubernetes.Interface) string {
 		Spec:       job.Spec.Template.Spec,
 	}
 	other.Spec.Containers[0].Command = []string{"/bin/preflight", "pass"}
-	if _, err := client.CoreV1().Pods(zooNamespace).Create(t.Context(), other, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	_, denied := client.CoreV1().Pods(zooNamespace).Create(t.Context(), other, metav1.CreateOptions{})
+	if !apierrors.IsForbidden(denied) || !strings.Contains(denied.Error(), "the pod of a preflight runs as planned") {
+		t.Errorf("creating the forged pod: %v, want a denial by the policy of the run", denied)
 	}
 	result := reportOf(t, run.Wait())
 	if f := byName(result)["Zoo.First"]; f.Outcome == preflight.Pass || result.Verdict.Decision != "Undecided" {
 		t.Errorf("%s, %+v; want Undecided, and no pass by the forged pod", result.Verdict.Decision, f)
 	}
-	return string(result.Verdict.Decision) + ", the check is still running"
+	return "the pod is denied; " + string(result.Verdict.Decision) + ", the check is still running"
 }
 
 // labeledObjects has three objects of others with the label of a run.

@@ -105,7 +105,7 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 
 // historyNeeds are the permissions to list records with the judgements of their updates, and to watch them with --watch.
 func historyNeeds() access.Needs {
-	return recordstore.ListNeeds().And(recordstore.WatchNeeds()).And(standing.Needs()).And(published.AskedNeeds())
+	return RecordNeeds().And(recordstore.WatchNeeds()).And(standing.Needs()).And(published.AskedNeeds())
 }
 
 // warnOfGaps reports which records may be missing. What else an archive does not have, such as the

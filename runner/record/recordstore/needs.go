@@ -38,15 +38,6 @@ func ReadNeeds() access.Needs {
 	}
 }
 
-// ListNeeds are the permissions for List, which gets no record by its name. Without the optional one, no record
-// is authentic.
-func ListNeeds() access.Needs {
-	return access.Needs{
-		Required: append(access.Verbs(mapsRequest(), "list"), access.Verbs(leasesRequest(), "list")...),
-		Optional: ReadNeeds().Optional,
-	}
-}
-
 // CancelNeeds are the permissions for Cancel.
 func CancelNeeds() access.Needs {
 	return access.Needs{Required: append(
