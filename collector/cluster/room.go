@@ -12,9 +12,9 @@ import (
 
 const (
 	// maxRoom bounds what the responses of all clusters of this process occupy, with everything else that is in
-	// memory. Where the address space is limited, it is a quarter of what Go leaves of it: the heap has garbage and
+	// memory: about 120 000 pods. Where the address space is limited, it is a quarter of what Go leaves of it: the heap has garbage and
 	// gaps, too. Where GOMEMLIMIT is set, it is two thirds of that.
-	maxRoom  = 768 << 20
+	maxRoom  = 1280 << 20
 	reserved = 1300 << 20
 	// maxRoomWait bounds the time in which a response waits for room.
 	maxRoomWait = 10 * time.Second
@@ -53,8 +53,8 @@ var shared = sync.OnceValue(func() *room { //nolint:gochecknoglobals // the memo
 	made := &room{size: min(maxRoom, debug.SetMemoryLimit(-1)/3*2), claims: map[*claim]struct{}{}}
 	if limit, ok := addressSpace(); ok {
 		made.size = min(made.size, max(limit-reserved, 0)/4)
-		debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), made.size*3/2))
 	}
+	debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), made.size*3/2))
 	return made
 })
 

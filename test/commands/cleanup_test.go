@@ -26,8 +26,8 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	// The report lists the objects to delete: Job, account and guard.
-	if len(result.Created) != 4 {
-		t.Errorf("created %+v, want a Job, a ServiceAccount, a policy and its binding", result.Created)
+	if len(result.Created) != 6 {
+		t.Errorf("created %+v, want a Job, a ServiceAccount, and two policies with their bindings", result.Created)
 	}
 	for _, object := range result.Created {
 		if !strings.Contains(got.Stdout, "deleted "+object.Kind+" ") || !strings.Contains(got.Stdout, object.Name+"\n") {

@@ -223,7 +223,7 @@ func recordsUnderRoles(w world) map[string]underRoles {
 		}},
 		"history": {reason: "the runs, and those that begin", auth: []string{"history"}, use: func(t *testing.T, start starter) {
 			t.Helper()
-			w.Completed('1', passed, nil)
+			w.Completed('1', passed, w.Fingerprint())
 			watching := start("history", "--watch", "-o", "name")
 			watching.AwaitStdout("preflight/")
 			watching.AwaitStdout("preflight/" + w.Detached('2', []string{"Etcd.Quorum"}))
