@@ -23,7 +23,7 @@ const (
 	maxResponse = 64 << 20
 	// maxMade bounds what is made of a response, in bytes of memory. Of a page of 500 pods each may have 20
 	// containers with 20 variables and volumes.
-	maxMade = 256 << 20
+	maxMade = 512 << 20
 	// maxEvent bounds an event of a watch, in bytes: etcd has no object of two megabytes.
 	maxEvent = 8 << 20
 	// maxRead bounds what is read of one cluster in maxReadTime: 150 000 pods, for which Kubernetes is tested, of
