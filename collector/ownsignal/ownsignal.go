@@ -57,14 +57,14 @@ func Suffix(run string) string {
 	return digits[:min(len(digits), suffixDigits)]
 }
 
-// OfRun is true for the name of an object of a run, which ends with its suffix. That of a pod has in addition the characters
-// that the Job controller appends. What has such a name and the label of the run is deleted when the run ends.
-func OfRun(run, name string, pod bool) bool {
-	suffix := "-" + Suffix(run)
-	if i := strings.LastIndex(name, "-"); pod && i >= 0 && strings.HasSuffix(name[:i], suffix) {
-		return true
-	}
-	return strings.HasSuffix(name, suffix)
+// OfRun is true for the name of an object of a run, which ends with its suffix. What has such a name and the label of the
+// run is deleted when the run ends.
+func OfRun(run, name string) bool { return strings.HasSuffix(name, "-"+Suffix(run)) }
+
+// PodOfRun is OfRun for the name of a pod, which may have in addition the characters that the Job controller appends.
+func PodOfRun(run, name string) bool {
+	i := strings.LastIndex(name, "-")
+	return i >= 0 && OfRun(run, name[:i]) || OfRun(run, name)
 }
 
 // Guard is the name of the ValidatingAdmissionPolicyBinding that denies the pods of a run to write. Pods

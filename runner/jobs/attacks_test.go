@@ -242,11 +242,13 @@ func TestAttacksBesideAnAlteredPod(t *testing.T) {
 	}{
 		"Ordinary": {"no pod was altered", []finding.Finding{passes, fails}, []string{"Etcd.Passes Pass(Because)", "Etcd.Fails Fail(Because)"}},
 		"Altered": {
-			"the altered pod may have run before or beside", []finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 1), fails, built},
+			"the altered pod may have run before or beside",
+			[]finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 1), fails, built},
 			[]string{"Etcd.Passes Unknown(BesideAlteredPod)", "Etcd.Altered Unknown(AlteredByAdmission)", "Etcd.Fails Fail(Because)", "Drain Pass(AsExpected)"},
 		},
 		"Denied": {
-			"the pod was denied before it ran", []finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 0)},
+			"the pod was denied before it ran",
+			[]finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 0)},
 			[]string{"Etcd.Passes Pass(Because)", "Etcd.Altered Unknown(AlteredByAdmission)"},
 		},
 		"Warning": {
@@ -255,7 +257,8 @@ func TestAttacksBesideAnAlteredPod(t *testing.T) {
 			[]string{"Etcd.Warns Unknown(BesideAlteredPod)", "Etcd.Altered Unknown(AlteredByAdmission)", "Etcd.Skips Unknown(BesideAlteredPod)"},
 		},
 		"OtherCluster": {
-			"the pod ran in the management cluster", []finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", finding.Management, preflight.Unknown, 1)},
+			"the pod ran in the management cluster",
+			[]finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", finding.Management, preflight.Unknown, 1)},
 			[]string{"Etcd.Passes Pass(Because)", "Etcd.Altered Unknown(AlteredByAdmission)"},
 		},
 	} {

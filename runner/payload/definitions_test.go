@@ -129,9 +129,9 @@ func TestExtractReadsImagePolicies(t *testing.T) {
 		case each.Deleted:
 			state = "deleted"
 		}
-		got = append(got, each.Name+" "+state)
+		got = append(got, each.Name+": "+state)
 	}
-	if diff := cmp.Diff([]string{"applied brought", "deleted deleted", "unsure unsure", "alpha unsure"}, got); diff != "" || len(release.Definitions) > 0 {
+	if diff := cmp.Diff([]string{"applied: brought", "deleted: deleted", "unsure: unsure", "alpha: unsure"}, got); diff != "" || len(release.Definitions) > 0 {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

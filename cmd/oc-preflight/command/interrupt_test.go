@@ -73,7 +73,7 @@ func start(t *testing.T, server string, args []string) call {
 // a value for each connection.
 func silent(t *testing.T) (string, <-chan struct{}) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -266,18 +266,27 @@ func (w world) answers(id string, asked selection.Asked) map[string]answer {
 	return map[string]answer{
 		"status":            {permits: state.Code == exit.Ready, why: state.Stdout},
 		"history":           {permits: listing.Decision == string(verdict.Ready) && listing.Outdated == "" && listing.Refusal == "" && listing.Authenticity == "Authentic" && shown, why: listing.Outdated + listing.Refusal},
-		"UpdatePreflight":   {permits: projected.Phase == v1alpha1.Ready, why: messageOf(projected, found)},
+		"UpdatePreflight":   {permits: projected.Phase == v1alpha1.Ready, why: messageOf(projected, observed)},
 		"admission":         {permits: made.Answer(question.Now) == guard.Ready, why: reasonOf(made, question.Now)},
 		"CVO precondition":  w.precondition(),
 		"report of the run": {permits: found && decided.Permits()},
 	}
 }
 
+// row is one of the history.
+type row struct {
+	ID           string `json:"id"`
+	Decision     string `json:"decision"`
+	Outdated     string `json:"outdated"`
+	Refusal      string `json:"refusal"`
+	Authenticity string `json:"authenticity"`
+}
+
 // listed is the row of a run in the history, and whether there is one.
-func (w world) listed(id string) (row struct{ ID, Decision, Outdated, Refusal, Authenticity string }, found bool) {
+func (w world) listed(id string) (row, bool) {
 	w.t.Helper()
 	var history struct {
-		Runs []struct{ ID, Decision, Outdated, Refusal, Authenticity string } `json:"runs"`
+		Runs []row `json:"runs"`
 	}
 	if err := json.Unmarshal([]byte(w.call(exit.Ready, "history", "-o", "json").Stdout), &history); err != nil {
 		w.t.Fatal(err)
@@ -287,12 +296,12 @@ func (w world) listed(id string) (row struct{ ID, Decision, Outdated, Refusal, A
 			return each, true
 		}
 	}
-	return row, false
+	return row{}, false
 }
 
 // messageOf is the message of the condition Ready; empty without a verdict.
-func messageOf(status v1alpha1.UpdatePreflightStatus, found bool) string {
-	if !found {
+func messageOf(status v1alpha1.UpdatePreflightStatus, observed projection.Observation) string {
+	if observed.Verdict == nil {
 		return ""
 	}
 	return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady).Message

@@ -133,7 +133,7 @@ func (r *reader) withoutChecks(ctx context.Context, pods []corev1.Pod) []corev1.
 	}
 	checks := func(pod corev1.Pod) bool {
 		run := pod.Labels[ownsignal.RunLabel]
-		return run != "" && ownsignal.OfRun(run, pod.Name, true) && guards[ownsignal.Guard(run)]
+		return run != "" && ownsignal.PodOfRun(run, pod.Name) && guards[ownsignal.Guard(run)]
 	}
 	if !slices.ContainsFunc(pods, checks) {
 		return pods // which are many megabytes

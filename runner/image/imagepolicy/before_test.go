@@ -35,11 +35,15 @@ func TestPoliciesOfARelease(t *testing.T) {
 			brought: []imagepolicy.Brought{brought(release.pem(), scope)}, image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: "ClusterImagePolicy"},
 		},
 		"Same": {reason: "the cluster has the policy already", present: []*configv1.ClusterImagePolicy{policy("openshift", release.pem(), scope)}, brought: []imagepolicy.Brought{brought(release.pem(), scope)}, image: signed, want: pass},
-		"Beside": {reason: "another policy of the same scope stays", present: []*configv1.ClusterImagePolicy{policy("mine", other.pem(), scope)}, brought: []imagepolicy.Brought{brought(release.pem(), scope)},
-			image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"mine"`}},
+		"Beside": {
+			reason: "another policy of the same scope stays", present: []*configv1.ClusterImagePolicy{policy("mine", other.pem(), scope)}, brought: []imagepolicy.Brought{brought(release.pem(), scope)},
+			image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"mine"`},
+		},
 		"MoreSpecific": {reason: "the user's policy of a more specific scope applies instead", present: []*configv1.ClusterImagePolicy{policy("mine", release.pem(), scope)}, brought: []imagepolicy.Brought{brought(other.pem(), "quay.io")}, image: signed, want: pass},
-		"Removed": {reason: "the release removes it, but nodes have it until then", present: []*configv1.ClusterImagePolicy{policy("openshift", other.pem(), scope)},
-			brought: []imagepolicy.Brought{{ClusterImagePolicy: *policy("openshift", nil), Removed: true}}, image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature"}},
+		"Removed": {
+			reason: "the release removes it, but nodes have it until then", present: []*configv1.ClusterImagePolicy{policy("openshift", other.pem(), scope)},
+			brought: []imagepolicy.Brought{{ClusterImagePolicy: *policy("openshift", nil), Removed: true}}, image: signed, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature"},
+		},
 		"OtherRoot": {reason: "a root of trust that is not supported", brought: []imagepolicy.Brought{{ClusterImagePolicy: configv1.ClusterImagePolicy{
 			ObjectMeta: policy("openshift", nil).ObjectMeta,
 			Spec:       configv1.ClusterImagePolicySpec{Scopes: []configv1.ImageScope{scope}, Policy: configv1.ImageSigstoreVerificationPolicy{RootOfTrust: configv1.PolicyRootOfTrust{PolicyType: configv1.FulcioCAWithRekorRootOfTrust}}},

@@ -70,12 +70,13 @@ func expected(job *batchv1.Job) (map[string]any, error) {
 }
 
 func expectedContainer(fields map[string]any) map[string]any {
-	e := map[string]any{"name": fields["name"], "image": digestOf(fields["image"]), "env": []any{}, "volumeMounts": []any{}, "security": map[string]any{}}
+	variables := []any{}
 	for _, variable := range elements(fields["env"]) {
 		if variable["name"] != jobplan.VariableDeadline { // that of a run that was taken over is of its Job
-			e["env"] = append(e["env"].([]any), variable) //nolint:forcetypeassert // set above
+			variables = append(variables, variable)
 		}
 	}
+	e := map[string]any{"name": fields["name"], "image": digestOf(fields["image"]), "env": variables, "volumeMounts": []any{}, "security": map[string]any{}}
 	if mounts := fields["volumeMounts"]; mounts != nil {
 		e["volumeMounts"] = mounts
 	}
@@ -129,24 +130,27 @@ func setDefaults(spec *corev1.PodSpec) {
 		}
 	}
 	for i := range spec.Volumes {
-		source := &spec.Volumes[i].VolumeSource
-		switch {
-		case source.ConfigMap != nil:
-			source.ConfigMap.DefaultMode = or(source.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
-		case source.Secret != nil:
-			source.Secret.DefaultMode = or(source.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
-		case source.DownwardAPI != nil:
-			source.DownwardAPI.DefaultMode = or(source.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
-			setItemDefaults(source.DownwardAPI.Items)
-		case source.Projected != nil:
-			source.Projected.DefaultMode = or(source.Projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
-			for _, projection := range source.Projected.Sources {
-				if projection.DownwardAPI != nil {
-					setItemDefaults(projection.DownwardAPI.Items)
-				}
-				if token := projection.ServiceAccountToken; token != nil {
-					token.ExpirationSeconds = or(token.ExpirationSeconds, 3600)
-				}
+		setVolumeDefaults(&spec.Volumes[i].VolumeSource)
+	}
+}
+
+func setVolumeDefaults(source *corev1.VolumeSource) {
+	switch {
+	case source.ConfigMap != nil:
+		source.ConfigMap.DefaultMode = or(source.ConfigMap.DefaultMode, corev1.ConfigMapVolumeSourceDefaultMode)
+	case source.Secret != nil:
+		source.Secret.DefaultMode = or(source.Secret.DefaultMode, corev1.SecretVolumeSourceDefaultMode)
+	case source.DownwardAPI != nil:
+		source.DownwardAPI.DefaultMode = or(source.DownwardAPI.DefaultMode, corev1.DownwardAPIVolumeSourceDefaultMode)
+		setItemDefaults(source.DownwardAPI.Items)
+	case source.Projected != nil:
+		source.Projected.DefaultMode = or(source.Projected.DefaultMode, corev1.ProjectedVolumeSourceDefaultMode)
+		for _, projection := range source.Projected.Sources {
+			if projection.DownwardAPI != nil {
+				setItemDefaults(projection.DownwardAPI.Items)
+			}
+			if token := projection.ServiceAccountToken; token != nil {
+				token.ExpirationSeconds = or(token.ExpirationSeconds, 3600)
 			}
 		}
 	}
@@ -172,21 +176,7 @@ func setContainerDefaults(container *corev1.Container) {
 		}
 	}
 	for _, probe := range []*corev1.Probe{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
-		if probe == nil {
-			continue
-		}
-		setRequestDefaults(probe.HTTPGet)
-		if probe.GRPC != nil {
-			probe.GRPC.Service = or(probe.GRPC.Service, "")
-		}
-		for _, field := range []struct {
-			of        *int32
-			byDefault int32
-		}{{&probe.TimeoutSeconds, 1}, {&probe.PeriodSeconds, 10}, {&probe.SuccessThreshold, 1}, {&probe.FailureThreshold, 3}} {
-			if *field.of == 0 {
-				*field.of = field.byDefault
-			}
-		}
+		setProbeDefaults(probe)
 	}
 	if container.Lifecycle == nil {
 		return
@@ -194,6 +184,24 @@ func setContainerDefaults(container *corev1.Container) {
 	for _, hook := range []*corev1.LifecycleHandler{container.Lifecycle.PostStart, container.Lifecycle.PreStop} {
 		if hook != nil {
 			setRequestDefaults(hook.HTTPGet)
+		}
+	}
+}
+
+func setProbeDefaults(probe *corev1.Probe) {
+	if probe == nil {
+		return
+	}
+	setRequestDefaults(probe.HTTPGet)
+	if probe.GRPC != nil {
+		probe.GRPC.Service = or(probe.GRPC.Service, "")
+	}
+	for _, field := range []struct {
+		of        *int32
+		byDefault int32
+	}{{&probe.TimeoutSeconds, 1}, {&probe.PeriodSeconds, 10}, {&probe.SuccessThreshold, 1}, {&probe.FailureThreshold, 3}} {
+		if *field.of == 0 {
+			*field.of = field.byDefault
 		}
 	}
 }

@@ -97,14 +97,14 @@ func comparisons() []comparison {
 			v.?image.?reference.orValue('').endsWith(variables.plan.volumes[n].digest) : v == variables.plan.volumes[n]))) +
 			variables.volumes.filter(v, !(v.name in variables.plan.volumes) && !(size(v) == 2 && v.all(k, k == 'name' || k in OWN_VOLUMES))).map(v, v.name)).map(n, 'spec.volumes["' + n + '"]')`},
 	}
-	sum := "variables.inMetadata + variables.inAnnotations + variables.inSpec + variables.inSecurity + variables.inVolumes"
+	sum := []string{"variables.inMetadata", "variables.inAnnotations", "variables.inSpec", "variables.inSecurity", "variables.inVolumes"}
 	for _, list := range []string{"initContainers", "containers"} {
 		for _, each := range comparisonsOf(list) {
 			all = append(all, each)
-			sum += " + variables." + each.name
+			sum = append(sum, "variables."+each.name)
 		}
 	}
-	return append(all, comparison{"altered", sum})
+	return append(all, comparison{"altered", strings.Join(sum, " + ")})
 }
 
 // comparisonsOf are those of the planned containers of a list, and of the added ones.

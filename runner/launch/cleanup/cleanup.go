@@ -153,7 +153,10 @@ func (s *sweep) belongs(k inventory.Kind, object metav1.Object) bool {
 	if uuid.Validate(s.runID) != nil || s.isForeign(object) {
 		return false
 	}
-	return ownsignal.OfRun(s.runID, object.GetName(), k.Name == inventory.PodKind)
+	if k.Name == inventory.PodKind {
+		return ownsignal.PodOfRun(s.runID, object.GetName())
+	}
+	return ownsignal.OfRun(s.runID, object.GetName())
 }
 
 // isForeign is true for an object, or the pod of a Job, that differs from the plan.

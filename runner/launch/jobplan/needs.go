@@ -30,11 +30,7 @@ func (d Draft) Needs() access.Needs {
 			needs.Required = append(needs.Required, creating("ServiceAccount", namespace)...)
 			copies = true
 		}
-		for _, secret := range Secrets(check.Job) {
-			if d.catalogOf(check).manifests[secret] == nil {
-				needs.Optional = append(needs.Optional, credential.Needs(secret)...)
-			}
-		}
+		needs.Optional = append(needs.Optional, d.readNeeds(check)...)
 		for _, ref := range check.Needs {
 			used[ref] = d.catalogOf(check)
 		}
@@ -52,6 +48,17 @@ func (d Draft) Needs() access.Needs {
 	for _, each := range needs.Given {
 		if slices.Contains(each.Rule.Verbs, "bind") {
 			needs.Optional = append(needs.Optional, access.Request{Verb: "get", Group: rbacv1.GroupName, Resource: "clusterroles", Name: each.Rule.ResourceNames[0]})
+		}
+	}
+	return needs
+}
+
+// readNeeds are the permissions to read the Secrets and ConfigMaps of a check that are not of the release.
+func (d Draft) readNeeds(check Check) []access.Request {
+	var needs []access.Request
+	for _, ref := range Secrets(check.Job) {
+		if d.catalogOf(check).manifests[ref] == nil {
+			needs = append(needs, credential.Needs(ref)...)
 		}
 	}
 	return needs

@@ -72,7 +72,7 @@ func (q Question) Of(ctx context.Context, recorded record.Record) (report.Report
 		}
 		return stored, nil
 	}
-	if recorded.Verified() != nil {
+	if recorded.Authentication.State != record.Authentic {
 		return stored, nil // it has no verdict that could end
 	}
 	stored.Standing.Ended = q.ended(ctx, recorded, stored)
