@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +47,7 @@ var fleetOf = map[string]int{"empty": 2, "spaces": 1, "nulls": 6, "messages": 6,
 func TestAttacksOnMemory(t *testing.T) {
 	server := httptest.NewServer(fleetServer(t))
 	t.Cleanup(server.Close)
-	command := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -v 2097152 && exec "$0"`, os.Args[0])
+	command := exec.CommandContext(t.Context(), "sh", "-c", `ulimit -v "$1" && exec "$0"`, os.Args[0], addressSpace)
 	command.Env = append(os.Environ(), surveyed+"="+server.URL, "GOGC=30") // as oc-preflight
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
@@ -90,7 +89,7 @@ func surveyAll(address string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	rows, err := survey.Survey{Parallel: len(all), Timeout: 20 * time.Second}.Rows(context.Background(), all, readPods)
+	rows, err := survey.Survey{Parallel: len(all), Timeout: answerTime}.Rows(context.Background(), all, readPods)
 	if err == nil {
 		err = json.NewEncoder(os.Stdout).Encode(rows)
 	}
