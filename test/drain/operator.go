@@ -26,6 +26,7 @@ func (t *Trial) operate(ctx context.Context) error {
 		_, err := t.Clients.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		switch {
 		case err == nil, apierrors.IsAlreadyExists(err), apierrors.IsForbidden(err): // the latter by a limit
+		case apierrors.IsConflict(err): // about the use of a quota, with another pod: the operator tries again
 		case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "priority"):
 		default:
 			return err

@@ -47,9 +47,11 @@ func (w world) testBothSides(t *testing.T) {
 			t.Errorf("%s is outside of the namespace of the control plane", object)
 		}
 	}
-	for _, want := range []string{"Job", "Jobmanagement", "ServiceAccountmanagement", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicymanagement"} {
-		if created[want] != 1 {
-			t.Errorf("created %v, want one %s", created, want)
+	for kind, want := range map[string]int{ // a policy is about the requests of the checks, and one about their pods
+		"Job": 1, "Jobmanagement": 1, "ServiceAccountmanagement": 1, "ValidatingAdmissionPolicy": 2, "ValidatingAdmissionPolicymanagement": 2,
+	} {
+		if created[kind] != want {
+			t.Errorf("created %v, want %d of %s", created, want, kind)
 		}
 	}
 	w.expectNothingLeft(t)

@@ -89,7 +89,7 @@ func firstWave() []string { return []string{story.FleetAck, story.FleetOverrides
 func (f *Fleet) wave(ctx context.Context) error {
 	first := firstWave()
 	f.Title("May the second wave start?")
-	if err := f.tabulate(ctx, first); err != nil {
+	if err := f.tabulate(ctx, exit.Ready, first); err != nil {
 		return err
 	}
 	if err := f.decide(ctx, exit.Undecided); err != nil {
@@ -107,7 +107,7 @@ func (f *Fleet) wave(ctx context.Context) error {
 // gate shows that the cluster that regressed counts as failed.
 func (f *Fleet) gate(ctx context.Context) error {
 	f.Title("May the second wave start now? The cluster that regressed has failed")
-	if err := f.tabulate(ctx, firstWave()); err != nil {
+	if err := f.tabulate(ctx, exit.Undecided, firstWave()); err != nil { // nothing is left to evaluate
 		return err
 	}
 	if err := f.decide(ctx, exit.Blocked); err != nil {
@@ -119,9 +119,9 @@ func (f *Fleet) gate(ctx context.Context) error {
 // table is the file with the table of a wave.
 func (f *Fleet) table() string { return filepath.Join(f.Directory, "wave.json") }
 
-// tabulate shows the clusters of a wave, and writes their table.
-func (f *Fleet) tabulate(ctx context.Context, wave []string) error {
-	return f.Run(ctx, exit.Ready, command("targets", strings.Join(wave, ","), "--report", "json="+f.table())...)
+// tabulate shows the clusters of a wave, which must have this result, and writes their table.
+func (f *Fleet) tabulate(ctx context.Context, code int, wave []string) error {
+	return f.Run(ctx, code, command("targets", strings.Join(wave, ","), "--report", "json="+f.table())...)
 }
 
 // decide shows the gate after a wave, which must have this result.
