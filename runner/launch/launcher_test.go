@@ -143,7 +143,9 @@ func create(t *testing.T, launcher *process, plan jobplan.Plan) {
 		}
 	}
 	t.Cleanup(func() {
-		if left, err := launcher.Cleanup(context.Background(), plan.Run.ID); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		if left, err := launcher.Cleanup(ctx, plan.Run.ID); err != nil {
 			t.Errorf("clean-up left %v: %v", left, err)
 		}
 	})

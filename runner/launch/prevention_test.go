@@ -180,6 +180,12 @@ func TestAttacksByChangesOfARunningPod(t *testing.T) {
 	if !ok {
 		t.Fatal("the watch ended")
 	}
+	const withoutFinalizers = `{"metadata": {"finalizers": null}}`
+	t.Cleanup(func() { // or the clean-up waits for it
+		if _, err := pods.Patch(context.Background(), pod.Name, types.StrategicMergePatchType, []byte(withoutFinalizers), metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
 	for name, tc := range map[string]struct {
 		reason, patch, subresource string
 		denied                     bool
@@ -188,7 +194,7 @@ func TestAttacksByChangesOfARunningPod(t *testing.T) {
 		"Ephemeral": {reason: "a container in that of the check", patch: `{"spec": {"ephemeralContainers": [{"name": "debug", "image": "quay.io/other", "targetContainerName": "check"}]}}`, subresource: "ephemeralcontainers", denied: true},
 		"Network":   {reason: "another network", patch: `{"metadata": {"annotations": {"v1.multus-cni.io/default-network": "attack"}}}`, denied: true},
 		"Finalizer": {reason: "what a controller does with each pod", patch: `{"metadata": {"finalizers": ["example.com/x"]}}`},
-		"Finished":  {reason: "what a controller does with each pod", patch: `{"metadata": {"finalizers": null}}`},
+		"Finished":  {reason: "what a controller does with each pod", patch: withoutFinalizers},
 		"Status":    {reason: "what a network writes", patch: `{"metadata": {"annotations": {"k8s.v1.cni.cncf.io/network-status": "[]"}}}`},
 		"Deadline":  {reason: "it ends earlier", patch: `{"spec": {"activeDeadlineSeconds": 60}}`},
 	} {
