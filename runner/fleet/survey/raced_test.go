@@ -7,5 +7,5 @@ import "time"
 // addressSpace is the limit of the program under test: the race detector reserves terabytes, and needs a multiple of the memory.
 const addressSpace = "unlimited"
 
-// answerTime is that of a cluster, several times as long as without the race detector.
+// answerTime bounds the answer of a cluster, which takes several times as long under the race detector.
 const answerTime = 2 * time.Minute

@@ -7,5 +7,5 @@ import "time"
 // addressSpace is the limit of the program under test, in KiB.
 const addressSpace = "2097152"
 
-// answerTime is that of a cluster.
+// answerTime bounds the answer of a cluster.
 const answerTime = 20 * time.Second
