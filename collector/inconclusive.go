@@ -48,7 +48,7 @@ func inconclusive(err error) finding.Finding {
 		return finding.Unknown(ReasonForbidden, "%v", err).
 			Remedy("Run the preflight as a user with permission to read what the message names.").Do(finding.Roles())
 	case apierrors.IsUnauthorized(err):
-		return finding.Unknown(ReasonUnauthorized, "%v", err).Do(finding.Run("oc login"))
+		return finding.Unknown(ReasonUnauthorized, "%v", err).Do(finding.OnThisMachine("oc login"))
 	}
 	return finding.Unknown(ReasonError, "%v", err)
 }

@@ -24,7 +24,7 @@ func (j judge) listed(found []regression.Found) ([]Regression, int) {
 		}
 		entries = append(entries, Regression{
 			Name: nameOf(each), Object: objectOf(each.Key), Was: each.Was, Is: words.Line(isOf(each), maxText), Since: timeOf(since),
-			Step: stepOf(j.course.progress.Steps, each, since), Command: commandOf(each.Key),
+			Step: stepOf(j.course.progress.Steps, each, since), Command: inspect(each.Key).Command, Action: inspect(each.Key),
 		})
 	}
 	return entries, len(found)
@@ -103,21 +103,23 @@ func objectOf(key baseline.Key) finding.Object {
 }
 
 // commandOf shows the object, or for a key that names no object, all of its kind.
-func commandOf(key baseline.Key) string {
-	namespace := ""
-	if key.Namespace != "" {
-		namespace = " -n " + words.ShellWord(key.Namespace)
-	}
+func inspect(key baseline.Key) finding.Action {
+	plural, made := resources()[key.Kind].plural, finding.Action{}
 	switch key.Kind { //nolint:exhaustive // the others are shown by their name
 	case baseline.Alert:
 		alert, _, _ := strings.Cut(key.Name, "/")
-		return "oc get prometheusrules -A -o yaml | grep -A 20 " + words.ShellWord("alert: "+alert)
+		return finding.Read("oc get prometheusrules -A -o yaml | grep -A 20 -F %s", "alert: "+alert)
 	case baseline.VolumeAttachment, baseline.ClusterServiceVersion:
-		return "oc get " + resources()[key.Kind].plural + namespace
+		made = finding.Read("oc get %s", plural)
 	case baseline.CertificateSigningRequest:
-		return "oc get certificatesigningrequest " + words.ShellWord(key.Name) + " -o yaml"
+		made = finding.Read("oc get certificatesigningrequest %s -o yaml", key.Name)
+	default:
+		made = finding.Read("oc describe %s %s", plural, key.Name)
 	}
-	return "oc describe " + resources()[key.Kind].plural + namespace + " " + words.ShellWord(key.Name)
+	if key.Kind == baseline.HostedCluster || key.Kind == baseline.NodePool {
+		made = made.In(finding.Management)
+	}
+	return made.Namespaced(key.Namespace)
 }
 
 // The time within which a problem follows a step that may have caused it.

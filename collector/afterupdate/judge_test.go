@@ -1,6 +1,7 @@
 package afterupdate_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -150,9 +151,9 @@ func TestStuckRollout(t *testing.T) {
 	got := made.Regressions[0]
 	want := afterupdate.Regression{
 		Name: "NodeNotReady", Object: got.Object, Was: "good", Is: "NotReady: KubeletNotReady", Since: "2026-11-28T11:30:00Z",
-		Step: "the reboot of node worker-1", Command: "oc describe node worker-1",
+		Step: "the reboot of node worker-1", Command: "oc describe node worker-1", Action: got.Action,
 	}
-	if got != want || got.Object.Name != "worker-1" {
+	if !reflect.DeepEqual(got, want) || got.Object.Name != "worker-1" {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

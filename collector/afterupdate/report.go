@@ -136,7 +136,8 @@ type Regression struct {
 	// Step is the step of the update that it coincides with, such as "the reboot of node worker-1"; empty for none.
 	Step string `json:"step,omitempty"`
 	// Command shows more about it.
-	Command string `json:"command"`
+	Command string         `json:"command"`
+	Action  finding.Action `json:"-"`
 }
 
 // Environment is what the clusters of a fleet are compared by. It names no object.

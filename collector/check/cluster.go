@@ -114,7 +114,7 @@ func PlainKubernetes(kind string) finding.Finding {
 func APIMissing(kind, group string) finding.Finding {
 	return finding.Unknown(reasonAPIMissing, "this OpenShift cluster has no %s of %s, so the check is inconclusive", kind, group).
 		Remedy("Restore the API, then run the preflight again.").
-		Do(finding.Run("oc api-resources --api-group=%s", group), finding.Run("oc get clusteroperators"))
+		Do(finding.Read("oc api-resources --api-group=%s", group), finding.Read("oc get clusteroperators"))
 }
 
 // ClusterVersionObject is the ClusterVersion of the cluster.
@@ -123,7 +123,7 @@ func ClusterVersionObject() finding.Object {
 }
 
 // CVOPods is the action of listing the pods of CVO.
-func CVOPods() finding.Action { return finding.Run("oc -n openshift-cluster-version get pods") }
+func CVOPods() finding.Action { return finding.Read("oc -n openshift-cluster-version get pods") }
 
 // Stale reports whether the status of an object is of an earlier generation than
 // its spec, as the finding of a check that needs the present status.
@@ -157,4 +157,14 @@ func Unread(kind string, err error) []finding.Finding {
 		return []finding.Finding{f.Remedy("Run the preflight as a user with permission to list them.").Do(finding.Roles())}
 	}
 	return []finding.Finding{f.Remedy("Fix what the message names, then run the preflight again.")}
+}
+
+// Unpause is a finding about a paused MachineConfigPool with what ends that: the program by which it was paused, if any,
+// and otherwise the remedy.
+func Unpause(f finding.Finding, pool, by, remedy string) finding.Finding {
+	if by != "" {
+		return f.Remedy("Wait until %s, which paused the pool, has ended its work, and unpauses it. If it does not, read its log.", by).
+			Do(finding.Read("oc describe machineconfigpool %s", pool))
+	}
+	return f.Remedy("%s", remedy).Do(finding.Change(`oc patch machineconfigpool %s --type merge --patch {"spec":{"paused":false}}`, pool))
 }

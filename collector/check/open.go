@@ -22,12 +22,8 @@ var reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
 // the name of the check.
 var nameNotInArchive = finding.NewName("NotInArchive", "The finding about several checks of a kind that miss the same resources of an archive.")
 
-const (
-	// maxNamed bounds the gaps and the checks that a message names.
-	maxNamed = 4
-	// maxGathered bounds the commands that gather what is missing.
-	maxGathered = 8
-)
+// maxNamed bounds the gaps and the checks that a message names.
+const maxNamed = 4
 
 // The facts of a finding about gaps.
 const (
@@ -72,25 +68,21 @@ func clausesOf(gaps []gap.Gap) []string {
 func notInArchive(name string, gaps []gap.Gap) finding.Finding {
 	of := lack{checks: []string{name}}
 	for _, each := range gaps {
-		of.add(lack{clauses: []string{each.String()}, resources: []string{each.Qualified()}, actions: actionsFor(each)})
+		of.add(lack{clauses: []string{each.String()}, resources: []string{each.Qualified()}})
 	}
 	return of.finding()
 }
 
 // lack lists what checks could not read, without duplicates.
-type lack struct {
-	checks, resources, clauses []string
-	actions                    []finding.Action
-}
+type lack struct{ checks, resources, clauses []string }
 
 func (l *lack) add(other lack) {
 	union(&l.checks, other.checks)
 	union(&l.resources, other.resources)
 	union(&l.clauses, other.clauses)
-	union(&l.actions, other.actions)
 }
 
-func union[T comparable](all *[]T, more []T) {
+func union(all *[]string, more []string) {
 	for _, each := range more {
 		if !slices.Contains(*all, each) {
 			*all = append(*all, each)
@@ -103,11 +95,8 @@ func lackOf(f finding.Finding) (lack, bool) {
 		return lack{}, false
 	}
 	split := func(fact, by string) []string { return strings.Split(f.Evidence[fact], by) }
-	one := slices.DeleteFunc(slices.Clone(f.Actions), func(action finding.Action) bool { return action == gatherAll() })
-	return lack{checks: split(factChecks, ", "), resources: split(factResources, ", "), clauses: split(factMissing, "; "), actions: one}, true
+	return lack{checks: split(factChecks, ", "), resources: split(factResources, ", "), clauses: split(factMissing, "; ")}, true
 }
-
-func gatherAll() finding.Action { return finding.Run("oc preflight collect") }
 
 func (l *lack) finding() finding.Finding {
 	slices.Sort(l.checks)
@@ -116,43 +105,47 @@ func (l *lack) finding() finding.Finding {
 	if len(l.checks) > 1 {
 		subject = "checks " + words.List(l.checks, len(l.checks)) + " are"
 	}
-	actions := l.actions[:min(maxGathered, len(l.actions))]
-	if len(actions) > 1 {
-		actions = append(slices.Clip(actions), gatherAll())
-	}
 	return finding.Unknown(reasonNotInArchive, "the archive has %s, so the %s inconclusive", words.Clauses(l.clauses, maxNamed), subject).
-		Remedy("Gather what is missing, and add it as another archive; \"oc preflight collect\" gathers all that the checks read.").
-		Do(actions...).
+		Remedy("Gather all that the checks read from the cluster, and add the file with --archive missing.tar.gz.").
+		Do(finding.Read("oc preflight collect -o missing.tar.gz")).
 		Observed(map[string]string{
 			factChecks: strings.Join(l.checks, ", "), factResources: strings.Join(l.resources, ", "), factMissing: strings.Join(l.clauses, "; "),
 		})
 }
 
-// MergeGaps makes one finding of those about checks of a kind that miss the same resources of an
-// archive, directly or by way of another check, in the place of the first. The finding of a check
-// that is accepted by name is left alone: what an acceptance covers does not depend on which other
-// checks miss the same. The input is not changed.
+// MergeGaps makes one finding of those about what checks miss in an archive, in the place of the first: one archive
+// more ends all of them. It is a gate where one of them is, so that no acceptance covers more than it did. The finding of
+// a check that is accepted by name is left alone: what an acceptance covers does not depend on what other checks miss.
+// The input is not changed.
 func MergeGaps(findings []finding.Finding, accepted map[string]string) []finding.Finding {
-	merged := slices.Clone(findings)
-	for at := 0; at < len(merged); at++ {
-		of, ok := mergeable(merged[at], accepted)
-		if !ok {
+	var kept []finding.Finding
+	first := -1
+	for _, each := range findings {
+		more, ok := mergeable(each, accepted)
+		if !ok || first < 0 {
+			if ok {
+				first = len(kept)
+			}
+			kept = append(kept, each)
 			continue
 		}
-		for other := at + 1; other < len(merged); other++ {
-			more, ok := mergeable(merged[other], accepted)
-			if !ok || merged[other].Source != merged[at].Source || !slices.ContainsFunc(more.resources, func(each string) bool { return slices.Contains(of.resources, each) }) {
-				continue
-			}
-			of.add(more)
-			one := of.finding().Named(nameNotInArchive).From(merged[at].Source)
-			one.BlockedTargets = merged[at].BlockedTargets
-			merged[at] = one
-			merged = slices.Delete(merged, other, other+1)
-			other = at // a check before it can miss what this one does
-		}
+		kept[first] = merged(kept[first], each, more)
 	}
-	return merged
+	return kept
+}
+
+func merged(into, other finding.Finding, more lack) finding.Finding {
+	of, _ := lackOf(into)
+	of.add(more)
+	source := into.Source
+	if other.Source == finding.SourceGate {
+		source = other.Source
+	}
+	one := of.finding().Named(nameNotInArchive).From(source)
+	one.BlockedTargets = slices.Concat(into.BlockedTargets, other.BlockedTargets)
+	slices.Sort(one.BlockedTargets)
+	one.BlockedTargets = slices.Compact(one.BlockedTargets)
+	return one
 }
 
 func mergeable(f finding.Finding, accepted map[string]string) (lack, bool) {
@@ -163,12 +156,4 @@ func mergeable(f finding.Finding, accepted map[string]string) (lack, bool) {
 		}
 	}
 	return of, ok && f.Open()
-}
-
-func actionsFor(missing gap.Gap) []finding.Action {
-	command := missing.Command()
-	if command == "" {
-		return nil
-	}
-	return []finding.Action{finding.Run("%s", command)}
 }

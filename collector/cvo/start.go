@@ -1,7 +1,6 @@
 package cvo
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,30 +13,30 @@ import (
 // word matches text that is one word of a shell: versions and images come from outside.
 var word = regexp.MustCompile(`^[A-Za-z0-9.:@/_+-]+$`)
 
-// Start is how oc requests a release of the cluster, as its arguments, in the way that oc and CVO accept
+// Start is how oc requests a release of the cluster, as the words behind its name, in the way that oc and CVO accept
 // (openshift/oc, pkg/cli/admin/upgrade): by version only where that selects this image, and with the flags
 // without which oc refuses. It is empty where the cluster runs the image already or is being updated to it, and for
 // an image without a digest.
-func Start(cluster *configv1.ClusterVersion, version, image string) string {
+func Start(cluster *configv1.ClusterVersion, version, image string) []string {
 	desired := cluster.Status.Desired
 	if !word.MatchString(image) || digestOf(image) == "" || digestOf(image) == digestOf(desired.Image) {
-		return ""
+		return nil
 	}
-	flags := "adm upgrade"
+	words := []string{"adm", "upgrade"}
 	if oppose(cluster.Status.Conditions) {
-		flags += " --allow-upgrade-with-warnings"
+		words = append(words, "--allow-upgrade-with-warnings")
 	}
 	listed, recommended := listing(cluster.Status, image)
 	switch {
 	case listed && !recommended:
-		flags += " --allow-not-recommended"
+		words = append(words, "--allow-not-recommended")
 	case !listed:
-		return fmt.Sprintf("%s --allow-explicit-upgrade --to-image %s", flags, image)
+		return append(words, "--allow-explicit-upgrade", "--to-image", image)
 	}
 	if version == desired.Version || !word.MatchString(version) || releasesOf(cluster.Status, version) != 1 {
-		return fmt.Sprintf("%s --to-image %s", flags, image)
+		return append(words, "--to-image", image)
 	}
-	return fmt.Sprintf("%s --to %s", flags, version)
+	return append(words, "--to", version)
 }
 
 // oppose reports whether conditions are such that oc requests no update without --allow-upgrade-with-warnings.

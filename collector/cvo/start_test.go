@@ -81,7 +81,7 @@ func TestStart(t *testing.T) {
 			if tc.image == "" {
 				tc.image = image("9")
 			}
-			if got := cvo.Start(&configv1.ClusterVersion{Status: tc.status}, strings.TrimPrefix(tc.version, "-"), tc.image); got != tc.want {
+			if got := strings.Join(cvo.Start(&configv1.ClusterVersion{Status: tc.status}, strings.TrimPrefix(tc.version, "-"), tc.image), " "); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})

@@ -1,7 +1,10 @@
 package finding
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -11,8 +14,10 @@ type ActionType string
 
 // The types of actions.
 const (
-	// ActionRun is a command of another program, in Action.Command.
+	// ActionRun is a command whose words are in Action.Calls.
 	ActionRun ActionType = "Run"
+	// ActionScript is what the author of a check wrote, in Action.Command: a text, of which nothing else is known.
+	ActionScript ActionType = "Script"
 	// ActionAccept accepts the finding named by Action.Value.
 	ActionAccept ActionType = "Accept"
 	// ActionAcknowledge acknowledges the admin gate named by Action.Value.
@@ -25,7 +30,7 @@ const (
 	ActionRetry ActionType = "Retry"
 	// ActionAttach attaches to the run named by Action.Value, whose checks continue.
 	ActionAttach ActionType = "Attach"
-	// ActionStart starts the update with the arguments of oc in Action.Value. It is a step of a verdict that
+	// ActionStart starts the update. It is a step of a verdict that
 	// permits the update, never of a finding.
 	ActionStart ActionType = "Start"
 )
@@ -46,20 +51,41 @@ const (
 // maxText bounds a message, a remedy and a fact, in bytes: as much as a Job may report.
 const maxText = 32 << 10
 
-// Action is one step of a remedy that is a command to type or an option to set.
-// A library names the step; the program that shows it fills in Command, since
-// only a program knows its own command line.
+// Action is one step of a remedy that is a command to type or an option to set. A library has its words, or names
+// the step; the program that shows it writes Command, since only a program knows its own command line, and how the
+// cluster is reached.
 type Action struct {
 	Type ActionType `json:"type"`
 	// Value is what the step is about: the name of a finding, of an admin gate, of an
 	// option or of a user, the ID of a run, or arguments.
 	Value string `json:"value,omitempty"`
-	// Command is the whole command line.
+	// Calls are the words of the command, one list for each call of a pipeline.
+	Calls [][]string `json:"calls,omitempty"`
+	// Output is the file that gets what the command prints, which only its owner may read; empty for none.
+	Output string `json:"output,omitempty"`
+	// Operation is what the command does to its cluster.
+	Operation Operation `json:"operation,omitempty"`
+	// Command is the whole command line, each word quoted for a shell; empty where there is none that may be typed.
 	Command string `json:"command,omitempty"`
+	// Sentence is what to do where Command is empty: the connected cluster is not the one to change, or the reader has
+	// to give a value.
+	Sentence string `json:"sentence,omitempty"`
 	// Cluster is [Management] for a command about the management cluster of a hosted cluster, and may be [Guest] for
 	// one about the guest. It is empty for one about the cluster that is judged.
 	Cluster string `json:"cluster,omitempty"`
 }
+
+// Operation is what a command does to the cluster that it is about.
+type Operation string
+
+// The operations. A command of which nothing is known counts as one that changes something.
+const (
+	Reads   Operation = "Reads"
+	Changes Operation = "Changes"
+	Deletes Operation = "Deletes"
+	// Local commands are about no cluster.
+	Local Operation = "Local"
+)
 
 // The clusters of a hosted cluster (HyperShift).
 const (
@@ -71,28 +97,162 @@ const (
 // command that is cut may do something else.
 const MaxCommand = 4 << 10
 
-// Run is the action of typing a command of another program, on one line.
-func Run(format string, args ...any) Action {
-	return whole(words.Line(fmt.Sprintf(format, args...), MaxCommand+1))
-}
+// line is a command whose words are separated by spaces, and its calls by "|". Only constants of a program are of this
+// type, so no text from outside makes a word.
+type line string
 
-// InManagement is Run for a command about the management cluster of a hosted cluster.
-func InManagement(format string, args ...any) Action {
-	action := Run(format, args...)
-	action.Cluster = Management
-	return action
-}
+// Read is the action of typing a command that changes nothing. In the line, %s stands for the next operand; one of type
+// []string that is a whole word is as many words. There is no command where an operand would be taken for a flag, or
+// cannot be shown as it is.
+func Read(command line, operands ...any) Action { return action(Reads, command, operands) }
 
-// Script is the action of typing a command that the author of a check wrote: its line breaks and spaces are kept.
-func Script(command string) Action {
-	return whole(words.Lines(command, MaxCommand+1))
-}
+// Change is Read for a command that changes something.
+func Change(command line, operands ...any) Action { return action(Changes, command, operands) }
 
-func whole(command string) Action {
-	if len(command) > MaxCommand {
-		command = ""
+// Delete is Read for a command that deletes something, or makes it run no longer.
+func Delete(command line, operands ...any) Action { return action(Deletes, command, operands) }
+
+// OnThisMachine is Read for a command that is about no cluster.
+func OnThisMachine(command line, operands ...any) Action { return action(Local, command, operands) }
+
+func action(operation Operation, command line, operands []any) Action {
+	made := Action{Type: ActionRun, Operation: operation, Calls: [][]string{nil}}
+	for _, form := range strings.Fields(string(command)) {
+		if form == "|" {
+			made.Calls = append(made.Calls, nil)
+			continue
+		}
+		var of []any
+		if count := strings.Count(form, "%s"); count > 0 {
+			of, operands = operands[:count], operands[count:]
+		}
+		filled := filled(form, of)
+		if strings.HasPrefix(form, "%") && slices.ContainsFunc(filled, isFlag) || slices.ContainsFunc(filled, isHidden) {
+			return Action{Type: ActionRun}
+		}
+		last := len(made.Calls) - 1
+		made.Calls[last] = append(made.Calls[last], filled...)
 	}
-	return Action{Type: ActionRun, Command: command}
+	return made.Written()
+}
+
+// filled are the words of a form with its operands.
+func filled(form string, operands []any) []string {
+	if len(operands) == 0 {
+		return []string{form}
+	}
+	if list, ok := operands[0].([]string); ok && form == "%s" {
+		return list
+	}
+	return []string{fmt.Sprintf(form, operands...)}
+}
+
+func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
+
+// isHidden is true for a word that is not shown as it is.
+func isHidden(word string) bool { return words.Line(word, MaxCommand) != word }
+
+// JSON is a value as an operand of a command, such as a patch.
+func JSON(value any) string {
+	var text strings.Builder
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(value); err != nil {
+		return "" // of the types that patches are made of, none is refused
+	}
+	return strings.TrimSpace(text.String())
+}
+
+// Script is what the author of a check wrote as a command: its line breaks and spaces are kept.
+func Script(command string) Action {
+	text := words.Lines(command, MaxCommand+1)
+	if len(text) > MaxCommand {
+		text = ""
+	}
+	return Action{Type: ActionScript, Command: text}
+}
+
+// In is the command for another cluster than the one that is judged.
+func (a Action) In(cluster string) Action {
+	a.Cluster = cluster
+	return a
+}
+
+// Namespaced is the command of oc for a namespace; the same for none.
+func (a Action) Namespaced(namespace string) Action {
+	if namespace == "" || len(a.Calls) == 0 {
+		return a
+	}
+	return a.Calling(func(call []string) []string { return slices.Insert(slices.Clone(call), 1, "-n", namespace) })
+}
+
+// Adding is the command with more words of the program at its end.
+func (a Action) Adding(words ...string) Action {
+	last := len(a.Calls) - 1
+	if last < 0 {
+		return a
+	}
+	a.Calls = slices.Clone(a.Calls)
+	a.Calls[last] = slices.Concat(a.Calls[last], words)
+	return a.Written()
+}
+
+// Into is the command with what it prints in a file that only its owner may read.
+func (a Action) Into(file string) Action {
+	a.Output = file
+	return a.Written()
+}
+
+// Calling is the command with each of its calls replaced.
+func (a Action) Calling(replaced func(call []string) []string) Action {
+	calls := make([][]string, len(a.Calls))
+	for i, call := range a.Calls {
+		calls[i] = replaced(call)
+	}
+	a.Calls = calls
+	return a.Written()
+}
+
+// Mapped is the action with each of its words, and what it is about, replaced.
+func (a Action) Mapped(replaced func(word string) string) Action {
+	a.Value, a.Sentence = replaced(a.Value), replaced(a.Sentence)
+	if len(a.Calls) == 0 {
+		a.Command = replaced(a.Command)
+		return a
+	}
+	return a.Calling(func(call []string) []string {
+		mapped := make([]string, len(call))
+		for i, word := range call {
+			mapped[i] = replaced(word)
+		}
+		return mapped
+	})
+}
+
+// Written is the action with its Command written from its words; empty where it would be too long.
+func (a Action) Written() Action {
+	var calls []string
+	for _, call := range a.Calls {
+		quoted := make([]string, len(call))
+		for i, word := range call {
+			quoted[i] = words.ShellWord(word)
+		}
+		calls = append(calls, strings.Join(quoted, " "))
+	}
+	a.Command = strings.Join(calls, " | ")
+	if a.Output != "" {
+		a.Command = fmt.Sprintf("(umask 077; %s > %s)", a.Command, words.ShellWord(a.Output))
+	}
+	if len(a.Command) > MaxCommand {
+		a.Command, a.Calls = "", nil
+	}
+	return a
+}
+
+// Spoken is the action as a sentence, for a cluster that is not connected; the reader copies it on purpose.
+func (a Action) Spoken(format string, args ...any) Action {
+	a.Sentence, a.Command = fmt.Sprintf(format, args...), ""
+	return a
 }
 
 // Accept is the action of accepting a finding by name.
@@ -115,8 +275,11 @@ func RolesOf(user string) Action { return Action{Type: ActionRoles, Value: user}
 // option is empty when the same request is to be repeated.
 func Retry(option string) Action { return Action{Type: ActionRetry, Value: option} }
 
-// Start is the action of starting the update.
-func Start(arguments string) Action { return Action{Type: ActionStart, Value: arguments} }
+// Start is the command as the action of starting the update.
+func (a Action) Start() Action {
+	a.Type = ActionStart
+	return a
+}
 
 // Attach is the action of attaching to a run whose checks continue.
 func Attach(run string) Action { return Action{Type: ActionAttach, Value: run} }

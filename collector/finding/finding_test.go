@@ -62,14 +62,14 @@ func TestNoPassByWhatWasNotRead(t *testing.T) {
 
 func TestTextsAreSanitizedAndBounded(t *testing.T) {
 	hostile := "first\x1b[2J line\nsecond\u202e line"
-	f := finding.Fail(finding.ReportedReason("R"), "%s", hostile).Remedy("%s", hostile).Do(finding.Run("oc get %s", "a\nb"))
-	if f.Message != "first line\nsecond line" || f.Remediation != f.Message || f.Actions[0].Command != "oc get a b" {
+	f := finding.Fail(finding.ReportedReason("R"), "%s", hostile).Remedy("%s", hostile).Do(finding.Read("oc get %s", "a\nb"))
+	if f.Message != "first line\nsecond line" || f.Remediation != f.Message || f.Actions[0].Command != "" {
 		t.Errorf("message %q, remedy %q, command %q", f.Message, f.Remediation, f.Actions[0].Command)
 	}
 	if script := finding.Script("cat <<END\n  a\nEND\x1b[2J"); script.Command != "cat <<END\n  a\nEND" {
 		t.Errorf("the command %q of a check, want its lines and spaces", script.Command)
 	}
-	if long := finding.Run("echo %s", strings.Repeat("x", finding.MaxCommand)); long.Command != "" {
+	if long := finding.Read("echo %s", strings.Repeat("x", finding.MaxCommand)); long.Command != "" {
 		t.Errorf("a command of %d bytes, want none: it would be cut", len(long.Command))
 	}
 	if long := finding.Fail(finding.ReportedReason("R"), "%s", strings.Repeat("x", 100_000)); len(long.Message) != 32<<10 {
@@ -78,12 +78,12 @@ func TestTextsAreSanitizedAndBounded(t *testing.T) {
 }
 
 func TestDoDoesNotShareActions(t *testing.T) {
-	base := finding.Fail(finding.ReportedReason("R"), "m").Do(finding.Run("a"))
+	base := finding.Fail(finding.ReportedReason("R"), "m").Do(finding.Read("a"))
 	one, other := base.Do(finding.Targets()), base.Do(finding.Roles())
-	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionTargets}}, one.Actions); diff != "" {
+	if diff := cmp.Diff([]finding.Action{finding.Read("a"), {Type: finding.ActionTargets}}, one.Actions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]finding.Action{{Type: finding.ActionRun, Command: "a"}, {Type: finding.ActionRoles}}, other.Actions); diff != "" {
+	if diff := cmp.Diff([]finding.Action{finding.Read("a"), {Type: finding.ActionRoles}}, other.Actions); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

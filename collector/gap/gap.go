@@ -9,8 +9,6 @@ package gap
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 
@@ -75,19 +73,6 @@ func (g Gap) Qualified() string {
 		return g.Resource
 	}
 	return g.Resource + "." + g.Group
-}
-
-// Command gathers the state; empty where a part of the name is none that a shell takes as it is.
-func (g Gap) Command() string {
-	switch plain := regexp.MustCompile(`^[A-Za-z0-9.:_/-]*$`); {
-	case !plain.MatchString(g.Group + g.Resource + g.Namespace + g.Name):
-		return ""
-	case g.Namespace != "":
-		return "oc adm inspect namespace/" + g.Namespace
-	case g.Name != "":
-		return fmt.Sprintf("oc adm inspect %s/%s", g.Qualified(), g.Name)
-	}
-	return fmt.Sprintf("oc get %[1]s --all-namespaces -o yaml > %[1]s.yaml", g.Qualified())
 }
 
 // Header is the value of the header Warning which states the gap.

@@ -106,7 +106,7 @@ func unknownKubernetes(u update.Update) finding.Finding {
 	return finding.Unknown(check.ReasonUnknownKubernetesVersion,
 		"the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet, is unknown to this preflight", update.Line(u.From), update.Line(u.To)).
 		Remedy("Use a preflight that is as new as the target, or compare the versions of the kubelets with that of the target.").
-		Do(finding.Run("oc get nodes"), finding.Run("oc adm release info %s", u.To))
+		Do(finding.Read("oc get nodes"), finding.OnThisMachine("oc adm release info %s", u.To))
 }
 
 // kubeletSkew judges kubelets by the limits of one update. All minors are of Kubernetes.
@@ -142,7 +142,7 @@ func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
 			ahead = append(ahead, group)
 		default:
 			if pools[group.Pool] == nil {
-				pools[group.Pool] = &poolKubelets{pool: group.Pool, unknown: group.PoolUnknown, paused: group.Paused, oldest: minor, count: map[uint64]int{}}
+				pools[group.Pool] = &poolKubelets{pool: group.Pool, unknown: group.PoolUnknown, paused: group.Paused, pausedBy: group.PausedBy, oldest: minor, count: map[uint64]int{}}
 			}
 			pools[group.Pool].add(minor, group)
 		}
@@ -171,14 +171,14 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 			"the version of the kubelet cannot be read: %s; CVO accepts the update", listKubelets(unreadable)).
 			Named(kubeletVersionUnknownName).
 			Remedy("Check that these kubelets run, and remove nodes that no longer exist.").
-			Do(finding.Run("oc describe node %s", strings.Join(unreadable[0].Nodes[:min(len(unreadable[0].Nodes), maxNamedNodes)], " "))).
+			Do(finding.Read("oc describe node %s", unreadable[0].Nodes[:min(len(unreadable[0].Nodes), maxNamedNodes)])).
 			About(nodeObjects(unreadable)...))
 	}
 	if len(ahead) > 0 {
 		findings = append(findings, finding.Unknown(reasonKubeletMinorVersionAhead,
 			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.Update.From), k.newest, listKubelets(ahead)).
 			Named(kubeletVersionAheadName).
-			Do(finding.Run("oc get clusterversion version -o yaml"), finding.Run("oc get machineconfigpools")).
+			Do(finding.Read("oc get clusterversion version -o yaml"), finding.Read("oc get machineconfigpools")).
 			About(nodeObjects(ahead)...))
 	}
 	return findings
@@ -187,11 +187,12 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 type poolKubelets struct {
 	pool string
 	// unknown is true where it is not known whether a pool updates them.
-	unknown bool
-	paused  bool
-	oldest  uint64
-	count   map[uint64]int
-	groups  []snapshot.Kubelets
+	unknown  bool
+	paused   bool
+	pausedBy string
+	oldest   uint64
+	count    map[uint64]int
+	groups   []snapshot.Kubelets
 }
 
 func (p *poolKubelets) add(minor uint64, group snapshot.Kubelets) {
@@ -282,15 +283,14 @@ func (p *poolKubelets) String() string {
 func (p *poolKubelets) remedy(f finding.Finding) finding.Finding {
 	switch {
 	case p.unknown:
-		return f.Remedy("Read the MachineConfigPools, then check what keeps these nodes from being updated.").Do(finding.Run("oc get machineconfigpools"), finding.Run("oc get nodes -o wide"))
+		return f.Remedy("Read the MachineConfigPools, then check what keeps these nodes from being updated.").Do(finding.Read("oc get machineconfigpools"), finding.Read("oc get nodes -o wide"))
 	case p.pool == "":
-		return f.Remedy("Update these nodes by the means that installed them, or remove them.").Do(finding.Run("oc get nodes -o wide"))
+		return f.Remedy("Update these nodes by the means that installed them, or remove them.").Do(finding.Read("oc get nodes -o wide"))
 	case p.paused:
-		return f.Remedy("Unpause the pool, and wait until its nodes are updated.").
-			Do(finding.Run(unpausePool, p.pool), finding.Run(waitForPool, p.pool))
+		return check.Unpause(f, p.pool, p.pausedBy, "Unpause the pool, and wait until its nodes are updated.").Do(finding.Read(waitForPool, p.pool))
 	}
 	return f.Remedy("Check what keeps the nodes from being updated, and wait until they are.").
-		Do(finding.Run("oc describe machineconfigpool %s", p.pool), finding.Run(waitForPool, p.pool))
+		Do(finding.Read("oc describe machineconfigpool %s", p.pool), finding.Read(waitForPool, p.pool))
 }
 
 func (p *poolKubelets) objects() []finding.Object {

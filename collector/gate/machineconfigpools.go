@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/measure"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -97,9 +98,9 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 	degraded := poolCondition(pool, machineconfigurationv1.MachineConfigPoolDegraded)
 	interrupted := poolCondition(pool, machineconfigurationv1.MachineConfigPoolBuildInterrupted)
 	updating := poolCondition(pool, machineconfigurationv1.MachineConfigPoolUpdating)
-	describe := finding.Run("oc describe machineconfigpool %s", pool.Name)
+	describe := finding.Read("oc describe machineconfigpool %s", pool.Name)
 	if stale, ok := check.Stale(poolObject(pool.Name), pool.Status.ObservedGeneration, pool.Generation); ok {
-		return stale.Do(finding.Run("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-controller")), true
+		return stale.Do(finding.Read("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-controller")), true
 	}
 	switch {
 	case degraded.Status == corev1.ConditionTrue:
@@ -108,19 +109,19 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 	case interrupted.Status == corev1.ConditionTrue:
 		return finding.Fail(reasonInterruptedBuild,
 			"the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates", pool.Name, explain(interrupted, nil)).
-			Do(finding.Run("oc get machineosbuilds"), describe), true
+			Do(finding.Read("oc get machineosbuilds"), describe), true
 	case degraded.Status != corev1.ConditionFalse:
 		return finding.Unknown(reasonNoDegradedCondition,
 			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).Do(describe), true
 	case pool.Spec.Paused:
-		return finding.Warn(reasonPoolPaused,
+		return check.Unpause(finding.Warn(reasonPoolPaused,
 			"MachineConfigPool %q is paused: %d of its %s are up to date, the others are not updated; see %s for when they have to be",
-			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName).
-			Remedy("Unpause the pool when its nodes may be updated.").Do(finding.Run(unpausePool, pool.Name)), true
+			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName),
+			pool.Name, snapshot.PausedBy(pool), "Unpause the pool when its nodes may be updated."), true
 	case updating.Status == corev1.ConditionTrue:
 		return finding.Warn(reasonPoolUpdating,
 			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")).
-			Do(finding.Run(waitForPool, pool.Name)), true
+			Do(finding.Read(waitForPool, pool.Name)), true
 	}
 	return finding.Finding{}, false
 }

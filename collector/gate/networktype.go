@@ -82,11 +82,11 @@ func judgeNetworkType(read gap.Extent, networks []configv1.Network, target semve
 			current = words.Line(networks[i].Status.NetworkType, maxType)
 		}
 	}
-	inspect := finding.Run("oc get network.config cluster -o yaml")
+	inspect := finding.Read("oc get network.config cluster -o yaml")
 	switch current {
 	case "":
 		return finding.Unknown(reasonNetworkTypeNotReported, "the Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
-			Do(finding.Run("oc -n openshift-network-operator get pods"), inspect)
+			Do(finding.Read("oc -n openshift-network-operator get pods"), inspect)
 	case "OpenShiftSDN":
 		return finding.Fail(reasonOpenShiftSDNRemoved, "the cluster uses the network type OpenShiftSDN, which %s does not contain", target).
 			Remedy("Migrate the cluster to OVN-Kubernetes before the update.").

@@ -147,7 +147,7 @@ func incompatible(operator *metav1.PartialObjectMetadata, m measure.Measure, new
 func ofOperator(operator *metav1.PartialObjectMetadata, f finding.Finding) finding.Finding {
 	return f.Named(finding.NameOf(nameIncompatibleOperator, operator.Namespace+"."+operator.Name)).
 		Remedy("Update the operator to a version that supports the target, or remove it.").
-		Do(finding.Run("oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup, olmGroup)).
+		Do(finding.Read("oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup, olmGroup)).
 		About(finding.Object{APIVersion: olmGroup + "/v1alpha1", Kind: "ClusterServiceVersion", Namespace: operator.Namespace, Name: operator.Name})
 }
 

@@ -21,8 +21,6 @@ var reasonPoolPaused = finding.NewReason("PoolPaused", finding.Explanation{
 // waitForPool is a command that ends when a pool is up to date.
 const waitForPool = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"
 
-const unpausePool = `oc patch machineconfigpool %s --type merge --patch '{"spec":{"paused":false}}'`
-
 // withoutPools is the result of a check of MachineConfigPools on a cluster whose
 // nodes they do not update; it is nil for other clusters.
 func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, error) {

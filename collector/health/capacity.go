@@ -155,7 +155,7 @@ func judgeMachineSets(read gap.Extent, sets []machinev1beta1.MachineSet) []findi
 func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	const remedy = "Check what prevents the MachineSet from creating machines."
 	inspect := []finding.Action{
-		finding.Run("oc -n %s describe machineset %s", set.Namespace, set.Name), finding.Run("oc -n %s get machines", set.Namespace),
+		finding.Read("oc -n %s describe machineset %s", set.Namespace, set.Name), finding.Read("oc -n %s get machines", set.Namespace),
 	}
 	wanted := int32(1) // the API's default
 	if set.Spec.Replicas != nil {
@@ -167,10 +167,10 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	if len(set.Name+surge) > maxMachineSetName {
 		return finding.Fail(reasonNameTooLong,
 			"the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could create no machines", set.Name, maxMachineSetName).
-			Do(finding.Run("oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)), true
+			Do(finding.Read("oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)), true
 	}
 	if stale, ok := check.Stale(machineSetObject(set), set.Status.ObservedGeneration, set.Generation); ok {
-		return stale.Do(finding.Run("oc -n %s get pods -l k8s-app=controller", set.Namespace)), true
+		return stale.Do(finding.Read("oc -n %s get pods -l k8s-app=controller", set.Namespace)), true
 	}
 	if set.Status.ErrorReason != nil || set.Status.ErrorMessage != nil {
 		reason := cmp.Or(finding.ReportedReason(string(deref(set.Status.ErrorReason))), reasonMachineSetError)

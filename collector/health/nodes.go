@@ -161,7 +161,7 @@ func noNodes(read gap.Extent, topology snapshot.Topology) []finding.Finding {
 	}
 	return []finding.Finding{finding.Unknown(reasonNoNodes, "the cluster runs its own control plane, but the API server has no nodes").
 		Remedy("Check whether nodes register again.").
-		Do(finding.Run("oc get nodes"), finding.Run("oc get certificatesigningrequests"))}
+		Do(finding.Read("oc get nodes"), finding.Read("oc get certificatesigningrequests"))}
 }
 
 type nodeRule struct {
@@ -170,8 +170,8 @@ type nodeRule struct {
 	outcome   preflight.Outcome
 	violation string
 	remedy    string
-	// actions are the steps of the remedy for nodes, whose names are separated by spaces.
-	actions func(nodes string) []finding.Action
+	// actions are the steps of the remedy for nodes, by their names.
+	actions func(nodes []string) []finding.Action
 	// violatedBy returns a detail, which may be empty, of a node's violation.
 	violatedBy func(*corev1.Node) (detail string, violated bool)
 }
@@ -217,7 +217,7 @@ func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
 	return finding.New(r.outcome, r.reason, "%d of %s %s: %s", count, words.Count(len(nodes), "node"), r.violation, words.ListOf(details, count)).
 		Named(r.name).
 		Remedy("%s", r.remedy).
-		Do(r.actions(strings.Join(names, " "))...).
+		Do(r.actions(names)...).
 		About(objects...), true
 }
 
@@ -234,9 +234,11 @@ func nodeRules() []nodeRule {
 		},
 		{
 			name: nameNodesCordoned, reason: reasonCordoned, outcome: preflight.Fail,
-			violation:  "cordoned, and not by the machine-config-operator, so pods drained from other nodes cannot be scheduled there",
-			remedy:     "Uncordon the nodes.",
-			actions:    func(nodes string) []finding.Action { return []finding.Action{finding.Run("oc adm uncordon %s", nodes)} },
+			violation: "cordoned, and not by the machine-config-operator, so pods drained from other nodes cannot be scheduled there",
+			remedy:    "Uncordon the nodes.",
+			actions: func(nodes []string) []finding.Action {
+				return []finding.Action{finding.Change("oc adm uncordon %s", nodes)}
+			},
 			violatedBy: cordoned,
 		},
 		{
@@ -269,7 +271,7 @@ func nodeRules() []nodeRule {
 			name: nameNodesUpdating, reason: reasonPoolUpdating, outcome: preflight.Warn,
 			violation: "being updated by the machine-config-operator, since their pool is updating",
 			remedy:    "Wait until the pools are updated.",
-			actions:   func(string) []finding.Action { return []finding.Action{finding.Run("oc get machineconfigpools")} },
+			actions:   func([]string) []finding.Action { return []finding.Action{finding.Read("oc get machineconfigpools")} },
 			violatedBy: func(node *corev1.Node) (string, bool) {
 				return node.Annotations[configState], updating(node)
 			},
@@ -283,8 +285,8 @@ func managedRule() nodeRule {
 		name: nameNodesNotManaged, reason: reasonNoMachineConfigState, outcome: preflight.Unknown,
 		violation: "without a state of the machine-config-daemon, so it is unknown whether it can update them",
 		remedy:    "Check that the daemon runs on each node.",
-		actions: func(string) []finding.Action {
-			return []finding.Action{finding.Run("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon -o wide")}
+		actions: func([]string) []finding.Action {
+			return []finding.Action{finding.Read("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon -o wide")}
 		},
 		violatedBy: func(node *corev1.Node) (string, bool) {
 			return "", node.Annotations[configState] == "" && node.Labels[corev1.LabelOSStable] != string(corev1.Windows)
@@ -292,21 +294,21 @@ func managedRule() nodeRule {
 	}
 }
 
-func describeNodes(nodes string) []finding.Action {
-	return []finding.Action{finding.Run("oc describe node %s", nodes)}
+func describeNodes(nodes []string) []finding.Action {
+	return []finding.Action{finding.Read("oc describe node %s", nodes)}
 }
 
-func inspectDaemons(nodes string) []finding.Action {
+func inspectDaemons(nodes []string) []finding.Action {
 	return []finding.Action{
-		finding.Run("oc describe node %s", nodes),
-		finding.Run("oc get machineconfigpools"),
-		finding.Run("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon"),
+		finding.Read("oc describe node %s", nodes),
+		finding.Read("oc get machineconfigpools"),
+		finding.Read("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon"),
 	}
 }
 
-func inspectDrains(nodes string) []finding.Action {
+func inspectDrains(nodes []string) []finding.Action {
 	return append(describeNodes(nodes),
-		finding.Run("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c machine-config-controller"))
+		finding.Read("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c machine-config-controller"))
 }
 
 func notReady(node *corev1.Node) (string, bool) {
@@ -370,8 +372,8 @@ func pressureRule(name, violation string, reason finding.Reason, kind corev1.Nod
 	return nodeRule{
 		name: name, reason: reason, outcome: preflight.Fail, violation: violation,
 		remedy: "Check what uses the resource on each node.",
-		actions: func(nodes string) []finding.Action {
-			return append(describeNodes(nodes), finding.Run("oc adm top nodes"))
+		actions: func(nodes []string) []finding.Action {
+			return append(describeNodes(nodes), finding.Read("oc adm top nodes"))
 		},
 		violatedBy: func(node *corev1.Node) (string, bool) {
 			if condition := nodeCondition(node, kind); condition.Status == corev1.ConditionTrue {

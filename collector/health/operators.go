@@ -81,7 +81,7 @@ func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator) []fin
 			others--
 		case ok:
 			findings = append(findings, f.
-				Do(finding.Run("oc describe clusteroperator %s", operators[i].Name)).
+				Do(finding.Read("oc describe clusteroperator %s", operators[i].Name)).
 				About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterOperator", Name: operators[i].Name}))
 		}
 	}

@@ -108,7 +108,7 @@ func unreadable(err error) finding.Finding {
 // target, unless its version is empty.
 func judgeWindow(read gap.Extent, config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
 	object := upgradeConfigObject(config)
-	edit := finding.Run("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
+	edit := finding.Change("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
 	const reschedule = "Set spec.upgradeAt to the time at which the update is to start."
 	opens, err := time.Parse(time.RFC3339, config.Spec.UpgradeAt)
 	if err != nil {

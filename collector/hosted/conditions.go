@@ -188,7 +188,7 @@ func unmetConditions(c *ControlPlane) []finding.Finding {
 			unknown = append(unknown, each.Condition)
 		default:
 			found = append(found, c.about(finding.Fail(reasonControlPlaneUnhealthy, "the control plane of HostedCluster %s: %s", c.name(), inWords(stated))).
-				Do(finding.InManagement("oc -n %s get pods", c.Namespace())))
+				Do(finding.Read("oc -n %s get pods", c.Namespace()).In(finding.Management)))
 		}
 	}
 	if len(unknown) > 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
 )
@@ -131,11 +132,11 @@ func (e Estate) Predict(version string) (report.CVO, bool) {
 	return e.controlPlane.Predict(version), true
 }
 
-// Start is how oc requests a release for the control plane, as its arguments: empty where there is no such command;
-// false where ClusterVersion is to request it.
-func (e Estate) Start(image string) (arguments string, ok bool) {
+// Start requests a release for the control plane; it has no command where there is none. False where ClusterVersion is
+// to request it.
+func (e Estate) Start(image string) (start finding.Action, ok bool) {
 	if e.controlPlane == nil {
-		return "", false
+		return finding.Action{}, false
 	}
 	return Start(e.controlPlane.Cluster, image), true
 }

@@ -2,10 +2,7 @@ package hosted
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -139,10 +136,7 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 	if replaced(cause, version) || byGate && err == nil && instead.Accepts {
 		found = found.Judged(preflight.Warn)
 	}
-	if command := request(found.Objects[0], c.Cluster.Desired()); command != "" {
-		found = found.Do(finding.InManagement("%s", command))
-	}
-	return []finding.Finding{found}
+	return []finding.Finding{found.Do(request(found.Objects[0], c.Cluster.Desired()))}
 }
 
 // refusal is why HyperShift refuses the release that is requested at present: by its own report, the
@@ -213,7 +207,7 @@ func predictRequest(c *ControlPlane, version string) report.CVO {
 }
 
 func removeForce(c *ControlPlane) finding.Action {
-	return finding.InManagement("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name, hypershift.AnnotationForce)
+	return finding.Change("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name, hypershift.AnnotationForce).In(finding.Management)
 }
 
 func upgradeable(c *ControlPlane) string {
@@ -229,26 +223,18 @@ func (c *ControlPlane) about(f finding.Finding) finding.Finding {
 	return f.About(finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace, Name: c.Cluster.Name})
 }
 
-// Start is how oc requests a release for the control plane, as its arguments; empty where there is no such
-// command, where the control plane runs the release already, and where spec.controlPlaneRelease decides on it.
-func Start(cluster *hypershift.HostedCluster, image string) string {
+// Start requests a release for the control plane; it has no command where there is none,
+// where the control plane runs the release already, and where spec.controlPlaneRelease decides on it.
+func Start(cluster *hypershift.HostedCluster, image string) finding.Action {
 	if cluster.Spec.ControlPlaneRelease != nil || image == "" || hypershift.SameImage(image, cluster.Desired()) {
-		return ""
+		return finding.Action{}
 	}
 	object := finding.Object{Kind: "HostedCluster", Namespace: cluster.Namespace, Name: cluster.Name}
-	return strings.TrimPrefix(request(object, image), "oc ")
+	return request(object, image)
 }
 
-// request is the command that requests a release of a HostedCluster or of a NodePool; empty where the
-// image cannot be part of a command.
-func request(object finding.Object, image string) string {
-	if !regexp.MustCompile(`^[A-Za-z0-9.:@/_-]+$`).MatchString(image) { // a command is copied into a shell
-		return ""
-	}
-	kind := map[string]string{"HostedCluster": "hostedcluster", "NodePool": "nodepool"}[object.Kind]
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"release": hypershift.Release{Image: image}}})
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("oc -n %s patch %s %s --type=merge -p '%s'", object.Namespace, kind, object.Name, patch)
+// request is the command that requests a release of a HostedCluster or of a NodePool.
+func request(object finding.Object, image string) finding.Action {
+	patch := finding.JSON(map[string]any{"spec": map[string]any{"release": hypershift.Release{Image: image}}})
+	return finding.Change("oc -n %s patch %s %s --type=merge -p %s", object.Namespace, strings.ToLower(object.Kind), object.Name, patch).In(finding.Management)
 }

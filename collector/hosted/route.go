@@ -22,8 +22,8 @@ type Route struct {
 type Step struct {
 	Object   finding.Object
 	From, To string
-	// Command requests it in the management cluster; empty where the image cannot be part of a command.
-	Command string
+	// Action requests it in the management cluster.
+	Action finding.Action
 }
 
 // Route is that along a path that starts with the present release; empty where there is no hosted cluster. The error
@@ -55,7 +55,7 @@ func (e Estate) Route(path []update.Release) (Route, error) {
 		if each.Pool != "" {
 			object.Kind, object.Name = "NodePool", each.Pool
 		}
-		made.Steps = append(made.Steps, Step{Object: object, From: each.From.String(), To: each.To.String(), Command: request(object, images[each.To.String()])})
+		made.Steps = append(made.Steps, Step{Object: object, From: each.From.String(), To: each.To.String(), Action: request(object, images[each.To.String()])})
 	}
 	if skipped := skips(c, versions); skipped != "" {
 		made.Notices = append(made.Notices, skipped)

@@ -178,7 +178,7 @@ func judgeSkew(pool *hypershift.NodePool, target semver.Version) []finding.Findi
 		switch hypershift.Skewed(parsed, target) {
 		case hypershift.SkewTooOld:
 			found = append(found, aboutPool(pool, finding.Fail(reasonSkewTooOld, "NodePool %s is of %s, more than %d minor versions before %s", nameOf(pool), version, hypershift.MaxSkew, target)).
-				Do(finding.InManagement("oc -n %s get nodepool %s -o yaml", pool.Namespace, pool.Name)))
+				Do(finding.Read("oc -n %s get nodepool %s -o yaml", pool.Namespace, pool.Name).In(finding.Management)))
 		case hypershift.SkewAtLimit:
 			found = append(found, aboutPool(pool, finding.Warn(reasonSkewAtLimit, "NodePool %s is of %s, %d minor versions before %s: update it before the minor update after this one", nameOf(pool), version, hypershift.MaxSkew, target)))
 		case hypershift.SkewNewer:

@@ -142,7 +142,7 @@ func judgeBootImages(read gap.Extent, infrastructure *configv1.Infrastructure, c
 		"after the update to %s the machine-config-operator reports Upgradeable=False (ClusterBootImageSkewError): it accepts boot images of %s and later, the cluster was installed as %s, and %s; the cluster then cannot leave its minor version",
 		target, oldestBootImage(), installed, cause).
 		Remedy("%s", remedy).
-		Do(finding.Run("oc get machineconfigurations.operator.openshift.io cluster -o yaml")).
+		Do(finding.Read("oc get machineconfigurations.operator.openshift.io cluster -o yaml")).
 		About(finding.Object{APIVersion: operatorv1.GroupVersion.String(), Kind: "MachineConfiguration", Name: "cluster"})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
@@ -104,7 +103,7 @@ func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, 
 		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver ignores all requests", recent, approverLimit)
 	}
 	return finding.Warn(reasonRequestsPending, "%s", message).
-		Do(finding.Run("oc get certificatesigningrequests"), finding.Run("oc adm certificate approve %s", strings.Join(names[:min(len(names), maxApproved)], " "))).
+		Do(finding.Read("oc get certificatesigningrequests"), finding.Change("oc adm certificate approve %s", names[:min(len(names), maxApproved)])).
 		About(objects...)
 }
 

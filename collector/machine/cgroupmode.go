@@ -85,7 +85,7 @@ func cgroupV1(operators []configv1.ClusterOperator, target string) finding.Findi
 	}
 	return finding.Fail(machineconfig.ReasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support", target).
 		Remedy("Configure cgroup v2, check that workloads run with it, and wait until all nodes have rebooted.").
-		Do(finding.Run(`oc patch nodes.config.openshift.io cluster --type=merge -p '{"spec":{"cgroupMode":"v2"}}'`),
-			finding.Run("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
+		Do(finding.Change(`oc patch nodes.config.openshift.io cluster --type=merge -p {"spec":{"cgroupMode":"v2"}}`),
+			finding.Read("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "Node", Name: "cluster"})
 }

@@ -76,7 +76,7 @@ func judgeHealthChecks(read gap.Extent, all []machinev1beta1.MachineHealthCheck)
 		names = append(names, each.Namespace+"/"+each.Name)
 		objects = append(objects, finding.Object{APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineHealthCheck", Namespace: each.Namespace, Name: each.Name})
 		if len(actions) < maxPaused {
-			actions = append(actions, finding.Run(`oc -n %s annotate mhc %s %s=""`, each.Namespace, each.Name, pausedAnnotation))
+			actions = append(actions, finding.Change(`oc -n %s annotate mhc %s %s=`, each.Namespace, each.Name, pausedAnnotation))
 		}
 	}
 	return finding.Warn(reasonNotPaused, "not paused, so a machine may be deleted while its node reboots for the update: %s of MachineHealthCheck, %s",

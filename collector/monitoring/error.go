@@ -104,7 +104,7 @@ const ReportQuery = "Report the query to the update service, which defines it. R
 func checkHealth(e Error) *Error {
 	e.Remedy = "Check the monitoring, or use another Prometheus that has the metrics of the cluster."
 	e.Actions = []finding.Action{
-		finding.Run("oc get clusteroperator monitoring"), finding.Run("oc -n openshift-monitoring get pods"), finding.Retry(finding.OptionMonitoring),
+		finding.Read("oc get clusteroperator monitoring"), finding.Read("oc -n openshift-monitoring get pods"), finding.Retry(finding.OptionMonitoring),
 	}
 	return &e
 }
@@ -112,7 +112,7 @@ func checkHealth(e Error) *Error {
 // logIn completes an error of a user whose credentials the monitoring rejects.
 func logIn(e Error) *Error {
 	e.Remedy = "Log in with a token, or use another Prometheus that has the metrics of the cluster."
-	e.Actions = []finding.Action{finding.Run("oc login"), finding.Retry(finding.OptionMonitoring)}
+	e.Actions = []finding.Action{finding.OnThisMachine("oc login"), finding.Retry(finding.OptionMonitoring)}
 	return &e
 }
 

@@ -58,7 +58,7 @@ func TestAlertsThatAffectUpdates(t *testing.T) {
 			t.Errorf("alerts that fire before %s (-want +got):\n%s", target, diff)
 		}
 		for _, f := range findings {
-			if len(f.BlockedTargets) != 1 || f.BlockedTargets[0] != target || !slices.Contains(f.Actions, finding.Accept(f.Name)) {
+			if len(f.BlockedTargets) != 1 || f.BlockedTargets[0] != target || !slices.ContainsFunc(f.Actions, func(a finding.Action) bool { return a.Type == finding.ActionAccept && a.Value == f.Name }) {
 				t.Errorf("%s: %+v", target, f)
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/update"
@@ -88,7 +89,7 @@ func (r recommended) findings(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	target := target{read: gap.ExtentOf(ctx), version: version, conditional: conditional, name: r.subject.Update.To.String(), minor: update.Line(r.subject.Update.From)}
+	target := target{read: gap.ExtentOf(ctx), version: version, conditional: conditional, name: r.subject.Update.To.String()}
 	target.updates = conditional.ByVersion[target.name]
 	risks := target.risks()
 	findings := target.warnings(risks)
@@ -180,7 +181,7 @@ func (t target) withoutEntry() finding.Finding {
 	if t.version.Spec.Channel == "" {
 		return finding.Unknown(reasonNoChannel, "Configured channel is unset, so the recommended status of %s is unknown.", t.updating()).
 			Remedy("Set the channel, and choose an update that the cluster then knows. To continue with this one, read its known issues, and accept the risk.").
-			Do(finding.Run("oc adm upgrade channel stable-%s", t.minor), finding.Targets(), finding.Accept(recommendedName))
+			Do(append(clusterversion.Channels(t.version), finding.Targets(), finding.Accept(recommendedName))...)
 	}
 	return finding.Unknown(reasonUnknownUpdate, "%s", t.notRetrieved()).
 		Do(finding.Targets(), finding.Accept(recommendedName))
@@ -213,5 +214,5 @@ func (t target) notRetrieved() string {
 // withoutRisks is the result for a conditional update without a risk.
 func (t target) withoutRisks() finding.Finding {
 	return finding.Unknown(reasonNoRisks, "%s is a conditional update, but ClusterVersion has no risk of it", t.name).
-		Do(finding.Run("oc adm upgrade --include-not-recommended"))
+		Do(finding.Read("oc adm upgrade --include-not-recommended"))
 }

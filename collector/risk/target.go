@@ -56,7 +56,6 @@ type target struct {
 	version     *configv1.ClusterVersion
 	conditional *snapshot.ConditionalUpdates
 	name        string
-	minor       string
 	updates     []configv1.ConditionalUpdate
 }
 
@@ -184,5 +183,5 @@ func (t target) divergences(risks []namedRisk) []finding.Finding {
 func defective(reason finding.Reason, format string, args ...any) finding.Finding {
 	return finding.Warn(reason, "%s", fmt.Sprintf(format, args...)).
 		Remedy("Report this to the update service.").
-		Do(finding.Run("oc get clusterversion version -o jsonpath='{.spec.upstream}'"))
+		Do(finding.Read("oc get clusterversion version -o jsonpath={.spec.upstream}"))
 }

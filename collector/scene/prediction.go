@@ -49,12 +49,14 @@ func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Find
 // StartOf is the step that starts the update of the cluster to a release, of a hosted cluster that of its control
 // plane; none where there is no such command.
 func (s Scene) StartOf(target update.Release) []finding.Action {
-	arguments, isHosted := s.Settings.Estate.Start(target.Image)
+	start, isHosted := s.Settings.Estate.Start(target.Image)
 	if !isHosted && s.Version != nil {
-		arguments = cvo.Start(s.Version, target.Version, target.Image)
+		if words := cvo.Start(s.Version, target.Version, target.Image); words != nil {
+			start = finding.Change("oc").Adding(words...)
+		}
 	}
-	if arguments == "" {
+	if start.Command == "" {
 		return nil
 	}
-	return []finding.Action{finding.Start(arguments)}
+	return []finding.Action{start.Start()}
 }

@@ -79,7 +79,7 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
 		Named(nameAPIService+"-"+service.Name).
 		Remedy("Repair the server. If it was removed, delete the APIService%s: oc delete apiservice %s.", unlessOwned(service), service.Name).
-		Do(finding.Run("oc -n %s get service,pods", backend.Namespace), finding.Run("oc get apiservice %s -o yaml", service.Name)).
+		Do(finding.Read("oc -n %s get service,pods", backend.Namespace), finding.Read("oc get apiservice %s -o yaml", service.Name)).
 		About(finding.Object{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: service.Name}), true
 }
 

@@ -39,7 +39,7 @@ var (
 		Remedy: "Restore the Service. If its operator was removed for good, set spec.conversion.strategy of the " +
 			"CustomResourceDefinition to None first: until then its deletion does not end, nor does that of a namespace " +
 			"with such an object (kubernetes#71925). Then delete it with its objects, if they are not needed.",
-		Command: `oc patch crd NAME --type merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`,
+		Command: `oc patch crd NAME --type merge -p {"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
 	})
 )
 
@@ -145,7 +145,7 @@ func conversionFinding(each snapshot.Conversion, down outage) finding.Finding {
 // (apiextensions-apiserver pkg/controller/finalizer), and converts none by the strategy None (kubernetes#71925). An
 // object with a finalizer stays until a program removes it.
 const (
-	withoutConversion = `oc patch crd %s --type merge -p '{"spec":{"conversion":{"strategy":"None","webhook":null}}}'`
+	withoutConversion = `oc patch crd %s --type merge -p {"spec":{"conversion":{"strategy":"None","webhook":null}}}`
 	listFinalizers    = "oc get %s -A -o custom-columns=NAMESPACE:.metadata.namespace,NAME:.metadata.name,FINALIZERS:.metadata.finalizers"
 )
 
@@ -163,9 +163,9 @@ func (o outage) remedy(definition string) string {
 
 func (o outage) actions(definition string) []finding.Action {
 	if o.state != backend.Missing {
-		return []finding.Action{finding.Run("oc -n %s get service,endpointslices,pods", o.service.Namespace), finding.Run("oc get crd %s -o jsonpath='{.spec.conversion}'", definition)}
+		return []finding.Action{finding.Read("oc -n %s get service,endpointslices,pods", o.service.Namespace), finding.Read("oc get crd %s -o jsonpath={.spec.conversion}", definition)}
 	}
-	return []finding.Action{finding.Run(withoutConversion, definition), finding.Run(listFinalizers, definition)}
+	return []finding.Action{finding.Change(withoutConversion, definition), finding.Read(listFinalizers, definition)}
 }
 
 // maxVersions bounds the versions in a message.

@@ -75,7 +75,7 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	}
 	return f.Named(nameNamespaceTerminating+"-"+namespace.Name).
 		Remedy("%s", obstaclesOf(namespace)).
-		Do(finding.Run("oc get namespace %s -o yaml", namespace.Name)).Do(inspect(namespace)...).
+		Do(finding.Read("oc get namespace %s -o yaml", namespace.Name)).Do(inspect(namespace)...).
 		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true
 }
 
@@ -109,21 +109,21 @@ func stopped(namespace *corev1.Namespace) string {
 // obstacle stops the deletion of a namespace; remedy and command end that.
 type obstacle struct {
 	remedy  string
-	command string
+	inspect finding.Action
 }
 
 // obstacles are those of the conditions of the namespace controller. A new deletion changes nothing: the present one
 // continues by itself when the obstacle is gone.
-func obstacles() map[corev1.NamespaceConditionType]obstacle {
-	left := "oc api-resources --verbs=list --namespaced -o name | xargs -n 1 oc -n %s get --ignore-not-found --show-kind -o " +
-		"custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers"
+func obstacles(namespace string) map[corev1.NamespaceConditionType]obstacle {
+	left := finding.Read("oc api-resources --verbs=list --namespaced -o name | xargs -n 1 oc -n %s get --ignore-not-found --show-kind -o "+
+		"custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers", namespace)
 	remaining := obstacle{"Let the operator of the objects that remain remove their finalizers; remove those of an operator that is gone.", left}
 	return map[corev1.NamespaceConditionType]obstacle{
-		corev1.NamespaceDeletionDiscoveryFailure: {"Repair the servers of the APIServices that are not available, or delete those of servers that were removed.", "oc get apiservices"},
-		corev1.NamespaceDeletionGVParsingFailure: {"Correct the API group whose version cannot be parsed.", "oc api-versions"},
+		corev1.NamespaceDeletionDiscoveryFailure: {"Repair the servers of the APIServices that are not available, or delete those of servers that were removed.", finding.Read("oc get apiservices")},
+		corev1.NamespaceDeletionGVParsingFailure: {"Correct the API group whose version cannot be parsed.", finding.Read("oc api-versions")},
 		corev1.NamespaceDeletionContentFailure: {
 			"Restore what the message names. If it is a conversion webhook that was removed, set spec.conversion.strategy of the CustomResourceDefinition to None.",
-			"oc get crd -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.namespace",
+			finding.Read("oc get crd -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.namespace"),
 		},
 		corev1.NamespaceContentRemaining:    remaining,
 		corev1.NamespaceFinalizersRemaining: remaining,
@@ -134,8 +134,8 @@ func obstacles() map[corev1.NamespaceConditionType]obstacle {
 func present(namespace *corev1.Namespace) []obstacle {
 	var found []obstacle
 	for _, condition := range namespace.Status.Conditions {
-		each, known := obstacles()[condition.Type]
-		if known && condition.Status == corev1.ConditionTrue && !slices.Contains(found, each) {
+		each, known := obstacles(namespace.Name)[condition.Type]
+		if known && condition.Status == corev1.ConditionTrue && !slices.ContainsFunc(found, func(other obstacle) bool { return other.remedy == each.remedy }) {
 			found = append(found, each)
 		}
 	}
@@ -156,11 +156,7 @@ func obstaclesOf(namespace *corev1.Namespace) string {
 func inspect(namespace *corev1.Namespace) []finding.Action {
 	var actions []finding.Action
 	for _, each := range present(namespace) {
-		command := each.command
-		if strings.Contains(command, "%s") {
-			command = fmt.Sprintf(command, namespace.Name)
-		}
-		actions = append(actions, finding.Run("%s", command))
+		actions = append(actions, each.inspect)
 	}
 	return actions
 }

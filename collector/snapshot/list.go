@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -83,7 +84,9 @@ func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error)
 
 // trim drops fields of an object that no check reads.
 func trim(object metav1.Object) {
-	object.SetManagedFields(nil)
+	if _, paused := object.(*machineconfigurationv1.MachineConfigPool); !paused { // see PausedBy
+		object.SetManagedFields(nil)
+	}
 	annotations := object.GetAnnotations()
 	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	object.SetAnnotations(annotations)

@@ -27,6 +27,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/nodeconfig"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // MachineSets are all MachineSets, sorted by namespace and name, without the templates of their machines.
@@ -89,7 +90,9 @@ type Kubelets struct {
 	// PoolUnknown is true where no pool is known to update the nodes, and not all pools could be read.
 	PoolUnknown bool
 	Paused      bool
-	Nodes       []string
+	// PausedBy is as the function PausedBy has it.
+	PausedBy string
+	Nodes    []string
 }
 
 // Kubelets returns the kubelets of all nodes, sorted by pool and version. Beside an error about
@@ -135,7 +138,7 @@ func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
 		key := key{node.Status.NodeInfo.KubeletVersion, of.name}
 		if _, ok := at[key]; !ok {
 			at[key] = len(groups)
-			groups = append(groups, Kubelets{Version: key.version, Pool: of.name, Paused: of.paused})
+			groups = append(groups, Kubelets{Version: key.version, Pool: of.name, Paused: of.paused, PausedBy: of.pausedBy})
 		}
 		group := &groups[at[key]]
 		group.Nodes = append(group.Nodes, node.Name)
@@ -146,10 +149,26 @@ func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
 	return groups
 }
 
+// PausedBy is the program that paused a pool, by its managed fields: it unpauses the pool, too. It is empty for the client
+// of a person, and where it is unknown.
+func PausedBy(pool *machineconfigurationv1.MachineConfigPool) string {
+	for _, fields := range pool.ManagedFields {
+		if fields.FieldsV1 == nil || !pool.Spec.Paused || !strings.Contains(fields.FieldsV1.GetRawString(), `"f:paused":`) {
+			continue
+		}
+		person := slices.ContainsFunc([]string{"oc", "kubectl", "Mozilla"}, func(client string) bool { return strings.HasPrefix(fields.Manager, client) })
+		if !person {
+			return words.External(fields.Manager)
+		}
+	}
+	return ""
+}
+
 // pool is the selection of nodes of a MachineConfigPool.
 type pool struct {
 	name     string
 	paused   bool
+	pausedBy string
 	selector labels.Selector
 }
 
@@ -173,7 +192,7 @@ func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error)
 		if err != nil {
 			return nil, fmt.Errorf("the nodeSelector of MachineConfigPool %q is invalid: %w", found[i].Name, err)
 		}
-		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, selector: selector})
+		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, pausedBy: PausedBy(&found[i]), selector: selector})
 	}
 	slices.SortFunc(pools, func(a, b pool) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.name, b.name))

@@ -63,8 +63,7 @@ func generalize(f finding.Finding, version string) finding.Finding {
 	f.Remediation = withoutVersion(f.Remediation, version)
 	f.Actions = slices.Clone(f.Actions)
 	for i := range f.Actions {
-		f.Actions[i].Value = withoutVersion(f.Actions[i].Value, version)
-		f.Actions[i].Command = withoutVersion(f.Actions[i].Command, version)
+		f.Actions[i] = f.Actions[i].Mapped(func(word string) string { return withoutVersion(word, version) })
 	}
 	return f
 }

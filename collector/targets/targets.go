@@ -8,9 +8,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
@@ -24,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -202,28 +201,6 @@ func narrows(judgement scene.Judgement) bool {
 	return len(judgement.IgnoredAlerts)+len(judgement.IgnoredNamespaces) > 0 || judgement.Fixed.String() != ""
 }
 
-// maxChannels bounds the channels of which a command is printed.
-const maxChannels = 3
-
-// channelName matches a name that is one word of a command: it comes from the update service.
-var channelName = regexp.MustCompile(`^[a-z][a-z0-9.-]{0,62}$`)
-
-// channels are commands that set a channel: the last supported ones that the cluster knows, and of a cluster that knows
-// none the one of its minor version. Without an argument the command would remove the channel.
-func channels(clusterVersion *configv1.ClusterVersion) []finding.Action {
-	known := slices.DeleteFunc(slices.Clone(clusterVersion.Status.Desired.Channels), func(name string) bool {
-		return name == clusterVersion.Spec.Channel || !channelName.MatchString(name) || strings.HasPrefix(name, "candidate-")
-	})
-	if version, err := semver.Parse(clusterVersion.Status.Desired.Version); err == nil && len(known) == 0 {
-		known = []string{"stable-" + update.Line(version)}
-	}
-	var commands []finding.Action
-	for _, name := range known[max(0, len(known)-maxChannels):] {
-		commands = append(commands, finding.Run("oc adm upgrade channel %s", name))
-	}
-	return commands
-}
-
 // noUpdates is the finding of a cluster that knows no update.
 func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 	known := "the cluster has no channel, and knows no update"
@@ -237,6 +214,6 @@ func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 		}
 	}
 	return f.Named(nameNoUpdates).From(finding.SourceRisk).
-		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(channels(clusterVersion)...).
+		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(clusterversion.Channels(clusterVersion)...).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 }

@@ -114,8 +114,9 @@ type Step struct {
 	Object finding.Object `json:"object"`
 	From   string         `json:"from"`
 	To     string         `json:"to"`
-	// Command requests the update in the management cluster; empty where there is none.
-	Command string `json:"command,omitempty"`
+	// Command requests the update in the management cluster; empty where there is none. It is written from Action.
+	Command string         `json:"command,omitempty"`
+	Action  finding.Action `json:"-"`
 }
 
 // Risk is a risk of a conditional update.

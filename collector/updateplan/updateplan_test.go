@@ -153,7 +153,7 @@ func TestAlternatives(t *testing.T) {
 	last := made.Updates[1]
 	last.Findings = []finding.Finding{
 		finding.Fail(finding.ReportedReason("AdminAckRequired"), "Remove the beta APIs.").Named("AdminAck-ack-4.17-apis").From(finding.SourceGate).
-			Remedy("Acknowledge the gate.").Do(finding.Run("oc preflight ack ack-4.17-apis")),
+			Remedy("Acknowledge the gate.").Do(finding.Read("oc preflight ack ack-4.17-apis")),
 		finding.Fail(finding.ReportedReason("OLM"), "The operator has a maximum version of 4.17.").Named("OLMOperators").From(finding.SourceGate).Documented("https://example.com/olm"),
 		finding.Unknown(finding.ReportedReason("Timeout"), "The metrics could not be read.").Named("RemovedAPIs").From(finding.SourceGate),
 	}

@@ -229,11 +229,11 @@ func (a Audit) judgeAccount(account accountcopy.Account) finding.Finding {
 	case len(undenied) > 0:
 		return a.unguardedAccess(subjectOf(account), nameOf(account), undenied).
 			Remedy("Remove this access from the ClusterRoles view and cluster-reader. To run %s all the same, accept the finding.", words.List(account.Checks, 5)).
-			Do(finding.Run("oc get clusterroles view cluster-reader -o yaml"), finding.Accept(nameOf(account)))
+			Do(finding.Read("oc get clusterroles view cluster-reader -o yaml"), finding.Accept(nameOf(account)))
 	case len(writes) > 0:
 		return finding.Warn(reasonMayWrite, "%s, which may %s; %s", subjectOf(account), access.Summarize(writes, 5), a.protection()).
 			Remedy("Remove this access from the ClusterRoles view and cluster-reader.").
-			Do(finding.Run("oc get clusterroles view cluster-reader -o yaml"))
+			Do(finding.Read("oc get clusterroles view cluster-reader -o yaml"))
 	case len(secrets) > 0:
 		return readsSecrets(subjectOf(account)+", which", secrets).
 			Remedy("Ask the owners of %s to name the Secrets in resourceNames of the role, and delete unused Secrets with tokens.", words.List(account.Checks, 5))
@@ -256,7 +256,7 @@ const tokensUnguarded = "the read-only guard does not apply to credentials in Se
 
 func readsSecrets(subject string, secrets []access.Request) finding.Finding {
 	return finding.Warn(reasonReadsSecrets, "%s may %s, of any name; %s", subject, access.Summarize(secrets, 5), tokensUnguarded).
-		Do(finding.Run("oc get secrets -A --field-selector type=kubernetes.io/service-account-token"))
+		Do(finding.Read("oc get secrets -A --field-selector type=kubernetes.io/service-account-token"))
 }
 
 // unguardedAccess is the finding about a subject whose checks may not run.
@@ -274,7 +274,7 @@ func (a Audit) judgeGroups(rights rights.GroupRights) finding.Finding {
 	protection := a.protection()
 	subject := fmt.Sprintf("every ServiceAccount of namespace %s", rights.Namespace)
 	name := nameOfGroups(rights.Namespace)
-	bindings := finding.Run("oc get clusterrolebindings,rolebindings -A -o wide | grep -E 'system:(authenticated|serviceaccounts)'")
+	bindings := finding.Read("oc get clusterrolebindings,rolebindings -A -o wide | grep -E system:(authenticated|serviceaccounts)")
 	undenied := a.undenied(rights.Writes, rights.Unguarded)
 	switch {
 	case len(undenied) > 0:
@@ -292,7 +292,7 @@ func (a Audit) judgeGroups(rights rights.GroupRights) finding.Finding {
 	case len(rights.Unserved) > 0:
 		return finding.Warn(reasonPartlyAudited, "%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does not serve now; %s",
 			subject, strings.Join(rights.Unserved, ", "), protection).
-			Remedy("Check the aggregated APIs.").Do(finding.Run("oc get apiservices"))
+			Remedy("Check the aggregated APIs.").Do(finding.Read("oc get apiservices"))
 	}
 	return finding.Pass(gap.Proven("the bindings of the groups"), reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%s)", rights.Namespace, words.Count(rights.Roles, "role"))
 }

@@ -96,7 +96,7 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 		found = append(found, c.refused(reasonIdentityChanged, errs).
 			Remedy("Save the objects, delete the CustomResourceDefinition before the update (oc delete crd %s), and create the objects again after it.%s",
 				c.target.Name, c.deletion()).
-			Do(finding.Run("oc get %s -A -o yaml", c.target.Name)))
+			Do(finding.Read("oc get %s -A -o yaml", c.target.Name)))
 	}
 	for _, reason := range []finding.Reason{reasonPreserveUnknownFields, reasonDefinitionInvalid} {
 		if errs := groups[reason]; len(errs) > 0 {
@@ -129,7 +129,7 @@ func reasonOf(err *field.Error) finding.Reason {
 func (c change) refused(reason finding.Reason, errs field.ErrorList) finding.Finding {
 	return finding.Fail(reason, "the API server rejects %s of the target: %s", describe(c.target), texts(errs)).
 		Named(nameUpdate).About(object(c.target)).
-		Do(finding.Run("oc get crd %s -o yaml", c.target.Name))
+		Do(finding.Read("oc get crd %s -o yaml", c.target.Name))
 }
 
 // deletion is what the deletion of a definition waits for: it reads all objects, which an unavailable conversion
@@ -161,7 +161,7 @@ func (c change) storedVersions() finding.Finding {
 		Observed(map[string]string{"storedVersions": strings.Join(c.present.Status.StoredVersions, ","), "missing": strings.Join(missing, ",")})
 	if !hasVersion(c.target, storage) {
 		return f.Remedy("Update through a release whose CustomResourceDefinition stores a version that this target has: the cluster still stores %s.", storage).
-			Do(finding.Run("oc get crd %s -o jsonpath={.spec.versions[*].name}", c.target.Name))
+			Do(finding.Read("oc get crd %s -o jsonpath={.spec.versions[*].name}", c.target.Name))
 	}
 	if !slices.Contains(kept, storage) {
 		kept = append(kept, storage)
@@ -171,8 +171,8 @@ func (c change) storedVersions() finding.Finding {
 		patch = nil // strings always encode
 	}
 	return f.Remedy("Rewrite all objects, which stores them as %s, then remove the other versions from the status.", storage).
-		Do(finding.Run("oc get %s -A -o json | oc replace -f -", c.target.Name),
-			finding.Run("oc patch crd %s --subresource=status --type=merge -p '%s'", c.target.Name, patch))
+		Do(finding.Change("oc get %s -A -o json | oc replace -f -", c.target.Name),
+			finding.Change("oc patch crd %s --subresource=status --type=merge -p %s", c.target.Name, patch))
 }
 
 func texts(errs field.ErrorList) string {

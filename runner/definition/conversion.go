@@ -40,7 +40,7 @@ func (s *survey) conversion(ctx context.Context, c change) error {
 	}
 	if expired(webhook.CABundle, s.now) {
 		s.found = append(s.found, report(reasonConversionCAExpired, "all certificates in the caBundle of the conversion webhook of %s have expired", describe(c.target)).
-			Do(finding.Run("oc get crd %s -o jsonpath={.spec.conversion.webhook}", c.target.Name)))
+			Do(finding.Read("oc get crd %s -o jsonpath={.spec.conversion.webhook}", c.target.Name)))
 	}
 	if webhook.Service == nil {
 		return nil
@@ -51,7 +51,7 @@ func (s *survey) conversion(ctx context.Context, c change) error {
 	}
 	s.found = append(s.found, report(reasonConversionUnavailable, "the Service %s/%s of the conversion webhook of %s has no ready endpoint",
 		webhook.Service.Namespace, webhook.Service.Name, describe(c.target)).
-		Remedy("Start the pods of the Service.").Do(finding.Run("oc -n %s get service,endpointslices,pods", webhook.Service.Namespace)))
+		Remedy("Start the pods of the Service.").Do(finding.Read("oc -n %s get service,endpointslices,pods", webhook.Service.Namespace)))
 	return nil
 }
 

@@ -161,7 +161,7 @@ func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomRes
 	s.found = append(s.found, finding.Warn(reasonObjectsRemoved, "the target deletes %s and its %s", describe(present), words.Count(count, "object")).
 		Named(nameRemoval).About(object(present)).
 		Remedy("Save the objects that are still needed, or replace them.").
-		Do(finding.Run("oc get %s -A -o yaml", present.Name)).
+		Do(finding.Read("oc get %s -A -o yaml", present.Name)).
 		Observed(map[string]string{"objects": fmt.Sprint(count)}))
 	return nil
 }

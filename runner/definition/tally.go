@@ -144,13 +144,13 @@ func (t *tally) findings(c change) []finding.Finding {
 	if t.refused.count > 0 {
 		found = append(found, finding.Fail(reasonObjectsRefused, "the API server rejects the next write of %d of %s of %s under the schema of the target: %s",
 			t.refused.count, words.Count(t.count, "object"), describe(c.target), words.ListOf(t.refused.examples, t.refused.count)).
-			Named(nameSchema).About(t.refused.objects...).Observed(evidence).Do(finding.Run("oc edit %s", c.target.Name)))
+			Named(nameSchema).About(t.refused.objects...).Observed(evidence).Do(finding.Change("oc edit %s", c.target.Name)))
 	}
 	if t.tolerated.count > 0 {
 		found = append(found, finding.Warn(reasonObjectsInvalid,
 			"%d of %s of %s are invalid under the schema of the target; writes that do not change the invalid fields are accepted: %s",
 			t.tolerated.count, words.Count(t.count, "object"), describe(c.target), words.ListOf(t.tolerated.examples, t.tolerated.count)).
-			Named(nameSchema).About(t.tolerated.objects...).Observed(evidence).Do(finding.Run("oc edit %s", c.target.Name)))
+			Named(nameSchema).About(t.tolerated.objects...).Observed(evidence).Do(finding.Change("oc edit %s", c.target.Name)))
 	}
 	for _, version := range slices.Sorted(maps.Keys(t.managers)) {
 		found = append(found, t.versionGone(c, version))
@@ -165,5 +165,5 @@ func (t *tally) versionGone(c change, version string) finding.Finding {
 	return finding.Warn(reasonServedVersionRemoved, "the target no longer serves version %s of %s, in which these clients last wrote objects: %s",
 		version, describe(c.target), words.List(managers, mostNamed)).
 		Named(nameServedVersions).About(object(c.target)).
-		Do(finding.Run("oc get %s -A -o yaml --show-managed-fields", c.target.Name))
+		Do(finding.Read("oc get %s -A -o yaml --show-managed-fields", c.target.Name))
 }

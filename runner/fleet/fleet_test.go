@@ -155,7 +155,7 @@ func TestAttacksTable(t *testing.T) {
 		hostile.Cluster.Labels[strings.Repeat("l", i)] = long
 		hostile.Causes = append(hostile.Causes, fleet.Cause{
 			Name: strings.Repeat("c", i) + "\u202e", Message: long + long, Remediation: long,
-			Actions: slices.Repeat([]finding.Action{finding.Run("rm -rf %s", long)}, 100),
+			Actions: slices.Repeat([]finding.Action{finding.Read("rm -rf %s", long)}, 100),
 		})
 		hostile.Targets = append(hostile.Targets, fleet.Candidate{Version: long, State: "Fine"})
 	}

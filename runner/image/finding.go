@@ -155,21 +155,21 @@ func (c Check) remedy(one group) (string, []finding.Action) {
 		return "Choose the release for the architectures of the nodes, or mirror it for all of them with --keep-manifest-list.", nil
 	case one.reason == reasonArchitectureMissing:
 		return "Choose the release for the architectures of the nodes, or mirror it for all of them.",
-			[]finding.Action{finding.Run("oc adm release mirror --keep-manifest-list --from=%s --to=%s", from, to)}
+			[]finding.Action{finding.OnThisMachine("oc adm release mirror --keep-manifest-list --from=%s --to=%s", from, to)}
 	case one.reason == reasonInvalidManifest:
 		return "Do not update to this release: nodes cannot run the image.", nil
 	case one.reason == reasonDigestMismatch && one.mirror == "":
 		return "Do not pull from this registry, and report to its operators that it serves other content than requested.", nil
 	case one.reason == reasonImagesMissing && one.mirror == "":
 		return "Check the pull spec, then ask the operators of the registry, or mirror the release.",
-			[]finding.Action{finding.Run("oc adm release info %s", from)}
+			[]finding.Action{finding.OnThisMachine("oc adm release info %s", from)}
 	case one.reason == reasonImagesMissing, one.reason == registry.ReasonMirrorIncomplete,
 		one.reason == reasonBlobsMissing, one.reason == reasonDigestMismatch:
 		again := "Mirror the release again, with the tool that mirrored it before, such as oc-mirror."
 		if to == "" {
 			return again, nil
 		}
-		return again, []finding.Action{finding.Run("oc adm release mirror --from=%s --to=%s", from, to)}
+		return again, []finding.Action{finding.OnThisMachine("oc adm release mirror --from=%s --to=%s", from, to)}
 	}
 	return "", nil
 }

@@ -50,15 +50,11 @@ func (e *foreignError) Error() string {
 
 // finding is Unknown: the check did not run.
 func (e *foreignError) finding(text string) finding.Finding {
-	scope := ""
-	if e.object.Namespace != "" {
-		scope = "-n " + e.object.Namespace + " "
-	}
 	resource := e.kind.Resource.GroupResource().String()
 	return finding.Unknown(reasonForeignObject, "%s", text).
 		Remedy("Find out who created the %s, delete it, then run the preflight again.", e.object.Kind).
-		Do(finding.Run("oc %sget %s %s -o yaml --show-managed-fields", scope, resource, e.object.Name),
-			finding.Run("oc %sdelete %s %s", scope, resource, e.object.Name), finding.Retry(""))
+		Do(finding.Read("oc get %s %s -o yaml --show-managed-fields", resource, e.object.Name).Namespaced(e.object.Namespace),
+			finding.Delete("oc delete %s %s", resource, e.object.Name).Namespaced(e.object.Namespace), finding.Retry(""))
 }
 
 // alteredError means that admission changes a planned object.

@@ -112,12 +112,12 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	if _, ok := errors.AsType[*alteredError](err); ok {
 		return unknown(alteration.ReasonAlteredByAdmission).
 			Remedy("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run).
-			Do(finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies"))
+			Do(finding.Read("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies"))
 	}
 	if violating, ok := errors.AsType[*accountcopy.Error](err); ok {
 		return unknown(reasonAccountNotCopied).
 			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
-			Do(finding.Roles(), finding.Run("oc auth can-i --list --as %s", rights.User(types.NamespacedName{Namespace: namespace, Name: violating.Account.Name})), finding.Accept(check.Name))
+			Do(finding.Roles(), finding.Read("oc auth can-i --list --as %s", rights.User(types.NamespacedName{Namespace: namespace, Name: violating.Account.Name})), finding.Accept(check.Name))
 	}
 	if violating, ok := errors.AsType[*unspecifiedError](err); ok {
 		return QuotaRequires(check, violating.Error())
@@ -128,24 +128,24 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	case errors.Is(err, context.DeadlineExceeded):
 		return finding.Unknown(collector.ReasonTimeout, "%s; the API server did not answer before, which admission webhooks can delay", text).
 			Remedy("Check whether an admission webhook delays requests, or run the preflight again with a longer timeout.").
-			Do(finding.Run("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations"), finding.Retry(finding.OptionTimeout))
+			Do(finding.Read("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations"), finding.Retry(finding.OptionTimeout))
 	case apierrors.IsNotFound(err) && missingKind(err) == "namespaces":
 		return unknown(reasonNamespaceMissing).
 			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding; otherwise create namespace %s, which a preflight does not do.", check.Component, namespace).
-			Do(finding.Accept(check.Name), finding.Run("oc create namespace %s", namespace))
+			Do(finding.Accept(check.Name), finding.Change("oc create namespace %s", namespace))
 	case apierrors.IsNotFound(err) && missingKind(err) == "serviceaccounts":
 		return unknown(ReasonServiceAccountMissing).
 			Remedy("Create the ServiceAccount, which the release expects to exist in namespace %s.", namespace).
-			Do(finding.Run("oc -n %s get serviceaccounts", namespace))
+			Do(finding.Read("oc -n %s get serviceaccounts", namespace))
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return unknown(reasonNamespaceTerminating).
 			Remedy("Wait until the namespace is gone, or find out what delays its deletion.").
-			Do(finding.Run("oc get namespace %s -o yaml", namespace))
+			Do(finding.Read("oc get namespace %s -o yaml", namespace))
 	case strings.Contains(text, "exceeded quota"):
 		return QuotaExceeded(check, text)
 	case strings.Contains(text, "denied"):
 		return unknown(ReasonAdmissionDenied).Remedy("Check the policy or webhook that the message names.").
-			Do(finding.Run("oc get validatingadmissionpolicies,validatingwebhookconfigurations"))
+			Do(finding.Read("oc get validatingadmissionpolicies,validatingwebhookconfigurations"))
 	}
 	return classifyStatus(check, err)
 }
@@ -160,15 +160,15 @@ func classifyStatus(check jobplan.Check, err error) finding.Finding {
 			Do(finding.Roles())
 	case apierrors.IsForbidden(err):
 		return unknown(collector.ReasonForbidden).Remedy("Run the preflight as a user with the permission that the message names.").
-			Do(finding.Roles(), finding.Run("oc auth can-i --list -n %s", check.Job.Namespace))
+			Do(finding.Roles(), finding.Read("oc auth can-i --list -n %s", check.Job.Namespace))
 	case apierrors.IsUnauthorized(err):
-		return unknown(collector.ReasonUnauthorized).Do(finding.Run("oc login"))
+		return unknown(collector.ReasonUnauthorized).Do(finding.OnThisMachine("oc login"))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		return unknown(reasonInvalidManifest).
 			Remedy("Report it to the owners of component %q: the API server of this cluster rejects %s.", check.Component, check.File)
 	case retry.Temporary(err):
 		return unknown(reasonAPIUnavailable).Remedy("Check the API server, then run the preflight again.").
-			Do(finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry(""))
+			Do(finding.Read("oc get --raw /readyz?verbose"), finding.Retry(""))
 	}
 	return unknown(ReasonNotStarted).Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
 }

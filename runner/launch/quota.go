@@ -26,14 +26,14 @@ const maxQuotas = 100
 func QuotaRequires(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaRequires, "%s", message).
 		Remedy("Create a LimitRange with defaults in namespace %s: its quota applies only to pods that specify what the message names. Report it to the owners of component %q.", check.Job.Namespace, check.Component).
-		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
+		Do(finding.Read("oc -n %s describe quota", check.Job.Namespace))
 }
 
 // QuotaExceeded is the finding about a check whose Job or pod exceeds a quota; the message has which.
 func QuotaExceeded(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaExceeded, "%s", message).
 		Remedy("Increase the quota of namespace %s, or delete objects that use it.", check.Job.Namespace).
-		Do(finding.Run("oc -n %s describe quota", check.Job.Namespace))
+		Do(finding.Read("oc -n %s describe quota", check.Job.Namespace))
 }
 
 // unspecifiedError means that a pod does not specify what a quota requires.

@@ -7,7 +7,6 @@ import (
 
 	yaml "go.yaml.in/yaml/v3"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
@@ -93,7 +92,7 @@ func incomplete(root *yaml.Node) *manifestfilter.Violation {
 func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
 		failure := imagefiles.Reject(reasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)
-		failure.Remediation, failure.Actions = "Name a release image.", []finding.Action{finding.Run("oc adm release info")}
+		failure.Remediation, failure.Actions = "Name a release image: `oc adm release info` describes one.", nil
 		return nil, failure
 	}
 	release, err := m.describe()

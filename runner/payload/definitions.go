@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kyaml "sigs.k8s.io/yaml"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
@@ -163,7 +162,7 @@ func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 		return nil, &manifestfilter.Violation{
 			Outcome: preflight.Unknown, Reason: reasonTooManyDefinitions,
 			Message:     fmt.Sprintf("the manifests of kind %s in the release have more than %d bytes, so none is checked", d.kind, maxDefinitionBytes),
-			Remediation: "Read the manifests in the release.", Actions: []finding.Action{finding.Run("oc adm release extract")},
+			Remediation: "Read the manifests in the release: `oc adm release extract` writes them.",
 		}
 	}
 	manifestdoc.SortLocated(d.found)

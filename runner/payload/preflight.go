@@ -12,13 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
 	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
 )
-
-const validateManifest = "oc create --dry-run=server --validate=strict -f FILE"
 
 // preflight checks a document that has the annotation in the given line of the
 // file. It returns the object to keep, if any, and its violation, if any.
@@ -45,7 +42,7 @@ func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line in
 	}
 	if manifestdoc.Text(root, "apiVersion") == "" || manifestdoc.Text(root, "kind") == "" {
 		return nil, manifestfilter.Fail(reasonInvalidPreflight, "an object with the annotation "+Annotation+" has no apiVersion or no kind",
-			manifestfilter.ToAuthors+"validate the manifest.", finding.Run(validateManifest))
+			manifestfilter.ToAuthors+"validate the manifest with `oc create --dry-run=server --validate=strict`.")
 	}
 	object, invalid := m.decode(doc)
 	if invalid != nil {
@@ -89,7 +86,7 @@ func (m *manifests) decode(doc manifestdoc.Document) (Object, *manifestfilter.Vi
 	object, ok := decoded.(Object)
 	if err != nil || !ok {
 		return nil, manifestfilter.Fail(reasonInvalidPreflight, "the object cannot be decoded: "+doc.Locate(err).Error(),
-			manifestfilter.ToAuthors+"validate the manifest.", finding.Run(validateManifest))
+			manifestfilter.ToAuthors+"validate the manifest with `oc create --dry-run=server --validate=strict`.")
 	}
 	return object, nil
 }

@@ -8,12 +8,9 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/blang/semver/v4"
-
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
-	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/image/imagepolicy"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/refusal"
@@ -39,9 +36,6 @@ func notListed(version, known string) Proof {
 	f := finding.Unknown(reasonNotListed,
 		"the cluster knows %s, and not %s, so the image of the release is unknown: its signature, its content and its checks were not evaluated", known, version).
 		Named(nameSignature).Remedy("Name the release by its image, or set a channel that has it.").Do(finding.Targets())
-	if parsed, err := semver.Parse(version); err == nil {
-		f = f.Do(finding.Run("oc adm upgrade channel stable-%s", update.Line(parsed)))
-	}
 	return Proof{Sources: []collector.Source{collector.Known(nameSignature, finding.SourceSignature, f)}}
 }
 

@@ -55,7 +55,7 @@ func (a *Access) addLocal(ctx context.Context, local Local) {
 	for _, path := range local.AuthFiles {
 		own, err := credential.ReadAuthFile(ctx, path)
 		if err != nil {
-			a.warn(reasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again.", finding.Run("podman login"))
+			a.warn(reasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again with `podman login`.")
 			continue
 		}
 		a.credentials = append(a.credentials, own)

@@ -191,7 +191,7 @@ func (r reading) image(ctx context.Context, into *settings) {
 	configMap, err := r.configMap(ctx, configNamespace, name)
 	if apierrors.IsNotFound(err) {
 		r.access.warn(reasonAdditionalTrustedCAMissing, fmt.Sprintf("additionalTrustedCA of image.config.openshift.io \"cluster\" names ConfigMap %s/%s, which does not exist", configNamespace, name),
-			"Create the ConfigMap, or correct the name.", finding.Run(editImageConfig))
+			"Create the ConfigMap, or correct the name.", finding.Change(editImageConfig))
 		return
 	}
 	if r.failed(err, reasonAdditionalTrustedCAUnreadable, fmt.Sprintf("ConfigMap %s/%s", configNamespace, name)) {
@@ -201,7 +201,7 @@ func (r reading) image(ctx context.Context, into *settings) {
 	for key, bundle := range configMap.Data {
 		if block, _ := pem.Decode([]byte(bundle)); block == nil {
 			r.access.warn(reasonAdditionalTrustedCAInvalid, fmt.Sprintf("the entry %q of ConfigMap %s/%s holds no PEM certificate", key, configNamespace, name),
-				"Set the entry to the CA of the registry in PEM.", finding.Run("oc edit configmap -n %s %s", configNamespace, name))
+				"Set the entry to the CA of the registry in PEM.", finding.Change("oc edit configmap -n %s %s", configNamespace, name))
 			continue
 		}
 		// A key of a ConfigMap cannot contain a colon.

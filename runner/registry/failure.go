@@ -84,26 +84,25 @@ func (f failures) remedy(reason finding.Reason, reference name.Reference, first 
 	case reasonRegistryUnauthorized:
 		return f.accountRemedy(host, first.credential)
 	case reasonCredentialHelperFailed:
-		return "Fix the credential helper, or log in without it.", []finding.Action{finding.Run(login, host)}
+		return "Fix the credential helper, or log in without it.", []finding.Action{finding.OnThisMachine(login, host)}
 	case reasonRegistryUntrusted:
 		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in spec.additionalTrustedCA.",
-			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Run(editImageConfig)}
+			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Change(editImageConfig)}
 	case ReasonRegistryUnreachable:
 		return f.reachRemedy(host, first.place)
 	case reasonRepositoryNotMirrored:
 		return f.entryRemedy(reference, first.place)
 	case ReasonMirrorIncomplete:
-		return fmt.Sprintf("Mirror the release again, or make %s reachable from here.", host),
-			[]finding.Action{finding.Run(mirrorRelease)}
+		return fmt.Sprintf("Mirror the release again with `oc adm release mirror`, or make %s reachable from here.", host), nil
 	case reasonRegistryRateLimited:
-		return "Wait as long as the registry requests, or log in with an account that has a higher limit.", []finding.Action{finding.Run(login, host)}
+		return "Wait as long as the registry requests, or log in with an account that has a higher limit.", []finding.Action{finding.OnThisMachine(login, host)}
 	case reasonRegistryError:
 		return fmt.Sprintf("Run the preflight again; if the error persists, ask the operators of %s.", host), nil
 	case ReasonImageNotFound:
-		return "Check the pull spec; on a mirror, mirror the release.", []finding.Action{finding.Run(mirrorRelease)}
+		return "Check the pull spec; on a mirror, mirror the release with `oc adm release mirror`.", nil
 	}
 	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", words.Line(reference.String(), maxText)),
-		[]finding.Action{finding.Run(editImageConfig)}
+		[]finding.Action{finding.Change(editImageConfig)}
 }
 
 // reachRemedy is the remedy for a place that cannot be reached, and has no mirror that responds.
@@ -115,18 +114,18 @@ func (f failures) reachRemedy(host string, place Place) (string, []finding.Actio
 	if warning, ok := f.warned(reasonMirrorsUnreadable); ok {
 		return reach + ", or obtain the permission to read the mirror sets: " + warning.Message + ".", []finding.Action{finding.Roles()}
 	}
-	return reach + ", or mirror the release to a registry that is, then run the preflight again.", []finding.Action{finding.Run(mirrorRelease)}
+	return reach + ", or mirror the release to a registry that is with `oc adm release mirror`, then run the preflight again.", nil
 }
 
 // entryRemedy is the remedy for a repository that no mirror set has.
 func (f failures) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
 	set, mirror, _ := f.rules.nearest(place.Repository, reference)
-	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
-		[]finding.Action{finding.Run(mirrorRelease), set.add(place.Repository, mirror)}
+	return fmt.Sprintf("Mirror the release to %s with `oc adm release mirror`, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
+		[]finding.Action{set.add(place.Repository, mirror)}
 }
 
 func (f failures) accountRemedy(host string, rejected credential.Credential) (string, []finding.Action) {
-	again := finding.Run(login, host)
+	again := finding.OnThisMachine(login, host)
 	if rejected.Store.Secret != nil {
 		return "Renew the entry of the cluster's pull secret, " + entryOf(*rejected.Store.Secret) + "; nodes are rejected too.", nil
 	}
@@ -170,7 +169,6 @@ func (e *Error) Unwrap() error { return e.Err }
 // The commands of remedies.
 const (
 	editImageConfig = "oc edit image.config.openshift.io cluster"
-	mirrorRelease   = "oc adm release mirror"
 	login           = "podman login %s"
 )
 

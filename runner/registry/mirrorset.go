@@ -40,12 +40,12 @@ func (s mirrorSet) add(source, mirror string) finding.Action {
 	list := map[string]string{
 		digestMirrorSet: "imageDigestMirrors", tagMirrorSet: "imageTagMirrors", contentSourcePolicy: "repositoryDigestMirrors", hostedCluster: "imageContentSources",
 	}[s.kind]
-	object := s.name
-	if namespace, name, namespaced := strings.Cut(s.name, "/"); namespaced {
-		object = name + " -n " + namespace
+	namespace, name, namespaced := strings.Cut(s.name, "/")
+	if !namespaced {
+		namespace, name = "", s.name
 	}
-	return finding.Run(`oc patch %s %s --type=json -p '[{"op":"add","path":"/spec/%s/-","value":{"source":%q,"mirrors":[%q]}}]'`,
-		strings.ToLower(s.kind), object, list, source, mirror)
+	patch := finding.JSON([]any{map[string]any{"op": "add", "path": "/spec/" + list + "/-", "value": map[string]any{"source": source, "mirrors": []string{mirror}}}})
+	return finding.Change("oc patch %s %s --type=json -p %s", strings.ToLower(s.kind), name, patch).Namespaced(namespace)
 }
 
 // nearest is the mirror set for a reference by digest or by tag whose source has the most parts

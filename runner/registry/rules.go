@@ -89,7 +89,7 @@ func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 		}
 		ignored = append(ignored, warning(finding.Warn(reasonBlockedRegistryIgnored,
 			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes ignore because the current release was pulled from there", scope).
-			Do(finding.Run(editImageConfig))))
+			Do(finding.Change(editImageConfig))))
 	}
 	return blocked, ignored
 }
@@ -108,7 +108,7 @@ func contradictions(sets []mirrorSet) []finding.Finding {
 		if other.never != set.never {
 			findings = append(findings, warning(finding.Warn(reasonContradictoryMirrors,
 				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator writes none of the cluster's mirrors to the nodes", other, set, set.source).
-				Do(finding.Run("oc edit imagedigestmirrorset,imagetagmirrorset"))))
+				Do(finding.Change("oc edit imagedigestmirrorset,imagetagmirrorset"))))
 		}
 	}
 	return findings
@@ -187,7 +187,7 @@ func (r rules) places(reference name.Reference) ([]Place, error) {
 			Reason:      ReasonRegistryNotAllowed,
 			Message:     fmt.Sprintf("%q is not among the allowedRegistries of image.config.openshift.io \"cluster\", so no node would pull it", repository),
 			Remediation: "Allow the registry of the image.",
-			Actions:     []finding.Action{finding.Run(editImageConfig)},
+			Actions:     []finding.Action{finding.Change(editImageConfig)},
 		}
 	}
 	return r.of(reference), nil

@@ -88,7 +88,7 @@ func harmful(verb, rest string) string {
 // author of a check answers for the commands of its findings.
 func printedCommands(t *testing.T) []string {
 	t.Helper()
-	literal := regexp.MustCompile("(?:Run|InManagement|Script)\\(\\s*[\"`](oc [^\n]*)|^\\s*\\$ (oc .*)|\"command\": \"(oc .*)\"")
+	literal := regexp.MustCompile("(?:Read|Change|Delete|OnThisMachine)\\(\\s*[\"`](oc [^\n]*)|^\\s*\\$ (oc .*)|\"command\": \"(oc .*)\"")
 	var commands []string
 	for _, directory := range []string{"collector", "runner", "cmd", "test/commands/testdata"} {
 		err := filepath.WalkDir(filepath.Join(root, directory), func(path string, entry fs.DirEntry, err error) error {

@@ -1,7 +1,7 @@
-// Package called answers: by which programs are the commands of a text called?
+// Package called answers: by which programs are commands called?
 //
-// Texts name this program "oc preflight", and the program of the cluster "oc". [Text] has the
-// names by which the user calls them.
+// Commands name this program "oc preflight", and the program of the cluster "oc". [Words] has a call with the names by
+// which the user calls them; [Text] has the same for the commands that a text of this program mentions.
 package called
 
 import (
@@ -16,89 +16,76 @@ const Plugin = "oc preflight"
 // kubectl is the first word of the name of a plugin of kubectl.
 const kubectl = "kubectl"
 
-// Text is a text, or a command, whose commands are those of a user who calls this program by
-// name, such as "kubectl preflight". The commands of oc that kubectl has, too, are its
-// commands for a plugin of kubectl; the others stay.
+// OC is the place of "oc" in a call, also as the program that xargs calls; -1 in a call of another program.
+func OC(call []string) int {
+	at := slices.Index(call, "oc")
+	if at > 0 && call[0] != "xargs" {
+		return -1
+	}
+	return at
+}
+
+// Words are the words of a call for a user who calls this program by name, such as "kubectl preflight". The commands of
+// oc that kubectl has, too, are its commands for a plugin of kubectl; the others stay.
+func Words(call []string, name string) []string {
+	at := OC(call)
+	if name == Plugin || at < 0 {
+		return call
+	}
+	before, rest := call[:at:at], call[at+1:]
+	isPlugin := strings.HasPrefix(name, kubectl+" ")
+	switch {
+	case len(rest) > 0 && rest[0] == "preflight" && isPlugin:
+		return slices.Concat(before, strings.Fields(name), rest[1:])
+	case len(rest) > 0 && rest[0] == "preflight":
+		return slices.Concat(before, []string{name}, rest[1:])
+	case !isPlugin:
+		return call
+	}
+	flags := flagsOf(rest)
+	verb, administration := word(rest, flags), word(rest, flags+1)
+	switch {
+	case slices.Contains(verbs(), verb), verb == "set" && slices.Contains([]string{"env", "image", "resources"}, administration):
+		return slices.Concat(before, []string{kubectl}, rest)
+	case verb == "adm" && slices.Contains(administrative(), administration):
+		return slices.Concat(before, []string{kubectl}, rest[:flags], rest[flags+1:])
+	}
+	return call
+}
+
+func word(words []string, at int) string {
+	if at < len(words) {
+		return words[at]
+	}
+	return ""
+}
+
+// flagsOf counts the words of the flags before a verb. All have a value, but for those of switches.
+func flagsOf(words []string) int {
+	at := 0
+	for at < len(words) && strings.HasPrefix(words[at], "-") {
+		isSwitch := strings.Contains(words[at], "=") || slices.Contains([]string{"-A", "--insecure-skip-tls-verify", "--disable-compression"}, words[at])
+		at++
+		if !isSwitch {
+			at++
+		}
+	}
+	return min(at, len(words))
+}
+
+// program is the word "oc" with a namespace and up to two words behind it, and not the end of another word.
+var program = regexp.MustCompile(`(^|[^-0-9A-Za-z./_])oc ((?:-n [^ ]+ )?[0-9A-Za-z][-0-9A-Za-z]*)( [-a-z]+)?`)
+
+// Text is a text of this program whose commands are those of a user who calls it by name.
 func Text(text, name string) string {
 	if name == Plugin || !strings.Contains(text, "oc ") {
 		return text
 	}
-	isKubectl := strings.HasPrefix(name, kubectl+" ")
-	var made strings.Builder
-	for {
-		at := program.FindStringIndex(text)
-		if at == nil {
-			return made.String() + text
-		}
-		made.WriteString(text[:at[1]-len("oc ")])
-		text = text[at[1]:]
-		rest, ours := strings.CutPrefix(text, "preflight")
-		switch {
-		case ours && (rest == "" || !inWord(rest[0])):
-			made.WriteString(name)
-			text = rest
-		case isKubectl:
-			var words string
-			words, text = ofKubectl(text)
-			made.WriteString(words)
-		default:
-			made.WriteString("oc ")
-		}
-	}
-}
-
-// program is the word "oc" with the space behind it, and not the end of another word.
-var program = regexp.MustCompile(`(?:^|[^-0-9A-Za-z./_])oc `)
-
-// inWord is true for a character of the name of a program.
-func inWord(c byte) bool {
-	return c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// word is one word of a shell with the space before it.
-var word = regexp.MustCompile(`^\s*(?:[^\s'"` + "`" + `;|&()<>]|'[^']*'|"[^"]*")+`)
-
-// ofKubectl is the beginning of a command of oc, behind the name of the program, as of the program that
-// has the verb, and what follows it.
-func ofKubectl(command string) (made, rest string) {
-	flags, rest := split(command)
-	verb, behind := next(rest)
-	administration, after := next(behind)
-	switch {
-	case slices.Contains(verbs(), verb):
-		return kubectl + " " + flags, rest
-	case verb == "adm" && slices.Contains(administrative(), administration):
-		return kubectl + " " + flags + administration, after
-	case verb == "set" && slices.Contains([]string{"env", "image", "resources"}, administration):
-		return kubectl + " " + flags, rest
-	}
-	return "oc " + flags, rest
-}
-
-// split takes the flags from the beginning of a command, with the spaces behind them. All flags before a verb
-// have a value, but for those of switches.
-func split(command string) (flags, rest string) {
-	rest = command
-	for strings.HasPrefix(rest, "-") {
-		flag, behind := next(rest)
-		if flag == "" {
-			break
-		}
-		rest = strings.TrimLeft(behind, " ")
-		isSwitch := strings.Contains(flag, "=") || slices.Contains([]string{"-A", "--insecure-skip-tls-verify", "--disable-compression"}, flag)
-		if isSwitch {
-			continue
-		}
-		_, behind = next(rest)
-		rest = strings.TrimLeft(behind, " ")
-	}
-	return command[:len(command)-len(rest)], rest
-}
-
-// next is the first word of a command, and what follows it.
-func next(command string) (first, rest string) {
-	first = word.FindString(command)
-	return strings.TrimSpace(first), command[len(first):]
+	return program.ReplaceAllStringFunc(text, func(found string) string {
+		parts := program.FindStringSubmatch(found)
+		call := strings.Fields("oc " + parts[2] + parts[3])
+		return parts[1] + strings.Join(Words(call, name), " ")
+	})
 }
 
 // verbs are those of oc that kubectl has with the same arguments.

@@ -1,6 +1,7 @@
 package called_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,9 +17,7 @@ func TestText(t *testing.T) {
 		"Bare":          {reason: "a binary that is no plugin says nothing of kubectl", text: "oc preflight ack x | oc apply -f -", program: bare, want: "bin/oc-preflight ack x | oc apply -f -"},
 		"Get":           {reason: "kubectl has the verb", text: "oc get clusteroperator storage -o yaml", program: plugin, want: "kubectl get clusteroperator storage -o yaml"},
 		"Namespace":     {reason: "flags before the verb", text: "oc -n openshift-config patch configmap admin-acks -p '{\"data\":{\"a b\":\"true\"}}'", program: plugin, want: "kubectl -n openshift-config patch configmap admin-acks -p '{\"data\":{\"a b\":\"true\"}}'"},
-		"Connection":    {reason: "the value of a flag may be the name of a verb, and have spaces", text: "oc --context 'get all' --kubeconfig=/k --insecure-skip-tls-verify adm drain node-1", program: plugin, want: "kubectl --context 'get all' --kubeconfig=/k --insecure-skip-tls-verify drain node-1"},
 		"Upgrade":       {reason: "kubectl has no equal", text: "oc adm upgrade --to 4.19.3", program: plugin, want: "oc adm upgrade --to 4.19.3"},
-		"UpgradeOf":     {reason: "kubectl has no equal, with flags", text: "oc --context x adm upgrade", program: plugin, want: "oc --context x adm upgrade"},
 		"Uncordon":      {reason: "a verb of oc adm is one of kubectl", text: "oc adm uncordon node-1", program: plugin, want: "kubectl uncordon node-1"},
 		"Certificate":   {reason: "a verb with a verb", text: "oc adm certificate approve a b", program: plugin, want: "kubectl certificate approve a b"},
 		"Login":         {reason: "only oc has it", text: "log in again with \"oc login\": no", program: plugin, want: "log in again with \"oc login\": no"},
@@ -36,6 +35,30 @@ func TestText(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := called.Text(tc.text, tc.program); got != tc.want {
 				t.Errorf("%s:\n%s\nwant\n%s", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
+func TestWords(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, program string
+		call, want      []string
+	}{
+		"Connection": {
+			reason: "the value of a flag may be the name of a verb", program: "kubectl preflight",
+			call: []string{"oc", "--context", "get all", "--kubeconfig=/k", "--insecure-skip-tls-verify", "adm", "drain", "node-1"},
+			want: []string{"kubectl", "--context", "get all", "--kubeconfig=/k", "--insecure-skip-tls-verify", "drain", "node-1"},
+		},
+		"Upgrade":   {reason: "kubectl has no equal", program: "kubectl preflight", call: []string{"oc", "--context", "x", "adm", "upgrade"}, want: []string{"oc", "--context", "x", "adm", "upgrade"}},
+		"Xargs":     {reason: "the program that another one calls", program: "kubectl preflight", call: []string{"xargs", "-n", "1", "oc", "get"}, want: []string{"xargs", "-n", "1", "kubectl", "get"}},
+		"Operand":   {reason: "an operand is no program", program: "kubectl preflight", call: []string{"grep", "oc", "get"}, want: []string{"grep", "oc", "get"}},
+		"OursPath":  {reason: "the path of the program is one word", program: "/my tools/oc-preflight", call: []string{"oc", "preflight", "run"}, want: []string{"/my tools/oc-preflight", "run"}},
+		"OnlyFlags": {reason: "no verb follows", program: "kubectl preflight", call: []string{"oc", "--context"}, want: []string{"oc", "--context"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := called.Words(tc.call, tc.program); !slices.Equal(got, tc.want) {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}

@@ -106,5 +106,5 @@ func authCommand(c *cobra.Command, roles *role.List, user string) string {
 	if needed.Needs == nil { // each cluster needs the roles of the command for one
 		name = strings.TrimPrefix(name, role.Fleet)
 	}
-	return phrase.Of(c).Roles(name, flags, user)
+	return phrase.Of(c).Roles(name, flags, user).Command
 }

@@ -140,7 +140,7 @@ func TestFindingsHaveNoPlaceholders(t *testing.T) {
 				}
 				called, isSelector := call.Fun.(*ast.SelectorExpr)
 				literal, isLiteral := call.Args[0].(*ast.BasicLit)
-				if !isSelector || called.Sel.Name != "Run" || !isLiteral {
+				if !isSelector || !slices.Contains([]string{"Read", "Change", "Delete", "OnThisMachine"}, called.Sel.Name) || !isLiteral {
 					return true
 				}
 				command, err := strconv.Unquote(literal.Value)

@@ -172,11 +172,11 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 	}
 	p := phrase.Of(c)
 	for i := range made.Updates {
-		p.Target = "--to " + made.Updates[i].To
+		p.Target = phrase.FlagsOf("--to", made.Updates[i].To)
 		made.Updates[i].Findings = p.Findings(made.Updates[i].Findings)
 	}
 	for i, step := range made.Steps {
-		made.Steps[i].Command = p.Management(step.Command)
+		made.Steps[i].Command = p.Management(step.Action)
 	}
 	if err := flags.write(out, made); err != nil {
 		return err

@@ -41,19 +41,19 @@ func (f *Target) Add(c *cobra.Command) {
 
 // Selected are the flags that select the same release again; empty for the latest, which
 // may be another one by then: its version is in the report.
-func (f *Target) Selected() string {
+func (f *Target) Selected() []string {
 	if f.Release.Version == "" && f.Release.Image == "" {
-		return ""
+		return nil
 	}
 	return TargetFlag(report.Target{Version: f.Release.Version, Image: f.Release.Image})
 }
 
 // TargetFlag selects the same release again.
-func TargetFlag(target report.Target) string {
+func TargetFlag(target report.Target) []string {
 	if target.Version == "" {
-		return "--to-image " + target.Image
+		return []string{"--to-image", target.Image}
 	}
-	return "--to " + target.Version
+	return []string{"--to", target.Version}
 }
 
 // Validate rejects a value of --to that is not a version, with the flag to use

@@ -3,11 +3,8 @@ package phrase
 import (
 	"slices"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/collector/afterupdate"
-	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/document/afterview"
-	"github.com/openshift/update-preflight/collector/finding"
 )
 
 // AfterUpdate is a judgement whose commands are for the clusters of the request, with the next step.
@@ -15,11 +12,9 @@ func AfterUpdate(p Phrase, made afterupdate.Report) afterview.Report {
 	for _, list := range []*[]afterupdate.Regression{&made.Regressions, &made.Pending, &made.Unchanged, &made.Excused, &made.Unattributed} {
 		*list = slices.Clone(*list)
 		for i, each := range *list {
-			action := finding.Run("%s", each.Command)
-			if kind := baseline.Kind(each.Object.Kind); kind == baseline.HostedCluster || kind == baseline.NodePool {
-				action.Cluster = finding.Management
+			if each.Action.Command != "" { // that of a stored document is as it was
+				(*list)[i].Command = p.action(each.Action).Command
 			}
-			(*list)[i].Command = called.Text(p.directed(action), p.program)
 		}
 	}
 	return afterview.Report{Report: made, Next: afterUpdate(p, made)}
@@ -31,10 +26,10 @@ func afterUpdate(p Phrase, made afterupdate.Report) string {
 	switch {
 	case waits && p.Given.has("archive"):
 		return "Compare with an archive that is gathered later."
-	case waits:
-		return "Wait for the decision: " + p.About("after", "--watch")
+	case waits && p.unlessAsked(p.About("after").Adding("--watch")).Command != "":
+		return "Wait for the decision: " + p.About("after").Adding("--watch").Command
 	case made.Decision == afterupdate.Undecided && made.Baseline == nil:
-		return "The next run stores a baseline: " + p.About("run", "")
+		return "The next run stores a baseline: " + p.About("run").Command
 	}
 	return ""
 }

@@ -57,10 +57,8 @@ func newest(sorted []report.Candidate, versions []string) string {
 func ofTarget(f finding.Finding, version string) finding.Finding {
 	f.Message, f.Remediation = anyTarget(f.Message), anyTarget(f.Remediation)
 	f.Actions = slices.Clone(f.Actions)
-	for i := range f.Actions {
-		for _, text := range []*string{&f.Actions[i].Value, &f.Actions[i].Command} {
-			*text = strings.ReplaceAll(*text, report.AnyTarget, version)
-		}
+	for i, each := range f.Actions {
+		f.Actions[i] = each.Mapped(func(word string) string { return strings.ReplaceAll(word, report.AnyTarget, version) })
 	}
 	return f
 }
@@ -74,31 +72,22 @@ func anyTarget(text string) string {
 	return strings.ReplaceAll(text, report.AnyTarget, "the target")
 }
 
-// askedOf is the command line that was typed, without the flags that change only how the result is shown.
-func askedOf(c *cobra.Command) string {
+// askedOf are the words that were typed, without the flags that change only how the result is shown.
+func askedOf(c *cobra.Command) []string {
 	var given Flags
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		if option.Of(flag).Again != option.Never {
 			given = append(given, givenFlag{Name: flag.Name, Values: ValuesOf(flag)})
 		}
 	})
-	return c.CommandPath() + given.String()
+	return append(strings.Fields(c.CommandPath()), given.words()...)
 }
 
-// unless is a command, and empty for the one that was asked.
-func unless(asked, command string) string {
-	if sameWords(asked, command) {
-		return ""
+// sameWords compares a request with a command, in any order.
+func sameWords(asked []string, calls [][]string) bool {
+	if len(calls) != 1 {
+		return false
 	}
-	return command
-}
-
-// sameWords compares two command lines as sets of words.
-func sameWords(a, b string) bool {
-	words := func(text string) []string {
-		all := strings.Fields(text)
-		slices.Sort(all)
-		return slices.Compact(all)
-	}
-	return slices.Equal(words(a), words(b))
+	set := func(words []string) []string { return slices.Compact(slices.Sorted(slices.Values(words))) }
+	return slices.Equal(set(asked), set(calls[0]))
 }

@@ -47,7 +47,7 @@ func TestSeveralTargets(t *testing.T) {
 		Targets: []report.Candidate{{Version: "4.19.10"}, {Version: "4.19.9"}, {Version: "4.18.3"}},
 		Findings: []report.TargetFinding{{
 			Finding: finding.Fail(finding.ReportedReason("Applies"), "%s may do harm. %[1]s is not the release, but it may be to go to %[1]s.", report.AnyTarget).
-				Do(finding.Accept("Risk"), finding.Run("oc adm release info %s", report.AnyTarget)),
+				Do(finding.Accept("Risk"), finding.Read("oc adm release info %s", report.AnyTarget)),
 			Targets: []string{"4.19.9", "4.18.3"},
 		}},
 	}

@@ -1,7 +1,6 @@
 package phrase
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -16,8 +15,8 @@ import (
 
 // Fleet words actions as command lines: for one cluster of a fleet, or for all of them.
 type Fleet struct {
-	program, verb, target string
-	given                 Flags
+	program, verb string
+	target, given Flags
 }
 
 // OfFleet words the actions of the request for a fleet that the user typed. target is the
@@ -25,7 +24,7 @@ type Fleet struct {
 func OfFleet(c *cobra.Command, target string) Fleet {
 	f := Fleet{program: c.Root().CommandPath(), verb: "fleet " + c.Name()}
 	if target != "" {
-		f.target = "--to " + target
+		f.target = toVersion(target)
 	}
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		if again := option.Of(flag).Again; again == option.Judging || again == option.Reaching {
@@ -50,86 +49,83 @@ func (f Fleet) Row(member roster.Member, row fleet.Row) fleet.Row {
 // where no flag does. An action that concerns the fleet has the same request for all of it. Where the
 // kubeconfig of the cluster is in a Secret, the first command writes it to the file.
 func (f Fleet) Actions(actions []finding.Action, of roster.Member) []finding.Action {
-	phrased, member := slices.Clone(actions), of.Flags
-	for i := range phrased {
-		phrased[i].Command = cmp.Or(f.directed(phrased[i], member), f.command(phrased[i], member))
+	var phrased []finding.Action
+	needed := false
+	for _, each := range actions {
+		made := f.action(each, of)
+		if made.Command == "" && made.Sentence == "" {
+			continue
+		}
+		needed = needed || len(of.Flags) == 2 && slices.ContainsFunc(made.Calls, func(call []string) bool { return slices.Contains(call, of.Flags[1]) })
+		phrased = append(phrased, made)
 	}
-	phrased = slices.DeleteFunc(phrased, func(action finding.Action) bool { return action.Command == "" })
-	named := func(action finding.Action) bool {
-		return strings.Contains(action.Command, Flags{}.with(member[0], member[1]).String())
-	}
-	if of.Secret == (roster.SecretRef{}) || !slices.ContainsFunc(phrased, named) {
+	if of.Secret == (roster.SecretRef{}) || !needed {
 		return phrased
 	}
-	connection := f.given.only("kubeconfig").String() + f.given.only("context").String()
-	return append([]finding.Action{finding.Run("(umask 077; oc%s -n %s extract secret/%s --keys=kubeconfig --to=- > %s)",
-		connection, shellWord(of.Secret.Namespace), shellWord(of.Secret.Name), shellWord(member[1]))}, phrased...)
+	extract := finding.Read("oc -n %s extract secret/%s --keys=kubeconfig --to=-", of.Secret.Namespace, of.Secret.Name).Into(of.Flags[1])
+	p := Phrase{program: f.program}
+	hub := slices.Concat(f.given.only("kubeconfig"), f.given.only("context"))
+	extract = p.named(extract.Calling(func(call []string) []string { return p.connected(call, hub) }))
+	return append([]finding.Action{extract}, phrased...)
 }
 
-func (f Fleet) command(action finding.Action, member []string) string {
+// action is an action with its command for a member: a sentence where it changes a cluster that no flag selects.
+func (f Fleet) action(a finding.Action, of roster.Member) finding.Action {
+	made := f.request(a, of.Flags)
+	made.Type, made.Value, made.Cluster = a.Type, a.Value, a.Cluster
+	p := Phrase{program: f.program, Given: f.selecting(of.Flags)}
+	switch {
+	case len(made.Calls) == 0 || isOurs(made.Calls[0]) || a.Operation == finding.Local:
+		return p.named(made)
+	case a.Cluster == finding.Management:
+		p.Given = f.given.Global()
+	case !selects(of.Flags) && a.Operation != finding.Reads:
+		return spoken(p.named(made), "On cluster "+of.Cluster.Name+" only")
+	case !selects(of.Flags):
+		p.Given = nil
+	}
+	return p.named(made.Calling(func(call []string) []string { return p.connected(call, p.Given) }))
+}
+
+// selects is true for the flag of a member by which oc reaches it.
+func selects(member []string) bool {
+	return len(member) == 2 && (member[0] == "context" || member[0] == "kubeconfig")
+}
+
+func (f Fleet) request(a finding.Action, member []string) finding.Action {
 	p := Phrase{program: f.program, Given: f.selecting(member)}
-	switch action.Type {
+	switch a.Type {
 	case finding.ActionAccept:
-		return f.again(f.given.accepting(action.Value))
+		return p.Verb(f.verb, nil, f.target, f.given.accepting(a.Value))
 	case finding.ActionAcknowledge:
-		if len(member) == 0 || member[0] == hostedCluster || member[0] == "archive" {
-			return "" // no flag selects the cluster whose ConfigMap has the acknowledgement
+		if !selects(member) {
+			return finding.Action{} // no flag selects the cluster whose ConfigMap has the acknowledgement
 		}
-		return p.Verb("ack", action.Value, p.Given)
+		return p.Verb("ack", []string{a.Value}, p.Given)
 	case finding.ActionTargets:
-		return p.Verb("targets", "", p.Given)
+		return p.Verb("targets", nil, p.Given)
 	case finding.ActionRoles:
-		return p.Roles(strings.TrimPrefix(f.verb, "fleet "), nil, action.Value)
+		return p.Roles(strings.TrimPrefix(f.verb, "fleet "), nil, a.Value)
 	case finding.ActionRetry:
-		if action.Value != "" {
-			return "" // the same request again would end as this one did
+		if a.Value != "" {
+			return finding.Action{} // the same request again would end as this one did
 		}
-		return f.again(f.given)
-	case finding.ActionAttach, finding.ActionStart, finding.ActionRun:
+		return p.Verb(f.verb, nil, f.target, f.given)
+	case finding.ActionAttach, finding.ActionStart:
+		return finding.Action{}
+	case finding.ActionRun, finding.ActionScript:
 	}
-	return ""
-}
-
-// directed is a command of oc with the flags that select the cluster of a member.
-func (f Fleet) directed(action finding.Action, member []string) string {
-	command := action.Command
-	if action.Cluster == finding.Management {
-		return directed(command, f.given.Global())
-	}
-	if len(member) != 2 || member[0] != "context" && member[0] != "kubeconfig" {
-		return command
-	}
-	var kubeconfig Flags
-	if member[0] == "context" { // of the kubeconfig of the request
-		kubeconfig = f.given.only("kubeconfig")
-	}
-	return directed(command, kubeconfig.with(member[0], member[1]))
-}
-
-// directed is a command of oc with flags. One that has some already, that is more than a single call of oc, or that is
-// none, stays as it is.
-func directed(command string, flags Flags) string {
-	rest, ok := strings.CutPrefix(command, "oc ")
-	several := strings.ContainsAny(rest, "|;&`\n") || strings.Contains(rest, "$(")
-	if !ok || several || strings.HasPrefix(rest, "preflight ") || strings.HasPrefix(rest, "--") {
-		return command
-	}
-	return "oc" + flags.String() + " " + rest
+	return a
 }
 
 // selecting are the global flags, with the one that selects the cluster.
 func (f Fleet) selecting(member []string) Flags {
 	global := f.given.Global()
-	if len(member) == 2 && member[0] == "kubeconfig" {
+	if len(member) != 2 {
+		return global
+	}
+	if member[0] == "kubeconfig" {
 		global = global.without("context")
 	}
-	if len(member) == 2 {
-		return global.with(member[0], member[1])
-	}
-	return global
-}
-
-// again is the request for the fleet again.
-func (f Fleet) again(flags Flags) string {
-	return Phrase{program: f.program}.Verb(f.verb, f.target, flags)
+	return global.with(member[0], member[1])
 }

@@ -26,8 +26,8 @@ type givenFlag struct {
 	again option.Again
 }
 
-// hostedCluster is the flag that selects a hosted cluster.
-const hostedCluster = "hosted-cluster"
+// hostedCluster is the flag that selects a hosted cluster, and tokenFlag has a credential, which no command has again.
+const hostedCluster, tokenFlag = "hosted-cluster", "token"
 
 // givenTo are the flags that the user gave to a command, as far as "run" beside it has them too, and those that
 // select the cluster.
@@ -68,8 +68,8 @@ func verbsWith(root *cobra.Command, flag string) []string {
 func ValuesOf(flag *pflag.Flag) []string {
 	list, ok := flag.Value.(pflag.SliceValue)
 	switch {
-	case flag.Name == "token":
-		return []string{"TOKEN"}
+	case flag.Name == tokenFlag:
+		return []string{"TOKEN"} // a command that has it is shown as a sentence
 	case ok:
 		values := slices.Clone(list.GetSlice())
 		for i, value := range values {
@@ -135,23 +135,43 @@ func (g Flags) cluster() Flags {
 	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return !flag.global && flag.again != option.Reaching })
 }
 
+// words are the flags as words of a command.
+func (g Flags) words() []string {
+	var typed []string
+	for _, flag := range g {
+		if len(flag.Values) == 0 {
+			typed = append(typed, "--"+flag.Name)
+		}
+		for _, value := range flag.Values {
+			if value == "false" {
+				typed = append(typed, "--"+flag.Name+"=false")
+				continue
+			}
+			typed = append(typed, "--"+flag.Name, value)
+		}
+	}
+	return typed
+}
+
 // String are the flags as they are typed, each after a space.
 func (g Flags) String() string {
 	var text strings.Builder
-	for _, flag := range g {
-		if len(flag.Values) == 0 {
-			text.WriteString(" --" + flag.Name)
-		}
-		for _, value := range flag.Values {
-			separator := " "
-			if value == "false" {
-				separator = "="
-			}
-			text.WriteString(" --" + flag.Name + separator + shellWord(value))
-		}
+	for _, word := range g.words() {
+		text.WriteString(" " + words.ShellWord(word))
 	}
 	return text.String()
 }
 
-// shellWord is text as one word of a shell.
-func shellWord(text string) string { return words.ShellWord(text) }
+// about are the flags of a verb about the cluster of the request; "attach" has all again that the record of a run does
+// not have.
+func (g Flags) about(verb string) Flags {
+	if verb == "attach" {
+		return g.of(verb)
+	}
+	return g.cluster().of(verb)
+}
+
+// missing are the flags that a command does not have.
+func (g Flags) missing(command []string) Flags {
+	return slices.DeleteFunc(slices.Clone(g), func(flag givenFlag) bool { return slices.Contains(command, "--"+flag.Name) })
+}

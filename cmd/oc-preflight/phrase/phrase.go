@@ -4,14 +4,12 @@
 package phrase
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -24,13 +22,18 @@ import (
 // action changes. program is how the user calls it, such as "oc preflight"; target are the
 // flags that select the target again; given are the other flags of the request.
 type Phrase struct {
-	program, Target string
-	Given           Flags
+	program string
+	Target  Flags
+	Given   Flags
+	// cluster is the ID of the cluster that a document is about; empty where it is unknown.
+	cluster string
+	// unlisted is true for a release whose image is unknown: the cluster does not list it.
+	unlisted bool
 	// verbs are the commands of the program.
 	verbs []string
 	verb  string
-	// asked is the request itself.
-	asked string
+	// asked are the words of the request itself.
+	asked []string
 	// context is the context of the command; nil where the user does not matter.
 	context func() context.Context
 }
@@ -44,7 +47,8 @@ func Of(c *cobra.Command) Phrase {
 
 // WithCommands fills in the commands of the actions that are requests to this program.
 func (p Phrase) WithCommands(decided report.Report) reportview.Report {
-	if p.Target == "" {
+	p.cluster, p.unlisted = decided.Cluster.ID, decided.Target.Image == ""
+	if len(p.Target) == 0 {
 		p.Target = targetOf(decided)
 	}
 	if len(decided.Path) > 1 {
@@ -55,7 +59,9 @@ func (p Phrase) WithCommands(decided report.Report) reportview.Report {
 
 // WithPathCommands is withCommands for a path.
 func (p Phrase) WithPathCommands(made report.Path) reportview.Path {
-	p.Target = cmp.Or(p.Target, hops(made.Versions[min(1, len(made.Versions)):]))
+	if len(p.Target) == 0 {
+		p.Target = hops(made.Versions[min(1, len(made.Versions)):])
+	}
 	made.Updates = slices.Clone(made.Updates)
 	for i, each := range made.Updates {
 		if made.Decision != verdict.Ready || !made.Holds() { // the first update may be Ready all the same
@@ -66,7 +72,7 @@ func (p Phrase) WithPathCommands(made report.Path) reportview.Path {
 	return reportview.Path{Path: made}
 }
 
-func hops(releases []string) string { return "--hop " + strings.Join(releases, " --hop ") }
+func hops(releases []string) Flags { return Flags{{Name: "hop", Values: releases}} }
 
 // report words the actions of a report. Those of a stored report that have a command keep
 // it: the flags of its run are not known here.
@@ -76,7 +82,7 @@ func (p Phrase) report(decided report.Report) report.Report {
 	}
 	decided.Findings = p.Findings(decided.Findings)
 	starts, others := starts(p, decided), withoutStart(decided.Actions)
-	if !slices.ContainsFunc(others, func(a finding.Action) bool { return a.Command != "" }) {
+	if !slices.ContainsFunc(others, func(a finding.Action) bool { return a.Command != "" || a.Sentence != "" }) {
 		others = p.next(decided)
 	}
 	decided.Actions = append(others, starts...)
@@ -115,10 +121,11 @@ func withoutStart(actions []finding.Action) []finding.Action {
 // WithTargetCommands is withCommands for a list of targets: the commands of a
 // finding about several targets are about the newest of these.
 func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
+	p.cluster = judged.Cluster.ID
 	judged.Findings = slices.Clone(judged.Findings)
 	for i, f := range judged.Findings {
 		version := newest(judged.Targets, f.Targets)
-		p.Target = "--to " + version
+		p.Target = toVersion(version)
 		judged.Findings[i].Finding = p.worded(ofTarget(f.Finding, version))
 	}
 	judged.Targets = slices.Clone(judged.Targets)
@@ -128,8 +135,8 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 			judged.Targets[i].Actions = nil
 		}
 	}
-	if next := nextOf(p, judged); next != "" {
-		judged.Actions = []finding.Action{finding.Run("%s", next)}
+	if next := nextOf(p, judged); next.Command != "" {
+		judged.Actions = []finding.Action{next}
 	}
 	if next, ok := judged.Next(); ok {
 		judged.Actions = append(judged.Actions, next.Actions...)
@@ -137,19 +144,19 @@ func (p Phrase) WithTargetCommands(judged report.Targets) reportview.Targets {
 	return reportview.Targets{Targets: judged}
 }
 
-// nextOf is the request to continue with; empty where it is the one that was made. An archive has no more than was
-// shown of the only target.
-func nextOf(p Phrase, judged report.Targets) string {
+// nextOf is the request to continue with; none where it is the one that was made, or would show the same: no more is
+// known of the only target.
+func nextOf(p Phrase, judged report.Targets) finding.Action {
 	next, ok := judged.Next()
 	switch {
 	case !ok:
-		return ""
+		return finding.Action{}
 	case next.Verdict.Decision == verdict.Ready:
-		return p.Verb("run", "--to "+next.Version, p.Given)
-	case len(judged.Targets) == 1 && p.Given.has("archive"):
-		return ""
+		return p.Verb("run", nil, toVersion(next.Version), p.Given)
+	case len(judged.Targets) == 1:
+		return finding.Action{}
 	}
-	return unless(p.asked, p.Verb("targets", "--to "+next.Version, p.Given))
+	return p.unlessAsked(p.Verb("targets", nil, toVersion(next.Version), p.Given))
 }
 
 // Findings returns a copy whose actions call this program by the name that the user calls it.
@@ -159,79 +166,6 @@ func (p Phrase) Findings(findings []finding.Finding) []finding.Finding {
 		phrased[i] = p.worded(phrased[i])
 	}
 	return phrased
-}
-
-func (p Phrase) actions(actions []finding.Action) []finding.Action {
-	phrased := slices.Clone(actions)
-	for i, each := range phrased {
-		phrased[i].Command = called.Text(cmp.Or(p.directed(each), p.command(each)), p.program)
-		ours := strings.HasPrefix(each.Command, plugin) // reaches both clusters
-		if p.Given.has(hostedCluster) && each.Type == finding.ActionRun && each.Cluster == "" && !ours {
-			phrased[i].Cluster = finding.Guest
-		}
-	}
-	return phrased
-}
-
-// directed is the command of an action about the cluster of the request. An archive has no connection. The connection of
-// a request for a hosted cluster is that of its management cluster; that of the guest may be unknown.
-func (p Phrase) directed(action finding.Action) string {
-	connection := p.Given.Global()
-	if guest := p.Given.only("guest-kubeconfig"); p.Given.has(hostedCluster) && action.Cluster != finding.Management {
-		connection = nil
-		if len(guest) > 0 {
-			connection = connection.with("kubeconfig", guest[0].Values...)
-		}
-	}
-	switch {
-	case strings.HasPrefix(action.Command, plugin):
-		return p.Text(action.Command)
-	case p.Given.has("archive"):
-		return action.Command
-	}
-	return directed(action.Command, connection)
-}
-
-// Management is a command about the management cluster of the request.
-func (p Phrase) Management(command string) string {
-	return called.Text(p.directed(finding.InManagement("%s", command)), p.program)
-}
-
-func (p Phrase) command(action finding.Action) string {
-	switch action.Type {
-	case finding.ActionAccept:
-		return again(p, p.Given.accepting(action.Value))
-	case finding.ActionAcknowledge:
-		if p.Given.has(hostedCluster) {
-			return "" // the acknowledgement belongs to the guest, not to the cluster of the connection
-		}
-		return p.Verb("ack", action.Value, p.Given.Global())
-	case finding.ActionTargets:
-		return unless(p.asked, p.About("targets", ""))
-	case finding.ActionRoles:
-		return rolesOfFinding(p, action.Value)
-	case finding.ActionRetry:
-		if askFor(action.Value) != "" {
-			return ""
-		}
-		return again(p, p.Given.retried(action.Value))
-	case finding.ActionAttach:
-		return p.About("attach", action.Value)
-	case finding.ActionStart:
-		return directed("oc "+action.Value, p.Given.Global())
-	case finding.ActionRun:
-	}
-	return action.Command
-}
-
-// again is the command line that judges the target again.
-func again(p Phrase, flags Flags) string {
-	return p.Verb("run", p.Target, flags)
-}
-
-// Verb is the command line of a verb, with its first words and its flags.
-func (p Phrase) Verb(verb, words string, flags Flags) string {
-	return strings.Join(strings.Fields(p.program+" "+verb+" "+words), " ") + flags.String()
 }
 
 // retried are the flags with an option changed.
@@ -249,12 +183,22 @@ func (g Flags) retried(option string) Flags {
 
 // targetOf are the flags that select the release of a report again: by its version where
 // ClusterVersion lists one release with it, and otherwise by its image.
-func targetOf(decided report.Report) string {
+func targetOf(decided report.Report) Flags {
 	byImage := slices.ContainsFunc(decided.Findings, func(f finding.Finding) bool {
 		return f.Reason == clusterversion.ReasonUnknownUpdate.String() && f.Source == finding.SourceGate || f.Reason == clusterversion.ReasonAmbiguousVersion.String()
 	})
 	if byImage && decided.Target.Image != "" {
 		decided.Target.Version = ""
 	}
-	return flagset.TargetFlag(decided.Target)
+	return FlagsOf(flagset.TargetFlag(decided.Target)...)
+}
+
+func toVersion(version string) Flags { return Flags{{Name: "to", Values: []string{version}}} }
+
+// FlagsOf is a flag with its values as they are typed; no words are no flag.
+func FlagsOf(typed ...string) Flags {
+	if len(typed) == 0 {
+		return nil
+	}
+	return Flags{{Name: strings.TrimPrefix(typed[0], "--"), Values: typed[1:]}}
 }

@@ -27,7 +27,7 @@ func Named(row fleet.Row, program string) fleet.Row {
 		row.Causes[i].Remediation = called.Text(cause.Remediation, program)
 		row.Causes[i].Actions = slices.Clone(cause.Actions)
 		for j, action := range cause.Actions {
-			row.Causes[i].Actions[j].Command = called.Text(action.Command, program)
+			row.Causes[i].Actions[j] = Phrase{program: program}.named(action)
 		}
 	}
 	return row

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 )
 
 // askTime bounds the request for the user after an interruption: a command ends within two seconds of a signal.
@@ -43,20 +44,22 @@ func RequesterOf(ctx context.Context) cli.Requester {
 
 // Roles is the command by which an administrator prints the roles of a verb, bound to the user who lacks
 // them. It has none of the flags by which that user reaches the cluster.
-func (p Phrase) Roles(verb string, flags Flags, user string) string {
-	return p.Verb("auth", verb, append(slices.Clone(flags), binding(user)...))
+func (p Phrase) Roles(verb string, flags Flags, user string) finding.Action {
+	made := p.Verb("auth "+verb, nil, flags, binding(user))
+	made.Operation = finding.Local // another user types it
+	return made
 }
 
 // rolesOfFinding is the command for a finding about a missing permission.
-func rolesOfFinding(p Phrase, user string) string {
+func rolesOfFinding(p Phrase, user string) finding.Action {
 	if user == "" && p.context != nil {
 		user = RequesterOf(p.context()).User
 	}
 	verb, flags := p.verb, Flags(nil)
 	if !slices.Contains([]string{"targets", "plan", "drain-plan", "checks", "verify"}, verb) {
 		verb, flags = "run", append(flags, p.Given.only("images")...)
-		if strings.HasPrefix(p.Target, "--to") { // no other flag of a target is one of "auth"
-			verb += " " + p.Target
+		if len(p.Target) > 0 && strings.HasPrefix(p.Target[0].Name, "to") { // no other flag of a target is one of "auth"
+			flags = append(slices.Clone(p.Target), flags...)
 		}
 	}
 	return p.Roles(verb, append(flags, p.Given.only(hostedCluster)...), user)

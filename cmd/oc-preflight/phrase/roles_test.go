@@ -2,6 +2,7 @@ package phrase_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -53,7 +54,7 @@ func TestRolesOfAFinding(t *testing.T) {
 	}{
 		"Targets": {reason: "a list of targets needs less than a run", verb: "targets", target: "--to 4.19.3", action: finding.Roles(), want: "oc preflight auth targets --bind user:alice"},
 		"Run":     {reason: "a run grants the permissions of the checks of its release", verb: "run", target: "--to 4.19.3", action: finding.Roles(), want: "oc preflight auth run --to 4.19.3 --bind user:alice"},
-		"Path":    {reason: "the roles are for one release at most", verb: "run", target: "--hop 4.18.9 --hop 4.19.3", action: finding.Roles(), want: "oc preflight auth run --bind user:alice"},
+		"Path":    {reason: "the roles are for one release at most", verb: "run", target: "--hop 4.18.9 4.19.3", action: finding.Roles(), want: "oc preflight auth run --bind user:alice"},
 		"Images":  {reason: "to pull images needs more", verb: "run", target: "--to-latest", flags: []string{"--images", "pull"}, action: finding.Roles(), want: "oc preflight auth run --to-latest --images pull --bind user:alice"},
 		"Hosted":  {reason: "the roles of both clusters", verb: "targets", flags: []string{"--hosted-cluster", "clusters/one"}, action: finding.Roles(), want: "oc preflight auth targets --hosted-cluster clusters/one --bind user:alice"},
 		"Attach":  {reason: "to continue a run needs the same as to start it", verb: "attach", action: finding.Roles(), want: "oc preflight auth run --bind user:alice"},
@@ -61,7 +62,7 @@ func TestRolesOfAFinding(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := called(t, tc.verb, append(tc.flags, connection...)...)
-			request.Target = tc.target
+			request.Target = phrase.FlagsOf(strings.Fields(tc.target)...)
 			refused := finding.Warn(finding.ReportedReason("Forbidden"), "no").Do(tc.action)
 			if got := request.Findings([]finding.Finding{refused})[0].Actions[0].Command; got != tc.want {
 				t.Errorf("%s: %s\nwant %s", tc.reason, got, tc.want)

@@ -1,6 +1,7 @@
 package phrase_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/finding"
@@ -19,6 +20,10 @@ func starts(actions []finding.Action) []string {
 	return commands
 }
 
+func startOf(arguments string) finding.Action {
+	return finding.Change("oc").Adding(strings.Fields(arguments)...).Start()
+}
+
 func only(t *testing.T, reason, want string, got []string) {
 	t.Helper()
 	if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || got[0] != want) {
@@ -27,7 +32,7 @@ func only(t *testing.T, reason, want string, got []string) {
 }
 
 func TestStart(t *testing.T) {
-	const available, patch = "adm upgrade --to 4.19.3", `-n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:1"}}}'`
+	const available, patch = "adm upgrade --to 4.19.3", `-n clusters patch hostedcluster example --type=merge -p {}`
 	for name, tc := range map[string]struct {
 		reason  string
 		verb    string
@@ -43,7 +48,7 @@ func TestStart(t *testing.T) {
 		"Connection":   {reason: "the command is for the same cluster and user", args: []string{"--context", "prod 1", "--as", "admin", "--accept", "Risk"}, start: available, want: "oc --as admin --context 'prod 1' adm upgrade --to 4.19.3"},
 		"Status":       {reason: "the record has no connection", verb: "status", args: []string{"--kubeconfig", "k"}, start: available, want: "oc --kubeconfig k adm upgrade --to 4.19.3"},
 		"Conditional":  {reason: "its risks are accepted", args: []string{"--context", "prod"}, start: "adm upgrade --allow-not-recommended --to 4.19.3", want: "oc --context prod adm upgrade --allow-not-recommended --to 4.19.3"},
-		"Hosted":       {reason: "the connection is that of the management cluster", args: []string{"--context", "mgmt", "--hosted-cluster", "clusters/example"}, start: patch, want: "oc --context mgmt " + patch},
+		"Hosted":       {reason: "the connection is that of the management cluster", args: []string{"--context", "mgmt", "--hosted-cluster", "clusters/example"}, start: patch, want: "oc --context mgmt -n clusters patch hostedcluster example --type=merge -p '{}'"},
 		"Stored":       {reason: "a document has the connection of its run", start: available, stored: "oc --context prod " + available, want: "oc --context prod " + available},
 		"Archive":      {reason: "an archive states what a cluster was", args: []string{"--archive", "a"}, start: available},
 		"Blocked":      {reason: "it may not be updated", start: available, verdict: verdict.Verdict{Decision: verdict.Blocked}},
@@ -58,8 +63,10 @@ func TestStart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			decided := report.Report{Run: report.Run{Phase: report.PhaseComplete}, Verdict: tc.verdict, Target: report.Target{Version: "4.19.3"}}
 			if tc.start != "" {
-				decided.Actions = []finding.Action{finding.Start(tc.start)}
-				decided.Actions[0].Command = tc.stored
+				decided.Actions = []finding.Action{startOf(tc.start)}
+				if tc.stored != "" {
+					decided.Actions = []finding.Action{{Type: finding.ActionStart, Command: tc.stored}}
+				}
 			}
 			if tc.verdict.Decision == "" {
 				decided.Verdict.Decision = verdict.Ready
@@ -83,7 +90,7 @@ func TestStart(t *testing.T) {
 
 // The first update of a path is not to be started where the path is not to be.
 func TestStartOfPath(t *testing.T) {
-	first := report.Report{Run: report.Run{Phase: report.PhaseComplete}, Verdict: verdict.Verdict{Decision: verdict.Ready}, Actions: []finding.Action{finding.Start("adm upgrade --to 4.19.3")}}
+	first := report.Report{Run: report.Run{Phase: report.PhaseComplete}, Verdict: verdict.Verdict{Decision: verdict.Ready}, Actions: []finding.Action{startOf("adm upgrade --to 4.19.3")}}
 	later := report.Report{Run: report.Run{Phase: report.PhaseComplete}, Verdict: verdict.Verdict{Decision: verdict.Blocked, Provisional: true}}
 	path := report.NewPath([]string{"4.18.9", "4.19.3", "4.20.1"}, []report.Report{first, later})
 	only(t, "a later update is blocked", "", starts(requested(t, "", "run").WithPathCommands(path).Updates[0].Actions))
@@ -91,7 +98,7 @@ func TestStartOfPath(t *testing.T) {
 
 // A clear target is not proven to be Ready: its run comes first.
 func TestStartOfTargets(t *testing.T) {
-	clear := report.Candidate{Version: "4.19.3", Available: true, Verdict: verdict.Verdict{Decision: verdict.Ready}, Actions: []finding.Action{finding.Start("adm upgrade --to 4.19.3")}}
+	clear := report.Candidate{Version: "4.19.3", Available: true, Verdict: verdict.Verdict{Decision: verdict.Ready}, Actions: []finding.Action{startOf("adm upgrade --to 4.19.3")}}
 	blocked := report.Candidate{Version: "4.20.1", Available: true, Verdict: verdict.Verdict{Decision: verdict.Blocked}}
 	for name, tc := range map[string]struct {
 		reason  string

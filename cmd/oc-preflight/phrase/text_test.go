@@ -1,6 +1,7 @@
 package phrase_test
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -65,16 +66,16 @@ func TestCommandsOfOC(t *testing.T) {
 			command: "oc -n openshift-config patch configmap admin-acks", want: "oc --context prod --kubeconfig 'a b' -n openshift-config patch configmap admin-acks",
 		},
 		"Plugin": {
-			reason: "commands of this program have the flags behind the verb", given: []string{"status", "--context", "prod"},
-			command: "oc preflight status --to 4.19.1", want: "oc preflight status --context prod --to 4.19.1",
+			reason: "commands of this program have the flags, too", given: []string{"status", "--context", "prod"},
+			command: "oc preflight status --to 4.19.1", want: "oc preflight status --to 4.19.1 --context prod",
 		},
 		"Directed": {
 			reason: "a stored report has the flags already", given: []string{"status", "--context", "prod"},
 			command: "oc --context old get nodes", want: "oc --context old get nodes",
 		},
 		"Pipe": {
-			reason: "only a call of oc has its flags", given: []string{"status", "--context", "prod"},
-			command: "oc get nodes -o name | xargs -n1 oc describe", want: "oc get nodes -o name | xargs -n1 oc describe",
+			reason: "each call of oc has them, also the one that xargs makes", given: []string{"status", "--context", "prod"},
+			command: "oc get nodes -o name | xargs -n1 oc describe | grep x", want: "oc --context prod get nodes -o name | xargs -n1 oc --context prod describe | grep x",
 		},
 		"Archive": {
 			reason: "the cluster of an archive has no connection", given: []string{"targets", "--archive", "a", "--context", "prod"},
@@ -98,7 +99,11 @@ func TestCommandsOfOC(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := finding.Finding{Actions: []finding.Action{{Type: finding.ActionRun, Command: tc.command, Cluster: tc.cluster}}}
+			action := finding.Action{Type: finding.ActionRun, Operation: finding.Reads, Cluster: tc.cluster}
+			for call := range strings.SplitSeq(tc.command, " | ") {
+				action.Calls = append(action.Calls, strings.Fields(call))
+			}
+			found := finding.Finding{Actions: []finding.Action{action.Written()}}
 			worded := requested(t, "", tc.given...).Findings([]finding.Finding{found})
 			if got := worded[0].Actions[0]; got.Command != tc.want || got.Cluster != tc.about {
 				t.Errorf("%s:\n%s about %q, want\n%s about %q", tc.reason, got.Command, got.Cluster, tc.want, tc.about)

@@ -1,8 +1,6 @@
 package release
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
@@ -66,7 +64,10 @@ func checks(c *cobra.Command, client *cli.Client, flags checksFlags) error {
 		return err
 	}
 	worded := phrase.Of(c)
-	worded.Target = cmp.Or(flags.source.Target.Selected(), "--to-latest")
+	worded.Target = phrase.FlagsOf("--to-latest")
+	if selected := flags.source.Target.Selected(); selected != nil {
+		worded.Target = phrase.FlagsOf(selected...)
+	}
 	if err := out.Write(NewListing(found.Checks, worded.Findings(found.Findings))); err != nil {
 		return err
 	}

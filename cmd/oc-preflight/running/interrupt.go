@@ -64,7 +64,7 @@ func (p *interruptPrompt) leave() {
 	if p.run == "" {
 		fmt.Fprintln(p.streams.ErrOut, "stopped without clean-up")
 	} else {
-		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s\n", p.run, p.again.About("attach", p.run))
+		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s\n", p.run, p.again.About("attach", p.run).Command)
 	}
 	os.Exit(exitcode.Interrupted)
 }

@@ -2,12 +2,12 @@ package running
 
 import (
 	"errors"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 )
 
 // pathFlags select a path of updates instead of one release.
@@ -36,15 +36,15 @@ func (f pathFlags) check() error {
 }
 
 // flag selects the same path again, in the graph that other flags select.
-func (f pathFlags) flag(target flagset.Target) string {
-	text := "--path"
+func (f pathFlags) flag(target flagset.Target) phrase.Flags {
+	path := phrase.FlagsOf("--path")
 	switch {
 	case len(f.hops) > 0:
-		text = "--hop " + strings.Join(f.hops, " --hop ")
+		return phrase.FlagsOf(append([]string{"--hop"}, f.hops...)...)
 	case f.minor != "":
-		text += " --to-minor " + f.minor
+		return append(path, phrase.FlagsOf("--to-minor", f.minor)...)
 	case target.Release.Version != "":
-		text += " --to " + target.Release.Version
+		return append(path, phrase.FlagsOf("--to", target.Release.Version)...)
 	}
-	return text
+	return path
 }

@@ -19,9 +19,9 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	}
 	switch {
 	case p.detached:
-		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s\n", removed.Run.ID, p.again.About("attach", removed.Run.ID))
+		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s\n", removed.Run.ID, p.again.About("attach", removed.Run.ID).Command)
 	case removed.Removal == nil && len(removed.Created) > 0:
-		fmt.Fprintf(w, "%s of the run left in the cluster for inspection; to delete: %s\n", words.Count(len(removed.Created), "object"), p.again.About("cleanup", removed.Run.ID))
+		fmt.Fprintf(w, "%s of the run left in the cluster for inspection; to delete: %s\n", words.Count(len(removed.Created), "object"), p.again.About("cleanup", removed.Run.ID).Command)
 	case removed.Removal == nil:
 	case len(removed.Removal.Left) == 0 && (p.quiet || scrolls || len(removed.Removal.Deleted) == 0):
 	case len(removed.Removal.Left) == 0:

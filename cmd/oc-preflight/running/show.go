@@ -24,7 +24,7 @@ func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options ru
 	defer prompt.watch(c.Context())()
 	follower := &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(decided report.Report) error {
 		request := phrase.Of(c)
-		request.Target = flags.Source.Target.Selected()
+		request.Target = phrase.FlagsOf(flags.Source.Target.Selected()...)
 		return errors.Join(flags.out.Write(request.WithCommands(decided)), flags.signed.Write(decided))
 	}}
 	options.Hooks.Observer, options.Hooks.OnInterrupt = follower, prompt.choose

@@ -129,7 +129,7 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun, question standin
 	matching := slices.DeleteFunc(slices.Clone(all), func(run record.Record) bool { return named && !isOf(run, wanted.target) })
 	switch {
 	case len(matching) == 0 && named:
-		return foundRun{}, fmt.Errorf("no run of %s is recorded in this cluster; start one: oc preflight run %s", targetName(wanted.target), flagset.TargetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image}))
+		return foundRun{}, fmt.Errorf("no run of %s is recorded in this cluster; start one: oc preflight run %s", targetName(wanted.target), strings.Join(flagset.TargetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image}), " "))
 	case len(matching) == 0:
 		return foundRun{}, errNoRun
 	}
@@ -221,7 +221,7 @@ func (r foundRun) ambiguous(stored report.Report) report.Report {
 		verdicts = append(verdicts, fmt.Sprintf("%s is %s", words.Line(other.Target.Version, terminal.MaxLine), other.Decision))
 	}
 	several := finding.Unknown(reasonSeveralTargets, "this is the verdict on %s, and others differ: %s", stored.Target.Version, words.List(verdicts, 5)).
-		Named("Target").From(finding.SourceGate).Do(finding.Run("oc preflight status %s", flagset.TargetFlag(stored.Target)))
+		Named("Target").From(finding.SourceGate).Do(finding.Read("oc preflight status").Adding(flagset.TargetFlag(stored.Target)...))
 	stored.Verdict.Decision = verdict.Undecided
 	stored.Verdict.Undecided = append(stored.Verdict.Undecided, several.Name)
 	several.Effect = several.EffectOf()

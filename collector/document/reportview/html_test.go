@@ -46,7 +46,7 @@ func timed() report.Report {
 		}
 	}
 	doc.Findings[0].Evidence = map[string]string{"bits": "1024", "notAfter": "2027-01-01T00:00:00Z"}
-	doc.Actions = []finding.Action{finding.Run("oc preflight run --to 4.19.0 --accept ClusterIngressOperator.DefaultCertificate,Etcd.Quorum")}
+	doc.Actions = []finding.Action{finding.Read("oc preflight run --to 4.19.0 --accept ClusterIngressOperator.DefaultCertificate,Etcd.Quorum")}
 	return doc
 }
 
@@ -100,7 +100,7 @@ func withoutBreaks(elements string) string { return strings.ReplaceAll(elements,
 // hostileDocument has a text in every field of external origin.
 func hostileDocument(text string) report.Report {
 	doc := timed()
-	f := finding.Fail(finding.ReportedReason("Reason"), "%s", text).Remedy("%s", text).Do(finding.Run("%s", text)).Documented(text).Named(text).From(finding.SourceJob).
+	f := finding.Fail(finding.ReportedReason("Reason"), "%s", text).Remedy("%s", text).Do(finding.Script(text)).Documented(text).Named(text).From(finding.SourceJob).
 		Observed(map[string]string{text: text}).About(preflight.Object{APIVersion: text, Kind: text, Namespace: text, Name: text})
 	f.Job = &finding.Job{Namespace: text, Name: text, Node: text, StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:00:01Z"}
 	f.Job.Waits = []finding.Wait{{Reason: text, Message: text, StartTime: "2026-11-21T08:00:00Z", EndTime: "2026-11-21T08:00:01Z"}, {StartTime: text, EndTime: text}}

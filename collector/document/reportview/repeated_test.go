@@ -19,7 +19,7 @@ func TestRepeatedFindings(t *testing.T) {
 	fail := func(name string, causes ...string) finding.Finding {
 		return finding.Finding{
 			Finding: preflight.Finding{Name: name, Outcome: preflight.Fail, Reason: "Down", Message: name}, Source: finding.SourceGate, Blocks: true, CausedBy: causes,
-			Effect: finding.EffectBlocks, Actions: []finding.Action{finding.Run("oc get %s", name)},
+			Effect: finding.EffectBlocks, Actions: []finding.Action{finding.Read("oc get %s", name)},
 		}
 	}
 	warn := func(name string) finding.Finding {

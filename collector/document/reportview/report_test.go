@@ -71,7 +71,7 @@ func ready() report.Report {
 		finding.Pass(gap.Proven("a test"), finding.ReportedReason("NothingToAcknowledge"), "").Named("AdminAck").From(finding.SourceGate),
 	}, doc.Expected, verdict.Policy{})
 	doc.CVO, doc.Created = report.CVO{Reason: "NotEvaluated"}, []report.Object{}
-	start := finding.Start("adm upgrade --to 4.19.0")
+	start := finding.Change("oc adm upgrade --to 4.19.0").Start()
 	start.Command = "oc adm upgrade --to 4.19.0"
 	doc.Actions = []finding.Action{start}
 	doc.Duration = &report.Duration{

@@ -38,7 +38,7 @@ func demo() report.Report {
 		finding.Fail(finding.ReportedReason("CertificateRejected"), "Secret openshift-ingress/default-old: the RSA key has 1024 bits, 2048 are required").
 			Remedy("Replace the certificate.").Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob),
 		finding.Warn(finding.ReportedReason("Ignition2"), "MachineConfig 99-worker-legacy-chrony has Ignition 2.2").
-			Do(finding.Run("oc delete machineconfig 99-worker-legacy-chrony")).Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
+			Do(finding.Read("oc delete machineconfig 99-worker-legacy-chrony")).Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		finding.Skipped(gap.Proven("a test"), finding.ReportedReason("NotConcerned"), "a patch").Named("GiantHop").From(finding.SourceGate),
 	}
 	for _, name := range []string{"A", "B", "C"} {
@@ -99,7 +99,7 @@ func TestStyleGroupsOneCause(t *testing.T) {
 	var findings []finding.Finding
 	for _, name := range []string{"Alerts", "Drain", "NodeHealth"} {
 		findings = append(findings, finding.Unknown(finding.ReportedReason("StaleStatus"), "the status of ClusterVersion is out of date").
-			Do(finding.Accept(name), finding.Run("oc get clusterversion")).Named(name).From(finding.SourceHealth))
+			Do(finding.Accept(name), finding.Read("oc get clusterversion")).Named(name).From(finding.SourceHealth))
 	}
 	other := finding.Unknown(finding.ReportedReason("StaleStatus"), "the status of ClusterVersion is out of date").Named("Zoo.Animal").From(finding.SourceJob)
 	other.Job = &finding.Job{Name: "animal"}

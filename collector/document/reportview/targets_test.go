@@ -74,7 +74,7 @@ func listing(accepted map[string]string, found map[string][]finding.Finding, ver
 // fleet is the example of the enhancement accepted-risks, with a gate, an alert and an
 // update to an invalid version.
 func fleet() report.Targets {
-	alert := finding.Fail(finding.ReportedReason("AlertFiring"), "warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Run("oc get node node-1")).
+	alert := finding.Fail(finding.ReportedReason("AlertFiring"), "warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Read("oc get node node-1")).
 		About(preflight.Object{APIVersion: "v1", Kind: "Node", Name: "node-1"}).Named("KubeNodeNotReady").From(finding.SourceRisk)
 	gate := func(to string) finding.Finding {
 		return finding.Fail(finding.ReportedReason("AdminAckRequired"), "not acknowledged, which blocks %s", to).Remedy("Acknowledge it.").

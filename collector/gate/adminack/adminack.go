@@ -164,14 +164,14 @@ func gatesMissing() finding.Finding {
 		"the ConfigMap %s/%s does not exist, so it is unknown what has to be acknowledged; CVO blocks the update", location.gates, gatesName).
 		Named(nameUnknown).
 		Remedy("CVO creates the ConfigMap. Check that CVO is running, then run the preflight again.").
-		Do(check.CVOPods(), finding.Run("oc -n %s get configmap %s", location.gates, gatesName)).
+		Do(check.CVOPods(), finding.Read("oc -n %s get configmap %s", location.gates, gatesName)).
 		About(location.objects()...)
 }
 
 func acksMissing(location location) finding.Finding {
 	return finding.Fail(reasonAdminAcksMissing, "the ConfigMap %s/%s does not exist; CVO blocks the update", location.acks, acksName).
 		Named(nameUnknown).
-		Do(finding.Run("oc -n %s create configmap %s", location.acks, acksName)).
+		Do(finding.Change("oc -n %s create configmap %s", location.acks, acksName)).
 		About(location.objects()...)
 }
 
@@ -187,7 +187,7 @@ func (a adminAck) unusedAcks(pair pair) []finding.Finding {
 		findings = append(findings, finding.Warn(reasonUnknownAck,
 			"the ConfigMap %s/%s acknowledges %q, but no gate has that name", pair.location.acks, acksName, key).
 			Named(nameUnused).
-			Do(finding.Run("oc -n %s get configmap %s -o yaml", pair.location.gates, gatesName)).
+			Do(finding.Read("oc -n %s get configmap %s -o yaml", pair.location.gates, gatesName)).
 			About(configMap(pair.location.acks, acksName)))
 	}
 	return findings
@@ -243,7 +243,7 @@ func (g adminGate) description() string { return words.Lines(g.text, maxDescript
 func (g adminGate) required(f finding.Finding) finding.Finding {
 	return f.Remedy("Do what the message requires, then acknowledge the gate.").
 		Do(finding.Acknowledge(g.key),
-			finding.Run("oc -n %s patch configmap %s --type merge --patch '{\"data\":{%q:\"true\"}}'", g.location.acks, acksName, g.key))
+			finding.Change("oc -n %s patch configmap %s --type merge --patch %s", g.location.acks, acksName, finding.JSON(map[string]any{"data": map[string]string{g.key: "true"}})))
 }
 
 var httpsURL = regexp.MustCompile(`https://[^[:space:]]+`)

@@ -93,7 +93,7 @@ func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Fi
 	condition := upgradeableOf(operator)
 	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, cmp.Or(condition.Message, "no message"))
 	reason := cmp.Or(finding.ReportedReason(condition.Reason), reasonUnexplained)
-	inspect := finding.Run("oc get clusteroperator %s -o yaml", operator.Name)
+	inspect := finding.Read("oc get clusteroperator %s -o yaml", operator.Name)
 	var f finding.Finding
 	switch {
 	case condition.Status == configv1.ConditionFalse:

@@ -87,7 +87,7 @@ func invalidVersion(version *configv1.ClusterVersion, err error) finding.Finding
 	return finding.Unknown(reasonInvalidCurrentVersion,
 		"status.desired of ClusterVersion %q has the version %q, which is not a semantic version: %v", version.Name, version.Status.Desired.Version, err).
 		Remedy("Check which release the cluster runs. CVO itself only warns of such a version.").
-		Do(finding.Run("oc get clusterversion version -o yaml")).
+		Do(finding.Read("oc get clusterversion version -o yaml")).
 		About(check.ClusterVersionObject())
 }
 

@@ -2,11 +2,15 @@ package clusterversion
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
+	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -52,7 +56,7 @@ func judgeFailing(s situation) []finding.Finding {
 		return []finding.Finding{finding.New(outcome, cmp.Or(finding.ReportedReason(condition.Reason), reasonFailing),
 			"CVO fails to reconcile %s: %s", s.update.From, cmp.Or(condition.Message, "no message")).
 			Remedy("Fix what the message names. If the target has the fix, accept the risk.").
-			Do(finding.Run("oc adm upgrade"), finding.Accept("Failing"))}
+			Do(finding.Read("oc adm upgrade"), finding.Accept("Failing"))}
 	case configv1.ConditionUnknown:
 	}
 	return []finding.Finding{finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonNotReported),
@@ -98,9 +102,9 @@ func judgeRetrieved(s situation) []finding.Finding {
 		"RetrievedUpdates of ClusterVersion is %s, so the updates and risks that the cluster knows may be out of date: %s",
 		orAbsent(condition.Status), cmp.Or(condition.Message, "no message")).
 		Remedy("Set the channel, and let the cluster reach its update service. If it has none, read the known issues of the release and accept the risk.").
-		Do(finding.Run("oc adm upgrade"))
+		Do(finding.Read("oc adm upgrade"))
 	if s.version.Spec.Channel == "" {
-		f = f.Do(finding.Run("oc adm upgrade channel stable-%s", s.minor()))
+		f = f.Do(Channels(s.version)...)
 	}
 	return []finding.Finding{f.Do(finding.Accept("CannotRetrieveUpdates"))}
 }
@@ -130,5 +134,23 @@ func implicitCapabilities(condition configv1.ClusterOperatorStatusCondition) (fi
 	}
 	return finding.Warn(reasonImplicitlyEnabled, "the capabilities of the cluster are not those of spec.capabilities of ClusterVersion, and an update keeps them: ImplicitlyEnabledCapabilities is %s",
 		words.Condition(condition.Status, words.External(condition.Reason), cmp.Or(words.Line(condition.Message, maxStated), "no message"))).
-		Named(nameImplicitCapabilities).Do(finding.Run("oc get clusterversion version -o jsonpath={.spec.capabilities}")), true
+		Named(nameImplicitCapabilities).Do(finding.Read("oc get clusterversion version -o jsonpath={.spec.capabilities}")), true
+}
+
+// maxChannels bounds the channels of which a command is printed.
+const maxChannels = 3
+
+// Channels are commands that set a channel which has the running release: the last supported ones that the cluster knows.
+// Where it knows none, that of its minor version is one; of a later minor version, nobody knows whether it has the release.
+func Channels(version *configv1.ClusterVersion) []finding.Action {
+	known := slices.Clone(version.Status.Desired.Channels)
+	if running, err := semver.Parse(version.Status.Desired.Version); err == nil && len(known) == 0 {
+		known = []string{"stable-" + update.Line(running)}
+	}
+	known = slices.DeleteFunc(known, func(name string) bool { return name == version.Spec.Channel || strings.HasPrefix(name, "candidate-") })
+	var commands []finding.Action
+	for _, name := range known[max(0, len(known)-maxChannels):] {
+		commands = append(commands, finding.Change("oc adm upgrade channel %s", name))
+	}
+	return commands
 }

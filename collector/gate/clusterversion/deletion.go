@@ -89,15 +89,11 @@ func inspectDeleted(resources string) []finding.Action {
 	var actions []finding.Action
 	for _, object := range deleted.FindAllStringSubmatch(resources, most) {
 		kind, namespace, name := strings.ToLower(object[1]), object[2], object[3]
-		if namespace == "" {
-			actions = append(actions, finding.Run("oc get %s %s -o yaml", kind, name))
-			continue
-		}
-		actions = append(actions, finding.Run("oc -n %s get %s %s -o yaml", namespace, kind, name))
+		actions = append(actions, finding.Read("oc get %s %s -o yaml", kind, name).Namespaced(namespace))
 	}
 	return actions
 }
 
 func cvoLog() finding.Action {
-	return finding.Run("oc -n openshift-cluster-version logs deployment/cluster-version-operator")
+	return finding.Read("oc -n openshift-cluster-version logs deployment/cluster-version-operator")
 }

@@ -59,7 +59,7 @@ func judgeOverrides(s situation) []finding.Finding {
 	return []finding.Finding{finding.New(outcome, reasonClusterVersionOverridesSet,
 		"spec.overrides of ClusterVersion makes %s unmanaged (%s), so an update does not include them; this %s", words.Count(len(names), "object"), words.List(names, maxOverrides), effect).
 		Remedy("Remove the overrides. CVO then reverts changes of these objects.").
-		Do(finding.Run(`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/overrides"}]'`)).
+		Do(finding.Change(`oc patch clusterversion version --type json --patch [{"op":"remove","path":"/spec/overrides"}]`)).
 		About(objects...)}
 }
 

@@ -117,7 +117,7 @@ func failedRequest(target string, condition *configv1.ClusterOperatorStatusCondi
 	}
 	return finding.New(outcome, reasonRequestFailed, "CVO fails with the request for %s at present%s, and retries with the same result until the cause is gone: %s",
 		target, words.Aside(words.External(condition.Reason)), cmp.Or(words.External(condition.Message), "no message")).
-		Do(finding.Run("oc adm upgrade --clear"))
+		Do(finding.Change("oc adm upgrade --clear"))
 }
 
 // invalidClusterVersion is the finding of a ClusterVersion that CVO calls invalid.
@@ -130,9 +130,9 @@ func invalidClusterVersion(condition configv1.ClusterOperatorStatusCondition) fi
 	f := finding.New(outcome, cmp.Or(finding.ReportedReason(condition.Reason), reasonInvalidClusterVersion),
 		"%s", cmp.Or(condition.Message, "ClusterVersion is invalid, without a message"))
 	if strings.Contains(condition.Message, "spec.desiredUpdate") {
-		return f.Remedy("Remove the requested update, which is not available. " + forceIsNotEnough).Do(finding.Run("oc adm upgrade --clear"))
+		return f.Remedy("Remove the requested update, which is not available. " + forceIsNotEnough).Do(finding.Change("oc adm upgrade --clear"))
 	}
-	return f.Remedy("Fix the field that the message names. " + forceIsNotEnough).Do(finding.Run("oc edit clusterversion version"))
+	return f.Remedy("Fix the field that the message names. " + forceIsNotEnough).Do(finding.Change("oc edit clusterversion version"))
 }
 
 // request is how CVO knows the target.
@@ -150,7 +150,7 @@ func (s situation) request() finding.Finding {
 	}
 	return finding.Warn(ReasonAmbiguousVersion,
 		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
-		Do(finding.Run(listUpdates))
+		Do(finding.Read(listUpdates))
 }
 
 // nothingRequested is the finding of a target that is the release of the cluster, or that of the
@@ -170,14 +170,14 @@ func (s situation) notAvailable() finding.Finding {
 		if conditional.Release.Version == target {
 			return finding.Warn(reasonConditionalUpdateOnly,
 				"%s is a conditional update: CVO refuses a request by version alone", target).
-				Do(finding.Run("oc adm upgrade --include-not-recommended"))
+				Do(finding.Read("oc adm upgrade --include-not-recommended"))
 		}
 	}
 	for _, past := range status.History {
 		if past.Version == target {
 			return finding.Warn(reasonHistoryOnly,
 				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
-				Do(finding.Run(listUpdates))
+				Do(finding.Read(listUpdates))
 		}
 	}
 	from := s.update.From.String() + ", which has no channel"

@@ -74,7 +74,7 @@ func judgeUpdating(s situation) []finding.Finding {
 func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition) finding.Finding {
 	completed := cvo.CompletedVersion(s.version.Status)
 	progress := fmt.Sprintf("%s is in progress (%s)", inProgress(s.version.Status.History, completed, s.update.From.String()), cmp.Or(progressing.Message, "it is Partial in status.history"))
-	status := finding.Run("oc adm upgrade")
+	status := finding.Read("oc adm upgrade")
 	switch {
 	case s.update.LeavesMinor():
 		return finding.Fail(reasonUpdateInProgress,

@@ -95,5 +95,5 @@ func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
 	return violated(violation).
 		Observed(causes).
 		Remedy("Fix what the message names, or acknowledge it where it is an admin gate. This blocks updates that leave %s; until then, update to the newest release within it.", s.minor()).
-		Do(finding.Run("oc adm upgrade"), finding.Targets())
+		Do(finding.Read("oc adm upgrade"), finding.Targets())
 }

@@ -76,13 +76,13 @@ func (s situation) writers() []finding.Finding {
 		findings = append(findings, finding.Warn(reasonTrackedByArgoCD,
 			"the Application %s of Argo CD tracks ClusterVersion: with automatic sync, a spec.desiredUpdate in Git starts an update when it is synced, "+
 				"and with self-heal it replaces the one that \"oc adm upgrade\" has requested", cmp.Or(words.External(name), "without a name")).
-			Named(nameTracked).Do(finding.Run("oc get clusterversion version --show-managed-fields -o yaml")))
+			Named(nameTracked).Do(finding.Read("oc get clusterversion version --show-managed-fields -o yaml")))
 	}
 	if request := s.version.Spec.DesiredUpdate; request != nil && request.Force {
 		findings = append(findings, finding.Warn(reasonForceStays,
 			"spec.desiredUpdate of ClusterVersion has force: true, so a program that changes only its version, such as ClusterCurator, requests the next "+
 				"update without verification of its signature and of the preconditions").
-			Named(nameForce).Do(finding.Run(`oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/desiredUpdate/force"}]'`)))
+			Named(nameForce).Do(finding.Change(`oc patch clusterversion version --type json --patch [{"op":"remove","path":"/spec/desiredUpdate/force"}]`)))
 	}
 	return findings
 }

@@ -182,7 +182,7 @@ func (r removals) describeFixed(api removal) finding.Finding {
 	if api.outcome == preflight.Pass {
 		return f
 	}
-	return f.Remedy("Check that the clients use the API that replaces it.").Do(finding.Run("oc get apirequestcount %s -o yaml", api.name))
+	return f.Remedy("Check that the clients use the API that replaces it.").Do(finding.Read("oc get apirequestcount %s -o yaml", api.name))
 }
 
 func (r removals) countedUse(api removal) finding.Finding {
@@ -193,17 +193,17 @@ func (r removals) countedUse(api removal) finding.Finding {
 	f := r.describe(api).About(count)
 	if api.reason == reasonUnknownClients {
 		return f.Remedy("Let the cluster name more clients, and run the preflight again after some hours.").
-			Do(finding.Run(`oc patch apirequestcount %s --type merge --patch '{"spec":{"numberOfUsersToReport":100}}'`, api.name))
+			Do(finding.Change(`oc patch apirequestcount %s --type merge --patch {"spec":{"numberOfUsersToReport":100}}`, api.name))
 	}
 	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours; to pass earlier, state when the clients were fixed.").
-		Do(finding.Run("oc get apirequestcount %s -o yaml", api.name), finding.Retry(finding.OptionFixTime))
+		Do(finding.Read("oc get apirequestcount %s -o yaml", api.name), finding.Retry(finding.OptionFixTime))
 }
 
 func (r removals) measuredUse(api removal) finding.Finding {
 	return r.describe(api).
 		Remedy("Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
 			"The metric is that of one API server since it started.").
-		Do(finding.Run("kubectl get --raw /metrics"))
+		Do(finding.Read("kubectl get --raw /metrics"))
 }
 
 func (r removals) explain(api removal) string {

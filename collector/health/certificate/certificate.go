@@ -180,7 +180,7 @@ func judgeAuthorities(ctx context.Context, s check.Subject) ([]finding.Finding, 
 // without is the finding about a ConfigMap of certificates that has none.
 func without(bundle finding.Object) finding.Finding {
 	return finding.Unknown(reasonNotCovered, "%s has no certificate that can be read in ca-bundle.crt", check.Describe(bundle)).About(bundle).
-		Do(finding.Run("oc -n %s get configmap %s -o yaml", bundle.Namespace, bundle.Name))
+		Do(finding.Read("oc -n %s get configmap %s -o yaml", bundle.Namespace, bundle.Name))
 }
 
 // maxCertificates bounds the certificates of a ConfigMap.
@@ -250,7 +250,7 @@ func (s subject) remedy() string {
 
 func (s subject) actions() []finding.Action {
 	operator := cmp.Or(s.operator, "ingress")
-	return []finding.Action{finding.Run("oc describe clusteroperator %s", operator), finding.Run("oc get certificatesigningrequests")}
+	return []finding.Action{finding.Read("oc describe clusteroperator %s", operator), finding.Read("oc get certificatesigningrequests")}
 }
 
 func readsPools() []access.Request {

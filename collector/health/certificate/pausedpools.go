@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -116,8 +117,6 @@ func kept(pool *machineconfigurationv1.MachineConfigPool, signers []*x509.Certif
 	if !now.Before(until) {
 		f = finding.Fail(reasonKubeletCAWaits, "%s: all certificates that the kubelets have are ended", what)
 	}
-	return f.Named(finding.NameOf(namePausedPoolKubeletCA, pool.Name)).
-		Remedy("Unpause the pool, so that all of its pending configuration is applied.").
-		Do(finding.Run("oc patch machineconfigpool %s --type merge -p '{\"spec\":{\"paused\":false}}'", pool.Name)).
+	return check.Unpause(f.Named(finding.NameOf(namePausedPoolKubeletCA, pool.Name)), pool.Name, snapshot.PausedBy(pool), "Unpause the pool, so that all of its pending configuration is applied.").
 		About(finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: pool.Name})
 }

@@ -163,8 +163,8 @@ func (b boundPolicy) finding(outcome preflight.Outcome, reason finding.Reason, m
 	return finding.New(outcome, reason, "%s", message).
 		Named(finding.NameOf(namePolicyBinding, b.binding.Name)).
 		Remedy("%s", remedy).
-		Do(finding.Run("oc get validatingadmissionpolicybinding %s -o yaml", b.binding.Name),
-			finding.Run("oc get validatingadmissionpolicy %s -o yaml", b.policy.Name)).
+		Do(finding.Read("oc get validatingadmissionpolicybinding %s -o yaml", b.binding.Name),
+			finding.Read("oc get validatingadmissionpolicy %s -o yaml", b.policy.Name)).
 		About(b.object(), finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy", Name: b.policy.Name})
 }
 

@@ -44,7 +44,7 @@ func (j *webhookJudge) delays(ctx context.Context, w *webhook) []webhookDraft {
 		effect: fmt.Sprintf(": each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet ends after %d s: %s",
 			heartbeatTimeout, request.Action),
 		remedy:  "Exclude leases and the status of nodes from what the webhook receives, set timeoutSeconds below 10, or run two replicas with anti-affinity and a PodDisruptionBudget.",
-		actions: []finding.Action{finding.Run("oc -n %s get pods -o wide", reference.Namespace)},
+		actions: []finding.Action{finding.Read("oc -n %s get pods -o wide", reference.Namespace)},
 	}}}
 }
 

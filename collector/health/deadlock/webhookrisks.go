@@ -199,8 +199,8 @@ func unavailable(reference backend.Reference, served backend.Backend) (risk, boo
 		outcome: preflight.Fail, reason: reasonWebhookUnavailable, cause: cause,
 		remedy: "Restore the pods of the Service, exclude the namespaces of the cluster with namespaceSelector, or set failurePolicy: Ignore.",
 		actions: []finding.Action{
-			finding.Run("oc -n %s get endpointslices -l kubernetes.io/service-name=%s", reference.Namespace, reference.Name),
-			finding.Run("oc -n %s get pods -o wide", reference.Namespace),
+			finding.Read("oc -n %s get endpointslices -l kubernetes.io/service-name=%s", reference.Namespace, reference.Name),
+			finding.Read("oc -n %s get pods -o wide", reference.Namespace),
 		},
 	}, ok
 }
@@ -210,7 +210,7 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference back
 	pods := j.podsOf(reference, served)
 	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
 	alone := j.alone(ctx, reference, served)
-	actions := []finding.Action{finding.Run("oc -n %s get pods -o wide", reference.Namespace)}
+	actions := []finding.Action{finding.Read("oc -n %s get pods -o wide", reference.Namespace)}
 	var risks []risk
 	if self == admission.Matched && (alone || len(served.Nodes) != 1) {
 		r := risk{
@@ -310,7 +310,7 @@ func (j *webhookJudge) timeouts(ctx context.Context, webhooks []webhook) (findin
 		"the webhooks for one request of the update may together take %d s (sum of timeoutSeconds of the mutating ones, and the longest of the validating ones), but the API server ends a request after %d s: %s",
 		worst, requestTimeout, request.Action).
 		Named(webhookTimeoutsName).
-		Do(finding.Run("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml")), true
+		Do(finding.Read("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml")), true
 }
 
 // longest is the longest time that the webhooks of a request take, in seconds.

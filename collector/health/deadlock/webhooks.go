@@ -175,7 +175,7 @@ func (d webhookDraft) describe() finding.Finding {
 	return finding.New(d.outcome, d.reason, "%s", message).
 		Named(d.webhook.findingName(d.reason)).
 		Remedy("%s", remedy).
-		Do(append(slices.Clone(d.actions), finding.Run("oc get %s %s -o yaml", resource, d.webhook.configuration))...).
+		Do(append(slices.Clone(d.actions), finding.Read("oc get %s %s -o yaml", resource, d.webhook.configuration))...).
 		About(d.webhook.object())
 }
 

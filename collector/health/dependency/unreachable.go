@@ -113,9 +113,9 @@ func unreachable(address string, tries int, err error) finding.Finding {
 		return f
 	}
 	if reason == reasonTooManyRedirects {
-		return f.Do(finding.Run("curl -vL %s", address))
+		return f.Do(finding.OnThisMachine("curl -vL %s", address))
 	}
-	return f.Do(finding.Run("curl -v %s", address))
+	return f.Do(finding.OnThisMachine("curl -v %s", address))
 }
 
 func diagnose(err error) (finding.Reason, string) {

@@ -39,10 +39,10 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 		case pool.Outcome == drain.Blocked:
 			// The nodes themselves fail the check NodeHealth.
 			findings = append(findings, pools.about(pool.Name, finding.Warn(reasonPoolBlocked, "%s %q updates no node%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
-				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Run("oc get nodes")))
+				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Read("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && len(pool.Stuck) == 0:
 			findings = append(findings, pools.about(pool.Name, finding.Unknown(reasonPoolUpdating, "it is unknown whether all nodes of %s %q can be drained%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
-				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Run("oc get nodes")))
+				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Read("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && !inconclusive(pool):
 			findings = append(findings, undetermined(pool, pools))
 		}
@@ -83,7 +83,7 @@ func undetermined(pool *drain.Pool, pools pools) finding.Finding {
 		pools.kind(pool.Name), pool.Name, words.List(nodes, maxNamed), since(pool.Why)).
 		Named(finding.NameOf(namePool, pool.Name)).
 		Remedy("Make room for the pods of one more node, then run the preflight again.").
-		Do(finding.Run("oc describe nodes"))
+		Do(finding.Read("oc describe nodes"))
 }
 
 // cause is what several obstacles have in common.
@@ -173,9 +173,9 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 		names = append(names, fmt.Sprintf("%s on %s", name, pod.Node))
 		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Pod.Namespace, Name: pod.Pod.Name})
 	}
-	where, command := "", "oc get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicybindings"
+	where, inspect := "", finding.Read("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicybindings")
 	if of.namespace != "" {
-		where, command = fmt.Sprintf(" in namespace %q", of.namespace), fmt.Sprintf("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace)
+		where, inspect = fmt.Sprintf(" in namespace %q", of.namespace), finding.Read("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace)
 	}
 	text := fmt.Sprintf("%s%s: %s", clause(first, len(pods)), where, words.List(names, maxNamed))
 	if len(first.Behind) > 0 {
@@ -193,7 +193,7 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	if remedy != "" {
 		found = found.Remedy("%s", remedy)
 	}
-	return found.Do(append(actions, finding.Run("%s", command))...)
+	return found.Do(append(actions, inspect)...)
 }
 
 // remedyOf is the remedy where that of the reason does not fit, and the command to apply it. What
@@ -210,9 +210,9 @@ func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 		return fmt.Sprintf("Change the settings of %s, which restores PodDisruptionBudget %q, so that one of the pods may be unavailable.", first.Manager, of.of), nil
 	case check.OfCluster(of.namespace):
 		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: one of the pods has to be allowed to be unavailable.", of.namespace, of.of),
-			[]finding.Action{finding.Run("oc get clusteroperators")}
+			[]finding.Action{finding.Read("oc get clusteroperators")}
 	}
-	return "", []finding.Action{finding.Run("oc -n %s edit poddisruptionbudget %s", of.namespace, of.of)}
+	return "", []finding.Action{finding.Change("oc -n %s edit poddisruptionbudget %s", of.namespace, of.of)}
 }
 
 // clause is what keeps pods on their nodes.

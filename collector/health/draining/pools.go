@@ -43,5 +43,5 @@ func (p pools) about(name string, f finding.Finding) finding.Finding {
 		return f.About(finding.Object{APIVersion: "hypershift.openshift.io/v1beta1", Kind: "NodePool", Name: name})
 	}
 	return f.About(finding.Object{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: name}).
-		Do(finding.Run("oc get machineconfigpool %s", name))
+		Do(finding.Read("oc get machineconfigpool %s", name))
 }

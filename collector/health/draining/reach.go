@@ -48,7 +48,7 @@ func (r *rehearsed) unreached(reported ...order.Skip) []finding.Finding {
 	}
 	return []finding.Finding{finding.Warn(reasonUnreached, "as of now, this update does not reach %s; %s", words.Count(len(objects), "node"), words.List(texts, maxNamed)).
 		Named(nameUnreached).
-		Do(finding.Run("oc get machineconfigpools"), finding.Run("oc get nodes --show-labels")).
+		Do(finding.Read("oc get machineconfigpools"), finding.Read("oc get nodes --show-labels")).
 		About(objects...)}
 }
 

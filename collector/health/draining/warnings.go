@@ -125,7 +125,7 @@ func (r *rehearsed) received() []finding.Finding {
 	for _, each := range r.read.Admission.General(evicted) {
 		found = append(found, finding.Warn(reasonReceives, "the drains of this update submit evictions to webhooks or policies whose rules have a wildcard, and what these answer is not known: %s", words.List(each.Labels, maxNamed)).
 			Named(finding.NameOf(nameReceives, each.Name)).
-			Do(finding.Run("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml")))
+			Do(finding.Read("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml")))
 	}
 	return finding.Bounded(finding.Drafts(found...))
 }
@@ -158,6 +158,6 @@ func (r *rehearsed) unused(ctx context.Context, cluster *snapshot.Cluster) []fin
 		words.Count(len(names), "PodDisruptionBudget"), words.List(names, maxNamed)).
 		Named(nameUnused).
 		Remedy("Check whether their selectors are right, or their workloads scaled to zero.").
-		Do(finding.Run("oc get poddisruptionbudgets --all-namespaces")).
+		Do(finding.Read("oc get poddisruptionbudgets --all-namespaces")).
 		About(objects...)}
 }

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -96,7 +97,7 @@ func judge(extent gap.Extent, objects map[string][]object, failure error) []find
 
 // judge is the finding about a migration that is in progress; false for one that is not.
 func (m migration) judge(objects map[string][]object) (finding.Finding, bool) {
-	var texts []string
+	var texts, failures []string
 	var about []finding.Object
 	for _, each := range m.signs {
 		for i := range objects[each.resource] {
@@ -107,6 +108,9 @@ func (m migration) judge(objects map[string][]object) (finding.Finding, bool) {
 			}
 			identity := object.identity()
 			texts = append(texts, check.Describe(identity)+": "+text)
+			if failed := object.failed(); failed != "" && !slices.Contains(failures, failed) {
+				failures = append(failures, failed)
+			}
 			if len(about) < maxNamed && (len(about) == 0 || about[len(about)-1] != identity) {
 				about = append(about, identity)
 			}
@@ -115,5 +119,9 @@ func (m migration) judge(objects map[string][]object) (finding.Finding, bool) {
 	if len(texts) == 0 {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(m.reason, "%s: %s", m.what, words.Clauses(texts, maxNamed)).Named(m.name).Do(m.actions...).About(about...), true
+	f := finding.Warn(m.reason, "%s: %s", m.what, words.Clauses(texts, maxNamed)).Named(m.name).Do(m.actions...).About(about...)
+	if len(failures) > 0 { // waiting alone ends nothing
+		f = f.Noted("%s", words.Clauses(failures, maxNamed)).Remedy("Fix what the installer reports, and wait until all nodes are at the latest revision, then update.")
+	}
+	return f, true
 }

@@ -2,6 +2,7 @@ package migration
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -29,6 +30,14 @@ type object struct {
 		Conditions []condition    `json:"conditions"`
 		Migration  *networkChange `json:"migration"`
 		Storage    map[string]any `json:"storage"`
+		// NodeStatuses are the revisions of static pods (StaticPodOperatorStatus of operator.openshift.io).
+		NodeStatuses []struct {
+			NodeName                 string   `json:"nodeName"`
+			TargetRevision           int32    `json:"targetRevision"`
+			LastFailedRevision       int32    `json:"lastFailedRevision"`
+			LastFailedReason         string   `json:"lastFailedReason"`
+			LastFailedRevisionErrors []string `json:"lastFailedRevisionErrors"`
+		} `json:"nodeStatuses"`
 	} `json:"status"`
 }
 
@@ -79,6 +88,18 @@ func (o *object) condition(kind string) (condition, bool) {
 		}
 	}
 	return condition{}, false
+}
+
+// failed states which nodes cannot be moved to the revision that they are to have: the installer of that revision failed.
+func (o *object) failed() string {
+	var failures []string
+	for _, node := range o.Status.NodeStatuses {
+		if node.TargetRevision != 0 && node.LastFailedRevision == node.TargetRevision {
+			failures = append(failures, fmt.Sprintf("revision %d failed on %s%s: %s", node.TargetRevision, words.External(node.NodeName),
+				words.Aside(words.External(node.LastFailedReason)), words.Line(strings.Join(node.LastFailedRevisionErrors, "; "), maxStated)))
+		}
+	}
+	return words.Clauses(failures, maxNamed)
 }
 
 func (o *object) identity() finding.Object {

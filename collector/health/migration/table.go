@@ -57,7 +57,7 @@ func migrations() []migration {
 func networkMigration() migration {
 	return migration{
 		name: nameNetworkMigration, reason: reasonNetworkMigration, what: "the network of the cluster is being migrated",
-		actions: []finding.Action{finding.Run("oc get network.config cluster -o yaml"), finding.Run("oc get network.operator cluster -o yaml")},
+		actions: []finding.Action{finding.Read("oc get network.config cluster -o yaml"), finding.Read("oc get network.operator cluster -o yaml")},
 		signs: []sign{
 			// 4.15 to 4.21: cluster-network-operator pkg/controller/operconfig/migration.go,
 			// initMigrationConditions; okd-project/okd#2190. When it has ended, the condition is False.
@@ -75,7 +75,7 @@ func networkMigration() migration {
 func encryptionMigration() migration {
 	of := migration{
 		name: nameEncryptionMigration, reason: reasonEncryptionMigration, what: "the resources in etcd are being encrypted, decrypted or moved to another key",
-		actions: []finding.Action{finding.Run("oc get kubeapiserver,openshiftapiserver,authentication.operator.openshift.io cluster -o yaml")},
+		actions: []finding.Action{finding.Read("oc get kubeapiserver,openshiftapiserver,authentication.operator.openshift.io cluster -o yaml")},
 	}
 	for _, resource := range []string{kubeAPIServer, openShiftAPI, authentication} {
 		of.signs = append(of.signs,
@@ -93,7 +93,7 @@ func encryptionMigration() migration {
 func storageVersionMigration() migration {
 	return migration{
 		name: nameStorageVersionMigration, reason: reasonStorageVersionMigration, what: "stored objects are not all migrated to their present version",
-		actions: []finding.Action{finding.Run("oc get storageversionmigrations.migration.k8s.io -o yaml")},
+		actions: []finding.Action{finding.Read("oc get storageversionmigrations.migration.k8s.io -o yaml")},
 		signs: []sign{
 			// kube-storage-version-migrator USER_GUIDE.md, "Check if migration has completed".
 			{storedVersions, unlessTrue("Succeeded", "Running", "Failed")},
@@ -108,7 +108,7 @@ func storageVersionMigration() migration {
 func registryStorage() migration {
 	return migration{
 		name: nameRegistryStorage, reason: reasonRegistryStorage, what: "the image registry is being changed",
-		actions: []finding.Action{finding.Run("oc get configs.imageregistry.operator.openshift.io cluster -o yaml")},
+		actions: []finding.Action{finding.Read("oc get configs.imageregistry.operator.openshift.io cluster -o yaml")},
 		signs: []sign{
 			// cluster-image-registry-operator pkg/operator/status.go: the rollout after a change.
 			{imageRegistry, isTrue(progressing)},
@@ -126,7 +126,7 @@ func registryStorage() migration {
 func controlPlaneRollout() migration {
 	return migration{
 		name: nameControlPlaneRollout, reason: reasonControlPlaneRollout, what: "the control plane is being moved to another revision",
-		actions: []finding.Action{finding.Run("oc get etcd,kubeapiserver cluster -o yaml")},
+		actions: []finding.Action{finding.Read("oc get etcd,kubeapiserver cluster -o yaml")},
 		signs: []sign{
 			// library-go pkg/operator/condition/condition.go: new certificates, keys and settings are a revision.
 			{kubeAPIServer, isTrue("NodeInstallerProgressing")},

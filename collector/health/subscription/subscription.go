@@ -134,7 +134,7 @@ func judgeOperator(operator *snapshot.InstalledOperator) (finding.Finding, bool)
 	return finding.Warn(reasonOperatorUpdating, "ClusterServiceVersion %s/%s has the phase %s", operator.Namespace, operator.Name,
 		words.Condition(words.Line(status.Phase, maxText), words.Line(status.Reason, maxText), words.Line(status.Message, maxText))).
 		Named(finding.NameOf(nameOperator, operator.Namespace+"."+operator.Name)).
-		Do(finding.Run("oc -n %s describe clusterserviceversions.%s %s", operator.Namespace, group, operator.Name)).
+		Do(finding.Read("oc -n %s describe clusterserviceversions.%s %s", operator.Namespace, group, operator.Name)).
 		About(object("ClusterServiceVersion", operator.Namespace, operator.Name)), true
 }
 
@@ -147,7 +147,7 @@ func judgeCatalog(catalog *snapshot.CatalogSource) (finding.Finding, bool) {
 	return finding.Warn(reasonCatalogNotReady, "OLM has no connection to CatalogSource %s/%s, whose state is %s: it updates no operator from it",
 		catalog.Namespace, catalog.Name, words.Line(connection.LastObservedState, maxText)).
 		Named(finding.NameOf(nameCatalogSource, catalog.Namespace+"."+catalog.Name)).
-		Do(finding.Run("oc -n %s get catalogsources.%s,pods", catalog.Namespace, group)).
+		Do(finding.Read("oc -n %s get catalogsources.%s,pods", catalog.Namespace, group)).
 		About(object("CatalogSource", catalog.Namespace, catalog.Name)), true
 }
 
@@ -170,13 +170,13 @@ func judgeSubscription(subscription *snapshot.Subscription) (finding.Finding, bo
 func stateOf(subscription *snapshot.Subscription) (finding.Finding, bool) {
 	status := subscription.Status
 	name := subscription.Namespace + "/" + subscription.Name
-	describe := finding.Run("oc -n %s describe subscriptions.%s %s", subscription.Namespace, group, subscription.Name)
+	describe := finding.Read("oc -n %s describe subscriptions.%s %s", subscription.Namespace, group, subscription.Name)
 	plan := status.InstallPlanRef
 	if reason, _, ok := condition(subscription, "InstallPlanPending"); ok && reason == "RequiresApproval" && plan != nil {
 		return finding.Warn(reasonApprovalRequired, "the operator of Subscription %s waits for the approval of InstallPlan %s, which updates %s",
 			name, plan.Name, step(status.InstalledCSV, status.CurrentCSV)).
-			Do(finding.Run("oc -n %s get installplans.%s %s -o yaml", subscription.Namespace, group, plan.Name),
-				finding.Run(`oc -n %s patch installplans.%s %s --type merge -p '{"spec":{"approved":true}}'`, subscription.Namespace, group, plan.Name)), true
+			Do(finding.Read("oc -n %s get installplans.%s %s -o yaml", subscription.Namespace, group, plan.Name),
+				finding.Change(`oc -n %s patch installplans.%s %s --type merge -p {"spec":{"approved":true}}`, subscription.Namespace, group, plan.Name)), true
 	}
 	for _, fault := range faults() {
 		if reason, message, ok := condition(subscription, fault); ok {
@@ -187,7 +187,7 @@ func stateOf(subscription *snapshot.Subscription) (finding.Finding, bool) {
 	if status.CurrentCSV != "" && status.CurrentCSV != status.InstalledCSV {
 		return finding.Warn(reasonOperatorUpdating, "the operator of Subscription %s is being replaced%s: %s",
 			name, words.Aside(words.Line(status.State, maxText)), step(status.InstalledCSV, status.CurrentCSV)).
-			Do(finding.Run("oc -n %s get clusterserviceversions.%s", subscription.Namespace, group), describe), true
+			Do(finding.Read("oc -n %s get clusterserviceversions.%s", subscription.Namespace, group), describe), true
 	}
 	return finding.Finding{}, false
 }

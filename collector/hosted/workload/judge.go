@@ -132,7 +132,7 @@ func (s *State) missing(kind, name string) finding.Finding {
 
 func (s *State) about(kind, name string, f finding.Finding) finding.Finding {
 	return f.About(finding.Object{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Namespace: s.namespace, Name: name}).
-		Do(finding.InManagement("oc -n %s get pods -o wide", s.namespace))
+		Do(finding.Read("oc -n %s get pods -o wide", s.namespace).In(finding.Management))
 }
 
 // refused are the pods that one budget, or several, keep on their nodes for one cause.
@@ -189,7 +189,7 @@ func (s *State) describe(of refused) finding.Finding {
 		found = finding.Warn(reasonBudgetNever, "PodDisruptionBudget %s/%s never allows an eviction (%s), so a drain of the management cluster does not end: %s", s.namespace, of.budget, of.cause, pods)
 	}
 	return found.About(finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: s.namespace, Name: of.budget}).
-		Do(finding.InManagement("oc -n %s get poddisruptionbudgets,pods -o wide", s.namespace))
+		Do(finding.Read("oc -n %s get poddisruptionbudgets,pods -o wide", s.namespace).In(finding.Management))
 }
 
 // room is about the Deployments whose rollout needs a node for one more pod.
@@ -221,7 +221,7 @@ func (s *State) room() []finding.Finding {
 			objects = append(objects, finding.Object{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: s.namespace, Name: name})
 		}
 		found = append(found, finding.Warn(key.reason, text, words.List(grouped[key], maxNamed), s.namespace, words.External(key.why)).About(objects...).
-			Do(finding.InManagement("oc -n %s get pods -o wide", s.namespace)))
+			Do(finding.Read("oc -n %s get pods -o wide", s.namespace).In(finding.Management)))
 	}
 	return found
 }

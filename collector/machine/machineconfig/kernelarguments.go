@@ -84,7 +84,7 @@ func JudgeArguments(ctx context.Context, s check.Subject) ([]finding.Finding, er
 
 func aboutArguments(f finding.Finding, of subjects) finding.Finding {
 	return f.Remedy("Remove the kernel argument from the MachineConfig, check that workloads run with cgroup v2, and wait until the pool is updated.").
-		Do(finding.Run("oc edit machineconfig %s", of.configs[0]), finding.Run("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
+		Do(finding.Change("oc edit machineconfig %s", of.configs[0]), finding.Read("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
 		About(of.all()...)
 }
 

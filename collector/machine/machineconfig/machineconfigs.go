@@ -192,9 +192,9 @@ func (p *configuredPool) of(f finding.Finding, configs []string) finding.Finding
 		objects = append(objects, configObject(name))
 	}
 	if len(configs) > 0 {
-		f = f.Do(finding.Run("oc get machineconfig %s -o yaml", configs[0]))
+		f = f.Do(finding.Read("oc get machineconfig %s -o yaml", configs[0]))
 	}
-	return f.Do(finding.Run("oc describe machineconfigpool %s", p.Name)).About(objects...)
+	return f.Do(finding.Read("oc describe machineconfigpool %s", p.Name)).About(objects...)
 }
 
 func (p *configuredPool) extensions() (finding.Finding, string) {

@@ -98,7 +98,7 @@ func RenderedConfigs() check.Check {
 func (c *configuration) judgeReferences(nodes []corev1.Node) []finding.Finding {
 	if len(c.configs) == 0 && c.whole {
 		return []finding.Finding{finding.Warn(reasonNoConfigs, "the cluster has no MachineConfig at all, although its nodes or MachineConfigPools name some").
-			Do(finding.Run("oc -n openshift-machine-config-operator get pods"), finding.Run("oc get machineconfigs,machineconfigpools"))}
+			Do(finding.Read("oc -n openshift-machine-config-operator get pods"), finding.Read("oc get machineconfigs,machineconfigpools"))}
 	}
 	var found []finding.Finding
 	add := func(f finding.Finding, ok bool) {
@@ -169,8 +169,8 @@ func (c *configuration) missingOfNodes(nodes []corev1.Node) (finding.Finding, bo
 	return finding.Fail(reasonNodeConfigMissing, "MachineConfigs of %d of %s do not exist, so the machine-config-daemon does not update these: %s",
 		count, words.Count(len(nodes), "node"), words.Clauses(missing.clauses, maxConfigsNamed)).
 		Named(nameNodeConfigMissing).
-		Do(finding.Run("oc get machineconfigs"), finding.Run("oc get node %s -o yaml", missing.objects[0].Name),
-			finding.Run("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon")).
+		Do(finding.Read("oc get machineconfigs"), finding.Read("oc get node %s -o yaml", missing.objects[0].Name),
+			finding.Read("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon")).
 		About(missing.all()...), true
 }
 
@@ -192,8 +192,8 @@ func (c *configuration) missingOfPools() (finding.Finding, bool) {
 	return finding.Warn(reasonPoolConfigMissing, "MachineConfigPools are configured by MachineConfigs that do not exist, which new machines get none of: %s",
 		words.Clauses(missing.clauses, maxConfigsNamed)).
 		Named(namePoolConfigMissing).
-		Do(finding.Run("oc get machineconfigs"), finding.Run("oc describe machineconfigpool %s", missing.objects[0].Name),
-			finding.Run("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c machine-config-controller")).
+		Do(finding.Read("oc get machineconfigs"), finding.Read("oc describe machineconfigpool %s", missing.objects[0].Name),
+			finding.Read("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c machine-config-controller")).
 		About(missing.all()...), true
 }
 
@@ -219,7 +219,7 @@ func (c *configuration) foreign() (finding.Finding, bool) {
 	return finding.Warn(reasonConfigOwner, "rendered MachineConfigs are deleted with another object than the MachineConfigPool that uses them, and at once if that does not exist: %s",
 		words.Clauses(foreign.clauses, maxConfigsNamed)).
 		Named(nameConfigOwner).
-		Do(finding.Run("oc get machineconfig %s -o yaml", foreign.configs[0]), finding.Run("oc get machineconfigpools -o yaml")).
+		Do(finding.Read("oc get machineconfig %s -o yaml", foreign.configs[0]), finding.Read("oc get machineconfigpools -o yaml")).
 		About(foreign.objects...), true
 }
 

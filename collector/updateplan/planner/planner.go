@@ -94,7 +94,7 @@ func ordered(made updateplan.Plan, s scene.Scene) updateplan.Plan {
 		route.Missing = []string{fmt.Sprintf("the updates of the NodePools: %v", err)}
 	}
 	for _, each := range route.Steps {
-		made.Steps = append(made.Steps, updateplan.Step(each))
+		made.Steps = append(made.Steps, updateplan.Step{Object: each.Object, From: each.From, To: each.To, Action: each.Action, Command: each.Action.Command})
 	}
 	made.Missing, made.Notices = append(made.Missing, route.Missing...), append(made.Notices, route.Notices...)
 	return made

@@ -34,7 +34,7 @@ func Statements(ctx context.Context, hub *cluster.Cluster, query Query) ([]evide
 		items = append(items, evidence.Item{Name: "Placement " + query.Placement.String(), Problem: incomplete})
 	}
 	if len(reports.unread) > 0 {
-		items = append(items, evidence.Item{Name: strings.Join(reports.unread, " and ") + " of the hub", Problem: "the user may not list them; have an administrator apply the roles that this prints: " + reports.rolesCommand()})
+		items = append(items, evidence.Item{Name: strings.Join(reports.unread, " and ") + " of the hub", Problem: "the user may not list them; have an administrator apply the roles that this prints: " + reports.roles().Command})
 	}
 	shared := sharedIDs(managed)
 	for _, name := range slices.Sorted(maps.Keys(reports.of)) {

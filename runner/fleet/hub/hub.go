@@ -133,7 +133,7 @@ func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error)
 		made.Notices = append(made.Notices, incomplete)
 	}
 	if len(reports.unread) > 0 {
-		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator apply the roles that this prints: %s", strings.Join(reports.unread, " and "), reports.rolesCommand()))
+		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator apply the roles that this prints: %s", strings.Join(reports.unread, " and "), reports.roles().Command))
 	}
 	return made, nil
 }

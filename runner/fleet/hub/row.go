@@ -59,7 +59,7 @@ func (q Query) about(cluster string, all reports) reported {
 	}
 	if len(all.unread) > 0 {
 		unread := problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update", strings.Join(all.unread, " and "))
-		unread.command = all.rolesCommand()
+		unread.actions = []finding.Action{all.roles()}
 		return reported{problem: unread}
 	}
 	return reported{problem: problemf("NotAsked", "the hub has no report of this cluster on the update")}
@@ -173,11 +173,8 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	row.State = fleet.Undecided
 	row.Message = because.message
 	row.Causes = []fleet.Cause{{
-		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: words.Sentence(because.message), Remediation: remedy(because.reason),
+		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: words.Sentence(because.message), Remediation: remedy(because.reason), Actions: because.actions,
 	}}
-	if because.command != "" {
-		row.Causes[0].Actions = []finding.Action{finding.Run("%s", because.command)}
-	}
 	return row
 }
 

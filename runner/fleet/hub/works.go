@@ -18,6 +18,7 @@ import (
 	workv1alpha1 "open-cluster-management.io/api/work/v1alpha1"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -45,13 +46,12 @@ type reports struct {
 	user string
 }
 
-// rolesCommand prints the roles for a query, bound to the user who lacks them.
-func (r reports) rolesCommand() string {
-	command := "oc preflight auth fleet-hub"
+// roles prints the roles for a query, bound to the user who lacks them.
+func (r reports) roles() finding.Action {
 	if subject := access.Subject(r.user); subject != "" {
-		command += " --bind " + words.ShellWord(subject)
+		return finding.OnThisMachine("oc preflight auth fleet-hub --bind %s", subject)
 	}
-	return command
+	return finding.OnThisMachine("oc preflight auth fleet-hub")
 }
 
 func (r reader) reports(ctx context.Context, query Query) (reports, error) {
@@ -135,8 +135,8 @@ type reported struct {
 // problem is why a report does not count.
 type problem struct {
 	reason, message string
-	// command is the first of the remedy; empty for none.
-	command string
+	// actions are the steps of the remedy.
+	actions []finding.Action
 }
 
 func problemf(reason, format string, args ...any) *problem {

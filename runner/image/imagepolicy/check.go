@@ -131,7 +131,7 @@ func (c *check) missing(place Place, digest string) finding.Finding {
 		f.Message = fmt.Sprintf("the mirror %s has the image %s without its signature: there is no tag %s. Nodes that pull from the mirror will reject the image",
 			place.Repository, digest, signatureTag(digest))
 		f = f.Remedy("Copy the signature to the mirror, or mirror the release again with oc-mirror, which copies signatures by default.").
-			Do(finding.Run("cosign copy --only=sig %s@%s %s", repositoryOf(c.reference), digest, place.Repository))
+			Do(finding.OnThisMachine("cosign copy --only=sig %s@%s %s", repositoryOf(c.reference), digest, place.Repository))
 	}
 	return f
 }

@@ -27,7 +27,7 @@ func remedies() map[finding.Reason]remedy {
 		reasonUnsupportedRootOfTrust: {
 			text: "Verify the image manually before the update, with the root of trust of the policy, such as with `cosign verify IMAGE`.",
 		},
-		reasonInvalidImagePolicy:  {text: "Correct the policy.", actions: []finding.Action{finding.Run("oc edit clusterimagepolicies")}},
+		reasonInvalidImagePolicy:  {text: "Correct the policy.", actions: []finding.Action{finding.Change("oc edit clusterimagepolicies")}},
 		reasonSigstoreUnavailable: {text: "Make the registry reachable from here with permission to pull, then run the preflight again."},
 		reasonImageUnavailable:    {text: "Make the image available from its registry or mirror, then run the preflight again."},
 		reasonNoInstance:          {text: "Mirror the image for all architectures of the cluster."},

@@ -110,7 +110,7 @@ func Read(pod *corev1.Pod, waited time.Duration) (result Result, done bool) {
 	}
 	result.Incomplete = fmt.Sprintf("not tried: %d of %s", missing, words.Count(len(pod.Spec.Containers), "image"))
 	result.Remedy = "Read the events of the pod."
-	result.Actions = []finding.Action{finding.Run("oc get events -n %s --field-selector involvedObject.name=%s", pod.Namespace, pod.Name)}
+	result.Actions = []finding.Action{finding.Read("oc get events -n %s --field-selector involvedObject.name=%s", pod.Namespace, pod.Name)}
 	if pod.Status.Phase == corev1.PodFailed {
 		result.Incomplete += fmt.Sprintf(" before the pod ended (%s)", cmp.Or(pod.Status.Reason, "without a reason"))
 		return result, true

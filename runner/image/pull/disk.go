@@ -111,7 +111,7 @@ func (d disks) findings(nodes int) []finding.Finding {
 		f.Message = words.List(names, mostNames) + ": " + f.Message
 		findings = append(findings, f.Named(diskName).About(objects(names)...).Observed(evidence).
 			Remedy("Free space on the node: remove unused images and pods, or enlarge its disk.").
-			Do(finding.Run("oc get --raw /api/v1/nodes/%s/proxy/stats/summary", names[0])))
+			Do(finding.Read("oc get --raw /api/v1/nodes/%s/proxy/stats/summary", names[0])))
 	}
 	add(d.pressure, finding.Fail(reasonDiskPressure, "the node has the condition DiskPressure; no image was pulled onto it"))
 	add(d.tooSmall, finding.Fail(reasonDiskTooSmall, "the free space for images is less than their compressed size of %s; no image was pulled onto the node", needed))

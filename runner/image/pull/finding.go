@@ -136,9 +136,9 @@ func (g *group) outcome(images int) finding.Finding {
 }
 
 func (g *group) retryActions() []finding.Action {
-	retry := finding.Retry(finding.OptionTimeout)
-	if slices.Contains(g.actions, retry) {
+	longer := func(a finding.Action) bool { return a.Type == finding.ActionRetry && a.Value == finding.OptionTimeout }
+	if slices.ContainsFunc(g.actions, longer) {
 		return g.actions
 	}
-	return append(slices.Clip(g.actions), retry)
+	return append(slices.Clip(g.actions), finding.Retry(finding.OptionTimeout))
 }

@@ -40,7 +40,7 @@ func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) 
 	case len(usable) == 0:
 		return append(findings, finding.Unknown(reasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
 			Named(Name).
-			Do(finding.Run("oc get nodes"))), nil
+			Do(finding.Read("oc get nodes"))), nil
 	}
 	return append(findings, findingsOf(n.pullAll(ctx, usable, images), images)...), nil
 }

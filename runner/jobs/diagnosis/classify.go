@@ -128,6 +128,6 @@ func alteredBy(detail string) cause {
 	return cause{
 		reason: alteration.ReasonAlteredByAdmission, detail: detail,
 		remedy:  fmt.Sprintf("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run),
-		actions: []finding.Action{finding.Run("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},
+		actions: []finding.Action{finding.Read("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},
 	}
 }

@@ -199,7 +199,7 @@ func finalExitCode(spec batchv1.JobSpec, code int32) bool {
 func disruption(pod Pod) *cause {
 	why := &cause{
 		remedy:  "Wait until no node is drained or short of resources, then run the preflight again.",
-		actions: []finding.Action{finding.Run("oc get nodes"), finding.Retry("")},
+		actions: []finding.Action{finding.Read("oc get nodes"), finding.Retry("")},
 	}
 	if pod.Status.Reason == "Evicted" {
 		why.reason, why.detail = reasonEvicted, checkresult.Sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, checkresult.MaxLine))

@@ -124,7 +124,7 @@ func exitedNonZero(o Observation, pod Pod, end *corev1.ContainerStateTerminated)
 			reason:  reasonKilled,
 			detail:  checkresult.Sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), lastLines(end, log)),
 			remedy:  "Find the cause in the events of namespace " + pod.Namespace + ", then run the preflight again.",
-			actions: []finding.Action{finding.Run("oc get events -n %s", pod.Namespace), finding.Retry("")},
+			actions: []finding.Action{finding.Read("oc get events -n %s", pod.Namespace), finding.Retry("")},
 		}).withFailures(o, result)
 	case result.Invalid != "":
 		return unknown(o, badResult(result.Invalid))
@@ -136,7 +136,7 @@ func exitedNonZero(o Observation, pod Pod, end *corev1.ContainerStateTerminated)
 	return done(o, finding.Fail(checkresult.ReasonFailed,
 		"%s", checkresult.Sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), lastLines(end, log))).
 		Remedy("Fix what the log of the check names. The whole log is available while the Jobs of the run are kept.").
-		Do(finding.Run("oc -n %s logs job/%s", pod.Namespace, o.Check.Job.Name)))
+		Do(finding.Read("oc -n %s logs job/%s", pod.Namespace, o.Check.Job.Name)))
 }
 
 // killed is true for the exit codes of SIGKILL and SIGTERM.

@@ -46,7 +46,7 @@ func withoutPod(o Observation) cause {
 	case o.Job == nil:
 		return cause{
 			reason: reasonJobNotSeen, detail: "the API server has not returned the Job yet", timeout: untilDeadline,
-			remedy: "Check the API server, then run the preflight again.", actions: []finding.Action{finding.Run("oc get --raw '/readyz?verbose'"), finding.Retry("")},
+			remedy: "Check the API server, then run the preflight again.", actions: []finding.Action{finding.Read("oc get --raw /readyz?verbose"), finding.Retry("")},
 		}
 	}
 	if exceeded := o.Check.Exceeded; exceeded != "" {
@@ -59,7 +59,7 @@ func withoutPod(o Observation) cause {
 	}
 	return cause{
 		reason: reasonPodNotCreated, detail: "the Job has no pod yet", timeout: untilDeadline,
-		remedy: "Check the Job controller.", actions: []finding.Action{finding.Run("oc -n openshift-kube-controller-manager get pods")},
+		remedy: "Check the Job controller.", actions: []finding.Action{finding.Read("oc -n openshift-kube-controller-manager get pods")},
 	}
 }
 
@@ -82,11 +82,11 @@ func podRejected(o Observation, message string) cause {
 	case strings.Contains(message, "serviceaccount") && strings.Contains(message, "not found"):
 		why.reason = launch.ReasonServiceAccountMissing
 		why.remedy = "Create the ServiceAccount, which the release expects to exist in namespace " + namespace + "."
-		why.actions = []finding.Action{finding.Run("oc -n %s get serviceaccounts", namespace)}
+		why.actions = []finding.Action{finding.Read("oc -n %s get serviceaccounts", namespace)}
 	case strings.Contains(message, "violates PodSecurity"):
 		why.reason = reasonPodSecurity
 		why.remedy = reportToOwners + " The check requires more than the namespace allows."
-		why.actions = []finding.Action{finding.Run("oc get namespace %s --show-labels", namespace)}
+		why.actions = []finding.Action{finding.Read("oc get namespace %s --show-labels", namespace)}
 	case strings.Contains(message, "security context constraint"):
 		why.reason = reasonSecurityContextConstraints
 		why.remedy = reportToOwners + " No SCC that the ServiceAccount of the check may use allows its manifest."
@@ -96,7 +96,7 @@ func podRejected(o Observation, message string) cause {
 	case strings.Contains(message, "denied"):
 		why.reason = launch.ReasonAdmissionDenied
 		why.remedy = "Check the policy or webhook that the message names."
-		why.actions = []finding.Action{finding.Run("oc get validatingadmissionpolicies,validatingwebhookconfigurations")}
+		why.actions = []finding.Action{finding.Read("oc get validatingadmissionpolicies,validatingwebhookconfigurations")}
 	case !strings.Contains(message, "forbidden") && !strings.Contains(message, "invalid"):
 		why.timeout = TransientTimeout
 	}

@@ -85,7 +85,7 @@ func unschedulable(message string) cause {
 		reason: reasonUnschedulable, timeout: untilDeadline,
 		detail:  checkresult.Sentence("its pod cannot be scheduled", message),
 		remedy:  "Free resources on a node that the pod may run on, or add nodes.",
-		actions: []finding.Action{finding.Run("oc get nodes")},
+		actions: []finding.Action{finding.Read("oc get nodes")},
 	}
 	if strings.HasPrefix(message, noNodes) {
 		why.reason, why.timeout = reasonNoSchedulableNode, TransientTimeout
@@ -165,7 +165,7 @@ func imagePull(image, reason, message string) cause {
 		detail: checkresult.Sentence(fmt.Sprintf("image %q cannot be pulled (%s)", words.Line(image, checkresult.MaxLine), reason), message),
 		remedy: "Check that the node reaches the registry or its mirror, and that the pull secret grants access to it.",
 		actions: []finding.Action{
-			finding.Run("oc get secret/pull-secret -n openshift-config"), finding.Run("oc get imagedigestmirrorsets"),
+			finding.Read("oc get secret/pull-secret -n openshift-config"), finding.Read("oc get imagedigestmirrorsets"),
 		},
 	}
 	text := strings.ToLower(message)
@@ -236,7 +236,7 @@ func podNotSetUp(o Observation, pod Pod) (cause, bool) {
 		return cause{
 			reason: reasonSandboxFailed, detail: checkresult.Sentence("the network of its pod cannot be set up", message), timeout: untilDeadline,
 			remedy:  "Check the nodes and the network.",
-			actions: []finding.Action{finding.Run("oc get nodes"), finding.Run("oc get clusteroperator network")},
+			actions: []finding.Action{finding.Read("oc get nodes"), finding.Read("oc get clusteroperator network")},
 		}, true
 	}
 	return cause{}, false

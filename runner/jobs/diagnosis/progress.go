@@ -66,7 +66,7 @@ func inProgress(o Observation, pod Pod) Classification {
 	case pod.Spec.NodeName == "":
 		return cause{
 			reason: reasonUnscheduled, detail: "its pod waits for the scheduler",
-			remedy: "Check the scheduler.", actions: []finding.Action{finding.Run("oc -n openshift-kube-scheduler get pods")},
+			remedy: "Check the scheduler.", actions: []finding.Action{finding.Read("oc -n openshift-kube-scheduler get pods")},
 		}.waiting()
 	}
 	return Classification{State: Waiting, Detail: "its container is being created on node " + pod.Spec.NodeName}

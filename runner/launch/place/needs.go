@@ -58,7 +58,7 @@ func (p Place) Permitted(ctx context.Context, draft jobplan.Draft) (jobplan.Draf
 		refused = append(refused, finding.Unknown(reasonManagementAccess, "the check was not run in the management cluster: %v", err).
 			Named(check.Name).From(finding.SourceJob).
 			Remedy("Bind the role of the management cluster that the command prints, or accept the finding.").
-			Do(finding.Run("oc preflight auth run --hosted-cluster %s", p.hostedCluster), finding.Accept(check.Name)))
+			Do(finding.Read("oc preflight auth run --hosted-cluster %s", p.hostedCluster), finding.Accept(check.Name)))
 	}
 	return draft.Without(p.Side), refused
 }

@@ -171,7 +171,7 @@ func notGuarded(err error) finding.Finding {
 		From(finding.SourceJob)
 	if _, denied := errors.AsType[*deniedError](err); denied {
 		return f.Remedy("Exempt Jobs with the label %s from the policy or webhook that the message names.", label.Run).
-			Do(finding.Run("oc get validatingadmissionpolicies,validatingwebhookconfigurations,mutatingwebhookconfigurations"))
+			Do(finding.Read("oc get validatingadmissionpolicies,validatingwebhookconfigurations,mutatingwebhookconfigurations"))
 	}
 	if apierrors.IsNotFound(err) {
 		return f.Remedy("Grant the ServiceAccounts of the checks no more than read access: Kubernetes has %s since 1.30.", inventory.PolicyKind)

@@ -53,7 +53,7 @@ func (g *Guard) Changed(ctx context.Context) (finding.Finding, bool) {
 		Named(guardName).
 		From(finding.SourceJob).
 		Remedy("Find the user who changed the policy in the audit log of the API server, then run the preflight again.").
-		Do(finding.Run("oc adm node-logs --role=master --path=kube-apiserver/audit.log | grep %s", name), finding.Retry("")).
+		Do(finding.Read("oc adm node-logs --role=master --path=kube-apiserver/audit.log | grep %s", name), finding.Retry("")).
 		About(
 			finding.Object{APIVersion: admissionVersion, Kind: inventory.PolicyKind, Name: name},
 			finding.Object{APIVersion: admissionVersion, Kind: inventory.BindingKind, Name: name},

@@ -152,8 +152,8 @@ func (f *fetcher) blob(ctx context.Context, descriptor ocispec.Descriptor) ([]by
 func truncated(what string, cut *repository.CutError) *Error {
 	failure := &Error{
 		Reason: reasonLayerTruncated, Message: fmt.Sprintf("the registry served %d of the %d bytes of %s", cut.Got, cut.Want, what),
-		Remediation: "Run the preflight again; if the error persists, mirror the release again.",
-		Actions:     []finding.Action{finding.Retry(""), finding.Run("oc adm release mirror")},
+		Remediation: "Run the preflight again; if the error persists, mirror the release again with `oc adm release mirror`.",
+		Actions:     []finding.Action{finding.Retry("")},
 		Outcome:     preflight.Unknown,
 	}
 	if cut.Err != nil {

@@ -184,7 +184,7 @@ func (c Cluster) featureGates(object manifest, annotations map[string]string) *V
 func featuresUnknown(object manifest, annotation string) *Violation {
 	return undecided(reasonFeaturesUnknown, annotation,
 		fmt.Sprintf("%s has the annotation %s, but the features of the cluster are unknown", Identity(object), annotation),
-		"Obtain the permission to read the FeatureGate.", finding.Run("oc get featuregate cluster -o yaml"), finding.Roles())
+		"Obtain the permission to read the FeatureGate.", finding.Read("oc get featuregate cluster -o yaml"), finding.Roles())
 }
 
 func (Cluster) majorVersion(object manifest, annotations map[string]string) *Violation {
@@ -208,7 +208,7 @@ func (c Cluster) capabilities(object manifest, annotations map[string]string) *V
 		case c.Capabilities == nil:
 			return undecided(reasonCapabilitiesUnknown, capabilityAnnotation,
 				fmt.Sprintf("%s has the annotation %s, but the capabilities of the cluster are unknown", Identity(object), capabilityAnnotation),
-				"Read the capabilities in the status of ClusterVersion.", finding.Run("oc get clusterversion version -o jsonpath={.status.capabilities}"))
+				"Read the capabilities in the status of ClusterVersion.", finding.Read("oc get clusterversion version -o jsonpath={.status.capabilities}"))
 		case slices.Contains(c.Capabilities.EnabledCapabilities, capability):
 		case slices.Contains(c.Capabilities.KnownCapabilities, capability):
 			return skipped(reasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", Identity(object), words.External(name)))

@@ -1,0 +1,187 @@
+package phrase
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
+	"github.com/openshift/update-preflight/collector/finding"
+)
+
+// Verb is the command of a verb of this program, with its operands and its flags.
+func (p Phrase) Verb(verb string, operands []string, flags ...Flags) finding.Action {
+	made := finding.Read("oc preflight %s %s", strings.Fields(verb), operands).Adding(slices.Concat(flags...).words()...)
+	return p.named(made)
+}
+
+// About is the command of a verb about the cluster of the request, with its operands.
+func (p Phrase) About(verb string, operands ...string) finding.Action {
+	return p.Verb(verb, operands, p.Given.about(verb))
+}
+
+// named is a command whose programs have the names by which the user calls them.
+func (p Phrase) named(a finding.Action) finding.Action {
+	return a.Calling(func(call []string) []string { return called.Words(call, p.program) })
+}
+
+func (p Phrase) actions(actions []finding.Action) []finding.Action {
+	phrased := slices.Clone(actions)
+	for i, each := range phrased {
+		phrased[i] = p.action(each)
+	}
+	return phrased
+}
+
+// action is an action with the command that the user may type, or with a sentence.
+func (p Phrase) action(a finding.Action) finding.Action {
+	made := p.request(a)
+	made.Type, made.Value, made.Cluster = a.Type, a.Value, a.Cluster
+	if len(made.Calls) == 0 {
+		return made
+	}
+	connection, where := p.connectionOf(made)
+	ours := isOurs(made.Calls[0])
+	if p.Given.has(hostedCluster) && made.Cluster == "" && !ours && made.Type == finding.ActionRun {
+		made.Cluster = finding.Guest
+	}
+	made = p.named(made.Calling(func(call []string) []string { return p.connected(call, connection) }))
+	return spoken(made, where)
+}
+
+// isOurs is true for a call of this program.
+func isOurs(call []string) bool { return len(call) > 1 && call[0] == "oc" && call[1] == "preflight" }
+
+// connectionOf are the flags by which oc reaches the cluster of a command. Where it is not reached, or is so only by what
+// the reader gives, that is said before a command: an archive has no connection, the connection of a request for a hosted
+// cluster is that of its management cluster, and that of the guest may be unknown.
+func (p Phrase) connectionOf(a finding.Action) (connection Flags, where string) {
+	connection = p.Given.Global()
+	guest := p.Given.has(hostedCluster) && a.Cluster != finding.Management && a.Type != finding.ActionStart
+	kubeconfig := p.Given.only("guest-kubeconfig")
+	changes := a.Operation != finding.Reads && a.Operation != finding.Local
+	switch {
+	case p.Given.has("archive") && changes:
+		return nil, "On cluster " + p.cluster + " only"
+	case p.Given.has("archive"):
+		return nil, ""
+	case guest && len(kubeconfig) > 0:
+		return Flags(nil).with("kubeconfig", kubeconfig[0].Values...), ""
+	case guest && changes:
+		return nil, "In the guest cluster only, by its kubeconfig"
+	case guest && !isOurs(a.Calls[0]):
+		return nil, ""
+	case connection.has(tokenFlag) && a.Operation != finding.Local:
+		return connection.without(tokenFlag), "With the token of this request as --token"
+	}
+	return connection, ""
+}
+
+// spoken is a command, or where something is to be said before it, a sentence with it.
+func spoken(a finding.Action, where string) finding.Action {
+	if where == "" || a.Command == "" {
+		return a
+	}
+	return a.Spoken("%s: `%s`", where, a.Command)
+}
+
+// connected is a call that reaches the cluster of the request. One that has flags before its verb has its connection.
+func (p Phrase) connected(call []string, connection Flags) []string {
+	at := called.OC(call)
+	switch {
+	case at < 0:
+		return call
+	case isOurs(call[at:]):
+		verb := longestPrefix(strings.Join(call[at+2:], " "), p.verbs)
+		if len(call) < at+3 || slices.Contains(unconnected(), call[at+2]) { // "auth" has verbs of its own
+			return call
+		}
+		return slices.Concat(call, p.Given.about(verb).without(tokenFlag).missing(call).words())
+	case at+1 < len(call) && strings.HasPrefix(call[at+1], "--"):
+		return call
+	}
+	return slices.Insert(slices.Clone(call), at+1, connection.words()...)
+}
+
+// request is the command of an action that is a request to this program; other actions are as they are.
+func (p Phrase) request(a finding.Action) finding.Action {
+	switch a.Type {
+	case finding.ActionAccept:
+		if p.unlisted { // no acceptance makes CVO update to it
+			return finding.Action{}
+		}
+		return p.again(p.Given.accepting(a.Value))
+	case finding.ActionAcknowledge:
+		made := p.Verb("ack", []string{a.Value}, p.Given.Global().without(tokenFlag))
+		made.Operation = finding.Changes
+		return made
+	case finding.ActionTargets:
+		return p.unlessAsked(p.About("targets"))
+	case finding.ActionRoles:
+		return rolesOfFinding(p, a.Value)
+	case finding.ActionRetry:
+		if askFor(a.Value) != "" || p.verb == "status" && p.Given.has("archive") { // no run of an archive is recorded
+			return finding.Action{}
+		}
+		return p.again(p.Given.retried(a.Value))
+	case finding.ActionAttach:
+		return p.About("attach", a.Value)
+	case finding.ActionStart, finding.ActionRun, finding.ActionScript:
+	}
+	return a
+}
+
+// again is the command that evaluates the target again.
+func (p Phrase) again(flags Flags) finding.Action { return p.Verb("run", nil, p.Target, flags) }
+
+// unlessAsked is a command, and none for the one that was asked.
+func (p Phrase) unlessAsked(a finding.Action) finding.Action {
+	if sameWords(p.asked, a.Calls) {
+		return finding.Action{}
+	}
+	return a
+}
+
+// Management is a command about the management cluster of the request.
+func (p Phrase) Management(a finding.Action) string {
+	return p.action(a.In(finding.Management)).Command
+}
+
+// unconnected are the commands that need no cluster, and "auth", whose roles another user applies.
+func unconnected() []string {
+	return []string{"auth", "completion", "conformance", "explain", "help", "init", "options", "render", "schema", "verify-verdict"}
+}
+
+// longestPrefix is the command with which a text begins; empty for none.
+func longestPrefix(text string, verbs []string) string {
+	longest := ""
+	for _, verb := range verbs {
+		rest, begins := strings.CutPrefix(text, verb)
+		if begins && (rest == "" || !isNameByte(rest[0])) && len(verb) > len(longest) {
+			longest = verb
+		}
+	}
+	return longest
+}
+
+func isNameByte(b byte) bool { return b == '-' || 'a' <= b && b <= 'z' }
+
+// Text is a text, such as an error or a hint, whose commands call this program by the name that the user calls it, and
+// are about the cluster of the request: each verb is followed by the flags that reach it. Only a command that has
+// flags of its own, or that needs no cluster, has none.
+func (p Phrase) Text(text string) string {
+	var worded strings.Builder
+	for {
+		before, after, found := strings.Cut(text, called.Plugin+" ")
+		worded.WriteString(before)
+		if !found {
+			return called.Text(worded.String(), p.program)
+		}
+		verb := longestPrefix(after, p.verbs)
+		worded.WriteString(p.program + " " + verb)
+		text = after[len(verb):]
+		if verb != "" && !strings.HasPrefix(text, " --help") && !slices.Contains(unconnected(), verb) {
+			typed, _, _ := strings.Cut(strings.NewReplacer(";", "\n", "`", "\n", "\"", "\n").Replace(text), "\n")
+			worded.WriteString(p.Given.about(verb).missing(strings.Fields(typed)).String())
+		}
+	}
+}
