@@ -127,7 +127,7 @@ func action(operation Operation, command line, operands []any) Action {
 			of, operands = operands[:count], operands[count:]
 		}
 		filled := filled(form, of)
-		if strings.HasPrefix(form, "%") && slices.ContainsFunc(filled, isFlag) || slices.ContainsFunc(filled, isHidden) {
+		if strings.HasPrefix(form, "%") && slices.ContainsFunc(filled, isFlag) {
 			return Action{Type: ActionRun}
 		}
 		last := len(made.Calls) - 1
@@ -149,8 +149,10 @@ func filled(form string, operands []any) []string {
 
 func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
-// isHidden is true for a word that is not shown as it is.
-func isHidden(word string) bool { return words.Line(word, MaxCommand) != word }
+// isHidden is true for a word that is not shown as it is: it has characters that are not printable.
+func isHidden(word string) bool {
+	return words.Lines(word, MaxCommand) != word || strings.Contains(word, "\n")
+}
 
 // JSON is a value as an operand of a command, such as a patch.
 func JSON(value any) string {
@@ -229,10 +231,13 @@ func (a Action) Mapped(replaced func(word string) string) Action {
 	})
 }
 
-// Written is the action with its Command written from its words; empty where it would be too long.
+// Written is the action with its Command written from its words; none where it would be too long, or where a word cannot
+// be shown as it is.
 func (a Action) Written() Action {
 	var calls []string
+	hidden := false
 	for _, call := range a.Calls {
+		hidden = hidden || slices.ContainsFunc(call, isHidden)
 		quoted := make([]string, len(call))
 		for i, word := range call {
 			quoted[i] = words.ShellWord(word)
@@ -243,7 +248,7 @@ func (a Action) Written() Action {
 	if a.Output != "" {
 		a.Command = fmt.Sprintf("(umask 077; %s > %s)", a.Command, words.ShellWord(a.Output))
 	}
-	if len(a.Command) > MaxCommand {
+	if hidden || len(a.Command) > MaxCommand {
 		a.Command, a.Calls = "", nil
 	}
 	return a

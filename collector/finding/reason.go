@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -86,9 +87,13 @@ func ReportedReason(name string) Reason { return Reason{name: words.Line(name, m
 // String is the word; empty for none.
 func (r Reason) String() string { return r.name }
 
+// incomplete is a command in a text with a word in capitals, which the reader has to replace.
+var incomplete = regexp.MustCompile("(?:: | with |, )?`[^`]*\\b[A-Z]{4,}\\b[^`]*`")
+
+// remedy is the remedy of a finding: without the command for any object, which is documentation.
 func (r Reason) remedy() string {
 	if r.meaning == nil {
 		return ""
 	}
-	return r.meaning.Remedy
+	return incomplete.ReplaceAllString(r.meaning.Remedy, "")
 }

@@ -133,6 +133,9 @@ func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
 type Subscription struct {
 	metav1.ObjectMeta `json:"metadata"`
 
+	Spec struct {
+		InstallPlanApproval string `json:"installPlanApproval"`
+	} `json:"spec"`
 	Status struct {
 		// InstalledCSV is the ClusterServiceVersion that runs, and CurrentCSV the one to which the operator is updated.
 		InstalledCSV string `json:"installedCSV"`

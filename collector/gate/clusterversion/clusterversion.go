@@ -40,7 +40,7 @@ var (
 	reasonUnexplained = finding.NewReason("Unexplained", finding.Explanation{
 		Meaning: "Reported when a condition blocks the update, or warns of it, without a reason.",
 		Cause:   "The operator or CVO set the condition without a reason.",
-		Remedy:  "Read the condition: `oc get clusterversion version -o yaml` and `oc get clusteroperator NAME -o yaml`.",
+		Remedy:  "Read the condition of ClusterVersion and those of the ClusterOperators: `oc get clusterversion,clusteroperators -o yaml`.",
 	})
 )
 

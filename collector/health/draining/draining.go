@@ -82,8 +82,21 @@ func undetermined(pool *drain.Pool, pools pools) finding.Finding {
 	return finding.New(outcome, reasonNotSatisfied, "it is unknown whether the drains of %s %q end, such as on %s%s",
 		pools.kind(pool.Name), pool.Name, words.List(nodes, maxNamed), since(pool.Why)).
 		Named(finding.NameOf(namePool, pool.Name)).
-		Remedy("Make room for the pods of one more node, then run the preflight again.").
+		Remedy("%s", room(pool.Why)).
 		Do(finding.Read("oc describe nodes"))
+}
+
+// lacksRoom is true where the scheduler names a resource that is used up, or nothing.
+func lacksRoom(why string) bool {
+	return why == "" || strings.Contains(why, "Insufficient") || strings.Contains(why, "Too many pods")
+}
+
+// room is the remedy for pods without a node, by what the scheduler says of the nodes.
+func room(why string) string {
+	if lacksRoom(why) {
+		return "Make room for the pods of one more node, then run the preflight again."
+	}
+	return "Change what keeps the pods from the other nodes, which the message names, then run the preflight again."
 }
 
 // cause is what several obstacles have in common.
@@ -197,10 +210,13 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 }
 
 // remedyOf is the remedy where that of the reason does not fit, and the command to apply it. What
-// restores a budget has to change it: an edit of the budget does not last.
+// restores a budget has to change it: a change of the budget does not last.
 func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 	if first.Remedy != "" {
 		return first.Remedy, nil
+	}
+	if len(first.Behind) > 0 && !lacksRoom(first.Behind[0].Why) {
+		return fmt.Sprintf("Change what keeps pod %q from the other nodes: the message names it.", first.Behind[0].Pod.Name), nil
 	}
 	if of.Cause != eviction.RequiresAll && of.Cause != eviction.Unmanaged {
 		return "", nil
@@ -212,7 +228,10 @@ func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: one of the pods has to be allowed to be unavailable.", of.namespace, of.of),
 			[]finding.Action{finding.Read("oc get clusteroperators")}
 	}
-	return "", []finding.Action{finding.Change("oc -n %s edit poddisruptionbudget %s", of.namespace, of.of)}
+	if of.Cause == eviction.Unmanaged { // how many pods have to stay, its owner decides
+		return "", nil
+	}
+	return "", []finding.Action{finding.Change(`oc -n %s patch poddisruptionbudget %s --type merge --patch {"spec":{"maxUnavailable":1,"minAvailable":null}}`, of.namespace, of.of)}
 }
 
 // clause is what keeps pods on their nodes.

@@ -73,7 +73,7 @@ var (
 	reasonNeverSatisfied = finding.NewReason("NeverSatisfied", finding.Explanation{
 		Meaning: "Reported when a PodDisruptionBudget requires all expected pods to be healthy, so that none can ever be evicted.",
 		Cause:   "The field maxUnavailable is 0, or minAvailable is the number of replicas.",
-		Remedy:  "Allow one pod to be unavailable, or add replicas: `oc -n NAMESPACE edit poddisruptionbudget NAME`.",
+		Remedy:  "Allow one pod to be unavailable, or run one more: where an autoscaler sets the replicas, by its minReplicas.",
 	})
 	reasonNotSatisfied = finding.NewReason("NotSatisfiedInRehearsal", finding.Explanation{
 		Meaning: "Reported when a drain waits for a PodDisruptionBudget, and nothing in the rehearsal of the update makes enough of its pods healthy.",
@@ -88,7 +88,7 @@ var (
 	reasonUnmanaged = finding.NewReason("UnmanagedPods", finding.Explanation{
 		Meaning: "Reported when a PodDisruptionBudget selects pods without a controller, and cannot compute how many are expected.",
 		Cause:   "The budget has maxUnavailable or a percentage, and the pods have no controller.",
-		Remedy:  "Give the budget a whole number as minAvailable, or create the pods by a controller: `oc -n NAMESPACE edit poddisruptionbudget NAME`.",
+		Remedy:  "Give the budget a whole number as minAvailable, or create the pods by a controller.",
 	})
 	reasonSyncFailed = finding.NewReason("SyncFailed", finding.Explanation{
 		Meaning: "Reported when the disruption controller could not compute the status of a PodDisruptionBudget, so that none of its pods can be evicted.",
@@ -123,7 +123,7 @@ var (
 	reasonPoolBlocked = finding.NewReason("PoolNotUpdated", finding.Explanation{
 		Meaning: "Reported when as many nodes of a pool are unavailable as may be, so that no node of the pool is updated.",
 		Cause:   "Nodes of the pool are cordoned, not ready, or failed to be configured.",
-		Remedy:  "Make the nodes available: `oc adm uncordon NODE`, or `oc describe node NODE`.",
+		Remedy:  "Make the nodes available: `oc adm uncordon NODE`.",
 	})
 	reasonPoolUpdating = finding.NewReason("NodeBeingUpdated", finding.Explanation{
 		Meaning: "Reported while nodes of a pool are being updated, as many as may be unavailable, so that the drains of its other nodes cannot be rehearsed.",

@@ -172,7 +172,9 @@ func stateOf(subscription *snapshot.Subscription) (finding.Finding, bool) {
 	name := subscription.Namespace + "/" + subscription.Name
 	describe := finding.Read("oc -n %s describe subscriptions.%s %s", subscription.Namespace, group, subscription.Name)
 	plan := status.InstallPlanRef
-	if reason, _, ok := condition(subscription, "InstallPlanPending"); ok && reason == "RequiresApproval" && plan != nil {
+	reason, _, pending := condition(subscription, "InstallPlanPending")
+	waits := pending && reason == "RequiresApproval" || subscription.Spec.InstallPlanApproval == "Manual" && status.State == "UpgradePending"
+	if waits && plan != nil {
 		return finding.Warn(reasonApprovalRequired, "the operator of Subscription %s waits for the approval of InstallPlan %s, which updates %s",
 			name, plan.Name, step(status.InstalledCSV, status.CurrentCSV)).
 			Do(finding.Read("oc -n %s get installplans.%s %s -o yaml", subscription.Namespace, group, plan.Name),

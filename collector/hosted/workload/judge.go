@@ -27,7 +27,7 @@ var (
 	reasonPodsUnknown = finding.NewReason("ControlPlanePodsUnknown", finding.Explanation{
 		Meaning: "Reported when the namespace of the control plane cannot be read, or has no etcd or API server.",
 		Cause:   "A permission is missing in the management cluster, or the control plane does not exist yet.",
-		Remedy:  "Grant the permissions in the management cluster: `oc preflight auth targets --hosted-cluster NAMESPACE/NAME` prints the roles.",
+		Remedy:  "Grant the permissions in the management cluster, by the roles that are printed for it: `oc preflight auth targets --hosted-cluster NAMESPACE/NAME`.",
 	})
 	reasonEtcdNotReady = finding.NewReason("EtcdMemberNotReady", finding.Explanation{
 		Meaning: "Reported when a member of etcd is not ready: an update restarts the members one after another, and another one that is not ready may cost the quorum.",

@@ -16,7 +16,7 @@ var (
 	reasonNodeCordoned = finding.NewReason("NodeCordoned", finding.Explanation{
 		Meaning: "Reported when images are not pulled onto cordoned nodes.",
 		Cause:   "The nodes are marked as unschedulable.",
-		Remedy:  "None is needed; to include a node, run `oc adm uncordon NODE`.",
+		Remedy:  "None is needed; uncordon a node to include it: `oc adm uncordon NODE`.",
 	})
 	reasonNodeNotReady = finding.NewReason("NodeNotReady", finding.Explanation{
 		Meaning: "Reported when images are not pulled onto nodes that are not ready.",
