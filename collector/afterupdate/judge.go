@@ -23,6 +23,8 @@ type Question struct {
 	// Before is the baseline; nil for none, and NoBaseline is why, as a clause.
 	Before     *baseline.State
 	NoBaseline string
+	// Stored is a baseline that was taken after the update; nil for none.
+	Stored *Stored
 	// Soak is for how long the cluster has to be good after it has settled.
 	Soak time.Duration
 	// Moment is true for an archive, of which there is no later sample.
@@ -37,15 +39,17 @@ func Judge(question Question, course Course) Report {
 		Samples: Samples{Number: course.number, First: timeOf(course.first), Last: timeOf(course.last)},
 		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: NotCovered(), Regressions: []Regression{},
 	}
-	if question.Before != nil {
+	if question.Before == nil {
+		made.Stored = question.Stored
+	} else {
 		made.Baseline = &Baseline{Time: timeOf(question.Before.Taken), Objects: len(question.Before.Objects)}
 	}
-	sorted := j.sort()
-	made.Regressions, made.Counts.Regressions = j.listed(sorted.regressed)
-	made.Pending, made.Counts.Pending = j.listed(sorted.pending)
-	made.Unchanged, made.Counts.Unchanged = j.listed(sorted.unchanged)
-	made.Excused, made.Counts.Excused = j.listed(sorted.excused)
-	made.Unattributed, made.Counts.Unattributed = j.listed(sorted.unattributed)
+	causes := j.causes()
+	made.Regressions, made.Counts.Regressions = j.listed(causes[regressed])
+	made.Pending, made.Counts.Pending = j.listed(causes[pending])
+	made.Unchanged, made.Counts.Unchanged = j.listed(causes[unchanged])
+	made.Excused, made.Counts.Excused = j.listed(causes[excused])
+	made.Unattributed, made.Counts.Unattributed = j.listed(causes[unattributed])
 	made.Counts.Good = course.comparison.Good
 	made.Decision, made.Message = j.decide(made.Counts)
 	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 && !course.progress.Settled.After(j.now) {
@@ -125,30 +129,63 @@ func (j judge) unread() []string {
 	return unread
 }
 
-// sorted are the problems by what is said about them.
-type sorted struct{ regressed, pending, unchanged, excused, unattributed []regression.Found }
+// group is what is said about a problem. A cause is said to be what the first of its problems in this order is.
+type group int
 
-func (j judge) sort() sorted {
-	var made sorted
-	counts := j.settled() || j.overdue()
+const (
+	regressed group = iota
+	pending
+	unattributed
+	unchanged
+	excused
+)
+
+// cause is a problem with those that follow from it.
+type cause struct {
+	group group
+	found []regression.Found
+}
+
+// causes are the problems by what is said about them, those of one origin as one. What was bad before is never part of
+// what is worse.
+func (j judge) causes() map[group][]cause {
+	type place struct {
+		origin regression.Origin
+		group  group
+	}
+	var order []place
+	all := map[place]*cause{}
 	for _, each := range j.course.comparison.Found {
-		switch {
-		case each.Class == regression.Unchanged:
-			made.unchanged = append(made.unchanged, each)
-		case each.Class == regression.Worse && j.earlier(each):
-			each.Was += "; bad since before the update began"
-			made.unchanged = append(made.unchanged, each)
-		case each.Class == regression.Excused:
-			made.excused = append(made.excused, each)
-		case each.Class == regression.Unattributed:
-			made.unattributed = append(made.unattributed, each)
-		case j.updated() && j.lasts(each) && (counts || duringRollout(each.Key.Kind)):
-			made.regressed = append(made.regressed, each)
-		default:
-			made.pending = append(made.pending, each)
+		of := j.groupOf(&each)
+		at := place{each.Origin, max(of, pending)}
+		if all[at] == nil {
+			order, all[at] = append(order, at), &cause{group: of}
 		}
+		all[at].group, all[at].found = min(all[at].group, of), append(all[at].found, each)
+	}
+	made := map[group][]cause{}
+	for _, at := range order {
+		slices.SortStableFunc(all[at].found, regression.CompareCauses)
+		made[all[at].group] = append(made[all[at].group], *all[at])
 	}
 	return made
+}
+
+func (j judge) groupOf(found *regression.Found) group {
+	switch {
+	case found.Class == regression.Unchanged:
+		return unchanged
+	case found.Class == regression.Worse && j.earlier(*found):
+		found.Was += "; bad since before the update began"
+		return unchanged
+	case found.Class == regression.Excused:
+		return excused
+	case found.Class == regression.Unattributed:
+		return unattributed
+	case j.updated() && j.lasts(*found) && (j.settled() || j.overdue() || duringRollout(found.Key.Kind)):
+		return regressed
+	}
+	return pending
 }
 
 // earlier reports whether the object states that it was bad before the update began. A container that restarts may have
@@ -214,6 +251,9 @@ func (j judge) decide(counts Counts) (Decision, string) {
 		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs", change.To.Version)
 	case change.Completed.IsZero():
 		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version, timeOf(change.Started))
+	case j.question.Before == nil && j.question.Stored != nil:
+		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before it; the one of %s by run %s is of %s: the next update is compared with it",
+			j.question.Stored.Time, j.question.Stored.Run, change.To.Version)
 	case j.question.Before == nil:
 		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.question.NoBaseline, "no run has stored one"))
 	}

@@ -50,7 +50,10 @@ type Report struct {
 	Message string `json:"message"`
 	// Baseline is that with which the cluster was compared; nil for none.
 	Baseline *Baseline `json:"baseline,omitempty"`
-	Samples  Samples   `json:"samples"`
+	// Stored is a baseline of the release that the cluster runs, with which the next update is compared; nil where none
+	// is stored, or Baseline is set.
+	Stored  *Stored `json:"stored,omitempty"`
+	Samples Samples `json:"samples"`
 	// Regressions were good before, and have been bad for longer than their limit. Pending have not been bad for that
 	// long. Unchanged were bad before. Excused are bad since their owner changed them. Each is sorted by name and object,
 	// with at most MaxListed entries.
@@ -102,6 +105,13 @@ type Baseline struct {
 	Objects int `json:"objects"`
 }
 
+// Stored is a baseline that was taken after the update.
+type Stored struct {
+	// Time is when it was taken, RFC 3339 in UTC, and Run the ID of the run that took it.
+	Time string `json:"time"`
+	Run  string `json:"run"`
+}
+
 // Samples are the states after the update.
 type Samples struct {
 	Number int `json:"number"`
@@ -122,7 +132,7 @@ type Counts struct {
 	Good int `json:"good"`
 }
 
-// Regression is one problem of one object.
+// Regression is one cause: a problem of an object, with those that follow from it.
 type Regression struct {
 	// Name is a finding's name of the kind of the object and the reason, such as "RouteNotAdmitted". It has no name of
 	// an object, unless that is part of the release: "ClusterOperatorDegraded-ingress".
@@ -137,6 +147,17 @@ type Regression struct {
 	Step string `json:"step,omitempty"`
 	// Command shows more about it.
 	Command string `json:"command"`
+	// Follows are the problems that follow from it, of the object and of those that depend on it, such as its Service.
+	// Unlisted is how many more there are.
+	Follows  []Folded `json:"follows,omitempty"`
+	Unlisted int      `json:"unlisted,omitempty"`
+}
+
+// Folded is a problem that follows from another. Its fields are those of a Regression.
+type Folded struct {
+	Name   string         `json:"name"`
+	Object finding.Object `json:"object"`
+	Is     string         `json:"is"`
 }
 
 // Environment is what the clusters of a fleet are compared by. It names no object.

@@ -59,6 +59,8 @@ type found struct {
 	state  *baseline.State
 	digest func(name string) string
 	absent string
+	// later is a baseline for the next update; nil for none.
+	later *afterupdate.Stored
 }
 
 // New is an inspection that has seen nothing yet.
@@ -94,7 +96,7 @@ func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
 	}
 	i.course = i.course.And(i.found.state, seen.Sample(i.found.state, i.found.digest))
 	return afterupdate.Judge(afterupdate.Question{
-		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Soak: i.options.Soak,
+		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Stored: i.found.later, Soak: i.options.Soak,
 	}, i.course), nil
 }
 
@@ -116,7 +118,11 @@ func (i *Inspection) baseline(ctx context.Context, seen observation.Observation)
 	}
 	stored, err := i.store.Before(ctx, seen.Cluster.ID, seen.History)
 	if absent, ok := errors.AsType[*baselinestore.AbsentError](err); ok {
-		return found{run: absent.Run, absent: absent.Message}, nil
+		made := found{run: absent.Run, absent: absent.Message}
+		if later := absent.Later; later.Run != "" {
+			made.later = &afterupdate.Stored{Time: words.Time(later.Taken), Run: later.Run}
+		}
+		return made, nil
 	}
 	if err != nil {
 		return found{}, err
