@@ -124,11 +124,16 @@ func folded(style Style, line string) []string {
 	return strings.Split(wrap(hanging, line, hanging, style.limit()), "\n")
 }
 
-// shortened are the first lines of a text and a note about the others, which replaces the end of the last line.
+// shortened are the first lines of a text, and a note about the others after the last whole word of these.
 func shortened(style Style, lines []string, most int) []string {
 	more := words.Count(len(lines)-most, "more line")
 	rest := strings.TrimRight(style.Ellipsis()+" ("+more+": "+style.Hint, ": ") + ")"
-	last := []rune(lines[most-1])
 	width := utf8.RuneCountInString(rest) + len("...") - utf8.RuneCountInString(style.Ellipsis()) // the same for both
-	return append(lines[:most-1], string(last[:max(0, min(len(last), style.Columns()-width))])+rest)
+	last, before := []rune(lines[most-1]), strings.Join(lines[:most-1], "\n")+"\n"
+	room := utf8.RuneCountInString(before) + min(len(last), max(0, style.Columns()-width))
+	kept := words.Beginning(strings.Join(lines, "\n"), room)
+	if strings.TrimSpace(string(last)) == "" || strings.TrimSpace(kept) == "" {
+		return append(lines[:most-1:most-1], hanging+rest)
+	}
+	return strings.Split(kept+rest, "\n")
 }

@@ -30,12 +30,17 @@ func (w *writer) table(t document.Table) {
 		fmt.Fprintln(table, strings.Join(cells(w.style, each, result), "\t"))
 	}
 	_ = table.Flush() // to a buffer
+	isCut := false
 	for line := range strings.Lines(aligned.String()) {
 		line = strings.TrimRight(line, " \n")
 		if !t.Whole {
-			line = w.style.clip(line)
+			clipped, cut := w.style.clip(line)
+			line, isCut = clipped, isCut || cut
 		}
 		w.line(line)
+	}
+	if isCut {
+		w.line(w.style.Ellipsis() + " cut to the width of the terminal: -o json has all")
 	}
 	if t.More > 0 {
 		w.line(w.style.more(t.More))
