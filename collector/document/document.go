@@ -6,7 +6,14 @@
 // them for its format.
 package document
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/words"
+)
 
 // Source is a value that has a document.
 type Source interface {
@@ -39,13 +46,79 @@ type Document struct {
 	Title, Source string
 	// Cluster is the ID of the cluster that the document is about; empty for none, several, or one without an ID.
 	Cluster string
-	Blocks  []Block
+	// Time is when the cluster was read, or the newest time of its archive, RFC 3339 in UTC; empty where it is not known.
+	Time   string
+	Ticket Ticket
+	Blocks []Block
 }
 
-// Compact is the document without blocks that have no content. A writer writes such a document.
-func (d Document) Compact() Document {
-	d.Blocks = compact(d.Blocks)
+// Ticket is what a change ticket needs of a document, beside the cluster.
+type Ticket struct {
+	// Verdict is the result in one line that stands alone; a document without one has no ticket.
+	Verdict string
+	// Until is until when it holds; empty where that is not limited, or it does not hold.
+	Until string
+	// By is who made it: the program, with the user where that is known.
+	By string
+	// Next is the next step; empty for that of the first item that counts, or else the first command.
+	Next string
+}
+
+// Complete is the document that is written: without blocks that have no content, with the cluster first and the ticket
+// last, whose last line is the verdict. reached is how the cluster is reached; empty where that is not known.
+func (d Document) Complete(reached string, view View) Document {
+	id, time := d.Cluster, d.Time
+	if view.Brief { // the ticket has the whole ID, and the first line the time
+		id, _, _ = strings.Cut(id, "-")
+		time = ""
+	}
+	ticket := d.Ticket.excerpt(about(d.Cluster, reached, time), cmp.Or(d.Ticket.Next, next(d.Blocks)))
+	d.Blocks = compact(slices.Concat([]Block{Paragraph{Text: about(id, reached, d.Time)}}, d.Blocks, []Block{ticket}))
 	return d
+}
+
+// about is the line that names the cluster; empty without one.
+func about(id, reached, time string) string {
+	named := slices.DeleteFunc([]string{id, reached}, func(text string) bool { return text == "" })
+	if len(named) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix("Cluster: "+strings.Join(named, ", ")+", as of "+time, ", as of ")
+}
+
+func (t Ticket) excerpt(about, next string) Excerpt {
+	if t.Verdict == "" {
+		return Excerpt{}
+	}
+	made := Excerpt{Lead: "For a change ticket:"}
+	for _, each := range [][2]string{{"", about}, {"Made by: ", t.By}, {"Holds until: ", t.Until}, {"Next: ", next}, {"", t.Verdict}} {
+		if each[1] != "" {
+			made.Lines = append(made.Lines, each[0]+each[1])
+		}
+	}
+	return made
+}
+
+// next is the step of the first item that counts, or else the first command that decides nothing; empty for none.
+func next(blocks []Block) string {
+	command := ""
+	for _, each := range blocks {
+		switch b := each.(type) {
+		case Section:
+			if found := next(b.Blocks); found != "" {
+				return found
+			}
+		case Items:
+			if at := slices.IndexFunc(b.Entries, func(i Item) bool { return i.Counts }); at >= 0 {
+				return b.Entries[at].next()
+			}
+		case Command:
+			if command == "" {
+				command = b.step()
+			}
+		}
+	}
+	return command
 }
 
 func compact(blocks []Block) []Block {
@@ -64,6 +137,10 @@ func compact(blocks []Block) []Block {
 
 func empty(b Block) bool {
 	switch b := b.(type) {
+	case Paragraph:
+		return b.Text == ""
+	case Excerpt:
+		return len(b.Lines) == 0
 	case List:
 		return len(b.Entries) == 0
 	case Table:
@@ -75,7 +152,7 @@ func empty(b Block) bool {
 }
 
 // Block is a part of a document: Verdict, Section, Paragraph, List, Command, Table, Items,
-// Details, Picture or Conclusion.
+// Details, Picture, Excerpt or Conclusion.
 type Block interface{ block() }
 
 // Verdict is the result of the document, or of a section.
@@ -107,8 +184,33 @@ type List struct {
 	Names bool
 }
 
+// Shortened is a list of as many entries as the view has, standard by default, and how many more there are.
+func Shortened(lead string, all []string, view View, standard int) List {
+	shown := view.Entries(len(all), standard)
+	kept := all[:shown:shown]
+	if more := len(all) - shown; more > 0 {
+		kept = append(kept, fmt.Sprintf("and %d more", more))
+	}
+	return List{Lead: lead, Entries: kept}
+}
+
 // Command is to be copied, with its lines. Lead may be empty.
-type Command struct{ Lead, Text string }
+type Command struct {
+	Lead, Text string
+	// Accepts is true for one that accepts or acknowledges what is stated: a choice of who reads that, and no next step.
+	Accepts bool
+}
+
+// maxStep bounds a command that is a line of a ticket, in bytes: a part of one would be another command.
+const maxStep = 512
+
+// step is the command as a line; empty for one that is no step, or that a line would change.
+func (c Command) step() string {
+	if c.Accepts || c.Text == "" || words.Line(c.Text, maxStep) != c.Text {
+		return ""
+	}
+	return "$ " + c.Text
+}
 
 // Table has the name of a row in its first column.
 type Table struct {
@@ -149,6 +251,12 @@ type Picture struct {
 	Table         Table
 }
 
+// Excerpt are lines to be copied as they are, one for each.
+type Excerpt struct {
+	Lead  string
+	Lines []string
+}
+
 // Conclusion is the result again, in one line that stands alone.
 type Conclusion struct{ Text string }
 
@@ -161,4 +269,5 @@ func (Table) block()      {}
 func (Items) block()      {}
 func (Details) block()    {}
 func (Picture) block()    {}
+func (Excerpt) block()    {}
 func (Conclusion) block() {}

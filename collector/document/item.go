@@ -1,5 +1,11 @@
 package document
 
+import (
+	"cmp"
+	"io"
+	"strings"
+)
+
 // Items are findings, risks or changes.
 type Items struct {
 	// Lead introduces a list of those that count against the update, on a page; empty for none.
@@ -38,9 +44,43 @@ type Fact struct {
 	Brief bool
 }
 
+// next is the next step for the item: its first command that is one, with its lead, or the sentence of its remedy, also
+// where a message has to be read first.
+func (i Item) next() string {
+	for _, each := range i.Commands {
+		if step := each.step(); step != "" && !i.Whole {
+			return strings.TrimPrefix(each.Lead+" ", " ") + step
+		}
+	}
+	return cmp.Or(i.Remedy, "Read about "+strings.Join(i.Names, ", ")+".")
+}
+
 // Fact adds a fact, unless its text is empty.
 func (i *Item) Fact(lead, text string) {
 	if text != "" {
 		i.Facts = append(i.Facts, Fact{Lead: lead, Text: text})
 	}
+}
+
+// Mark is a result: a word, with a level that gives it its shape and color.
+type Mark struct {
+	Level Level
+	Word  string
+}
+
+// Level is the shape and color of a result, which always has a word too.
+type Level string
+
+// The levels.
+const (
+	Good    Level = "good"
+	Bad     Level = "bad"
+	Unclear Level = "unclear"
+	Caution Level = "caution"
+	Neutral Level = "neutral"
+)
+
+// Drawing is written as SVG.
+type Drawing interface {
+	Render(w io.Writer) error
 }

@@ -38,10 +38,26 @@ func (p Plan) Document(view document.View) document.Document {
 	if view.Full {
 		blocks = append(blocks, p.about())
 	}
+	verdict := p.headline()
+	if p.NoPath != nil { // the remedy is the next step
+		verdict = decision + ": " + words.Sentence(p.NoPath.Message)
+	}
 	return document.Document{
-		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Cluster: p.Cluster, Blocks: blocks,
+		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
+		Ticket: document.Ticket{Verdict: "Plan: " + verdict, By: "oc preflight " + p.ToolVersion, Next: p.next()},
 		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan has all data.", p.ToolVersion),
 	}
+}
+
+// next is the next step where no item has it; empty where one does.
+func (p Plan) next() string {
+	switch {
+	case p.NoPath != nil:
+		return p.NoPath.Remedy
+	case len(p.Updates) > 0 && (p.Decision == updateplan.Clear || p.Decision == updateplan.LaterFindings):
+		return fmt.Sprintf("Run the preflight of the first update, to %s.", p.Updates[0].To)
+	}
+	return ""
 }
 
 func (p Plan) headline() string {
@@ -128,7 +144,6 @@ func (p Plan) comparison() document.Block {
 func (p Plan) about() document.Table {
 	table := document.Table{Title: "About this plan"}
 	table.Row("Made", p.Time)
-	table.Row("Cluster", p.Cluster)
 	table.Row("Architecture", p.Architecture)
 	table.Row("Graphs", words.List(p.Graphs, mostPools))
 	return table

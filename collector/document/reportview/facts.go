@@ -30,9 +30,6 @@ func (r Report) facts(view document.View) document.Table {
 			table.Row("Update", r.Target.UpdateKind+", from "+r.From())
 		}
 	}
-	if view.Full {
-		table.Row("Cluster", r.Cluster.ID)
-	}
 	if r.Run.Phase == report.PhaseRunning {
 		addProgress(r, &table, view)
 	} else {

@@ -40,7 +40,7 @@ func (w *writer) table(t document.Table) {
 		w.line(line)
 	}
 	if isCut {
-		w.line(w.style.Ellipsis() + " cut to the width of the terminal: -o json has all")
+		w.line(w.style.Ellipsis() + " (the rest: -o json)")
 	}
 	if t.More > 0 {
 		w.line(w.style.more(t.More))

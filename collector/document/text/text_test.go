@@ -42,7 +42,7 @@ func TestWrite(t *testing.T) {
 		"Pipe":    {reason: "grep finds a paragraph in one line", blocks: []document.Block{document.Paragraph{Text: strings.Repeat("word ", 40)}}, want: strings.TrimSpace(strings.Repeat("word ", 40)) + "\n"},
 		"Arrow":   {reason: "an arrow is ASCII unless symbols are shown", blocks: []document.Block{document.Conclusion{Text: "4.1.0 → 4.2.0"}}, want: "4.1.0 -> 4.2.0\n"},
 		"Symbols": {reason: "symbols stand beside words", style: text.Style{Width: 80, Symbols: true}, blocks: []document.Block{table}, want: "TARGET                              DECISION\n" + strings.Repeat("x", 34) + "  ✓ Ready\n"},
-		"Cut":     {reason: "a row is one line of a terminal", style: terminal, blocks: []document.Block{table}, want: "TARGET                              D...\n" + strings.Repeat("x", 34) + "  R...\n"},
+		"Cut":     {reason: "a row is one line of a terminal", style: terminal, blocks: []document.Block{table}, want: "TARGET ...\n" + strings.Repeat("x", 34) + " ...\n... (the rest: -o json)\n"},
 		"Row":     {reason: "the lines of a value are below each other", blocks: []document.Block{document.Table{Rows: [][]string{{"A", "b\nc"}}}}, want: "A          b\n           c\n"},
 		"Item":    {reason: "a file has everything", blocks: []document.Block{document.Items{Entries: []document.Item{fail, warn}}}, want: "FAIL  A (R)\n    m\n    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    See:  u\n    Targets: t\n\nWARN  B\n    n\n"},
 		"BriefItem": {
@@ -63,6 +63,21 @@ func TestWrite(t *testing.T) {
 		"ConfirmedLong": {
 			reason: "it is not shown below a part of the message", style: terminal, blocks: item(func(i *document.Item) { i.Message, i.Whole = strings.Repeat("word\n", 30), true }),
 			want: "FAIL  A (R)\n" + strings.Repeat("    word\n", 19) + "    word... (10 more lines: --details)\n    Fix:  r\n    +2 commands: --details\n    Targets: t\n",
+		},
+		"Words": {
+			reason: "a text ends with a word", style: terminal, blocks: item(func(i *document.Item) { i.Message = strings.Repeat("words ", 40) }),
+			want: "FAIL  A (R)\n" + strings.Repeat("    words words words words words words\n", 3) + "    words... (3 more lines: --details)\n    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    Targets: t\n",
+		},
+		"Quoted": {
+			reason: "a part of a quoted command is another command", style: terminal, blocks: item(func(i *document.Item) {
+				i.Message = "It was deleted by the owner: " + `run "oc delete pod --all -n shop --selector app=web --dry-run=server --grace-period 0" first, and then ` + strings.Repeat("wait ", 20)
+			}),
+			want: "FAIL  A (R)\n    It was deleted by the owner: run... (3 more lines: --details)\n    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    Targets: t\n",
+		},
+		"Excerpt": {reason: "its lines are for a ticket", blocks: []document.Block{document.Excerpt{Lead: "L:", Lines: []string{"a", "b", "c", "d"}}}, want: "L:\na\nb\nc\nd\n"},
+		"ExcerptBrief": {
+			reason: "a terminal has few lines, and the last is the verdict in one", style: terminal,
+			blocks: []document.Block{document.Excerpt{Lead: "L:", Lines: []string{"a", "b", "c", strings.Repeat("d", 50)}}}, want: "a; b\nc\n" + strings.Repeat("d", 50) + "\n",
 		},
 		"Hostile": {reason: "data forges no line and controls no terminal", blocks: []document.Block{document.Section{Title: "a\x1b[2J\nReady"}}, want: "a Ready\n"},
 	} {

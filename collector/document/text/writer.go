@@ -22,10 +22,7 @@ const (
 // Write writes a document.
 func Write(w io.Writer, d document.Document, style Style) error {
 	written := &writer{style: style}
-	first := min(1, len(d.Blocks))
-	written.blocks(d.Blocks[:first])
-	written.cluster(d.Cluster)
-	written.blocks(d.Blocks[first:])
+	written.blocks(d.Blocks)
 	_, err := io.WriteString(w, written.text.String())
 	return err
 }
@@ -71,20 +68,11 @@ func (w *writer) block(b document.Block) {
 		w.details(b)
 	case document.Picture:
 		w.picture(b)
+	case document.Excerpt:
+		w.excerpt(b)
 	case document.Conclusion:
 		w.separate(b)
 		w.line(w.style.clean(b.Text)) // in one line, however narrow the terminal is
-	}
-}
-
-// cluster is the line that names the cluster of the document, so that the reader of a terminal that reaches several
-// clusters sees which one was judged: by the first group of its ID where space is short.
-func (w *writer) cluster(id string) {
-	if w.style.Brief() {
-		id, _, _ = strings.Cut(id, "-")
-	}
-	if text := w.style.clean(strings.TrimPrefix(strings.TrimSuffix(id+", "+w.style.Cluster, ", "), ", ")); text != "" {
-		w.line(wrap(fmt.Sprintf("%-11s", "Cluster"), text, valueIndent, w.style.limit()))
 	}
 }
 
@@ -167,6 +155,22 @@ func (w *writer) details(d document.Details) {
 		summary += " (" + w.style.Hint + ")"
 	}
 	w.line(marked(w.style, "", d.Mark, summary))
+}
+
+// excerpt writes each line in one, however narrow the terminal is. What precedes the last two, the next step and the
+// verdict, is one line of a brief text.
+func (w *writer) excerpt(e document.Excerpt) {
+	w.separate(e)
+	lines := e.Lines
+	if few := len(lines) - 2; w.style.Brief() && few > 1 {
+		lines = append([]string{strings.Join(lines[:few], "; ")}, lines[few:]...)
+	}
+	if !w.style.Brief() {
+		w.line(e.Lead)
+	}
+	for _, each := range lines {
+		w.line(w.style.clean(each))
+	}
 }
 
 func (w *writer) picture(p document.Picture) {

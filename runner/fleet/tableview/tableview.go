@@ -1,7 +1,7 @@
 // Package tableview answers: how is the table of a fleet shown to people?
 //
-// [Table] is the document: the decision in one sentence, the causes with the clusters that they
-// keep from the update, then the clusters.
+// [Table] is the document: the decision in one sentence, the clusters, and the causes with the clusters that they keep
+// from the update. On a page the clusters are first, in a text the causes.
 package tableview
 
 import (
@@ -30,7 +30,7 @@ const (
 	mostGroups, mostRows, briefGroups, briefRows = 20, 50, 2, 5
 	// mostNames and mostCauses are how many names of clusters and causes a line has.
 	mostNames, mostCauses = 8, 3
-	// widestName and widestWhy bound the cells of the table of clusters, in bytes. The other formats
+	// widestName and widestWhy bound the cells of the table of clusters, in bytes and characters. The other formats
 	// have them as a whole.
 	widestName, widestWhy = 100, 300
 )
@@ -40,10 +40,14 @@ func (t Table) Document(view document.View) document.Document {
 	made := document.Document{
 		Title:  "The clusters of a fleet before the update" + t.toTarget(),
 		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document has all data.", t.ToolVersion, t.Time),
+		Ticket: document.Ticket{Verdict: t.Short(), By: "oc preflight " + t.ToolVersion + " at " + t.Time},
 		Blocks: []document.Block{t.verdict(), t.facts(view), t.causes(view), t.clusters(view)},
 	}
+	if view.Full { // a page is scrolled, and a text is read from its end
+		made.Blocks[2], made.Blocks[3] = made.Blocks[3], made.Blocks[2]
+	}
 	if !view.Brief {
-		made.Blocks = append(made.Blocks, document.List{Lead: "Notices:", Entries: t.Notices}, document.Conclusion{Text: t.Short()})
+		made.Blocks = append(made.Blocks, document.List{Lead: "Notices:", Entries: t.Notices})
 	}
 	for _, action := range t.Actions {
 		made.Blocks = append(made.Blocks, document.Command{Lead: "Next:", Text: action.Command})
@@ -217,9 +221,16 @@ func (t Table) clusters(view document.View) document.Table {
 	rows := t.Rows[:view.Entries(len(t.Rows), most)]
 	table := document.Table{Title: "Clusters", Columns: []string{"Cluster", "Version", "Target", "State", "Why"}, Result: "State", More: len(t.Rows) - len(rows)}
 	for _, row := range rows {
-		table.Rows = append(table.Rows, []string{words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State), words.Cut(why(row), widestWhy)})
+		table.Rows = append(table.Rows, []string{words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State), shortened(why(row))})
 	}
 	return table
+}
+
+func shortened(why string) string {
+	if kept := words.Beginning(why, widestWhy); kept != why {
+		return kept + "… (-o json)"
+	}
+	return why
 }
 
 func why(row fleet.Row) string {
