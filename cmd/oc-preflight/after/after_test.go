@@ -92,7 +92,7 @@ func TestWatchedToTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := strings.Join(shown.Scrollback, "\n") + "\n" + shown.Shown()
-	for _, want := range []string{"Regressed: 4 problems", " 1. WORSE  APIServiceUnavailable", " 4. WORSE  RouteNotAdmitted", "\nNext: $ oc describe apiservice", "\nAfter the update from 4.18.1 to 4.18.2: Regressed"} {
+	for _, want := range []string{"\nRegressed: 4 problems", " 1. WORSE  APIServiceUnavailable", " 4. WORSE  RouteNotAdmitted", "\nNext: $ oc describe apiservice", "\nAfter the update from 4.18.1 to 4.18.2: Regressed"} {
 		if strings.Count(all, want) != 1 {
 			t.Errorf("the terminal has %q %d times, want once:\n%s", want, strings.Count(all, want), all)
 		}
