@@ -23,8 +23,8 @@ type Question struct {
 	// Before is the baseline; nil for none, and NoBaseline is why, as a clause.
 	Before     *baseline.State
 	NoBaseline string
-	// Stored is a baseline that was taken after the update; nil for none.
-	Stored *Stored
+	// Stored is when a baseline was taken after the update, of its release; zero for none.
+	Stored time.Time
 	// Soak is for how long the cluster has to be good after it has settled.
 	Soak time.Duration
 	// Moment is true for an archive, of which there is no later sample.
@@ -40,7 +40,7 @@ func Judge(question Question, course Course) Report {
 		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: NotCovered(), Regressions: []Regression{},
 	}
 	if question.Before == nil {
-		made.Stored = question.Stored
+		made.Stored = timeOf(question.Stored)
 	} else {
 		made.Baseline = &Baseline{Time: timeOf(question.Before.Taken), Objects: len(question.Before.Objects)}
 	}
@@ -251,9 +251,8 @@ func (j judge) decide(counts Counts) (Decision, string) {
 		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs", change.To.Version)
 	case change.Completed.IsZero():
 		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version, timeOf(change.Started))
-	case j.question.Before == nil && j.question.Stored != nil:
-		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before it; the one of %s by run %s is of %s: the next update is compared with it",
-			j.question.Stored.Time, j.question.Stored.Run, change.To.Version)
+	case j.question.Before == nil && !j.question.Stored.IsZero():
+		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before it; the one of %s is of %s: the next update is compared with it", timeOf(j.question.Stored), change.To.Version)
 	case j.question.Before == nil:
 		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.question.NoBaseline, "no run has stored one"))
 	}
@@ -295,3 +294,55 @@ func (j judge) goodSince() time.Time {
 }
 
 func (j judge) soaked() time.Time { return j.goodSince().Add(j.question.Soak) }
+
+// limits are how long a problem of a kind has to last before it counts, the reason "" for all others.
+//
+// Those of operators are of package settling, and those of nodes the limits by which "oc adm upgrade status" reports an error (openshift/oc,
+// pkg/cli/admin/upgrade/status); that of a drain is the one of the alert MCCDrainError; those of workloads are of
+// the alerts KubePodNotReady (15 minutes) and KubePodCrashLooping (10 minutes); a CertificateSigningRequest is
+// approved within minutes. Containers that restart until they reach what they depend on do so for some minutes after a
+// reboot, and count as Restarting for 15 more.
+func limits() map[baseline.Kind]map[string]time.Duration {
+	workload := map[string]time.Duration{"": 15 * time.Minute, "ContainerCreating": 10 * time.Minute, "CrashLoopBackOff": 10 * time.Minute, "CreateContainerError": 10 * time.Minute, "FailedCreate": 10 * time.Minute, "ImagePullBackOff": 10 * time.Minute, "ProgressDeadlineExceeded": 0, "Restarting": 30 * time.Minute, regression.Rolled: 0}
+	return map[baseline.Kind]map[string]time.Duration{
+		baseline.ClusterVersion:        {"": 0, "Failing": settling.MaxFailing},
+		baseline.ClusterOperator:       {"": settling.MaxDegraded, "Unavailable": settling.MaxUnavailable, "OutdatedVersion": time.Hour},
+		baseline.MachineConfigPool:     {"": 20 * time.Minute, "NotUpdated": time.Hour},
+		baseline.Node:                  {"": 20 * time.Minute, "OutdatedConfig": time.Hour, "Draining": time.Hour},
+		baseline.MachineSet:            {"": 30 * time.Minute},
+		baseline.APIService:            {"": 5 * time.Minute},
+		baseline.Deployment:            workload,
+		baseline.StatefulSet:           workload,
+		baseline.DaemonSet:             workload,
+		baseline.ReplicationController: workload,
+		baseline.ClusterServiceVersion: {"": 15 * time.Minute},
+		baseline.Subscription:          {"": 15 * time.Minute},
+		baseline.Alert:                 {"": 15 * time.Minute},
+		baseline.HostedCluster:         {"": 40 * time.Minute},
+		baseline.NodePool:              {"": time.Hour},
+	}
+}
+
+// defaultLimit is the limit of the other kinds.
+const defaultLimit = 10 * time.Minute
+
+func limitOf(kind baseline.Kind, reason string) time.Duration {
+	of, known := limits()[kind]
+	if !known {
+		return defaultLimit
+	}
+	if limit, known := of[reason]; known {
+		return limit
+	}
+	return of[""]
+}
+
+// duringRollout reports whether a problem of a kind counts while nodes are still being updated: that of what does the
+// update. Workloads are evicted by it, and alerts follow them.
+func duringRollout(kind baseline.Kind) bool {
+	updating := []baseline.Kind{
+		baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.APIService, baseline.HostedCluster,
+		baseline.NodePool,
+	}
+	return slices.Contains(updating, kind)
+}

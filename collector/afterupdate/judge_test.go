@@ -110,8 +110,8 @@ func TestDecision(t *testing.T) {
 		"Stored": {
 			reason: "a baseline of the present release does not show what the update broke", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
 			edit: func(q *afterupdate.Question) {
-				q.Before, q.Stored = nil, &afterupdate.Stored{Time: "2026-11-28T11:00:00Z", Run: "next"}
-			}, want: afterupdate.Undecided, message: "the one of 2026-11-28T11:00:00Z by run next is of 4.18.2: the next update is compared with it",
+				q.Before, q.Stored = nil, noon().Add(-time.Hour)
+			}, want: afterupdate.Undecided, message: "the one of 2026-11-28T11:00:00Z is of 4.18.2: the next update is compared with it",
 		},
 		"Unread": {
 			reason: "not read is never good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},

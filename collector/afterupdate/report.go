@@ -50,9 +50,9 @@ type Report struct {
 	Message string `json:"message"`
 	// Baseline is that with which the cluster was compared; nil for none.
 	Baseline *Baseline `json:"baseline,omitempty"`
-	// Stored is a baseline of the release that the cluster runs, with which the next update is compared; nil where none
-	// is stored, or Baseline is set.
-	Stored  *Stored `json:"stored,omitempty"`
+	// Stored is when a baseline of the release that the cluster runs was taken, with which the next update is compared,
+	// RFC 3339 in UTC; empty where none is stored, or Baseline is set.
+	Stored  string  `json:"stored,omitempty"`
 	Samples Samples `json:"samples"`
 	// Regressions were good before, and have been bad for longer than their limit. Pending have not been bad for that
 	// long. Unchanged were bad before. Excused are bad since their owner changed them. Each is sorted by name and object,
@@ -103,13 +103,6 @@ type Baseline struct {
 	Time string `json:"time"`
 	// Objects is how many it has.
 	Objects int `json:"objects"`
-}
-
-// Stored is a baseline that was taken after the update.
-type Stored struct {
-	// Time is when it was taken, RFC 3339 in UTC, and Run the ID of the run that took it.
-	Time string `json:"time"`
-	Run  string `json:"run"`
 }
 
 // Samples are the states after the update.

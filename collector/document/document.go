@@ -9,6 +9,7 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -73,7 +74,7 @@ func (d Document) Complete(reached string, view View) Document {
 		time = ""
 	}
 	ticket := d.Ticket.excerpt(about(d.Cluster, reached, time), cmp.Or(d.Ticket.Next, next(d.Blocks)))
-	d.Blocks = compact(slices.Concat([]Block{Paragraph{Text: about(id, reached, d.Time)}}, d.Blocks, []Block{ticket}))
+	d.Blocks = compact(slices.Concat([]Block{Paragraph{Text: about(id, reached, d.Time)}}, d.Blocks, []Block{ticket}), view)
 	return d
 }
 
@@ -121,12 +122,15 @@ func next(blocks []Block) string {
 	return command
 }
 
-func compact(blocks []Block) []Block {
+func compact(blocks []Block, view View) []Block {
 	var kept []Block
 	for _, each := range blocks {
 		if section, ok := each.(Section); ok {
-			section.Blocks = compact(section.Blocks)
+			section.Blocks = compact(section.Blocks, view)
 			each = section
+		}
+		if list, ok := each.(List); ok && list.Most > 0 {
+			each = list.shortened(view)
 		}
 		if !empty(each) {
 			kept = append(kept, each)
@@ -152,7 +156,7 @@ func empty(b Block) bool {
 }
 
 // Block is a part of a document: Verdict, Section, Paragraph, List, Command, Table, Items,
-// Details, Picture, Excerpt or Conclusion.
+// Details, Picture or Excerpt.
 type Block interface{ block() }
 
 // Verdict is the result of the document, or of a section.
@@ -180,18 +184,19 @@ type Paragraph struct{ Text string }
 type List struct {
 	Lead    string
 	Entries []string
+	// Most is how many are listed where the view has no limit of its own; 0 for all.
+	Most int
 	// Names is true for entries that are names, which are listed side by side.
 	Names bool
 }
 
-// Shortened is a list of as many entries as the view has, standard by default, and how many more there are.
-func Shortened(lead string, all []string, view View, standard int) List {
-	shown := view.Entries(len(all), standard)
-	kept := all[:shown:shown]
-	if more := len(all) - shown; more > 0 {
-		kept = append(kept, fmt.Sprintf("and %d more", more))
+// shortened is the list with the entries of the view, and how many more there are.
+func (l List) shortened(view View) List {
+	shown := view.Entries(len(l.Entries), l.Most)
+	if more := len(l.Entries) - shown; more > 0 {
+		l.Entries = append(slices.Clone(l.Entries[:shown]), fmt.Sprintf("and %d more", more))
 	}
-	return List{Lead: lead, Entries: kept}
+	return l
 }
 
 // Command is to be copied, with its lines. Lead may be empty.
@@ -257,17 +262,92 @@ type Excerpt struct {
 	Lines []string
 }
 
-// Conclusion is the result again, in one line that stands alone.
-type Conclusion struct{ Text string }
+func (Verdict) block()   {}
+func (Section) block()   {}
+func (Paragraph) block() {}
+func (List) block()      {}
+func (Command) block()   {}
+func (Table) block()     {}
+func (Items) block()     {}
+func (Details) block()   {}
+func (Picture) block()   {}
+func (Excerpt) block()   {}
 
-func (Verdict) block()    {}
-func (Section) block()    {}
-func (Paragraph) block()  {}
-func (List) block()       {}
-func (Command) block()    {}
-func (Table) block()      {}
-func (Items) block()      {}
-func (Details) block()    {}
-func (Picture) block()    {}
-func (Excerpt) block()    {}
-func (Conclusion) block() {}
+// Items are findings, risks or changes.
+type Items struct {
+	// Lead introduces a list of those that count against the update, on a page; empty for none.
+	Lead    string
+	Entries []Item
+	// More counts the entries that are left out of the view.
+	More int
+}
+
+// Item is a finding, a risk or a change.
+type Item struct {
+	// Group is the heading, on a page, of this item and those after it of the same group.
+	Group string
+	// Number is the place in a list; 0 for an item without one.
+	Number int
+	Mark   Mark
+	// Names are what the item is about. State follows them on the same line.
+	Names []string
+	State string
+	// Counts is true for an item that counts against the update: beside it, others are less important.
+	Counts bool
+	// Message and Remedy may have lines. Commands are the remedy's; each may have a lead.
+	Message, Remedy string
+	Commands        []Command
+	// Whole is true where the commands confirm what the message requires: they are not shown below a part of it.
+	Whole bool
+	Facts []Fact
+	// Evidence is for a page alone.
+	Evidence Table
+}
+
+// Fact is about an item. It is on one line where Text is.
+type Fact struct {
+	Lead, Text string
+	// Brief is true for a fact that is part of a brief view.
+	Brief bool
+}
+
+// next is the next step for the item: its first command that is one, with its lead, or the sentence of its remedy, also
+// where a message has to be read first.
+func (i Item) next() string {
+	for _, each := range i.Commands {
+		if step := each.step(); step != "" && !i.Whole {
+			return strings.TrimPrefix(each.Lead+" ", " ") + step
+		}
+	}
+	return cmp.Or(i.Remedy, "Read about "+strings.Join(i.Names, ", ")+".")
+}
+
+// Fact adds a fact, unless its text is empty.
+func (i *Item) Fact(lead, text string) {
+	if text != "" {
+		i.Facts = append(i.Facts, Fact{Lead: lead, Text: text})
+	}
+}
+
+// Mark is a result: a word, with a level that gives it its shape and color.
+type Mark struct {
+	Level Level
+	Word  string
+}
+
+// Level is the shape and color of a result, which always has a word too.
+type Level string
+
+// The levels.
+const (
+	Good    Level = "good"
+	Bad     Level = "bad"
+	Unclear Level = "unclear"
+	Caution Level = "caution"
+	Neutral Level = "neutral"
+)
+
+// Drawing is written as SVG.
+type Drawing interface {
+	Render(w io.Writer) error
+}

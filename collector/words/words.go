@@ -99,29 +99,6 @@ func Cut(text string, limit int) string {
 	return text[:end] + ellipsis
 }
 
-// Beginning is the longest beginning of a text, of at most that many characters, that ends with a word and leaves no
-// quotation open: a part of a command would be another command. A first word that is longer is cut.
-func Beginning(text string, most int) string {
-	characters := []rune(text)
-	if len(characters) <= most {
-		return text
-	}
-	end := max(0, most)
-	for end > 0 && !unicode.IsSpace(characters[end]) {
-		end--
-	}
-	kept := strings.TrimRightFunc(string(characters[:end]), unicode.IsSpace)
-	for _, quote := range []string{`"`, "`"} {
-		if strings.Count(text, quote)%2 == 0 && strings.Count(kept, quote)%2 == 1 {
-			return strings.TrimRightFunc(kept[:strings.LastIndex(kept, quote)], unicode.IsSpace)
-		}
-	}
-	if strings.TrimSpace(kept) == "" {
-		return string(characters[:max(0, most)])
-	}
-	return kept
-}
-
 // FirstLines joins the first lines of text, at most that many, and says how many follow.
 func FirstLines(text string, most int) string {
 	lines := strings.Split(text, "\n")

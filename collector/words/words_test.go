@@ -74,31 +74,6 @@ func TestClauses(t *testing.T) {
 	}
 }
 
-func TestBeginning(t *testing.T) {
-	for name, tc := range map[string]struct {
-		reason, text string
-		most         int
-		want         string
-	}{
-		"Whole":    {reason: "it fits", text: "one two", most: 7, want: "one two"},
-		"Word":     {reason: "no word is cut", text: "one two", most: 6, want: "one"},
-		"End":      {reason: "the bound is the end of a word", text: "one two", most: 3, want: "one"},
-		"LongWord": {reason: "one word alone is cut", text: "onetwo three", most: 3, want: "one"},
-		"Quote":    {reason: "a part of a command is another command", text: `Run "oc delete pod --dry-run" first`, most: 20, want: "Run"},
-		"Backtick": {reason: "it is a command, too", text: "Run `oc delete pod --dry-run` first", most: 20, want: "Run"},
-		"Closed":   {reason: "the quotation is whole", text: `Run "oc get pod" first of all`, most: 23, want: `Run "oc get pod" first`},
-		"Inches":   {reason: "a single mark quotes nothing", text: `a disk of 5" is slow and old`, most: 16, want: `a disk of 5" is`},
-		"First":    {reason: "nothing precedes the command", text: `"oc delete pod --dry-run" first`, most: 12},
-		"None":     {reason: "there is no room", text: "one two", most: 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := words.Beginning(tc.text, tc.most); got != tc.want {
-				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
-			}
-		})
-	}
-}
-
 func TestLast(t *testing.T) {
 	for most, want := range map[int]string{10: "aäb", 4: "aäb", 3: "äb", 2: "b", 0: ""} {
 		if got := words.Last("aäb", most); got != want {

@@ -59,8 +59,8 @@ type found struct {
 	state  *baseline.State
 	digest func(name string) string
 	absent string
-	// later is a baseline for the next update; nil for none.
-	later *afterupdate.Stored
+	// later is when a baseline for the next update was taken; zero for none.
+	later time.Time
 }
 
 // New is an inspection that has seen nothing yet.
@@ -118,11 +118,7 @@ func (i *Inspection) baseline(ctx context.Context, seen observation.Observation)
 	}
 	stored, err := i.store.Before(ctx, seen.Cluster.ID, seen.History)
 	if absent, ok := errors.AsType[*baselinestore.AbsentError](err); ok {
-		made := found{run: absent.Run, absent: absent.Message}
-		if later := absent.Later; later.Run != "" {
-			made.later = &afterupdate.Stored{Time: words.Time(later.Taken), Run: later.Run}
-		}
-		return made, nil
+		return found{run: absent.Run, absent: absent.Message, later: absent.Later.Taken}, nil
 	}
 	if err != nil {
 		return found{}, err

@@ -44,8 +44,8 @@ func (r Report) Document(view document.View) document.Document {
 		number += shown
 	}
 	blocks = append(blocks,
-		document.Shortened("Already failing before the update:", lines(r.Unchanged), view, entries),
-		document.Shortened("Bad, and changed or created by their owners since the baseline:", lines(r.Excused), view, entries),
+		document.List{Most: entries, Lead: "Already failing before the update:", Entries: lines(r.Unchanged)},
+		document.List{Most: entries, Lead: "Bad, and changed or created by their owners since the baseline:", Entries: lines(r.Excused)},
 		document.List{Lead: "Notes:", Entries: r.Notices},
 		document.List{Lead: "Not read:", Entries: r.Unread},
 	)
@@ -53,8 +53,8 @@ func (r Report) Document(view document.View) document.Document {
 		blocks = append(blocks, document.List{Lead: "Not covered, since no object shows it:", Entries: r.NotCovered})
 	}
 	next := r.Next
-	if r.Stored != nil {
-		next = "Run \"after\" again when the next update is complete: it is compared with the baseline of " + r.Stored.Time + "."
+	if r.Stored != "" {
+		next = "Run \"after\" again when the next update is complete: it is compared with the baseline of " + r.Stored + "."
 	}
 	return document.Document{
 		Title: "After the update", Source: "The JSON document has all data.", Cluster: r.Cluster.ID, Time: r.Samples.Last, Blocks: blocks,
@@ -93,8 +93,8 @@ func (r Report) facts(view document.View) document.Block {
 		}
 		table.Row("Baseline", fmt.Sprintf("%s%s, %s", r.Baseline.Time, run, words.Count(r.Baseline.Objects, "object")))
 	}
-	if r.Stored != nil {
-		table.Row("Baseline", fmt.Sprintf("%s by run %s, of %s, for the next update", r.Stored.Time, r.Stored.Run, r.Update.To))
+	if r.Stored != "" {
+		table.Row("Baseline", fmt.Sprintf("%s, of %s, for the next update", r.Stored, r.Update.To))
 	}
 	if r.Samples.Number > 0 && !view.Brief {
 		table.Row("Samples", fmt.Sprintf("%d, from %s to %s", r.Samples.Number, r.Samples.First, r.Samples.Last))

@@ -32,11 +32,11 @@ func (p Plan) Document(view document.View) document.Document {
 	}
 	blocks = append(blocks, p.findings())
 	blocks = append(blocks,
-		document.Shortened("Pods that stay without a node:", p.pending(), view, entries),
-		document.Shortened("Pods that nothing creates again:", p.lost(), view, entries),
-		document.Shortened("Services without a ready pod for a time:", p.interrupted(view), view, entries),
-		document.Shortened("Pods that may take long to end:", p.graces(), view, entries),
-		document.Shortened("Nodes that are not drained:", p.skipped(), view, entries),
+		document.List{Most: entries, Lead: "Pods that stay without a node:", Entries: p.pending()},
+		document.List{Most: entries, Lead: "Pods that nothing creates again:", Entries: p.lost()},
+		document.List{Most: entries, Lead: "Services without a ready pod for a time:", Entries: p.interrupted(view)},
+		document.List{Most: entries, Lead: "Pods that may take long to end:", Entries: p.graces()},
+		document.List{Most: entries, Lead: "Nodes that are not drained:", Entries: p.skipped()},
 		document.List{Lead: "Could not be read, so that what depends on it is unknown:", Entries: p.Unread},
 	)
 	return document.Document{
@@ -110,7 +110,7 @@ func pool(of *drain.Pool, view document.View) document.Section {
 	}
 	section.Blocks = append(section.Blocks, table)
 	for i := range of.Stuck {
-		section.Blocks = append(section.Blocks, document.Shortened("What holds up "+of.Stuck[i].Name+":", obstacles(&of.Stuck[i]), view, entries))
+		section.Blocks = append(section.Blocks, document.List{Most: entries, Lead: "What holds up "+of.Stuck[i].Name+":", Entries: obstacles(&of.Stuck[i])})
 	}
 	if of.Waiting > 0 {
 		lead := "Not drained: "

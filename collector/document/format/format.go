@@ -36,7 +36,7 @@ func formats() []format {
 		of("wide", func(w io.Writer, d wide, style Style) error {
 			shown := d.Wide(style.View())
 			if len(shown.Blocks) > 1 { // a table alone is for scripts: all its lines are rows
-				shown = shown.Complete(style.Cluster, style.View())
+				shown = shown.Complete(style.Cluster, document.View{Brief: style.Brief(), Full: true})
 			}
 			return text.Write(w, shown, style)
 		}),
@@ -115,3 +115,16 @@ func Write(w io.Writer, name string, value any, style Style) error {
 	}
 	return nil // Check has found it
 }
+
+// The kinds in the format name.
+const (
+	// RunName is the kind of a run: its name is the ID.
+	RunName = "preflight"
+	// UpdateName is the kind of a target: its name is the version.
+	UpdateName = "update"
+	// CheckName is the kind of a check of a release.
+	CheckName = "check"
+)
+
+// BareName is a name with or without its kind, without it.
+func BareName(kind, text string) string { return strings.TrimPrefix(text, kind+"/") }

@@ -40,7 +40,6 @@ func (sample) Document(document.View) document.Document {
 				document.Table{Title: "Results", Columns: []string{"Target", "Decision"}, Result: "Decision", Rows: [][]string{{"blockcell", "Ready"}, {"x|y", ""}}},
 			}},
 			route.Picture(),
-			document.Conclusion{Text: "blockconclusion"},
 		},
 	}
 }
@@ -59,7 +58,7 @@ func TestEveryFormatHasEveryBlock(t *testing.T) {
 			golden.Compare(t, "testdata/sample."+name, got.Bytes())
 			for _, want := range []string{
 				"subject", "meaning", "paragraph", "lead", "entry", "named", "name", "state", "message", "verbatim", "remedy", "command", "fact",
-				"cluster-1", "verdict", "author", "other", "summary", "next", "section", "value", "second", "cell", "picture", "conclusion",
+				"cluster-1", "verdict", "author", "other", "summary", "next", "section", "value", "second", "cell", "picture",
 			} {
 				if !strings.Contains(got.String(), "block"+want) {
 					t.Errorf("the format %s leaves out the %s of the document:\n%s", name, want, got.String())

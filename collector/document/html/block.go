@@ -56,8 +56,6 @@ func (w *writer) block(b document.Block, level int) g.Node {
 		return drawing(b)
 	case document.Excerpt:
 		return g.Group{line(h.P(text(b.Lead))), line(h.Pre(g.Map(b.Lines, func(each string) g.Node { return line(text(each)) })))}
-	case document.Conclusion:
-		return line(h.P(text(b.Text)))
 	}
 	return nil
 }

@@ -71,8 +71,6 @@ func (w *writer) block(b document.Block, level int) {
 	case document.Excerpt:
 		w.paragraph(b.Lead)
 		w.page.verbatim(excerpt(b))
-	case document.Conclusion:
-		w.paragraph(b.Text)
 	}
 }
 

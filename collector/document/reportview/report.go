@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -63,7 +62,7 @@ func (r Report) ticket() document.Ticket {
 
 // updated reports whether the update was made after the run, and not undone: a new run would be about another one.
 func (r Report) updated() bool {
-	return r.AfterUpdate != nil && r.AfterUpdate.Decision != string(afterupdate.RolledBack)
+	return r.AfterUpdate != nil && r.AfterUpdate.Decision != "RolledBack"
 }
 
 // again is what to do about a verdict that no longer holds, as a clause.

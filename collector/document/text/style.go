@@ -75,7 +75,7 @@ func (s Style) clip(row string) (line string, cut bool) {
 		return row, false
 	}
 	more := " " + s.Ellipsis()
-	return words.Beginning(row, s.Columns()-utf8.RuneCountInString(more)) + more, true
+	return Beginning(row, s.Columns()-utf8.RuneCountInString(more)) + more, true
 }
 
 // Ellipsis stands for what is left out.

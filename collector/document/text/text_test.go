@@ -40,7 +40,7 @@ func TestWrite(t *testing.T) {
 			want:   "- a\n  " + strings.Repeat("x", 38) + "\n  " + strings.Repeat("x", 12) + "\n",
 		},
 		"Pipe":    {reason: "grep finds a paragraph in one line", blocks: []document.Block{document.Paragraph{Text: strings.Repeat("word ", 40)}}, want: strings.TrimSpace(strings.Repeat("word ", 40)) + "\n"},
-		"Arrow":   {reason: "an arrow is ASCII unless symbols are shown", blocks: []document.Block{document.Conclusion{Text: "4.1.0 → 4.2.0"}}, want: "4.1.0 -> 4.2.0\n"},
+		"Arrow":   {reason: "an arrow is ASCII unless symbols are shown", blocks: []document.Block{document.Paragraph{Text: "4.1.0 → 4.2.0"}}, want: "4.1.0 -> 4.2.0\n"},
 		"Symbols": {reason: "symbols stand beside words", style: text.Style{Width: 80, Symbols: true}, blocks: []document.Block{table}, want: "TARGET                              DECISION\n" + strings.Repeat("x", 34) + "  ✓ Ready\n"},
 		"Cut":     {reason: "a row is one line of a terminal", style: terminal, blocks: []document.Block{table}, want: "TARGET ...\n" + strings.Repeat("x", 34) + " ...\n... (the rest: -o json)\n"},
 		"Row":     {reason: "the lines of a value are below each other", blocks: []document.Block{document.Table{Rows: [][]string{{"A", "b\nc"}}}}, want: "A          b\n           c\n"},
@@ -89,6 +89,31 @@ func TestWrite(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got.String()); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestBeginning(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason, given string
+		most          int
+		want          string
+	}{
+		"Whole":    {reason: "it fits", given: "one two", most: 7, want: "one two"},
+		"Word":     {reason: "no word is cut", given: "one two", most: 6, want: "one"},
+		"End":      {reason: "the bound is the end of a word", given: "one two", most: 3, want: "one"},
+		"LongWord": {reason: "one word alone is cut", given: "onetwo three", most: 3, want: "one"},
+		"Quote":    {reason: "a part of a command is another command", given: `Run "oc delete pod --dry-run" first`, most: 20, want: "Run"},
+		"Backtick": {reason: "it is a command, too", given: "Run `oc delete pod --dry-run` first", most: 20, want: "Run"},
+		"Closed":   {reason: "the quotation is whole", given: `Run "oc get pod" first of all`, most: 23, want: `Run "oc get pod" first`},
+		"Inches":   {reason: "a single mark quotes nothing", given: `a disk of 5" is slow and old`, most: 16, want: `a disk of 5" is`},
+		"First":    {reason: "nothing precedes the command", given: `"oc delete pod --dry-run" first`, most: 12},
+		"None":     {reason: "there is no room", given: "one two", most: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := text.Beginning(tc.given, tc.most); got != tc.want {
+				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
