@@ -20,13 +20,13 @@ func (j judge) listed(causes []cause) ([]Regression, int) {
 	for _, each := range causes[:min(len(causes), MaxListed)] {
 		root := each.found[0]
 		since := j.course.since[problem{root.Key, root.Problem.Reason}]
-		root.Key = j.named(root.Key)
+		root.Key = j.course.named(root.Key)
 		entry := Regression{
 			Name: nameOf(root), Object: objectOf(root.Key), Was: root.Was, Is: isOf(root), Since: timeOf(since),
 			Step: stepOf(j.course.progress.Steps, root, since), Command: commandOf(root.Key),
 		}
 		for _, follows := range each.found[1:min(len(each.found), maxFolded+1)] {
-			follows.Key = j.named(follows.Key)
+			follows.Key = j.course.named(follows.Key)
 			entry.Follows = append(entry.Follows, Folded{Name: nameOf(follows), Object: objectOf(follows.Key), Is: isOf(follows)})
 		}
 		entry.Unlisted = len(each.found) - 1 - len(entry.Follows)
@@ -39,8 +39,8 @@ func (j judge) listed(causes []cause) ([]Regression, int) {
 const maxFolded = 20
 
 // named is the key with the name of its object, also where the state has a hash of it.
-func (j judge) named(key baseline.Key) baseline.Key {
-	if name, redacted := j.course.names[key]; redacted {
+func (c Course) named(key baseline.Key) baseline.Key {
+	if name, redacted := c.names[key]; redacted {
 		return name
 	}
 	return key

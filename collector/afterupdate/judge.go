@@ -206,7 +206,7 @@ func (j judge) overdue() bool {
 // updated reports whether there is an update after the baseline that could have caused anything.
 func (j judge) updated() bool {
 	change := j.question.Change
-	return change != nil && !change.RolledBack && !change.Completed.IsZero() && j.question.Before != nil && !j.notBegun()
+	return change != nil && !change.RolledBack && !change.Completed.IsZero() && j.question.Before != nil && !j.question.notBegun()
 }
 
 // lasts reports whether a problem has been there for longer than its limit. What was bad before the end of the
@@ -247,7 +247,7 @@ func (j judge) decide(counts Counts) (Decision, string) {
 		return Unfinished, "no update has begun: the cluster runs the release with which it was installed"
 	case change.RolledBack:
 		return RolledBack, fmt.Sprintf("%s was requested again after %s, so that the update was undone", change.From.Version, change.To.Version)
-	case j.question.Before != nil && j.notBegun():
+	case j.question.Before != nil && j.question.notBegun():
 		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs", change.To.Version)
 	case change.Completed.IsZero():
 		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version, timeOf(change.Started))
@@ -260,8 +260,8 @@ func (j judge) decide(counts Counts) (Decision, string) {
 }
 
 // notBegun reports whether the baseline is one of the release that the cluster runs.
-func (j judge) notBegun() bool {
-	return j.question.Before.Version == j.question.Change.To.Version && !j.question.Change.Completed.IsZero()
+func (q Question) notBegun() bool {
+	return q.Before.Version == q.Change.To.Version && !q.Change.Completed.IsZero()
 }
 
 func (j judge) compare(counts Counts) (Decision, string) {
