@@ -14,30 +14,43 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// listed are the entries of problems, at most MaxListed, and how many there are.
-func (j judge) listed(found []regression.Found) ([]Regression, int) {
-	entries := make([]Regression, 0, min(len(found), MaxListed))
-	for _, each := range found[:min(len(found), MaxListed)] {
-		since := j.course.since[problem{each.Key, each.Problem.Reason}]
-		if name, redacted := j.course.names[each.Key]; redacted {
-			each.Key = name
+// listed are the entries of causes, at most MaxListed, and how many there are.
+func (j judge) listed(causes []cause) ([]Regression, int) {
+	entries := make([]Regression, 0, min(len(causes), MaxListed))
+	for _, each := range causes[:min(len(causes), MaxListed)] {
+		root := each.found[0]
+		since := j.course.since[problem{root.Key, root.Problem.Reason}]
+		root.Key = j.course.named(root.Key)
+		entry := Regression{
+			Name: nameOf(root), Object: objectOf(root.Key), Was: root.Was, Is: isOf(root), Since: timeOf(since),
+			Step: stepOf(j.course.progress.Steps, root, since), Command: inspect(root.Key).Command, Action: inspect(root.Key),
 		}
-		entries = append(entries, Regression{
-			Name: nameOf(each), Object: objectOf(each.Key), Was: each.Was, Is: words.Line(isOf(each), maxText), Since: timeOf(since),
-			Step: stepOf(j.course.progress.Steps, each, since), Command: inspect(each.Key).Command, Action: inspect(each.Key),
-		})
+		for _, follows := range each.found[1:min(len(each.found), maxFolded+1)] {
+			follows.Key = j.course.named(follows.Key)
+			entry.Follows = append(entry.Follows, Folded{Name: nameOf(follows), Object: objectOf(follows.Key), Is: isOf(follows)})
+		}
+		entry.Unlisted = len(each.found) - 1 - len(entry.Follows)
+		entries = append(entries, entry)
 	}
-	return entries, len(found)
+	return entries, len(causes)
+}
+
+// maxFolded bounds the problems of a cause that are listed.
+const maxFolded = 20
+
+// named is the key with the name of its object, also where the state has a hash of it.
+func (c Course) named(key baseline.Key) baseline.Key {
+	if name, redacted := c.names[key]; redacted {
+		return name
+	}
+	return key
 }
 
 // maxText bounds a clause of an entry, in bytes.
 const maxText = 500
 
 func isOf(found regression.Found) string {
-	if found.Problem.Message == "" {
-		return found.Problem.Reason
-	}
-	return found.Problem.Reason + ": " + found.Problem.Message
+	return words.Line(strings.TrimSuffix(found.Problem.Reason+": "+found.Problem.Message, ": "), maxText)
 }
 
 // notInName are the characters that no name of a finding has.

@@ -23,6 +23,8 @@ type Question struct {
 	// Before is the baseline; nil for none, and NoBaseline is why, as a clause.
 	Before     *baseline.State
 	NoBaseline string
+	// Stored is when a baseline was taken after the update, of its release; zero for none.
+	Stored time.Time
 	// Soak is for how long the cluster has to be good after it has settled.
 	Soak time.Duration
 	// Moment is true for an archive, of which there is no later sample.
@@ -37,15 +39,17 @@ func Judge(question Question, course Course) Report {
 		Samples: Samples{Number: course.number, First: timeOf(course.first), Last: timeOf(course.last)},
 		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: NotCovered(), Regressions: []Regression{},
 	}
-	if question.Before != nil {
+	if question.Before == nil {
+		made.Stored = timeOf(question.Stored)
+	} else {
 		made.Baseline = &Baseline{Time: timeOf(question.Before.Taken), Objects: len(question.Before.Objects)}
 	}
-	sorted := j.sort()
-	made.Regressions, made.Counts.Regressions = j.listed(sorted.regressed)
-	made.Pending, made.Counts.Pending = j.listed(sorted.pending)
-	made.Unchanged, made.Counts.Unchanged = j.listed(sorted.unchanged)
-	made.Excused, made.Counts.Excused = j.listed(sorted.excused)
-	made.Unattributed, made.Counts.Unattributed = j.listed(sorted.unattributed)
+	causes := j.causes()
+	made.Regressions, made.Counts.Regressions = j.listed(causes[regressed])
+	made.Pending, made.Counts.Pending = j.listed(causes[pending])
+	made.Unchanged, made.Counts.Unchanged = j.listed(causes[unchanged])
+	made.Excused, made.Counts.Excused = j.listed(causes[excused])
+	made.Unattributed, made.Counts.Unattributed = j.listed(causes[unattributed])
 	made.Counts.Good = course.comparison.Good
 	made.Decision, made.Message = j.decide(made.Counts)
 	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 && !course.progress.Settled.After(j.now) {
@@ -125,30 +129,63 @@ func (j judge) unread() []string {
 	return unread
 }
 
-// sorted are the problems by what is said about them.
-type sorted struct{ regressed, pending, unchanged, excused, unattributed []regression.Found }
+// group is what is said about a problem. A cause is said to be what the first of its problems in this order is.
+type group int
 
-func (j judge) sort() sorted {
-	var made sorted
-	counts := j.settled() || j.overdue()
+const (
+	regressed group = iota
+	pending
+	unattributed
+	unchanged
+	excused
+)
+
+// cause is a problem with those that follow from it.
+type cause struct {
+	group group
+	found []regression.Found
+}
+
+// causes are the problems by what is said about them, those of one origin as one. What was bad before is never part of
+// what is worse.
+func (j judge) causes() map[group][]cause {
+	type place struct {
+		origin regression.Origin
+		group  group
+	}
+	var order []place
+	all := map[place]*cause{}
 	for _, each := range j.course.comparison.Found {
-		switch {
-		case each.Class == regression.Unchanged:
-			made.unchanged = append(made.unchanged, each)
-		case each.Class == regression.Worse && j.earlier(each):
-			each.Was += "; bad since before the update began"
-			made.unchanged = append(made.unchanged, each)
-		case each.Class == regression.Excused:
-			made.excused = append(made.excused, each)
-		case each.Class == regression.Unattributed:
-			made.unattributed = append(made.unattributed, each)
-		case j.updated() && j.lasts(each) && (counts || duringRollout(each.Key.Kind)):
-			made.regressed = append(made.regressed, each)
-		default:
-			made.pending = append(made.pending, each)
+		of := j.groupOf(&each)
+		at := place{each.Origin, max(of, pending)}
+		if all[at] == nil {
+			order, all[at] = append(order, at), &cause{group: of}
 		}
+		all[at].group, all[at].found = min(all[at].group, of), append(all[at].found, each)
+	}
+	made := map[group][]cause{}
+	for _, at := range order {
+		slices.SortStableFunc(all[at].found, regression.CompareCauses)
+		made[all[at].group] = append(made[all[at].group], *all[at])
 	}
 	return made
+}
+
+func (j judge) groupOf(found *regression.Found) group {
+	switch {
+	case found.Class == regression.Unchanged:
+		return unchanged
+	case found.Class == regression.Worse && j.earlier(*found):
+		found.Was += "; bad since before the update began"
+		return unchanged
+	case found.Class == regression.Excused:
+		return excused
+	case found.Class == regression.Unattributed:
+		return unattributed
+	case j.updated() && j.lasts(*found) && (j.settled() || j.overdue() || duringRollout(found.Key.Kind)):
+		return regressed
+	}
+	return pending
 }
 
 // earlier reports whether the object states that it was bad before the update began. A container that restarts may have
@@ -169,7 +206,7 @@ func (j judge) overdue() bool {
 // updated reports whether there is an update after the baseline that could have caused anything.
 func (j judge) updated() bool {
 	change := j.question.Change
-	return change != nil && !change.RolledBack && !change.Completed.IsZero() && j.question.Before != nil && !j.notBegun()
+	return change != nil && !change.RolledBack && !change.Completed.IsZero() && j.question.Before != nil && !j.question.notBegun()
 }
 
 // lasts reports whether a problem has been there for longer than its limit. What was bad before the end of the
@@ -210,10 +247,12 @@ func (j judge) decide(counts Counts) (Decision, string) {
 		return Unfinished, "no update has begun: the cluster runs the release with which it was installed"
 	case change.RolledBack:
 		return RolledBack, fmt.Sprintf("%s was requested again after %s, so that the update was undone", change.From.Version, change.To.Version)
-	case j.question.Before != nil && j.notBegun():
+	case j.question.Before != nil && j.question.notBegun():
 		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs", change.To.Version)
 	case change.Completed.IsZero():
 		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version, timeOf(change.Started))
+	case j.question.Before == nil && !j.question.Stored.IsZero():
+		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before it; the one of %s is of %s: the next update is compared with it", timeOf(j.question.Stored), change.To.Version)
 	case j.question.Before == nil:
 		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.question.NoBaseline, "no run has stored one"))
 	}
@@ -221,8 +260,8 @@ func (j judge) decide(counts Counts) (Decision, string) {
 }
 
 // notBegun reports whether the baseline is one of the release that the cluster runs.
-func (j judge) notBegun() bool {
-	return j.question.Before.Version == j.question.Change.To.Version && !j.question.Change.Completed.IsZero()
+func (q Question) notBegun() bool {
+	return q.Before.Version == q.Change.To.Version && !q.Change.Completed.IsZero()
 }
 
 func (j judge) compare(counts Counts) (Decision, string) {
@@ -255,3 +294,55 @@ func (j judge) goodSince() time.Time {
 }
 
 func (j judge) soaked() time.Time { return j.goodSince().Add(j.question.Soak) }
+
+// limits are how long a problem of a kind has to last before it counts, the reason "" for all others.
+//
+// Those of operators are of package settling, and those of nodes the limits by which "oc adm upgrade status" reports an error (openshift/oc,
+// pkg/cli/admin/upgrade/status); that of a drain is the one of the alert MCCDrainError; those of workloads are of
+// the alerts KubePodNotReady (15 minutes) and KubePodCrashLooping (10 minutes); a CertificateSigningRequest is
+// approved within minutes. Containers that restart until they reach what they depend on do so for some minutes after a
+// reboot, and count as Restarting for 15 more.
+func limits() map[baseline.Kind]map[string]time.Duration {
+	workload := map[string]time.Duration{"": 15 * time.Minute, "ContainerCreating": 10 * time.Minute, "CrashLoopBackOff": 10 * time.Minute, "CreateContainerError": 10 * time.Minute, "FailedCreate": 10 * time.Minute, "ImagePullBackOff": 10 * time.Minute, "ProgressDeadlineExceeded": 0, "Restarting": 30 * time.Minute, regression.Rolled: 0}
+	return map[baseline.Kind]map[string]time.Duration{
+		baseline.ClusterVersion:        {"": 0, "Failing": settling.MaxFailing},
+		baseline.ClusterOperator:       {"": settling.MaxDegraded, "Unavailable": settling.MaxUnavailable, "OutdatedVersion": time.Hour},
+		baseline.MachineConfigPool:     {"": 20 * time.Minute, "NotUpdated": time.Hour},
+		baseline.Node:                  {"": 20 * time.Minute, "OutdatedConfig": time.Hour, "Draining": time.Hour},
+		baseline.MachineSet:            {"": 30 * time.Minute},
+		baseline.APIService:            {"": 5 * time.Minute},
+		baseline.Deployment:            workload,
+		baseline.StatefulSet:           workload,
+		baseline.DaemonSet:             workload,
+		baseline.ReplicationController: workload,
+		baseline.ClusterServiceVersion: {"": 15 * time.Minute},
+		baseline.Subscription:          {"": 15 * time.Minute},
+		baseline.Alert:                 {"": 15 * time.Minute},
+		baseline.HostedCluster:         {"": 40 * time.Minute},
+		baseline.NodePool:              {"": time.Hour},
+	}
+}
+
+// defaultLimit is the limit of the other kinds.
+const defaultLimit = 10 * time.Minute
+
+func limitOf(kind baseline.Kind, reason string) time.Duration {
+	of, known := limits()[kind]
+	if !known {
+		return defaultLimit
+	}
+	if limit, known := of[reason]; known {
+		return limit
+	}
+	return of[""]
+}
+
+// duringRollout reports whether a problem of a kind counts while nodes are still being updated: that of what does the
+// update. Workloads are evicted by it, and alerts follow them.
+func duringRollout(kind baseline.Kind) bool {
+	updating := []baseline.Kind{
+		baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.APIService, baseline.HostedCluster,
+		baseline.NodePool,
+	}
+	return slices.Contains(updating, kind)
+}

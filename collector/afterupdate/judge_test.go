@@ -1,11 +1,11 @@
 package afterupdate_test
 
 import (
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
@@ -107,6 +107,12 @@ func TestDecision(t *testing.T) {
 			reason: "absolute findings alone are never Good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Before, q.NoBaseline = nil, "the baseline was edited" },
 			want: afterupdate.Undecided, message: "the baseline was edited",
 		},
+		"Stored": {
+			reason: "a baseline of the present release does not show what the update broke", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
+			edit: func(q *afterupdate.Question) {
+				q.Before, q.Stored = nil, noon().Add(-time.Hour)
+			}, want: afterupdate.Undecided, message: "the one of 2026-11-28T11:00:00Z is of 4.18.2: the next update is compared with it",
+		},
 		"Unread": {
 			reason: "not read is never good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
 			edit: func(q *afterupdate.Question) {
@@ -153,8 +159,8 @@ func TestStuckRollout(t *testing.T) {
 		Name: "NodeNotReady", Object: got.Object, Was: "good", Is: "NotReady: KubeletNotReady", Since: "2026-11-28T11:30:00Z",
 		Step: "the reboot of node worker-1", Command: "oc describe node worker-1", Action: got.Action,
 	}
-	if !reflect.DeepEqual(got, want) || got.Object.Name != "worker-1" {
-		t.Errorf("%+v, want %+v", got, want)
+	if diff := cmp.Diff(want, got); diff != "" || got.Object.Name != "worker-1" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
@@ -179,5 +185,67 @@ func TestNames(t *testing.T) {
 		if len(made.Regressions) != 1 || made.Regressions[0].Name != want {
 			t.Errorf("%s is named %+v, want %s", key, made.Regressions, want)
 		}
+	}
+}
+
+// Problems of one cause are one entry, which lists all of them. What is independent, or was bad before, is an entry of its own.
+func TestCauses(t *testing.T) {
+	service := baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "web"}
+	webhook := baseline.Key{Kind: baseline.ValidatingWebhook, Name: "policy"}
+	node := baseline.Key{Kind: baseline.Node, Name: "worker-1"}
+	type problems map[string]int // minutes by reason
+	bad := func(object baseline.Object, of problems) baseline.Object {
+		for reason, minutes := range of {
+			object.Add(baseline.Problem{Reason: reason, Since: noon().Add(-time.Duration(minutes) * time.Minute)})
+		}
+		return object
+	}
+	for name, tc := range map[string]struct {
+		reason      string
+		ready       int32
+		web         problems
+		others      map[baseline.Key]problems
+		before      map[baseline.Key]problems
+		regressions []string
+		pending     []string
+	}{
+		"Workload":     {reason: "its pods are not created, so that none is ready", web: problems{"FailedCreate": 30, "Unavailable": 30, "ProgressDeadlineExceeded": 20}, regressions: []string{"DeploymentFailedCreate: DeploymentProgressDeadlineExceeded, DeploymentUnavailable"}},
+		"Late":         {reason: "what follows is too new to count, and what it follows from is not", web: problems{"ImagePullBackOff": 30, "Unavailable": 5}, regressions: []string{"DeploymentImagePullBackOff: DeploymentUnavailable"}},
+		"Early":        {reason: "what follows counts, so that the cause is not too new", web: problems{"Unavailable": 12}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 12}}, regressions: []string{"DeploymentUnavailable: ServiceNoReadyEndpoints"}},
+		"TooNew":       {reason: "neither has lasted for long enough", web: problems{"CrashLoopBackOff": 5, "Unavailable": 5}, pending: []string{"DeploymentCrashLoopBackOff: DeploymentUnavailable"}},
+		"Chain":        {reason: "the webhook is served by the pods of the workload", web: problems{"Unavailable": 30}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}, webhook: {"NoReadyEndpoints": 30}}, regressions: []string{"DeploymentUnavailable: ServiceNoReadyEndpoints, ValidatingWebhookConfigurationNoReadyEndpoints"}},
+		"OtherPods":    {reason: "a workload with a ready pod explains no Service without one", ready: 1, web: problems{"Unavailable": 30}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}}, regressions: []string{"DeploymentUnavailable", "ServiceNoReadyEndpoints"}},
+		"GoodWorkload": {reason: "nothing is wrong with the workload of its name", others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}}, regressions: []string{"ServiceNoReadyEndpoints"}},
+		"Conditions":   {reason: "conditions of a node are independent of each other", others: map[baseline.Key]problems{node: {"NotReady": 30, "ConfigDegraded": 30}}, regressions: []string{"NodeConfigDegraded", "NodeNotReady"}},
+		"BadBefore":    {reason: "what was bad before the update did not follow from what is worse since", web: problems{"Unavailable": 30}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}}, before: map[baseline.Key]problems{service: {"NoReadyEndpoints": 600}}, regressions: []string{"DeploymentUnavailable"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was, is := before(), state(noon(), baseline.Problem{})
+			is.Objects[web()] = bad(baseline.Object{Desired: 1, Ready: tc.ready, Revision: "1"}, tc.web)
+			for key, of := range tc.others {
+				was.Objects[key], is.Objects[key] = bad(baseline.Object{}, tc.before[key]), bad(baseline.Object{Detail: "shop/web"}, of)
+			}
+			made := afterupdate.Judge(afterupdate.Question{Change: change(), Before: was}, afterupdate.Course{}.And(was, afterupdate.Sample{State: is, Progress: rested()}))
+			names := func(entries []afterupdate.Regression) []string {
+				var all []string
+				for _, each := range entries {
+					var follows []string
+					for _, folded := range each.Follows {
+						follows = append(follows, folded.Name)
+					}
+					all = append(all, strings.TrimSuffix(each.Name+": "+strings.Join(follows, ", "), ": "))
+				}
+				return all
+			}
+			if diff := cmp.Diff(tc.regressions, names(made.Regressions)); diff != "" || made.Counts.Regressions != len(tc.regressions) {
+				t.Errorf("%s: %d regressions, -want +got:\n%s", tc.reason, made.Counts.Regressions, diff)
+			}
+			if diff := cmp.Diff(tc.pending, names(made.Pending)); diff != "" || made.Counts.Pending != len(tc.pending) {
+				t.Errorf("%s: %d too new to count, -want +got:\n%s", tc.reason, made.Counts.Pending, diff)
+			}
+			if regressed := made.Decision == afterupdate.Regressed; regressed != (len(tc.regressions) > 0) {
+				t.Errorf("%s: the decision is %s", tc.reason, made.Decision)
+			}
+		})
 	}
 }

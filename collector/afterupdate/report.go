@@ -50,7 +50,10 @@ type Report struct {
 	Message string `json:"message"`
 	// Baseline is that with which the cluster was compared; nil for none.
 	Baseline *Baseline `json:"baseline,omitempty"`
-	Samples  Samples   `json:"samples"`
+	// Stored is when a baseline of the release that the cluster runs was taken, with which the next update is compared,
+	// RFC 3339 in UTC; empty where none is stored, or Baseline is set.
+	Stored  string  `json:"stored,omitempty"`
+	Samples Samples `json:"samples"`
 	// Regressions were good before, and have been bad for longer than their limit. Pending have not been bad for that
 	// long. Unchanged were bad before. Excused are bad since their owner changed them. Each is sorted by name and object,
 	// with at most MaxListed entries.
@@ -122,7 +125,7 @@ type Counts struct {
 	Good int `json:"good"`
 }
 
-// Regression is one problem of one object.
+// Regression is one cause: a problem of an object, with those that follow from it.
 type Regression struct {
 	// Name is a finding's name of the kind of the object and the reason, such as "RouteNotAdmitted". It has no name of
 	// an object, unless that is part of the release: "ClusterOperatorDegraded-ingress".
@@ -138,6 +141,17 @@ type Regression struct {
 	// Command shows more about it.
 	Command string         `json:"command"`
 	Action  finding.Action `json:"-"`
+	// Follows are the problems that follow from it, of the object and of those that depend on it, such as its Service.
+	// Unlisted is how many more there are.
+	Follows  []Folded `json:"follows,omitempty"`
+	Unlisted int      `json:"unlisted,omitempty"`
+}
+
+// Folded is a problem that follows from another. Its fields are those of a Regression.
+type Folded struct {
+	Name   string         `json:"name"`
+	Object finding.Object `json:"object"`
+	Is     string         `json:"is"`
 }
 
 // Environment is what the clusters of a fleet are compared by. It names no object.

@@ -6,7 +6,15 @@
 // them for its format.
 package document
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/words"
+)
 
 // Source is a value that has a document.
 type Source interface {
@@ -39,21 +47,90 @@ type Document struct {
 	Title, Source string
 	// Cluster is the ID of the cluster that the document is about; empty for none, several, or one without an ID.
 	Cluster string
-	Blocks  []Block
+	// Time is when the cluster was read, or the newest time of its archive, RFC 3339 in UTC; empty where it is not known.
+	Time   string
+	Ticket Ticket
+	Blocks []Block
 }
 
-// Compact is the document without blocks that have no content. A writer writes such a document.
-func (d Document) Compact() Document {
-	d.Blocks = compact(d.Blocks)
+// Ticket is what a change ticket needs of a document, beside the cluster.
+type Ticket struct {
+	// Verdict is the result in one line that stands alone; a document without one has no ticket.
+	Verdict string
+	// Until is until when it holds; empty where that is not limited, or it does not hold.
+	Until string
+	// By is who made it: the program, with the user where that is known.
+	By string
+	// Next is the next step; empty for that of the first item that counts, or else the first command.
+	Next string
+}
+
+// Complete is the document that is written: without blocks that have no content, with the cluster first and the ticket
+// last, whose last line is the verdict. reached is how the cluster is reached; empty where that is not known.
+func (d Document) Complete(reached string, view View) Document {
+	id, time := d.Cluster, d.Time
+	if view.Brief { // the ticket has the whole ID, and the first line the time
+		id, _, _ = strings.Cut(id, "-")
+		time = ""
+	}
+	ticket := d.Ticket.excerpt(about(d.Cluster, reached, time), cmp.Or(d.Ticket.Next, next(d.Blocks)))
+	d.Blocks = compact(slices.Concat([]Block{Paragraph{Text: about(id, reached, d.Time)}}, d.Blocks, []Block{ticket}), view)
 	return d
 }
 
-func compact(blocks []Block) []Block {
+// about is the line that names the cluster; empty without one.
+func about(id, reached, time string) string {
+	named := slices.DeleteFunc([]string{id, reached}, func(text string) bool { return text == "" })
+	if len(named) == 0 {
+		return ""
+	}
+	return strings.TrimSuffix("Cluster: "+strings.Join(named, ", ")+", as of "+time, ", as of ")
+}
+
+func (t Ticket) excerpt(about, next string) Excerpt {
+	if t.Verdict == "" {
+		return Excerpt{}
+	}
+	made := Excerpt{Lead: "For a change ticket:"}
+	for _, each := range [][2]string{{"", about}, {"Made by: ", t.By}, {"Holds until: ", t.Until}, {"Next: ", next}, {"", t.Verdict}} {
+		if each[1] != "" {
+			made.Lines = append(made.Lines, each[0]+each[1])
+		}
+	}
+	return made
+}
+
+// next is the step of the first item that counts, or else the first command that decides nothing; empty for none.
+func next(blocks []Block) string {
+	command := ""
+	for _, each := range blocks {
+		switch b := each.(type) {
+		case Section:
+			if found := next(b.Blocks); found != "" {
+				return found
+			}
+		case Items:
+			if at := slices.IndexFunc(b.Entries, func(i Item) bool { return i.Counts }); at >= 0 {
+				return b.Entries[at].next()
+			}
+		case Command:
+			if command == "" {
+				command = b.step()
+			}
+		}
+	}
+	return command
+}
+
+func compact(blocks []Block, view View) []Block {
 	var kept []Block
 	for _, each := range blocks {
 		if section, ok := each.(Section); ok {
-			section.Blocks = compact(section.Blocks)
+			section.Blocks = compact(section.Blocks, view)
 			each = section
+		}
+		if list, ok := each.(List); ok && list.Most > 0 {
+			each = list.shortened(view)
 		}
 		if !empty(each) {
 			kept = append(kept, each)
@@ -64,6 +141,10 @@ func compact(blocks []Block) []Block {
 
 func empty(b Block) bool {
 	switch b := b.(type) {
+	case Paragraph:
+		return b.Text == ""
+	case Excerpt:
+		return len(b.Lines) == 0
 	case List:
 		return len(b.Entries) == 0
 	case Table:
@@ -75,7 +156,7 @@ func empty(b Block) bool {
 }
 
 // Block is a part of a document: Verdict, Section, Paragraph, List, Command, Table, Items,
-// Details, Picture or Conclusion.
+// Details, Picture or Excerpt.
 type Block interface{ block() }
 
 // Verdict is the result of the document, or of a section.
@@ -103,12 +184,38 @@ type Paragraph struct{ Text string }
 type List struct {
 	Lead    string
 	Entries []string
+	// Most is how many are listed where the view has no limit of its own; 0 for all.
+	Most int
 	// Names is true for entries that are names, which are listed side by side.
 	Names bool
 }
 
+// shortened is the list with the entries of the view, and how many more there are.
+func (l List) shortened(view View) List {
+	shown := view.Entries(len(l.Entries), l.Most)
+	if more := len(l.Entries) - shown; more > 0 {
+		l.Entries = append(slices.Clone(l.Entries[:shown]), fmt.Sprintf("and %d more", more))
+	}
+	return l
+}
+
 // Command is to be copied, with its lines. Lead may be empty.
-type Command struct{ Lead, Text string }
+type Command struct {
+	Lead, Text string
+	// Accepts is true for one that accepts or acknowledges what is stated: a choice of who reads that, and no next step.
+	Accepts bool
+}
+
+// maxStep bounds a command that is a line of a ticket, in bytes: a part of one would be another command.
+const maxStep = 512
+
+// step is the command as a line; empty for one that is no step, or that a line would change.
+func (c Command) step() string {
+	if c.Accepts || c.Text == "" || words.Line(c.Text, maxStep) != c.Text {
+		return ""
+	}
+	return "$ " + c.Text
+}
 
 // Table has the name of a row in its first column.
 type Table struct {
@@ -149,16 +256,98 @@ type Picture struct {
 	Table         Table
 }
 
-// Conclusion is the result again, in one line that stands alone.
-type Conclusion struct{ Text string }
+// Excerpt are lines to be copied as they are, one for each.
+type Excerpt struct {
+	Lead  string
+	Lines []string
+}
 
-func (Verdict) block()    {}
-func (Section) block()    {}
-func (Paragraph) block()  {}
-func (List) block()       {}
-func (Command) block()    {}
-func (Table) block()      {}
-func (Items) block()      {}
-func (Details) block()    {}
-func (Picture) block()    {}
-func (Conclusion) block() {}
+func (Verdict) block()   {}
+func (Section) block()   {}
+func (Paragraph) block() {}
+func (List) block()      {}
+func (Command) block()   {}
+func (Table) block()     {}
+func (Items) block()     {}
+func (Details) block()   {}
+func (Picture) block()   {}
+func (Excerpt) block()   {}
+
+// Items are findings, risks or changes.
+type Items struct {
+	// Lead introduces a list of those that count against the update, on a page; empty for none.
+	Lead    string
+	Entries []Item
+	// More counts the entries that are left out of the view.
+	More int
+}
+
+// Item is a finding, a risk or a change.
+type Item struct {
+	// Group is the heading, on a page, of this item and those after it of the same group.
+	Group string
+	// Number is the place in a list; 0 for an item without one.
+	Number int
+	Mark   Mark
+	// Names are what the item is about. State follows them on the same line.
+	Names []string
+	State string
+	// Counts is true for an item that counts against the update: beside it, others are less important.
+	Counts bool
+	// Message and Remedy may have lines. Commands are the remedy's; each may have a lead.
+	Message, Remedy string
+	Commands        []Command
+	// Whole is true where the commands confirm what the message requires: they are not shown below a part of it.
+	Whole bool
+	Facts []Fact
+	// Evidence is for a page alone.
+	Evidence Table
+}
+
+// Fact is about an item. It is on one line where Text is.
+type Fact struct {
+	Lead, Text string
+	// Brief is true for a fact that is part of a brief view.
+	Brief bool
+}
+
+// next is the next step for the item: its first command that is one, with its lead, or the sentence of its remedy, also
+// where a message has to be read first.
+func (i Item) next() string {
+	for _, each := range i.Commands {
+		if step := each.step(); step != "" && !i.Whole {
+			return strings.TrimPrefix(each.Lead+" ", " ") + step
+		}
+	}
+	return cmp.Or(i.Remedy, "Read about "+strings.Join(i.Names, ", ")+".")
+}
+
+// Fact adds a fact, unless its text is empty.
+func (i *Item) Fact(lead, text string) {
+	if text != "" {
+		i.Facts = append(i.Facts, Fact{Lead: lead, Text: text})
+	}
+}
+
+// Mark is a result: a word, with a level that gives it its shape and color.
+type Mark struct {
+	Level Level
+	Word  string
+}
+
+// Level is the shape and color of a result, which always has a word too.
+type Level string
+
+// The levels.
+const (
+	Good    Level = "good"
+	Bad     Level = "bad"
+	Unclear Level = "unclear"
+	Caution Level = "caution"
+	Neutral Level = "neutral"
+)
+
+// Drawing is written as SVG.
+type Drawing interface {
+	Render(w io.Writer) error
+}

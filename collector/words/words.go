@@ -188,3 +188,14 @@ func printable(text, keep string, wanted int) string {
 		return -1
 	}, text)
 }
+
+// plainWord is text that a shell takes as it is.
+var plainWord = regexp.MustCompile("^[0-9A-Za-z.:/@+_,=-]+$")
+
+// ShellWord is text as one word of a shell.
+func ShellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

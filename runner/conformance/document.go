@@ -39,7 +39,7 @@ func (r Report) Document(document.View) document.Document {
 		made.Blocks = append(made.Blocks, document.Section{Title: check, Blocks: blocksOf(rest[:end])})
 		rest = rest[end:]
 	}
-	made.Blocks = append(made.Blocks, document.Conclusion{Text: r.headline()})
+	made.Blocks = append(made.Blocks, document.Paragraph{Text: r.headline()})
 	return made
 }
 

@@ -59,6 +59,8 @@ type found struct {
 	state  *baseline.State
 	digest func(name string) string
 	absent string
+	// later is when a baseline for the next update was taken; zero for none.
+	later time.Time
 }
 
 // New is an inspection that has seen nothing yet.
@@ -94,7 +96,7 @@ func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
 	}
 	i.course = i.course.And(i.found.state, seen.Sample(i.found.state, i.found.digest))
 	return afterupdate.Judge(afterupdate.Question{
-		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Soak: i.options.Soak,
+		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Stored: i.found.later, Soak: i.options.Soak,
 	}, i.course), nil
 }
 
@@ -116,7 +118,7 @@ func (i *Inspection) baseline(ctx context.Context, seen observation.Observation)
 	}
 	stored, err := i.store.Before(ctx, seen.Cluster.ID, seen.History)
 	if absent, ok := errors.AsType[*baselinestore.AbsentError](err); ok {
-		return found{run: absent.Run, absent: absent.Message}, nil
+		return found{run: absent.Run, absent: absent.Message, later: absent.Later.Taken}, nil
 	}
 	if err != nil {
 		return found{}, err

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/test/after"
 )
 
@@ -14,14 +15,17 @@ import (
 func problems(entries []afterupdate.Regression) []string {
 	var all []string
 	for _, each := range entries {
-		name := each.Object.Name
-		if each.Object.Namespace != "" {
-			name = each.Object.Namespace + "/" + name
+		all = append(all, problem(each.Object, each.Is))
+		for _, follows := range each.Follows {
+			all = append(all, problem(follows.Object, follows.Is))
 		}
-		reason, _, _ := strings.Cut(each.Is, ":")
-		all = append(all, each.Object.Kind+" "+name+" "+reason)
 	}
 	return all
+}
+
+func problem(of finding.Object, is string) string {
+	reason, _, _ := strings.Cut(is, ":")
+	return of.Kind + " " + strings.TrimPrefix(of.Namespace+"/"+of.Name, "/") + " " + reason
 }
 
 // judge judges an update after which these changes were made.

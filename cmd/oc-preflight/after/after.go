@@ -163,10 +163,17 @@ func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Dest
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(out.Write(phrase.AfterUpdate(phrase.Of(c), made)), sign(signed, made, func([]byte) {})); err != nil {
+	if err := errors.Join(out.Write(document(phrase.Of(c), made)), sign(signed, made, func([]byte) {})); err != nil {
 		return err
 	}
 	return exitcode.OfAfterUpdate(made.Decision)
+}
+
+// document is the judgement with the commands for the request.
+func document(p phrase.Phrase, made afterupdate.Report) afterview.Report {
+	shown := phrase.AfterUpdate(p, made)
+	shown.ToolVersion = program.Version()
+	return shown
 }
 
 // sign writes the signed statement about a judgement that is final, and passes it on.
@@ -223,11 +230,13 @@ func (l live) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return false, err
 		}
-		if err := shown.Write(phrase.AfterUpdate(l.phrase, made), untimed(made)); err != nil {
-			return false, err
+		waits := made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished
+		write := shown.Last
+		if waits && l.flags.watching.Watch {
+			write = shown.Write
 		}
-		if waits := made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished; waits && l.flags.watching.Watch {
-			return false, nil
+		if err := write(document(l.phrase, made), untimed(made)); err != nil || waits && l.flags.watching.Watch {
+			return false, err
 		}
 		if err := l.record(ctx, inspected, made); err != nil {
 			return true, err

@@ -11,14 +11,17 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/test/after"
 	"github.com/openshift/update-preflight/test/apiserver"
 	"github.com/openshift/update-preflight/test/golden"
 	"github.com/openshift/update-preflight/test/program"
+	"github.com/openshift/update-preflight/test/terminal"
 )
 
 // updated is a cluster after its update, with changes, and the record of the run before it.
@@ -75,6 +78,24 @@ func TestRegressed(t *testing.T) {
 	var made afterupdate.Report
 	if err := json.Unmarshal([]byte(got.Stdout), &made); err != nil || made.Decision != afterupdate.Regressed || made.Counts.Regressions != len(made.Regressions) {
 		t.Errorf("%v: %s", err, got.Stdout)
+	}
+}
+
+// The last document of --watch is whole, also on a terminal that is too small for it, and nothing of the earlier ones is left.
+func TestWatchedToTheEnd(t *testing.T) {
+	t.Setenv("LC_ALL", "C") // a character is a byte
+	_, _, args := updated(t, "AggregatedAPI", "NodeNotReady", "Routes", "ImagePull")
+	const columns, rows = 80, 10
+	opened, shown := terminal.Open(t, columns, rows), terminal.NewScreen(columns, rows)
+	command.Execute(t.Context(), append([]string{"oc-preflight"}, append(args, "--watch", "--interval", "2s")...), genericiooptions.IOStreams{In: opened.Stream, Out: opened.Stream, ErrOut: opened.Stream})
+	if _, err := shown.Write([]byte(opened.Received())); err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(shown.Scrollback, "\n") + "\n" + shown.Shown()
+	for _, want := range []string{"\nRegressed: 4 problems", " 1. WORSE  APIServiceUnavailable", " 4. WORSE  RouteNotAdmitted", "\nNext: $ oc describe apiservice", "\nAfter the update from 4.18.1 to 4.18.2: Regressed"} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("the terminal has %q %d times, want once:\n%s", want, strings.Count(all, want), all)
+		}
 	}
 }
 

@@ -60,8 +60,8 @@ func TestDecisionIsOnTheScreen(t *testing.T) {
 		versions []string
 		want     string
 	}{
-		"One":  {reason: "the findings of one update", verb: []string{"targets"}, versions: []string{"4.19.1"}, want: "Decision of gates, risks and health: Blocked"},
-		"Nine": {reason: "nine updates", verb: []string{"targets"}, versions: []string{"4.19.1", "4.19.2", "4.19.3", "4.19.4", "4.19.5", "4.19.6", "4.18.13", "4.18.14", "4.18.15"}, want: "Decision: 0 Clear, 6 Blocked, 3 Undecided; first 4.18.15: Undecided"},
+		"One":  {reason: "the findings of one update", verb: []string{"targets"}, versions: []string{"4.19.1"}, want: "Decision of gates, risks and health on 4.19.1: Blocked"},
+		"Nine": {reason: "nine updates", verb: []string{"targets"}, versions: []string{"4.19.1", "4.19.2", "4.19.3", "4.19.4", "4.19.5", "4.19.6", "4.18.13", "4.18.14", "4.18.15"}, want: ": 0 Clear, 6 Blocked, 3 Undecided; first 4.18.15: Undecided"},
 		"Run":  {reason: "the verdict", verb: []string{"run", "--to", "4.19.1"}, versions: []string{"4.19.1"}, want: "Verdict: Blocked"},
 	} {
 		opened := terminal.Open(t, columns, rows)

@@ -169,6 +169,21 @@ func (w *watched) Write(document, key any) error {
 	return errors.Join(shown, filed)
 }
 
+// Last writes the final document: on a terminal all of it, in place of the part that fit.
+func (w *watched) Last(document, key any) error {
+	if w.region != nil {
+		file, _ := terminal.Of(w.Stdout)
+		width, _ := terminal.Size(file)
+		if err := w.region.Draw(nil, "", width); err != nil {
+			return err
+		}
+		w.mutex.Lock()
+		w.region, w.last, w.filed = nil, nil, nil
+		w.mutex.Unlock()
+	}
+	return w.Write(document, key)
+}
+
 // show writes the document to standard output: in place, or after the one before.
 func (w *watched) show(document any) error {
 	switch {

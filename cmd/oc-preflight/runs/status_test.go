@@ -84,7 +84,7 @@ func TestStatusOfAVerdict(t *testing.T) {
 	}
 	got := w.call(exit.Undecided, "status")
 	w.contains(got.Stdout, "Outdated   Node worker-new is new\n", "Verdict: none that holds (it was Ready), ", ": run the preflight again\n")
-	if !strings.HasPrefix(got.Stdout, "OUTDATED  ") {
+	if !strings.Contains(got.Stdout, "\n\nOUTDATED  ") {
 		t.Errorf("an outdated verdict must not be reported as current:\n%s", got.Stdout)
 	}
 	w.contains(w.call(exit.Undecided, "status", "-o", "yaml").Stdout, "standing:\n  ended:\n  - Node worker-new is new\n")

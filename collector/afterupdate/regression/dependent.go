@@ -1,6 +1,57 @@
 package regression
 
-import "github.com/openshift/update-preflight/collector/baseline"
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/baseline"
+)
+
+// origin is what a problem follows from: a webhook or API without endpoints from its Service, a Service without endpoints
+// from the workload of its name that has no ready pod, and any other problem from its own object. A workload with a
+// ready pod explains no Service without endpoints, which selects other pods then.
+func (c comparer) origin(found Found) Origin {
+	key := found.Key
+	if isCondition(key.Kind) {
+		return Origin{Key: key, Reason: found.Problem.Reason}
+	}
+	if namespace, name, ok := strings.Cut(c.now.Objects[key].Detail, "/"); ok && isServed(key.Kind) {
+		if service := (baseline.Key{Kind: baseline.Service, Namespace: namespace, Name: name}); len(c.now.Objects[service].Problems) > 0 {
+			key = service
+		}
+	}
+	if key.Kind != baseline.Service {
+		return Origin{Key: key}
+	}
+	for _, kind := range workloads() {
+		workload := baseline.Key{Kind: kind, Namespace: key.Namespace, Name: key.Name}
+		if is := c.now.Objects[workload]; is.Ready == 0 && len(is.Problems) > 0 {
+			key = workload
+		}
+	}
+	return Origin{Key: key}
+}
+
+// isServed is true for the kinds that a Service serves, by which their Detail names it.
+func isServed(kind baseline.Kind) bool {
+	return slices.Contains([]baseline.Kind{baseline.ValidatingWebhook, baseline.MutatingWebhook, baseline.APIService}, kind)
+}
+
+// CompareCauses orders the problems of one origin: those of the origin itself first, and of these what keeps pods from
+// running before how many are not ready.
+func CompareCauses(a, b Found) int {
+	rank := func(f Found) int {
+		switch {
+		case f.Key != f.Origin.Key:
+			return 2
+		case slices.Contains([]string{"Unavailable", "RolloutIncomplete", "ProgressDeadlineExceeded"}, f.Problem.Reason):
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), compare(a, b))
+}
 
 // excuseDependents excuses what depends on workloads that their owners changed, scaled to none or deleted: Services, the
 // webhooks and APIs that they serve, and alerts. A router admits a Route without regard to its pods.
@@ -15,13 +66,10 @@ func (c comparer) excuseDependents(found []Found) []Found {
 	}
 	for i := range found {
 		key := found[i].Key
-		switch key.Kind { //nolint:exhaustive // the others depend on no workload
-		case baseline.Alert:
+		switch {
+		case key.Kind == baseline.Alert:
 			found[i] = owners.excuse(found[i], key.Namespace, "")
-		case baseline.ValidatingWebhook, baseline.MutatingWebhook, baseline.APIService:
-			if found[i].Class != Worse {
-				continue
-			}
+		case isServed(key.Kind) && found[i].Class == Worse:
 			switch services[c.now.Objects[key].Detail] { //nolint:exhaustive // the others say nothing about it
 			case Excused:
 				found[i].Class, found[i].Was = Excused, found[i].Was+"; its Service, or a workload behind it, was changed by its owner since"

@@ -48,6 +48,15 @@ type Found struct {
 	Class   Class
 	// Was is the object in the baseline, as a clause.
 	Was string
+	// Origin is the same for the problems of one cause.
+	Origin Origin
+}
+
+// Origin is what problems have in common that follow from each other: the object, or for conditions, which are independent
+// of each other, the object and the reason.
+type Origin struct {
+	Key    baseline.Key
+	Reason string
 }
 
 // Comparison is what a state has in comparison with the baseline.
@@ -81,6 +90,9 @@ func Compare(before *baseline.State, now baseline.State) Comparison {
 		made.Gone = c.gone()
 	}
 	made.Found = c.excuseDependents(made.Found)
+	for i := range made.Found {
+		made.Found[i].Origin = c.origin(made.Found[i])
+	}
 	slices.SortStableFunc(made.Found, compare)
 	return made
 }
@@ -354,7 +366,11 @@ func isCondition(kind baseline.Kind) bool {
 }
 
 func isWorkload(kind baseline.Kind) bool {
-	return slices.Contains([]baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController}, kind)
+	return slices.Contains(workloads(), kind)
+}
+
+func workloads() []baseline.Kind {
+	return []baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController}
 }
 
 // sinceByOthers is what was done to an object since the baseline that explains its problem, and is no part of an update; empty for

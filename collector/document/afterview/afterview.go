@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -19,30 +20,49 @@ const entries = 20
 type Report struct {
 	afterupdate.Report
 
-	// Next is the next step, with its command; empty for none.
+	// Next is the next step, with its command; empty for that of what is worse, or none.
 	Next string `json:"-"`
+	// ToolVersion is the version of the program.
+	ToolVersion string `json:"-"`
 }
 
 // Document has the decision, what is worse than before the update, then what is left out.
 func (r Report) Document(view document.View) document.Document {
-	blocks := []document.Block{
-		document.Verdict{Mark: mark(r.Decision), Meaning: r.Message + "."},
-		r.facts(view),
-		items(r.Regressions, r.Counts.Regressions, document.Mark{Level: document.Bad, Word: "WORSE"}, view),
-		items(r.Pending, r.Counts.Pending, document.Mark{Level: document.Unclear, Word: "PENDING"}, view),
-		items(r.Unattributed, r.Counts.Unattributed, document.Mark{Level: document.Unclear, Word: "BAD"}, view),
-		list("Bad before and after:", lines(r.Unchanged), view),
-		list("Bad, and changed or created by their owners since the baseline:", lines(r.Excused), view),
-		document.List{Lead: "To be known:", Entries: r.Notices},
-		document.List{Lead: "Not read:", Entries: r.Unread},
+	blocks := []document.Block{document.Verdict{Mark: mark(r.Decision), Meaning: r.Message + "."}, r.facts(view)}
+	number := 0
+	for _, each := range []struct {
+		found []afterupdate.Regression
+		total int
+		mark  document.Mark
+	}{
+		{r.Regressions, r.Counts.Regressions, document.Mark{Level: document.Bad, Word: "WORSE"}},
+		{r.Pending, r.Counts.Pending, document.Mark{Level: document.Unclear, Word: "PENDING"}},
+		{r.Unattributed, r.Counts.Unattributed, document.Mark{Level: document.Unclear, Word: "BAD"}},
+	} {
+		shown := view.Entries(len(each.found), entries)
+		blocks = append(blocks, items(each.found[:shown], number, each.mark, each.total-shown))
+		number += shown
 	}
+	blocks = append(blocks,
+		document.List{Most: entries, Lead: "Already failing before the update:", Entries: lines(r.Unchanged)},
+		document.List{Most: entries, Lead: "Bad, and changed or created by their owners since the baseline:", Entries: lines(r.Excused)},
+		document.List{Lead: "Notes:", Entries: r.Notices},
+		document.List{Lead: "Not read:", Entries: r.Unread},
+	)
 	if r.Decision == afterupdate.Good || view.Full {
 		blocks = append(blocks, document.List{Lead: "Not covered, since no object shows it:", Entries: r.NotCovered})
 	}
-	if r.Next != "" {
-		blocks = append(blocks, document.Paragraph{Text: r.Next})
+	next := r.Next
+	if r.Stored != "" {
+		next = "Run \"after\" again when the next update is complete: it is compared with the baseline of " + r.Stored + "."
 	}
-	return document.Document{Title: "After the update", Source: "The JSON document has all data.", Cluster: r.Cluster.ID, Blocks: blocks}
+	return document.Document{
+		Title: "After the update", Source: "The JSON document has all data.", Cluster: r.Cluster.ID, Time: r.Samples.Last, Blocks: blocks,
+		Ticket: document.Ticket{
+			Verdict: fmt.Sprintf("After the update from %s to %s: %s: %s.", r.Update.From, r.Update.To, r.Decision, r.Message),
+			By:      strings.TrimSpace("oc preflight " + r.ToolVersion), Next: next,
+		},
+	}
 }
 
 // Wide is the document with all entries of its lists.
@@ -62,26 +82,24 @@ func mark(decision afterupdate.Decision) document.Mark {
 
 func (r Report) facts(view document.View) document.Block {
 	table := document.Table{}
-	add := func(name, value string) {
-		if value != "" {
-			table.Rows = append(table.Rows, []string{name, value})
-		}
-	}
-	add("Update", r.Update.From+" to "+r.Update.To+instead(r.Update.Retargeted))
-	add("Started", r.Update.StartTime)
-	add("Completed", r.Update.CompletionTime)
-	add("Settled", r.Update.SettledTime)
+	table.Row("Update", r.Update.From+" to "+r.Update.To+instead(r.Update.Retargeted))
+	table.Row("Started", r.Update.StartTime)
+	table.Row("Completed", r.Update.CompletionTime)
+	table.Row("Settled", r.Update.SettledTime)
 	if r.Baseline != nil {
 		run := ""
 		if r.Update.Run != "" {
 			run = " by run " + r.Update.Run
 		}
-		add("Baseline", fmt.Sprintf("%s%s, %s", r.Baseline.Time, run, words.Count(r.Baseline.Objects, "object")))
+		table.Row("Baseline", fmt.Sprintf("%s%s, %s", r.Baseline.Time, run, words.Count(r.Baseline.Objects, "object")))
+	}
+	if r.Stored != "" {
+		table.Row("Baseline", fmt.Sprintf("%s, of %s, for the next update", r.Stored, r.Update.To))
 	}
 	if r.Samples.Number > 0 && !view.Brief {
-		add("Samples", fmt.Sprintf("%d, from %s to %s", r.Samples.Number, r.Samples.First, r.Samples.Last))
+		table.Row("Samples", fmt.Sprintf("%d, from %s to %s", r.Samples.Number, r.Samples.First, r.Samples.Last))
 	}
-	add("Problems", r.counts())
+	table.Row("Problems", r.counts())
 	return table
 }
 
@@ -111,46 +129,42 @@ func (r Report) counts() string {
 	return strings.Join(append(counts, words.Count(r.Counts.Good, "good object")), ", ")
 }
 
-// items are the problems that speak against the update.
-func items(found []afterupdate.Regression, total int, as document.Mark, view document.View) document.Block {
-	shown := view.Entries(len(found), entries)
-	made := document.Items{More: total - shown}
-	for i, each := range found[:shown] {
+// items are the problems that speak against the update, numbered after those before.
+func items(found []afterupdate.Regression, before int, as document.Mark, more int) document.Block {
+	made := document.Items{More: more}
+	for i, each := range found {
 		item := document.Item{
-			Number: i + 1, Mark: as, Names: []string{each.Name}, State: name(each), Counts: as.Level == document.Bad,
-			Message: "Is: " + each.Is + "\nWas: " + each.Was,
+			Number: before + i + 1, Mark: as, Names: []string{each.Name}, State: name(each.Object), Counts: as.Level == document.Bad,
+			Message: "Is: " + each.Is + "\nWas: " + each.Was, Commands: []document.Command{{Text: each.Command}},
+		}
+		for _, follows := range each.Follows {
+			item.Facts = append(item.Facts, document.Fact{Lead: "Also:", Text: name(follows.Object) + ": " + follows.Is, Brief: true})
+		}
+		if each.Unlisted > 0 {
+			item.Fact("Also:", words.Count(each.Unlisted, "more problem"))
 		}
 		item.Fact("Since", each.Since)
 		item.Fact("Follows", each.Step)
-		item.Commands = []document.Command{{Text: each.Command}}
 		made.Entries = append(made.Entries, item)
 	}
 	return made
 }
 
-func name(of afterupdate.Regression) string {
-	if of.Object.Namespace == "" {
-		return of.Object.Kind + " " + of.Object.Name
-	}
-	return of.Object.Kind + " " + of.Object.Namespace + "/" + of.Object.Name
+func name(of finding.Object) string {
+	return of.Kind + " " + strings.TrimPrefix(of.Namespace+"/"+of.Name, "/")
 }
 
 func lines(found []afterupdate.Regression) []string {
 	var all []string
 	for _, each := range found {
-		all = append(all, fmt.Sprintf("%s: %s (was %s)", name(each), each.Is, each.Was))
+		text := fmt.Sprintf("%s: %s (was %s)", name(each.Object), each.Is, each.Was)
+		for _, follows := range each.Follows {
+			text += "; also " + name(follows.Object) + ": " + follows.Is
+		}
+		if each.Unlisted > 0 {
+			text += "; and " + words.Count(each.Unlisted, "more problem")
+		}
+		all = append(all, text)
 	}
 	return all
 }
-
-// list is a list of at most as many entries as the view has.
-func list(lead string, all []string, view document.View) document.List {
-	shown := view.Entries(len(all), entries)
-	kept := all[:shown:shown]
-	if more := len(all) - shown; more > 0 {
-		kept = append(kept, fmt.Sprintf("and %d more", more))
-	}
-	return document.List{Lead: lead, Entries: kept}
-}
-
-// next is what to do where the decision is not final.

@@ -25,20 +25,24 @@ type Plan struct{ draining.Plan }
 
 // Document is how each pool ends, its nodes in order, then what becomes of the pods.
 func (p Plan) Document(view document.View) document.Document {
-	blocks := append([]document.Block{p.verdict()}, p.picture()...)
+	verdict := p.verdict()
+	blocks := append([]document.Block{verdict}, p.picture()...)
 	for i := range p.Rehearsal.Pools {
 		blocks = append(blocks, pool(&p.Rehearsal.Pools[i], view))
 	}
 	blocks = append(blocks, p.findings())
 	blocks = append(blocks,
-		list("Pods that stay without a node:", p.pending(), view),
-		list("Pods that nothing creates again:", p.lost(), view),
-		list("Services without a ready pod for a time:", p.interrupted(view), view),
-		list("Pods that may take long to end:", p.graces(), view),
-		list("Nodes that are not drained:", p.skipped(), view),
+		document.List{Most: entries, Lead: "Pods that stay without a node:", Entries: p.pending()},
+		document.List{Most: entries, Lead: "Pods that nothing creates again:", Entries: p.lost()},
+		document.List{Most: entries, Lead: "Services without a ready pod for a time:", Entries: p.interrupted(view)},
+		document.List{Most: entries, Lead: "Pods that may take long to end:", Entries: p.graces()},
+		document.List{Most: entries, Lead: "Nodes that are not drained:", Entries: p.skipped()},
 		document.List{Lead: "Could not be read, so that what depends on it is unknown:", Entries: p.Unread},
 	)
-	return document.Document{Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Cluster: p.Cluster, Blocks: blocks}
+	return document.Document{
+		Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
+		Ticket: document.Ticket{Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning), By: "oc preflight drain-plan"},
+	}
 }
 
 // Wide is the document with all entries of its lists.
@@ -85,16 +89,6 @@ func (p Plan) verdict() document.Verdict {
 	}
 }
 
-// list is a list of at most as many entries as the view has.
-func list(lead string, all []string, view document.View) document.List {
-	shown := view.Entries(len(all), entries)
-	kept := all[:shown:shown]
-	if more := len(all) - shown; more > 0 {
-		kept = append(kept, fmt.Sprintf("and %d more", more))
-	}
-	return document.List{Lead: lead, Entries: kept}
-}
-
 func pool(of *drain.Pool, view document.View) document.Section {
 	section := document.Section{Title: "Pool " + of.Name, Mark: mark(of.Outcome)}
 	if of.Why != "" {
@@ -116,7 +110,7 @@ func pool(of *drain.Pool, view document.View) document.Section {
 	}
 	section.Blocks = append(section.Blocks, table)
 	for i := range of.Stuck {
-		section.Blocks = append(section.Blocks, list("What holds up "+of.Stuck[i].Name+":", obstacles(&of.Stuck[i]), view))
+		section.Blocks = append(section.Blocks, document.List{Most: entries, Lead: "What holds up "+of.Stuck[i].Name+":", Entries: obstacles(&of.Stuck[i])})
 	}
 	if of.Waiting > 0 {
 		lead := "Not drained: "

@@ -53,7 +53,7 @@ func TestDocument(t *testing.T) {
 	t.Parallel()
 	for name, of := range map[string]drainview.Plan{"plan.txt": plan(), "clear.txt": {Plan: draining.Plan{Outcome: drain.Clear, Rehearsal: drain.Rehearsal{Pools: []drain.Pool{{Name: "worker", Outcome: drain.Clear}}}}}} {
 		var written bytes.Buffer
-		if err := text.Write(&written, of.Document(document.View{}).Compact(), text.Style{}); err != nil {
+		if err := text.Write(&written, of.Document(document.View{}).Complete("", document.View{}), text.Style{}); err != nil {
 			t.Fatal(err)
 		}
 		golden.Compare(t, "testdata/"+name, written.Bytes())

@@ -115,8 +115,9 @@ func Item(f finding.Finding) document.Item {
 func AddCommands(item *document.Item, actions []finding.Action) {
 	for _, action := range actions {
 		item.Whole = item.Whole || action.Type == finding.ActionAcknowledge
+		accepts := action.Type == finding.ActionAccept || action.Type == finding.ActionAcknowledge
 		if action.Command != "" {
-			item.Commands = append(item.Commands, document.Command{Lead: leadOf(action), Text: action.Command})
+			item.Commands = append(item.Commands, document.Command{Lead: leadOf(action), Text: action.Command, Accepts: accepts})
 		}
 	}
 }

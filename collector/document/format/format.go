@@ -31,12 +31,12 @@ type format struct {
 func formats() []format {
 	return []format{
 		of("text", func(w io.Writer, d document.Source, style Style) error {
-			return text.Write(w, d.Document(style.View()).Compact(), style)
+			return text.Write(w, d.Document(style.View()).Complete(style.Cluster, style.View()), style)
 		}),
 		of("wide", func(w io.Writer, d wide, style Style) error {
-			shown := d.Wide(style.View()).Compact()
-			if _, ok := shown.Blocks[0].(document.Table); ok && len(shown.Blocks) == 1 {
-				style.Cluster, shown.Cluster = "", "" // for scripts: all lines are rows
+			shown := d.Wide(style.View())
+			if len(shown.Blocks) > 1 { // a table alone is for scripts: all its lines are rows
+				shown = shown.Complete(style.Cluster, document.View{Brief: style.Brief(), Full: true})
 			}
 			return text.Write(w, shown, style)
 		}),
@@ -54,8 +54,9 @@ func formats() []format {
 }
 
 func page(name string, write func(io.Writer, document.Document) error) format {
-	return of(name, func(w io.Writer, d document.Source, _ Style) error {
-		return write(w, d.Document(document.View{Full: true}).Compact())
+	view := document.View{Full: true}
+	return of(name, func(w io.Writer, d document.Source, style Style) error {
+		return write(w, d.Document(view).Complete(style.Cluster, view))
 	})
 }
 
@@ -114,3 +115,16 @@ func Write(w io.Writer, name string, value any, style Style) error {
 	}
 	return nil // Check has found it
 }
+
+// The kinds in the format name.
+const (
+	// RunName is the kind of a run: its name is the ID.
+	RunName = "preflight"
+	// UpdateName is the kind of a target: its name is the version.
+	UpdateName = "update"
+	// CheckName is the kind of a check of a release.
+	CheckName = "check"
+)
+
+// BareName is a name with or without its kind, without it.
+func BareName(kind, text string) string { return strings.TrimPrefix(text, kind+"/") }

@@ -25,7 +25,8 @@ func (sample) Document(document.View) document.Document {
 	}
 	item.Fact("See:", "blockfact")
 	return document.Document{
-		Title: "A sample", Source: "A test.",
+		Title: "A sample", Source: "A test.", Cluster: "blockcluster-1", Time: "2026-11-28T12:00:00Z",
+		Ticket: document.Ticket{Verdict: "blockverdict", Until: "2026-11-29T12:00:00Z", By: "blockauthor"},
 		Blocks: []document.Block{
 			document.Verdict{Mark: bad, Subject: "blocksubject", Meaning: "blockmeaning"},
 			document.Paragraph{Text: "blockparagraph"},
@@ -39,7 +40,6 @@ func (sample) Document(document.View) document.Document {
 				document.Table{Title: "Results", Columns: []string{"Target", "Decision"}, Result: "Decision", Rows: [][]string{{"blockcell", "Ready"}, {"x|y", ""}}},
 			}},
 			route.Picture(),
-			document.Conclusion{Text: "blockconclusion"},
 		},
 	}
 }
@@ -58,7 +58,7 @@ func TestEveryFormatHasEveryBlock(t *testing.T) {
 			golden.Compare(t, "testdata/sample."+name, got.Bytes())
 			for _, want := range []string{
 				"subject", "meaning", "paragraph", "lead", "entry", "named", "name", "state", "message", "verbatim", "remedy", "command", "fact",
-				"other", "summary", "next", "section", "value", "second", "cell", "picture", "conclusion",
+				"cluster-1", "verdict", "author", "other", "summary", "next", "section", "value", "second", "cell", "picture",
 			} {
 				if !strings.Contains(got.String(), "block"+want) {
 					t.Errorf("the format %s leaves out the %s of the document:\n%s", name, want, got.String())

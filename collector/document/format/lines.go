@@ -40,7 +40,7 @@ type short interface {
 }
 
 func writeShort(w io.Writer, value short, _ Style) error {
-	return text.Write(w, document.Document{Blocks: []document.Block{document.Conclusion{Text: value.Short()}}}, Style{})
+	return text.Write(w, document.Document{Blocks: []document.Block{document.Paragraph{Text: value.Short()}}}, Style{})
 }
 
 type images interface {

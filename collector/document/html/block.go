@@ -54,8 +54,8 @@ func (w *writer) block(b document.Block, level int) g.Node {
 		return line(h.Details(line(), line(h.Summary(text(strings.TrimSpace(b.Mark.Word+" "+b.Summary)))), w.blocks(b.Blocks, level)))
 	case document.Picture:
 		return drawing(b)
-	case document.Conclusion:
-		return line(h.P(text(b.Text)))
+	case document.Excerpt:
+		return g.Group{line(h.P(text(b.Lead))), line(h.Pre(g.Map(b.Lines, func(each string) g.Node { return line(text(each)) })))}
 	}
 	return nil
 }

@@ -68,9 +68,18 @@ func (w *writer) block(b document.Block, level int) {
 		w.page.line("</details>\n")
 	case document.Picture:
 		w.picture(b)
-	case document.Conclusion:
-		w.paragraph(b.Text)
+	case document.Excerpt:
+		w.paragraph(b.Lead)
+		w.page.verbatim(excerpt(b))
 	}
+}
+
+func excerpt(e document.Excerpt) string {
+	lines := slices.Clone(e.Lines)
+	for i, each := range lines {
+		lines[i] = words.Line(each, maxText)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func (w *writer) heading(level int, text string) {

@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
 	"github.com/openshift/update-preflight/collector/document/picture"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/updateplan/imageset"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Plan is the document of a plan.
@@ -38,10 +40,26 @@ func (p Plan) Document(view document.View) document.Document {
 	if view.Full {
 		blocks = append(blocks, p.about())
 	}
+	verdict := p.headline()
+	if p.NoPath != nil { // the remedy is the next step
+		verdict = decision + ": " + words.Sentence(p.NoPath.Message)
+	}
 	return document.Document{
-		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Cluster: p.Cluster, Blocks: blocks,
+		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
+		Ticket: document.Ticket{Verdict: "Plan: " + verdict, By: "oc preflight " + p.ToolVersion, Next: p.next()},
 		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan has all data.", p.ToolVersion),
 	}
+}
+
+// next is the next step where no item has it; empty where one does.
+func (p Plan) next() string {
+	switch {
+	case p.NoPath != nil:
+		return p.NoPath.Remedy
+	case len(p.Updates) > 0 && (p.Decision == updateplan.Clear || p.Decision == updateplan.LaterFindings):
+		return fmt.Sprintf("Run the preflight of the first update, to %s.", p.Updates[0].To)
+	}
+	return ""
 }
 
 func (p Plan) headline() string {
@@ -128,7 +146,6 @@ func (p Plan) comparison() document.Block {
 func (p Plan) about() document.Table {
 	table := document.Table{Title: "About this plan"}
 	table.Row("Made", p.Time)
-	table.Row("Cluster", p.Cluster)
 	table.Row("Architecture", p.Architecture)
 	table.Row("Graphs", words.List(p.Graphs, mostPools))
 	return table
@@ -199,4 +216,72 @@ func (p Plan) ImageSet() ([]imageset.File, error) {
 		return nil, errors.New("a stored plan does not have the configurations of oc-mirror: plan again")
 	}
 	return p.Mirror(), nil
+}
+
+func section(update updateplan.Update, number int) document.Section {
+	title := fmt.Sprintf("Update %d: %s to %s", number, update.From, update.To)
+	if update.Provisional {
+		title += " (provisional: as of the present cluster)"
+	}
+	table := document.Table{Title: fmt.Sprintf("Update %d", number)}
+	table.Row("Image", update.Image)
+	table.Row("Errata", update.URL)
+	table.Row("Channels", words.List(update.Channels, mostNames))
+	if len(update.Unpause) > 0 {
+		table.Row("Unpause", words.List(update.Unpause, mostNames)+" before this update")
+	}
+	var items document.Items
+	for _, risk := range update.Risks {
+		items.Entries = append(items.Entries, riskItem(risk))
+	}
+	for _, f := range update.Findings {
+		if f.Outcome != preflight.Pass && f.Outcome != preflight.Skipped {
+			items.Entries = append(items.Entries, findingview.Item(f))
+		}
+	}
+	return document.Section{Title: title, Blocks: []document.Block{table, items}}
+}
+
+func riskItem(risk updateplan.Risk) document.Item {
+	item := document.Item{Mark: markOf(risk), Names: []string{risk.Name}, Counts: risk.Open, Message: risk.Message}
+	if text := explanation(risk); text != "" {
+		item.Message += "\n" + text
+	}
+	item.Fact("See:", risk.URL)
+	return item
+}
+
+func markOf(risk updateplan.Risk) document.Mark {
+	switch {
+	case risk.Accepted != "":
+		return document.Mark{Level: document.Neutral, Word: "accepted"}
+	case risk.Applies == updateplan.False:
+		return document.Mark{Level: document.Neutral, Word: "does not apply"}
+	case risk.Applies == updateplan.True:
+		return document.Mark{Level: document.Bad, Word: "OPEN, applies"}
+	}
+	return document.Mark{Level: document.Unclear, Word: "OPEN, unknown"}
+}
+
+func label(risk updateplan.Risk) string {
+	word := markOf(risk).Word
+	if strings.HasPrefix(word, "OPEN") {
+		word += ":"
+	}
+	return word
+}
+
+// explanation is by what the risk was accepted or evaluated, or why it is unknown whether it applies.
+func explanation(risk updateplan.Risk) string {
+	switch {
+	case risk.Accepted != "":
+		return "Accepted: " + risk.Accepted
+	case risk.Applies == updateplan.Unknown && risk.Detail != "":
+		return fmt.Sprintf("Unknown (%s): %s", risk.Reason, risk.Detail)
+	case risk.EvaluatedBy == updateplan.CVO:
+		return "Evaluated by CVO (conditionalUpdates of ClusterVersion)."
+	case risk.EvaluatedBy == updateplan.Preflight:
+		return "Evaluated by this preflight."
+	}
+	return ""
 }

@@ -34,9 +34,16 @@ func (p Path) Document(view document.View) document.Document {
 		})
 	}
 	return document.Document{
-		Title: "Update preflight of the path " + p.route(), Source: sourceOf(p.ToolVersion, "one for each update"), Cluster: p.Cluster.ID,
-		Blocks: append(blocks, document.Conclusion{Text: "Decision for the path: " + p.standing()}),
+		Title: "Update preflight of the path " + p.route(), Source: sourceOf(p.ToolVersion, "one for each update"), Cluster: p.Cluster.ID, Time: p.Time,
+		Ticket: p.ticket(), Blocks: blocks,
 	}
+}
+
+// ticket is that of the first update, which is the one to be made, with the decision for all.
+func (p Path) ticket() document.Ticket {
+	made := Report{p.Updates[0]}.ticket()
+	made.Verdict, made.By = "Decision for the path "+p.route()+": "+p.standing(), by(p.ToolVersion)
+	return made
 }
 
 // updates has a row for each update, and what the path leaves open.

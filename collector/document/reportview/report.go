@@ -16,6 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Report is the document of a report.
@@ -26,10 +27,54 @@ type Report struct{ report.Report }
 func (r Report) Document(view document.View) document.Document {
 	return document.Document{
 		Title:  "Update preflight: " + cmp.Or(r.From(), "unknown version") + " to " + cmp.Or(r.Target.Version, "unknown version"),
-		Source: sourceOf(r.Run.ToolVersion, cmp.Or(r.Run.ID, "not recorded")), Cluster: r.Cluster.ID,
-		Blocks: r.blocks(view),
+		Source: sourceOf(r.Run.ToolVersion, cmp.Or(r.Run.ID, "not recorded")), Cluster: r.Cluster.ID, Time: r.judged(),
+		Blocks: r.blocks(view), Ticket: r.ticket(),
 	}
 }
+
+// judged is when the cluster was read for what is shown.
+func (r Report) judged() string {
+	if r.Standing != nil && r.Standing.Judged != "" {
+		return r.Standing.Judged
+	}
+	return cmp.Or(r.Run.CompletionTime, r.Run.StartTime)
+}
+
+// ticket is the verdict for a change ticket. A verdict that does not hold leads to a new run, whatever was found then.
+func (r Report) ticket() document.Ticket {
+	made := document.Ticket{Verdict: r.Short(), By: by(r.Run.ToolVersion)}
+	if r.Verdict.Forced {
+		made.By += ", forced by " + cmp.Or(words.External(r.Verdict.ForcedBy), "request")
+	}
+	next := finding.ActionStart
+	if r.Holds() {
+		made.Until = r.Verdict.ValidUntil
+	} else {
+		next, made.Next = finding.ActionRetry, words.Sentence(r.again())
+	}
+	for _, action := range r.Actions {
+		if action.Type == next && action.Command != "" && (r.Permits() || !r.Holds() && !r.updated()) {
+			made.Next = "$ " + action.Command
+		}
+	}
+	return made
+}
+
+// updated reports whether the update was made after the run, and not undone: a new run would be about another one.
+func (r Report) updated() bool {
+	return r.AfterUpdate != nil && r.AfterUpdate.Decision != "RolledBack"
+}
+
+// again is what to do about a verdict that no longer holds, as a clause.
+func (r Report) again() string {
+	if r.updated() {
+		return "see what is worse since the update: oc preflight after " + r.Run.ID
+	}
+	return "run the preflight again"
+}
+
+// by is the program that made a document.
+func by(version string) string { return strings.TrimSpace("oc preflight " + version) }
 
 // sourceOf states where a page comes from.
 func sourceOf(version, run string) string {
@@ -40,28 +85,26 @@ func (r Report) blocks(view document.View) []document.Block {
 	blocks := []document.Block{r.verdict(view), postponed(r)}
 	blocks = append(blocks, document.Items{Lead: r.toDo(), Entries: itemsOf(r.Findings)})
 	blocks = append(blocks, quietOf(r.Findings)...)
-	var starts []document.Block
 	for _, action := range r.Actions {
-		if action.Type == finding.ActionStart {
-			if r.Permits() {
-				starts = append(starts, document.Command{Lead: "Next:", Text: action.Command})
-			}
-			continue
-		}
 		lead := map[finding.ActionType]string{finding.ActionRetry: "Run again:", finding.ActionAccept: "Or accept:", finding.ActionAttach: "Attach:"}[action.Type]
-		blocks = append(blocks, document.Command{Lead: lead, Text: action.Command})
+		if action.Type != finding.ActionStart && (action.Type != finding.ActionRetry || !r.updated()) { // the ticket has the start
+			blocks = append(blocks, document.Command{Lead: lead, Text: action.Command, Accepts: action.Type == finding.ActionAccept})
+		}
 	}
 	blocks = append(blocks, r.facts(view))
 	if view.Full {
 		blocks = append(blocks, timeline(r.Findings)...)
 	}
-	return append(append(blocks, document.Conclusion{Text: r.Short()}), starts...)
+	return blocks
 }
 
 // toDo introduces what is open.
 func (r Report) toDo() string {
-	if r.Run.Detached {
+	switch {
+	case r.Run.Detached:
 		return "Not decided yet; attach to the run:"
+	case r.updated():
+		return ""
 	}
 	return "Fix these, then run the preflight again:"
 }

@@ -266,8 +266,8 @@ func TestStart(t *testing.T) {
 					t.Errorf("%s: %s shows the command: %t, want %t", tc.reason, output, !tc.shows, tc.shows)
 				}
 			}
-			if tc.shows && !strings.HasSuffix(brief.String(), "\nNext: $ "+command+"\n") {
-				t.Errorf("%s: the text does not end with the command:\n%s", tc.reason, &brief)
+			if tc.shows && !strings.Contains(brief.String(), "\nNext: $ "+command+"\nVerdict: Ready") {
+				t.Errorf("%s: the command is not the next step of the ticket:\n%s", tc.reason, &brief)
 			}
 		})
 	}

@@ -31,21 +31,43 @@ const (
 func (t Targets) Document(view document.View) document.Document {
 	made := document.Document{
 		Title:  "Updates of the cluster from " + t.origin(),
-		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. The JSON document has all data.", t.ToolVersion, t.Time), Cluster: t.Cluster.ID,
+		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. The JSON document has all data.", t.ToolVersion, t.Time),
+		Ticket: document.Ticket{By: by(t.ToolVersion)}, Cluster: t.Cluster.ID, Time: t.Time,
 	}
 	if len(t.Targets.Targets) == 1 {
-		made.Blocks = t.candidate(view)
+		target := t.Targets.Targets[0]
+		made.Blocks, made.Ticket.Verdict = t.candidate(view), fmt.Sprintf("Decision of gates, risks and health on %s: %s", target.Version, standingOf(target))
 	} else {
-		made.Blocks = t.all(view)
+		made.Blocks, made.Ticket.Verdict = t.all(view), t.decisions()
 	}
 	for _, action := range t.Actions {
-		lead := "Next:"
-		if action.Type == finding.ActionStart {
-			lead = "If Ready:"
+		switch {
+		case action.Type == finding.ActionStart:
+			made.Blocks = append(made.Blocks, document.Command{Lead: "If Ready:", Text: action.Command})
+		case len(t.Targets.Targets) == 1:
+			made.Blocks = append(made.Blocks, document.Command{Lead: "Next:", Text: action.Command})
+		default: // the target to continue with may have no finding
+			made.Ticket.Next = "$ " + action.Command
 		}
-		made.Blocks = append(made.Blocks, document.Command{Lead: lead, Text: action.Command})
 	}
 	return made
+}
+
+// decisions counts the targets by their decisions, and names the one to begin with, in one line that stands alone.
+func (t Targets) decisions() string {
+	text := fmt.Sprintf("Updates from %s: %s", t.Cluster.Version, t.counts())
+	if sorted := t.ByUrgency(); len(sorted) > 0 {
+		text += fmt.Sprintf("; first %s: %s", sorted[0].Version, standingOf(sorted[0]))
+	}
+	return text
+}
+
+func (t Targets) counts() string {
+	counts := map[verdict.Decision]int{}
+	for _, target := range t.Targets.Targets {
+		counts[target.Verdict.Decision]++
+	}
+	return fmt.Sprintf("%d Clear, %d Blocked, %d Undecided", counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
 }
 
 // Names is update/VERSION for every target, in the order of the text.
@@ -105,8 +127,7 @@ func (t Targets) candidate(view document.View) []document.Block {
 		blocks = append(blocks, t.candidateFacts(target))
 	}
 	blocks = append(blocks, document.Items{Entries: itemsOf(about.Findings)})
-	blocks = append(blocks, quietOf(about.Findings)...)
-	return append(blocks, document.Conclusion{Text: "Decision of gates, risks and health: " + standingOf(target)})
+	return append(blocks, quietOf(about.Findings)...)
 }
 
 func (t Targets) candidateFacts(target report.Candidate) document.Table {
@@ -151,12 +172,8 @@ func (t Targets) origin() string {
 
 // all has one row for each target. Causes that all targets share are named once, below the table.
 func (t Targets) all(view document.View) []document.Block {
-	counts := map[verdict.Decision]int{}
-	for _, target := range t.Targets.Targets {
-		counts[target.Verdict.Decision]++
-	}
 	decisions := document.Verdict{Meaning: fmt.Sprintf("%s from %s.", words.Count(len(t.Targets.Targets), "update"), t.origin())}
-	decisions.Level, decisions.Word = document.Neutral, fmt.Sprintf("%d Clear, %d Blocked, %d Undecided", counts[verdict.Ready], counts[verdict.Blocked], counts[verdict.Undecided])
+	decisions.Level, decisions.Word = document.Neutral, t.counts()
 	meaning := document.Paragraph{Text: "Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated."}
 	if view.Brief {
 		meaning.Text = "Clear: no gate, risk or health check blocks; the releases were not evaluated."
@@ -176,9 +193,6 @@ func (t Targets) all(view document.View) []document.Block {
 	blocks = append(blocks, t.items(view, findings))
 	if view.Full {
 		blocks = append(blocks, quietOf(t.findings())...)
-	}
-	if view.Brief && len(rows) > 0 { // the table may have left the screen
-		blocks = append(blocks, document.Conclusion{Text: fmt.Sprintf("Decision: %s; first %s: %s", decisions.Word, rows[0].Version, standingOf(rows[0]))})
 	}
 	return blocks
 }

@@ -3,6 +3,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/openshift/update-preflight/collector/document"
@@ -124,11 +125,82 @@ func folded(style Style, line string) []string {
 	return strings.Split(wrap(hanging, line, hanging, style.limit()), "\n")
 }
 
-// shortened are the first lines of a text and a note about the others, which replaces the end of the last line.
+// shortened are the first lines of a text, and a note about the others after the last whole word of these.
 func shortened(style Style, lines []string, most int) []string {
 	more := words.Count(len(lines)-most, "more line")
 	rest := strings.TrimRight(style.Ellipsis()+" ("+more+": "+style.Hint, ": ") + ")"
-	last := []rune(lines[most-1])
 	width := utf8.RuneCountInString(rest) + len("...") - utf8.RuneCountInString(style.Ellipsis()) // the same for both
-	return append(lines[:most-1], string(last[:max(0, min(len(last), style.Columns()-width))])+rest)
+	last, before := []rune(lines[most-1]), strings.Join(lines[:most-1], "\n")+"\n"
+	room := utf8.RuneCountInString(before) + min(len(last), max(0, style.Columns()-width))
+	kept := Beginning(strings.Join(lines, "\n"), room)
+	if strings.TrimSpace(string(last)) == "" || strings.TrimSpace(kept) == "" {
+		return append(lines[:most-1:most-1], hanging+rest)
+	}
+	return strings.Split(kept+rest, "\n")
+}
+
+// wrap breaks text between words into lines of at most limit characters: the first after
+// first, the others after prefix. A longer word is broken too: what a terminal wraps would
+// begin in its first column. A limit of 0 is none.
+func wrap(first, text, prefix string, limit int) string {
+	if limit == 0 {
+		return first + strings.TrimSpace(text)
+	}
+	text = broken(text, limit-utf8.RuneCountInString(prefix))
+	var lines []string
+	line, start := first, first
+	for word := range strings.FieldsSeq(text) {
+		switch columns := utf8.RuneCountInString(line) + utf8.RuneCountInString(word); {
+		case line == start && (start == prefix || columns <= limit):
+			line += word
+		case line != start && columns < limit:
+			line += " " + word
+		default:
+			lines = append(lines, strings.TrimRight(line, " "))
+			line, start = prefix+word, prefix
+		}
+	}
+	return strings.Join(append(lines, line), "\n")
+}
+
+// broken is the text with spaces in words of more than limit characters.
+func broken(text string, limit int) string {
+	var parts strings.Builder
+	run := 0
+	for _, r := range text {
+		switch {
+		case r == ' ':
+			run = 0
+		case run == limit:
+			parts.WriteByte(' ')
+			run = 1
+		default:
+			run++
+		}
+		parts.WriteRune(r)
+	}
+	return parts.String()
+}
+
+// Beginning is the longest beginning of a text, of at most that many characters, that ends with a word and leaves no
+// quotation open: a part of a command would be another command. A first word that is longer is cut.
+func Beginning(text string, most int) string {
+	characters := []rune(text)
+	if len(characters) <= most {
+		return text
+	}
+	end := max(0, most)
+	for end > 0 && !unicode.IsSpace(characters[end]) {
+		end--
+	}
+	kept := strings.TrimRightFunc(string(characters[:end]), unicode.IsSpace)
+	for _, quote := range []string{`"`, "`"} {
+		if strings.Count(text, quote)%2 == 0 && strings.Count(kept, quote)%2 == 1 {
+			return strings.TrimRightFunc(kept[:strings.LastIndex(kept, quote)], unicode.IsSpace)
+		}
+	}
+	if strings.TrimSpace(kept) == "" {
+		return string(characters[:max(0, most)])
+	}
+	return kept
 }

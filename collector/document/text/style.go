@@ -7,6 +7,7 @@ package text
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/words"
@@ -30,8 +31,8 @@ type Style struct {
 	// AllHint names what lists all, such as a flag; empty for none.
 	Limit   int
 	AllHint string
-	// Cluster is how the cluster of the document is reached, such as its API server and the context; empty for a
-	// document without a cluster.
+	// Cluster is how the cluster of a document is reached, such as its API server and the context, for
+	// [document.Document.Complete]; empty for a document without a cluster.
 	Cluster string
 }
 
@@ -68,13 +69,13 @@ func (s Style) clean(text string) string { return s.ascii(words.Line(text, maxLi
 // Brief reports whether texts are shortened to fit a terminal.
 func (s Style) Brief() bool { return s.Width > 0 && !s.Details }
 
-func (s Style) clip(row string) string {
-	characters := []rune(row)
-	if s.Width == 0 || len(characters) <= s.Columns() {
-		return row
+// clip is a row of a table on one line of a terminal, cut at the end of a word.
+func (s Style) clip(row string) (line string, cut bool) {
+	if s.Width == 0 || utf8.RuneCountInString(row) <= s.Columns() {
+		return row, false
 	}
-	more := s.Ellipsis()
-	return string(characters[:s.Columns()-len([]rune(more))]) + more
+	more := " " + s.Ellipsis()
+	return Beginning(row, s.Columns()-utf8.RuneCountInString(more)) + more, true
 }
 
 // Ellipsis stands for what is left out.

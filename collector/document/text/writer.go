@@ -1,10 +1,12 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/words"
@@ -22,10 +24,7 @@ const (
 // Write writes a document.
 func Write(w io.Writer, d document.Document, style Style) error {
 	written := &writer{style: style}
-	first := min(1, len(d.Blocks))
-	written.blocks(d.Blocks[:first])
-	written.cluster(d.Cluster)
-	written.blocks(d.Blocks[first:])
+	written.blocks(d.Blocks)
 	_, err := io.WriteString(w, written.text.String())
 	return err
 }
@@ -71,20 +70,8 @@ func (w *writer) block(b document.Block) {
 		w.details(b)
 	case document.Picture:
 		w.picture(b)
-	case document.Conclusion:
-		w.separate(b)
-		w.line(w.style.clean(b.Text)) // in one line, however narrow the terminal is
-	}
-}
-
-// cluster is the line that names the cluster of the document, so that the reader of a terminal that reaches several
-// clusters sees which one was judged: by the first group of its ID where space is short.
-func (w *writer) cluster(id string) {
-	if w.style.Brief() {
-		id, _, _ = strings.Cut(id, "-")
-	}
-	if text := w.style.clean(strings.TrimPrefix(strings.TrimSuffix(id+", "+w.style.Cluster, ", "), ", ")); text != "" {
-		w.line(wrap(fmt.Sprintf("%-11s", "Cluster"), text, valueIndent, w.style.limit()))
+	case document.Excerpt:
+		w.excerpt(b)
 	}
 }
 
@@ -169,6 +156,22 @@ func (w *writer) details(d document.Details) {
 	w.line(marked(w.style, "", d.Mark, summary))
 }
 
+// excerpt writes each line in one, however narrow the terminal is. What precedes the last two, the next step and the
+// verdict, is one line of a brief text.
+func (w *writer) excerpt(e document.Excerpt) {
+	w.separate(e)
+	lines := e.Lines
+	if few := len(lines) - 2; w.style.Brief() && few > 1 {
+		lines = append([]string{strings.Join(lines[:few], "; ")}, lines[few:]...)
+	}
+	if !w.style.Brief() {
+		w.line(e.Lead)
+	}
+	for _, each := range lines {
+		w.line(w.style.clean(each))
+	}
+}
+
 func (w *writer) picture(p document.Picture) {
 	if p.Text == "" {
 		w.table(p.Table)
@@ -203,5 +206,62 @@ func (w *writer) items(items document.Items) {
 	}
 	if items.More > 0 {
 		w.line(strings.TrimSuffix(fmt.Sprintf("... and %d more (%s)", items.More, w.style.Hint), " ()"))
+	}
+}
+
+// maxCell bounds a cell of a table, in bytes.
+const maxCell = 1 << 10
+
+func (w *writer) table(t document.Table) {
+	w.separate(t)
+	if len(t.Columns) == 0 {
+		for _, each := range t.Rows {
+			w.row(each[0], each[1])
+		}
+		return
+	}
+	var aligned strings.Builder
+	table := tabwriter.NewWriter(&aligned, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, strings.ToUpper(strings.Join(t.Columns, "\t")))
+	result := slices.Index(t.Columns, t.Result)
+	for _, each := range t.Rows {
+		fmt.Fprintln(table, strings.Join(cells(w.style, each, result), "\t"))
+	}
+	_ = table.Flush() // to a buffer
+	isCut := false
+	for line := range strings.Lines(aligned.String()) {
+		line = strings.TrimRight(line, " \n")
+		if !t.Whole {
+			clipped, cut := w.style.clip(line)
+			line, isCut = clipped, isCut || cut
+		}
+		w.line(line)
+	}
+	if isCut {
+		w.line(w.style.Ellipsis() + " (the rest: -o json)")
+	}
+	if t.More > 0 {
+		w.line(w.style.more(t.More))
+	}
+}
+
+// cells are the cells of a row, none of which is empty. That of the column result has a symbol.
+func cells(style Style, row []string, result int) []string {
+	cells := make([]string, 0, len(row))
+	for i, each := range row {
+		cell := style.ascii(cmp.Or(words.Line(each, maxCell), "-"))
+		if i == result {
+			cell = style.symbol(cell)
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
+func (w *writer) row(name, value string) {
+	lead := fmt.Sprintf("%-10s ", w.style.clean(name))
+	for line := range strings.Lines(value) {
+		w.line(wrap(lead, w.style.clean(line), valueIndent, w.style.limit()))
+		lead = valueIndent
 	}
 }

@@ -29,7 +29,7 @@ func (c Changes) Document(document.View) document.Document {
 			c.verdict(), c.sides(), items,
 			document.List{Lead: "ADDED", Entries: c.Added, Names: true},
 			document.List{Lead: "DROPPED", Entries: c.Dropped, Names: true},
-			document.Conclusion{Text: fmt.Sprintf("Verdict: %s before, %s now", c.Before.Verdict.Summary(), c.After.Verdict.Summary())},
+			document.Paragraph{Text: fmt.Sprintf("Verdict: %s before, %s now", c.Before.Verdict.Summary(), c.After.Verdict.Summary())},
 		},
 	}
 }

@@ -1,7 +1,7 @@
 // Package tableview answers: how is the table of a fleet shown to people?
 //
-// [Table] is the document: the decision in one sentence, the causes with the clusters that they
-// keep from the update, then the clusters.
+// [Table] is the document: the decision in one sentence, the clusters, and the causes with the clusters that they keep
+// from the update. On a page the clusters are first, in a text the causes.
 package tableview
 
 import (
@@ -15,6 +15,8 @@ import (
 
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/document/junit"
+	"github.com/openshift/update-preflight/collector/document/text"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -30,7 +32,7 @@ const (
 	mostGroups, mostRows, briefGroups, briefRows = 20, 50, 2, 5
 	// mostNames and mostCauses are how many names of clusters and causes a line has.
 	mostNames, mostCauses = 8, 3
-	// widestName and widestWhy bound the cells of the table of clusters, in bytes. The other formats
+	// widestName and widestWhy bound the cells of the table of clusters, in bytes and characters. The other formats
 	// have them as a whole.
 	widestName, widestWhy = 100, 300
 )
@@ -40,10 +42,14 @@ func (t Table) Document(view document.View) document.Document {
 	made := document.Document{
 		Title:  "The clusters of a fleet before the update" + t.toTarget(),
 		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document has all data.", t.ToolVersion, t.Time),
+		Ticket: document.Ticket{Verdict: t.Short(), By: "oc preflight " + t.ToolVersion + " at " + t.Time},
 		Blocks: []document.Block{t.verdict(), t.facts(view), t.causes(view), t.clusters(view)},
 	}
+	if view.Full { // a page is scrolled, and a text is read from its end
+		made.Blocks[2], made.Blocks[3] = made.Blocks[3], made.Blocks[2]
+	}
 	if !view.Brief {
-		made.Blocks = append(made.Blocks, document.List{Lead: "Notices:", Entries: t.Notices}, document.Conclusion{Text: t.Short()})
+		made.Blocks = append(made.Blocks, document.List{Lead: "Notices:", Entries: t.Notices})
 	}
 	for _, action := range t.Actions {
 		made.Blocks = append(made.Blocks, document.Command{Lead: "Next:", Text: action.Command})
@@ -217,9 +223,16 @@ func (t Table) clusters(view document.View) document.Table {
 	rows := t.Rows[:view.Entries(len(t.Rows), most)]
 	table := document.Table{Title: "Clusters", Columns: []string{"Cluster", "Version", "Target", "State", "Why"}, Result: "State", More: len(t.Rows) - len(rows)}
 	for _, row := range rows {
-		table.Rows = append(table.Rows, []string{words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State), words.Cut(why(row), widestWhy)})
+		table.Rows = append(table.Rows, []string{words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State), shortened(why(row))})
 	}
 	return table
+}
+
+func shortened(why string) string {
+	if kept := text.Beginning(why, widestWhy); kept != why {
+		return kept + "… (-o json)"
+	}
+	return why
 }
 
 func why(row fleet.Row) string {
@@ -259,4 +272,57 @@ func causeNames(row fleet.Row) []string {
 		names = append(names, cause.Name)
 	}
 	return names
+}
+
+// JUnit has a test case for each cluster, and one for the decision about all, so that a fleet
+// without clusters does not pass.
+func (t Table) JUnit() junit.Results {
+	made := junit.Results{Time: t.Time, Properties: []junit.Property{{Name: "to", Value: t.Target}, {Name: "decision", Value: word(t.Decision)}}}
+	for _, row := range t.Rows {
+		made.Cases = append(made.Cases, junit.Case{
+			Suite: "clusters", Class: "preflight.fleet", Name: row.Cluster.Name, Outcome: outcomeOf(row.State),
+			Type: string(row.State), Message: why(row), Text: textOf(row),
+		})
+	}
+	outcome := map[verdict.Decision]preflight.Outcome{verdict.Ready: preflight.Warn, verdict.NothingKnown: preflight.Warn, verdict.Undecided: preflight.Unknown}[t.Decision]
+	if outcome == "" {
+		outcome = preflight.Fail
+	}
+	return junit.Results{Time: made.Time, Properties: made.Properties, Cases: append(made.Cases, junit.Case{
+		Suite: "verdict", Class: "preflight", Name: "preflight.Fleet", Outcome: outcome, Type: word(t.Decision), Message: t.Short(), Text: t.Short(),
+	})}
+}
+
+func outcomeOf(state fleet.State) preflight.Outcome {
+	switch state {
+	case fleet.Ready, fleet.Clear:
+		return preflight.Pass
+	case fleet.Blocked:
+		return preflight.Fail
+	case fleet.NotInstalled, fleet.Updated:
+		return preflight.Skipped
+	case fleet.Undecided, fleet.Unreachable, fleet.Hibernating:
+	}
+	return preflight.Unknown
+}
+
+func textOf(row fleet.Row) string {
+	var text strings.Builder
+	for _, each := range []string{row.Message, judgement(row), row.Evidence} {
+		if each != "" {
+			text.WriteString(each + "\n")
+		}
+	}
+	for _, cause := range row.Causes {
+		text.WriteString(cause.Name + " (" + cause.Reason + "): " + cause.Message + "\n")
+		if cause.Remediation != "" {
+			text.WriteString(cause.Remediation + "\n")
+		}
+		for _, action := range cause.Actions {
+			if action.Command != "" {
+				text.WriteString("$ " + action.Command + "\n")
+			}
+		}
+	}
+	return text.String()
 }

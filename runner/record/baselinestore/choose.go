@@ -51,6 +51,9 @@ type AbsentError struct {
 	Run string
 	// Message is why, as a clause.
 	Message string
+	// Later is the newest baseline of the release that the cluster was updated to, taken since: it counts for the next
+	// update. Its Run is empty for none.
+	Later Candidate
 }
 
 // Error implements error.
@@ -100,6 +103,9 @@ func Choose(candidates []Candidate, history []configv1.UpdateHistory, clusterID 
 		}
 	}
 	if len(counting) == 0 {
+		if at := slices.IndexFunc(sorted, of.precedes); at >= 0 {
+			nearest.Later = sorted[at]
+		}
 		return nil, nearest
 	}
 	return counting, nil
@@ -134,6 +140,15 @@ type change struct {
 	// from is the entry of the release that the update started from, and begun when that was.
 	from  configv1.UpdateHistory
 	begun time.Time
+	// to is the entry of the release that the cluster runs when the update is complete; zero for one that was undone.
+	to configv1.UpdateHistory
+}
+
+// precedes reports whether a baseline was taken after the update, of the release that it led to.
+func (u change) precedes(c Candidate) bool {
+	completed := u.to.CompletionTime
+	return c.refused() == nil && c.ClusterID == u.clusterID && c.Version == u.to.Version && sameImage(c.Image, u.to.Image) &&
+		completed != nil && !c.Taken.Before(completed.Time)
 }
 
 func changeOf(history []configv1.UpdateHistory, clusterID string) (change, error) {
@@ -144,7 +159,11 @@ func changeOf(history []configv1.UpdateHistory, clusterID string) (change, error
 	case found.Started.IsZero():
 		return change{}, &AbsentError{Reason: NoUpdate, Message: fmt.Sprintf("the history of ClusterVersion does not state when the update to %s began", found.To.Version)}
 	}
-	return change{clusterID: clusterID, from: found.From, begun: found.Started.UTC()}, nil
+	made := change{clusterID: clusterID, from: found.From, begun: found.Started.UTC()}
+	if !found.RolledBack {
+		made.to = found.To
+	}
+	return made, nil
 }
 
 // refuses is why the baseline does not count for the update; nil if it does.

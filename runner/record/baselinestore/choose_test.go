@@ -1,6 +1,7 @@
 package baselinestore_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -44,6 +45,8 @@ func TestChoose(t *testing.T) {
 		history []configv1.UpdateHistory
 		want    []string
 		absent  baselinestore.Reason
+		// later is the run of a baseline for the next update.
+		later string
 	}{
 		"Newest":       {reason: "the newest before the update is nearest to it", candidates: []baselinestore.Candidate{candidate("b", 20), candidate("c", 40), candidate("a", 10)}, want: []string{"b", "a"}},
 		"AtTheSecond":  {reason: "times are to the second", candidates: []baselinestore.Candidate{candidate("a", 30), candidate("b", 0)}, want: []string{"a", "b"}},
@@ -72,6 +75,14 @@ func TestChoose(t *testing.T) {
 			reason: "only one that was taken before all of it counts", candidates: []baselinestore.Candidate{candidate("a", 42)},
 			history: []configv1.UpdateHistory{entry(partial, "4.21.4", 45, 45), entry(partial, "4.20.1", 40, 45), entry(partial, "4.21.3", 30, 40), from}, absent: baselinestore.TakenDuring,
 		},
+		"Next":          {reason: "the next update starts from it", candidates: []baselinestore.Candidate{candidate("a", 55, release("4.21.3"), image("")), candidate("b", 60, release("4.21.3"), image(""))}, absent: baselinestore.OtherRelease, later: "b"},
+		"NextDuring":    {reason: "the update was in progress", candidates: []baselinestore.Candidate{candidate("a", 45, release("4.21.3"), image(""))}, absent: baselinestore.OtherRelease},
+		"NextEdited":    {reason: "it counts for no update", candidates: []baselinestore.Candidate{candidate("a", 55, release("4.21.3"), image(""), authentication(record.Unauthentic))}, absent: baselinestore.Unauthentic},
+		"NextElsewhere": {reason: "it is of another cluster", candidates: []baselinestore.Candidate{candidate("a", 55, release("4.21.3"), image(""), func(c *baselinestore.Candidate) { c.ClusterID = "other" })}, absent: baselinestore.OtherCluster},
+		"NextUndone": {
+			reason: "the cluster no longer runs its release", candidates: []baselinestore.Candidate{candidate("a", 55, release("4.21.3"), image(""))},
+			history: []configv1.UpdateHistory{entry(completed, "4.20.1", 60, 70), entry(completed, "4.21.3", 30, 50), from}, absent: baselinestore.OtherRelease,
+		},
 		"None":            {reason: "no run was made", absent: baselinestore.NotTaken},
 		"During":          {reason: "objects may be bad by the update already", candidates: []baselinestore.Candidate{candidate("a", 31)}, absent: baselinestore.TakenDuring},
 		"PreviousUpdate":  {reason: "the update to the release was in progress", candidates: []baselinestore.Candidate{candidate("a", -1)}, absent: baselinestore.TakenEarlier},
@@ -96,6 +107,9 @@ func TestChoose(t *testing.T) {
 			found, err := baselinestore.Choose(candidates, given, cluster)
 			if tc.absent != "" {
 				wantAbsent(t, err, tc.absent, "")
+				if absent, _ := errors.AsType[*baselinestore.AbsentError](err); absent.Later.Run != tc.later {
+					t.Errorf("%s: the one of run %q is for the next update, want %q", tc.reason, absent.Later.Run, tc.later)
+				}
 				return
 			}
 			var got []string

@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/afterupdate/observation"
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/test/after"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
@@ -82,9 +83,15 @@ func (w *world) expect(t *testing.T, before *baseline.State, decision afterupdat
 	}
 	made := after.Judge(before, looks)
 	named := []string{}
+	name := func(of finding.Object, is string) {
+		reason, _, _ := strings.Cut(is, ":")
+		named = append(named, baseline.Key{Kind: baseline.Kind(of.Kind), Namespace: of.Namespace, Name: of.Name}.String()+" "+reason)
+	}
 	for _, each := range made.Regressions {
-		reason, _, _ := strings.Cut(each.Is, ":")
-		named = append(named, baseline.Key{Kind: baseline.Kind(each.Object.Kind), Namespace: each.Object.Namespace, Name: each.Object.Name}.String()+" "+reason)
+		name(each.Object, each.Is)
+		for _, follows := range each.Follows {
+			name(follows.Object, follows.Is)
+		}
 	}
 	slices.Sort(named)
 	if diff := cmp.Diff(worse, named); diff != "" {
