@@ -120,6 +120,9 @@ func (p preparation) predict(inside contents.Contents, policy verdict.Policy, fi
 	return p.scene.Predict(request, policy, findings)
 }
 
+var _ = finding.Explain("The cluster-version operator refuses the update.", `
+RetrievePayload | It cannot download or verify the release. | Do what the finding about the release states.`)
+
 // refusedByNodes reports whether the image policies of the cluster refuse the
 // release to the pod in which CVO unpacks it. Force does not get past them.
 func refusedByNodes(findings []finding.Finding) (report.CVO, bool) {

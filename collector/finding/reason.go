@@ -40,7 +40,7 @@ type Declaration struct {
 	Explanation
 }
 
-// declarations has one element for each call of NewReason and NewName.
+// declarations has one element for each call of NewReason and NewName, and each line of Explain.
 var declarations []Declaration //nolint:gochecknoglobals // only the initialization of packages appends to it
 
 // Declarations are the reasons and the names of all packages that the program has.
@@ -50,6 +50,19 @@ func Declarations() []Declaration { return declarations }
 func NewReason(name string, meaning Explanation) Reason {
 	declarations = append(declarations, Declaration{Name: name, Package: caller(), Explanation: meaning})
 	return Reason{name: name, meaning: &meaning}
+}
+
+// Explain declares reasons of the calling package that are words in a document and no values of type Reason, such as the
+// ones of a condition, in a variable of that package, and returns their explanations. All have the meaning. Each line of
+// the table is "NAME | cause | remedy | command", without what is empty at its end; an indented line continues it.
+func Explain(meaning, table string) map[string]Explanation {
+	explained, of := map[string]Explanation{}, caller()
+	for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(table), "\n\t", " "), "\n") {
+		columns := append(strings.Split(line, " | "), "", "", "")
+		explained[columns[0]] = Explanation{Meaning: meaning, Cause: columns[1], Remedy: columns[2], Command: columns[3]}
+		declarations = append(declarations, Declaration{Name: columns[0], Package: of, Explanation: explained[columns[0]]})
+	}
+	return explained
 }
 
 // NewName declares a name of findings of the calling package, or the first part of such

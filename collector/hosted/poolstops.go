@@ -14,6 +14,9 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
+var _ = finding.Explain("HyperShift reports it for a NodePool that updates its nodes in place.", `
+InplaceUpgradeFailed | The update of a node has failed. | Read the conditions of the NodePool. | oc describe nodepool NAME -n NAMESPACE`)
+
 // judgePoolConditions is about the conditions of a pool that is updated to a version.
 func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, to semver.Version) []finding.Finding {
 	version := to.String()

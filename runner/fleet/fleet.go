@@ -128,6 +128,9 @@ type Cause struct {
 	Repeats []string `json:"repeats,omitempty"`
 }
 
+var _ = finding.Explain("A cluster of the fleet has a decision without a finding.", `
+Incomplete | A check has not reported yet. | Run the preflight of this cluster again.`)
+
 // Causes are the findings of the report that are against the update, in its order, those of
 // one name and reason once. A report that is against it without a finding has a cause that
 // states so.

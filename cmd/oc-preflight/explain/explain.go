@@ -2,7 +2,7 @@
 // what is there to do?
 //
 // [Find] looks a word up in the [Entries], which are what the packages of the program declare
-// (finding.NewReason, finding.NewName), the reasons of signature/refusal, and those of elsewhere.txt.
+// (finding.NewReason, finding.NewName, finding.Explain), and the reasons of signature/refusal.
 package explain
 
 import (
@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	_ "github.com/openshift/update-preflight/runner/trigger/projection" // declares reasons that only the controller reports
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
@@ -57,7 +58,6 @@ func Entries() []Entry {
 	for _, r := range refusal.Reasons() {
 		entries = append(entries, Entry{Kind: KindReason, Name: r.Name, Package: "signature/refusal", Meaning: r.Meaning, Cause: r.Cause, Remedy: r.Remedy})
 	}
-	entries = append(entries, elsewhere()...)
 	for i := range entries {
 		entries[i].Subject = subjectOf(entries[i].Package)
 		if entries[i].Kind == KindReason {

@@ -10,10 +10,14 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = finding.Explain("An alert of severity warning or critical fires after the update, and did not before.", `
+Firing | The alert was not firing before the update. | Follow the runbook that its annotations name. | oc get prometheusrules -A -o yaml`)
 
 // watchdog always fires, so that its absence is noticed.
 const watchdog = "Watchdog"

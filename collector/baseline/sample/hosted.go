@@ -10,11 +10,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = finding.Explain("A HostedCluster or a NodePool has a problem after the update that it did not have before.", `
+NotConnected | DataPlaneConnectionAvailable or ControlPlaneConnectionAvailable is False: control plane and nodes do not reach each other. | Check the
+	konnectivity pods on both sides. | oc get pods -A
+NotReconciled | HyperShift does not reconcile it: a condition such as ValidReleaseImage states why. | Fix what the condition names. | oc describe KIND NAME -n NAMESPACE
+VersionSkew | Its version is further behind the control plane than HyperShift supports, or after it. | Update the NodePool: set its spec.release.`)
 
 // errManagement is why a guest that is read without its management cluster has neither HostedCluster nor NodePools.
 var errManagement = errors.New("it is in the management cluster of this guest: use the kubeconfig of that cluster, with --hosted-cluster")

@@ -9,8 +9,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
+
+var _ = finding.Explain("An operator of OLM has a problem after the update that it did not have before.", `
+BundleUnpackFailed | OLM could not unpack the bundle of its next version. | Read the conditions of the Subscription. | `+describe+`
+CatalogSourcesUnhealthy | A catalog cannot be read, so OLM updates no operator of its namespace. | Read the state of the catalogs. | oc get catalogsources -A -o yaml
+InstallPlanFailed | The InstallPlan of its next version has failed. | Read the InstallPlan. | oc get installplans -n NAMESPACE -o yaml
+InstallPlanMissing | The InstallPlan that its Subscription names does not exist. | Read the conditions of the Subscription. | `+describe+`
+NotSucceeded | Its ClusterServiceVersion has another phase than Succeeded. | Read its status. | oc describe clusterserviceversion NAME -n NAMESPACE
+ResolutionFailed | OLM finds no set of operators that satisfies all dependencies. | Read the conditions of the Subscription. | `+describe+`
+UpgradeFailed | OLM could not update the operator. | Read the status of the Subscription. | `+describe)
+
+const describe = "oc describe subscription.operators.coreos.com NAME -n NAMESPACE"
 
 // replaced are the phases of a ClusterServiceVersion that another one replaces, which has the same key (operator-framework/api
 // pkg/operators/v1alpha1, CSVPhaseReplacing).

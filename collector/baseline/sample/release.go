@@ -9,9 +9,20 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = finding.Explain("The ClusterVersion, a ClusterOperator or a certificate request has a problem after the update that it did not have before.", `
+Degraded | Its condition Degraded is True; of a NodePool, the update of a node in place has failed. | Read the message of the condition. | oc describe KIND NAME
+Failing | The cluster-version operator cannot apply the release. | Read the message of the condition. | oc describe clusterversion
+ImplicitlyEnabledCapabilities | The new release enabled a capability that was not requested, because the cluster uses a part of it. | Add the capability to
+	spec.capabilities of ClusterVersion, or leave it enabled.
+Invalid | The new release rejects the spec of the ClusterVersion. | Correct what the message of the condition names. | oc describe clusterversion
+OutdatedVersion | It states another version than the release, although the update is complete. | Read its conditions. | oc describe clusteroperator NAME
+Pending | The request of a kubelet or of a user is neither approved nor denied, often since the cluster-machine-approver does not know the node. | Check it, then
+	approve it. | oc adm certificate approve NAME`)
 
 func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
 	object := baseline.Object{} // the request of an update changes the generation

@@ -11,8 +11,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = finding.Explain("An IngressController, a Route or an egress rule has a problem after the update that it did not have before.", `
+CanaryChecksFailing | The requests that the ingress operator sends through its routers to test them fail. | Check the routers, the load balancer before them and the
+	DNS records. | oc describe ingresscontroller NAME -n openshift-ingress-operator
+NotAdmitted | A router that had admitted it does not any more: the new release validates Routes more strictly, or another Route has its host. | Read the
+	conditions of its status. | oc describe route NAME -n NAMESPACE
+NotApplied | The network plugin could not apply its rules, so its traffic is not restricted as before. | Read its status. | oc describe egressfirewall NAME -n NAMESPACE
+NotAssigned | One of its addresses is assigned to no node, so that traffic leaves the cluster with another address. | Check that a node with the label
+	k8s.ovn.org/egress-assignable is ready and has the subnet. | oc describe egressip NAME`)
 
 // route is a Route (route.openshift.io/v1) without its host and certificates.
 type route struct {

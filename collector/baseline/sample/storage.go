@@ -10,8 +10,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = finding.Explain("A volume or a PersistentVolumeClaim has a problem after the update that it did not have before.", `
+AttachFailed | The CSI driver could not attach it to the node of its pod. | Read the error of the VolumeAttachment. | oc get volumeattachments -o yaml
+Lost | Its PersistentVolume does not exist any more. | Restore the volume, or create the claim again from a backup.
+NotBound | Its StorageClass has no provisioner that works. | Read the events of the claim. | oc describe persistentvolumeclaim NAME -n NAMESPACE`)
 
 // attachment is a VolumeAttachment (storage.k8s.io/v1).
 type attachment struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sigstore/sigstore/pkg/signature"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -49,6 +50,22 @@ const (
 	reasonNotComplete   = "NotComplete"
 	reasonFuture        = "OfTheFuture"
 )
+
+var _ = finding.Explain("A signed verdict is not valid, or is not about this update now.", `
+TooLarge | The file is larger than any verdict. | Name the file with the verdict.
+InvalidEnvelope | The file is no DSSE envelope. | Get the file again from where the run wrote it.
+OtherPayloadType | The envelope has something else than a statement of in-toto. | Name the file with the verdict.
+OtherSignatureCount | It has no signature, or more than one. | Get the file again from where the run wrote it.
+InvalidSignature | Another key signed it, or it was changed. | Verify it with the key of who should have signed.
+InvalidStatement | Its content is no statement of in-toto with a verdict. | Get the file again from where the run wrote it.
+OtherPredicateType | The statement is about something else than a preflight. | Name the file with the verdict.
+OtherSubjects | Its subject is not one release. | Get the file again from where the run wrote it.
+Contradiction | Its fields contradict each other. | Do not trust it: ask who signed it.
+OtherCluster | It is about another cluster than the one that was asked for. | Name the file with the verdict of this cluster.
+OtherRelease | It is about another release than the one that was asked for. | Run the preflight of this release.
+ValidityEnded | The time is up until which it counts. | Run the preflight again.
+NotComplete | Not all checks have reported. | Wait until the run has ended, then sign again.
+OfTheFuture | Its time is more than an hour ahead of the clock that it is compared with. | Correct the clocks.`)
 
 // maxClockDifference is how far the clock of the cluster may be ahead of that of the verifier.
 const maxClockDifference = time.Hour

@@ -49,6 +49,9 @@ const (
 	kubeletBytes = 4096
 )
 
+var _ = finding.Explain("A check ends with an error.", `
+CheckError | The program of the check fails. | Fix the check.`)
+
 // failure is the result of an attempt without a final result of the check, as a preflight reports it.
 func (a Attempt) failure() Result {
 	if len(a.Findings) == 0 {

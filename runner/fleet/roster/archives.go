@@ -42,7 +42,7 @@ func Archives(paths []string, open func(ctx context.Context, path string) (*clus
 			open: func(ctx context.Context) (Connection, error) {
 				reached, err := open(ctx, path)
 				if err != nil {
-					return Connection{}, &Failure{Err: err, Reason: "ArchiveUnreadable", Remedy: "Gather the archive again, or leave it out."}
+					return Connection{}, failure("ArchiveUnreadable", err)
 				}
 				return Connection{Cluster: reached}, nil
 			},

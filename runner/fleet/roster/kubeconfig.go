@@ -63,7 +63,7 @@ func configured(of fleet.Cluster, load func() (*rest.Config, error), connect Con
 	config, err := load()
 	var member Member
 	if err != nil {
-		member = failed(of, badKubeconfig(err))
+		member = failed(of, failure("KubeconfigInvalid", err))
 	} else {
 		member = direct(of, config, connect)
 	}

@@ -101,7 +101,7 @@ func direct(of fleet.Cluster, config *rest.Config, connect Connect) Member {
 	return Member{Cluster: of, server: serverOf(config), known: authorityOf(config), open: func(context.Context) (Connection, error) {
 		reached, err := observed(config, connect)
 		if err != nil {
-			return Connection{}, badKubeconfig(err)
+			return Connection{}, failure("KubeconfigInvalid", err)
 		}
 		return reached, nil
 	}}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
@@ -20,6 +21,29 @@ const (
 	// RunFailed is the reason where the last run could not be made.
 	RunFailed = "RunFailed"
 )
+
+// Those of the condition Updated are in package v1alpha1, which has types only.
+var _ = finding.Explain("Reported in a condition of an UpdatePreflight.", `
+AllReported | Every check has a result.
+MissingResults | A check has no result. | Read the findings of the run. | oc preflight status
+NotStarted | No run has been started yet.
+NotVerified | The signature of the release is not verified. | Read the finding ReleaseSignature of the run. | oc preflight status
+NoVerdict | No run has a valid verdict on the update. | Wait for the next run, or read why there is none. | oc get updatepreflights
+OperatorUnhealthy | A ClusterOperator has not been healthy for long after the update. | Check the ClusterOperator that the message names.
+PoolDegraded | A MachineConfigPool is degraded after the update. | Check the pool that the message names.
+PoolsUpdating | Nodes are updated.
+RunFailed | The last run could not be made; the message has the error. | Fix what the message states.
+Settling | A ClusterOperator was not healthy lately.
+TargetKnown | The target is known to the cluster.
+TargetUnknown | No update leads to the target. | Correct spec.target, or the channel of ClusterVersion.
+TooEarly | The window has not begun.
+UpdateFailing | The cluster-version operator reports a failure. | Read the condition Failing of ClusterVersion. | oc describe clusterversion
+Updated | The cluster runs the release.
+Updating | The cluster-version operator updates.
+Verified | The signature of the release is verified.
+Waiting | The run waits for another one, or for its window.
+WindowClosed | The window has ended. | Change the window in the spec.
+WindowOpen | The window is open.`)
 
 // conditions are the conditions of a status whose phase and verdict are set. They keep the times of
 // the previous ones that have the same status; a previous one of another type is removed.
