@@ -42,6 +42,10 @@ func Execute(ctx context.Context, args []string, streams genericiooptions.IOStre
 	called := parseInvocation(args)
 	root := New(called.name, streams) //nolint:contextcheck // cobra hands the context to each verb
 	root.SetArgs(called.args)
+	root.InitDefaultCompletionCmd() // here, or cobra makes one that takes any word for the name of a shell
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.Args, completion.RunE = flagset.OneVerb, root.RunE
+	}
 	verb, err := root.ExecuteContextC(ctx)
 	return exitcode.Code(err, phrase.Of(verb).Text, streams.ErrOut)
 }

@@ -10,10 +10,15 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 )
 
-// flagError is a usage error; it names the flag that an unknown one is most similar to.
+// flagError is a usage error; it names the flag that an unknown one is most similar to. A mistyped verb before the flag is
+// the first error: the flag may be one of the verb that is meant.
 func flagError(c *cobra.Command, err error) error {
+	if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
+		return flagset.OneVerb(c, args)
+	}
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if meant := similarFlag(c.Flags(), unknown.GetSpecifiedName()); meant != "" {
 			return exitcode.BadUsage(fmt.Errorf("%w; write --%s", err, meant))
