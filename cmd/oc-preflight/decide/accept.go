@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
@@ -18,7 +19,10 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-type acceptFlags struct{ replace, clear bool }
+type acceptFlags struct {
+	replace, clear bool
+	dryRun         flagset.DryRun
+}
 
 // NewAccept makes "accept", which has the cluster accept risks of updates.
 func NewAccept(client *cli.Client) *cobra.Command {
@@ -64,6 +68,7 @@ For "fleet", "clusters" may have the names and labels of clusters instead; all m
 	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks by these.")
 	c.Flags().BoolVar(&flags.clear, "clear", false, "Remove all accepted risks.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "clear", "replace")
+	flags.dryRun.Add(c, "Show what would be written, and write nothing.")
 	client.Roles.Declare(c, role.Role{Needs: role.Always(acceptNeeds)})
 	return c
 }
@@ -73,6 +78,7 @@ func accept(c *cobra.Command, client *cli.Client, flags acceptFlags, args []stri
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
 	}
+	change.DryRun = flags.dryRun
 	reached, err := client.Connect()
 	if err != nil {
 		return err
@@ -86,7 +92,10 @@ func accept(c *cobra.Command, client *cli.Client, flags acceptFlags, args []stri
 	}
 	warnOfUnknown(client, change.Add, kept.Known)
 	message := "ClusterVersion is unchanged; it accepts these risks: "
-	if kept.Changed {
+	switch {
+	case kept.Changed && len(change.DryRun) > 0:
+		message = "Nothing was written; ClusterVersion would accept these risks: "
+	case kept.Changed:
 		message = "ClusterVersion now accepts these risks: "
 	}
 	if len(kept.Risks) == 0 {

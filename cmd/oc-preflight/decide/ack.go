@@ -21,6 +21,7 @@ import (
 
 // NewAck makes "ack", which acknowledges an admin gate in the cluster.
 func NewAck(client *cli.Client) *cobra.Command {
+	var dryRun flagset.DryRun
 	c := &cobra.Command{
 		Use:     "ack GATE",
 		Short:   "Acknowledge an admin gate",
@@ -35,16 +36,21 @@ func NewAck(client *cli.Client) *cobra.Command {
 			if err := client.Review(c.Context(), reached, ackNeeds()); err != nil {
 				return err
 			}
-			done, err := adminack.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0])
+			done, err := adminack.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0], dryRun...)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(client.Streams.ErrOut, "By acknowledging the gate you confirm that the following has been done:\n%s\n", done.Description)
+			if len(dryRun) > 0 {
+				_, err := fmt.Fprintf(client.Streams.Out, "%s would be acknowledged in ConfigMap %s; nothing was written\n", done.Gate, done.ConfigMap)
+				return err
+			}
 			fmt.Fprintf(client.Streams.Out, "%s acknowledged in ConfigMap %s\n", done.Gate, done.ConfigMap)
 			awaitEvaluation(c.Context(), client, reached, done)
 			return nil
 		},
 	}
+	dryRun.Add(c, "Show what would be written, and write nothing.")
 	client.Roles.Declare(c, role.Role{Needs: role.Always(ackNeeds)})
 	return c
 }

@@ -73,6 +73,7 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 	if _, err := flags.run.Judge.ReadAll(c.Context()); err != nil {
 		return err
 	}
+	flags.run.ExplainDryRun(client.Streams.ErrOut)
 	kept, err := flags.request.results.open(c)
 	if err != nil {
 		return err

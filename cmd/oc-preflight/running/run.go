@@ -51,19 +51,7 @@ func NewRun(client *cli.Client) *cobra.Command {
 		Short: "Run the preflight checks of a release and give the verdict",
 		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this cluster, evaluate the gates, risks and health of the cluster, and give one verdict: Ready, Blocked or Undecided. Nothing is updated, and the Jobs are deleted at the end.
 
-With --path or --hop, the updates of a path are checked one after the other, each with the checks of its release, and there is a decision for each and for the path: Blocked or Undecided if that of an update is, else that of the first update. A later update is provisional and never Ready: it is judged from the present cluster, and the checks that can only be asked before it are listed. Each update is a run of its own, and a check that several releases have with the same image is run once.
-
-The run is recorded in the cluster. Where a run of the same release is in progress, also from another machine, this command waits for its result, and continues it when its process is gone. Checks that passed in an earlier run are not run again while their results hold, unless --rerun is given. See also history, status and diff.
-
-Ctrl-C either deletes what the run has created or detaches from it and leaves its checks running; on a terminal you are asked. A second Ctrl-C stops the program at once.
-
-With --hosted-cluster, a hosted cluster (HyperShift) is judged, with the kubeconfig of its management cluster: there the signature is verified by the keys of the management cluster, and HostedCluster and NodePools are judged; the checks run in the guest, which has the record.
-
-With --archive, the cluster of an archive is judged: no checks are run and nothing is recorded. What rests on state that the archive does not have is Unknown, NotInArchive.
-
-With --sign, the verdict is signed too, so that others can verify it; see "verify-verdict".
-
-The report is written to standard output, progress to standard error. The report lists the objects that the run created; the exit code is 1 if they could not be deleted.
+The page RUN.md has the paths of several updates, attaching and interrupting, hosted clusters, archives and signed verdicts.
 ` + exitcode.Help,
 		Example: runExamples,
 		Args:    flags.Source.Target.NoArgument,
@@ -94,6 +82,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 		return err
 	}
 	defer flags.signed.Close()
+	flags.ExplainDryRun(client.Streams.ErrOut)
 	reached, estate, err := flags.hosted.Open(c.Context(), client)
 	if err != nil {
 		return err

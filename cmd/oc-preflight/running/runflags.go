@@ -3,6 +3,8 @@ package running
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -33,6 +35,7 @@ type RunFlags struct {
 	// noBaseline and redactBaseline exclude each other.
 	noBaseline, redactBaseline bool
 
+	dryRun      flagset.DryRun
 	onInterrupt string
 	output      flagset.Output
 	signing     signing.Flags
@@ -54,14 +57,14 @@ func (f *RunFlags) AddForFleet(c *cobra.Command) {
 func (f *RunFlags) addJobs(c *cobra.Command, of string) {
 	f.Source.Trust.Add(c)
 	f.Source.Pull.Add(c)
-	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of Jobs that are unfinished at one time"+of+".")
+	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of unfinished Jobs"+of+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "parallelism") // a check that starts too late has no result
 }
 
 // addBaseline adds the flags about the state of the cluster that a run stores.
 func (f *RunFlags) addBaseline(c *cobra.Command) {
-	c.Flags().BoolVar(&f.noBaseline, "no-baseline", false, "Do not store the state of the cluster, with which the state after the update is compared.")
-	c.Flags().BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests in place of the names of users' namespaces and of what is in them.")
+	c.Flags().BoolVar(&f.noBaseline, "no-baseline", false, "Do not store a baseline for \"after\".")
+	c.Flags().BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests of names in the baseline: of users' namespaces and of what is in them.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "no-baseline", "redact-baseline")
 }
 
@@ -77,7 +80,7 @@ func (f *RunFlags) baseline() baselinestore.Names {
 
 // addSelection adds the flags that select checks.
 func (f *RunFlags) addSelection(c *cobra.Command) {
-	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again, also those whose earlier results still hold.")
+	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again: also those whose earlier results still hold.")
 	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
@@ -85,6 +88,14 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer, Values: option.Checks}, "only", "skip")
 	f.Source.Site.Add(c)
 	f.Source.AddImages(c)
+	f.dryRun.Add(c, "State that a run changes nothing of the cluster, then run.")
+}
+
+// ExplainDryRun states what a run changes, for who asks for a dry run and expects that it would change something.
+func (f *RunFlags) ExplainDryRun(w io.Writer) {
+	if len(f.dryRun) > 0 {
+		fmt.Fprintln(w, "--dry-run: a run starts no update, and changes nothing but its own Jobs, their temporary identities, its record and the key of the records")
+	}
 }
 
 // addCommon adds the flags that "run" and "attach" share.
