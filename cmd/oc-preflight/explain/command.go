@@ -10,9 +10,9 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/document/format"
 )
 
 // NewCommand makes "explain", which explains reasons and names of findings without a cluster.
@@ -38,12 +38,12 @@ Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown w
 }
 
 func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, output string) error {
-	if err := format.Check(output, Page{}); err != nil {
+	if err := expression.Check(output, Page{}); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	entries := Named(Entries(), c.Root().CommandPath())
 	if len(args) == 0 {
-		return format.Write(streams.Out, output, All(entries), terminal.Style(streams.Out))
+		return expression.Write(streams.Out, output, All(entries), terminal.Style(streams.Out))
 	}
 	page, err := Find(entries, args[0])
 	if _, ok := errors.AsType[*UnknownError](err); ok {
@@ -52,7 +52,7 @@ func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []st
 	if err != nil {
 		return err
 	}
-	return format.Write(streams.Out, output, page, terminal.Style(streams.Out))
+	return expression.Write(streams.Out, output, page, terminal.Style(streams.Out))
 }
 
 func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
@@ -17,9 +18,9 @@ import (
 
 // OutputFlag is -o for a document.
 func OutputFlag(c *cobra.Command, output *string, document any) {
-	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(format.Names(document), ", ")+".")
+	c.Flags().VarP(expression.Flag(c, output), "output", "o", "One of the formats "+strings.Join(expression.Formats(document), ", ")+"; as with kubectl, an expression follows =, and a file -file=.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
-	completion.Formats(c, "output", "", format.Names(document))
+	completion.Formats(c, "output", "", expression.Formats(document))
 }
 
 // Output are -o and --report: the same document in several formats.
@@ -50,7 +51,7 @@ const maxReportFiles = 20
 
 // Check rejects formats that the document does not have, and files without a name.
 func (f *Output) Check(document any) error {
-	if err := format.Check(f.Format, document); err != nil {
+	if err := expression.Check(f.Format, document); err != nil {
 		return err
 	}
 	if err := f.checkColor(); err != nil {
@@ -115,7 +116,7 @@ func (o *Destination) create(name, path string) error {
 // Write writes the document to standard output and to each file. A file that fails does
 // not keep the others from being written.
 func (o *Destination) Write(document any) error {
-	return errors.Join(format.Write(o.Stdout, o.format, document, o.Style), o.WriteFiles(document))
+	return errors.Join(expression.Write(o.Stdout, o.format, document, o.Style), o.WriteFiles(document))
 }
 
 // WriteFiles writes the document to each file alone.

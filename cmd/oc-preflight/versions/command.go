@@ -12,10 +12,10 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -37,7 +37,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
   oc preflight version --client -o json | jq -r .client`,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := format.Check(output, Versions{}); err != nil {
+			if err := expression.Check(output, Versions{}); err != nil {
 				return exitcode.BadUsage(err)
 			}
 			made := New(program.Version())
@@ -48,7 +48,7 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
 					fmt.Fprintf(client.Streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), terminal.MaxLine))
 				}
 			}
-			return format.Write(client.Streams.Out, output, made, terminal.Style(client.Streams.Out))
+			return expression.Write(client.Streams.Out, output, made, terminal.Style(client.Streams.Out))
 		},
 	}
 	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
