@@ -30,7 +30,7 @@ type Graph struct {
 // Add adds --channel, --graph, --arch and --offline to the command.
 func (f *Graph) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
-	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
+	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, or URL of an update service: \"-\" is standard input. May be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
 	c.Flags().StringVar(&f.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
 	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The output has its age.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Channels}, "channel")

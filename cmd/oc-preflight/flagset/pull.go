@@ -26,7 +26,7 @@ type Pull struct {
 // Add adds --cache-dir and --no-cache to the command.
 func (f *Pull) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
-	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Read releases from the registry only, and cache nothing.")
+	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Cache nothing: read releases from the registry only.")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "cache-dir", "no-cache") // digests are verified at each use
 }
 

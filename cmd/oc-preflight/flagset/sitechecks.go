@@ -19,7 +19,7 @@ type Site struct{ Checks []string }
 
 // Add adds --checks to the command.
 func (f *Site) Add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.Checks, "checks", nil, "Directory with annotated manifests of your own checks, or an image by digest with them in /manifests, to run besides those of the release; repeatable. Their names start with Site.")
+	c.Flags().StringArrayVar(&f.Checks, "checks", nil, "Checks of your own besides those of the release: a directory with annotated manifests, or an image by digest with them in /manifests; repeatable. Their names start with Site.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswerByContent}, "checks")
 }
 

@@ -22,7 +22,7 @@ type textFlags struct {
 
 func (f *textFlags) add(c *cobra.Command) {
 	f.AddColor(c)
-	c.Flags().BoolVar(&f.details, "details", false, "In text, list also what passed, and show every text in full.")
+	c.Flags().BoolVar(&f.details, "details", false, "In text, list also what passed; show every text in full.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "details")
 }
 

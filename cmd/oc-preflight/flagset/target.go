@@ -31,8 +31,8 @@ type Target struct {
 func (f *Target) Add(c *cobra.Command) {
 	c.Flags().Var(UpdateValue(&f.Release.Version), "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
-	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
-	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified, for the reason in --force-reason. Decision and exit code are those without force; the report states who forced the run and why.")
+	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest; by tag only with --force.")
+	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified: for the reason in --force-reason. Decision and exit code are those without force; the report states who forced the run and why.")
 	c.Flags().StringVar(&f.ForceReason, "force-reason", "", "Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-latest", "to-image")
@@ -134,7 +134,7 @@ type Trust struct {
 func (f *Trust) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
 	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")
-	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that the signature of a release may name, independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
+	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that a signature may name: independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswerByContent}, "keyring", "signature-store")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "repository")
 }

@@ -6,11 +6,15 @@
 package help
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // Overview writes the verbs of a program that most users need. With the prompt that follows, it fits a terminal of 80
@@ -28,25 +32,32 @@ func Overview(w io.Writer, root *cobra.Command, width int) error {
 	return write(w, lines)
 }
 
-// Command writes the whole help of a command.
-func Command(w io.Writer, c *cobra.Command, width int) error {
+// Command writes the help of a command, with the first clause about each flag.
+func Command(w io.Writer, c *cobra.Command, width int) error { return command(w, c, width, brief) }
+
+// Whole writes the help of a command with all that is said about each flag.
+func Whole(w io.Writer, c *cobra.Command, width int) error {
+	return command(w, c, width, func(usage string) string { return usage })
+}
+
+func command(w io.Writer, c *cobra.Command, width int, of func(usage string) string) error {
 	about := c.Long
 	if about == "" {
 		about = c.Short
 	}
-	return write(w, append(wrapped(about, width), append([]string{""}, usage(c, width)...)...))
+	return write(w, append(wrapped(about, width), append([]string{""}, usage(c, width, of)...)...))
 }
 
 // Usage writes the help of a command without its description.
-func Usage(w io.Writer, c *cobra.Command, width int) error { return write(w, usage(c, width)) }
+func Usage(w io.Writer, c *cobra.Command, width int) error { return write(w, usage(c, width, brief)) }
 
 func write(w io.Writer, lines []string) error {
 	_, err := io.WriteString(w, strings.Join(lines, "\n")+"\n")
 	return err
 }
 
-// usage is how a command is called: its examples, verbs and flags.
-func usage(c *cobra.Command, width int) []string {
+// usage is how a command is called: its examples, verbs and flags, of each what about makes of its usage.
+func usage(c *cobra.Command, width int, about func(usage string) string) []string {
 	lines := append([]string{"Usage:"}, fill("  ", useLine(c), width)...)
 	if c.HasExample() {
 		lines = append(lines, "", "Examples:")
@@ -56,17 +67,61 @@ func usage(c *cobra.Command, width int) []string {
 		lines = append(lines, "", section.Title)
 		lines = append(lines, list(verbsOf(c, section), width)...)
 	}
+	if len(c.Groups()) == 0 && c.HasSubCommands() {
+		lines = append(append(lines, "", "Commands:"), list(c.Commands(), width)...)
+	}
+	program, more := c.Root().CommandPath(), ""
 	if c.HasParent() {
 		for _, each := range headings(c) {
+			more = fmt.Sprintf("Flags in full: %s help --all%s; f", program, strings.TrimPrefix(c.CommandPath(), program))
 			lines = append(lines, "", each.title+":")
-			lines = append(lines, strings.Split(strings.TrimRight(each.flags.FlagUsagesWrapped(width), "\n"), "\n")...)
+			lines = append(lines, flagLines(each.flags, width, about)...)
 		}
 	}
 	lines = append(lines, "")
 	if c.HasSubCommands() {
 		lines = append(lines, fill("", fmt.Sprintf("Use \"%s COMMAND --help\" for one command.", c.CommandPath()), width)...)
 	}
-	return append(lines, fill("", fmt.Sprintf("Use \"%s options\" for the flags of all commands, such as --kubeconfig.", c.Root().CommandPath()), width)...)
+	return append(lines, fill("", cmp.Or(more, "F")+"lags of all commands, such as --kubeconfig: "+program+" options", width)...)
+}
+
+// clause is the first clause of a text, with what it depends on ("With --path: ") or its form ("N/M: ").
+var clause = regexp.MustCompile(`^((?:With -\S+(?: \S+)?: |[A-Z/=]+: )?.*?)[.:;]( |$)`)
+
+// brief is the first clause about a flag.
+func brief(usage string) string {
+	if found := clause.FindStringSubmatch(usage); found != nil {
+		return found[1] + "."
+	}
+	return usage
+}
+
+// flagLines are the names of flags, each with what about makes of its usage, and its default.
+func flagLines(flags *pflag.FlagSet, width int, about func(usage string) string) []string {
+	var names, texts []string
+	longest := 0
+	flags.VisitAll(func(flag *pflag.Flag) {
+		kind, usage := pflag.UnquoteUsage(flag)
+		name := "--" + flag.Name
+		if flag.Shorthand != "" {
+			name = "-" + flag.Shorthand + ", " + name
+		}
+		if kind != "" && flag.NoOptDefVal != "" {
+			kind = "[=" + kind + "]"
+		} else if kind != "" {
+			kind = " " + strings.ReplaceAll(kind, "stringArray", "strings")
+		}
+		if usage = about(usage); !slices.Contains([]string{"", "[]", "0", "0s", "false"}, flag.DefValue) {
+			usage += " (default " + flag.DefValue + ")"
+		}
+		names, texts = append(names, name+kind), append(texts, usage)
+		longest = max(longest, len(name+kind))
+	})
+	var lines []string
+	for i, name := range names {
+		lines = append(lines, fill(fmt.Sprintf("  %-*s  ", longest, name), texts[i], width)...)
+	}
+	return lines
 }
 
 // useLine is the form of a call.

@@ -19,8 +19,8 @@ type pathFlags struct {
 }
 
 func (f *pathFlags) add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target, as \"plan\" finds it. --to names any release of the update graph, and --to-latest is the default.")
-	c.Flags().StringArrayVar(&f.hops, "hop", nil, "Version or pull spec of the next release of a path to check; repeated in order, the last is the target.")
+	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target: \"plan\" finds it. --to names any release of the update graph, and --to-latest is the default.")
+	c.Flags().StringArrayVar(&f.hops, "hop", nil, "Next release of a path to check: version or pull spec; repeated in order, the last is the target.")
 	c.Flags().StringVar(&f.minor, "to-minor", "", "With --path: minor version of the target, such as 4.18: its newest release that can be reached.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "path", "to-minor")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "hop")

@@ -36,7 +36,7 @@ func (f *Source) Add(c *cobra.Command) {
 
 // AddImages adds --images to the command.
 func (f *Source) AddImages(c *cobra.Command) {
-	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images of the release: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
+	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "images")
 	var modes []string
 	for _, mode := range image.Modes() {
