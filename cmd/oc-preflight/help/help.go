@@ -11,10 +11,14 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 )
 
 // Overview writes the verbs of a program that most users need. With the prompt that follows, it fits a terminal of 80
@@ -144,4 +148,145 @@ func list(verbs []*cobra.Command, width int) []string {
 		lines = append(lines, fill(fmt.Sprintf("  %-*s  ", longest, verb.Name()), verb.Short, width)...)
 	}
 	return lines
+}
+
+// own are the flags of a command that its help lists.
+func own(c *cobra.Command) *pflag.FlagSet {
+	listed := pflag.NewFlagSet(c.Name(), pflag.ContinueOnError)
+	c.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "help" && flag.Name != "version" && !flag.Hidden {
+			listed.AddFlag(flag)
+		}
+	})
+	return listed
+}
+
+// fewFlags are listed without groups.
+const fewFlags = 8
+
+// heading is a heading of flags, and the flags.
+type heading struct {
+	title string
+	flags *pflag.FlagSet
+}
+
+// headings are the flags of a command by group; few flags have one heading.
+func headings(c *cobra.Command) []heading {
+	listed, count := own(c), 0
+	listed.VisitAll(func(*pflag.Flag) { count++ })
+	switch {
+	case count == 0:
+		return nil
+	case count <= fewFlags:
+		return []heading{{"Flags", listed}}
+	}
+	byGroup := map[option.Group]*pflag.FlagSet{}
+	listed.VisitAll(func(flag *pflag.Flag) {
+		group := option.Of(flag).Group
+		if byGroup[group] == nil {
+			byGroup[group] = pflag.NewFlagSet(string(group), pflag.ContinueOnError)
+		}
+		byGroup[group].AddFlag(flag)
+	})
+	var made []heading
+	for _, group := range option.Groups() {
+		if flags := byGroup[group]; flags != nil {
+			made = append(made, heading{string(group), flags})
+		}
+	}
+	if flags := byGroup[""]; flags != nil {
+		made = append(made, heading{"Flags", flags})
+	}
+	return made
+}
+
+// Section has verbs of a command beneath a heading, in the order in which they are listed.
+type Section struct {
+	Title string
+	Verbs []*cobra.Command
+	// Rare are verbs that only the list of all has.
+	Rare []*cobra.Command
+}
+
+// The annotations of a verb: its place in its section, and that only the list of all has it.
+const (
+	placeAnnotation = "preflight.openshift.io/help-place"
+	rareAnnotation  = "preflight.openshift.io/help-rare"
+)
+
+// AddSections adds the verbs of the sections to c.
+func AddSections(c *cobra.Command, sections ...Section) {
+	for _, section := range sections {
+		c.AddGroup(&cobra.Group{ID: section.Title, Title: section.Title + ":"})
+		for i, verb := range slices.Concat(section.Verbs, section.Rare) {
+			verb.GroupID = section.Title
+			if verb.Annotations == nil {
+				verb.Annotations = map[string]string{}
+			}
+			verb.Annotations[placeAnnotation] = strconv.Itoa(i)
+			if i >= len(section.Verbs) {
+				verb.Annotations[rareAnnotation] = "true"
+			}
+			c.AddCommand(verb)
+		}
+	}
+}
+
+// verbsOf are the verbs of a section, in order; those that cobra adds are last.
+func verbsOf(c *cobra.Command, section *cobra.Group) []*cobra.Command {
+	verbs := slices.DeleteFunc(slices.Clone(c.Commands()), func(verb *cobra.Command) bool {
+		return verb.GroupID != section.ID || verb.Hidden || verb.Deprecated != ""
+	})
+	slices.SortStableFunc(verbs, func(a, b *cobra.Command) int { return cmp.Compare(placeOf(a), placeOf(b)) })
+	return verbs
+}
+
+// usual are the verbs that are not rare; those that cobra adds are.
+func usual(verbs []*cobra.Command) []*cobra.Command {
+	return slices.DeleteFunc(slices.Clone(verbs), func(verb *cobra.Command) bool { return verb.Annotations[rareAnnotation] != "" || placeOf(verb) == last })
+}
+
+// last is the place of a verb that is in no section.
+const last = 1000
+
+// placeOf is the place of a verb in its section.
+func placeOf(verb *cobra.Command) int {
+	if at, err := strconv.Atoi(verb.Annotations[placeAnnotation]); err == nil {
+		return at
+	}
+	return last
+}
+
+// wrapped are the lines of a text of paragraphs. A paragraph is one line; a line that begins with a space, such as one
+// of an example, is not changed.
+func wrapped(text string, width int) []string {
+	var lines []string
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(text), "\n") {
+		if strings.HasPrefix(paragraph, " ") {
+			lines = append(lines, paragraph)
+			continue
+		}
+		lines = append(lines, fill("", paragraph, width)...)
+	}
+	return lines
+}
+
+// fill breaks a text between words into lines of at most width columns. The first line follows first, the others begin
+// with as many spaces; a longer word has a line of its own. Spaces between words are kept where no line ends.
+func fill(first, text string, width int) []string {
+	var lines []string
+	indent := strings.Repeat(" ", utf8.RuneCountInString(first))
+	line, empty := first, true
+	for word := range strings.SplitSeq(text, " ") {
+		switch {
+		case empty:
+			line += word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) <= width:
+			line += " " + word
+		default:
+			lines, line = append(lines, line), indent+word
+		}
+		empty = false
+	}
+	return append(lines, line)
 }
