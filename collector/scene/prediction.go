@@ -7,6 +7,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -32,7 +33,7 @@ func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []fi
 	return report.CVO{Accepts: prediction.Accepts, Reason: prediction.Reason, Message: prediction.Message}
 }
 
-var _ = finding.Explain("The cluster-version operator (CVO) refuses the update, or has read its release: package cvo predicts it.", `
+var _ = catalog.Reasons("The cluster-version operator (CVO) refuses the update, or has read its release: package cvo predicts it.", `
 InvalidCurrentVersion | The version of the cluster is no semantic version. | Contact the support of OpenShift.
 InvalidDesiredVersion | The version of the target is no semantic version. | Choose a target with a version.
 LowDesiredVersion | The target is older than the release of the cluster. | Choose a newer target.

@@ -11,6 +11,7 @@ package fleet
 import (
 	"slices"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -128,7 +129,7 @@ type Cause struct {
 	Repeats []string `json:"repeats,omitempty"`
 }
 
-var _ = finding.Explain("A cluster of the fleet has a decision without a finding.", `
+var _ = catalog.Reasons("A cluster of the fleet has a decision without a finding.", `
 Incomplete | A check has not reported yet. | Run the preflight of this cluster again.`)
 
 // Causes are the findings of the report that are against the update, in its order, those of

@@ -2,7 +2,7 @@
 // what is there to do?
 //
 // [Find] looks a word up in the [Entries], which are what the packages of the program declare
-// (finding.NewReason, finding.NewName, finding.Explain), and the reasons of signature/refusal.
+// (finding.NewReason, finding.NewName, catalog.Reasons), and the reasons of signature/refusal.
 package explain
 
 import (
@@ -24,8 +24,8 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/document"
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	_ "github.com/openshift/update-preflight/runner/trigger/projection" // declares reasons that only the controller reports
@@ -56,7 +56,7 @@ type Entry struct {
 // Entries are all entries, sorted by name.
 func Entries() []Entry {
 	var entries []Entry
-	for _, d := range finding.Declarations() {
+	for _, d := range catalog.Declarations() {
 		kind := KindReason
 		if d.IsName {
 			kind = KindFinding
@@ -79,7 +79,7 @@ func Entries() []Entry {
 }
 
 // remedy ends with the command of the remedy, where there is one.
-func remedy(e finding.Explanation) string {
+func remedy(e catalog.Explanation) string {
 	if e.Command == "" {
 		return e.Remedy
 	}

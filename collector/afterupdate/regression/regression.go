@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/baseline"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -39,7 +39,7 @@ const (
 	Rolled = "Rolled"
 )
 
-var _ = finding.Explain("A comparison with the time before the update finds this problem.", `
+var _ = catalog.Reasons("A comparison with the time before the update finds this problem.", `
 DriverMissing | A CSI driver that the node had is not registered there, so that no volume of it can be mounted. | Check the pod of the driver on the
 	node. | oc get pods -A --field-selector spec.nodeName=NODE
 Missing | The node was registered before the update and is not any more, and no Machine made it. | Start the machine, and read the log of its kubelet.

@@ -14,14 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-var _ = finding.Explain("A HostedCluster or a NodePool has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("A HostedCluster or a NodePool has a problem after the update that it did not have before.", `
 NotConnected | DataPlaneConnectionAvailable or ControlPlaneConnectionAvailable is False: control plane and nodes do not reach each other. | Check the
 	konnectivity pods on both sides. | oc get pods -A
 NotReconciled | HyperShift does not reconcile it: a condition such as ValidReleaseImage states why. | Fix what the condition names. | oc describe KIND NAME -n NAMESPACE
@@ -124,7 +124,7 @@ func unmet(of metav1.Condition, reason string) baseline.Problem {
 	return baseline.Problem{Reason: reason, Since: at(of.LastTransitionTime), Message: message}
 }
 
-var _ = finding.Explain("An operator of OLM has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("An operator of OLM has a problem after the update that it did not have before.", `
 BundleUnpackFailed | OLM could not unpack the bundle of its next version. | Read the conditions of the Subscription. | `+describe+`
 CatalogSourcesUnhealthy | A catalog cannot be read, so OLM updates no operator of its namespace. | Read the state of the catalogs. | oc get catalogsources -A -o yaml
 InstallPlanFailed | The InstallPlan of its next version has failed. | Read the InstallPlan. | oc get installplans -n NAMESPACE -o yaml

@@ -13,11 +13,11 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-var _ = finding.Explain("A node, or a pool or set of nodes, has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("A node, or a pool or set of nodes, has a problem after the update that it did not have before.", `
 ConfigDegraded | The machine-config daemon could not apply the configuration of the pool, or the disk differs from it. | Read the reason on the node. | oc describe node NAME
 DiskPressure | Its disk is nearly full, so that it evicts pods. | Free space on the node, or give it a larger disk.
 Draining | The drain before its update hangs: a PodDisruptionBudget permits no eviction, or a pod does not end. | Find what is not evicted in the log of the

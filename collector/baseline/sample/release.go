@@ -14,13 +14,13 @@ import (
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-var _ = finding.Explain("The ClusterVersion, a ClusterOperator or a certificate request has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("The ClusterVersion, a ClusterOperator or a certificate request has a problem after the update that it did not have before.", `
 Degraded | Its condition Degraded is True; of a NodePool, the update of a node in place has failed. | Read the message of the condition. | oc describe KIND NAME
 Failing | The cluster-version operator cannot apply the release. | Read the message of the condition. | oc describe clusterversion
 ImplicitlyEnabledCapabilities | The new release enabled a capability that was not requested, because the cluster uses a part of it. | Add the capability to
@@ -120,7 +120,7 @@ func isDecided(request *certificatesv1.CertificateSigningRequest) bool {
 	return false
 }
 
-var _ = finding.Explain("An alert of severity warning or critical fires after the update, and did not before.", `
+var _ = catalog.Reasons("An alert of severity warning or critical fires after the update, and did not before.", `
 Firing | The alert was not firing before the update. | Follow the runbook that its annotations name. | oc get prometheusrules -A -o yaml`)
 
 // watchdog always fires, so that its absence is noticed.

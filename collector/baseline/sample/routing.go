@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-var _ = finding.Explain("An IngressController, a Route or an egress rule has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("An IngressController, a Route or an egress rule has a problem after the update that it did not have before.", `
 CanaryChecksFailing | The requests that the ingress operator sends through its routers to test them fail. | Check the routers, the load balancer before them and the
 	DNS records. | oc describe ingresscontroller NAME -n openshift-ingress-operator
 NotAdmitted | A router that had admitted it does not any more: the new release validates Routes more strictly, or another Route has its host. | Read the
@@ -158,7 +158,7 @@ func sameAddress(a, b string) bool {
 // count is a number of items of one object.
 func count(items int) int32 { return int32(min(items, math.MaxInt32)) } //nolint:gosec // bounded here
 
-var _ = finding.Explain("A volume or a PersistentVolumeClaim has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("A volume or a PersistentVolumeClaim has a problem after the update that it did not have before.", `
 AttachFailed | The CSI driver could not attach it to the node of its pod. | Read the error of the VolumeAttachment. | oc get volumeattachments -o yaml
 Lost | Its PersistentVolume does not exist any more. | Restore the volume, or create the claim again from a backup.
 NotBound | Its StorageClass has no provisioner that works. | Read the events of the claim. | oc describe persistentvolumeclaim NAME -n NAMESPACE`)

@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-var _ = finding.Explain("A workload has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("A workload has a problem after the update that it did not have before.", `
 ContainerCreating | Its pods have a node, and their containers are not created: often a volume is not mounted, or the network plugin of the node fails. | `+events+`
 CrashLoopBackOff | A container ends again and again. | `+logs+`
 CreateContainerError | The runtime of the node could not create a container, such as for a ConfigMap that does not exist. | `+events+`

@@ -7,8 +7,8 @@ import (
 
 	"github.com/sigstore/sigstore/pkg/signature"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/document"
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -52,7 +52,7 @@ const (
 	reasonFuture        = "OfTheFuture"
 )
 
-var _ = finding.Explain("A signed verdict is not valid, or is not about this update now.", `
+var _ = catalog.Reasons("A signed verdict is not valid, or is not about this update now.", `
 TooLarge | The file is larger than any verdict. | Name the file with the verdict.
 InvalidEnvelope | The file is no DSSE envelope. | Get the file again from where the run wrote it.
 OtherPayloadType | The envelope has something else than a statement of in-toto. | Name the file with the verdict.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
@@ -201,7 +202,7 @@ const (
 	showReport = "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster."
 )
 
-var explained = finding.Explain("The report of a cluster on a hub does not count, or has only the name of a finding.", `
+var explained = catalog.Reasons("The report of a cluster on a hub does not count, or has only the name of a finding.", `
 Blocks | A finding blocks the cluster; its verdict names the finding only. | `+showReport+`
 ClockNotSynced | The clock of the cluster differs from that of the hub. | `+setClock+`
 Expired | The verdict of the cluster has ended. | `+awaitRun+`

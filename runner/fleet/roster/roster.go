@@ -20,8 +20,8 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
@@ -209,7 +209,7 @@ func (f *Failure) Error() string { return f.Err.Error() }
 
 func (f *Failure) Unwrap() error { return f.Err }
 
-var explained = finding.Explain("A cluster of the fleet cannot be reached.", `
+var explained = catalog.Reasons("A cluster of the fleet cannot be reached.", `
 ArchiveUnreadable | The file is no archive, or it is damaged. | Gather the archive again, or leave it out.
 ClusterDeploymentInvalid | The ClusterDeployment of Hive names no Secret with a kubeconfig. | Correct the ClusterDeployment: its
 	spec.clusterMetadata.adminKubeconfigSecretRef must name the Secret with the kubeconfig of the cluster.

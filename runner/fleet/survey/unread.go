@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
@@ -49,7 +50,7 @@ func refused(ctx context.Context, reached roster.Connection, cause error) string
 	return user
 }
 
-var explained = finding.Explain("A cluster of the fleet gave no verdict.", `
+var explained = catalog.Reasons("A cluster of the fleet gave no verdict.", `
 ClientCertificateExpired | The client certificate of the kubeconfig has expired. | Get a new kubeconfig of the cluster, or log in to it again with "oc login".
 ClusterUnread | The message states the error. | Fix what the message states, then run the command again.
 ConnectionFailed | The connection to the API server could not be made, or has ended. | `+check+`

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
@@ -23,7 +23,7 @@ const (
 	maxMessage = 1024
 )
 
-var _ = finding.Explain("The condition Upgradeable of the ClusterOperator of the controller does not block.", `
+var _ = catalog.Reasons("The condition Upgradeable of the ClusterOperator of the controller does not block.", `
 NoTarget | No update is selected or offered.`)
 
 func clusterOperator() owned.Object {

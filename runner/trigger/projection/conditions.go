@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
@@ -25,7 +25,7 @@ const (
 )
 
 // Those of the condition Updated are in package v1alpha1, which has types only.
-var _ = finding.Explain("Reported in a condition of an UpdatePreflight.", `
+var _ = catalog.Reasons("Reported in a condition of an UpdatePreflight.", `
 AllReported | Every check has a result.
 MissingResults | A check has no result. | Read the findings of the run. | oc preflight status
 NotStarted | No run has been started yet.

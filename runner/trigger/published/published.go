@@ -31,7 +31,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -45,7 +45,7 @@ const (
 )
 
 // Package cvo, which reads the ConfigMap and imports nothing, has these reasons.
-var _ = finding.Explain("The precondition Preflight of the cluster-version operator warns of the update, or refuses it.", `
+var _ = catalog.Reasons("The precondition Preflight of the cluster-version operator warns of the update, or refuses it.", `
 PreflightAccepted | The verdict depends on accepted findings, which is a warning.
 PreflightBlocked | The verdict on the update is Blocked. | Fix what the report names. | oc preflight status
 PreflightForced | The newest run was forced, which permits no update. | Run the preflight without --force, or force the update.
