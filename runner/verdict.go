@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -119,6 +120,9 @@ func (p preparation) predict(inside contents.Contents, policy verdict.Policy, fi
 	}
 	return p.scene.Predict(request, policy, findings)
 }
+
+var _ = catalog.Reasons("The cluster-version operator refuses the update.", `
+RetrievePayload | It cannot download or verify the release. | Do what the finding about the release states.`)
 
 // refusedByNodes reports whether the image policies of the cluster refuse the
 // release to the pod in which CVO unpacks it. Force does not get past them.

@@ -12,6 +12,8 @@ type Change struct {
 	Add, Remove []string
 	// Replace removes all risks that are not in Add.
 	Replace bool
+	// DryRun is that of the options of the write: the server validates the change, and stores nothing.
+	DryRun []string
 }
 
 // ParseChange parses RISK[,RISK-...], where a dash at the end removes the risk, as in

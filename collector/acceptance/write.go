@@ -103,7 +103,8 @@ func write(ctx context.Context, versions dynamic.ResourceInterface, change Chang
 	if err != nil {
 		return Kept{}, err
 	}
-	for _, options := range []metav1.PatchOptions{{DryRun: []string{metav1.DryRunAll}}, {}} {
+	for _, dryRun := range [][]string{{metav1.DryRunAll}, change.DryRun} {
+		options := metav1.PatchOptions{DryRun: dryRun}
 		written, err := versions.Patch(ctx, "version", types.MergePatchType, patch, options)
 		if err != nil {
 			return Kept{}, fmt.Errorf("could not write %s of ClusterVersion \"version\": %w", Origin, err)

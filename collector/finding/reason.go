@@ -2,9 +2,8 @@ package finding
 
 import (
 	"regexp"
-	"runtime"
-	"strings"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -20,61 +19,25 @@ type Reason struct {
 }
 
 // Explanation is what a reason means.
-type Explanation struct {
-	// Meaning is when the reason is reported, Cause what brings that about: sentences.
-	Meaning, Cause string
-	// Remedy is what to do, in imperative sentences; empty where nothing needs to be done.
-	// A finding that warns, fails or is inconclusive has it unless it has its own.
-	Remedy string
-	// Command is the command of the remedy with placeholders in capitals, or empty. It is
-	// documentation: a finding has the command for its own object as an action.
-	Command string
-}
-
-// Declaration is a reason or a name of findings, as a package declares it.
-type Declaration struct {
-	Name string
-	// Package is the directory of the package, from the root of the module.
-	Package string
-	// IsName is true for the name of findings, which has no cause and no remedy unless it belongs to one reason.
-	IsName bool
-	Explanation
-}
-
-// declarations has one element for each call of NewReason and NewName.
-var declarations []Declaration //nolint:gochecknoglobals // only the initialization of packages appends to it
-
-// Declarations are the reasons and the names of all packages that the program has.
-func Declarations() []Declaration { return declarations }
+type Explanation = catalog.Explanation
 
 // NewReason declares a reason of the calling package, in a variable of that package.
 func NewReason(name string, meaning Explanation) Reason {
-	declarations = append(declarations, Declaration{Name: name, Package: caller(), Explanation: meaning})
+	catalog.Declare(catalog.Declaration{Name: name, Explanation: meaning})
 	return Reason{name: name, meaning: &meaning}
 }
 
 // NewName declares a name of findings of the calling package, or the first part of such
 // names, in a variable of that package. The meaning is sentences.
 func NewName(name, meaning string) string {
-	declarations = append(declarations, Declaration{Name: name, Package: caller(), IsName: true, Explanation: Explanation{Meaning: meaning}})
+	catalog.Declare(catalog.Declaration{Name: name, IsName: true, Explanation: Explanation{Meaning: meaning}})
 	return name
 }
 
 // Names declares a name of findings that always have this reason, as NewName does.
 func (r Reason) Names(name string) string {
-	declarations = append(declarations, Declaration{Name: name, Package: caller(), IsName: true, Explanation: *r.meaning})
+	catalog.Declare(catalog.Declaration{Name: name, IsName: true, Explanation: *r.meaning})
 	return name
-}
-
-// caller is the directory of the package that called the function which calls caller.
-func caller() string {
-	const skip = 2
-	counter, _, _, _ := runtime.Caller(skip)
-	name := runtime.FuncForPC(counter).Name() // such as github.com/openshift/update-preflight/collector/gate.init
-	name = strings.TrimPrefix(name, "github.com/openshift/update-preflight/")
-	slash := strings.LastIndex(name, "/") + 1
-	last, _, _ := strings.Cut(name[slash:], ".")
-	return name[:slash] + last
 }
 
 // maxReason bounds the reason of another program, in bytes.

@@ -8,11 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = catalog.Reasons("HyperShift reports it for a NodePool that updates its nodes in place.", `
+InplaceUpgradeFailed | The update of a node has failed. | Read the conditions of the NodePool. | oc describe nodepool NAME -n NAMESPACE`)
 
 // judgePoolConditions is about the conditions of a pool that is updated to a version.
 func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, to semver.Version) []finding.Finding {

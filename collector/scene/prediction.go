@@ -7,6 +7,7 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
@@ -31,6 +32,16 @@ func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []fi
 	}
 	return report.CVO{Accepts: prediction.Accepts, Reason: prediction.Reason, Message: prediction.Message}
 }
+
+var _ = catalog.Reasons("The cluster-version operator (CVO) refuses the update, or has read its release: package cvo predicts it.", `
+InvalidCurrentVersion | The version of the cluster is no semantic version. | Contact the support of OpenShift.
+InvalidDesiredVersion | The version of the target is no semantic version. | Choose a target with a version.
+LowDesiredVersion | The target is older than the release of the cluster. | Choose a newer target.
+MajorVersionUpdate | The cluster cannot be updated to another major version from its release. | Update to the last minor version of this major version
+	first. List the updates of the path. | oc preflight plan
+MultipleMinorVersionsUpdate | The target is more than one minor version ahead. | Update one minor version at a time. List the updates of the path. | oc preflight plan
+PayloadLoaded | The release was downloaded and verified.
+PreconditionChecks | A precondition of the update fails; the message names it. | Do what the finding about the precondition states.`)
 
 // upgradeableCauses are the open gates from which CVO makes its condition Upgradeable.
 func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Finding) []string {

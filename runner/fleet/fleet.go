@@ -11,6 +11,7 @@ package fleet
 import (
 	"slices"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -127,6 +128,9 @@ type Cause struct {
 	// ends with them. Empty for a cause of its own.
 	Repeats []string `json:"repeats,omitempty"`
 }
+
+var _ = catalog.Reasons("A cluster of the fleet has a decision without a finding.", `
+Incomplete | A check has not reported yet. | Run the preflight of this cluster again.`)
 
 // Causes are the findings of the report that are against the update, in its order, those of
 // one name and reason once. A report that is against it without a finding has a cause that

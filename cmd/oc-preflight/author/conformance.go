@@ -16,11 +16,11 @@ import (
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/document/format"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/runner/registry"
@@ -37,7 +37,7 @@ type conformanceFlags struct {
 
 // NewConformance makes "conformance", which tests a check against the conformance requirements.
 func NewConformance(client *cli.Client) *cobra.Command {
-	var flags conformanceFlags
+	flags := conformanceFlags{output: "text"}
 	c := &cobra.Command{
 		Use:   "conformance (IMAGE | MANIFEST)",
 		Short: "Test whether a check meets the conformance requirements",
@@ -63,10 +63,9 @@ Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input,
 	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version of the cluster that is passed to the check.")
 	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
-	c.Flags().StringVarP(&flags.output, "output", "o", "text", "Output format: "+strings.Join(format.Names(conformance.Report{}), ", ")+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "image", "from", "timeout")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
-	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
+	flagset.OutputFlag(c, &flags.output, conformance.Report{})
 	client.Roles.Declare(c, role.Role{Needs: role.Always(conformance.Needs), Remarks: func(role.Request) []string {
 		return []string{fmt.Sprintf(role.Given, "the manifest"), role.CopiesGrant, role.JobsRunAs}
 	}})
@@ -94,7 +93,7 @@ func conform(c *cobra.Command, client *cli.Client, flags conformanceFlags, argum
 	if len(result.Results) == 0 && err != nil {
 		return err
 	}
-	if err := errors.Join(err, format.Write(client.Streams.Out, flags.output, result, terminal.Style(client.Streams.Out))); err != nil {
+	if err := errors.Join(err, expression.Write(client.Streams.Out, flags.output, result, terminal.Style(client.Streams.Out))); err != nil {
 		return err
 	}
 	return conforms(result)
@@ -113,7 +112,7 @@ func conforms(result conformance.Report) error {
 }
 
 func (f conformanceFlags) validate() error {
-	if err := format.Check(f.output, conformance.Report{}); err != nil {
+	if err := expression.Check(f.output, conformance.Report{}); err != nil {
 		return err
 	}
 	if f.timeout <= 0 {

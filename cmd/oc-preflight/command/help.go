@@ -51,8 +51,9 @@ func newHelp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Show the help of a command, or list all commands",
-		Long:  "Show the help of a command. Without one, list the commands that most users need; with --all, list every command.",
+		Long:  "Show the help of a command. Without one, list the commands that most users need; with --all, list every command, or all that is said about the flags of one.",
 		Example: `  oc preflight help --all
+  oc preflight help --all run
   oc preflight help fleet targets`,
 		RunE: func(c *cobra.Command, args []string) error {
 			root := c.Root()
@@ -63,7 +64,7 @@ func newHelp() *cobra.Command {
 			case len(rest) > 0:
 				return flagset.OneVerb(shown, rest)
 			case all:
-				return help.Command(c.OutOrStdout(), shown, columns(c.OutOrStdout()))
+				return help.Whole(c.OutOrStdout(), shown, columns(c.OutOrStdout()))
 			}
 			return shown.Help()
 		},
@@ -81,7 +82,7 @@ func newHelp() *cobra.Command {
 			return found, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "List every command.")
+	c.Flags().BoolVar(&all, "all", false, "List every command, or the flags of one in full.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	return c
 }

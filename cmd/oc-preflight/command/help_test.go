@@ -2,6 +2,7 @@ package command_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -80,7 +81,7 @@ func shownOn(t *testing.T, columns uint16, args ...string) string {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"-h"}, {"run", "-h"}, {"fleet", "-h"}, {"fleet", "targets", "-h"}, {"help", "--all"}} {
+	for _, args := range [][]string{{"-h"}, {"run", "-h"}, {"fleet", "-h"}, {"fleet", "targets", "-h"}, {"help", "--all"}, {"help", "--all", "run"}} {
 		for _, columns := range []uint16{80, 120} {
 			name := strings.ReplaceAll("preflight-"+strings.Join(args, "-"), "--", "-")
 			golden.Compare(t, fmt.Sprintf("testdata/help/%s.%d.text", name, columns), shownOn(t, columns, args...))
@@ -124,6 +125,28 @@ func TestHelpFitsTheTerminal(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The help of every command is at most five screens of 24 lines, and all that is said about its flags is in "help --all".
+func TestHelpIsShort(t *testing.T) {
+	const most, columns = 120, 80
+	for _, verb := range allVerbs(verbs()) {
+		var short, whole strings.Builder
+		if err := errors.Join(help.Command(&short, verb, columns), help.Whole(&whole, verb, columns)); err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Count(short.String(), "\n"); lines > most {
+			t.Errorf("%s: %d lines, more than %d: move prose to a page", verb.CommandPath(), lines, most)
+		}
+		verb.LocalNonPersistentFlags().VisitAll(func(flag *pflag.Flag) {
+			if flag.Hidden || flag.Name == "help" {
+				return
+			}
+			if !strings.Contains(short.String(), "--"+flag.Name) || !strings.Contains(strings.Join(strings.Fields(whole.String()), " "), strings.Join(strings.Fields(flag.Usage), " ")) {
+				t.Errorf("%s: --%s is not listed, or not in full", verb.CommandPath(), flag.Name)
+			}
+		})
 	}
 }
 

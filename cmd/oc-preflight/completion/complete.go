@@ -5,6 +5,7 @@ package completion
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,18 +94,18 @@ func Fixed(c *cobra.Command, flag string, all ...string) {
 	})
 }
 
-// Formats completes a flag of the command with formats, and an end that a file
-// follows. The flag exists.
+// Formats completes a flag of the command with formats, and an end that a file follows. After "=", it continues. The
+// flag exists.
 func Formats(c *cobra.Command, flag, end string, formats []string) {
-	directive := cobra.ShellCompDirectiveNoFileComp
-	if end != "" {
-		directive = cobra.ShellCompDirectiveNoSpace
-	}
 	var all []string
 	for _, format := range formats {
 		all = append(all, format+end)
 	}
 	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		return Matching(all, prefix), directive
+		found := Matching(all, prefix)
+		if !slices.ContainsFunc(found, func(format string) bool { return !strings.HasSuffix(format, "=") }) {
+			return found, cobra.ShellCompDirectiveNoSpace
+		}
+		return found, cobra.ShellCompDirectiveNoFileComp
 	})
 }

@@ -8,12 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
@@ -271,8 +273,8 @@ func (f planFlags) write(out *flagset.Destination, made updateplan.Plan) error {
 // writeNoPath writes the document of a plan without a path. In formats that are not for
 // documents, the error is all.
 func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
-	if made.Decision != updateplan.NoPath || !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.Format) {
+	if made.Decision != updateplan.NoPath || !strings.Contains(f.output.Format, "=") && !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.Format) {
 		return nil
 	}
-	return format.Write(out, f.output.Format, planview.Plan{Plan: made}, format.Style{})
+	return expression.Write(out, f.output.Format, planview.Plan{Plan: made}, format.Style{})
 }

@@ -137,6 +137,10 @@ func TestAck(t *testing.T) {
 			reason: "the user sees what they confirm", changes: []func(*offer.Cluster){gated}, args: []string{"ack", "ack-4.18-api"}, shown: []string{"ack-4.18-api acknowledged in ConfigMap openshift-config/admin-acks\n"},
 			stated: []string{"Migrate the clients."}, writes: []string{"patch configmaps " + acks},
 		},
+		"DryRun": {
+			reason: "the server validates, and the text does not say that it was done", changes: []func(*offer.Cluster){gated}, args: []string{"ack", "ack-4.18-api", "--dry-run"},
+			shown: []string{"ack-4.18-api would be acknowledged in ConfigMap openshift-config/admin-acks; nothing was written\n"}, stated: []string{"Migrate the clients."},
+		},
 		"Unknown": {reason: "a gate that does not exist is mistyped", changes: []func(*offer.Cluster){gated}, args: []string{"ack", "ack-4.18-apis"}, code: exit.BadInput, stated: []string{"ack-4.18-apis", "ack-4.18-api"}},
 		"None":    {reason: "a cluster without gates", args: []string{"ack", "ack-4.18-api"}, code: exit.BadInput, stated: []string{"ack-4.18-api"}},
 		"Forbidden": {
@@ -148,6 +152,22 @@ func TestAck(t *testing.T) {
 			}},
 		},
 	})
+}
+
+// A dry run leaves the gate closed, however kubectl would write it; "none" is no dry run.
+func TestAckDryRun(t *testing.T) {
+	newCluster(t, gated)
+	for _, step := range []struct {
+		args []string
+		code int
+	}{
+		{[]string{"ack", "ack-4.18-api", "--dry-run"}, exit.Ready}, {[]string{"ack", "ack-4.18-api", "--dry-run=client"}, exit.Ready}, {[]string{"ack", "ack-4.18-api", "--dry-run=server"}, exit.Ready},
+		{[]string{"targets", "--to", "4.19.1"}, exit.Blocked}, {[]string{"ack", "ack-4.18-api", "--dry-run=none"}, exit.Ready}, {[]string{"targets", "--to", "4.19.1"}, exit.Ready},
+	} {
+		if got := program.Call(t, step.args...); got.Code != step.code {
+			t.Fatalf("%q: exit code %d, want %d\n%s%s", step.args, got.Code, step.code, got.Stdout, got.Stderr)
+		}
+	}
 }
 
 // A verdict of "run" after the acknowledgement is another one.
@@ -172,6 +192,7 @@ func TestAccept(t *testing.T) {
 		shown  string
 		stated string
 	}{
+		{args: []string{"accept", "SomeRisk", "--dry-run"}, shown: "Nothing was written; ClusterVersion would accept these risks: SomeRisk\n"},
 		{args: []string{"accept", "SomeRisk"}, shown: "ClusterVersion now accepts these risks: SomeRisk\n"},
 		{args: []string{"accept", "SomeRisk"}, shown: "ClusterVersion is unchanged; it accepts these risks: SomeRisk\n"},
 		{args: []string{"accept", "SomeRsik"}, shown: "ClusterVersion now accepts these risks: SomeRisk, SomeRsik\n", stated: "warning: no update that ClusterVersion lists has the risk SomeRsik; they have SomeRisk."},

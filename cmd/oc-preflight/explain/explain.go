@@ -2,24 +2,33 @@
 // what is there to do?
 //
 // [Find] looks a word up in the [Entries], which are what the packages of the program declare
-// (finding.NewReason, finding.NewName), the reasons of signature/refusal, and those of elsewhere.txt.
+// (finding.NewReason, finding.NewName, catalog.Reasons), and the reasons of signature/refusal.
 package explain
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/document"
-	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
+	_ "github.com/openshift/update-preflight/runner/trigger/projection" // declares reasons that only the controller reports
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
@@ -47,7 +56,7 @@ type Entry struct {
 // Entries are all entries, sorted by name.
 func Entries() []Entry {
 	var entries []Entry
-	for _, d := range finding.Declarations() {
+	for _, d := range catalog.Declarations() {
 		kind := KindReason
 		if d.IsName {
 			kind = KindFinding
@@ -57,7 +66,6 @@ func Entries() []Entry {
 	for _, r := range refusal.Reasons() {
 		entries = append(entries, Entry{Kind: KindReason, Name: r.Name, Package: "signature/refusal", Meaning: r.Meaning, Cause: r.Cause, Remedy: r.Remedy})
 	}
-	entries = append(entries, elsewhere()...)
 	for i := range entries {
 		entries[i].Subject = subjectOf(entries[i].Package)
 		if entries[i].Kind == KindReason {
@@ -71,7 +79,7 @@ func Entries() []Entry {
 }
 
 // remedy ends with the command of the remedy, where there is one.
-func remedy(e finding.Explanation) string {
+func remedy(e catalog.Explanation) string {
 	if e.Command == "" {
 		return e.Remedy
 	}
@@ -259,4 +267,106 @@ func (p Page) Document(document.View) document.Document {
 		})
 	}
 	return made
+}
+
+// subject is the title of the entries of these packages, and of the packages below them.
+type subject struct {
+	title    string
+	packages []string
+}
+
+// afterUpdate is the subject of the problems that a cluster has after an update, and did not have before.
+const afterUpdate = "After an update"
+
+// subjects are all of them, in the order in which they are listed.
+func subjects() []subject {
+	return []subject{
+		{"Version, channel and update service", []string{"collector/gate/clusterversion", "collector/cvo", "collector/scene", "collector/targets", "collector/update", "collector/updateplan", "collector/risk"}},
+		{"Admin acknowledgements", []string{"collector/gate/adminack"}},
+		{"Removed APIs", []string{"collector/gate/removedapi"}},
+		{"Drains", []string{"collector/health/draining", "collector/health/deadlock", "collector/drain"}},
+		{"Operators and gates", []string{"collector/gate", "collector/health/subscription"}},
+		{"Nodes and machines", []string{"collector/machine"}},
+		{"Monitoring", []string{"collector/monitoring"}},
+		{"Hosted clusters", []string{"collector/hosted"}},
+		{"API server and webhooks", []string{"collector/serving"}},
+		{"Health of the cluster", []string{"collector/health"}},
+		{afterUpdate, []string{"collector/baseline", "collector/afterupdate"}},
+		{"Accepted risks", []string{"collector/acceptance"}},
+		{"Signed verdicts", []string{"collector/verdict"}},
+		{"Signature of the release", []string{"signature", "runner/proof", "runner/image/imagepolicy"}},
+		{"Images and registries", []string{"runner/image", "runner/registry"}},
+		{"Content of the release", []string{"runner/payload", "runner/contents", "runner/definition", "runner/selection", "runner/site"}},
+		{"Permissions of checks", []string{"runner/audit", "runner/launch"}},
+		{"Jobs of the checks", []string{"runner/jobs", "runner/execution"}},
+		{"Conformance of checks", []string{"runner/conformance"}},
+		{"The controller", []string{"runner/trigger"}},
+		{"Records of runs", []string{"runner", "cmd/oc-preflight/runs"}},
+		{"Fleets", []string{"runner/fleet"}},
+		{"All checks", []string{"collector"}},
+	}
+}
+
+// subjectOf is the title of the subject with the longest path to a package; empty for none.
+func subjectOf(of string) string {
+	title, longest := "", 0
+	for _, each := range subjects() {
+		for _, path := range each.packages {
+			if (of == path || strings.HasPrefix(of, path+"/")) && len(path) > longest {
+				title, longest = each.title, len(path)
+			}
+		}
+	}
+	return title
+}
+
+// NewCommand makes "explain", which explains reasons and names of findings without a cluster.
+func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
+	output := "text"
+	c := &cobra.Command{
+		Use:   "explain [REASON | FINDING]",
+		Short: "Explain a reason or the name of a finding",
+		Long: `Print what a reason or the name of a finding means, what causes it and what to do. Without an argument, list all reasons and names by what they are about. A finding of a check that a release ships is documented by its operator, at the URL of the finding. No cluster is used.
+
+Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown word.`,
+		Example: `  # A finding of a report
+  oc preflight explain AdminAck-ack-4.18-kube-1.32-api-removals-in-4.19
+
+  # The reason of a finding, in parentheses behind its name
+  oc preflight explain AdminAckRequired`,
+		Args:              flagset.Arguments(0, 1, "one reason or name"),
+		ValidArgsFunction: completeExplain,
+		RunE:              func(c *cobra.Command, args []string) error { return explainWord(c, streams, args, output) },
+	}
+	flagset.OutputFlag(c, &output, Page{})
+	return c
+}
+
+func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, output string) error {
+	if err := expression.Check(output, Page{}); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	entries := Named(Entries(), c.Root().CommandPath())
+	if len(args) == 0 {
+		return expression.Write(streams.Out, output, All(entries), terminal.Style(streams.Out))
+	}
+	page, err := Find(entries, args[0])
+	if _, ok := errors.AsType[*UnknownError](err); ok {
+		return exitcode.BadUsage(fmt.Errorf("%w; list all with: %s", err, c.CommandPath()))
+	}
+	if err != nil {
+		return err
+	}
+	return expression.Write(streams.Out, output, page, terminal.Style(streams.Out))
+}
+
+func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	var names []cobra.Completion
+	for _, entry := range Entries() {
+		names = append(names, cobra.CompletionWithDesc(entry.Name, entry.Kind))
+	}
+	return completion.Matching(slices.Compact(names), prefix), cobra.ShellCompDirectiveNoFileComp
 }

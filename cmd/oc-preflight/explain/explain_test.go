@@ -13,14 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	_ "github.com/openshift/update-preflight/cmd/oc-preflight/command" // links the packages of the program, which declare reasons
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
 	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
-	_ "github.com/openshift/update-preflight/runner" // declares reasons
-	_ "github.com/openshift/update-preflight/runner/conformance"
 	"github.com/openshift/update-preflight/test/after"
 	"github.com/openshift/update-preflight/test/golden"
 )

@@ -74,7 +74,7 @@ func reasonsOf(file *ast.File) []string {
 				}
 			}
 		case *ast.CallExpr:
-			if called, ok := node.Fun.(*ast.Ident); ok && called.Name == "problemf" {
+			if called, ok := node.Fun.(*ast.Ident); ok && (called.Name == "problemf" || called.Name == "failure") {
 				add(node.Args[0])
 			}
 			if called, ok := node.Fun.(*ast.SelectorExpr); ok && called.Sel.Name == "Unread" && len(node.Args) > 1 {

@@ -1,12 +1,19 @@
 package flagset
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -51,4 +58,60 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// UpdateValue is the value of a flag that takes the version of an update, or the name of an
+// update as "-o name" writes it.
+func UpdateValue(version *string) pflag.Value { return updateName{version} }
+
+type updateName struct{ version *string }
+
+func (n updateName) String() string { return *n.version }
+
+func (n updateName) Set(text string) error {
+	*n.version = format.BareName(format.UpdateName, text)
+	return nil
+}
+
+func (updateName) Type() string { return "string" }
+
+// DryRun is --dry-run: the value of DryRun in the options of requests, empty where they write.
+type DryRun []string
+
+// Add adds --dry-run, as kubectl has it, to the command; usage is its effect.
+func (f *DryRun) Add(c *cobra.Command, usage string) {
+	c.Flags().Var(f, "dry-run", usage+" client and server are the same.")
+	c.Flags().Lookup("dry-run").NoOptDefVal = "server"
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "dry-run")
+	completion.Fixed(c, "dry-run", "none", "server", "client")
+}
+
+func (f *DryRun) String() string {
+	if len(*f) == 0 {
+		return "none"
+	}
+	return "server"
+}
+
+func (f *DryRun) Set(text string) error {
+	switch text {
+	case "none", "false":
+		*f = nil
+	case "client", "server", "true":
+		*f = DryRun{metav1.DryRunAll}
+	default:
+		return errors.New("it must be none, server or client")
+	}
+	return nil
+}
+
+func (*DryRun) Type() string { return "string" }
+
+// NamespacedName reads NAMESPACE/NAME, the value of a flag.
+func NamespacedName(flag, text string) (types.NamespacedName, error) {
+	namespace, name, ok := strings.Cut(text, "/")
+	if !ok || namespace == "" || name == "" || strings.Contains(name, "/") {
+		return types.NamespacedName{}, fmt.Errorf("%s=%s: it must be NAMESPACE/NAME", flag, text)
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, nil
 }

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +19,9 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan/graph"
 	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
 	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
+	"github.com/openshift/update-preflight/runner/cache"
+	"github.com/openshift/update-preflight/runner/payload/imagefiles"
+	"github.com/openshift/update-preflight/runner/registry"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -30,7 +35,7 @@ type Graph struct {
 // Add adds --channel, --graph, --arch and --offline to the command.
 func (f *Graph) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
-	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, \"-\" for standard input, or URL of an update service. May be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
+	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, or URL of an update service: \"-\" is standard input. May be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
 	c.Flags().StringVar(&f.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
 	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The output has its age.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Channels}, "channel")
@@ -117,4 +122,78 @@ func readGraph(ctx context.Context, stdin io.Reader, name string) ([]byte, error
 	}
 	defer file.Close() //nolint:errcheck // nothing was written
 	return io.ReadAll(io.LimitReader(file, graph.MaxBytes+1))
+}
+
+// Pull are the flags for reading images.
+type Pull struct {
+	CacheDirectory string
+	NoCache        bool
+}
+
+// Add adds --cache-dir and --no-cache to the command.
+func (f *Pull) Add(c *cobra.Command) {
+	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
+	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Cache nothing: read releases from the registry only.")
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "cache-dir", "no-cache") // digests are verified at each use
+}
+
+// Cache opens the cache; nil is none. For a directory that the user did not name, a
+// failure is only a warning.
+func (f *Pull) Cache(client *cli.Client) (imagefiles.Cache, error) {
+	return openCache(f, client, "releases are not cached", func(path string) (imagefiles.Cache, error) {
+		return cache.Open(path, cache.DefaultLimit)
+	})
+}
+
+// graphs opens the store of graphs, as cache does.
+func (f *Pull) graphs(client *cli.Client) (updateservice.Store, error) {
+	return openCache(f, client, "graphs are not stored", func(path string) (updateservice.Store, error) {
+		return cache.OpenGraphs(path)
+	})
+}
+
+// openCache opens a store in the directory of the cache; the zero value is none.
+func openCache[T any](f *Pull, client *cli.Client, warning string, open func(path string) (T, error)) (none T, err error) {
+	if f.NoCache {
+		return none, nil
+	}
+	path := f.CacheDirectory
+	if path == "" {
+		directory, err := os.UserCacheDir()
+		if err != nil {
+			return none, nil //nolint:nilerr // without a home directory there is no default cache
+		}
+		path = filepath.Join(directory, "oc-preflight")
+	}
+	opened, err := open(path)
+	switch {
+	case err == nil:
+		return opened, nil
+	case f.CacheDirectory != "":
+		return none, exitcode.BadUsage(fmt.Errorf("--cache-dir: %w", err))
+	}
+	fmt.Fprintf(client.Streams.ErrOut, "warning: %s: %v\n", warning, err)
+	return none, nil
+}
+
+// Local are the credentials of podman and docker on this machine, in the files of
+// containers-auth.json(5).
+func Local() registry.Local {
+	if path := os.Getenv("REGISTRY_AUTH_FILE"); path != "" {
+		return registry.Local{AuthFiles: []string{path}}
+	}
+	var paths []string
+	if directory := os.Getenv("XDG_RUNTIME_DIR"); directory != "" {
+		paths = append(paths, filepath.Join(directory, "containers", "auth.json"))
+	}
+	paths = append(paths, filepath.Join("/run/containers", strconv.Itoa(os.Getuid()), "auth.json"))
+	if directory, err := os.UserConfigDir(); err == nil {
+		paths = append(paths, filepath.Join(directory, "containers", "auth.json"))
+	}
+	if directory := os.Getenv("DOCKER_CONFIG"); directory != "" {
+		paths = append(paths, filepath.Join(directory, "config.json"))
+	} else if directory, err := os.UserHomeDir(); err == nil {
+		paths = append(paths, filepath.Join(directory, ".docker", "config.json"))
+	}
+	return registry.Local{AuthFiles: paths}
 }

@@ -28,7 +28,7 @@ func (h *Hosted) Add(c *cobra.Command) {
 
 // AddCluster adds the flags that select a hosted cluster, without those that select its NodePools.
 func (h *Hosted) AddCluster(c *cobra.Command) {
-	c.Flags().StringVar(&h.cluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster (HyperShift) to judge; the kubeconfig is that of its management cluster.")
+	c.Flags().StringVar(&h.cluster, "hosted-cluster", "", "HostedCluster (HyperShift) to judge: NAMESPACE/NAME; the kubeconfig is that of its management cluster.")
 	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "", "Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster", "guest-kubeconfig")
 }

@@ -41,7 +41,7 @@ type Member struct {
 // Add adds --accept and --accept-file to the command.
 func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
-	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks, each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
+	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks: each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswerByContent}, "accept-file")
 }
@@ -87,7 +87,7 @@ type Judge struct {
 // Add adds the flags of a judgement to the command, --accept and --accept-file included.
 func (f *Judge) Add(c *cobra.Command) {
 	f.AddForFleet(c)
-	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 }
 
@@ -96,8 +96,8 @@ func (f *Judge) AddForFleet(c *cobra.Command) {
 	f.Accepted.Add(c)
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
-	c.Flags().StringVar(&f.since, "since", "", "Time, like 2026-11-22T14:20:00Z, or duration before now, like 3h, at which the clients of removed APIs were fixed. Requests are counted by the hour: those of hours that ended by then are warnings.")
-	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL outside of the cluster that must respond to this machine. May be repeated.")
+	c.Flags().StringVar(&f.since, "since", "", "When the clients of removed APIs were fixed: time, like 2026-11-22T14:20:00Z, or duration before now, like 3h. Request counts are hourly. Hours that ended before this time only cause warnings.")
+	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL that must respond to this machine: it is outside of the cluster. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "ignore-alert", "since")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "ignore-namespace", "dependency")
 }

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/completion"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document/format"
@@ -17,9 +19,9 @@ import (
 
 // OutputFlag is -o for a document.
 func OutputFlag(c *cobra.Command, output *string, document any) {
-	c.Flags().StringVarP(output, "output", "o", *output, "Output format: "+strings.Join(format.Names(document), ", ")+".")
+	c.Flags().VarP(expression.Flag(c, output), "output", "o", "One of the formats "+strings.Join(expression.Formats(document), ", ")+"; as with kubectl, an expression follows =, and a file -file=.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
-	completion.Formats(c, "output", "", format.Names(document))
+	completion.Formats(c, "output", "", expression.Formats(document))
 }
 
 // Output are -o and --report: the same document in several formats.
@@ -50,7 +52,7 @@ const maxReportFiles = 20
 
 // Check rejects formats that the document does not have, and files without a name.
 func (f *Output) Check(document any) error {
-	if err := format.Check(f.Format, document); err != nil {
+	if err := expression.Check(f.Format, document); err != nil {
 		return err
 	}
 	if err := f.checkColor(); err != nil {
@@ -115,7 +117,7 @@ func (o *Destination) create(name, path string) error {
 // Write writes the document to standard output and to each file. A file that fails does
 // not keep the others from being written.
 func (o *Destination) Write(document any) error {
-	return errors.Join(format.Write(o.Stdout, o.format, document, o.Style), o.WriteFiles(document))
+	return errors.Join(expression.Write(o.Stdout, o.format, document, o.Style), o.WriteFiles(document))
 }
 
 // WriteFiles writes the document to each file alone.
@@ -145,4 +147,60 @@ type reportFile struct {
 
 func (f *reportFile) write(document any) error {
 	return f.Replace(func(w io.Writer) error { return format.Write(w, f.format, document, format.Style{}) })
+}
+
+// textFlags are the flags that change the text format.
+type textFlags struct {
+	color   string
+	details bool
+}
+
+func (f *textFlags) add(c *cobra.Command) {
+	f.AddColor(c)
+	c.Flags().BoolVar(&f.details, "details", false, "In text, list also what passed; show every text in full.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "details")
+}
+
+// LimitFlag is --limit of a table with at most standard entries by default.
+func LimitFlag(c *cobra.Command, limit *int, standard int) {
+	*limit = standard
+	c.Flags().IntVar(limit, "limit", standard, "Most entries of the tables of text and wide; 0 lists all. Other formats have all.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "limit")
+}
+
+// LimitOf is the limit of a style for a value of --limit.
+func LimitOf(limit int) int {
+	if limit == 0 {
+		return -1
+	}
+	return limit
+}
+
+// CheckLimit rejects a negative value of --limit.
+func CheckLimit(limit int) error {
+	if limit < 0 {
+		return fmt.Errorf("--limit=%d: it must not be negative; 0 lists all", limit)
+	}
+	return nil
+}
+
+func (f *textFlags) AddColor(c *cobra.Command) {
+	c.Flags().StringVar(&f.color, "color", terminal.ColorAuto, "Color in text: always, never, or auto, on a terminal unless NO_COLOR is set. Symbols require a terminal and a UTF-8 locale.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "color")
+	completion.Fixed(c, "color", terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever)
+}
+
+func (f *textFlags) checkColor() error {
+	values := []string{terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever}
+	if slices.Contains(values, f.color) {
+		return nil
+	}
+	return fmt.Errorf("--color=%s: it must be one of %s", f.color, strings.Join(values, ", "))
+}
+
+// style decides colors, width and characters of a text that is written to w.
+func (f *textFlags) style(w io.Writer) format.Style {
+	style := terminal.StyleOf(w, f.color)
+	style.Details, style.Hint = f.details, "--details"
+	return style
 }

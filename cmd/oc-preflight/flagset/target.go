@@ -2,8 +2,12 @@ package flagset
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/blang/semver/v4"
@@ -11,9 +15,11 @@ import (
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/site"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/localfile"
 	"github.com/openshift/update-preflight/signature/store"
@@ -31,8 +37,8 @@ type Target struct {
 func (f *Target) Add(c *cobra.Command) {
 	c.Flags().Var(UpdateValue(&f.Release.Version), "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
-	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest (by tag only with --force).")
-	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified, for the reason in --force-reason. Decision and exit code are those without force; the report states who forced the run and why.")
+	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest; by tag only with --force.")
+	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified: for the reason in --force-reason. Decision and exit code are those without force; the report states who forced the run and why.")
 	c.Flags().StringVar(&f.ForceReason, "force-reason", "", "Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-latest", "to-image")
@@ -134,7 +140,7 @@ type Trust struct {
 func (f *Trust) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
 	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")
-	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that the signature of a release may name, independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
+	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that a signature may name: independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswerByContent}, "keyring", "signature-store")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "repository")
 }
@@ -180,4 +186,55 @@ func readKeyring(ctx context.Context, path string) (read signature.Keyring, cont
 		return signature.Keyring{}, "", fmt.Errorf("--keyring: %w", err)
 	}
 	return keyring, copied.String(), nil
+}
+
+// Site name the administrator's own checks.
+type Site struct{ Checks []string }
+
+// Add adds --checks to the command.
+func (f *Site) Add(c *cobra.Command) {
+	c.Flags().StringArrayVar(&f.Checks, "checks", nil, "Checks of your own besides those of the release: a directory with annotated manifests, or an image by digest with them in /manifests; repeatable. Their names start with Site.")
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswerByContent}, "checks")
+}
+
+// Sources reads the directories; images are read in the run. A path that exists is a
+// directory.
+func (f *Site) Sources() ([]site.Source, error) {
+	var sources []site.Source
+	for _, argument := range f.Checks {
+		source, err := readSource(argument)
+		if err != nil {
+			return nil, fmt.Errorf("--checks: %w", err)
+		}
+		sources = append(sources, source)
+	}
+	return sources, nil
+}
+
+func readSource(argument string) (site.Source, error) {
+	_, err := os.Stat(argument)
+	if err == nil {
+		return site.Directory(argument)
+	}
+	image, invalid := site.Image(argument)
+	if invalid == nil {
+		return image, nil
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return site.Source{}, fmt.Errorf("no directory %q exists, and %w", argument, invalid)
+	}
+	return site.Source{}, err
+}
+
+// SiteSources are the sources of the checks of the site that the findings are about: a
+// command without them would run fewer checks.
+func SiteSources(findings []finding.Finding) []string {
+	var named []string
+	for _, f := range findings {
+		if source := f.Evidence["source"]; f.Name == site.NameSource && source != "" && !slices.Contains(named, source) {
+			named = append(named, source)
+		}
+	}
+	slices.Sort(named)
+	return named
 }

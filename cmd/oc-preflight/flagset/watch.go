@@ -13,10 +13,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/screen"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
-	"github.com/openshift/update-preflight/collector/document/format"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -194,7 +194,7 @@ func (w *watched) show(document any) error {
 	case w.last != nil && w.format != "json":
 		fmt.Fprintln(w.Stdout)
 	}
-	return format.Write(w.Stdout, w.format, document, w.Style)
+	return expression.Write(w.Stdout, w.format, document, w.Style)
 }
 
 // redraw writes the document in place, as many of its lines as fit.
@@ -204,7 +204,7 @@ func (w *watched) redraw(document any) error {
 	style := w.Style
 	style.Width = width - 1
 	var text bytes.Buffer
-	if err := format.Write(&text, w.format, document, style); err != nil {
+	if err := expression.Write(&text, w.format, document, style); err != nil {
 		return err
 	}
 	w.mutex.Lock()

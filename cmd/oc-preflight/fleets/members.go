@@ -3,18 +3,25 @@ package fleets
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/results"
 	"github.com/openshift/update-preflight/runner/fleet/roster"
 )
 
@@ -135,4 +142,48 @@ func (f *memberFlags) noted(complete func(roster.Member, fleet.Row) fleet.Row) f
 		}
 		return complete(member, row)
 	}
+}
+
+// resultFlags are about the results that are kept.
+type resultFlags struct {
+	path   string
+	maxAge time.Duration
+}
+
+func (f *resultFlags) add(c *cobra.Command) {
+	const maxAge = time.Hour
+	c.Flags().StringVar(&f.path, "results", "", "Directory in which the result of each cluster is kept. The same request continues there: a cluster that has a result is not asked again. Default: none are kept.")
+	c.Flags().DurationVar(&f.maxAge, "max-age", maxAge, "With --results: age at which the result of a cluster no longer counts.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "results", "max-age")
+}
+
+// open opens the directory; nil where no results are kept.
+func (f *resultFlags) open(c *cobra.Command) (*results.Directory, error) {
+	if f.path == "" {
+		return nil, nil //nolint:nilnil // no directory
+	}
+	asked, err := question.Key(c)
+	if err != nil {
+		return nil, exitcode.BadUsage(fmt.Errorf("--results: %w", err))
+	}
+	opened, err := results.Open(f.path, program.Version()+" "+asked, f.maxAge, time.Now)
+	if err != nil {
+		return nil, exitcode.BadUsage(fmt.Errorf("--results: %w", err))
+	}
+	return opened, nil
+}
+
+// membersRole is what the command for many clusters needs in the cluster whose objects name them; each of them needs
+// the roles of the verb for one cluster and, for the judgement after an update, those of "history".
+func membersRole(verb string) role.Role {
+	return role.Role{Flags: []string{"hive", "hosted"}, Members: []role.Members{
+		{Flag: "hive", Cluster: "the cluster with the ClusterDeployments", Part: role.Part{Needs: roster.HiveNeeds(), Remarks: []string{
+			"In the cluster with the ClusterDeployments, for --hive. The Secrets are those that spec.clusterMetadata.adminKubeconfigSecretRef of each names.",
+			"A user who may get these Secrets has the credentials of an administrator of each cluster, so the clusters need no roles. Instead of the ClusterRole, the permission may be given by a Role in the namespace of each ClusterDeployment: the others are Unreachable.",
+		}}},
+		{Flag: "hosted", Cluster: "the management cluster", Part: role.Part{Needs: roster.HostedNeeds(), Remarks: []string{
+			"In the management cluster, for --hosted.",
+			"Each HostedCluster needs roles of its own, in the management cluster and in the guest, which \"auth " + verb + " --hosted-cluster NAMESPACE/NAME\" prints.",
+		}}},
+	}}
 }

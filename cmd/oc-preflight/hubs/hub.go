@@ -1,7 +1,10 @@
 package hubs
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -13,10 +16,16 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
+	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 	"github.com/openshift/update-preflight/runner/fleet/tableview"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // hubFlags are the flags of "fleet hub".
@@ -100,4 +109,79 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 		}
 		return true, exitcode.OfFleet(table.Decision)
 	})
+}
+
+// readRole permits reading the reports of a hub.
+func readRole() role.Role {
+	return role.Role{Needs: readNeeds, Flags: []string{"placement", "keys", "evidence"}, Remarks: func(role.Request) []string {
+		return []string{"On the hub. No Secret is read, and no cluster of the hub is reached."}
+	}}
+}
+
+func readNeeds(r role.Request) access.Needs {
+	needs := hub.Query{Placement: r.Placement}.Needs()
+	if r.Placement.Name == "" {
+		needs = needs.And(hub.PlacementNeeds(r.Placement))
+	}
+	if r.Keys.Name != "" {
+		needs = needs.And(hub.KeyNeeds(r.Keys))
+	}
+	if r.Evidence.Name != "" {
+		needs = needs.And(evidencesource.ConfigMapNeeds(r.Evidence))
+	}
+	return needs
+}
+
+// agentActs is the consequence of the permission to create ManifestWorkReplicaSets.
+const agentActs = "A user who may create a ManifestWorkReplicaSet has the work agent of each cluster of its Placement create any object there, as which it is an administrator by default. It is not needed to print the request."
+
+// requestRole permits applying the object that "fleet request" prints.
+func requestRole() role.Role {
+	return role.Role{
+		Needs: func(r role.Request) access.Needs { return hub.RequestNeeds(r.Placement.Namespace) },
+		Flags: []string{"placement"},
+		Remarks: func(role.Request) []string {
+			return []string{"On the hub, to apply what the command prints, and to delete it.", agentActs}
+		},
+	}
+}
+
+// maxTable bounds the file of a table, in bytes: 5 000 rows with many causes.
+const maxTable = 256 << 20
+
+// notSigned is said of every gate that a file decides.
+const notSigned = "the table is a file that is not signed: who may write it decides"
+
+// readTable are the clusters in the file of a table about a version, of which rows older than maxAge
+// do not count.
+func readTable(path, to string, maxAge time.Duration, now time.Time) ([]wave.Progress, error) {
+	table, err := parseTable(path)
+	if err != nil {
+		return nil, fmt.Errorf("--table %s: %w", path, err)
+	}
+	clusters, err := wave.OfTable(table, to, maxAge, now)
+	if err != nil {
+		return nil, fmt.Errorf("--table %s: %w", path, err)
+	}
+	return clusters, nil
+}
+
+func parseTable(path string) (fleet.Table, error) {
+	file, err := localfile.OpenRegular(path)
+	if err != nil {
+		return fleet.Table{}, input.Errorf("it cannot be read: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	text, err := io.ReadAll(io.LimitReader(file, maxTable+1))
+	switch {
+	case err != nil:
+		return fleet.Table{}, input.Errorf("it cannot be read: %w", err)
+	case len(text) > maxTable:
+		return fleet.Table{}, input.Errorf("it is larger than %d MiB", maxTable>>20)
+	}
+	var table fleet.Table
+	if err := json.Unmarshal(text, &table); err != nil {
+		return fleet.Table{}, input.Errorf("it is no JSON that \"fleet run -o json\" or \"fleet targets -o json\" has written: %w", err)
+	}
+	return table, nil
 }

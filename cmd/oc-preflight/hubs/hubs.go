@@ -7,12 +7,17 @@ package hubs
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	workv1alpha1 "open-cluster-management.io/api/work/v1alpha1"
+	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/evidenceflag"
@@ -141,4 +146,67 @@ func KeysOf(text string) (types.NamespacedName, error) {
 		return types.NamespacedName{}, fmt.Errorf("--keys=%s: a ConfigMap of the hub is %sNAMESPACE/NAME", text, onHub)
 	}
 	return name, nil
+}
+
+// NewRequest makes "fleet request", which prints the object by which a hub asks its clusters.
+func NewRequest(client *cli.Client) *cobra.Command {
+	var version, placement string
+	var accepted []string
+	c := &cobra.Command{
+		Use:   "request --to VERSION --placement NAMESPACE/NAME",
+		Short: "Print the object by which a hub asks its clusters about an update",
+		Long: `Print the ManifestWorkReplicaSet by which a hub of Open Cluster Management asks the clusters of a Placement about an update: it brings an UpdatePreflight to each, whose preflight the controller runs there, and its verdict back to the hub. Nothing is created, and no cluster is used. The controller has to be installed in the clusters: manifests/open-cluster-management. Who applies the object needs the roles that "auth fleet-request" prints.
+
+Delete the object when the update is done: oc delete manifestworkreplicaset.`,
+		Example: `  # Ask the clusters of a Placement, and show what they report
+  oc preflight fleet request --to 4.19.12 --placement fleets/production | oc apply -f -
+  oc preflight fleet hub --to 4.19.12 --placement fleets/production`,
+		Args: flagset.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			return printRequest(client.Streams.Out, version, placement, accepted)
+		},
+	}
+	c.Flags().StringVar(&version, "to", "", "Version of the update. Required.")
+	c.Flags().StringVar(&placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters. Required.")
+	c.Flags().StringSliceVar(&accepted, "accept", nil, "Names of findings that the clusters accept for this update.")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement")
+	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
+	client.Roles.Declare(c, requestRole())
+	return c
+}
+
+func printRequest(out io.Writer, version, placement string, accepted []string) error {
+	if version == "" || placement == "" {
+		return exitcode.BadUsage(errors.New("--to and --placement are required"))
+	}
+	named, err := PlacementOf(placement)
+	if err != nil {
+		return exitcode.BadUsage(err)
+	}
+	made, err := hub.Request(version, named, accepted)
+	if err != nil {
+		return exitcode.BadUsage(err)
+	}
+	text, err := manifest(&made)
+	if err != nil {
+		return err
+	}
+	_, err = out.Write(text)
+	return err
+}
+
+// manifest is the object without what a hub adds.
+func manifest(made *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(made)
+	if err != nil {
+		return nil, err
+	}
+	delete(object, "status")
+	return yaml.Marshal(object)
+}
+
+// PlacementOf reads NAMESPACE/NAME, the value of --placement.
+func PlacementOf(text string) (types.NamespacedName, error) {
+	return flagset.NamespacedName("--placement", text)
 }

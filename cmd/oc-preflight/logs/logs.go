@@ -4,10 +4,15 @@
 package logs
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
 )
 
@@ -98,4 +104,128 @@ func (c container) stream(ctx context.Context, client kubernetes.Interface, opti
 		return fmt.Errorf("the log of container %s in pod %s/%s was cut off: %w", c.name, c.namespace, c.pod, err)
 	}
 	return nil
+}
+
+type container struct {
+	namespace, pod, name string
+	status               corev1.ContainerStatus
+}
+
+func (c container) key() string { return c.pod + "/" + c.name }
+
+// containersOf lists the containers of a pod in the order in which they start.
+func containersOf(pod *corev1.Pod) []container {
+	statuses := map[string]corev1.ContainerStatus{}
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		statuses[status.Name] = status
+	}
+	var all []container
+	for _, each := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+		all = append(all, container{namespace: pod.Namespace, pod: pod.Name, name: each.Name, status: statuses[each.Name]})
+	}
+	return all
+}
+
+// started reports whether the container has a log.
+func (c container) started() bool {
+	return c.status.State.Running != nil || c.status.State.Terminated != nil
+}
+
+// waiting is why a container has not started.
+func (c container) waiting() string {
+	why := c.status.State.Waiting
+	if why == nil {
+		return "the container has not started"
+	}
+	if why.Message == "" {
+		return "the container has not started: " + why.Reason
+	}
+	return fmt.Sprintf("the container has not started: %s: %s", why.Reason, why.Message)
+}
+
+func oldestFirst(a, b *corev1.Pod) int {
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// Sink writes logs, one line at a time from any number of goroutines.
+type Sink struct {
+	lines, notes io.Writer
+	turn         *sync.Mutex
+}
+
+// To makes a Sink: the output is written to lines, remarks about it to notes.
+func To(lines, notes io.Writer) Sink { return Sink{lines: lines, notes: notes, turn: &sync.Mutex{}} }
+
+// only is the output for the only container: its lines are not labeled.
+func (s Sink) only(c container) *output { return &output{sink: s, label: "[" + c.key() + "] "} }
+
+// one is the output for one of several containers: its lines are labeled.
+func (s Sink) one(c container) *output {
+	out := s.only(c)
+	out.prefix = out.label
+	return out
+}
+
+// output writes the lines of one container.
+type output struct {
+	sink          Sink
+	label, prefix string
+	// taken counts the bytes of the log that were written.
+	taken int64
+	// rest is an unterminated last line.
+	rest []byte
+}
+
+func (o *output) note(text string) {
+	o.sink.turn.Lock()
+	defer o.sink.turn.Unlock()
+	fmt.Fprintf(o.sink.notes, "%s%s\n", o.label, words.Printable(text))
+}
+
+// maxLine bounds the part of a line that is written at once, in bytes.
+const maxLine = 64 << 10
+
+// copy writes the lines of a log that were not written before. An unterminated last
+// line is kept for flush: an API server that stops ends a log anywhere.
+func (o *output) copy(log io.Reader) error {
+	o.rest = nil
+	switch _, err := io.CopyN(io.Discard, log, o.taken); {
+	case errors.Is(err, io.EOF):
+		return nil // the log was rotated meanwhile
+	case err != nil:
+		return err
+	}
+	lines := bufio.NewReaderSize(log, maxLine)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			o.rest = slices.Clone(line)
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+		if err := o.write(line); err != nil {
+			return err
+		}
+	}
+}
+
+// flush writes the unterminated last line.
+func (o *output) flush() error {
+	if len(o.rest) == 0 {
+		return nil
+	}
+	line := o.rest
+	o.rest = nil
+	return o.write(line)
+}
+
+// write writes a line, or as much of it as fits, without control characters.
+func (o *output) write(line []byte) error {
+	o.sink.turn.Lock()
+	defer o.sink.turn.Unlock()
+	o.taken += int64(len(line))
+	_, err := fmt.Fprintf(o.sink.lines, "%s%s\n", o.prefix, words.Printable(strings.TrimSuffix(string(line), "\n")))
+	return err
 }

@@ -6,13 +6,25 @@ package running
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/estate"
+	"github.com/openshift/update-preflight/runner/launch/place"
+	"github.com/openshift/update-preflight/runner/progress"
 )
 
 const runExamples = `  # Is it safe to update to the newest available release?
@@ -51,19 +63,7 @@ func NewRun(client *cli.Client) *cobra.Command {
 		Short: "Run the preflight checks of a release and give the verdict",
 		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this cluster, evaluate the gates, risks and health of the cluster, and give one verdict: Ready, Blocked or Undecided. Nothing is updated, and the Jobs are deleted at the end.
 
-With --path or --hop, the updates of a path are checked one after the other, each with the checks of its release, and there is a decision for each and for the path: Blocked or Undecided if that of an update is, else that of the first update. A later update is provisional and never Ready: it is judged from the present cluster, and the checks that can only be asked before it are listed. Each update is a run of its own, and a check that several releases have with the same image is run once.
-
-The run is recorded in the cluster. Where a run of the same release is in progress, also from another machine, this command waits for its result, and continues it when its process is gone. Checks that passed in an earlier run are not run again while their results hold, unless --rerun is given. See also history, status and diff.
-
-Ctrl-C either deletes what the run has created or detaches from it and leaves its checks running; on a terminal you are asked. A second Ctrl-C stops the program at once.
-
-With --hosted-cluster, a hosted cluster (HyperShift) is judged, with the kubeconfig of its management cluster: there the signature is verified by the keys of the management cluster, and HostedCluster and NodePools are judged; the checks run in the guest, which has the record.
-
-With --archive, the cluster of an archive is judged: no checks are run and nothing is recorded. What rests on state that the archive does not have is Unknown, NotInArchive.
-
-With --sign, the verdict is signed too, so that others can verify it; see "verify-verdict".
-
-The report is written to standard output, progress to standard error. The report lists the objects that the run created; the exit code is 1 if they could not be deleted.
+The page RUN.md has the paths of several updates, attaching and interrupting, hosted clusters, archives and signed verdicts.
 ` + exitcode.Help,
 		Example: runExamples,
 		Args:    flags.Source.Target.NoArgument,
@@ -94,6 +94,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 		return err
 	}
 	defer flags.signed.Close()
+	flags.ExplainDryRun(client.Streams.ErrOut)
 	reached, estate, err := flags.hosted.Open(c.Context(), client)
 	if err != nil {
 		return err
@@ -109,4 +110,107 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 	return runAndShow(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
 		return runner.Run(ctx, reached, flags.Source.Target.Release, options)
 	})
+}
+
+// runAndShow runs a preflight, and shows it while it runs and when it ends.
+func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
+	display := client.Display(flags.about(c, client))
+	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, again: phrase.Of(c)}
+	defer prompt.watch(c.Context())()
+	follower := &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(decided report.Report) error {
+		request := phrase.Of(c)
+		request.Target = phrase.FlagsOf(flags.Source.Target.Selected()...)
+		return errors.Join(flags.out.Write(request.WithCommands(decided)), flags.signed.Write(decided))
+	}}
+	options.Hooks.Observer, options.Hooks.OnInterrupt = follower, prompt.choose
+	decided, err := start(c.Context(), options)
+	display.Close()
+	prompt.reportRemoval(decided)
+	if err := errors.Join(flags.withTimeLimit(err), follower.failure); err != nil {
+		return err
+	}
+	return exitcode.Of(decided)
+}
+
+func (f *RunFlags) about(c *cobra.Command, client *cli.Client) terminal.About {
+	return terminal.About{
+		Decides: true, Target: f.Source.Target.Release.Version, Limit: f.timeout, Interrupt: f.interruption(client.Streams.In), Program: c.Root().CommandPath(),
+	}
+}
+
+// interruption is the effect of Ctrl-C, where the answers are read from in.
+func (f *RunFlags) interruption(in io.Reader) string {
+	switch {
+	case f.onInterrupt == string(runner.Detach):
+		return "detach"
+	case f.onInterrupt == Ask:
+		if _, ok := terminal.Of(in); ok {
+			return "detach or clean up"
+		}
+	}
+	return "clean up"
+}
+
+// withTimeLimit adds the time limit to the error of a run that exceeded it.
+func (f *RunFlags) withTimeLimit(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", f.timeout, err)
+	}
+	return err
+}
+
+// observer shows a run, and writes its report.
+type observer struct {
+	progress.Observer
+
+	prompt *interruptPrompt
+	write  func(report.Report) error
+	// failure is the error of writing the report.
+	failure error
+}
+
+func (o *observer) Started(run string) {
+	o.prompt.started(run)
+	o.Observer.Started(run)
+}
+
+func (o *observer) Decided(decided report.Report) {
+	o.Observer.Decided(decided)
+	o.failure = o.write(decided)
+}
+
+// createsSecrets is the consequence of the optional permission to create the key of records.
+const createsSecrets = "A user who may create Secrets in the namespace openshift-cluster-version, and get the one with the key of the records, can get a token of any of its ServiceAccounts. After the first run, the role needs no permission to create Secrets." //nolint:gosec // no credentials
+
+// runRole is what "run" needs; "attach" needs the same.
+func runRole() role.Role {
+	return role.Role{
+		Flags: []string{"to", "to-image", "to-latest", "images", "checks", "hosted-cluster"},
+		Needs: func(r role.Request) access.Needs {
+			if r.Release != nil {
+				return *r.Release
+			}
+			return runner.RunNeeds(r.Images)
+		},
+		Remarks: func(r role.Request) []string {
+			if r.Release != nil {
+				return []string{fmt.Sprintf("For runs of one release, with --images=%s.", r.Images), role.CopiesGrant, role.JobsRunAs, createsSecrets}
+			}
+			return []string{
+				fmt.Sprintf("For runs with --images=%s.", r.Images),
+				fmt.Sprintf(role.Given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
+				role.CopiesGrant, role.JobsRunAs, createsSecrets,
+			}
+		},
+		Management: inManagement,
+	}
+}
+
+// inManagement has what only some releases need as optional: without it, their checks are inconclusive.
+func inManagement(of types.NamespacedName) role.Part {
+	needs := estate.ManagementNeeds()
+	inControlPlane := place.ControlPlaneNeeds(hypershift.ControlPlaneNamespace(of.Namespace, of.Name))
+	needs = needs.And(access.Needs{Optional: append(inControlPlane.Required, inControlPlane.Optional...), Given: inControlPlane.Given})
+	needs.Optional = append(needs.Optional, check.Get("", "secrets", of.Namespace, of.Name+"-pull-secret"))
+	return role.Part{Needs: needs, Remarks: []string{"The other one is that of spec.pullSecret, by default NAME-pull-secret."}}
 }

@@ -65,7 +65,13 @@ func TestRun(t *testing.T) {
 			reason: "nothing speaks against the update", args: []string{"--to", offer.To}, code: exit.Ready, recorded: 1,
 			shown: []string{"READY  4.18.3 -> 4.19.1: ", "Signature  verified, signed by ", "Next: $ oc adm upgrade --to 4.19.1\n"},
 		},
-		"Latest": {reason: "the newest release is the only one", args: []string{"--to-latest", "-o", "short"}, code: exit.Ready, recorded: 1, shown: []string{"Verdict: Ready, 4.18.3 -> 4.19.1, run "}},
+		"DryRun": {
+			reason: "a run is what who asks for a dry run wants, and it is recorded", args: []string{"--to", offer.To, "--dry-run", "-o", "jsonpath={.verdict.decision}"}, code: exit.Ready, recorded: 1, shown: []string{"Ready"},
+			stated: []string{"--dry-run: a run starts no update, and changes nothing but its own Jobs, their temporary identities, its record and the key of the records\n"},
+		},
+		"Running":    {reason: "the release that the cluster runs is no update: nothing is verified or recorded", args: []string{"--to", offer.From}, code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already"}},
+		"Expression": {reason: "nothing is run for an expression that is wrong", args: []string{"--to", offer.To, "-o", "jsonpath={.verdict"}, code: exit.BadInput, stated: []string{"jsonpath={.verdict", "unclosed action"}},
+		"Latest":     {reason: "the newest release is the only one", args: []string{"--to-latest", "-o", "short"}, code: exit.Ready, recorded: 1, shown: []string{"Verdict: Ready, 4.18.3 -> 4.19.1, run "}},
 		"Gate": {
 			reason: "an administrator has to acknowledge", code: exit.Blocked, recorded: 1, args: []string{"--to", offer.To},
 			change: func(c *offer.Cluster) { c.State.Gates["ack-4.18-api"] = "Migrate the clients." },

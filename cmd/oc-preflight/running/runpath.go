@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/cluster"
@@ -59,4 +60,43 @@ func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *clus
 		return err
 	}
 	return exitcode.OfPath(made)
+}
+
+// pathFlags select a path of updates instead of one release.
+type pathFlags struct {
+	path  bool
+	hops  []string
+	minor string
+	graph flagset.Graph
+}
+
+func (f *pathFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target: \"plan\" finds it. --to names any release of the update graph, and --to-latest is the default.")
+	c.Flags().StringArrayVar(&f.hops, "hop", nil, "Next release of a path to check: version or pull spec; repeated in order, the last is the target.")
+	c.Flags().StringVar(&f.minor, "to-minor", "", "With --path: minor version of the target, such as 4.18: its newest release that can be reached.")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "path", "to-minor")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "hop")
+	f.graph.Add(c)
+}
+
+// requested reports whether a path is.
+func (f pathFlags) requested() bool { return f.path || len(f.hops) > 0 }
+
+// check rejects values that are none.
+func (f pathFlags) check() error {
+	return errors.Join(f.graph.Validate(), flagset.CheckMinor(f.minor))
+}
+
+// flag selects the same path again, in the graph that other flags select.
+func (f pathFlags) flag(target flagset.Target) phrase.Flags {
+	path := phrase.FlagsOf("--path")
+	switch {
+	case len(f.hops) > 0:
+		return phrase.FlagsOf(append([]string{"--hop"}, f.hops...)...)
+	case f.minor != "":
+		return append(path, phrase.FlagsOf("--to-minor", f.minor)...)
+	case target.Release.Version != "":
+		return append(path, phrase.FlagsOf("--to", target.Release.Version)...)
+	}
+	return path
 }

@@ -52,7 +52,7 @@ type StatusFlags struct {
 func (f *StatusFlags) add(c *cobra.Command) {
 	c.Flags().Var(flagset.UpdateValue(&f.target.Version), "to", "Show the newest run of the update to this version.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
-	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-image")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")

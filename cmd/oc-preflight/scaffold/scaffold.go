@@ -10,8 +10,12 @@ package scaffold
 
 import (
 	"context"
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -122,4 +126,100 @@ func (a about) manifest() ([]byte, error) {
 		Name: a.Check,
 		Run:  func(context.Context, *preflight.T) error { return nil },
 	})
+}
+
+// Language is the language of a check.
+type Language string
+
+// The languages of checks.
+const (
+	Go     Language = "go"
+	Shell  Language = "sh"
+	Python Language = "python"
+)
+
+// Languages are all languages.
+func Languages() []Language { return []Language{Go, Shell, Python} }
+
+// about is the input of the templates.
+type about struct {
+	// Check is the name of the check in camel case, Name the one in kebab case.
+	Check, Name          string
+	Component, Namespace string
+	// Image is the pull spec of the operator's image in the manifests, which "oc adm
+	// release new" replaces with the one of the release.
+	Image string
+	// Job is the name of the Job.
+	Job string
+	// Program is the directory of the program, Manifest the path of the manifest, both
+	// as in File.Path.
+	Program, Manifest string
+	// Site is true for a check of a site instead of an operator. Language is that of the
+	// check; a check without a program of its own has Script and Library.
+	Site            bool
+	Language        Language
+	Script, Library string
+	// Listed is true if image-references needs no new entry.
+	Listed bool
+	// Tool is the command line by which the user calls oc-preflight.
+	Tool string
+}
+
+// Function is the name of the check in sh and Python.
+func (a about) Function() string { return strings.ReplaceAll(a.Name, "-", "_") + "_check" }
+
+const (
+	// maxName leaves room for "-preflight" in the 40 characters to which the SDK limits
+	// the name of a Job (preflight-sdk/manifest.go).
+	maxName = 30
+	// maxComponent is the limit of a label value, because the component becomes one.
+	maxComponent = validation.LabelValueMaxLength
+)
+
+var (
+	kebabPattern     = regexp.MustCompile(`^[a-z][a-z0-9]*(-[a-z0-9]+)*$`)
+	camelPattern     = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
+	componentPattern = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+	wordEnd          = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	acronymEnd       = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
+)
+
+// names returns the name of a check in camel case and in kebab case. A name in camel
+// case is not changed, because only the author knows its acronyms.
+func names(name string) (camel, kebab string, err error) {
+	switch {
+	case kebabPattern.MatchString(name):
+		kebab = name
+		for word := range strings.SplitSeq(name, "-") {
+			camel += strings.ToUpper(word[:1]) + word[1:]
+		}
+	case camelPattern.MatchString(name):
+		camel, kebab = name, kebabCase(name)
+	default:
+		return "", "", fmt.Errorf("name %q: want kebab case, such as storage-driver, or camel case, such as StorageDriver", name)
+	}
+	if kebab == "preflight" || strings.HasSuffix(kebab, "-preflight") {
+		return "", "", fmt.Errorf("name %q: want a name without preflight, such as storage-driver", name)
+	}
+	if len(kebab) > maxName {
+		return "", "", fmt.Errorf("name %q: %d characters in kebab case, want at most %d, because it becomes part of the names of Jobs", name, len(kebab), maxName)
+	}
+	return camel, kebab, nil
+}
+
+// kebabCase separates the words by dashes: HTTPProxyV2 becomes http-proxy-v2.
+func kebabCase(camel string) string {
+	dashed := wordEnd.ReplaceAllString(camel, "$1-$2")
+	dashed = acronymEnd.ReplaceAllString(dashed, "$1-$2")
+	return strings.ToLower(dashed)
+}
+
+// checkComponent applies the rule for components in the file names of manifests
+// (cluster-version-operator docs/dev/operators.md), and the rules for labels and for
+// names of images.
+func checkComponent(component string) error {
+	if len(component) > maxComponent || !componentPattern.MatchString(component) {
+		return fmt.Errorf("component %q: want 1 to %d lower-case letters and digits, separated by single dashes, such as cluster-foo-operator", component, maxComponent)
+	}
+	return nil
 }

@@ -72,7 +72,7 @@ Exit codes: 0 the archive was written, also where something is missing in it, 1 
 	}
 	c.Flags().StringVarP(&flags.output, "output", "o", "", "File (.tar.gz, .tgz) or directory to write. Default: preflight-collection-TIME.tar.gz in the current directory.")
 	c.Flags().BoolVar(&flags.redact, "redact", false, "Replace the names of nodes, IP addresses and domains.")
-	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "Time limit.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "redact")

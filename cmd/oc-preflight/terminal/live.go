@@ -1,16 +1,21 @@
 package terminal
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/screen"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs"
+	"github.com/openshift/update-preflight/runner/progress"
 )
 
 // drawInterval is the time between two frames while nothing happens.
@@ -108,3 +113,44 @@ func (a About) hints(run string) []string {
 	}
 	return hints
 }
+
+// OnInterrupts calls first when ctx ends, which is the first interrupt, and second at the next interrupt,
+// until the returned function is called. That returns when no signal is awaited any more.
+func OnInterrupts(ctx context.Context, first, second func()) (stop func()) {
+	again, stopped := make(chan os.Signal, 1), make(chan struct{})
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-stopped:
+			return
+		}
+		signal.Notify(again, os.Interrupt, syscall.SIGTERM)
+		defer signal.Stop(again)
+		first()
+		select {
+		case <-again:
+			second()
+		case <-stopped:
+		}
+	})
+	return func() {
+		close(stopped)
+		waiting.Wait()
+	}
+}
+
+// ProgressOnly shows the progress of a run, and leaves its report to the caller.
+func ProgressOnly(display Display) progress.Observer { return shown{display} }
+
+type shown struct{ display Display }
+
+func (s shown) Started(run string) { s.display.started(run) }
+
+func (s shown) Step(step string) { s.display.Step(step) }
+
+func (s shown) Status(status jobs.Status) { s.display.status(status) }
+
+func (s shown) Reported(findings []finding.Finding) { s.display.reported(findings) }
+
+func (s shown) Decided(report.Report) { s.display.Clear() }

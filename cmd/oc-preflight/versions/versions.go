@@ -2,8 +2,24 @@
 package versions
 
 import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Versions are the document of "version". What could not be read is empty.
@@ -33,4 +49,60 @@ func (v Versions) Document(document.View) document.Document {
 	table.Row("Cluster", v.Cluster)
 	table.Row("Kubernetes", v.Kubernetes)
 	return document.Document{Title: "Versions of oc preflight and the cluster", Blocks: []document.Block{table}}
+}
+
+// versionTime bounds the requests for the versions of the cluster.
+const versionTime = 5 * time.Second
+
+// NewCommand makes "version", which prints the versions of this program and of the cluster.
+func NewCommand(client *cli.Client) *cobra.Command {
+	output, alone := "text", false
+	c := &cobra.Command{
+		Use:   "version",
+		Short: "Print the versions of this program and of the cluster",
+		Long: `Print the version of this program, and those of the cluster: of the release that ClusterVersion has as desired, and of Kubernetes. Where they cannot be read within five seconds, the cause is printed to standard error.
+
+Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wrong usage.`,
+		Example: `  oc preflight version
+
+  # Without the cluster, for a script
+  oc preflight version --client -o json | jq -r .client`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := expression.Check(output, Versions{}); err != nil {
+				return exitcode.BadUsage(err)
+			}
+			made := New(program.Version())
+			if !alone {
+				ctx, stop := context.WithTimeout(c.Context(), versionTime)
+				defer stop()
+				if err := readClusterVersions(ctx, client, &made); err != nil {
+					fmt.Fprintf(client.Streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), terminal.MaxLine))
+				}
+			}
+			return expression.Write(client.Streams.Out, output, made, terminal.Style(client.Streams.Out))
+		},
+	}
+	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "client")
+	flagset.OutputFlag(c, &output, Versions{})
+	return c
+}
+
+func readClusterVersions(ctx context.Context, client *cli.Client, made *Versions) error {
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	found, err := reached.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	made.Cluster = found.Status.Desired.Version
+	server, err := discovery.ToServerVersionInterfaceWithContext(reached.Kubernetes.Discovery()).ServerVersionWithContext(ctx)
+	if err != nil {
+		return err
+	}
+	made.Kubernetes = server.GitVersion
+	return nil
 }

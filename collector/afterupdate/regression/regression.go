@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -37,6 +38,13 @@ const (
 	// Rolled is a StatefulSet whose pods were replaced, although its owner did not change it.
 	Rolled = "Rolled"
 )
+
+var _ = catalog.Reasons("A comparison with the time before the update finds this problem.", `
+DriverMissing | A CSI driver that the node had is not registered there, so that no volume of it can be mounted. | Check the pod of the driver on the
+	node. | oc get pods -A --field-selector spec.nodeName=NODE
+Missing | The node was registered before the update and is not any more, and no Machine made it. | Start the machine, and read the log of its kubelet.
+Rolled | The pods of a StatefulSet were replaced although its owner did not change it: the new release has another default. | Check that its application has
+	recovered; no change of the object is needed.`)
 
 // Progressing is the reason of an operator whose rollout is in progress, which is no regression.
 const Progressing = "Progressing"

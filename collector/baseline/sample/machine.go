@@ -13,8 +13,23 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = catalog.Reasons("A node, or a pool or set of nodes, has a problem after the update that it did not have before.", `
+ConfigDegraded | The machine-config daemon could not apply the configuration of the pool, or the disk differs from it. | Read the reason on the node. | oc describe node NAME
+DiskPressure | Its disk is nearly full, so that it evicts pods. | Free space on the node, or give it a larger disk.
+Draining | The drain before its update hangs: a PodDisruptionBudget permits no eviction, or a pod does not end. | Find what is not evicted in the log of the
+	machine-config controller. | oc logs -n openshift-machine-config-operator deployments/machine-config-controller
+MachinesNotReady | Fewer machines of a MachineSet or a NodePool are ready nodes than it should have. | Read the state of its machines, for a NodePool in the
+	namespace of the control plane. | oc get machines -n openshift-machine-api -o wide
+MemoryPressure | It has little memory, so that it evicts pods. | Find the pods with the most memory. | oc adm top pods -A --sort-by=memory
+NetworkUnavailable | Its network is not configured. | Check the pods of the network plugin on the node. | oc get pods -n openshift-ovn-kubernetes -o wide
+NotReady | Its kubelet reports that it is not ready, or reports nothing. | Read its conditions, then the log of its kubelet. | oc adm node-logs NAME -u kubelet
+NotUpdated | Not all nodes of a pool have the new configuration, or a HostedCluster does not stop Progressing. | Read which nodes are left, and why. | oc adm upgrade status
+OutdatedConfig | It has another configuration than its pool wants. | Read the log of its machine-config daemon, and whether its pool is paused.
+PIDPressure | It has too many processes. | Find the workload with too many processes, and restrict it.`)
 
 // Annotations of nodes by the machine-config-operator, the machine-api-operator and Cluster API.
 const (

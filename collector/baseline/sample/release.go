@@ -1,17 +1,34 @@
 package sample
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
 	certificatesv1 "k8s.io/api/certificates/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/catalog"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = catalog.Reasons("The ClusterVersion, a ClusterOperator or a certificate request has a problem after the update that it did not have before.", `
+Degraded | Its condition Degraded is True; of a NodePool, the update of a node in place has failed. | Read the message of the condition. | oc describe KIND NAME
+Failing | The cluster-version operator cannot apply the release. | Read the message of the condition. | oc describe clusterversion
+ImplicitlyEnabledCapabilities | The new release enabled a capability that was not requested, because the cluster uses a part of it. | Add the capability to
+	spec.capabilities of ClusterVersion, or leave it enabled.
+Invalid | The new release rejects the spec of the ClusterVersion. | Correct what the message of the condition names. | oc describe clusterversion
+OutdatedVersion | It states another version than the release, although the update is complete. | Read its conditions. | oc describe clusteroperator NAME
+Pending | The request of a kubelet or of a user is neither approved nor denied, often since the cluster-machine-approver does not know the node. | Check it, then
+	approve it. | oc adm certificate approve NAME`)
 
 func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
 	object := baseline.Object{} // the request of an update changes the generation
@@ -101,4 +118,50 @@ func isDecided(request *certificatesv1.CertificateSigningRequest) bool {
 		}
 	}
 	return false
+}
+
+var _ = catalog.Reasons("An alert of severity warning or critical fires after the update, and did not before.", `
+Firing | The alert was not firing before the update. | Follow the runbook that its annotations name. | oc get prometheusrules -A -o yaml`)
+
+// watchdog always fires, so that its absence is noticed.
+const watchdog = "Watchdog"
+
+var errNoMonitoring = errors.New("the monitoring was not read")
+
+// readAlerts reads those that fire, the instances of one name, severity and namespace as one object, since the first of them.
+func readAlerts(ctx context.Context, s *sampler, client *monitoring.Client) {
+	if client == nil {
+		s.unread(errNoMonitoring, baseline.Alert)
+		return
+	}
+	active, err := client.Alerts(ctx)
+	if err != nil {
+		s.unread(err, baseline.Alert)
+		return
+	}
+	for _, each := range active {
+		if !counts(each) {
+			continue
+		}
+		severity, alertName := string(each.Labels["severity"]), string(each.Labels[model.AlertNameLabel])
+		key := baseline.Key{Kind: baseline.Alert, Namespace: fact(string(each.Labels["namespace"])), Name: fact(alertName) + "/" + severity}
+		firing := baseline.Problem{Reason: "Firing", Since: each.ActiveAt.UTC(), Message: message(each)}
+		if known, exists := s.state.Objects[key]; exists && known.Problems[0].Since.Before(firing.Since) {
+			continue
+		}
+		s.state.Objects[key] = baseline.Object{Problems: []baseline.Problem{firing}}
+	}
+}
+
+// counts reports whether an alert is about the state of the cluster, and not one of the preflight itself.
+func counts(alert prometheusv1.Alert) bool {
+	named, namespace := string(alert.Labels[model.AlertNameLabel]), string(alert.Labels["namespace"])
+	own := ownsignal.Alert(named, namespace) || alert.Labels["name"] == ownsignal.ClusterOperator
+	serious := slices.Contains([]model.LabelValue{"warning", "critical"}, alert.Labels["severity"])
+	return alert.State == prometheusv1.AlertStateFiring && serious && !own && named != "" && named != watchdog
+}
+
+func message(alert prometheusv1.Alert) string {
+	text := cmp.Or(string(alert.Annotations["summary"]), string(alert.Annotations["message"]), string(alert.Annotations["description"]), "it is firing")
+	return words.External(text)
 }

@@ -1,6 +1,7 @@
 package sample
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -8,11 +9,23 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = catalog.Reasons("An IngressController, a Route or an egress rule has a problem after the update that it did not have before.", `
+CanaryChecksFailing | The requests that the ingress operator sends through its routers to test them fail. | Check the routers, the load balancer before them and the
+	DNS records. | oc describe ingresscontroller NAME -n openshift-ingress-operator
+NotAdmitted | A router that had admitted it does not any more: the new release validates Routes more strictly, or another Route has its host. | Read the
+	conditions of its status. | oc describe route NAME -n NAMESPACE
+NotApplied | The network plugin could not apply its rules, so its traffic is not restricted as before. | Read its status. | oc describe egressfirewall NAME -n NAMESPACE
+NotAssigned | One of its addresses is assigned to no node, so that traffic leaves the cluster with another address. | Check that a node with the label
+	k8s.ovn.org/egress-assignable is ready and has the subnet. | oc describe egressip NAME`)
 
 // route is a Route (route.openshift.io/v1) without its host and certificates.
 type route struct {
@@ -144,3 +157,90 @@ func sameAddress(a, b string) bool {
 
 // count is a number of items of one object.
 func count(items int) int32 { return int32(min(items, math.MaxInt32)) } //nolint:gosec // bounded here
+
+var _ = catalog.Reasons("A volume or a PersistentVolumeClaim has a problem after the update that it did not have before.", `
+AttachFailed | The CSI driver could not attach it to the node of its pod. | Read the error of the VolumeAttachment. | oc get volumeattachments -o yaml
+Lost | Its PersistentVolume does not exist any more. | Restore the volume, or create the claim again from a backup.
+NotBound | Its StorageClass has no provisioner that works. | Read the events of the claim. | oc describe persistentvolumeclaim NAME -n NAMESPACE`)
+
+// attachment is a VolumeAttachment (storage.k8s.io/v1).
+type attachment struct {
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec struct {
+		NodeName string `json:"nodeName"`
+		Source   struct {
+			PersistentVolumeName string `json:"persistentVolumeName"`
+		} `json:"source"`
+	} `json:"spec"`
+	Status struct {
+		// AttachError is nil for one that was attached, or is being attached.
+		AttachError *struct {
+			Time    metav1.Time `json:"time"`
+			Message string      `json:"message"`
+		} `json:"attachError"`
+	} `json:"status"`
+}
+
+func (s *sampler) storage(ctx context.Context) {
+	classes := readAs[storagev1.StorageClass](ctx, s, storageClasses(), baseline.StorageClass, baseline.PersistentVolumeClaim)
+	waits := map[string]bool{}
+	for i := range classes {
+		mode := classes[i].VolumeBindingMode
+		waits[classes[i].Name] = mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
+		s.keep(baseline.Key{Kind: baseline.StorageClass, Name: classes[i].Name}, baseline.Object{})
+	}
+	drivers := readAs[metav1.PartialObjectMetadata](ctx, s, csiDrivers(), baseline.CSIDriver)
+	for i := range drivers {
+		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, baseline.Object{})
+	}
+	complete := s.complete(baseline.StorageClass)
+	found := kept(readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim))
+	for i := range found {
+		of := &found[i]
+		class := ""
+		if of.Spec.StorageClassName != nil {
+			class = *of.Spec.StorageClassName
+		}
+		mayWait, known := waits[class]
+		mayWait = mayWait || !known && class != "" && !complete
+		object := baseline.Object{Detail: fact(string(of.Status.Phase))}
+		if problem, exists := unbound(of, class); exists && (of.Status.Phase != corev1.ClaimPending || !mayWait) {
+			object.Add(problem)
+		}
+		s.keep(baseline.Key{Kind: baseline.PersistentVolumeClaim, Namespace: of.Namespace, Name: of.Name}, object)
+	}
+	s.attachments(ctx)
+}
+
+// unbound is the problem of a claim without a volume; false where it has one.
+func unbound(of *corev1.PersistentVolumeClaim, class string) (baseline.Problem, bool) {
+	switch of.Status.Phase {
+	case corev1.ClaimBound:
+		return baseline.Problem{}, false
+	case corev1.ClaimLost:
+		return baseline.Problem{Reason: "Lost", Message: fmt.Sprintf("its PersistentVolume %s does not exist", words.External(of.Spec.VolumeName))}, true
+	case corev1.ClaimPending:
+	}
+	message := "it is not bound, and has no StorageClass"
+	if class != "" {
+		message = "it is not bound, and has StorageClass " + words.External(class)
+	}
+	return baseline.Problem{Reason: "NotBound", Since: at(of.CreationTimestamp), Message: message}, true
+}
+
+// attachments are those that have failed, by their PersistentVolume: the name of a VolumeAttachment does not survive a move to
+// another node.
+func (s *sampler) attachments(ctx context.Context) {
+	found := readAs[attachment](ctx, s, attachments(), baseline.VolumeAttachment)
+	for i := range found {
+		of := &found[i]
+		failed := of.Status.AttachError
+		if failed == nil || of.DeletionTimestamp != nil || of.Spec.Source.PersistentVolumeName == "" {
+			continue
+		}
+		object := baseline.Object{}
+		object.Add(baseline.Problem{Reason: "AttachFailed", Since: at(failed.Time), Message: cmp.Or(words.External(failed.Message), "it cannot be attached"), Node: fact(of.Spec.NodeName)})
+		s.keep(baseline.Key{Kind: baseline.VolumeAttachment, Name: of.Spec.Source.PersistentVolumeName}, object)
+	}
+}

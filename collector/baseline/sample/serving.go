@@ -18,8 +18,13 @@ import (
 
 	"github.com/openshift/update-preflight/collector/admission/backend"
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
+
+var _ = catalog.Reasons("A Service, or a webhook by its Service, has a problem after the update that it did not have before.", `
+NoEndpoints | The Service selects no pod, whose workload may be scaled to none by choice. | Scale the workload, or delete the webhook configuration.
+NoReadyEndpoints | No pod of the Service is ready, or the Service or its port does not exist. | Check the pods that it selects. | oc describe service NAME -n NAMESPACE`)
 
 // noReadyEndpoints is the reason of a Service, and of a webhook by its Service.
 const noReadyEndpoints = "NoReadyEndpoints"

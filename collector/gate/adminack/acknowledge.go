@@ -70,8 +70,8 @@ func AcknowledgeRequests() (always, rarely []authorizationv1.ResourceAttributes)
 // Acknowledge opens one gate: it sets the gate's key in admin-acks to "true",
 // creates the ConfigMap where it is missing, and verifies what the API server
 // stored. The gate is named by its key or by its risk name, AdminAck-<key>. A
-// gate that is not defined is an *[UnknownGateError].
-func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, name string) (Acknowledgement, error) {
+// gate that is not defined is an *[UnknownGateError]. dryRun is that of the options of the writes.
+func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, name string, dryRun ...string) (Acknowledgement, error) {
 	pairs, err := readPairs(ctx, uncached(configMaps))
 	if err != nil {
 		return Acknowledgement{}, err
@@ -84,7 +84,7 @@ func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 			acknowledged := Acknowledgement{
 				Gate: key, Description: strings.TrimSpace(text), ConfigMap: pair.location.acks + "/" + acksName,
 			}
-			return acknowledged, pair.acknowledge(ctx, configMaps, key)
+			return acknowledged, pair.acknowledge(ctx, configMaps, key, dryRun)
 		}
 		defined = slices.AppendSeq(defined, maps.Keys(pair.gates.Data))
 	}
@@ -122,8 +122,8 @@ func (a Acknowledgement) Pending(version *configv1.ClusterVersion) bool {
 	})
 }
 
-func (p pair) acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, key string) error {
-	stored, err := p.write(ctx, configMaps.ConfigMaps(p.location.acks), key)
+func (p pair) acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, key string, dryRun []string) error {
+	stored, err := p.write(ctx, configMaps.ConfigMaps(p.location.acks), key, dryRun)
 	if err != nil {
 		return fmt.Errorf("could not acknowledge %q in the ConfigMap %s/%s: %w", key, p.location.acks, acksName, err)
 	}
@@ -134,17 +134,17 @@ func (p pair) acknowledge(ctx context.Context, configMaps corev1client.ConfigMap
 	return nil
 }
 
-func (p pair) write(ctx context.Context, acks corev1client.ConfigMapInterface, key string) (*corev1.ConfigMap, error) {
+func (p pair) write(ctx context.Context, acks corev1client.ConfigMapInterface, key string, dryRun []string) (*corev1.ConfigMap, error) {
 	data := map[string]string{key: "true"}
 	patch, err := json.Marshal(map[string]any{"data": data})
 	if err != nil {
 		return nil, err
 	}
-	stored, err := acks.Patch(ctx, acksName, types.MergePatchType, patch, metav1.PatchOptions{})
+	stored, err := acks.Patch(ctx, acksName, types.MergePatchType, patch, metav1.PatchOptions{DryRun: dryRun})
 	if !apierrors.IsNotFound(err) {
 		return stored, err
 	}
 	return acks.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: acksName, Namespace: p.location.acks}, Data: data,
-	}, metav1.CreateOptions{})
+	}, metav1.CreateOptions{DryRun: dryRun})
 }

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/risk"
@@ -17,6 +18,9 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/updateplan/graph"
 )
+
+var _ = catalog.Reasons("A later update of a path, or a risk of it, is not evaluated now.", `
+NotEvaluated | Another release has to be installed first. | Run the preflight again after the update before it.`)
 
 func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {
 	return func(graph.Risk) updateplan.Assessment {

@@ -7,6 +7,8 @@ import (
 
 	"github.com/sigstore/sigstore/pkg/signature"
 
+	"github.com/openshift/update-preflight/collector/catalog"
+	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
@@ -49,6 +51,22 @@ const (
 	reasonNotComplete   = "NotComplete"
 	reasonFuture        = "OfTheFuture"
 )
+
+var _ = catalog.Reasons("A signed verdict is not valid, or is not about this update now.", `
+TooLarge | The file is larger than any verdict. | Name the file with the verdict.
+InvalidEnvelope | The file is no DSSE envelope. | Get the file again from where the run wrote it.
+OtherPayloadType | The envelope has something else than a statement of in-toto. | Name the file with the verdict.
+OtherSignatureCount | It has no signature, or more than one. | Get the file again from where the run wrote it.
+InvalidSignature | Another key signed it, or it was changed. | Verify it with the key of who should have signed.
+InvalidStatement | Its content is no statement of in-toto with a verdict. | Get the file again from where the run wrote it.
+OtherPredicateType | The statement is about something else than a preflight. | Name the file with the verdict.
+OtherSubjects | Its subject is not one release. | Get the file again from where the run wrote it.
+Contradiction | Its fields contradict each other. | Do not trust it: ask who signed it.
+OtherCluster | It is about another cluster than the one that was asked for. | Name the file with the verdict of this cluster.
+OtherRelease | It is about another release than the one that was asked for. | Run the preflight of this release.
+ValidityEnded | The time is up until which it counts. | Run the preflight again.
+NotComplete | Not all checks have reported. | Wait until the run has ended, then sign again.
+OfTheFuture | Its time is more than an hour ahead of the clock that it is compared with. | Correct the clocks.`)
 
 // maxClockDifference is how far the clock of the cluster may be ahead of that of the verifier.
 const maxClockDifference = time.Hour
@@ -179,4 +197,45 @@ func validity(run report.Run, stated verdict.Verdict) (from, until time.Time, er
 		return from, until, err
 	}
 	return from, until, nil
+}
+
+// maxNames is how many names of findings a row lists.
+const maxNames = 10
+
+// Document is the decision of a valid verdict or else the result, and what an authentic one states.
+func (v Verification) Document(document.View) document.Document {
+	made := document.Document{
+		Title: "Verification of a signed verdict", Source: "The JSON document has all data.",
+		Blocks: []document.Block{document.Verdict{Mark: v.mark(), Meaning: words.Sentence(v.Message)}},
+	}
+	if v.Statement != nil {
+		made.Blocks = append(made.Blocks, v.Statement.table())
+	}
+	return made
+}
+
+func (v Verification) mark() document.Mark {
+	switch {
+	case v.Permits():
+		return document.Mark{Level: document.Good, Word: v.Statement.summary()}
+	case v.Result == Valid:
+		return document.Mark{Level: document.Caution, Word: v.Statement.summary()}
+	}
+	return document.Mark{Level: document.Bad, Word: string(v.Result)}
+}
+
+func (p Predicate) table() document.Block {
+	table := document.Table{Title: "What was signed"}
+	table.Row("Decision", p.summary())
+	table.Row("Cluster", p.Cluster.ID)
+	table.Row("From", cmp.Or(p.Cluster.Version, "an unknown version"))
+	table.Row("To", fmt.Sprintf("%s, %s", cmp.Or(p.Target.Version, "an unknown version"), p.Target.Image))
+	table.Row("Blocking", words.List(p.Verdict.Blocking, maxNames))
+	table.Row("Undecided", words.List(p.Verdict.Undecided, maxNames))
+	table.Row("Accepted", words.List(p.Verdict.Accepted, maxNames))
+	table.Row("Left out", words.List(p.Verdict.Narrowed, maxNames))
+	table.Row("Run", fmt.Sprintf("%s, %s at %s", cmp.Or(p.Run.ID, "not recorded"), p.Run.Phase, p.Run.CompletionTime))
+	table.Row("Until", p.Verdict.ValidUntil)
+	table.Row("Made by", "version "+p.Run.ToolVersion)
+	return table
 }

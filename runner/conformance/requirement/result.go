@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -48,6 +49,9 @@ const (
 	// kubeletBytes is the limit of a kubelet for a termination message.
 	kubeletBytes = 4096
 )
+
+var _ = catalog.Reasons("A check ends with an error.", `
+CheckError | The program of the check fails. | Fix the check.`)
 
 // failure is the result of an attempt without a final result of the check, as a preflight reports it.
 func (a Attempt) failure() Result {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
@@ -162,7 +163,7 @@ func causesOf(names []string, outcome preflight.Outcome, message string) []fleet
 	for _, name := range names {
 		causes = append(causes, fleet.Cause{
 			Name: name, Outcome: outcome, Reason: reason, Message: cmp.Or(message, "The finding is in the verdict of the cluster."),
-			Remediation: "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster.",
+			Remediation: explained[reason].Remedy,
 		})
 	}
 	return causes
@@ -178,29 +179,47 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	return row
 }
 
-// remedy for a report that does not count.
+// remedy for a report that does not count. One of an attestation is the one of its package, where waiting helps.
 func remedy(reason string) string {
 	switch reason {
-	case "NotAsked", "NoObject":
-		return "Apply the ManifestWorkReplicaSet of manifests/open-cluster-management/target for this version to the Placement."
-	case "NotRead":
-		return "Have an administrator of the hub apply the roles that the command prints."
-	case "NotApplied", "NotAvailable", "NoFeedback", "NoAnswer", "NotReadable":
-		return "Correct what the condition of the object on the hub states, and wait until the agent of the cluster has applied it."
-	case "NotReported", "Outdated":
-		return "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, or the agent of the hub, does not run."
-	case "ClockNotSynced", "OfTheFuture":
-		return "Correct the clock of the cluster or of the hub."
-	case "SameID":
-		return "Detach the cluster that does not have this ID in spec.clusterID of its ClusterVersion."
-	case "NoKey", "NotSigned":
-		return "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
-	case "UpdateNotSigned":
-		return "Compare status.history of ClusterVersion in the cluster."
-	case "Narrowed":
-		return "Run the preflight in the cluster again, without ignoring or leaving out anything."
-	case "NoVerdict", "Expired", "ValidityEnded", "NotComplete":
-		return "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
+	case "ValidityEnded", "NotComplete":
+		reason = "NoVerdict"
 	}
-	return "Do not update the cluster before it is known who changed its report."
+	return cmp.Or(explained[reason].Remedy, explained["NoCause"].Remedy)
 }
+
+// The remedies that several reasons have.
+const (
+	awaitAgent = "Correct what the condition of the object on the hub states, and wait until the agent of the cluster has applied it."
+	applySet   = "Apply the ManifestWorkReplicaSet of manifests/open-cluster-management/target for this version to the Placement."
+	startAgain = "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, or the agent of the hub, does not run."
+	setClock   = "Correct the clock of the cluster or of the hub."
+	sign       = "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
+	awaitRun   = "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
+	showReport = "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster."
+)
+
+var explained = catalog.Reasons("The report of a cluster on a hub does not count, or has only the name of a finding.", `
+Blocks | A finding blocks the cluster; its verdict names the finding only. | `+showReport+`
+ClockNotSynced | The clock of the cluster differs from that of the hub. | `+setClock+`
+Expired | The verdict of the cluster has ended. | `+awaitRun+`
+Forced | The run was forced, which permits no update. | Run the preflight in the cluster again, without force.
+Inconclusive | A finding leaves the cluster undecided; its verdict names the finding only. | `+showReport+`
+Narrowed | The request of the verdict left something out. | Run the preflight in the cluster again, without ignoring or leaving out anything.
+NoAnswer | The cluster has not answered the ManagedClusterView. | `+awaitAgent+`
+NoCause | The verdict is not Ready, and names no cause. | Do not update the cluster before it is known who changed its report.
+NoFeedback | The work agent reports no feedback about the UpdatePreflight. | `+awaitAgent+`
+NoKey | The hub has no public key of the cluster, or none was given. | `+sign+`
+NoObject | The ManifestWork brings no UpdatePreflight to the cluster. | `+applySet+`
+NoVerdict | The cluster has no valid verdict on the update. | `+awaitRun+`
+NotApplied | The work agent has not applied the ManifestWork in the cluster. | `+awaitAgent+`
+NotAsked | No ManifestWork asks the cluster about the update. | `+applySet+`
+NotAvailable | The UpdatePreflight does not exist in the cluster. | `+awaitAgent+`
+NotRead | The user may not list the reports. | Have an administrator of the hub apply the roles that the command prints.
+NotReadable | What a ManagedClusterView brings is no report. | `+awaitAgent+`
+NotReported | The controller of the cluster has not reported, or without a time. | `+startAgain+`
+NotSigned | The verdict of the cluster is not signed. | `+sign+`
+OfTheFuture | The time of the report is more than an hour ahead of the clock of the hub. | `+setClock+`
+Outdated | The report is old: the controller or the agent of the cluster does not run. | `+startAgain+`
+SameID | Two clusters claim the same ID. | Detach the cluster that does not have this ID in spec.clusterID of its ClusterVersion.
+UpdateNotSigned | The cluster reports that it runs the release, and only verdicts are signed. | Compare status.history of ClusterVersion in the cluster.`)

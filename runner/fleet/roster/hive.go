@@ -57,7 +57,7 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 		of, object := memberOf(&objects[i], "ClusterDeployment"), objectOf(hub, &objects[i])
 		var deployment clusterDeployment
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &deployment); err != nil {
-			members = append(members, failed(of, badDeployment(fmt.Errorf("the ClusterDeployment cannot be decoded: %w", err))))
+			members = append(members, failed(of, failure("ClusterDeploymentInvalid", fmt.Errorf("the ClusterDeployment cannot be decoded: %w", err))))
 			continue
 		}
 		if deployment.Spec.ClusterPoolRef != nil {
@@ -110,7 +110,7 @@ func (d *clusterDeployment) member(hub *cluster.Cluster, of fleet.Cluster, conne
 	case d.Spec.PowerState == "Hibernating":
 		return Member{Cluster: of, State: fleet.Hibernating, Message: "spec.powerState of its ClusterDeployment is Hibernating"}
 	case d.Spec.ClusterMetadata == nil || d.Spec.ClusterMetadata.AdminKubeconfigSecretRef.Name == "":
-		return failed(of, badDeployment(errors.New("its ClusterDeployment names no Secret with a kubeconfig")))
+		return failed(of, failure("ClusterDeploymentInvalid", errors.New("its ClusterDeployment names no Secret with a kubeconfig")))
 	}
 	known := *d.Spec.ClusterMetadata
 	of.ID = known.ClusterID
@@ -119,10 +119,6 @@ func (d *clusterDeployment) member(hub *cluster.Cluster, of fleet.Cluster, conne
 	return Member{Cluster: of, Flags: []string{"kubeconfig", strings.ReplaceAll(of.Name, "/", "-") + ".kubeconfig"}, Secret: secret, open: func(ctx context.Context) (Connection, error) {
 		return reachBySecret(ctx, hub, namespace, known, connect)
 	}}
-}
-
-func badDeployment(err error) *Failure {
-	return &Failure{Err: err, Reason: "ClusterDeploymentInvalid", Remedy: "Correct the ClusterDeployment: its spec.clusterMetadata.adminKubeconfigSecretRef must name the Secret with the kubeconfig of the cluster."}
 }
 
 // reachBySecret connects to the cluster of an admin kubeconfig, which must be the one that Hive knows.
@@ -141,17 +137,15 @@ func reachBySecret(ctx context.Context, hub *cluster.Cluster, namespace string, 
 	}
 	reached, err := observed(config, connect)
 	if err != nil {
-		return Connection{}, badKubeconfig(err)
+		return Connection{}, failure("KubeconfigInvalid", err)
 	}
 	version, err := reached.Cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 	if err != nil {
 		return reached, fmt.Errorf("could not read ClusterVersion: %w", err)
 	}
 	if id := string(version.Spec.ClusterID); known.ClusterID != "" && !strings.EqualFold(id, known.ClusterID) {
-		return Connection{}, &Failure{
-			Err:    fmt.Errorf("the kubeconfig of Secret %s/%s is of another cluster: Hive knows the ID %s, and it has %q", namespace, name, known.ClusterID, id),
-			Reason: "OtherCluster", Remedy: "Correct the Secret with the admin kubeconfig, or spec.clusterMetadata.clusterID of the ClusterDeployment.",
-		}
+		return Connection{}, failure("OtherCluster",
+			fmt.Errorf("the kubeconfig of Secret %s/%s is of another cluster: Hive knows the ID %s, and it has %q", namespace, name, known.ClusterID, id))
 	}
 	return reached, nil
 }
@@ -161,9 +155,9 @@ func secretFailure(namespace, name string, err error) error {
 	err = fmt.Errorf("could not read Secret %s/%s with its kubeconfig: %w", namespace, name, err)
 	switch {
 	case apierrors.IsNotFound(err):
-		return &Failure{Err: err, Reason: "KubeconfigMissing", Remedy: "Create the Secret again with the admin kubeconfig of the cluster, or correct the name of it in the ClusterDeployment."}
+		return failure("KubeconfigMissing", err)
 	case apierrors.IsForbidden(err):
-		return &Failure{Err: err, Reason: "KubeconfigForbidden", Remedy: "Have an administrator of the cluster with the ClusterDeployments permit you to get the Secret: apply the role that \"auth run --hive\" prints."}
+		return failure("KubeconfigForbidden", err)
 	}
 	return err
 }

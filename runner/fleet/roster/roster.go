@@ -14,11 +14,16 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -101,7 +106,7 @@ func direct(of fleet.Cluster, config *rest.Config, connect Connect) Member {
 	return Member{Cluster: of, server: serverOf(config), known: authorityOf(config), open: func(context.Context) (Connection, error) {
 		reached, err := observed(config, connect)
 		if err != nil {
-			return Connection{}, badKubeconfig(err)
+			return Connection{}, failure("KubeconfigInvalid", err)
 		}
 		return reached, nil
 	}}
@@ -160,3 +165,111 @@ func Distinct(members []Member) (kept []Member, notices []string) {
 func describe(of fleet.Cluster) string {
 	return fmt.Sprintf("%s (%s)", words.Line(of.Name, maxQuoted), words.Line(of.Source, maxQuoted))
 }
+
+// HostedNeeds are the permissions to list the hosted clusters of a management cluster.
+func HostedNeeds() access.Needs {
+	return access.Needs{Required: []access.Request{{Verb: "list", Group: hypershift.Group, Resource: "hostedclusters"}}}
+}
+
+// Hosted are the hosted clusters (HyperShift) of a management cluster, each with the estate of the
+// management cluster. An *input.Error is about a cluster without HyperShift.
+func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) ([]Member, error) {
+	objects, err := listAll(ctx, management, hypershift.GroupVersion().WithResource("hostedclusters"))
+	if err != nil {
+		return nil, err
+	}
+	members := make([]Member, 0, len(objects))
+	for i := range objects {
+		object := &objects[i]
+		of := memberOf(object, "HostedCluster")
+		if object.GetDeletionTimestamp() != nil {
+			members = append(members, Member{Cluster: of, State: fleet.NotInstalled, Message: "its HostedCluster is being deleted"})
+			continue
+		}
+		namespace, name := object.GetNamespace(), object.GetName()
+		of.ID, _, _ = unstructured.NestedString(object.Object, "spec", "clusterID") // empty where it is none
+		members = append(members, Member{Cluster: of, known: objectOf(management, object), Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
+			reached, estate, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: namespace, Name: name}, connect)
+			return Connection{Cluster: reached, Estate: estate}, err
+		}})
+	}
+	return members, nil
+}
+
+// Failure is why a member cannot be reached, with what to do about it.
+type Failure struct {
+	Err error
+	// Reason is one word in CamelCase, such as KubeconfigInvalid.
+	Reason string
+	// Remedy is an imperative sentence.
+	Remedy string
+}
+
+func (f *Failure) Error() string { return f.Err.Error() }
+
+func (f *Failure) Unwrap() error { return f.Err }
+
+var explained = catalog.Reasons("A cluster of the fleet cannot be reached.", `
+ArchiveUnreadable | The file is no archive, or it is damaged. | Gather the archive again, or leave it out.
+ClusterDeploymentInvalid | The ClusterDeployment of Hive names no Secret with a kubeconfig. | Correct the ClusterDeployment: its
+	spec.clusterMetadata.adminKubeconfigSecretRef must name the Secret with the kubeconfig of the cluster.
+KubeconfigForbidden | The user may not get the Secret with the kubeconfig of the cluster. | Have an administrator of the cluster with the
+	ClusterDeployments permit you to get the Secret: apply the role that "auth run --hive" prints.
+KubeconfigInvalid | The kubeconfig cannot be read, or has no usable context. | Correct the kubeconfig of the cluster, or leave the cluster out.
+KubeconfigMissing | The Secret with the kubeconfig of the cluster does not exist. | Create the Secret again with the admin kubeconfig of the
+	cluster, or correct the name of it in the ClusterDeployment.
+OtherCluster | The kubeconfig reaches a cluster with another ID than Hive knows. | Correct the Secret with the admin kubeconfig, or
+	spec.clusterMetadata.clusterID of the ClusterDeployment.`)
+
+func failure(reason string, err error) *Failure {
+	return &Failure{Err: err, Reason: reason, Remedy: explained[reason].Remedy}
+}
+
+// answers has the last response of an API server that rejects or fails what it is asked.
+type answers struct {
+	mutex sync.Mutex
+	last  int
+}
+
+// observed connects to a cluster whose responses are observed.
+func observed(config *rest.Config, connect Connect) (Connection, error) {
+	seen := &answers{}
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &observer{next: next, seen: seen} })
+	reached, err := connect(config)
+	return Connection{Cluster: reached, answers: seen}, err
+}
+
+// Rejecting is the HTTP status with which the API server has answered the last request, where that is
+// 429 or one of a server that fails; 0 otherwise.
+func (c Connection) Rejecting() int {
+	if c.answers == nil {
+		return 0
+	}
+	c.answers.mutex.Lock()
+	defer c.answers.mutex.Unlock()
+	return c.answers.last
+}
+
+type observer struct {
+	next http.RoundTripper
+	seen *answers
+}
+
+func (o *observer) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := o.next.RoundTrip(request)
+	if err != nil {
+		return response, err
+	}
+	status := response.StatusCode
+	if status != http.StatusTooManyRequests && status < http.StatusInternalServerError {
+		status = 0
+	}
+	o.seen.mutex.Lock()
+	o.seen.last = status
+	o.seen.mutex.Unlock()
+	return response, nil
+}
+
+// WrappedRoundTripper lets client-go find the transport behind the observer.
+func (o *observer) WrappedRoundTripper() http.RoundTripper { return o.next }

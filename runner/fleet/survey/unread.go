@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
@@ -37,7 +38,7 @@ func unread(ctx context.Context, of fleet.Cluster, reached roster.Connection, ca
 	if why.detail != "" {
 		message = words.External(why.detail + ": " + cause.Error())
 	}
-	return fleet.Unread(of, why.reason, message, why.remedy, why.actions...)
+	return fleet.Unread(of, why.reason, message, cmp.Or(why.remedy, explained[why.reason].Remedy), why.actions...)
 }
 
 // refused is the user who lacks a permission in a cluster; empty where it is unknown.
@@ -49,9 +50,44 @@ func refused(ctx context.Context, reached roster.Connection, cause error) string
 	return user
 }
 
+var explained = catalog.Reasons("A cluster of the fleet gave no verdict.", `
+ClientCertificateExpired | The client certificate of the kubeconfig has expired. | Get a new kubeconfig of the cluster, or log in to it again with "oc login".
+ClusterUnread | The message states the error. | Fix what the message states, then run the command again.
+ConnectionFailed | The connection to the API server could not be made, or has ended. | `+check+`
+ConnectionRefused | Nothing listens at the address of the API server. | `+check+`
+Forbidden | The user lacks permissions in the cluster. | Have an administrator of the cluster apply the roles that the command prints.
+Interrupted | The command was interrupted before the cluster was judged. | Run the command again.
+NoCredentials | The program that the kubeconfig names for the credentials has failed. | Install or repair the program that the kubeconfig names for the
+	credentials of its user, then run the command again.
+NoOpenShift | Another server answers. | Check the URL of the API server in the kubeconfig, or leave the cluster out: what answers there is no API server of OpenShift.
+NoRoom | Its responses need more memory than this program may use, also when the cluster is asked alone. | Run the command for this cluster alone, and check
+	what answers at this address: the largest clusters of OpenShift need less memory.
+NoTLS | What answers has no usable certificate. | Correct the URL of the API server in the kubeconfig: what answers there has no usable certificate.
+NotAsked | The command was interrupted. | Run the command again.
+OtherServerName | The URL has another name than the certificate. | Correct the URL or the tls-server-name in the kubeconfig: the certificate of the API
+	server has other names.
+ServerCertificateExpired | The certificate has expired, or the clock of this machine is wrong. | Renew the certificate of the API server, after you have
+	compared the clock of this machine with that of the cluster.
+ServerFailed | The API server answers with an error of its own. | Check the API server, which fails to answer the request, then run the command again.
+TimedOut | It did not answer within --cluster-timeout. | Check that the API server answers, then run the command again, with a longer --cluster-timeout where
+	the cluster is only slow.
+TooManyRequests | It rejects requests for a while. | Wait until the API server, or the load balancer before it, accepts more requests, then run the command again.
+TooMuchSent | Another server answers. | Check what answers at this address: the responses of an API server of OpenShift are smaller.
+Unauthorized | The credentials are wrong, or have expired. | Log in to the cluster again with "oc login", or get a new kubeconfig of it: the API server rejects
+	the credentials, which may have expired.
+UnknownAuthority | The kubeconfig lacks the certificate authority of the API server. | Put the certificate authority of the API server into the kubeconfig, as
+	certificate-authority-data, or get a new kubeconfig of the cluster.
+UnknownHost | The name of the API server cannot be resolved. | `+check)
+
+// check is the remedy for a server that does not answer.
+const check = "Check the URL of the API server in the kubeconfig, the network and its proxy, and that the cluster runs."
+
 // explanation is why a cluster gave no verdict.
 type explanation struct {
-	reason, remedy string
+	// reason is a key of explained, or of a roster.Failure.
+	reason string
+	// remedy replaces the declared one; empty for that.
+	remedy string
 	// detail adds what the error does not state; empty for nothing.
 	detail  string
 	actions []finding.Action
@@ -67,17 +103,17 @@ func explain(reached roster.Connection, cause error) explanation {
 		return late.explain()
 	}
 	if _, tooMuch := errors.AsType[*cluster.TooMuchError](cause); tooMuch {
-		return explanation{reason: "TooMuchSent", remedy: "Check what answers at this address: the responses of an API server of OpenShift are smaller."}
+		return explanation{reason: "TooMuchSent"}
 	}
 	if _, crowded := errors.AsType[*cluster.NoRoomError](cause); crowded {
-		return explanation{reason: reasonNoRoom, remedy: "Run the command for this cluster alone, and check what answers at this address: the largest clusters of OpenShift need less memory."}
+		return explanation{reason: reasonNoRoom}
 	}
 	for _, of := range []func(error) (explanation, bool){ofRequest, ofTLS, ofNetwork} {
 		if why, ok := of(cause); ok {
 			return withCertificate(why, reached)
 		}
 	}
-	return explanation{reason: "ClusterUnread", remedy: "Fix what the message states, then run the command again."}
+	return explanation{reason: "ClusterUnread"}
 }
 
 // ofRequest explains what the API server answered.
@@ -85,24 +121,17 @@ func ofRequest(cause error) (explanation, bool) {
 	_, missing := errors.AsType[*access.MissingError](cause)
 	switch {
 	case missing, apierrors.IsForbidden(cause):
-		return explanation{
-			reason: "Forbidden", remedy: "Have an administrator of the cluster apply the roles that the command prints.",
-			actions: []finding.Action{finding.Roles()},
-		}, true
+		return explanation{reason: "Forbidden", actions: []finding.Action{finding.Roles()}}, true
 	case apierrors.IsUnauthorized(cause):
-		return explanation{reason: "Unauthorized", remedy: `Log in to the cluster again with "oc login", or get a new kubeconfig of it: the API server rejects the credentials, which may have expired.`}, true
+		return explanation{reason: "Unauthorized"}, true
 	case apierrors.IsTooManyRequests(cause):
-		return busy(), true
+		return explanation{reason: "TooManyRequests"}, true
 	case apierrors.IsNotFound(cause), strings.Contains(cause.Error(), "serializer for "):
-		return explanation{reason: "NoOpenShift", remedy: "Check the URL of the API server in the kubeconfig, or leave the cluster out: what answers there is no API server of OpenShift."}, true
+		return explanation{reason: "NoOpenShift"}, true
 	case apierrors.ReasonForError(cause) != "":
-		return explanation{reason: "ServerFailed", remedy: "Check the API server, which fails to answer the request, then run the command again."}, true
+		return explanation{reason: "ServerFailed"}, true
 	}
 	return explanation{}, false
-}
-
-func busy() explanation {
-	return explanation{reason: "TooManyRequests", remedy: "Wait until the API server, or the load balancer before it, accepts more requests, then run the command again."}
 }
 
 // ofTLS explains why the API server is not trusted.
@@ -113,13 +142,13 @@ func ofTLS(cause error) (explanation, bool) {
 	_, noTLS := errors.AsType[tls.RecordHeaderError](cause)
 	switch {
 	case unknown:
-		return explanation{reason: "UnknownAuthority", remedy: "Put the certificate authority of the API server into the kubeconfig, as certificate-authority-data, or get a new kubeconfig of the cluster."}, true
+		return explanation{reason: "UnknownAuthority"}, true
 	case isInvalid && invalid.Reason == x509.Expired:
-		return explanation{reason: "ServerCertificateExpired", remedy: "Renew the certificate of the API server, after you have compared the clock of this machine with that of the cluster."}, true
+		return explanation{reason: "ServerCertificateExpired"}, true
 	case otherName:
-		return explanation{reason: "OtherServerName", remedy: "Correct the URL or the tls-server-name in the kubeconfig: the certificate of the API server has other names."}, true
+		return explanation{reason: "OtherServerName"}, true
 	case isInvalid, noTLS:
-		return explanation{reason: "NoTLS", remedy: "Correct the URL of the API server in the kubeconfig: what answers there has no usable certificate."}, true
+		return explanation{reason: "NoTLS"}, true
 	}
 	return explanation{}, false
 }
@@ -128,16 +157,15 @@ func ofTLS(cause error) (explanation, bool) {
 func ofNetwork(cause error) (explanation, bool) {
 	_, unknownHost := errors.AsType[*net.DNSError](cause)
 	_, failed := errors.AsType[*net.OpError](cause)
-	const check = "Check the URL of the API server in the kubeconfig, the network and its proxy, and that the cluster runs."
 	switch {
 	case strings.Contains(cause.Error(), "getting credentials: "):
-		return explanation{reason: "NoCredentials", remedy: "Install or repair the program that the kubeconfig names for the credentials of its user, then run the command again."}, true
+		return explanation{reason: "NoCredentials"}, true
 	case unknownHost:
-		return explanation{reason: "UnknownHost", remedy: check}, true
+		return explanation{reason: "UnknownHost"}, true
 	case errors.Is(cause, syscall.ECONNREFUSED):
-		return explanation{reason: "ConnectionRefused", remedy: check}, true
+		return explanation{reason: "ConnectionRefused"}, true
 	case failed:
-		return explanation{reason: "ConnectionFailed", remedy: check}, true
+		return explanation{reason: "ConnectionFailed"}, true
 	}
 	return explanation{}, false
 }
@@ -154,7 +182,6 @@ func withCertificate(why explanation, reached roster.Connection) explanation {
 	}
 	why.reason = "ClientCertificateExpired"
 	why.detail = "the client certificate has expired at " + words.Time(until)
-	why.remedy = "Get a new kubeconfig of the cluster, or log in to it again with \"oc login\"."
 	return why
 }
 
@@ -208,15 +235,15 @@ func (e *lateError) Unwrap() error { return e.cause }
 
 func (e *lateError) explain() explanation {
 	const cleanUp = ` Delete what is left of the run in the cluster with "cleanup".`
-	why := explanation{reason: "TimedOut", remedy: "Check that the API server answers, then run the command again, with a longer --cluster-timeout where the cluster is only slow."}
+	why := explanation{reason: "TimedOut"}
 	switch {
 	case e.cause != nil:
-		why = explanation{reason: "Interrupted", remedy: "Run the command again."}
+		why.reason = "Interrupted"
 	case e.status == http.StatusTooManyRequests:
-		why = busy()
+		why.reason = "TooManyRequests"
 	}
 	if e.left {
-		why.remedy += cleanUp
+		why.remedy = explained[why.reason].Remedy + cleanUp
 	}
 	return why
 }

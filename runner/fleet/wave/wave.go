@@ -9,14 +9,20 @@ package wave
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
@@ -271,4 +277,133 @@ func (g *Gate) decide(allowance string) {
 	default:
 		g.Decision, g.Message = verdict.Ready, fmt.Sprintf("%d %s succeeded, and %d failed; %s", counts[Succeeded], of, failed, allowance)
 	}
+}
+
+// listed is how many clusters that succeeded are listed by default.
+const listed = 20
+
+// Document is the decision, and the clusters, those against the next wave first.
+func (g Gate) Document(view document.View) document.Document {
+	name := cmp.Or(g.Wave, "all clusters")
+	level := document.Caution
+	switch g.Decision {
+	case verdict.Ready:
+		level = document.Good
+	case verdict.Blocked:
+		level = document.Bad
+	case verdict.Undecided, verdict.NothingKnown:
+	}
+	terms := document.Table{Title: "Terms"}
+	terms.Row("Release", g.Target)
+	terms.Row("Wave", name)
+	terms.Row("Soak", g.MinSuccessTime)
+	terms.Row("May fail", g.MaxFailures)
+	table := document.Table{Title: "Clusters", Columns: []string{"Cluster", "Status", "Since", "Cause"}, Result: "Status"}
+	succeeded := 0
+	for _, each := range g.Clusters {
+		if each.Status == Succeeded {
+			succeeded++
+			if succeeded > view.Entries(len(g.Clusters), listed) {
+				table.More++
+				continue
+			}
+		}
+		table.Rows = append(table.Rows, []string{each.Name, string(each.Status), each.Since, each.Message})
+	}
+	return document.Document{
+		Title: "Gate after " + name, Source: "The JSON document has all data.",
+		Blocks: []document.Block{
+			document.Verdict{Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name, Meaning: words.Sentence(words.Line(g.Message, maxMessage))},
+			terms, table,
+			document.List{Lead: "Notices", Entries: g.Notices},
+		},
+	}
+}
+
+// Limit is a number or a percentage of clusters, as maxFailures of a rollout strategy. Its zero value is none.
+type Limit struct {
+	number  int
+	percent bool
+}
+
+// ParseLimit reads a limit, such as "3" or "5%".
+func ParseLimit(text string) (Limit, error) {
+	// The pattern of maxFailures in the API.
+	if !regexp.MustCompile(`^((100|[0-9]{1,2})%|[0-9]{1,9})$`).MatchString(text) {
+		return Limit{}, fmt.Errorf("%q is neither a number of clusters nor a percentage up to 100%%", text)
+	}
+	digits, percent := strings.CutSuffix(text, "%")
+	number, err := strconv.Atoi(digits)
+	return Limit{number, percent}, err
+}
+
+// String is the limit as [ParseLimit] reads it.
+func (l Limit) String() string {
+	if l.percent {
+		return strconv.Itoa(l.number) + "%"
+	}
+	return strconv.Itoa(l.number)
+}
+
+// Of is the limit for that many clusters, as Open Cluster Management calculates it
+// (calculateRolloutSize in pkg/apis/cluster/v1alpha1/rollout.go of sdk-go): a percentage is rounded up,
+// and a number that exceeds the clusters counts as none.
+func (l Limit) Of(clusters int) int {
+	const whole = 100
+	switch {
+	case l.percent:
+		return (clusters*l.number + whole - 1) / whole
+	case l.exceeds(clusters):
+		return 0
+	}
+	return l.number
+}
+
+// exceeds reports whether the limit is a number of more clusters than there are.
+func (l Limit) exceeds(clusters int) bool { return !l.percent && l.number > clusters }
+
+// OfTable are the clusters of a table on the update to a version. A row that was read longer than
+// maxAge before that time, or that does not state how far the update is, is Silent. A document of
+// another kind, or about another release, is an *input.Error.
+func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) ([]Progress, error) {
+	switch {
+	case table.Kind != fleet.Kind || table.APIVersion != report.APIVersion:
+		return nil, input.Errorf("it is no table of a fleet: its kind is %q of %q, not %s of %s", words.External(table.Kind), words.External(table.APIVersion), fleet.Kind, report.APIVersion)
+	case table.Target == "":
+		return nil, input.Errorf("the table is about the best update of each cluster, and not about one release: make it with --to %s", to)
+	case table.Target != to:
+		return nil, input.Errorf("the table is about %s, and not about %s", words.External(table.Target), to)
+	}
+	clusters := make([]Progress, 0, len(table.Rows))
+	for _, row := range table.Rows {
+		clusters = append(clusters, ofRow(fleet.Bounded(row), to, maxAge, now))
+	}
+	return clusters, nil
+}
+
+func ofRow(row fleet.Row, to string, maxAge time.Duration, now time.Time) Progress {
+	made := Progress{Name: row.Cluster.Name, Stage: Silent}
+	read, err := time.Parse(time.RFC3339, row.Observed)
+	switch {
+	case row.State == fleet.Unreachable || row.State == fleet.Hibernating || row.State == fleet.NotInstalled:
+		made.Message = fmt.Sprintf("the cluster is %s; %s", row.State, row.Message)
+	case row.Target != to:
+		made.Message = fmt.Sprintf("the row is about %q, and not about %s", row.Target, to)
+	case row.Update == nil:
+		made.Message = "the table does not state how far the update of this cluster is"
+	case err != nil:
+		made.Message = "the table does not state when this cluster was read"
+	case read.Sub(now) > maxClockDifference:
+		made.Message = fmt.Sprintf("the row is of %s, which is more than an hour ahead of the clock of this machine", words.Time(read))
+	case now.Sub(read) > maxAge:
+		made.Message = fmt.Sprintf("the row is of %s, older than %s: make the table again", words.Time(read), maxAge)
+	default:
+		made.Stage, made.Message = Stage(row.Update.Stage), row.Update.Message
+		made.Since, _ = time.Parse(time.RFC3339, row.Update.Since)
+		if judged := row.Update.Judgement; judged != nil {
+			made.Judgement = &Judgement{Status: judged.Status, Message: judged.Message}
+			made.Judgement.Since, _ = time.Parse(time.RFC3339, judged.Since)
+		}
+	}
+	return made
 }

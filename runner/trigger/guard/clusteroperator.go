@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
@@ -21,6 +22,9 @@ const (
 	// maxMessage bounds the message of a condition, in bytes.
 	maxMessage = 1024
 )
+
+var _ = catalog.Reasons("The condition Upgradeable of the ClusterOperator of the controller does not block.", `
+NoTarget | No update is selected or offered.`)
 
 func clusterOperator() owned.Object {
 	return owned.Object{

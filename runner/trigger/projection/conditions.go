@@ -8,9 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
 // The reasons of the conditions, beside the phases and those of the steps.
@@ -20,6 +23,29 @@ const (
 	// RunFailed is the reason where the last run could not be made.
 	RunFailed = "RunFailed"
 )
+
+// Those of the condition Updated are in package v1alpha1, which has types only.
+var _ = catalog.Reasons("Reported in a condition of an UpdatePreflight.", `
+AllReported | Every check has a result.
+MissingResults | A check has no result. | Read the findings of the run. | oc preflight status
+NotStarted | No run has been started yet.
+NotVerified | The signature of the release is not verified. | Read the finding ReleaseSignature of the run. | oc preflight status
+NoVerdict | No run has a valid verdict on the update. | Wait for the next run, or read why there is none. | oc get updatepreflights
+OperatorUnhealthy | A ClusterOperator has not been healthy for long after the update. | Check the ClusterOperator that the message names.
+PoolDegraded | A MachineConfigPool is degraded after the update. | Check the pool that the message names.
+PoolsUpdating | Nodes are updated.
+RunFailed | The last run could not be made; the message has the error. | Fix what the message states.
+Settling | A ClusterOperator was not healthy lately.
+TargetKnown | The target is known to the cluster.
+TargetUnknown | No update leads to the target. | Correct spec.target, or the channel of ClusterVersion.
+TooEarly | The window has not begun.
+UpdateFailing | The cluster-version operator reports a failure. | Read the condition Failing of ClusterVersion. | oc describe clusterversion
+Updated | The cluster runs the release.
+Updating | The cluster-version operator updates.
+Verified | The signature of the release is verified.
+Waiting | The run waits for another one, or for its window.
+WindowClosed | The window has ended. | Change the window in the spec.
+WindowOpen | The window is open.`)
 
 // conditions are the conditions of a status whose phase and verdict are set. They keep the times of
 // the previous ones that have the same status; a previous one of another type is removed.
@@ -143,4 +169,157 @@ func listed(what string, names []string, omitted int32) string {
 		return what + " missing results" // fewer checks reported than were expected
 	}
 	return what + " " + words.ListOf(names[:min(len(names), maxCauses)], len(names)+int(omitted))
+}
+
+// The reasons of the steps.
+const (
+	reasonTargetKnown   = "TargetKnown"
+	reasonTargetUnknown = "TargetUnknown"
+	reasonWindowOpen    = "WindowOpen"
+	reasonTooEarly      = "TooEarly"
+	reasonWindowClosed  = "WindowClosed"
+	reasonVerified      = "Verified"
+	reasonNotVerified   = "NotVerified"
+	reasonAllReported   = "AllReported"
+	reasonMissing       = "MissingResults"
+	reasonNoVerdict     = "NoVerdict"
+)
+
+// stepsOf are the conditions of the steps of a preflight, in their order, with what differs
+// between conditions.
+func stepsOf(p projected) []metav1.Condition {
+	return []metav1.Condition{targetKnown(p), windowOpen(p), releaseVerified(p), checksReported(p)}
+}
+
+func targetKnown(p projected) metav1.Condition {
+	step := metav1.Condition{Type: v1alpha1.ConditionTargetKnown, Status: metav1.ConditionTrue, Reason: reasonTargetKnown}
+	if p.observed.Target.Image == "" {
+		step.Status, step.Reason, step.Message = metav1.ConditionFalse, reasonTargetUnknown, p.observed.Unknown
+	}
+	return step
+}
+
+func windowOpen(p projected) metav1.Condition {
+	step := metav1.Condition{Type: v1alpha1.ConditionWindowOpen, Status: metav1.ConditionTrue, Reason: reasonWindowOpen}
+	switch {
+	case p.observed.Now.Before(p.opens):
+		step.Status, step.Reason = metav1.ConditionFalse, reasonTooEarly
+		step.Message = "the window opens at " + words.Time(p.opens)
+	case !p.closes.IsZero() && !p.observed.Now.Before(p.closes):
+		step.Status, step.Reason = metav1.ConditionFalse, reasonWindowClosed
+		step.Message = "the window closed at " + words.Time(p.closes)
+	case !p.closes.IsZero():
+		step.Message = "the window closes at " + words.Time(p.closes)
+	}
+	return step
+}
+
+func releaseVerified(p projected) metav1.Condition {
+	if !p.valid() {
+		return unreported(p, v1alpha1.ConditionReleaseVerified)
+	}
+	step := metav1.Condition{Type: v1alpha1.ConditionReleaseVerified, Status: metav1.ConditionTrue, Reason: reasonVerified}
+	if !p.observed.Verdict.Target.Verified {
+		step.Status, step.Reason = metav1.ConditionFalse, reasonNotVerified
+		step.Message = "the signature of the release was not verified"
+	}
+	return step
+}
+
+func checksReported(p projected) metav1.Condition {
+	if !p.valid() {
+		return unreported(p, v1alpha1.ConditionChecksReported)
+	}
+	expected := p.observed.Verdict.Expected
+	step := metav1.Condition{Type: v1alpha1.ConditionChecksReported, Status: metav1.ConditionTrue, Reason: reasonAllReported}
+	if expected.Reported < expected.Checks {
+		step.Status, step.Reason = metav1.ConditionFalse, reasonMissing
+	}
+	step.Message = fmt.Sprintf("%d of %s reported", expected.Reported, words.Count(expected.Checks, "check"))
+	return step
+}
+
+// unreported is the condition of a step that only a verdict reports.
+func unreported(p projected, step string) metav1.Condition {
+	unknown := metav1.Condition{Type: step, Status: metav1.ConditionUnknown, Reason: reasonNoVerdict, Message: "no run has a valid verdict"}
+	if p.observed.Running != nil {
+		unknown.Reason, unknown.Message = string(v1alpha1.Checking), "a run is in progress"
+	}
+	return unknown
+}
+
+// afterUpdate is the condition of a judgement, without its times.
+func afterUpdate(judged afterupdate.Report) metav1.Condition {
+	status := metav1.ConditionUnknown
+	switch judged.Decision {
+	case afterupdate.Good:
+		status = metav1.ConditionTrue
+	case afterupdate.Regressed, afterupdate.RolledBack:
+		status = metav1.ConditionFalse
+	case afterupdate.Settling, afterupdate.Unfinished, afterupdate.Undecided:
+	}
+	return metav1.Condition{Type: v1alpha1.ConditionAfterUpdate, Status: status, Reason: string(judged.Decision), Message: judged.Message}
+}
+
+// judgement is the part of a status about a judgement; nil for none.
+func (p projected) judgement() *v1alpha1.AfterUpdate {
+	if p.observed.After == nil {
+		return nil
+	}
+	judged := *p.observed.After
+	var names []string
+	for _, each := range judged.Regressions {
+		names = append(names, words.Cut(each.Name, maxName))
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	made := &v1alpha1.AfterUpdate{Run: words.Cut(judged.Update.Run, maxID), Decision: string(judged.Decision), Regressions: names}
+	if more := len(names) - v1alpha1.MaxNames; more > 0 {
+		made.Regressions, made.RegressionsOmitted = names[:v1alpha1.MaxNames], int32(more) //nolint:gosec // at most MaxListed
+	}
+	if len(p.observed.Statement) <= v1alpha1.MaxAttestation {
+		made.Statement = p.observed.Statement
+	}
+	return made
+}
+
+// maxMessage bounds the message of a condition, in bytes.
+const maxMessage = 1024
+
+// Outlook is whether the verdict is there when the managed-upgrade-operator starts the
+// update.
+type Outlook struct {
+	// At is when the update starts.
+	At    time.Time
+	State schedule.Outlook
+	// Invalid is why no update is scheduled that can be checked before, without the other
+	// fields; nil otherwise.
+	Invalid *schedule.Invalid
+}
+
+// condition is ScheduledUpdate, without the fields that all conditions have.
+func (o Outlook) condition() metav1.Condition {
+	status, text := metav1.ConditionUnknown, ""
+	if o.Invalid != nil {
+		return metav1.Condition{
+			Type: v1alpha1.ConditionScheduledUpdate, Status: status, Reason: string(o.Invalid.Reason),
+			Message: "UpgradeConfig " + schedule.Name + " schedules no update that can be checked before: " + words.Line(o.Invalid.Error(), maxMessage),
+		}
+	}
+	switch o.State {
+	case schedule.Ready:
+		status, text = metav1.ConditionTrue, "its preflight is Ready"
+	case schedule.Blocked, schedule.Undecided:
+		status, text = metav1.ConditionFalse, "its preflight is "+string(o.State)
+	case schedule.NotInTime:
+		status, text = metav1.ConditionFalse, "its preflight will not be ready in time"
+	case schedule.Pending:
+		text = "its preflight runs two hours and thirty minutes before"
+	case schedule.Checking:
+		text = "its preflight is in progress, or about to start"
+	}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionScheduledUpdate, Status: status, Reason: string(o.State),
+		Message: "the managed-upgrade-operator starts this update at " + words.Time(o.At) + ": " + text,
+	}
 }

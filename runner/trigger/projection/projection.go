@@ -7,11 +7,17 @@
 package projection
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/acceptance"
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
@@ -115,4 +121,134 @@ func Times(spec v1alpha1.UpdatePreflightSpec) (opens, closes time.Time) {
 		}
 	}
 	return opens, closes
+}
+
+// Observation is the state on which a status depends, in addition to the object.
+type Observation struct {
+	// Now is the time by the clock of the cluster.
+	Now time.Time
+	// Target is the release that spec.target selects; zero where it selects none, and then
+	// Unknown states why.
+	Target  update.Release
+	Unknown string
+	// Outlook is set for the update that is scheduled for the managed-upgrade-operator.
+	Outlook *Outlook
+	// Running is the run in progress of the target; nil for none.
+	Running *Run
+	// Verdict is the report of the last complete run of the target that covers the object,
+	// with its standing; nil for none. It is of an authentic record.
+	Verdict *report.Report
+	// Failure is why the last run, which ended after that of the verdict, has no record;
+	// empty otherwise.
+	Failure string
+	// Waiting states why the preflight does not start though it is due; empty otherwise.
+	Waiting string
+	// Attestation is the verdict, signed; empty where it is not.
+	Attestation string
+	// Updated is whether the update to the target is complete, without times; nil while the
+	// cluster neither runs the target nor updates to it.
+	Updated *metav1.Condition
+	// After is the judgement of the update to the target; nil while there is none. Statement is the statement about it;
+	// empty for none.
+	After     *afterupdate.Report
+	Statement string
+}
+
+// Run is a run in progress.
+type Run struct {
+	// ID is empty while the run has no record.
+	ID string
+}
+
+const (
+	maxID      = 64
+	maxVersion = 128
+	maxName    = 256
+)
+
+// projected is an object with what its status depends on.
+type projected struct {
+	observed      Observation
+	object        *v1alpha1.UpdatePreflight
+	opens, closes time.Time
+	// ended is why the verdict does not count; empty where it does, and without one.
+	ended string
+}
+
+func (p projected) release() *v1alpha1.Release {
+	release := v1alpha1.Release{Version: p.observed.Target.Version, Image: p.observed.Target.Image}
+	if release.Version == "" && p.observed.Verdict != nil {
+		release.Version = p.observed.Verdict.Target.Version
+	}
+	release.Version = words.Cut(release.Version, maxVersion)
+	return &release
+}
+
+// reportInterval is how long a time of report is kept.
+const reportInterval = 30 * time.Minute
+
+// report sets what readers of a copy of the status need, such as the hub of a fleet, which is asked by
+// administrators: scalar values, the signed verdict and the time.
+func (p projected) report(status *v1alpha1.UpdatePreflightStatus) {
+	if p.object.Owned() {
+		return
+	}
+	names := status.Blocking
+	if len(names) == 0 {
+		names = status.Undecided
+	}
+	status.Causes = joined(names)
+	if status.Decision != "" && len(p.observed.Attestation) <= v1alpha1.MaxAttestation {
+		status.Attestation = p.observed.Attestation
+	}
+	status.ReportTime = p.object.Status.ReportTime
+	if at := status.ReportTime; at == nil || at.After(p.observed.Now) || !p.observed.Now.Before(at.Add(reportInterval)) {
+		status.ReportTime = &metav1.Time{Time: p.observed.Now.Truncate(time.Second)}
+	}
+}
+
+// joined are the first names that fit, separated by commas.
+func joined(names []string) string {
+	text := ""
+	for _, name := range names {
+		next := strings.TrimPrefix(text+","+strings.ReplaceAll(words.External(name), ",", "."), ",")
+		if len(next) > v1alpha1.MaxCauses {
+			break
+		}
+		text = next
+	}
+	return text
+}
+
+// MeetsTerms reports whether a verdict results from a run with the accepted findings of the
+// object. A forced verdict is not.
+func MeetsTerms(decided report.Report, object *v1alpha1.UpdatePreflight) bool {
+	return terms(decided, object) == ""
+}
+
+// terms states why MeetsTerms is false for a verdict; empty if it is true. An object of the
+// controller accepts what its runs and those of the command line accepted.
+func terms(decided report.Report, object *v1alpha1.UpdatePreflight) string {
+	if decided.Verdict.Forced {
+		return "its verdict was forced"
+	}
+	if object.Owned() {
+		return ""
+	}
+	for _, found := range decided.Findings {
+		accepted := slices.Contains(object.Spec.AcceptedFindings, found.Name)
+		switch {
+		case acceptedElsewhere(found) && !accepted:
+			return fmt.Sprintf("its verdict accepts %s, which spec.acceptedFindings does not", found.Name)
+		case accepted && found.Open() && found.Source.Acceptable():
+			return fmt.Sprintf("its verdict does not accept %s, which spec.acceptedFindings does", found.Name)
+		}
+	}
+	return ""
+}
+
+// acceptedElsewhere reports whether a finding was accepted by the request of a run:
+// every run has the acceptances of ClusterVersion.
+func acceptedElsewhere(found finding.Finding) bool {
+	return found.Bypass != nil && found.Bypass.By == finding.ByAcceptedRisk && found.Bypass.Detail != acceptance.Origin
 }

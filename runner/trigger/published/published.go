@@ -31,6 +31,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
@@ -42,6 +43,17 @@ const (
 	Namespace = "openshift-config-managed"
 	Name      = "update-preflight"
 )
+
+// Package cvo, which reads the ConfigMap and imports nothing, has these reasons.
+var _ = catalog.Reasons("The precondition Preflight of the cluster-version operator warns of the update, or refuses it.", `
+PreflightAccepted | The verdict depends on accepted findings, which is a warning.
+PreflightBlocked | The verdict on the update is Blocked. | Fix what the report names. | oc preflight status
+PreflightForced | The newest run was forced, which permits no update. | Run the preflight without --force, or force the update.
+PreflightInProgress | The preflight of the update has not ended. | Wait for it. | oc preflight attach
+PreflightMissing | No preflight of the update is recorded. | Run it. | oc preflight run
+PreflightNarrowed | The request of the verdict left something out, which is a warning.
+PreflightStale | The verdict on the update is out of date. | Run the preflight again. | oc preflight run
+PreflightUndecided | The verdict on the update is Undecided. | Fix what the report names. | oc preflight status`)
 
 // Margin is the time by which a published verdict ends before its record does. A record ends by
 // the clock of the API server, and a reader compares with its own: CVO, which reads a cache and
