@@ -256,7 +256,7 @@ func (a Action) Written() Action {
 
 // Spoken is the action as a sentence, for a cluster that is not connected; the reader copies it on purpose.
 func (a Action) Spoken(format string, args ...any) Action {
-	a.Sentence, a.Command = fmt.Sprintf(format, args...), ""
+	a.Sentence, a.Command, a.Calls = fmt.Sprintf(format, args...), "", nil
 	return a
 }
 

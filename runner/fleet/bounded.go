@@ -84,6 +84,10 @@ func (c Cause) bounded() Cause {
 		if len(action.Command) <= maxText && len(action.Value) <= maxName && len(actions) < maxActions {
 			action.Type = finding.ActionType(line(string(action.Type), maxName))
 			action.Command, action.Value = words.Lines(action.Command, maxText), line(action.Value, maxName)
+			action.Sentence = words.Lines(action.Sentence, maxText)
+			if len(action.Calls) > 0 {
+				action = action.Written() // what is shown are the words
+			}
 			actions = append(actions, action)
 		}
 	}

@@ -119,11 +119,15 @@ func AddCommands(item *document.Item, actions []finding.Action) {
 		if action.Command != "" {
 			item.Commands = append(item.Commands, document.Command{Lead: leadOf(action), Text: action.Command, Accepts: accepts})
 		}
+		item.Remedy = strings.TrimSpace(item.Remedy + "\n" + action.Sentence)
 	}
 }
 
-// leadOf names the cluster that a command is about, where there are two.
+// leadOf names the cluster that a command is about, where there are two, and who wrote it, where that is not this program.
 func leadOf(action finding.Action) string {
+	if action.Type == finding.ActionScript {
+		return "By the author of the check:"
+	}
 	switch action.Cluster {
 	case finding.Management:
 		return "In the management cluster:"

@@ -321,6 +321,8 @@ func textOf(row fleet.Row) string {
 		for _, action := range cause.Actions {
 			if action.Command != "" {
 				text.WriteString("$ " + action.Command + "\n")
+			} else if action.Sentence != "" {
+				text.WriteString(action.Sentence + "\n")
 			}
 		}
 	}
