@@ -1,8 +1,13 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"path"
+	"slices"
 
 	"github.com/spf13/pflag"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -14,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedruns"
 	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
 // hostedFlags are about the hosted clusters (HyperShift) of a management cluster.
@@ -65,4 +71,21 @@ func (h hostedFlags) addTo(m manager.Manager, management *cluster.Cluster, optio
 		Clusters: h.clusters, Runs: h.runs, Ahead: options.Ahead, Guard: switched, Interval: hostedruns.Interval, Logger: logger,
 		Preflight: hostedruns.OnGuests(management, options.Run), Selection: plannedrun.Selection(options.Run),
 	})
+}
+
+// uninstall removes the signals, the ClusterOperator and what is published for CVO, and writes
+// a line to out for each object that it has deleted, also when others could not be.
+func uninstall(ctx context.Context, reached *cluster.Cluster, out io.Writer) error {
+	if err := guard.UninstallNeeds().And(hostedguard.UninstallNeeds()).And(published.RemoveNeeds()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+		return err
+	}
+	deleted, err := guard.Uninstall(ctx, reached.Dynamic)
+	hosted, hostedErr := hostedguard.Uninstall(ctx, reached.Dynamic)
+	removed, removeErr := published.Remove(ctx, reached.Kubernetes)
+	deleted, err = slices.Concat(hosted, deleted, removed), errors.Join(hostedErr, err, removeErr)
+	for _, object := range deleted {
+		_, writeErr := fmt.Fprintf(out, "deleted %s %s\n", object.Kind, path.Join(object.Namespace, object.Name))
+		err = errors.Join(err, writeErr)
+	}
+	return err
 }

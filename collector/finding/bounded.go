@@ -1,6 +1,9 @@
 package finding
 
 import (
+	"bytes"
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,4 +66,84 @@ func unlisted(drafts []Draft) Finding {
 	return New(drafts[0].Outcome, reasonAndMore, "%s besides the %d listed: %s",
 		words.Count(len(drafts), "more finding"), maxListed, strings.Join(counts, ", ")).
 		Do(Retry(""))
+}
+
+// Stops reports whether the finding is a failure that blocks, bypassed or not.
+func (f Finding) Stops() bool { return f.Outcome == preflight.Fail && f.Blocks }
+
+// Inconclusive is true for Unknown, and for an outcome that this version does
+// not know: a newer check's new outcome must not count as a pass.
+func (f Finding) Inconclusive() bool {
+	switch f.Outcome {
+	case preflight.Pass, preflight.Warn, preflight.Fail, preflight.Skipped:
+		return false
+	case preflight.Unknown:
+		return true
+	}
+	return true
+}
+
+// Open reports whether the finding counts against the update: it blocks or is inconclusive, and is not bypassed.
+func (f Finding) Open() bool { return f.Bypass == nil && (f.Stops() || f.Inconclusive()) }
+
+// EffectOf is the effect that follows from outcome and bypass.
+func (f Finding) EffectOf() Effect {
+	switch {
+	case !f.Stops() && !f.Inconclusive():
+		return EffectNone
+	case f.Bypass != nil:
+		return EffectBypassed
+	case f.Stops():
+		return EffectBlocks
+	}
+	return EffectUndecided
+}
+
+// Acceptable reports whether an administrator may bypass findings of this
+// source by name. A gate is passed by fixing or acknowledging, and trust in the
+// release is not a risk to accept by name: both leave only force.
+func (s Source) Acceptable() bool {
+	switch s {
+	case SourceJob, SourceRisk, SourceHealth, SourceImage:
+		return true
+	case SourceGate, SourceSignature, SourcePayload:
+		return false
+	}
+	return false
+}
+
+// Compare orders findings for a report: those that decide first, then by name
+// and the other fields, so that the same findings give the same bytes in
+// whatever order they were collected. Findings without an effect are ordered by
+// outcome before name.
+func Compare(a, b Finding) int {
+	order := cmp.Compare(a.EffectOf().rank(), b.EffectOf().rank())
+	if order == 0 && a.EffectOf() == EffectNone {
+		order = a.Outcome.Compare(b.Outcome)
+	}
+	order = cmp.Or(
+		order,
+		cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.Source, b.Source),
+		a.Outcome.Compare(b.Outcome),
+		cmp.Compare(a.Reason, b.Reason),
+		cmp.Compare(a.Message, b.Message),
+	)
+	if order != 0 {
+		return order
+	}
+	return bytes.Compare(a.encoded(), b.encoded())
+}
+
+func (f Finding) encoded() []byte {
+	text, err := json.Marshal(f)
+	if err != nil {
+		return nil // strings, numbers and lists of them always encode
+	}
+	return text
+}
+
+// rank orders effects, the most severe first.
+func (e Effect) rank() int {
+	return slices.Index([]Effect{EffectBlocks, EffectUndecided, EffectBypassed, EffectNone}, e)
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/hosted/workload"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/report"
 )
@@ -159,5 +163,41 @@ func Reread(e Estate) func(context.Context) (Estate, error) {
 		read.guestError = c.guestError
 		e = read.Estate()
 		return e, nil
+	}
+}
+
+// Checks are the checks of the management cluster's side, and of a guest that cannot be reached. A
+// new one is added here.
+func (c *ControlPlane) Checks() []check.Check {
+	checks := []check.Check{
+		backupCheck(c),
+		controlPlaneCheck(c),
+		podsCheck(c),
+		poolsCheck(c),
+		skewCheck(c),
+		reconciliationCheck(c),
+		requestCheck(c),
+		versionCheck(c),
+	}
+	if c.named {
+		checks = append(checks, poolTargetsCheck(c))
+	}
+	if c.guestError != nil {
+		checks = append(checks, guestCheck(c))
+	}
+	return checks
+}
+
+// podsCheck is the check HostedControlPlanePods.
+func podsCheck(c *ControlPlane) check.Check {
+	return check.Check{
+		Name: workload.Name, Kind: finding.SourceHealth, Side: check.Management,
+		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
+			return c.workload.Judge(workload.Said{
+				Etcd:      c.Cluster.Is("EtcdAvailable", metav1.ConditionFalse),
+				APIServer: c.Cluster.Is("KubeAPIServerAvailable", metav1.ConditionFalse),
+				Unmanaged: meta.FindStatusCondition(c.Cluster.Status.Conditions, "UnmanagedEtcdAvailable") != nil,
+			}), nil
+		},
 	}
 }

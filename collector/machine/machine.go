@@ -8,9 +8,21 @@
 package machine
 
 import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+	operatorv1 "github.com/openshift/api/operator/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/machine/machineconfig"
+	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/update"
 )
 
 // Checks are all checks of the machines. A new one is added here.
@@ -22,3 +34,153 @@ var reasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
 	Meaning: "Reported when nothing keeps the machines from being updated.",
 	Cause:   "What the check looks for was not found.",
 })
+
+var (
+	nameBootImages = finding.NewName("BootImages",
+		"The check for boot images that the machine-config-operator of 4.22 and later does not accept "+
+			"(pkg/operator/sync.go and status.go of its release-4.22). The update itself completes, so it warns: "+
+			"afterwards the operator reports Upgradeable=False. From 4.22 on the gate of the ClusterOperator has it.")
+
+	reasonBootImageSkew = finding.NewReason("BootImageSkew", finding.Explanation{
+		Meaning: "Reported when the machine-config-operator of the target will report Upgradeable=False " +
+			"(ClusterBootImageSkewError), because boot images are older than it accepts.",
+		Cause: "The cluster was installed as a release with such boot images, and nothing updates them.",
+		Remedy: "Update the boot images of all machines and record their version, or have the machine-config-operator " +
+			"update them: `oc get machineconfigurations.operator.openshift.io cluster -o yaml`.",
+	})
+	reasonBootImagesUnknown = finding.NewReason("BootImagesUnknown", finding.Explanation{
+		Meaning: "Reported when it is not known which boot images the machine-config-operator of the target will assume.",
+		Cause:   "On bare metal it depends on spec.provisioningOSDownloadURL of the Provisioning.",
+		Remedy:  "None needed if the field is empty: `oc get provisionings.metal3.io provisioning-configuration -o yaml`.",
+	})
+)
+
+// firstWithSkew is the first release whose default feature set has the feature gate BootImageSkewEnforcement.
+func firstWithSkew() semver.Version { return semver.Version{Major: 4, Minor: 22} }
+
+// oldestBootImage is the oldest release whose boot images are accepted
+// (machine-config-operator pkg/controller/common, OCPVersionBootImageSkewLimit, 4.22 to 5.0).
+func oldestBootImage() semver.Version { return semver.Version{Major: 4, Minor: 13} }
+
+// BootImages is the check BootImages.
+func BootImages() check.Check {
+	return check.Check{
+		Name: nameBootImages, Kind: finding.SourceHealth,
+		Concerns: func(u update.Update) bool {
+			return withoutPre(u.From).LT(firstWithSkew()) && withoutPre(u.To).GTE(firstWithSkew())
+		},
+		Reads: append(check.ReadsClusterVersion(), check.Get(operatorv1.GroupName, "machineconfigurations", "", "cluster")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			infrastructure, err := s.Cluster.Infrastructure(ctx)
+			switch {
+			case apierrors.IsNotFound(err):
+				return []finding.Finding{check.PlainKubernetes("boot images")}, nil
+			case err != nil:
+				return check.Unread("Infrastructures", err), ctx.Err()
+			}
+			if f, done := withoutSkew(gap.ExtentOf(ctx), infrastructure); done {
+				return []finding.Finding{f}, nil
+			}
+			version, err := s.Cluster.ClusterVersion(ctx)
+			if err != nil {
+				return check.Unread("ClusterVersions", err), ctx.Err()
+			}
+			installed, known := installedAs(version)
+			if known && installed.GTE(oldestBootImage()) {
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the cluster was installed as %s, whose boot images are accepted", installed)}, nil
+			}
+			configuration, err := machineConfiguration(ctx, s.Cluster)
+			if err != nil {
+				return check.Unread("MachineConfigurations", err), ctx.Err()
+			}
+			return []finding.Finding{judgeBootImages(gap.ExtentOf(ctx), infrastructure, configuration, installed, s.Update.To.String())}, nil
+		},
+	}
+}
+
+// withoutSkew is the result for a cluster whose boot images are not compared; false for others.
+func withoutSkew(read gap.Extent, infrastructure *configv1.Infrastructure) (finding.Finding, bool) {
+	switch {
+	case infrastructure.Status.ControlPlaneTopology == configv1.ExternalTopologyMode:
+		return finding.Skipped(read, check.ReasonHyperShift, "the machines of a hosted cluster are managed by another cluster"), true
+	case infrastructure.Status.ControlPlaneTopology == configv1.SingleReplicaTopologyMode:
+		return finding.Pass(read, reasonAsExpected, "the boot image of a single node is not compared"), true
+	case platformOf(infrastructure) == configv1.BareMetalPlatformType:
+		return finding.Skipped(read, reasonBootImagesUnknown,
+			"on bare metal the boot images are compared only if spec.provisioningOSDownloadURL of the Provisioning \"provisioning-configuration\" is set"), true
+	}
+	return finding.Finding{}, false
+}
+
+func platformOf(infrastructure *configv1.Infrastructure) configv1.PlatformType {
+	if infrastructure.Status.PlatformStatus == nil {
+		return infrastructure.Status.Platform //nolint:staticcheck // of clusters that were installed before 4.2
+	}
+	return infrastructure.Status.PlatformStatus.Type
+}
+
+// installedAs is the first release that was completely installed, or else the first one. It
+// is false if none is known, which the machine-config-operator takes for 0.0.0.
+func installedAs(version *configv1.ClusterVersion) (semver.Version, bool) {
+	history := version.Status.History
+	if len(history) == 0 {
+		return semver.Version{}, false
+	}
+	first := history[len(history)-1]
+	for _, each := range slices.Backward(history) {
+		if each.State == configv1.CompletedUpdate {
+			first = each
+			break
+		}
+	}
+	installed, err := semver.Parse(first.Version)
+	return withoutPre(installed), err == nil
+}
+
+// machineConfiguration reads the MachineConfiguration; one without fields where there is none.
+func machineConfiguration(ctx context.Context, cluster *snapshot.Cluster) (*operatorv1.MachineConfiguration, error) {
+	configuration, err := cluster.MachineConfiguration(ctx)
+	if apierrors.IsNotFound(err) {
+		return &operatorv1.MachineConfiguration{}, nil
+	}
+	return configuration, err
+}
+
+func judgeBootImages(read gap.Extent, infrastructure *configv1.Infrastructure, configuration *operatorv1.MachineConfiguration, installed semver.Version, target string) finding.Finding {
+	cause := fmt.Sprintf("it updates no boot images on the platform %q", platformOf(infrastructure))
+	remedy := "Update the boot images of all machines. After the update, record their version in spec.bootImageSkewEnforcement of the MachineConfiguration \"cluster\"."
+	if updatesBootImages(infrastructure) {
+		if allManaged(configuration.Spec.ManagedBootImages.MachineManagers) {
+			return finding.Pass(read, reasonAsExpected, "the machine-config-operator of %s updates the boot images", target)
+		}
+		cause = "spec.managedBootImages of the MachineConfiguration \"cluster\" does not let it update those of all MachineSets"
+		remedy = "Let the machine-config-operator update the boot images of all MachineSets."
+	}
+	return finding.Warn(reasonBootImageSkew,
+		"after the update to %s the machine-config-operator reports Upgradeable=False (ClusterBootImageSkewError): it accepts boot images of %s and later, the cluster was installed as %s, and %s; the cluster then cannot leave its minor version",
+		target, oldestBootImage(), installed, cause).
+		Remedy("%s", remedy).
+		Do(finding.Read("oc get machineconfigurations.operator.openshift.io cluster -o yaml")).
+		About(finding.Object{APIVersion: operatorv1.GroupVersion.String(), Kind: "MachineConfiguration", Name: "cluster"})
+}
+
+// updatesBootImages is true for a platform on which the machine-config-operator of 4.22 updates
+// the boot images of MachineSets by default.
+func updatesBootImages(infrastructure *configv1.Infrastructure) bool {
+	platform, status := platformOf(infrastructure), infrastructure.Status.PlatformStatus
+	if platform == configv1.AzurePlatformType {
+		return status == nil || status.Azure == nil || status.Azure.CloudName != configv1.AzureStackCloud
+	}
+	return slices.Contains([]configv1.PlatformType{configv1.AWSPlatformType, configv1.GCPPlatformType, configv1.VSpherePlatformType}, platform)
+}
+
+// allManaged is true unless an administrator excludes MachineSets: by an empty list, or by an
+// entry for them with another mode than All.
+func allManaged(managers []operatorv1.MachineManager) bool {
+	if managers != nil && len(managers) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(managers, func(manager operatorv1.MachineManager) bool {
+		return manager.Resource == operatorv1.MachineSets && manager.APIGroup == operatorv1.MachineAPI && manager.Selection.Mode != operatorv1.All
+	})
+}

@@ -5,9 +5,12 @@ import (
 	"slices"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/update"
 )
 
 const (
@@ -74,4 +77,36 @@ func (m Model) Calibrated(nodes []time.Duration) (Model, bool) {
 	}
 	m.Node, m.Measured = ofHistory(nodes), true
 	return m, true
+}
+
+// History are the durations of the past updates of a cluster by kind, from the history of
+// its ClusterVersion, the newest entry first. An update starts from the last release that
+// was completed before. The installation, updates that were not completed, and those
+// whose times are missing or contradictory are ignored.
+func History(entries []configv1.UpdateHistory) map[update.Kind][]time.Duration {
+	past := map[update.Kind][]time.Duration{}
+	for i, entry := range entries {
+		if entry.State != configv1.CompletedUpdate || entry.CompletionTime == nil {
+			continue
+		}
+		took := entry.CompletionTime.Sub(entry.StartedTime.Time)
+		before := completedBefore(entries[i+1:])
+		if took <= 0 || before == "" {
+			continue
+		}
+		if kind := update.Kind(update.KindOf(before, entry.Version)); kind == update.Patch || kind == update.Minor || kind == update.Major {
+			past[kind] = append(past[kind], took)
+		}
+	}
+	return past
+}
+
+// completedBefore is the version of the newest completed entry; empty if there is none.
+func completedBefore(older []configv1.UpdateHistory) string {
+	for _, entry := range older {
+		if entry.State == configv1.CompletedUpdate {
+			return entry.Version
+		}
+	}
+	return ""
 }

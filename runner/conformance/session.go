@@ -8,10 +8,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/rights"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/conformance/requirement"
+	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/launch/cleanup"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
@@ -87,4 +90,23 @@ func (s *trialResults) left(check, trial string) (left requirement.Attempt, ok b
 	defer s.mutex.Unlock()
 	left, ok = s.tried[check][trial]
 	return left, ok
+}
+
+// Needs are the permissions to test any manifest, apart from those in its roles.
+func Needs() access.Needs { return baseNeeds().And(jobplan.AnyNeeds()) }
+
+// baseNeeds do not depend on the manifest. Namespaces are created only if the cluster lacks them.
+func baseNeeds() access.Needs {
+	own := access.Needs{
+		Required: append(
+			rights.GrantsNeeds(),
+			access.Request{Verb: "get", Resource: "namespaces"},
+			access.Request{Verb: "patch", Resource: "pods"},
+		),
+		Optional: append(
+			access.Verbs(access.Request{Resource: "namespaces"}, "create", "delete"),
+			access.Request{Verb: "get", Resource: "serviceaccounts", Name: "default"},
+		),
+	}
+	return own.And(jobs.Needs()).And(cleanup.ListNeeds())
 }

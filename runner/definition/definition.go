@@ -40,6 +40,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -198,4 +199,36 @@ func unreadable(all []unread) finding.Finding {
 		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader, which an administrator binds: `oc adm policy add-cluster-role-to-user cluster-reader USER`.")
 	}
 	return f.Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
+}
+
+// The names of the findings, by condition.
+const (
+	nameStoredVersions = "CRDStoredVersions"
+	nameUpdate         = "CRDUpdate"
+	nameServedVersions = "CRDServedVersions"
+	nameConversion     = "CRDConversion"
+	nameSchema         = "CRDSchema"
+	nameRemoval        = "CRDRemoval"
+	nameUnread         = "CRDUnread"
+)
+
+// maxCause bounds the text of one cause in a message, and mostNamed what a message names.
+const (
+	maxCause  = 300
+	mostNamed = 10
+)
+
+func describe(crd *apiextensionsv1.CustomResourceDefinition) string {
+	return check.Describe(object(crd))
+}
+
+func object(crd *apiextensionsv1.CustomResourceDefinition) finding.Object {
+	return finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: crd.Name}
+}
+
+func objectName(o *unstructured.Unstructured) string {
+	if o.GetNamespace() == "" {
+		return o.GetName()
+	}
+	return o.GetNamespace() + "/" + o.GetName()
 }

@@ -2,7 +2,10 @@ package record
 
 import (
 	"fmt"
+	"time"
 
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -40,4 +43,45 @@ func (e *NotFoundError) Error() string {
 		return fmt.Sprintf("%q matches %s: %q; use the ID of one", e.ID, words.Count(len(e.Candidates), "run"), e.Candidates)
 	}
 	return fmt.Sprintf("no run has the ID %q, or an ID that starts with it (at least %d digits)", e.ID, MinPrefix)
+}
+
+// CommandExitCode is the exit code for bad input: no run has this ID.
+func (e *NotFoundError) CommandExitCode() int { return 2 }
+
+// Hint is the command to run next.
+func (e *NotFoundError) Hint() string { return "List the runs: oc preflight history" }
+
+// Hint is the command to run next.
+func (e *SelectionError) Hint() string {
+	return fmt.Sprintf("Follow the run: oc preflight attach %s; or end it: oc preflight cancel %[1]s", e.ID)
+}
+
+// Hint is the command to run next.
+func (e *UnauthenticError) Hint() string {
+	if e.State == Unverifiable {
+		return "Print a role with the permission: oc preflight auth status"
+	}
+	return "Run the preflight again: oc preflight run; end a run in progress: oc preflight cancel " + e.ID
+}
+
+// Ending is the final part of a record.
+type Ending struct {
+	// Phase is one of the final phases.
+	Phase Phase
+	// Verdict is the verdict of the report; its decision is empty if there is none.
+	Verdict verdict.Verdict
+	// Report is JSON of at most 64 MiB; nil if there is none.
+	Report []byte
+	// Fingerprint is the state of the cluster to which the verdict applies.
+	Fingerprint map[string]string
+}
+
+// ValidUntil is the end of the validity of a verdict of that time: what the verdict
+// states, at most fingerprint.MaxAge later.
+func ValidUntil(decided verdict.Verdict, completed time.Time) time.Time {
+	latest := completed.Add(fingerprint.MaxAge)
+	if stated, err := time.Parse(time.RFC3339, decided.ValidUntil); err == nil && stated.Before(latest) {
+		return stated.UTC()
+	}
+	return latest
 }

@@ -110,7 +110,7 @@ func pool(of *drain.Pool, view document.View) document.Section {
 	}
 	section.Blocks = append(section.Blocks, table)
 	for i := range of.Stuck {
-		section.Blocks = append(section.Blocks, document.List{Most: entries, Lead: "What holds up "+of.Stuck[i].Name+":", Entries: obstacles(&of.Stuck[i])})
+		section.Blocks = append(section.Blocks, document.List{Most: entries, Lead: "What holds up " + of.Stuck[i].Name + ":", Entries: obstacles(&of.Stuck[i])})
 	}
 	if of.Waiting > 0 {
 		lead := "Not drained: "

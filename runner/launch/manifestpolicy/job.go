@@ -5,11 +5,14 @@
 package manifestpolicy
 
 import (
+	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // Job are the violations of a Job in a release with these images. The rule
@@ -60,6 +63,186 @@ func annotationViolations(path string, annotations map[string]string) []Violatio
 		if !slices.Contains(known, domain) {
 			violations = append(violations, Violation{reasonRefusedAnnotation, path + "." + key, "annotations of this domain may change how a node or its network runs the pod"})
 		}
+	}
+	return violations
+}
+
+func podViolations(path string, spec corev1.PodSpec, images map[string]bool) []Violation {
+	violations := slices.Concat(
+		hostViolations(path, spec), schedulingViolations(path, spec), resourceViolations(path+".resources", spec.Resources),
+		podSecurityViolations(path+".securityContext", spec.SecurityContext),
+	)
+	for i, container := range spec.InitContainers {
+		violations = append(violations, containerViolations(fmt.Sprintf("%s.initContainers[%d]", path, i), container, images)...)
+	}
+	for i, container := range spec.Containers {
+		violations = append(violations, containerViolations(fmt.Sprintf("%s.containers[%d]", path, i), container, images)...)
+	}
+	if len(spec.EphemeralContainers) > 0 {
+		violations = append(violations, Violation{ReasonRefusedManifest, path + ".ephemeralContainers", "are for running pods only"})
+	}
+	for i, volume := range spec.Volumes {
+		violations = append(violations, volumeViolations(fmt.Sprintf("%s.volumes[%d]", path, i), volume, images)...)
+	}
+	return violations
+}
+
+func hostViolations(path string, spec corev1.PodSpec) []Violation {
+	const namespaces = "a preflight may not enter the node's namespaces"
+	return violationsOf(reasonRefusedPodSecurity, path, []field{
+		{"hostIPC", spec.HostIPC, namespaces},
+		{"hostNetwork", spec.HostNetwork, namespaces},
+		{"hostPID", spec.HostPID, namespaces},
+		{"runtimeClassName", spec.RuntimeClassName != nil, "a preflight may not choose how a node runs it"},
+	})
+}
+
+// schedulingViolations reject fields by which a pod would displace others or keep them
+// from being scheduled: a check uses free resources only, since it runs in a
+// production cluster. A second scheduler, which does not take the decisions of the
+// default one into account, could overcommit a node. Tolerations, node selectors,
+// resource requests and topology spread constraints affect the pod itself only.
+func schedulingViolations(path string, spec corev1.PodSpec) []Violation {
+	const (
+		displace = "a preflight may not displace other pods"
+		direct   = "a preflight may not bypass the scheduler"
+	)
+	violations := append(affinityViolations(path+".affinity", spec.Affinity), violationsOf(reasonRefusedScheduling, path, []field{
+		{"nodeName", spec.NodeName != "", direct},
+		{"schedulerName", spec.SchedulerName != "" && spec.SchedulerName != corev1.DefaultSchedulerName, direct},
+		{"priorityClassName", spec.PriorityClassName != "", displace},
+		{"priority", spec.Priority != nil, displace},
+		{"preemptionPolicy", other(spec.PreemptionPolicy, corev1.PreemptNever), displace},
+		{"overhead", len(spec.Overhead) > 0, "comes from a RuntimeClass, which a preflight may not choose"},
+		{"schedulingGates", len(spec.SchedulingGates) > 0, "the pod would never start"},
+		{"schedulingGroup", spec.SchedulingGroup != nil, "a check is one pod, which is scheduled by itself"},
+		{"evictionResponders", len(spec.EvictionResponders) > 0, "a preflight may not delay the draining of a node"},
+	})...)
+	return append(violations, violationsOf(reasonRefusedDevice, path, []field{
+		{"resourceClaims", len(spec.ResourceClaims) > 0, "a preflight may not use devices of the node"},
+	})...)
+}
+
+// affinityViolations reject terms of a pod that the scheduler also applies to other
+// pods. While the pod runs, required anti-affinity keeps matching pods off its
+// nodes, and the other terms change how the nodes are scored for them. Topology
+// spread constraints and node affinity apply to the pod itself only.
+func affinityViolations(path string, affinity *corev1.Affinity) []Violation {
+	if affinity == nil {
+		return nil
+	}
+	const others = "a preflight may not influence where other pods run"
+	return violationsOf(reasonRefusedScheduling, path, []field{
+		{"podAffinity", affinity.PodAffinity != nil, others},
+		{"podAntiAffinity", affinity.PodAntiAffinity != nil, others},
+	})
+}
+
+func podSecurityViolations(path string, security *corev1.PodSecurityContext) []Violation {
+	if security == nil {
+		return nil
+	}
+	violations := violationsOf(reasonRefusedPodSecurity, path, []field{
+		{"sysctls", len(security.Sysctls) > 0, "a preflight may not set kernel parameters"},
+	})
+	return append(violations, confinementViolations(path, confinement{
+		security.SELinuxOptions, security.SeccompProfile, security.AppArmorProfile, security.WindowsOptions,
+	})...)
+}
+
+// confinement has the fields that the security contexts of pods and containers share.
+type confinement struct {
+	selinux  *corev1.SELinuxOptions
+	seccomp  *corev1.SeccompProfile
+	apparmor *corev1.AppArmorProfile
+	windows  *corev1.WindowsSecurityContextOptions
+}
+
+// confinementViolations follow the level "baseline" of Kubernetes' Pod Security Standards.
+func confinementViolations(path string, c confinement) []Violation {
+	const unconfined = "a preflight may not run unconfined"
+	var fields []field
+	if c.selinux != nil {
+		fields = append(
+			fields,
+			field{"seLinuxOptions.type", !slices.Contains(SELinuxTypes(), c.selinux.Type), fmt.Sprintf("a preflight may not run with SELinux type %q", c.selinux.Type)},
+			field{"seLinuxOptions.user", c.selinux.User != "", "a preflight may not set the SELinux user"},
+			field{"seLinuxOptions.role", c.selinux.Role != "", "a preflight may not set the SELinux role"},
+		)
+	}
+	if c.seccomp != nil {
+		fields = append(fields, field{"seccompProfile.type", c.seccomp.Type == corev1.SeccompProfileTypeUnconfined, unconfined})
+	}
+	if c.apparmor != nil {
+		fields = append(fields, field{"appArmorProfile.type", c.apparmor.Type == corev1.AppArmorProfileTypeUnconfined, unconfined})
+	}
+	if c.windows != nil {
+		const domain = "a preflight may not use an account of the Windows domain"
+		fields = append(
+			fields,
+			field{"windowsOptions.hostProcess", isTrue(c.windows.HostProcess), "a preflight may not run on the host"},
+			field{"windowsOptions.gmsaCredentialSpec", c.windows.GMSACredentialSpec != nil, domain},
+			field{"windowsOptions.gmsaCredentialSpecName", c.windows.GMSACredentialSpecName != nil, domain},
+		)
+	}
+	return violationsOf(reasonRefusedPodSecurity, path, fields)
+}
+
+// SELinuxTypes are the types of processes that a manifest may have; the empty one is that of the runtime.
+func SELinuxTypes() []string {
+	return []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
+}
+
+// Confined reports whether a manifest may have these SELinux options.
+func Confined(selinux corev1.SELinuxOptions) bool {
+	return len(confinementViolations("", confinement{selinux: &selinux})) == 0
+}
+
+// volumeViolations reject volumes other than read-only ones and scratch space, which would outlive the pod.
+func volumeViolations(path string, volume corev1.Volume, images map[string]bool) []Violation {
+	source := volume.VolumeSource
+	name := sourceName(source)
+	switch name {
+	case "configMap", "secret", "downwardAPI", "emptyDir":
+		return nil
+	case "projected":
+		return projectionViolations(path+".projected", *source.Projected)
+	case "image":
+		return imageViolations(path+".image.reference", source.Image.Reference, images)
+	case "hostPath":
+		return []Violation{{reasonRefusedPodSecurity, path + ".hostPath", fmt.Sprintf("a preflight may not mount %q of the node", source.HostPath.Path)}}
+	case "":
+		return []Violation{{reasonRefusedVolume, path, fmt.Sprintf("volume %q must have exactly one source", volume.Name)}}
+	}
+	return []Violation{{
+		reasonRefusedVolume, path + "." + name,
+		fmt.Sprintf("volume %q is none of configMap, secret, projected, downwardAPI, emptyDir and image: a preflight may not write to storage", volume.Name),
+	}}
+}
+
+// sourceName is the name of the source of a volume; empty unless it has exactly one.
+func sourceName(source corev1.VolumeSource) string {
+	var names []string
+	value := reflect.ValueOf(source)
+	for i := range value.NumField() {
+		if !value.Field(i).IsZero() {
+			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+			names = append(names, name)
+		}
+	}
+	if len(names) != 1 {
+		return ""
+	}
+	return names[0]
+}
+
+// projectionViolations reject identities other than the token of the pod, by which the guard identifies it.
+func projectionViolations(path string, projected corev1.ProjectedVolumeSource) []Violation {
+	var violations []Violation
+	for i, source := range projected.Sources {
+		violations = append(violations, violationsOf(reasonRefusedVolume, fmt.Sprintf("%s.sources[%d]", path, i), []field{
+			{"podCertificate", source.PodCertificate != nil, "a preflight may not have an identity that the read-only guard does not recognize"},
+		})...)
 	}
 	return violations
 }

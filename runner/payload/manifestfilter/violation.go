@@ -85,3 +85,80 @@ func Component(file string) string {
 	}
 	return match[2]
 }
+
+// The reasons for which a manifest is left out, or may be.
+var (
+	reasonExcluded = finding.NewReason("Excluded", finding.Explanation{
+		Meaning: "Reported when a preflight is excluded by EXCLUDE_MANIFESTS of the cluster-version operator.",
+		Cause:   "The cluster is of another kind.",
+	})
+	reasonContradictoryFilters = finding.NewReason("ContradictoryFilters", finding.Explanation{
+		Meaning: "Reported when a preflight has annotations for both a feature set and feature gates.",
+		Cause:   "The cluster-version operator applies no such manifest, and the preflight is not run.",
+		Remedy:  "Report it to the authors of the component: remove one of them.",
+	})
+	ReasonUnknownFeatureSet = finding.NewReason("UnknownFeatureSet", finding.Explanation{
+		Meaning: "Reported when a preflight names an unknown feature set. It is not run.",
+		Cause:   "A typing error in the manifest, which the cluster-version operator does not apply.",
+		Remedy:  "Report it to the authors of the component.",
+	})
+	reasonOtherFeatureSet = finding.NewReason("OtherFeatureSet", finding.Explanation{
+		Meaning: "Reported when a preflight is for other feature sets.",
+		Cause:   "The cluster has another feature set.",
+	})
+	reasonFeatureGateEnabled = finding.NewReason("FeatureGateEnabled", finding.Explanation{
+		Meaning: "Reported when a preflight requires a disabled feature gate that is enabled.",
+		Cause:   "The cluster has other features.",
+	})
+	reasonFeatureGateDisabled = finding.NewReason("FeatureGateDisabled", finding.Explanation{
+		Meaning: "Reported when a preflight requires an enabled feature gate that is disabled.",
+		Cause:   "The cluster has other features.",
+	})
+	reasonFeaturesUnknown = finding.NewReason("FeaturesUnknown", finding.Explanation{
+		Meaning: "Reported when the features of the cluster could not be read.",
+		Cause:   "A permission is missing, or the API server did not respond.",
+		Remedy:  "Obtain the permission: oc get featuregate cluster -o yaml.",
+	})
+	reasonMajorVersionFilter = finding.NewReason("MajorVersionFilter", finding.Explanation{
+		Meaning: "Reported when a preflight has the annotation for major versions.",
+		Cause: "The annotation applies only to FeatureGates and CustomResourceDefinitions, and the cluster-version " +
+			"operator applies no other manifest with it.",
+		Remedy: "Report it to the authors of the component: check the version of the target in the check.",
+	})
+	reasonManagementSide = finding.NewReason("ManagementSide", finding.Explanation{
+		Meaning: "Reported for a check of the release that is for the management cluster, when the guest of a hosted cluster is judged alone. It is not run.",
+		Cause:   "Its manifest has the annotation " + sideAnnotation + ": management, and the preflight was run without --hosted-cluster.",
+		Remedy:  "Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster with --hosted-cluster.",
+	})
+	reasonUnknownSide = finding.NewReason("UnknownSide", finding.Explanation{
+		Meaning: "Reported for a check of the release whose annotation " + sideAnnotation + " has another value than guest and management. It is not run.",
+		Cause:   "A typing error in the manifest.",
+		Remedy:  "Report it to the authors of the component.",
+	})
+	reasonCapabilitiesUnknown = finding.NewReason("CapabilitiesUnknown", finding.Explanation{
+		Meaning: "Reported when the capabilities of the cluster could not be read.",
+		Cause:   "ClusterVersion \"version\" has no capabilities in its status.",
+		Remedy:  "Read them: oc get clusterversion version -o jsonpath={.status.capabilities}.",
+	})
+	reasonCapabilityDisabled = finding.NewReason("CapabilityDisabled", finding.Explanation{
+		Meaning: "Reported when a preflight is for a disabled capability.",
+		Cause:   "The cluster has not enabled the capability.",
+	})
+	reasonCapabilityNotKnown = finding.NewReason("CapabilityNotKnown", finding.Explanation{
+		Meaning: "Reported when a preflight is for a capability that the cluster does not know.",
+		Cause:   "The capability is new in the target.",
+	})
+	reasonOverridden = finding.NewReason("Overridden", finding.Explanation{
+		Meaning: "Reported when a preflight is unmanaged by spec.overrides of ClusterVersion.",
+		Cause:   "An administrator excluded the object from management.",
+	})
+	reasonOtherClusterProfile = finding.NewReason("OtherClusterProfile", finding.Explanation{
+		Meaning: "Reported when a preflight is for other cluster profiles.",
+		Cause:   "The cluster has another profile.",
+	})
+	reasonClusterProfileValue = finding.NewReason("ClusterProfileValue", finding.Explanation{
+		Meaning: "Reported when the annotation of a cluster profile is not \"true\". The preflight is not run.",
+		Cause:   "The cluster-version operator applies no such manifest. It may be a typing error.",
+		Remedy:  "Report it to the authors of the component: the value must be \"true\".",
+	})
+)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/google/uuid"
 
@@ -49,4 +50,31 @@ func (s *Store) Add(ctx context.Context, intent record.Intent, end func(context.
 	earlier, err := s.EndEarlier(ctx, content.Record, ending, w.Clock.Now())
 	s.Prune(ctx, earlier, intent.From, ending.Phase)
 	return err
+}
+
+// Queue has the results that are not written yet.
+type Queue struct {
+	mutex   sync.Mutex
+	results []record.Result
+}
+
+// Add adds a result, which is written with the next ones.
+func (q *Queue) Add(result record.Result) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.results = append(q.results, result)
+}
+
+func (q *Queue) take() []record.Result {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	taken := q.results
+	q.results = nil
+	return taken
+}
+
+func (q *Queue) isEmpty() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.results) == 0
 }
