@@ -126,7 +126,11 @@ func formats(verb *cobra.Command) error {
 		if flag == nil || !flag.Changed || !completes {
 			continue
 		}
-		for value := range strings.SplitSeq(strings.Trim(flag.Value.String(), "[]"), ",") {
+		values := strings.Split(strings.Trim(flag.Value.String(), "[]"), ",")
+		if name == "output" { // one format, which may be an expression with commas
+			values = values[:1]
+		}
+		for _, value := range values {
 			prefix, _, _ := strings.Cut(value, "=")
 			found, _ := complete(verb, nil, prefix)
 			if !slices.ContainsFunc(found, func(each string) bool { return strings.TrimSuffix(each, "=") == prefix }) {

@@ -20,7 +20,7 @@ var callOfOC = regexp.MustCompile("(?m)(?:^|[\\s;&|($`\"'])oc ((?:-n|--[a-z-]+) 
 // beside them names. A verb that removes something is none of them.
 func harmlessVerbs() []string {
 	return []string{
-		"adm", "annotate", "api-resources", "apply", "auth", "completion", "cp", "create", "debug", "describe", "edit", "exec", "extract", "get", "image",
+		"adm", "annotate", "api-resources", "api-versions", "apply", "auth", "completion", "cp", "create", "debug", "describe", "edit", "exec", "extract", "get", "image",
 		"label", "login", "logs", "mirror", "patch", "plugin", "preflight", "replace", "rollout", "run", "scale", "set", "wait", "whoami",
 	}
 }
@@ -30,9 +30,9 @@ func harmlessAdministration() []string {
 	return []string{"certificate", "inspect", "must-gather", "node-logs", "policy", "release", "top", "uncordon", "upgrade", "wait-for-stable-cluster"}
 }
 
-// removed are the only objects whose deletion a page may show: those of this program and its controller, and
+// removed are the only objects whose deletion is shown: those of this program and its controller, one in the place of which it has its own, and
 // roles of "auth" that are piped.
-var removed = regexp.MustCompile(`preflight|manifests/uninstall.yaml|-f -$`)
+var removed = regexp.MustCompile(`preflight|manifests/uninstall.yaml|-f -$|e\.object\.Name`)
 
 // TestCommandsOfOC fails for a command of oc in a page, a golden file, an explanation or a finding that removes something
 // else than what this program has created, that forces an update, or that removes the channel.

@@ -208,7 +208,7 @@ func TestHostedCluster(t *testing.T) {
 		return dir
 	}
 	archived := program.Call(t, append(hosted, "--archive", dump(before, time.Now().Add(-5*time.Hour)), "--archive", dump(world, time.Now()))...)
-	if archived.Code != 3 || !strings.Contains(archived.Stdout, "HostedClusterDegraded") || !strings.Contains(archived.Stdout, "oc describe hostedcluster -n clusters example") {
+	if archived.Code != 3 || !strings.Contains(archived.Stdout, "HostedClusterDegraded") || !strings.Contains(archived.Stdout, "oc -n clusters describe hostedcluster example") {
 		t.Errorf("archives: exit code %d\n%s%s", archived.Code, archived.Stdout, archived.Stderr)
 	}
 }

@@ -41,7 +41,7 @@ func (p Plan) Document(view document.View) document.Document {
 	)
 	return document.Document{
 		Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
-		Ticket: document.Ticket{Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning), By: "oc preflight drain-plan"},
+		Ticket: document.Ticket{Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning), By: "oc-preflight drain-plan"},
 	}
 }
 

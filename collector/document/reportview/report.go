@@ -74,7 +74,7 @@ func (r Report) again() string {
 }
 
 // by is the program that made a document.
-func by(version string) string { return strings.TrimSpace("oc preflight " + version) }
+func by(version string) string { return strings.TrimSpace("oc-preflight " + version) }
 
 // sourceOf states where a page comes from.
 func sourceOf(version, run string) string {

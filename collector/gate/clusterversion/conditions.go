@@ -147,7 +147,9 @@ func Channels(version *configv1.ClusterVersion) []finding.Action {
 	if running, err := semver.Parse(version.Status.Desired.Version); err == nil && len(known) == 0 {
 		known = []string{"stable-" + update.Line(running)}
 	}
-	known = slices.DeleteFunc(known, func(name string) bool { return name == version.Spec.Channel || strings.HasPrefix(name, "candidate-") })
+	known = slices.DeleteFunc(known, func(name string) bool {
+		return name == version.Spec.Channel || strings.HasPrefix(name, "candidate-") || words.ShellWord(name) != name // a channel is one word
+	})
 	var commands []finding.Action
 	for _, name := range known[max(0, len(known)-maxChannels):] {
 		commands = append(commands, finding.Change("oc adm upgrade channel %s", name))

@@ -80,7 +80,7 @@ func TestAttacksDocument(t *testing.T) {
 	const attack = "</td><script>alert(1)</script>\x1b[2J\u202e|x|\n# head\n```\n]]>"
 	hostile := fleet.Row{
 		Cluster: fleet.Cluster{Name: attack, ID: attack, Source: attack}, State: fleet.Blocked, Version: attack, Target: attack, Message: attack, Evidence: attack, Update: &fleet.Update{Judgement: &fleet.Judgement{Status: "False", Since: attack, Message: attack}},
-		Causes: []fleet.Cause{{Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack, Actions: []finding.Action{finding.Script(attack)}}},
+		Causes: []fleet.Cause{{Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack, Actions: []finding.Action{{Type: finding.ActionRun, Command: strings.ReplaceAll(attack, "\n", " ")}, {Type: finding.ActionRun, Sentence: attack}}}},
 	}
 	table := tableview.Table{Table: fleet.Of(attack, []fleet.Row{hostile, {Cluster: fleet.Cluster{Name: "honest"}, State: fleet.Clear}})}
 	for _, name := range format.Names(table) {
