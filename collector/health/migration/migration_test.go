@@ -159,6 +159,7 @@ func TestMigrations(t *testing.T) {
 		world   world
 		want    map[string]checktest.Result
 		message []string
+		absent  string // part of no message
 	}{
 		"Idle": {reason: "no operator reports a migration", world: idle(), want: one(name, preflight.Pass, "AsExpected"), message: []string{"9 objects"}},
 		"LiveMigration": {
@@ -195,6 +196,20 @@ func TestMigrations(t *testing.T) {
 			reason: "one node after the other restarts", want: rollout, message: []string{"3 nodes are at revision 3"},
 			world: changed(operators+"etcds/cluster", operator("Etcd", condition("NodeInstallerProgressing", "True", "", "3 nodes are at revision 3; 0 nodes have achieved new revision 4"))),
 		},
+		"Installer": {
+			reason: "waiting ends nothing where the installer of the revision fails", want: rollout, message: []string{"revision 4 failed on master-1 (InstallerFailed): no space left on device"},
+			world: changed(operators+"etcds/cluster", operator("Etcd", fields{"status": fields{
+				"conditions":   conditions("NodeInstallerProgressing", "True", "", ""),
+				"nodeStatuses": []any{fields{"nodeName": "master-1", "targetRevision": 4, "lastFailedRevision": 4, "lastFailedReason": "InstallerFailed", "lastFailedRevisionErrors": []any{"no space left on device"}}},
+			}})),
+		},
+		"InstallerBefore": {
+			reason: "an earlier revision that failed is passed by", want: rollout, absent: "failed on",
+			world: changed(operators+"etcds/cluster", operator("Etcd", fields{"status": fields{
+				"conditions":   conditions("NodeInstallerProgressing", "True", "", ""),
+				"nodeStatuses": []any{fields{"nodeName": "master-1", "targetRevision": 5, "lastFailedRevision": 4}, fields{"nodeName": "master-2", "lastFailedRevision": 4}},
+			}})),
+		},
 		"Forbidden":      {reason: "what may not be read may be in progress", world: changed(operators+"kubeapiservers/cluster", nil), want: unread, message: []string{"kubeapiservers.operator.openshift.io"}},
 		"ForbiddenList":  {reason: "also where it is a list", world: changed(networks, nil), want: unread},
 		"ForbiddenOther": {reason: "what was read is reported besides", world: changed(operators+"etcds/cluster", nil).with(world{operators + "authentications/cluster": operator("Authentication", condition("Encrypted", "False", "EncryptionInProgress", ""))}), want: both},
@@ -213,6 +228,9 @@ func TestMigrations(t *testing.T) {
 					t.Errorf("%s, to %s: -want, +got:\n%s\nin full: %+v", tc.reason, to, diff, findings)
 				}
 				checktest.Contains(t, tc.reason, checktest.Messages(findings), tc.message)
+				if tc.absent != "" && strings.Contains(checktest.Messages(findings), tc.absent) {
+					t.Errorf("%s, to %s: %s", tc.reason, to, checktest.Messages(findings))
+				}
 			}
 		})
 	}

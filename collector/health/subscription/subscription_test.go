@@ -54,6 +54,15 @@ func operator(installed, condition, reason string) any {
 	})
 }
 
+// manual is a Subscription in a state whose plans an administrator approves.
+func manual(state string) any {
+	made, _ := of("Subscription", "etcd", map[string]any{
+		"installedCSV": "etcd.v1", "currentCSV": "etcd.v2", "state": state, "installPlanRef": map[string]any{"name": "install-x"},
+	}).(map[string]any)
+	made["spec"] = map[string]any{"installPlanApproval": "Manual"}
+	return made
+}
+
 func catalog(state string) any {
 	return of("CatalogSource", "mirror", map[string]any{"connectionState": map[string]any{"lastObservedState": state}})
 }
@@ -86,6 +95,11 @@ func TestCheck(t *testing.T) {
 			reason: "nothing else of the namespace is updated meanwhile", of: with("subscriptions", operator("etcd.v1", "InstallPlanPending", "RequiresApproval")), want: ofOperator + "InstallPlanRequiresApproval",
 			command: `oc -n operators patch installplans.operators.coreos.com install-x --type merge -p '{"spec":{"approved":true}}'`,
 		},
+		"Manual": {
+			reason: "OLM reports no condition of a plan before it is approved", of: with("subscriptions", manual("UpgradePending")), want: ofOperator + "InstallPlanRequiresApproval",
+			command: "oc -n operators patch installplans.operators.coreos.com install-x",
+		},
+		"Approved":    {reason: "the plan was approved, and is being carried out", of: with("subscriptions", manual("UpgradeAvailable")), want: ofOperator + "OperatorUpdating"},
 		"Resolution":  {reason: "the dependencies cannot be resolved", of: with("subscriptions", operator("etcd.v2", "ResolutionFailed", "ConstraintsNotSatisfiable")), want: ofOperator + "OperatorNotUpdated", command: "oc -n operators describe subscriptions.operators.coreos.com etcd"},
 		"Unpacking":   {reason: "the bundle cannot be unpacked", of: with("subscriptions", operator("etcd.v1", "BundleUnpackFailed", "x")), want: ofOperator + "OperatorNotUpdated"},
 		"Plan":        {reason: "the installation has failed", of: with("subscriptions", operator("etcd.v1", "InstallPlanFailed", "x")), want: ofOperator + "OperatorNotUpdated"},

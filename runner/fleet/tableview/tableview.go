@@ -42,7 +42,7 @@ func (t Table) Document(view document.View) document.Document {
 	made := document.Document{
 		Title:  "The clusters of a fleet before the update" + t.toTarget(),
 		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document has all data.", t.ToolVersion, t.Time),
-		Ticket: document.Ticket{Verdict: t.Short(), By: "oc preflight " + t.ToolVersion + " at " + t.Time},
+		Ticket: document.Ticket{Verdict: t.Short(), By: "oc-preflight " + t.ToolVersion + " at " + t.Time},
 		Blocks: []document.Block{t.verdict(), t.facts(view), t.causes(view), t.clusters(view)},
 	}
 	if view.Full { // a page is scrolled, and a text is read from its end
