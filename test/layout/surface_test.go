@@ -10,7 +10,7 @@ import (
 )
 
 // maxSurface bounds the sum of the surfaces of all packages. A change that needs more raises it, and states why.
-const maxSurface = 44_300
+const maxSurface = 46_000
 
 // surface is how much of the product may depend on what a package exports: its importers times its exported names.
 // Lines are only printed: they say how long a package takes to read, not how hard it is to change.

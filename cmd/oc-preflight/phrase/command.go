@@ -35,17 +35,17 @@ func (p Phrase) actions(actions []finding.Action) []finding.Action {
 
 // action is an action with the command that the user may type, or with a sentence.
 func (p Phrase) action(a finding.Action) finding.Action {
-	made := p.request(a)
+	made := request(p, a)
 	made.Type, made.Value, made.Cluster = a.Type, a.Value, a.Cluster
 	if len(made.Calls) == 0 {
 		return made
 	}
-	connection, where := p.connectionOf(made)
+	connection, where := connectionOf(p, made)
 	ours := isOurs(made.Calls[0])
 	if p.Given.has(hostedCluster) && made.Cluster == "" && !ours && made.Type == finding.ActionRun {
 		made.Cluster = finding.Guest
 	}
-	made = p.named(made.Calling(func(call []string) []string { return p.connected(call, connection) }))
+	made = p.named(made.Calling(func(call []string) []string { return connected(p, call, connection) }))
 	return spoken(made, where)
 }
 
@@ -55,7 +55,7 @@ func isOurs(call []string) bool { return len(call) > 1 && call[0] == "oc" && cal
 // connectionOf are the flags by which oc reaches the cluster of a command. Where it is not reached, or is so only by what
 // the reader gives, that is said before a command: an archive has no connection, the connection of a request for a hosted
 // cluster is that of its management cluster, and that of the guest may be unknown.
-func (p Phrase) connectionOf(a finding.Action) (connection Flags, where string) {
+func connectionOf(p Phrase, a finding.Action) (connection Flags, where string) {
 	connection = p.Given.Global()
 	guest := p.Given.has(hostedCluster) && a.Cluster != finding.Management && a.Type != finding.ActionStart
 	kubeconfig := p.Given.only("guest-kubeconfig")
@@ -86,7 +86,7 @@ func spoken(a finding.Action, where string) finding.Action {
 }
 
 // connected is a call that reaches the cluster of the request. One that has flags before its verb has its connection.
-func (p Phrase) connected(call []string, connection Flags) []string {
+func connected(p Phrase, call []string, connection Flags) []string {
 	at := called.OC(call)
 	switch {
 	case at < 0:
@@ -104,13 +104,13 @@ func (p Phrase) connected(call []string, connection Flags) []string {
 }
 
 // request is the command of an action that is a request to this program; other actions are as they are.
-func (p Phrase) request(a finding.Action) finding.Action {
+func request(p Phrase, a finding.Action) finding.Action {
 	switch a.Type {
 	case finding.ActionAccept:
 		if p.unlisted { // no acceptance makes CVO update to it
 			return finding.Action{}
 		}
-		return p.again(p.Given.accepting(a.Value))
+		return again(p, p.Given.accepting(a.Value))
 	case finding.ActionAcknowledge:
 		made := p.Verb("ack", []string{a.Value}, p.Given.Global().without(tokenFlag))
 		made.Operation = finding.Changes
@@ -123,7 +123,7 @@ func (p Phrase) request(a finding.Action) finding.Action {
 		if askFor(a.Value) != "" || p.verb == "status" && p.Given.has("archive") { // no run of an archive is recorded
 			return finding.Action{}
 		}
-		return p.again(p.Given.retried(a.Value))
+		return again(p, p.Given.retried(a.Value))
 	case finding.ActionAttach:
 		return p.About("attach", a.Value)
 	case finding.ActionStart, finding.ActionRun, finding.ActionScript:
@@ -132,7 +132,7 @@ func (p Phrase) request(a finding.Action) finding.Action {
 }
 
 // again is the command that evaluates the target again.
-func (p Phrase) again(flags Flags) finding.Action { return p.Verb("run", nil, p.Target, flags) }
+func again(p Phrase, flags Flags) finding.Action { return p.Verb("run", nil, p.Target, flags) }
 
 // unlessAsked is a command, and none for the one that was asked.
 func (p Phrase) unlessAsked(a finding.Action) finding.Action {

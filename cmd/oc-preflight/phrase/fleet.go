@@ -65,7 +65,7 @@ func (f Fleet) Actions(actions []finding.Action, of roster.Member) []finding.Act
 	extract := finding.Read("oc -n %s extract secret/%s --keys=kubeconfig --to=-", of.Secret.Namespace, of.Secret.Name).Into(of.Flags[1])
 	p := Phrase{program: f.program}
 	hub := slices.Concat(f.given.only("kubeconfig"), f.given.only("context"))
-	extract = p.named(extract.Calling(func(call []string) []string { return p.connected(call, hub) }))
+	extract = p.named(extract.Calling(func(call []string) []string { return connected(p, call, hub) }))
 	return append([]finding.Action{extract}, phrased...)
 }
 
@@ -84,7 +84,7 @@ func (f Fleet) action(a finding.Action, of roster.Member) finding.Action {
 	case !selects(of.Flags):
 		p.Given = nil
 	}
-	return p.named(made.Calling(func(call []string) []string { return p.connected(call, p.Given) }))
+	return p.named(made.Calling(func(call []string) []string { return connected(p, call, p.Given) }))
 }
 
 // selects is true for the flag of a member by which oc reaches it.

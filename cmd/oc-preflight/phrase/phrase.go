@@ -85,14 +85,14 @@ func (p Phrase) report(decided report.Report) report.Report {
 	decided.Findings = p.Findings(decided.Findings)
 	starts, others := starts(p, decided), withoutStart(decided.Actions)
 	if !slices.ContainsFunc(others, func(a finding.Action) bool { return a.Command != "" || a.Sentence != "" }) {
-		others = p.next(decided)
+		others = next(p, decided)
 	}
 	decided.Actions = append(others, starts...)
 	return decided
 }
 
 // next are the steps for the findings of a report together.
-func (p Phrase) next(decided report.Report) []finding.Action {
+func next(p Phrase, decided report.Report) []finding.Action {
 	var actions []finding.Action
 	switch {
 	case decided.Run.Detached:

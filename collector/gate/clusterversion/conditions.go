@@ -141,7 +141,7 @@ func implicitCapabilities(condition configv1.ClusterOperatorStatusCondition) (fi
 const maxChannels = 3
 
 // Channels are commands that set a channel which has the running release: the last supported ones that the cluster knows.
-// Where it knows none, that of its minor version is one; of a later minor version, nobody knows whether it has the release.
+// Where it knows none, that of its minor version is one; whether that of a later one has the release is not known.
 func Channels(version *configv1.ClusterVersion) []finding.Action {
 	known := slices.Clone(version.Status.Desired.Channels)
 	if running, err := semver.Parse(version.Status.Desired.Version); err == nil && len(known) == 0 {
