@@ -12,7 +12,7 @@ import (
 
 // The cluster is first and the verdict last, also on a terminal.
 func TestComplete(t *testing.T) {
-	made := document.Document{Cluster: "5d1c2f04-1234", Time: "2026-11-28T12:00:00Z", Ticket: document.Ticket{Verdict: "Ready.", By: "oc preflight v1"}, Blocks: []document.Block{document.Paragraph{Text: "a"}}}
+	made := document.Document{Cluster: "5d1c2f04-1234", Time: "2026-11-28T12:00:00Z", Ticket: document.Ticket{Verdict: "Ready.", By: "oc-preflight v1"}, Blocks: []document.Block{document.Paragraph{Text: "a"}}}
 	const reached = "archive customer.tar"
 	for name, tc := range map[string]struct {
 		reason string
@@ -22,11 +22,11 @@ func TestComplete(t *testing.T) {
 	}{
 		"Whole": {reason: "a file and a page stand alone", want: []document.Block{
 			document.Paragraph{Text: "Cluster: 5d1c2f04-1234, archive customer.tar, as of 2026-11-28T12:00:00Z"}, document.Paragraph{Text: "a"},
-			document.Excerpt{Lead: "For a change ticket:", Lines: []string{"Cluster: 5d1c2f04-1234, archive customer.tar, as of 2026-11-28T12:00:00Z", "Made by: oc preflight v1", "Ready."}},
+			document.Excerpt{Lead: "For a change ticket:", Lines: []string{"Cluster: 5d1c2f04-1234, archive customer.tar, as of 2026-11-28T12:00:00Z", "Made by: oc-preflight v1", "Ready."}},
 		}},
 		"Brief": {reason: "a terminal has the time once, and the ticket the whole ID", view: document.View{Brief: true}, want: []document.Block{
 			document.Paragraph{Text: "Cluster: 5d1c2f04, archive customer.tar, as of 2026-11-28T12:00:00Z"}, document.Paragraph{Text: "a"},
-			document.Excerpt{Lead: "For a change ticket:", Lines: []string{"Cluster: 5d1c2f04-1234, archive customer.tar", "Made by: oc preflight v1", "Ready."}},
+			document.Excerpt{Lead: "For a change ticket:", Lines: []string{"Cluster: 5d1c2f04-1234, archive customer.tar", "Made by: oc-preflight v1", "Ready."}},
 		}},
 		"NoVerdict": {reason: "a list that decides nothing is no matter of a ticket", edit: func(d *document.Document) { d.Ticket.Verdict = "" }, want: []document.Block{
 			document.Paragraph{Text: "Cluster: 5d1c2f04-1234, archive customer.tar, as of 2026-11-28T12:00:00Z"}, document.Paragraph{Text: "a"},

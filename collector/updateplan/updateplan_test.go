@@ -294,7 +294,7 @@ func TestComplete(t *testing.T) {
 	compared := b.Compare(stored(t, solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17")))
 	made.Comparison = &compared
 	want := "Cluster: c1, as of 2026-11-22T12:00:00Z\n\nComplete: the cluster has 4.18.17.\n\nThe stored plan of 2026-11-22T12:00:00Z still holds.\n\n" +
-		"For a change ticket:\nCluster: c1, as of 2026-11-22T12:00:00Z\nMade by: oc preflight test\nPlan: Complete: the cluster has 4.18.17.\n"
+		"For a change ticket:\nCluster: c1, as of 2026-11-22T12:00:00Z\nMade by: oc-preflight test\nPlan: Complete: the cluster has 4.18.17.\n"
 	if diff := cmp.Diff(want, write(t, made, "text")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -162,7 +162,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"Blocked": {
 			reason: "no pod of the budget can be evicted", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
-			remedy: "oc -n shop edit poddisruptionbudget cart",
+			remedy: "oc -n shop patch poddisruptionbudget cart",
 		},
 		"Helm": {
 			reason: "a budget that Helm restores is not edited", topology: configv1.HighlyAvailableTopologyMode, want: blocked, managed: true, remedy: `Change the settings of Helm release "shop"`,
@@ -329,7 +329,7 @@ func TestCheck(t *testing.T) {
 				t.Errorf("%s: %q is not in %q", tc.reason, tc.message, found)
 			}
 			got := checktest.Remedies(findings)
-			if edits := strings.Contains(got, "edit poddisruptionbudget"); !strings.Contains(got, tc.remedy) || (edits && tc.managed) {
+			if edits := strings.Contains(got, "patch poddisruptionbudget"); !strings.Contains(got, tc.remedy) || (edits && tc.managed) {
 				t.Errorf("%s: remedy %q, want %q in it", tc.reason, got, tc.remedy)
 			}
 		})

@@ -136,7 +136,7 @@ func TestJudge(t *testing.T) {
 			var got []string
 			for _, f := range findings {
 				got = append(got, strings.Join([]string{f.Name, string(f.Outcome), f.Reason}, " "))
-				if strings.Contains(f.Remediation, "edit poddisruptionbudget") && strings.Contains(f.Name, "Operator") {
+				if strings.Contains(f.Remediation, "patch poddisruptionbudget") && strings.Contains(f.Name, "Operator") {
 					t.Errorf("%s: the remedy edits the budget of an operator: %s", tc.reason, f.Remediation)
 				}
 			}
