@@ -50,6 +50,8 @@ type runStore struct {
 	*cluster.Cluster
 
 	records *recordstore.Store
+	// archived is true for the records of an archive, in which nothing can be recorded.
+	archived bool
 }
 
 // OpenRunStore connects to the cluster, for commands with these permissions.
@@ -91,7 +93,7 @@ func openStore(ctx context.Context, c *cli.Client, reached *cluster.Cluster, nee
 	if err := c.Review(ctx, reached, needs); err != nil {
 		return runStore{}, err
 	}
-	return runStore{Cluster: reached, records: recordstore.New(reached.Kubernetes)}, nil
+	return runStore{Cluster: reached, records: recordstore.New(reached.Kubernetes), archived: c.Archived()}, nil
 }
 
 // question is what a stored verdict is asked for: what the controller of the cluster asks, or without one, everything.
@@ -128,6 +130,8 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun, question standin
 	named := wanted.target.Version != "" || wanted.target.Image != ""
 	matching := slices.DeleteFunc(slices.Clone(all), func(run record.Record) bool { return named && !isOf(run, wanted.target) })
 	switch {
+	case len(matching) == 0 && s.archived:
+		return foundRun{}, errors.New("the archive has no such run: its cluster had recorded none when it was gathered")
 	case len(matching) == 0 && named:
 		return foundRun{}, fmt.Errorf("no run of %s is recorded in this cluster; start one: oc preflight run %s", targetName(wanted.target), strings.Join(flagset.TargetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image}), " "))
 	case len(matching) == 0:
