@@ -117,7 +117,8 @@ func objectOf(key baseline.Key) finding.Object {
 
 // commandOf shows the object, or for a key that names no object, all of its kind.
 func inspect(key baseline.Key) finding.Action {
-	plural, made := resources()[key.Kind].plural, finding.Action{}
+	plural := resources()[key.Kind].plural
+	var made finding.Action
 	switch key.Kind { //nolint:exhaustive // the others are shown by their name
 	case baseline.Alert:
 		alert, _, _ := strings.Cut(key.Name, "/")

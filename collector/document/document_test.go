@@ -21,11 +21,13 @@ func TestComplete(t *testing.T) {
 		want   []document.Block
 	}{
 		"Whole": {reason: "a file and a page stand alone", want: []document.Block{
-			document.Paragraph{Text: "Cluster: 5d1c2f04-1234, archive customer.tar, as of 2026-11-28T12:00:00Z"}, document.Paragraph{Text: "a"},
+			document.Paragraph{Text: "Cluster: 5d1c2f04-1234, archive customer.tar, as of 2026-11-28T12:00:00Z"},
+			document.Paragraph{Text: "a"},
 			document.Excerpt{Lead: "For a change ticket:", Lines: []string{"Cluster: 5d1c2f04-1234, archive customer.tar, as of 2026-11-28T12:00:00Z", "Made by: oc-preflight v1", "Ready."}},
 		}},
 		"Brief": {reason: "a terminal has the time once, and the ticket the whole ID", view: document.View{Brief: true}, want: []document.Block{
-			document.Paragraph{Text: "Cluster: 5d1c2f04, archive customer.tar, as of 2026-11-28T12:00:00Z"}, document.Paragraph{Text: "a"},
+			document.Paragraph{Text: "Cluster: 5d1c2f04, archive customer.tar, as of 2026-11-28T12:00:00Z"},
+			document.Paragraph{Text: "a"},
 			document.Excerpt{Lead: "For a change ticket:", Lines: []string{"Cluster: 5d1c2f04-1234, archive customer.tar", "Made by: oc-preflight v1", "Ready."}},
 		}},
 		"NoVerdict": {reason: "a list that decides nothing is no matter of a ticket", edit: func(d *document.Document) { d.Ticket.Verdict = "" }, want: []document.Block{
@@ -76,7 +78,7 @@ func TestNext(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := document.Document{Ticket: document.Ticket{Verdict: "v", Next: tc.next}, Blocks: tc.blocks}.Complete("", document.View{})
-			lines := made.Blocks[len(made.Blocks)-1].(document.Excerpt).Lines //nolint:forcetypeassert // it fails the test
+			lines := made.Blocks[len(made.Blocks)-1].(document.Excerpt).Lines //nolint:forcetypeassert,errcheck // it fails the test
 			want := []string{"Next: " + tc.want, "v"}
 			if tc.want == "" {
 				want = want[1:]

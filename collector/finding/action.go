@@ -117,7 +117,7 @@ func OnThisMachine(command line, operands ...any) Action { return action(Local, 
 
 func action(operation Operation, command line, operands []any) Action {
 	made := Action{Type: ActionRun, Operation: operation, Calls: [][]string{nil}}
-	for _, form := range strings.Fields(string(command)) {
+	for form := range strings.FieldsSeq(string(command)) {
 		if form == "|" {
 			made.Calls = append(made.Calls, nil)
 			continue

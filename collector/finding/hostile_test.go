@@ -26,7 +26,7 @@ func TestHostileNames(t *testing.T) {
 	directory := t.TempDir()
 	stub := "#!/bin/sh\n{ printf '%s\\n' \"$@\"; } > \"$CALLS/$$\"\n" // a file for each process: those of a pipeline run at the same time
 	for _, program := range []string{"oc", "grep"} {
-		if err := os.WriteFile(filepath.Join(directory, program), []byte(stub), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(directory, program), []byte(stub), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,7 +81,7 @@ func pasted(t *testing.T, programs, command string) []string {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(calls, file.Name())) //nolint:gosec // a file of this test
+		content, err := os.ReadFile(filepath.Join(calls, file.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}

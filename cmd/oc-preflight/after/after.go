@@ -230,12 +230,9 @@ func (l live) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return false, err
 		}
-		waits := made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished
-		write := shown.Last
-		if waits && l.flags.watching.Watch {
-			write = shown.Write
-		}
-		if err := write(document(l.phrase, made), untimed(made)); err != nil || waits && l.flags.watching.Watch {
+		goesOn := l.flags.watching.Watch && (made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished)
+		write := map[bool]func(any, any) error{true: shown.Write, false: shown.Last}[goesOn]
+		if err := write(document(l.phrase, made), untimed(made)); err != nil || goesOn { //nolint:contextcheck // the phrase has the context of the command
 			return false, err
 		}
 		if err := l.record(ctx, inspected, made); err != nil {

@@ -161,8 +161,12 @@ func TestAckDryRun(t *testing.T) {
 		args []string
 		code int
 	}{
-		{[]string{"ack", "ack-4.18-api", "--dry-run"}, exit.Ready}, {[]string{"ack", "ack-4.18-api", "--dry-run=client"}, exit.Ready}, {[]string{"ack", "ack-4.18-api", "--dry-run=server"}, exit.Ready},
-		{[]string{"targets", "--to", "4.19.1"}, exit.Blocked}, {[]string{"ack", "ack-4.18-api", "--dry-run=none"}, exit.Ready}, {[]string{"targets", "--to", "4.19.1"}, exit.Ready},
+		{[]string{"ack", "ack-4.18-api", "--dry-run"}, exit.Ready},
+		{[]string{"ack", "ack-4.18-api", "--dry-run=client"}, exit.Ready},
+		{[]string{"ack", "ack-4.18-api", "--dry-run=server"}, exit.Ready},
+		{[]string{"targets", "--to", "4.19.1"}, exit.Blocked},
+		{[]string{"ack", "ack-4.18-api", "--dry-run=none"}, exit.Ready},
+		{[]string{"targets", "--to", "4.19.1"}, exit.Ready},
 	} {
 		if got := program.Call(t, step.args...); got.Code != step.code {
 			t.Fatalf("%q: exit code %d, want %d\n%s%s", step.args, got.Code, step.code, got.Stdout, got.Stderr)

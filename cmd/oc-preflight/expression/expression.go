@@ -6,11 +6,13 @@ package expression
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -188,6 +190,26 @@ func customColumns(text string) (write, error) {
 	return func(w io.Writer, document any) error { return writeColumns(w, titles, paths, document) }, nil
 }
 
+// texts are values as they are shown in a column.
+func texts(values []reflect.Value) ([]string, error) {
+	var found []string
+	for _, value := range values {
+		if !value.IsValid() || !value.CanInterface() || value.Interface() == nil {
+			continue
+		}
+		text, isText := reflect.TypeAssert[string](value)
+		if !isText {
+			encoded, err := json.Marshal(value.Interface())
+			if err != nil {
+				return nil, err
+			}
+			text = string(encoded)
+		}
+		found = append(found, words.Line(text, len(text)))
+	}
+	return found, nil
+}
+
 func writeColumns(w io.Writer, titles []string, paths []*jsonpath.JSONPath, document any) error {
 	var row []string
 	for _, each := range paths {
@@ -195,25 +217,11 @@ func writeColumns(w io.Writer, titles []string, paths []*jsonpath.JSONPath, docu
 		if err != nil {
 			return err
 		}
-		var found []string
-		for _, result := range slices.Concat(results...) {
-			if !result.IsValid() || !result.CanInterface() || result.Interface() == nil {
-				continue
-			}
-			text, isText := result.Interface().(string)
-			if !isText {
-				encoded, err := json.Marshal(result.Interface())
-				if err != nil {
-					return err
-				}
-				text = string(encoded)
-			}
-			found = append(found, words.Line(text, len(text)))
+		found, err := texts(slices.Concat(results...))
+		if err != nil {
+			return err
 		}
-		if len(found) == 0 {
-			found = []string{"<none>"}
-		}
-		row = append(row, strings.Join(found, ","))
+		row = append(row, cmp.Or(strings.Join(found, ","), "<none>"))
 	}
 	const least, tab, padding = 6, 4, 3
 	table := tabwriter.NewWriter(w, least, tab, padding, ' ', 0)

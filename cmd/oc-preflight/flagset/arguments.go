@@ -93,6 +93,7 @@ func (f *DryRun) String() string {
 	return "server"
 }
 
+// Set reads the value of the flag.
 func (f *DryRun) Set(text string) error {
 	switch text {
 	case "none", "false":
@@ -105,6 +106,7 @@ func (f *DryRun) Set(text string) error {
 	return nil
 }
 
+// Type is what the help calls a value.
 func (*DryRun) Type() string { return "string" }
 
 // NamespacedName reads NAMESPACE/NAME, the value of a flag.

@@ -157,14 +157,14 @@ func name(of finding.Object) string {
 func lines(found []afterupdate.Regression) []string {
 	var all []string
 	for _, each := range found {
-		text := fmt.Sprintf("%s: %s (was %s)", name(each.Object), each.Is, each.Was)
+		clauses := []string{fmt.Sprintf("%s: %s (was %s)", name(each.Object), each.Is, each.Was)}
 		for _, follows := range each.Follows {
-			text += "; also " + name(follows.Object) + ": " + follows.Is
+			clauses = append(clauses, "also "+name(follows.Object)+": "+follows.Is)
 		}
 		if each.Unlisted > 0 {
-			text += "; and " + words.Count(each.Unlisted, "more problem")
+			clauses = append(clauses, "and "+words.Count(each.Unlisted, "more problem"))
 		}
-		all = append(all, text)
+		all = append(all, strings.Join(clauses, "; "))
 	}
 	return all
 }

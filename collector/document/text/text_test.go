@@ -66,7 +66,7 @@ func TestWrite(t *testing.T) {
 		},
 		"Words": {
 			reason: "a text ends with a word", style: terminal, blocks: item(func(i *document.Item) { i.Message = strings.Repeat("words ", 40) }),
-			want: "FAIL  A (R)\n" + strings.Repeat("    words words words words words words\n", 3) + "    words... (3 more lines: --details)\n    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    Targets: t\n",
+			want: "FAIL  A (R)\n" + strings.Repeat("    "+strings.TrimSpace(strings.Repeat("words ", 6))+"\n", 3) + "    words... (3 more lines: --details)\n    Fix:  r\n    $ oc one\n    In the guest: $ oc two\n    Targets: t\n",
 		},
 		"Quoted": {
 			reason: "a part of a quoted command is another command", style: terminal, blocks: item(func(i *document.Item) {

@@ -108,9 +108,7 @@ func (m migration) judge(objects map[string][]object) (finding.Finding, bool) {
 			}
 			identity := object.identity()
 			texts = append(texts, check.Describe(identity)+": "+text)
-			if failed := object.failed(); failed != "" && !slices.Contains(failures, failed) {
-				failures = append(failures, failed)
-			}
+			failures = append(failures, object.failures()...)
 			if len(about) < maxNamed && (len(about) == 0 || about[len(about)-1] != identity) {
 				about = append(about, identity)
 			}
@@ -120,7 +118,8 @@ func (m migration) judge(objects map[string][]object) (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	f := finding.Warn(m.reason, "%s: %s", m.what, words.Clauses(texts, maxNamed)).Named(m.name).Do(m.actions...).About(about...)
-	if len(failures) > 0 { // waiting alone ends nothing
+	slices.Sort(failures)
+	if failures = slices.Compact(failures); len(failures) > 0 { // waiting alone ends nothing
 		f = f.Noted("%s", words.Clauses(failures, maxNamed)).Remedy("Fix what the installer reports, and wait until all nodes are at the latest revision, then update.")
 	}
 	return f, true

@@ -90,8 +90,8 @@ func (o *object) condition(kind string) (condition, bool) {
 	return condition{}, false
 }
 
-// failed states which nodes cannot be moved to the revision that they are to have: the installer of that revision failed.
-func (o *object) failed() string {
+// failures state which nodes cannot be moved to the revision that they are to have: the installer of that revision failed.
+func (o *object) failures() []string {
 	var failures []string
 	for _, node := range o.Status.NodeStatuses {
 		if node.TargetRevision != 0 && node.LastFailedRevision == node.TargetRevision {
@@ -99,7 +99,7 @@ func (o *object) failed() string {
 				words.Aside(words.External(node.LastFailedReason)), words.Line(strings.Join(node.LastFailedRevisionErrors, "; "), maxStated)))
 		}
 	}
-	return words.Clauses(failures, maxNamed)
+	return failures
 }
 
 func (o *object) identity() finding.Object {
