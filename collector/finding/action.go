@@ -232,8 +232,11 @@ func (a Action) Mapped(replaced func(word string) string) Action {
 }
 
 // Written is the action with its Command written from its words; none where it would be too long, or where a word cannot
-// be shown as it is.
+// be shown as it is. One without words, such as what an author wrote, is as it was.
 func (a Action) Written() Action {
+	if len(a.Calls) == 0 {
+		return a
+	}
 	var calls []string
 	hidden := false
 	for _, call := range a.Calls {

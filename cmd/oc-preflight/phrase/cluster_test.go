@@ -38,6 +38,8 @@ func TestChangesOfAnotherCluster(t *testing.T) {
 		"Guest":      {reason: "the connection is that of the management cluster", given: []string{"targets", "--hosted-cluster", "c/a"}, action: change, want: "In the guest cluster only, by its kubeconfig: `oc -n openshift-config patch configmap admin-acks --type merge`"},
 		"Token":      {reason: "a token is not repeated, and a placeholder is no command", given: []string{"run", "--to-latest", "--token", "secret", "--context", "c"}, action: finding.Read("oc get nodes"), want: "With the token of this request as --token: `oc --context c get nodes`"},
 		"TokenLocal": {reason: "no cluster is concerned", given: []string{"run", "--to-latest", "--token", "secret"}, action: finding.OnThisMachine("podman login r"), want: "podman login r"},
+		"ScriptOf":   {reason: "nothing is known of it, and another cluster may be current", given: []string{"status", "--archive", "a"}, action: finding.Script("oc delete x"), want: "On cluster 5d1c only: `oc delete x`"},
+		"Earlier":    {reason: "a record of an earlier version has no words", given: []string{"status", "--archive", "a"}, action: finding.Action{Type: finding.ActionRun, Command: "oc patch x"}, want: "On cluster 5d1c only: `oc patch x`"},
 		"Script":     {reason: "nothing is known of what an author wrote", given: []string{"run", "--to-latest", "--context", "c"}, action: finding.Script("oc delete x"), want: "oc delete x"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -60,12 +62,14 @@ func TestChangesOfAFleet(t *testing.T) {
 		action finding.Action
 		want   string
 	}{
-		"Context": {reason: "the context selects it", flags: []string{"context", "a b"}, action: change, want: "oc --context 'a b' adm uncordon a"},
-		"Archive": {reason: "an archive is not connected", flags: []string{"archive", "x"}, action: change, want: "On cluster shop only: `oc adm uncordon a`"},
-		"Hub":     {reason: "a report of a hub has no connection", action: change, want: "On cluster shop only: `oc adm uncordon a`"},
-		"Read":    {reason: "nothing is changed", action: finding.Read("oc get nodes"), want: "oc get nodes"},
-		"Ack":     {reason: "no flag selects the ConfigMap", flags: []string{"archive", "x"}, action: finding.Acknowledge("g"), want: ""},
-		"AckOf":   {reason: "the context selects it", flags: []string{"context", "c"}, action: finding.Acknowledge("g"), want: "oc preflight ack g --context c"},
+		"Context":  {reason: "the context selects it", flags: []string{"context", "a b"}, action: change, want: "oc --context 'a b' adm uncordon a"},
+		"Archive":  {reason: "an archive is not connected", flags: []string{"archive", "x"}, action: change, want: "On cluster shop only: `oc adm uncordon a`"},
+		"Hub":      {reason: "a report of a hub has no connection", action: change, want: "On cluster shop only: `oc adm uncordon a`"},
+		"Script":   {reason: "what an author wrote is kept", flags: []string{"context", "c"}, action: finding.Script("oc delete x"), want: "oc delete x"},
+		"ScriptOf": {reason: "nothing is known of it", action: finding.Script("oc delete x"), want: "On cluster shop only: `oc delete x`"},
+		"Read":     {reason: "nothing is changed", action: finding.Read("oc get nodes"), want: "oc get nodes"},
+		"Ack":      {reason: "no flag selects the ConfigMap", flags: []string{"archive", "x"}, action: finding.Acknowledge("g"), want: ""},
+		"AckOf":    {reason: "the context selects it", flags: []string{"context", "c"}, action: finding.Acknowledge("g"), want: "oc preflight ack g --context c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := &cobra.Command{Use: "oc preflight", Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "oc preflight"}}

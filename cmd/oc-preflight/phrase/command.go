@@ -37,6 +37,9 @@ func (p Phrase) actions(actions []finding.Action) []finding.Action {
 func (p Phrase) action(a finding.Action) finding.Action {
 	made := request(p, a)
 	made.Type, made.Value, made.Cluster = a.Type, a.Value, a.Cluster
+	if len(made.Calls) == 0 && p.Given.has("archive") { // nothing is known of it
+		return spoken(made, "On cluster "+p.cluster+" only")
+	}
 	if len(made.Calls) == 0 {
 		return made
 	}

@@ -75,6 +75,8 @@ func (f Fleet) action(a finding.Action, of roster.Member) finding.Action {
 	made.Type, made.Value, made.Cluster = a.Type, a.Value, a.Cluster
 	p := Phrase{program: f.program, Given: f.selecting(of.Flags)}
 	switch {
+	case len(made.Calls) == 0 && !selects(of.Flags): // nothing is known of it
+		return spoken(made, "On cluster "+of.Cluster.Name+" only")
 	case len(made.Calls) == 0 || isOurs(made.Calls[0]) || a.Operation == finding.Local:
 		return p.named(made)
 	case a.Cluster == finding.Management:
