@@ -127,7 +127,7 @@ func action(operation Operation, command line, operands []any) Action {
 			of, operands = operands[:count], operands[count:]
 		}
 		filled := filled(form, of)
-		if strings.HasPrefix(form, "%") && slices.ContainsFunc(filled, isFlag) {
+		if strings.HasPrefix(form, "%") && slices.ContainsFunc(filled, func(word string) bool { return strings.HasPrefix(word, "-") }) {
 			return Action{Type: ActionRun}
 		}
 		last := len(made.Calls) - 1
@@ -146,8 +146,6 @@ func filled(form string, operands []any) []string {
 	}
 	return []string{fmt.Sprintf(form, operands...)}
 }
-
-func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
 // isHidden is true for a word that is not shown as it is: it has characters that are not printable.
 func isHidden(word string) bool {

@@ -37,11 +37,8 @@ func (p Phrase) actions(actions []finding.Action) []finding.Action {
 func (p Phrase) action(a finding.Action) finding.Action {
 	made := request(p, a)
 	made.Type, made.Value, made.Cluster = a.Type, a.Value, a.Cluster
-	if len(made.Calls) == 0 && p.Given.has("archive") { // nothing is known of it
-		return spoken(made, "On cluster "+p.cluster+" only")
-	}
-	if len(made.Calls) == 0 {
-		return made
+	if len(made.Calls) == 0 { // nothing is known of it
+		return spoken(made, map[bool]string{true: "On cluster " + p.cluster + " only"}[p.Given.has("archive")])
 	}
 	connection, where := connectionOf(p, made)
 	ours := isOurs(made.Calls[0])
