@@ -22,7 +22,7 @@ func TestStart(t *testing.T) {
 		"Update":     {reason: "spec.release decides", image: target, want: `oc -n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:2"}}}'`},
 		"Running":    {reason: "the control plane runs it already", image: running},
 		"NoImage":    {reason: "the image of the release is not known"},
-		"Hostile":    {reason: "the image is quoted for a shell", image: "r@sha256:2';id;'", want: `oc -n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:2'\''';id;'\'''"}}}'`},
+		"Hostile":    {reason: "the image is quoted for a shell", image: "r@sha256:2';id;'", want: `oc -n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:2'\'';id;'\''"}}}'`},
 		"Overridden": {reason: "spec.controlPlaneRelease decides", image: target, change: func(h *hypershift.HostedCluster) { h.Spec.ControlPlaneRelease = &hypershift.Release{Image: running} }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -153,7 +153,7 @@ func TestHealthChecks(t *testing.T) {
 	}{
 		"None":    {reason: "nothing replaces machines", want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
 		"Paused":  {reason: "the annotation counts without a value", objects: []runtime.Object{healthCheck("workers", corev1.NodeReady, paused)}, want: checktest.Result{Outcome: preflight.Pass, Reason: "Paused"}},
-		"Running": {reason: "a rebooting node is not Ready", objects: []runtime.Object{healthCheck("workers", corev1.NodeReady, nil)}, want: checktest.Result{Outcome: preflight.Warn, Reason: "NotPaused"}, text: `oc -n openshift-machine-api annotate mhc workers cluster.x-k8s.io/paused=""`},
+		"Running": {reason: "a rebooting node is not Ready", objects: []runtime.Object{healthCheck("workers", corev1.NodeReady, nil)}, want: checktest.Result{Outcome: preflight.Warn, Reason: "NotPaused"}, text: `oc -n openshift-machine-api annotate mhc workers cluster.x-k8s.io/paused=`},
 		"Spot":    {reason: "it acts on the end of spot instances only", objects: []runtime.Object{healthCheck("machine-api-termination-handler", "Terminating", nil)}, want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,13 +93,13 @@ func (f failures) remedy(reason finding.Reason, reference name.Reference, first 
 	case reasonRepositoryNotMirrored:
 		return f.entryRemedy(reference, first.place)
 	case ReasonMirrorIncomplete:
-		return fmt.Sprintf("Mirror the release again with `oc adm release mirror`, or make %s reachable from here.", host), nil
+		return fmt.Sprintf("Mirror the release again, or make %s reachable from here.", host), nil
 	case reasonRegistryRateLimited:
 		return "Wait as long as the registry requests, or log in with an account that has a higher limit.", []finding.Action{finding.OnThisMachine(login, host)}
 	case reasonRegistryError:
 		return fmt.Sprintf("Run the preflight again; if the error persists, ask the operators of %s.", host), nil
 	case ReasonImageNotFound:
-		return "Check the pull spec; on a mirror, mirror the release with `oc adm release mirror`.", nil
+		return "Check the pull spec; on a mirror, mirror the release.", nil
 	}
 	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", words.Line(reference.String(), maxText)),
 		[]finding.Action{finding.Change(editImageConfig)}
@@ -114,13 +114,13 @@ func (f failures) reachRemedy(host string, place Place) (string, []finding.Actio
 	if warning, ok := f.warned(reasonMirrorsUnreadable); ok {
 		return reach + ", or obtain the permission to read the mirror sets: " + warning.Message + ".", []finding.Action{finding.Roles()}
 	}
-	return reach + ", or mirror the release to a registry that is with `oc adm release mirror`, then run the preflight again.", nil
+	return reach + ", or mirror the release to a registry that is, then run the preflight again.", nil
 }
 
 // entryRemedy is the remedy for a repository that no mirror set has.
 func (f failures) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
 	set, mirror, _ := f.rules.nearest(place.Repository, reference)
-	return fmt.Sprintf("Mirror the release to %s with `oc adm release mirror`, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
+	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
 		[]finding.Action{set.add(place.Repository, mirror)}
 }
 

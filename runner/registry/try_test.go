@@ -149,7 +149,7 @@ func TestTry(t *testing.T) {
 		},
 		"Refused":      {reason: "the origin of the rejected credential is reported", hosts: hosts{"a.example.com": unauthorized, "b.example.com": missing}, want: "RegistryUnauthorized", text: `401 Unauthorized with the entry "a.example.com/openshift-release-dev" of Secret`, remedy: "Renew the entry of the cluster's pull secret"},
 		"Refused both": {reason: "every credential is tried", own: string(own), hosts: hosts{"a.example.com": unauthorized, "b.example.com": missing}, want: "RegistryUnauthorized", text: `401 Unauthorized with the entry "a.example.com/openshift-release-dev/ocp-release" of "`},
-		"Missing":      {reason: "no place has the image", hosts: hosts{"a.example.com": missing, "b.example.com": missing}, want: "ImageNotFound", remedy: "oc adm release mirror"},
+		"Missing":      {reason: "no place has the image", hosts: hosts{"a.example.com": missing, "b.example.com": missing}, want: "ImageNotFound", remedy: "mirror the release"},
 		"Unreachable":  {reason: "an unreachable place may have the image", hosts: hosts{"a.example.com": missing}, want: "RegistryUnreachable", text: "lookup b.example.com: no such host", remedy: "Make b.example.com reachable"},
 		"Broken":       {reason: "any other HTTP error", hosts: hosts{"a.example.com": missing, "b.example.com": down}, want: "RegistryError", text: "418 I'm a teapot"},
 	} {
@@ -199,7 +199,7 @@ func TestSourceUnreachable(t *testing.T) {
 			reason: "the entry to add is a command", state: state{digests: set(components, "m.example.com:5000/ocp")}, want: "RepositoryNotMirrored",
 			text: `lookup quay.io: no such host; no mirror set of the cluster has an entry for "quay.io/openshift-release-dev/ocp-release"`,
 			remedy: `oc patch imagedigestmirrorset release --type=json -p '[{"op":"add","path":"/spec/imageDigestMirrors/-","value":` +
-				`{"source":"quay.io/openshift-release-dev/ocp-release","mirrors":["m.example.com:5000/openshift-release-dev/ocp-release"]}}]'`,
+				`{"mirrors":["m.example.com:5000/openshift-release-dev/ocp-release"],"source":"quay.io/openshift-release-dev/ocp-release"}}]'`,
 		},
 		"Nearest": {
 			reason: "the entry is added to the set of the nearest source", want: "RepositoryNotMirrored",
