@@ -239,15 +239,11 @@ func (a Action) Written() Action {
 	hidden := false
 	for _, call := range a.Calls {
 		hidden = hidden || slices.ContainsFunc(call, isHidden)
-		quoted := make([]string, len(call))
-		for i, word := range call {
-			quoted[i] = words.ShellWord(word)
-		}
-		calls = append(calls, strings.Join(quoted, " "))
+		calls = append(calls, words.ShellLine(call...))
 	}
 	a.Command = strings.Join(calls, " | ")
 	if a.Output != "" {
-		a.Command = fmt.Sprintf("(umask 077; %s > %s)", a.Command, words.ShellWord(a.Output))
+		a.Command = fmt.Sprintf("(umask 077; %s > %s)", a.Command, words.ShellLine(a.Output))
 	}
 	if hidden || len(a.Command) > MaxCommand {
 		a.Command, a.Calls = "", nil

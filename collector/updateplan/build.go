@@ -57,7 +57,7 @@ func Complete(b Basis, to string) Plan {
 func WithoutPath(b Basis, failed *Unreachable) Plan {
 	made := b.document(failed.Cause.To)
 	made.Decision, made.Graphs, made.Notices = NoPath, b.Sources, b.notices()
-	made.NoPath = &NoPathCause{Reason: failed.Cause.Reason, Message: failed.Cause.Error(), Remedy: failed.Remedy}
+	made.NoPath = &NoPathCause{Reason: failed.Cause.Reason, Message: failed.Cause.Error(), Remedy: failed.Remediation}
 	return made
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/blang/semver/v4"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/updateplan/graph"
 	"github.com/openshift/update-preflight/collector/updateplan/path"
@@ -41,12 +42,14 @@ type Unreachable struct {
 	Cause *path.Error
 	// Sources are the graphs that were searched.
 	Sources []string
-	// Remedy is an imperative sentence.
-	Remedy string
+	// Remediation is an imperative sentence.
+	Remediation string
 }
 
-// Hint returns the remedy.
-func (e *Unreachable) Hint() string { return e.Remedy }
+// Remedy is the remediation, which has no commands.
+func (e *Unreachable) Remedy() (sentence string, commands []finding.Action) {
+	return e.Remediation, nil
+}
 
 // Error implements error.
 func (e *Unreachable) Error() string {
@@ -61,7 +64,7 @@ func (b Basis) unreachable(err error) error {
 	if !ok {
 		return err
 	}
-	return &Unreachable{Cause: cause, Sources: b.Sources, Remedy: b.remedy(cause)}
+	return &Unreachable{Cause: cause, Sources: b.Sources, Remediation: b.remedy(cause)}
 }
 
 // remedy names channels by the metadata of the releases that the graph has.

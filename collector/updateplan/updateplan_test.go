@@ -198,7 +198,7 @@ func TestUnreachable(t *testing.T) {
 				_, err = b.Paths(to)
 			}
 			failed, _ := err.(*updateplan.Unreachable) //nolint:errorlint // it is documented
-			if failed == nil || failed.Cause.Reason != tc.want || !strings.Contains(failed.Remedy, tc.remedy) {
+			if failed == nil || failed.Cause.Reason != tc.want || !strings.Contains(failed.Remediation, tc.remedy) {
 				t.Fatalf("%s: got %+v, want %s with %q", tc.reason, failed, tc.want, tc.remedy)
 			}
 			expect(t, "nopath-"+strings.ToLower(name)+".text", write(t, updateplan.WithoutPath(b, failed), "text"))

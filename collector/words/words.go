@@ -192,10 +192,14 @@ func printable(text, keep string, wanted int) string {
 // plainWord is text that a shell takes as it is.
 var plainWord = regexp.MustCompile("^[0-9A-Za-z.:/@+_,=-]+$")
 
-// ShellWord is text as one word of a shell.
-func ShellWord(text string) string {
-	if plainWord.MatchString(text) {
-		return text
+// ShellLine is a command line of a shell with these words.
+func ShellLine(all ...string) string {
+	quoted := make([]string, len(all))
+	for i, word := range all {
+		quoted[i] = word
+		if !plainWord.MatchString(word) {
+			quoted[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+		}
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return strings.Join(quoted, " ")
 }

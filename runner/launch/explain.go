@@ -186,9 +186,9 @@ type EscalationError struct {
 	Denied []string
 }
 
-// Hint is the command to run next.
-func (e *EscalationError) Hint() string {
-	return "Print a role with these permissions: oc preflight auth run"
+// Remedy is what to do next, with its commands.
+func (e *EscalationError) Remedy() (sentence string, commands []finding.Action) {
+	return "Print a role with these permissions", []finding.Action{finding.Read("oc preflight auth run")}
 }
 
 func (e *EscalationError) Error() string {

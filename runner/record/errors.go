@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
 	"github.com/openshift/update-preflight/collector/words"
@@ -48,20 +49,22 @@ func (e *NotFoundError) Error() string {
 // CommandExitCode is the exit code for bad input: no run has this ID.
 func (e *NotFoundError) CommandExitCode() int { return 2 }
 
-// Hint is the command to run next.
-func (e *NotFoundError) Hint() string { return "List the runs: oc preflight history" }
-
-// Hint is the command to run next.
-func (e *SelectionError) Hint() string {
-	return fmt.Sprintf("Follow the run: oc preflight attach %s; or end it: oc preflight cancel %[1]s", e.ID)
+// Remedy is what to do next, with its commands.
+func (e *NotFoundError) Remedy() (sentence string, commands []finding.Action) {
+	return "List the runs", []finding.Action{finding.Read("oc preflight history")}
 }
 
-// Hint is the command to run next.
-func (e *UnauthenticError) Hint() string {
+// Remedy is what to do next, with its commands.
+func (e *SelectionError) Remedy() (sentence string, commands []finding.Action) {
+	return "Follow the run, or end it.", []finding.Action{finding.Read("oc preflight attach %s", e.ID), finding.Delete("oc preflight cancel %s", e.ID)}
+}
+
+// Remedy is what to do next, with its commands.
+func (e *UnauthenticError) Remedy() (sentence string, commands []finding.Action) {
 	if e.State == Unverifiable {
-		return "Print a role with the permission: oc preflight auth status"
+		return "Print a role with the permission", []finding.Action{finding.Read("oc preflight auth status")}
 	}
-	return "Run the preflight again: oc preflight run; end a run in progress: oc preflight cancel " + e.ID
+	return "Run the preflight again, and end a run that is in progress.", []finding.Action{finding.Read("oc preflight run"), finding.Delete("oc preflight cancel %s", e.ID)}
 }
 
 // Ending is the final part of a record.

@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// maxSurface bounds the sum of the surfaces of all packages. A change that needs more raises it, and states why.
-const maxSurface = 46_000
+// maxSurface bounds the sum of the surfaces of all packages. A change that needs more raises it, and states why: errors
+// have their commands as package finding has them.
+const maxSurface = 46_300
 
 // surface is how much of the product may depend on what a package exports: its importers times its exported names.
 // Lines are only printed: they say how long a package takes to read, not how hard it is to change.

@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/auth"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/access"
 )
@@ -39,7 +40,7 @@ func call(args ...string) (out, problem string) {
 	root.SetArgs(append([]string{"auth"}, args...))
 	err := root.Execute()
 	var errors strings.Builder
-	if code := exitcode.Code(err, strings.TrimSpace, &errors); code != 0 && code != exitcode.Usage {
+	if code := exitcode.Code(err, phrase.Of(root).Remedy, &errors); code != 0 && code != exitcode.Usage {
 		return printed.String(), "no wrong usage: " + errors.String()
 	}
 	return printed.String(), errors.String()

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Plugin is how the texts of all packages call this program.
@@ -38,7 +40,7 @@ func Words(call []string, name string) []string {
 	case len(rest) > 0 && rest[0] == "preflight" && isPlugin:
 		return slices.Concat(before, strings.Fields(name), rest[1:])
 	case len(rest) > 0 && rest[0] == "preflight":
-		return slices.Concat(before, []string{name}, rest[1:])
+		return slices.Concat(before, []string{unquoted(name)}, rest[1:])
 	case !isPlugin:
 		return call
 	}
@@ -53,24 +55,32 @@ func Words(call []string, name string) []string {
 	return call
 }
 
-func word(words []string, at int) string {
-	if at < len(words) {
-		return words[at]
+// unquoted is a name that is shown as one word of a shell.
+func unquoted(name string) string {
+	if quoted, ok := strings.CutPrefix(name, "'"); ok {
+		return strings.ReplaceAll(strings.TrimSuffix(quoted, "'"), `'\''`, "'")
+	}
+	return name
+}
+
+func word(call []string, at int) string {
+	if at < len(call) {
+		return call[at]
 	}
 	return ""
 }
 
 // flagsOf counts the words of the flags before a verb. All have a value, but for those of switches.
-func flagsOf(words []string) int {
+func flagsOf(call []string) int {
 	at := 0
-	for at < len(words) && strings.HasPrefix(words[at], "-") {
-		isSwitch := strings.Contains(words[at], "=") || slices.Contains([]string{"-A", "--insecure-skip-tls-verify", "--disable-compression"}, words[at])
+	for at < len(call) && strings.HasPrefix(call[at], "-") {
+		isSwitch := strings.Contains(call[at], "=") || slices.Contains([]string{"-A", "--insecure-skip-tls-verify", "--disable-compression"}, call[at])
 		at++
 		if !isSwitch {
 			at++
 		}
 	}
-	return min(at, len(words))
+	return min(at, len(call))
 }
 
 // program is the word "oc" with a namespace and up to two words behind it, and not the end of another word.
@@ -84,7 +94,7 @@ func Text(text, name string) string {
 	return program.ReplaceAllStringFunc(text, func(found string) string {
 		parts := program.FindStringSubmatch(found)
 		call := strings.Fields("oc " + parts[2] + parts[3])
-		return parts[1] + strings.Join(Words(call, name), " ")
+		return parts[1] + words.ShellLine(Words(call, name)...)
 	})
 }
 

@@ -52,6 +52,7 @@ func TestWords(t *testing.T) {
 		},
 		"Upgrade":   {reason: "kubectl has no equal", program: "kubectl preflight", call: []string{"oc", "--context", "x", "adm", "upgrade"}, want: []string{"oc", "--context", "x", "adm", "upgrade"}},
 		"Xargs":     {reason: "the program that another one calls", program: "kubectl preflight", call: []string{"xargs", "-n", "1", "oc", "get"}, want: []string{"xargs", "-n", "1", "kubectl", "get"}},
+		"Spaces":    {reason: "the name is shown as one word of a shell, and quoted once", program: `'/a b/it'\''s'`, call: []string{"oc", "preflight", "run"}, want: []string{"/a b/it's", "run"}},
 		"Operand":   {reason: "an operand is no program", program: "kubectl preflight", call: []string{"grep", "oc", "get"}, want: []string{"grep", "oc", "get"}},
 		"OursPath":  {reason: "the path of the program is one word", program: "/my tools/oc-preflight", call: []string{"oc", "preflight", "run"}, want: []string{"/my tools/oc-preflight", "run"}},
 		"OnlyFlags": {reason: "no verb follows", program: "kubectl preflight", call: []string{"oc", "--context"}, want: []string{"oc", "--context"}},

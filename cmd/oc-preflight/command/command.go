@@ -20,6 +20,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/after"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/auth"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/author"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/combination"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
@@ -42,15 +43,15 @@ import (
 // Execute runs the command line in args, args[0] being the name of the program,
 // and returns the exit code. Errors are printed to streams.ErrOut.
 func Execute(ctx context.Context, args []string, streams genericiooptions.IOStreams) int {
-	called := parseInvocation(args)
-	root := New(called.name, streams) //nolint:contextcheck // cobra hands the context to each verb
-	root.SetArgs(called.args)
+	invoked := parseInvocation(args)
+	root := New(invoked.name, streams) //nolint:contextcheck // cobra hands the context to each verb
+	root.SetArgs(invoked.args)
 	root.InitDefaultCompletionCmd() // here, or cobra makes one that takes any word for the name of a shell
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.Args, completion.RunE = flagset.OneVerb, root.RunE
 	}
 	verb, err := root.ExecuteContextC(ctx)
-	return exitcode.Code(err, phrase.Of(verb).Text, streams.ErrOut)
+	return exitcode.Code(err, phrase.Of(verb).Remedy, streams.ErrOut)
 }
 
 // New returns the command with all its verbs. name is how the user calls it,
@@ -139,15 +140,15 @@ func parseInvocation(args []string) invocation {
 	if caller, isPlugin := strings.CutSuffix(base, "-preflight"); isPlugin && (caller == "oc" || caller == "kubectl") && filepath.IsAbs(args[0]) {
 		return invocation{name: caller + " preflight", args: args[1:]}
 	}
-	return invocation{name: words.ShellWord(strings.TrimSuffix(args[0], ".exe")), args: args[1:]}
+	return invocation{name: words.ShellLine(strings.TrimSuffix(args[0], ".exe")), args: args[1:]}
 }
 
 // setName replaces the names of programs in the help of all verbs.
 func setName(c *cobra.Command, name string) {
 	for _, verb := range c.Commands() {
-		verb.Long = exitcode.WithName(verb.Long, name)
-		verb.Example = exitcode.WithName(verb.Example, name)
-		verb.Flags().VisitAll(func(flag *pflag.Flag) { flag.Usage = exitcode.WithName(flag.Usage, name) })
+		verb.Long = called.Text(verb.Long, name)
+		verb.Example = called.Text(verb.Example, name)
+		verb.Flags().VisitAll(func(flag *pflag.Flag) { flag.Usage = called.Text(flag.Usage, name) })
 		setName(verb, name)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/updateplan"
 	"github.com/openshift/update-preflight/collector/verdict"
@@ -168,23 +168,40 @@ func exitOfDecision(decision verdict.Decision) error {
 	return &Error{Code: Undecided}
 }
 
-// coded is an error of a library that states the exit code of the command, and hinted one
-// with what to do about it. The name of the method is ours: *exec.ExitError, as of a plugin
+// coded is an error of a library that states the exit code of the command, and remedied one
+// with what to do about it: a sentence, and its commands. The name of the method is ours: *exec.ExitError, as of a plugin
 // with credentials, has ExitCode, and its 3 is not Blocked.
 type (
 	coded interface {
 		error
 		CommandExitCode() int
 	}
-	hinted interface {
+	remedied interface {
 		error
-		Hint() string
+		Remedy() (sentence string, commands []finding.Action)
 	}
 )
 
-// Code prints the error, if the command has not, and returns its exit code. worded are texts with the
+// Remedied is the error with what to do about it.
+func Remedied(err error, sentence string, commands ...finding.Action) error {
+	return &remediedError{err, sentence, commands}
+}
+
+type remediedError struct {
+	error
+	sentence string
+	commands []finding.Action
+}
+
+func (e *remediedError) Remedy() (sentence string, commands []finding.Action) {
+	return e.sentence, e.commands
+}
+
+func (e *remediedError) Unwrap() error { return e.error }
+
+// Code prints the error, if the command has not, and returns its exit code. worded are the lines of a remedy, with its
 // commands as the user types them.
-func Code(err error, worded func(string) string, stderr io.Writer) int {
+func Code(err error, worded func(sentence string, commands []finding.Action) []string, stderr io.Writer) int {
 	if err == nil {
 		return Ready
 	}
@@ -203,18 +220,12 @@ func Code(err error, worded func(string) string, stderr io.Writer) int {
 	return Failed
 }
 
-// printError prints the error on one line, and its hint on the next.
-func printError(stderr io.Writer, err error, worded func(string) string) {
-	text := worded(strings.TrimRight(err.Error(), "\n"))
-	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(text, "\n", "; "))
-	hint, ok := errors.AsType[hinted](err)
-	if !ok || hint.Hint() == "" {
-		return
-	}
-	for line := range strings.Lines(hint.Hint()) {
-		fmt.Fprintf(stderr, "hint: %s\n", worded(strings.TrimRight(line, "\n")))
+// printError prints the error on one line, and its remedy on the next.
+func printError(stderr io.Writer, err error, worded func(string, []finding.Action) []string) {
+	fmt.Fprintf(stderr, "error: %s\n", strings.ReplaceAll(strings.TrimRight(err.Error(), "\n"), "\n", "; "))
+	if failed, ok := errors.AsType[remedied](err); ok {
+		for _, line := range worded(failed.Remedy()) {
+			fmt.Fprintf(stderr, "hint: %s\n", line)
+		}
 	}
 }
-
-// WithName is the text with the commands of a user who calls the program by that name.
-func WithName(text, name string) string { return called.Text(text, name) }

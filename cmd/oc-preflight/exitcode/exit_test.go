@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os/exec"
-	"strings"
 	"testing"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
@@ -25,7 +24,7 @@ func TestCode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer
-			if got := exitcode.Code(tc.err, strings.TrimSpace, &stderr); got != tc.want {
+			if got := exitcode.Code(tc.err, nil, &stderr); got != tc.want {
 				t.Errorf("%s: exit code %d (%s), want %d", tc.reason, got, &stderr, tc.want)
 			}
 		})
@@ -39,7 +38,7 @@ func TestOfPlan(t *testing.T) {
 		updateplan.Undecided: exitcode.Undecided, updateplan.Inconclusive: exitcode.Undecided, "Fine": exitcode.Undecided,
 	} {
 		var stderr bytes.Buffer
-		if got := exitcode.Code(exitcode.OfPlan(updateplan.Plan{Decision: decision}), strings.TrimSpace, &stderr); got != want {
+		if got := exitcode.Code(exitcode.OfPlan(updateplan.Plan{Decision: decision}), nil, &stderr); got != want {
 			t.Errorf("a plan %s has the exit code %d, want %d", decision, got, want)
 		}
 	}

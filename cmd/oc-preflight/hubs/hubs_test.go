@@ -21,6 +21,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/evidence"
@@ -65,7 +66,7 @@ func call(t *testing.T, args ...string) (output string, code int) {
 	root.AddCommand(hubs.NewHub(client), hubs.NewGate(client), hubs.NewEvidence(client), hubs.NewRequest(client))
 	root.SetArgs(append(args, "--kubeconfig", kubeconfig))
 	err := root.ExecuteContext(t.Context())
-	code = exitcode.Code(err, strings.TrimSpace, &errOut)
+	code = exitcode.Code(err, phrase.Of(root).Remedy, &errOut)
 	return out.String() + errOut.String(), code
 }
 

@@ -1,6 +1,7 @@
 package phrase
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -38,7 +39,7 @@ func (p Phrase) action(a finding.Action) finding.Action {
 	made := request(p, a)
 	made.Type, made.Value, made.Cluster = a.Type, a.Value, a.Cluster
 	if len(made.Calls) == 0 { // nothing is known of it
-		return spoken(made, map[bool]string{true: "On cluster " + p.cluster + " only"}[p.Given.has("archive")])
+		return spoken(made, map[bool]string{true: onlyOn(p.cluster)}[p.Given.has("archive")])
 	}
 	connection, where := connectionOf(p, made)
 	ours := isOurs(made.Calls[0])
@@ -47,6 +48,11 @@ func (p Phrase) action(a finding.Action) finding.Action {
 	}
 	made = p.named(made.Calling(func(call []string) []string { return connected(p, call, connection) }))
 	return spoken(made, where)
+}
+
+// reachesGuest is true for a call of this program that reaches the guest by way of the management cluster.
+func reachesGuest(p Phrase, call []string) bool {
+	return isOurs(call) && p.Given.about(verbOf(call[2:], p.verbs)).has(hostedCluster)
 }
 
 // isOurs is true for a call of this program.
@@ -62,12 +68,12 @@ func connectionOf(p Phrase, a finding.Action) (connection Flags, where string) {
 	changes := a.Operation != finding.Reads && a.Operation != finding.Local
 	switch {
 	case p.Given.has("archive") && changes:
-		return nil, "On cluster " + p.cluster + " only"
+		return nil, onlyOn(p.cluster)
 	case p.Given.has("archive"):
 		return nil, ""
 	case guest && len(kubeconfig) > 0:
 		return Flags(nil).with("kubeconfig", kubeconfig[0].Values...), ""
-	case guest && changes:
+	case guest && changes && !reachesGuest(p, a.Calls[0]):
 		return nil, "In the guest cluster only, by its kubeconfig"
 	case guest && !isOurs(a.Calls[0]):
 		return nil, ""
@@ -75,6 +81,14 @@ func connectionOf(p Phrase, a finding.Action) (connection Flags, where string) {
 		return connection.without(tokenFlag), "With the token of this request as --token"
 	}
 	return connection, ""
+}
+
+// onlyOn names the cluster of an archive by its ID, which may be empty.
+func onlyOn(cluster string) string {
+	if cluster == "" {
+		return "On the cluster of the archive only"
+	}
+	return "On cluster " + cluster + " only"
 }
 
 // spoken is a command, or where something is to be said before it, a sentence with it.
@@ -92,7 +106,7 @@ func connected(p Phrase, call []string, connection Flags) []string {
 	case at < 0:
 		return call
 	case isOurs(call[at:]):
-		verb := longestPrefix(strings.Join(call[at+2:], " "), p.verbs)
+		verb := verbOf(call[at+2:], p.verbs)
 		if len(call) < at+3 || slices.Contains(unconnected(), call[at+2]) { // "auth" has verbs of its own
 			return call
 		}
@@ -152,39 +166,33 @@ func unconnected() []string {
 	return []string{"auth", "completion", "conformance", "explain", "help", "init", "options", "render", "schema", "verify-verdict"}
 }
 
-// longestPrefix is the command with which a text begins; empty for none.
-func longestPrefix(text string, verbs []string) string {
-	longest := ""
-	for _, verb := range verbs {
-		rest, begins := strings.CutPrefix(text, verb)
-		if begins && (rest == "" || !isNameByte(rest[0])) && len(verb) > len(longest) {
-			longest = verb
+// verbOf is the command of the program with which words begin; empty for none.
+func verbOf(words, verbs []string) string {
+	for length := len(words); length > 0; length-- {
+		if verb := strings.Join(words[:length], " "); slices.Contains(verbs, verb) {
+			return verb
 		}
 	}
-	return longest
+	return ""
 }
 
-func isNameByte(b byte) bool { return b == '-' || 'a' <= b && b <= 'z' }
-
-// Text is a text, such as an error or a hint, whose commands call this program by the name that the user calls it, and
-// are about the cluster of the request: each verb is followed by the flags that reach it. Only a command that has
-// flags of its own, or that needs no cluster, has none.
-func (p Phrase) Text(text string) string {
-	var worded strings.Builder
-	for {
-		before, after, found := strings.Cut(text, called.Plugin+" ")
-		worded.WriteString(before)
-		if !found {
-			return called.Text(worded.String(), p.program)
-		}
-		verb := longestPrefix(after, p.verbs)
-		worded.WriteString(p.program + " " + verb)
-		text = after[len(verb):]
-		if verb != "" && !strings.HasPrefix(text, " --help") && !slices.Contains(unconnected(), verb) {
-			typed, _, _ := strings.Cut(strings.NewReplacer(";", "\n", "`", "\n", "\"", "\n").Replace(text), "\n")
-			worded.WriteString(p.Given.about(verb).missing(strings.Fields(typed)).String())
+// Remedy are the lines of a remedy, its commands being for the cluster of the request. One command completes a sentence
+// without a period.
+func (p Phrase) Remedy(sentence string, commands []finding.Action) []string {
+	sentence = called.Text(sentence, p.program)
+	var lines []string
+	for _, action := range p.actions(commands) {
+		if shown := cmp.Or(action.Command, action.Sentence); shown != "" {
+			lines = append(lines, "  "+shown)
 		}
 	}
+	switch {
+	case sentence == "":
+		return nil
+	case len(lines) == 1 && !strings.HasSuffix(sentence, "."):
+		return []string{sentence + ": " + strings.TrimSpace(lines[0])}
+	}
+	return append([]string{sentence}, lines...)
 }
 
 // worded is a finding whose actions are command lines, and whose remedy calls the programs by the names of the

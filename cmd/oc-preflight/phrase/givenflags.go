@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
-	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Flags are the flags of a request that a repeated one has again.
@@ -151,15 +150,6 @@ func (g Flags) words() []string {
 		}
 	}
 	return typed
-}
-
-// String are the flags as they are typed, each after a space.
-func (g Flags) String() string {
-	var text strings.Builder
-	for _, word := range g.words() {
-		text.WriteString(" " + words.ShellWord(word))
-	}
-	return text.String()
 }
 
 // about are the flags of a verb about the cluster of the request; "attach" has all again that the record of a run does

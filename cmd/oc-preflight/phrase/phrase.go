@@ -58,7 +58,11 @@ func (p Phrase) WithCommands(decided report.Report) reportview.Report {
 	if len(decided.Path) > 1 {
 		p.Target = hops(decided.Path[1:])
 	}
-	return reportview.Report{Report: p.report(decided)}
+	shown := reportview.Report{Report: p.report(decided)}
+	if decided.AfterUpdate != nil {
+		shown.After = p.About("after", decided.Run.ID).Command
+	}
+	return shown
 }
 
 // WithPathCommands is withCommands for a path.

@@ -1,6 +1,7 @@
 package phrase_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,40 +12,64 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 )
 
-// A command that an error or a hint prints goes to the cluster of the request, by the name of the program.
-func TestText(t *testing.T) {
+// A command that an error prints goes to the cluster of the request, by the name of the program.
+func TestRemedy(t *testing.T) {
+	follow, end := finding.Read("oc preflight attach %s", "3b6f"), finding.Delete("oc preflight cancel %s", "3b6f")
 	for name, tc := range map[string]struct {
-		reason  string
-		program string
-		given   []string
-		text    string
-		want    string
+		reason   string
+		program  string
+		given    []string
+		sentence string
+		commands []finding.Action
+		want     []string
 	}{
 		"Context": {
 			reason: "without its context the command is about another cluster", given: []string{"history", "--context", "prod", "--as", "admin"},
-			text: "Follow the run: oc preflight attach 3b6f; or end it: oc preflight cancel 3b6f",
-			want: "Follow the run: oc preflight attach --as admin --context prod 3b6f; or end it: oc preflight cancel --as admin --context prod 3b6f",
+			sentence: "Follow the run, or end it.", commands: []finding.Action{follow, end},
+			want: []string{"Follow the run, or end it.", "  oc preflight attach 3b6f --as admin --context prod", "  oc preflight cancel 3b6f --as admin --context prod"},
 		},
 		"Hosted": {
 			reason: "the record of the run is in the guest", given: []string{"cleanup", "--all", "--hosted-cluster", "clusters/a"},
-			text: "end it: oc preflight cancel 3b6f", want: "end it: oc preflight cancel --hosted-cluster clusters/a 3b6f",
+			sentence: "End it", commands: []finding.Action{end}, want: []string{"End it: oc preflight cancel 3b6f --hosted-cluster clusters/a"},
 		},
 		"Monitoring": {
-			reason: "cancel has no such flag, and attach asks for it", given: []string{"run", "--to-latest", "--prometheus", "http://a", "--keyring", "k.asc", "--rerun", "--redact-baseline"},
-			text: "oc preflight cancel 1; oc preflight attach 1", want: "oc preflight cancel 1; oc preflight attach --keyring k.asc --prometheus http://a --redact-baseline 1",
+			reason: "attach asks for all that a record does not have", given: []string{"run", "--to-latest", "--prometheus", "http://a", "--keyring", "k.asc", "--rerun", "--redact-baseline"},
+			sentence: "Follow it", commands: []finding.Action{follow}, want: []string{"Follow it: oc preflight attach 3b6f --keyring k.asc --prometheus http://a --redact-baseline"},
+		},
+		"NoSuchFlag": {
+			reason: "cancel has no such flag", given: []string{"run", "--to-latest", "--prometheus", "http://a"},
+			sentence: "End it", commands: []finding.Action{end}, want: []string{"End it: oc preflight cancel 3b6f"},
 		},
 		"Kubectl": {
 			reason: "this is what the user types", program: "kubectl preflight", given: []string{"history"},
-			text: "List the runs: oc preflight history", want: "List the runs: kubectl preflight history",
+			sentence: "List the runs", commands: []finding.Action{finding.Read("oc preflight history")}, want: []string{"List the runs: kubectl preflight history"},
 		},
-		"Help":        {reason: "help is about no cluster", given: []string{"status", "--context", "prod"}, text: `see "oc preflight status --help"`, want: `see "oc preflight status --help"`},
-		"Unconnected": {reason: "explain needs no cluster", given: []string{"status", "--context", "prod"}, text: "oc preflight explain AdminAckRequired", want: "oc preflight explain AdminAckRequired"},
-		"Complete":    {reason: "no flag twice", given: []string{"status", "--context", "prod"}, text: "oc preflight run --to 4.19.1 --context prod", want: "oc preflight run --to 4.19.1 --context prod"},
-		"Prose":       {reason: "this is no command", given: []string{"status", "--context", "prod"}, text: "Versions of oc preflight and the cluster", want: "Versions of oc preflight and the cluster"},
+		"Unconnected": {
+			reason: "explain needs no cluster", given: []string{"status", "--context", "prod"},
+			sentence: "Read", commands: []finding.Action{finding.Read("oc preflight explain AdminAckRequired")}, want: []string{"Read: oc preflight explain AdminAckRequired"},
+		},
+		"Complete": {
+			reason: "no flag twice", given: []string{"status", "--context", "prod"},
+			sentence: "Run", commands: []finding.Action{finding.Read("oc preflight run --to 4.19.1 --context prod")}, want: []string{"Run: oc preflight run --to 4.19.1 --context prod"},
+		},
+		"Archive": {
+			reason: "the cluster of an archive is not the one that is connected", given: []string{"status", "--archive", "a"},
+			sentence: "End it", commands: []finding.Action{end}, want: []string{"End it: On the cluster of the archive only: `oc preflight cancel 3b6f`"},
+		},
+		"Token": {
+			reason: "a credential is printed nowhere", given: []string{"history", "--token", "secret"},
+			sentence: "Follow it", commands: []finding.Action{follow}, want: []string{"Follow it: With the token of this request as --token: `oc preflight attach 3b6f`"},
+		},
+		"NotShown": {
+			reason: "a run is no flag", given: []string{"history"},
+			sentence: "Read its report", commands: []finding.Action{finding.Read("oc preflight status %s", "--all")}, want: []string{"Read its report"},
+		},
+		"NoCommand": {reason: "the sentence is all", given: []string{"history"}, sentence: "Name a channel.", want: []string{"Name a channel."}},
+		"Nothing":   {reason: "an error need not have a remedy", given: []string{"history"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := requested(t, tc.program, tc.given...).Text(tc.text); got != tc.want {
-				t.Errorf("%s:\n%s, want\n%s", tc.reason, got, tc.want)
+			if got := requested(t, tc.program, tc.given...).Remedy(tc.sentence, tc.commands); !slices.Equal(got, tc.want) {
+				t.Errorf("%s:\n%q, want\n%q", tc.reason, got, tc.want)
 			}
 		})
 	}

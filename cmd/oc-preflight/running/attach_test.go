@@ -41,7 +41,7 @@ func TestAttach(t *testing.T) {
 		shown, stated []string
 	}{
 		"None": {
-			reason: "there is nothing to attach to", code: exit.BadInput, stated: []string{"no run is in progress; show the newest one: oc preflight status"},
+			reason: "there is nothing to attach to", code: exit.BadInput, stated: []string{"no run is in progress\nhint: Show the newest one: oc preflight status"},
 			prepare: func(*testing.T, *offer.Cluster) []string { return nil },
 		},
 		"Unknown": {

@@ -19,6 +19,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/hold"
@@ -131,7 +132,7 @@ func unheld(ctx context.Context, client *cli.Client, runs *lease.Runs, run strin
 	defer cancel()
 	err := runs.Unheld(ctx, run)
 	if held, ok := errors.AsType[*lease.HeldError](err); ok {
-		return fmt.Errorf("%w, and nothing of it was deleted; end it: oc preflight cancel %s", held, run)
+		return exitcode.Remedied(fmt.Errorf("%w, and nothing of it was deleted", held), "End it", finding.Delete("oc preflight cancel %s", run))
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
 	changes "github.com/openshift/update-preflight/collector/report/diff"
 	"github.com/openshift/update-preflight/collector/words"
@@ -76,7 +77,7 @@ func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 		return report.Report{}, err
 	}
 	if run.Phase == record.Running {
-		return report.Report{}, fmt.Errorf("run %s is in progress and cannot be compared; show it with: oc preflight status %[1]s", run.ID)
+		return report.Report{}, exitcode.Remedied(fmt.Errorf("run %s is in progress and cannot be compared", run.ID), "Show it", finding.Read("oc preflight status %s", run.ID))
 	}
 	if err := run.Verified(); err != nil {
 		return report.Report{}, err
@@ -142,7 +143,7 @@ func (s runStore) newestEnded(ctx context.Context, number int) ([]report.Report,
 	}
 	all = slices.DeleteFunc(all, func(run record.Record) bool { return run.Phase == record.Running })
 	if len(all) < number {
-		return nil, fmt.Errorf("%s ended, and %d are compared; show them with: oc preflight history", words.Count(len(all), "run"), number)
+		return nil, exitcode.Remedied(fmt.Errorf("%s ended, and %d are compared", words.Count(len(all), "run"), number), "Show them", finding.Read("oc preflight history"))
 	}
 	var reports []report.Report
 	for _, each := range slices.Backward(all[:number]) {

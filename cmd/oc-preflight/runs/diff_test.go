@@ -31,5 +31,5 @@ func TestDiff(t *testing.T) {
 	w.contains(w.call(exit.Ready, "diff").Stdout, "of run "+before, "of run "+after)
 
 	running := w.Detached('2', []string{"Etcd.Quorum"})
-	w.contains(w.call(exit.Failed, "diff", before, running).Stderr, "run "+running+" is in progress and cannot be compared; show it with: oc preflight status "+running+"\n")
+	w.contains(w.call(exit.Failed, "diff", before, running).Stderr, "run "+running+" is in progress and cannot be compared\nhint: Show it: oc preflight status "+running+"\n")
 }

@@ -34,7 +34,7 @@ import (
 )
 
 // errNoRun is returned for a cluster without records.
-var errNoRun = errors.New("no run is recorded in this cluster; start one: oc preflight run --to-latest")
+var errNoRun = exitcode.Remedied(errors.New("no run is recorded in this cluster"), "Start one", finding.Read("oc preflight run --to-latest"))
 
 // maxNamed bounds the runs that an error names.
 const maxNamed = 10
@@ -133,7 +133,8 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun, question standin
 	case len(matching) == 0 && s.archived:
 		return foundRun{}, errors.New("the archive has no such run: its cluster had recorded none when it was gathered")
 	case len(matching) == 0 && named:
-		return foundRun{}, fmt.Errorf("no run of %s is recorded in this cluster; start one: oc preflight run %s", targetName(wanted.target), strings.Join(flagset.TargetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image}), " "))
+		return foundRun{}, exitcode.Remedied(fmt.Errorf("no run of %s is recorded in this cluster", targetName(wanted.target)), "Start one",
+			finding.Read("oc preflight run").Adding(flagset.TargetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image})...))
 	case len(matching) == 0:
 		return foundRun{}, errNoRun
 	}
@@ -167,7 +168,7 @@ func (s runStore) InProgress(ctx context.Context, args []string) (record.Record,
 	running := slices.DeleteFunc(all, func(run record.Record) bool { return run.Phase != record.Running })
 	switch len(running) {
 	case 0:
-		return record.Record{}, exitcode.BadUsage(errors.New("no run is in progress; show the newest one: oc preflight status"))
+		return record.Record{}, exitcode.BadUsage(exitcode.Remedied(errors.New("no run is in progress"), "Show the newest one", finding.Read("oc preflight status")))
 	case 1:
 		return s.records.Get(ctx, running[0].ID)
 	}

@@ -19,12 +19,12 @@ import (
 func TestNoRecordedRuns(t *testing.T) {
 	w := newWorld(t)
 	w.contains(w.call(exit.Ready, "history").Stdout, "no run is recorded in this cluster\n")
-	w.contains(w.call(exit.Failed, "status").Stderr, "error: no run is recorded in this cluster; start one: oc preflight run --to-latest\n")
+	w.contains(w.call(exit.Failed, "status").Stderr, "error: no run is recorded in this cluster\nhint: Start one: oc preflight run --to-latest\n")
 	w.contains(w.call(exit.BadInput, "status", "3b6f2c1e").Stderr, `no run has the ID "3b6f2c1e"`, "oc preflight history")
 	w.contains(w.call(exit.BadInput, "cancel", "3b6").Stderr, `"3b6"`, "at least 4 digits")
 	w.call(exit.BadInput, "diff", "3b6f2c1e")
-	w.contains(w.call(exit.Failed, "diff").Stderr, "error: 0 runs ended, and 2 are compared; show them with: oc preflight history\n")
-	w.contains(w.call(exit.BadInput, "attach").Stderr, "error: no run is in progress; show the newest one: oc preflight status\n")
+	w.contains(w.call(exit.Failed, "diff").Stderr, "error: 0 runs ended, and 2 are compared\nhint: Show them: oc preflight history\n")
+	w.contains(w.call(exit.BadInput, "attach").Stderr, "error: no run is in progress\nhint: Show the newest one: oc preflight status\n")
 	w.contains(w.call(exit.Failed, "logs", "Etcd.Quorum").Stderr, "error: no run is recorded in this cluster")
 	w.call(exit.BadInput, "logs", "3b6f2c1e", "Etcd.Quorum")
 }
@@ -161,7 +161,7 @@ func TestStatusOfAForcedRun(t *testing.T) {
 // What is asked about is the target: a verdict on another one is no answer.
 func TestStatusOfATarget(t *testing.T) {
 	w := newWorld(t)
-	w.contains(w.call(exit.Failed, "status", "--to", "4.19.1").Stderr, "no run of 4.19.1 is recorded in this cluster; start one: oc preflight run --to 4.19.1\n")
+	w.contains(w.call(exit.Failed, "status", "--to", "4.19.1").Stderr, "no run of 4.19.1 is recorded in this cluster\nhint: Start one: oc preflight run --to 4.19.1\n")
 	w.Completed('2', records.Report(records.Failed("Etcd.Quorum", "NoQuorum")), w.Fingerprint())
 	w.NextSecond()
 	newest := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())

@@ -148,7 +148,7 @@ func Channels(version *configv1.ClusterVersion) []finding.Action {
 		known = []string{"stable-" + update.Line(running)}
 	}
 	known = slices.DeleteFunc(known, func(name string) bool {
-		return name == version.Spec.Channel || strings.HasPrefix(name, "candidate-") || words.ShellWord(name) != name // a channel is one word
+		return name == version.Spec.Channel || strings.HasPrefix(name, "candidate-") || words.ShellLine(name) != name // a channel is one word
 	})
 	var commands []finding.Action
 	for _, name := range known[max(0, len(known)-maxChannels):] {

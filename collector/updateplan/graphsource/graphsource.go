@@ -12,10 +12,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/updateplan/graph"
 	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
-	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Request is where the graph comes from.
@@ -89,17 +89,14 @@ func (e *NotStoredError) Error() string {
 	return fmt.Sprintf("no graph of channel %q for %s is stored for the update service %s", e.Key.Channel, e.Key.Architecture, redacted(e.Key.URL))
 }
 
-// Hint is the command that stores the graph, where the update service can be reached.
-func (e *NotStoredError) Hint() string {
-	command := fmt.Sprintf("oc preflight plan --from %s --channel %s --arch %s", words.Line(e.From, maxWord), words.Line(e.Key.Channel, maxWord), e.Key.Architecture)
+// Remedy is the command that stores the graph, where the update service can be reached.
+func (e *NotStoredError) Remedy() (sentence string, commands []finding.Action) {
+	command := finding.Read("oc preflight plan --from %s --channel %s --arch %s", e.From, e.Key.Channel, e.Key.Architecture)
 	if e.Key.URL != updateservice.Default {
-		command += " --graph " + words.ShellWord(words.Line(redacted(e.Key.URL), maxURL))
+		command = command.Adding("--graph", redacted(e.Key.URL))
 	}
-	return "With access to the update service, store the graph: " + command
+	return "With access to the update service, store the graph", []finding.Action{command}
 }
-
-// maxWord bounds a word of a command, and maxURL a URL, in bytes.
-const maxWord, maxURL = 64, 2 << 10
 
 // NoChannelError is the error for an update service without a channel to request from it:
 // neither the request nor the cluster has one.
@@ -112,8 +109,10 @@ func (e *NoChannelError) Error() string {
 	return "no channel is known to request from " + redacted(e.Service)
 }
 
-// Hint names what is missing.
-func (e *NoChannelError) Hint() string { return "Name a channel, such as --channel eus-4.18" }
+// Remedy names what is missing.
+func (e *NoChannelError) Remedy() (sentence string, commands []finding.Action) {
+	return "Name a channel, such as --channel eus-4.18", nil
+}
 
 // redacted is a URL without its password.
 func redacted(address string) string {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/updateplan/graphsource"
 	"github.com/openshift/update-preflight/collector/updateplan/updateservice"
@@ -122,8 +123,7 @@ func TestRead(t *testing.T) {
 				if _, isInput := errors.AsType[*input.Error](err); !isInput || !strings.Contains(err.Error(), tc.failure) {
 					t.Fatalf("%s: %v, want an input error with %q", tc.reason, err, tc.failure)
 				}
-				var hinting interface{ Hint() string }
-				if tc.hint != "" && (!errors.As(err, &hinting) || !strings.Contains(hinting.Hint(), tc.hint)) {
+				if tc.hint != "" && !strings.Contains(remedyOf(err), tc.hint) {
 					t.Errorf("%s: the error has not the hint %q", tc.reason, tc.hint)
 				}
 				return
@@ -161,12 +161,25 @@ func TestPasswordsOfServices(t *testing.T) {
 		&graphsource.NotStoredError{Key: updateservice.Key{URL: "https://user:secret@graph.example.com", Channel: "stable", Architecture: "amd64"}, From: "4.18.3"},
 		&graphsource.NoChannelError{Service: "https://user:secret@graph.example.com"},
 	} {
-		text := err.Error()
-		if hinting, ok := err.(interface{ Hint() string }); ok {
-			text += hinting.Hint()
-		}
+		text := err.Error() + remedyOf(err)
 		if strings.Contains(text, "secret") || !strings.Contains(text, "graph.example.com") {
 			t.Errorf("%q has the password, or not the service", text)
 		}
 	}
+}
+
+// remedyOf is the remedy of an error with its commands, each on a line.
+func remedyOf(err error) string {
+	remedied, ok := errors.AsType[interface {
+		error
+		Remedy() (string, []finding.Action)
+	}](err)
+	if !ok {
+		return ""
+	}
+	text, commands := remedied.Remedy()
+	for _, each := range commands {
+		text += "\n" + each.Command
+	}
+	return text
 }

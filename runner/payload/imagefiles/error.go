@@ -38,15 +38,9 @@ func (e *Error) Error() string {
 	return e.Message + ": " + words.Line(e.Err.Error(), maxCause)
 }
 
-// Hint is the remedy, with its commands on lines of their own.
-func (e *Error) Hint() string {
-	hint := e.Remediation
-	for _, action := range e.Actions {
-		if hint != "" && action.Command != "" {
-			hint += "\n  " + action.Command
-		}
-	}
-	return hint
+// Remedy is what to do next, with its commands.
+func (e *Error) Remedy() (sentence string, commands []finding.Action) {
+	return e.Remediation, e.Actions
 }
 
 // Unwrap returns the underlying error.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordformat"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
@@ -118,8 +119,12 @@ func (e *NotRunningError) Error() string {
 	return fmt.Sprintf("run %s has ended in phase %s", e.ID, e.Phase)
 }
 
-// Hint is the command to run next.
-func (e *BusyError) Hint() string { return "Follow the run: oc preflight attach " + e.ID }
+// Remedy is what to do next, with its commands.
+func (e *BusyError) Remedy() (sentence string, commands []finding.Action) {
+	return "Follow the run", []finding.Action{finding.Read("oc preflight attach %s", e.ID)}
+}
 
-// Hint is the command to run next.
-func (e *NotRunningError) Hint() string { return "Read its report: oc preflight status " + e.ID }
+// Remedy is what to do next, with its commands.
+func (e *NotRunningError) Remedy() (sentence string, commands []finding.Action) {
+	return "Read its report", []finding.Action{finding.Read("oc preflight status %s", e.ID)}
+}
