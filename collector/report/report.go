@@ -156,7 +156,8 @@ type Switch struct {
 
 // AfterUpdate is the judgement of the update after a run, without its lists.
 type AfterUpdate struct {
-	// Decision is Good, Regressed or RolledBack, or Unverified for a stored judgement that is not authentic.
+	// Decision is Good, Regressed or RolledBack, Unverified for a stored judgement that is not authentic, or NotJudged
+	// where none is stored.
 	Decision string `json:"decision"`
 	// Message is a clause about the decision.
 	Message string `json:"message"`

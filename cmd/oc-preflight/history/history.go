@@ -239,6 +239,9 @@ func shortest(runs []record.Record) int {
 // Unverified is the decision of a record, and of a judgement after its update, that is not authentic.
 const Unverified = "Unverified"
 
+// NotJudged is the decision after an update whose judgement is not stored.
+const NotJudged = "NotJudged"
+
 func decision(run record.Record) string {
 	if run.Verified() != nil {
 		return Unverified

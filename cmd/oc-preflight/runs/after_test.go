@@ -2,6 +2,7 @@ package runs_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,8 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/test/exit"
+	"github.com/openshift/update-preflight/test/openshift"
+	"github.com/openshift/update-preflight/test/program"
 	"github.com/openshift/update-preflight/test/records"
 )
 
@@ -63,5 +66,39 @@ func (w world) expectAfter(id string, want report.AfterUpdate) {
 	}
 	if got := listed.Runs[0].AfterUpdate; got != want.Decision {
 		w.t.Errorf("history has %q, want %q", got, want.Decision)
+	}
+}
+
+// A cluster that runs the release of a run, without a judgement of it, is to be judged: a new run would be about another
+// update.
+func TestNotJudgedAfterTheUpdate(t *testing.T) {
+	for name, tc := range map[string]struct {
+		reason   string
+		change   func(*openshift.State)
+		want     string
+		next     string
+		exitCode int
+	}{
+		"Before":   {reason: "the update has not begun", change: func(*openshift.State) {}, next: "", exitCode: exit.Ready},
+		"Updated":  {reason: "the update is complete", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('1') }, want: history.NotJudged, next: "See what is worse since the update: oc preflight after ", exitCode: exit.Undecided},
+		"Updating": {reason: "the update is in progress", change: func(s *openshift.State) { s.Version, s.Image, s.Updating = "4.19.1", records.Image('1'), true }, exitCode: exit.Undecided},
+		"Other":    {reason: "the cluster was updated to another image of that version", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('2') }, exitCode: exit.Undecided},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			id := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
+			tc.change(&w.state)
+			w.present()
+			got := program.Call(t, "status", id)
+			if got.Code != tc.exitCode || !strings.Contains(got.Stdout, tc.next) {
+				t.Errorf("%s: exit code %d\n%s%s", tc.reason, got.Code, got.Stdout, got.Stderr)
+			}
+			if strings.Contains(got.Stdout, history.NotJudged) != (tc.want != "") {
+				t.Errorf("%s: want NotJudged %t\n%s", tc.reason, tc.want != "", got.Stdout)
+			}
+			if tc.want != "" && strings.Contains(got.Stdout, "oc preflight run") {
+				t.Errorf("%s: a run is proposed\n%s", tc.reason, got.Stdout)
+			}
+		})
 	}
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
@@ -89,7 +90,7 @@ func NewStatus(client *cli.Client) *cobra.Command {
 
 For a run that has ended, this is its report. Gates, risks and the health of the cluster are judged now; the results of the release's checks are those of the run. These no longer hold when the run is older than a day, when a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has ended; the exit code is 4 then. What a run bypassed by force counts. A record that was edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
 
-Where the update after the run was judged, the report names the decision; "after RUN" has the details.
+Where the cluster runs the release, the report names the decision after the update, or NotJudged; "after RUN" has the details.
 
 For a run in progress, these are the findings so far, the checks that have not reported and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks, otherwise 4.
 
@@ -176,7 +177,7 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 		stored, err = reassessment.Of(ctx, s.Cluster, run.record, stored, options.Settings())
 	}
 	if err == nil {
-		stored.AfterUpdate, err = s.afterUpdate(ctx, run.record.ID)
+		stored.AfterUpdate, err = s.afterUpdate(ctx, run.record)
 	}
 	if err == nil {
 		stored.Switches, err = s.switches(ctx, options.Estate, client.Streams.ErrOut)
@@ -205,9 +206,9 @@ func untimed(stored report.Report) report.Report {
 	return stored
 }
 
-// afterUpdate is the stored judgement of the update after a run; nil for none.
-func (s runStore) afterUpdate(ctx context.Context, id string) (*report.AfterUpdate, error) {
-	judged, exists, err := baselinestore.New(s.Kubernetes).Judgement(ctx, id)
+// afterUpdate is the stored judgement of the update after a run; nil where the cluster does not run its release.
+func (s runStore) afterUpdate(ctx context.Context, of record.Record) (*report.AfterUpdate, error) {
+	judged, exists, err := baselinestore.New(s.Kubernetes).Judgement(ctx, of.ID)
 	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {
 		lead := "the stored judgement is not authentic: "
 		if unauthentic.State == record.Unverifiable {
@@ -215,8 +216,15 @@ func (s runStore) afterUpdate(ctx context.Context, id string) (*report.AfterUpda
 		}
 		return &report.AfterUpdate{Decision: history.Unverified, Message: lead + unauthentic.Cause}, nil
 	}
-	if err != nil || !exists {
+	if err != nil {
 		return nil, err
+	}
+	if !exists {
+		version, err := snapshot.Of(s.Cluster).ClusterVersion(ctx)
+		if err != nil || scene.Installed(version, of.Target) == nil {
+			return nil, ctx.Err() // what cannot be read now is reported by the judgement
+		}
+		return &report.AfterUpdate{Decision: history.NotJudged, Message: "the cluster runs the release"}, nil
 	}
 	return &report.AfterUpdate{Decision: string(judged.Report.Decision), Message: words.External(judged.Report.Message), Time: judged.Report.Samples.Last}, nil
 }
