@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
@@ -82,7 +83,7 @@ func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) erro
 	if err != nil {
 		return err
 	}
-	if err := out.Write(drainview.Plan{Plan: made}); err != nil {
+	if err := out.Write(drainview.Plan{Plan: made, ToolVersion: program.Version()}); err != nil {
 		return err
 	}
 	return exitcode.OfDrains(made.Outcome)

@@ -21,7 +21,12 @@ import (
 const entries = 20
 
 // Plan is the document of a rehearsal.
-type Plan struct{ draining.Plan }
+type Plan struct {
+	draining.Plan
+
+	// ToolVersion is the version of the program.
+	ToolVersion string `json:"-"`
+}
 
 // Document is how each pool ends, its nodes in order, then what becomes of the pods.
 func (p Plan) Document(view document.View) document.Document {
@@ -41,7 +46,7 @@ func (p Plan) Document(view document.View) document.Document {
 	)
 	return document.Document{
 		Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
-		Ticket: document.Ticket{Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning), By: "oc-preflight drain-plan"},
+		Ticket: document.Ticket{Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning), By: strings.TrimSpace("oc-preflight " + p.ToolVersion)},
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 func plan() drainview.Plan {
 	of := func(name string) drain.Reference { return drain.Reference{Namespace: "shop", Name: name} }
-	return drainview.Plan{Plan: draining.Plan{
+	return drainview.Plan{ToolVersion: "v0.1.0", Plan: draining.Plan{
 		APIVersion: report.APIVersion, Kind: draining.Kind, Time: "2026-11-25T08:00:00Z", Outcome: drain.Sticks,
 		Rehearsal: drain.Rehearsal{
 			Pools: []drain.Pool{

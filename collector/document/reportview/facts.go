@@ -45,7 +45,7 @@ func (r Report) facts(view document.View) document.Table {
 		}
 	}
 	if after := r.AfterUpdate; after != nil {
-		table.Row("After", fmt.Sprintf("%s: %s (oc preflight after %s)", after.Decision, after.Message, r.Run.ID))
+		table.Row("After", strings.TrimSuffix(fmt.Sprintf("%s: %s (%s)", after.Decision, after.Message, r.After), " ()"))
 	}
 	for _, notice := range r.Notices {
 		table.Row("Notice", notice)

@@ -46,7 +46,7 @@ func decisionOf(r report.Report) (word, meaning string) {
 		return "Blocked so far", fmt.Sprintf("do not update this cluster to %s yet. The run has not ended.", target)
 	case r.Run.Phase == report.PhaseRunning:
 		return "", fmt.Sprintf("no verdict yet on the update to %s: the run has not ended.", target)
-	case !r.Holds() && Report{r}.updated():
+	case !r.Holds() && Report{Report: r}.updated():
 		return "Outdated", fmt.Sprintf("the verdict on the update to %s was %s, and ended with the update.", target, r.Verdict.Summary())
 	case !r.Holds():
 		return "Outdated", fmt.Sprintf("the verdict on the update to %s was %s, and no longer holds.", target, r.Verdict.Summary())

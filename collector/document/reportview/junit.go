@@ -83,7 +83,7 @@ func verdictCase(r Report) junit.Case {
 func (p Path) JUnit() junit.Results {
 	var cases []junit.Case
 	for _, each := range p.Updates {
-		for _, c := range casesOf(Report{each}) {
+		for _, c := range casesOf(Report{Report: each}) {
 			c.Class += "." + strings.ReplaceAll(orUnknown(each.Target.Version), ".", "_")
 			cases = append(cases, c)
 		}

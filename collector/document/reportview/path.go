@@ -27,7 +27,7 @@ func (p Path) Document(view document.View) document.Document {
 		blocks = append(blocks, p.updates())
 	}
 	for i, each := range p.Updates {
-		shown := Report{each}
+		shown := Report{Report: each}
 		blocks = append(blocks, document.Section{
 			Title: fmt.Sprintf("%s: %s to %s", p.position(i), each.From(), orUnknown(each.Target.Version)),
 			Mark:  document.Mark{Level: shown.level(), Word: shown.standing()}, Blocks: shown.blocks(view),
@@ -41,7 +41,7 @@ func (p Path) Document(view document.View) document.Document {
 
 // ticket is that of the first update, which is the one to be made, with the decision for all.
 func (p Path) ticket() document.Ticket {
-	made := Report{p.Updates[0]}.ticket()
+	made := Report{Report: p.Updates[0]}.ticket()
 	made.Verdict, made.By = "Decision for the path "+p.route()+": "+p.standing(), by(p.ToolVersion)
 	return made
 }
@@ -51,7 +51,7 @@ func (p Path) updates() document.Table {
 	table := document.Table{Title: "Updates"}
 	table.Row("Path", p.route())
 	for i, each := range p.Updates {
-		table.Row(p.position(i), p.summary(Report{each}))
+		table.Row(p.position(i), p.summary(Report{Report: each}))
 	}
 	table.Row("No report", strings.Join(p.unreported(), ", "))
 	for _, notice := range p.Notices {
@@ -67,7 +67,7 @@ func (p Path) picture() document.Picture {
 		route.Stops = append(route.Stops, orUnknown(version))
 	}
 	for _, each := range p.Updates {
-		shown := Report{each}
+		shown := Report{Report: each}
 		decided := picture.Mark{Mark: document.Mark{Level: shown.level(), Word: shown.standing()}}
 		if each.Verdict.Provisional {
 			decided.Text = "provisional"

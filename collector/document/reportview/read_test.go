@@ -77,7 +77,11 @@ func encoded(t *testing.T, output string, doc any) []byte {
 func shown(value any) any {
 	switch value := value.(type) {
 	case report.Report:
-		return reportview.Report{Report: value}
+		shown := reportview.Report{Report: value}
+		if value.AfterUpdate != nil {
+			shown.After = "oc preflight after " + value.Run.ID
+		}
+		return shown
 	case report.Path:
 		return reportview.Path{Path: value}
 	case updateplan.Plan:

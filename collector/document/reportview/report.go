@@ -20,7 +20,12 @@ import (
 )
 
 // Report is the document of a report.
-type Report struct{ report.Report }
+type Report struct {
+	report.Report
+
+	// After is the command that shows the judgement of the update; empty where it is not known.
+	After string `json:"-"`
+}
 
 // Document is the decision first, then what is to be done, the most urgent first, the facts
 // that the decision rests on, and the decision again.
@@ -68,7 +73,7 @@ func (r Report) updated() bool {
 // again is what to do about a verdict that no longer holds, as a clause.
 func (r Report) again() string {
 	if r.updated() {
-		return "see what is worse since the update: oc preflight after " + r.Run.ID
+		return strings.TrimSuffix("see what is worse since the update: "+r.After, ": ")
 	}
 	return "run the preflight again"
 }

@@ -117,7 +117,7 @@ func (t Targets) findings() []finding.Finding {
 
 func (t Targets) candidate(view document.View) []document.Block {
 	target := t.Targets.Targets[0]
-	about := Report{report.Report{Target: report.Target{Version: target.Version}, Verdict: target.Verdict, Findings: t.findings()}}
+	about := Report{Report: report.Report{Target: report.Target{Version: target.Version}, Verdict: target.Verdict, Findings: t.findings()}}
 	word, meaning := decisionOf(about.Report)
 	if target.Verdict.Decision == verdict.Ready {
 		word, meaning = "Clear", fmt.Sprintf("no gate, risk or health check blocks the update to %s; %s.", target.Version, notAsked)
