@@ -203,7 +203,7 @@ func (r removals) measuredUse(api removal) finding.Finding {
 	return r.describe(api).
 		Remedy("Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
 			"The metric is that of one API server since it started.").
-		Do(finding.Read("kubectl get --raw /metrics"))
+		Do(finding.Read("oc get --raw /metrics"))
 }
 
 func (r removals) explain(api removal) string {
