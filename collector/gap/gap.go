@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"strings"
+	"sync"
 	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,4 +110,34 @@ func (Warnings) HandleWarningHeaderWithContext(ctx context.Context, code int, by
 		return
 	}
 	Note(ctx, stated)
+}
+
+// Once is the result of reading one thing once, for several readers. The zero value is
+// ready to use, by several goroutines at a time.
+type Once[T any] struct {
+	mutex sync.Mutex
+	known bool
+	value T
+	err   error
+	read  Extent
+}
+
+// Get returns the result of the first call of read. An error is a result too, unless the
+// context of its reader has ended: then the next reader reads. The extent of the first reading
+// is recorded for each reader.
+func (o *Once[T]) Get(ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.known {
+		Add(ctx, o.read)
+		return o.value, o.err
+	}
+	tracked, log := Track(ctx)
+	value, err := read(tracked)
+	Add(ctx, log.Extent())
+	if err != nil && ctx.Err() != nil {
+		return value, err
+	}
+	o.known, o.value, o.err, o.read = true, value, err, log.Extent()
+	return o.value, o.err
 }

@@ -9,17 +9,19 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/runner/record"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
-
-	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/cluster/retry"
-	"github.com/openshift/update-preflight/runner/record"
 )
 
 // Store reads and writes the records of one cluster. All requests are retried, until
@@ -130,4 +132,24 @@ func mapsRequest() access.Request {
 
 func leasesRequest() access.Request {
 	return access.Request{Group: "coordination.k8s.io", Resource: "leases", Namespace: record.Namespace}
+}
+
+// Clock estimates the clock of the API server from its responses.
+type Clock struct {
+	mutex         sync.Mutex
+	server, local time.Time
+}
+
+// set reads the time, to the second, from the response to a write.
+func (c *Clock) set(response metav1.Object) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.server, c.local = cluster.LastWrite(response).UTC(), time.Now()
+}
+
+// Now returns the time by the clock of the API server, to about a second.
+func (c *Clock) Now() time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.server.Add(time.Since(c.local))
 }
