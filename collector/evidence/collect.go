@@ -7,10 +7,11 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sigstore/sigstore/pkg/signature"
+
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/sigstore/sigstore/pkg/signature"
 )
 
 // Keys returns the public key of the cluster with an ID; nil for a cluster without one. A nil function means that no

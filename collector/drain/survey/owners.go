@@ -6,10 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/openshift/update-preflight/collector/drain/eviction"
-	"github.com/openshift/update-preflight/collector/drain/order"
-	"github.com/openshift/update-preflight/collector/drain/owner"
-	"github.com/openshift/update-preflight/collector/drain/reviewer"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -18,6 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	helpers "k8s.io/component-helpers/resource"
+
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/owner"
+	"github.com/openshift/update-preflight/collector/drain/reviewer"
 )
 
 // Resources of operators that move their pods.

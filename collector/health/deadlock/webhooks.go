@@ -13,6 +13,10 @@ import (
 	"slices"
 	"strings"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/admission"
 	"github.com/openshift/update-preflight/collector/admission/backend"
@@ -22,9 +26,6 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
-	policyv1 "k8s.io/api/policy/v1"
 )
 
 // maxNamed bounds the namespaces in one message.

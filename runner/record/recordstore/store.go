@@ -12,16 +12,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/cluster/retry"
-	"github.com/openshift/update-preflight/runner/record"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/runner/record"
 )
 
 // Store reads and writes the records of one cluster. All requests are retried, until
