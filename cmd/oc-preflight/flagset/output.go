@@ -124,7 +124,7 @@ func (o *Destination) Write(document any) error {
 func (o *Destination) WriteFiles(document any) error {
 	var failures []error
 	for _, file := range o.files {
-		if err := file.write(document, format.Style{Cluster: o.Style.Cluster}); err != nil {
+		if err := file.write(document); err != nil {
 			failures = append(failures, fmt.Errorf("could not write --report %s=%s: %w", file.format, file.path, err))
 		}
 	}
@@ -145,8 +145,8 @@ type reportFile struct {
 	format string
 }
 
-func (f *reportFile) write(document any, style format.Style) error {
-	return f.Replace(func(w io.Writer) error { return format.Write(w, f.format, document, style) })
+func (f *reportFile) write(document any) error {
+	return f.Replace(func(w io.Writer) error { return format.Write(w, f.format, document, format.Style{}) })
 }
 
 // textFlags are the flags that change the text format.
