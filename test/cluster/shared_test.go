@@ -1,6 +1,7 @@
 package cluster_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/test/await"
 	"github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -111,9 +113,15 @@ func change(t *testing.T, c *cluster.Cluster) {
 	if _, err := core.Namespaces().Patch(t.Context(), "default", "application/merge-patch+json", labels, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := definitions(t, c).ApiextensionsV1().CustomResourceDefinitions().Delete(t.Context(), "proxies.config.openshift.io", metav1.DeleteOptions{}); err != nil {
+	served := definitions(t, c).ApiextensionsV1().CustomResourceDefinitions()
+	if err := served.Delete(t.Context(), "proxies.config.openshift.io", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	// Its controller deletes the objects first: one that is restored meanwhile is deleted with them.
+	await.Until(t, "the definition is gone", func(ctx context.Context) bool {
+		_, err := served.Get(ctx, "proxies.config.openshift.io", metav1.GetOptions{})
+		return apierrors.IsNotFound(err)
+	})
 }
 
 // expectUnchanged verifies that nothing is left of change.
