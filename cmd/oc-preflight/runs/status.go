@@ -90,7 +90,7 @@ func NewStatus(client *cli.Client) *cobra.Command {
 
 For a run that has ended, this is its report. Gates, risks and the health of the cluster are judged now; the results of the release's checks are those of the run. These no longer hold when the run is older than a day, when a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has ended; the exit code is 4 then. What a run bypassed by force counts. A record that was edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
 
-Where the cluster runs the release, the report names the decision after the update, or NotJudged; "after RUN" has the details.
+Where the update after the run was judged, the report names the decision, and NotJudged where the cluster runs the release and none is stored; "after RUN" has the details.
 
 For a run in progress, these are the findings so far, the checks that have not reported and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks, otherwise 4.
 
@@ -206,7 +206,8 @@ func untimed(stored report.Report) report.Report {
 	return stored
 }
 
-// afterUpdate is the stored judgement of the update after a run; nil where the cluster does not run its release.
+// afterUpdate is the stored judgement of the update after a run. Without one it is NotJudged where the cluster runs the
+// release, and else nil.
 func (s runStore) afterUpdate(ctx context.Context, of record.Record) (*report.AfterUpdate, error) {
 	judged, exists, err := baselinestore.New(s.Kubernetes).Judgement(ctx, of.ID)
 	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {
