@@ -50,12 +50,38 @@ func Compile(input Input) *Cluster {
 	for i := range c.of.Pods {
 		c.of.Pods[i] = c.pod(input.pod(i))
 	}
+	c.share()
 	for i := range c.of.Pods {
 		c.match(input.pod(i), &c.of.Pods[i])
 	}
 	c.measure()
-	c.of.owners, c.of.exclusive = len(c.owned), len(c.storage.exclusive)
+	c.of.owners, c.of.exclusive, c.of.volumes = len(c.owned), len(c.storage.exclusive), len(c.storage.numbers)
 	return c.of
+}
+
+// share finds the volumes that several nodes have at a time, whatever their claims ask for: pods are ready there.
+func (c *compiler) share() {
+	nodes, shared := map[int32]string{}, map[int32]bool{}
+	for i := range c.input.Pods {
+		pod := &c.input.Pods[i]
+		ready := func(condition corev1.PodCondition) bool {
+			return condition.Type == corev1.PodReady && condition.Status == corev1.ConditionTrue
+		}
+		if !slices.ContainsFunc(pod.Status.Conditions, ready) {
+			continue
+		}
+		for _, each := range c.of.Pods[i].attached {
+			other, known := nodes[each.volume]
+			shared[each.volume] = shared[each.volume] || known && other != pod.Spec.NodeName
+			nodes[each.volume] = pod.Spec.NodeName
+		}
+	}
+	for i := range c.of.Pods {
+		for j := range c.of.Pods[i].attached {
+			of := &c.of.Pods[i].attached[j]
+			of.single = of.single && !shared[of.volume]
+		}
+	}
 }
 
 func (in *Input) pod(at int) *corev1.Pod {
@@ -83,8 +109,9 @@ func (c *compiler) pod(pod *corev1.Pod) Pod {
 		compiled.Unknown = "it has scheduling gates"
 	}
 	c.storage.require(pod, &compiled)
-	for driver, volumes := range c.storage.attached(pod) {
-		compiled.requests = append(compiled.requests, request{c.of.resources.at(attachments(driver)), volumes})
+	compiled.attached = c.storage.attached(pod)
+	for i, each := range compiled.attached {
+		compiled.attached[i].resource = c.of.resources.at(attachments(each.driver))
 	}
 	c.affinities(pod, &compiled)
 	c.constraints(pod, &compiled)

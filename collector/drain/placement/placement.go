@@ -30,6 +30,8 @@ type Input struct {
 	Claims  []corev1.PersistentVolumeClaim
 	Volumes []corev1.PersistentVolume
 	Classes []storagev1.StorageClass
+	// Drivers are those whose volumes may not have to be attached; of others they are.
+	Drivers []storagev1.CSIDriver
 	Unread  bool
 	// Partial is true where claims, volumes or classes that are not there may exist.
 	Partial bool
@@ -52,6 +54,7 @@ type Cluster struct {
 	spreads    []*spreadTerm
 	owners     int
 	exclusive  int // counts the claims that one pod uses at a time
+	volumes    int // counts the volumes that are attached
 }
 
 // Pod is a pod, prepared for the filters. A replacement of it has the same requirements.
@@ -68,6 +71,7 @@ type Pod struct {
 	requests []request
 	ports    []port
 	volumes  []func(*corev1.Node) bool
+	attached []attachment
 	// exclusive are its claims that no other pod may use (access mode ReadWriteOncePod).
 	exclusive []int32
 	matched   []int32
@@ -80,6 +84,14 @@ type Pod struct {
 	// counted are the terms of topology spread of all pods that select this one.
 	counted []int32
 	owner   int32
+}
+
+// attachment is a volume that a node has for a pod. With single, one node has it at a time.
+type attachment struct {
+	driver   string
+	resource int
+	volume   int32
+	single   bool
 }
 
 type request struct {

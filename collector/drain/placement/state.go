@@ -21,6 +21,8 @@ type State struct {
 	counted, siblings [][]int16
 	// exclusive counts the pods of each claim that one pod uses at a time.
 	exclusive []int32
+	// Volumes are those of the pods.
+	Volumes Volumes
 }
 
 // State is the nodes without pods. Nodes are schedulable as in their spec.
@@ -29,6 +31,7 @@ func (c *Cluster) State() *State {
 		c: c, used: make([][]int64, len(c.nodes)), free: make([]int64, len(c.nodes)), cordoned: make([]bool, len(c.nodes)), ports: make([][]port, len(c.nodes)),
 		matching: make([][]int32, len(c.terms)), holding: make([][]int32, len(c.terms)), total: make([]int32, len(c.terms)),
 		counted: make([][]int16, len(c.spreads)), siblings: make([][]int16, c.owners), exclusive: make([]int32, c.exclusive),
+		Volumes: Volumes{attached: make([]map[int32]int32, len(c.nodes)), holders: make([]holder, c.volumes)},
 	}
 	for i := range c.nodes {
 		s.used[i], s.cordoned[i] = make([]int64, len(c.resources.names)), c.nodes[i].Spec.Unschedulable
@@ -73,6 +76,7 @@ func (s *State) change(pod *Pod, node int, by int) {
 		s.used[node][request.resource] += int64(by) * request.amount
 	}
 	s.free[node] = s.share(node)
+	s.Volumes.count(pod, node, int32(by), s.used[node]) //nolint:gosec // one
 	for _, at := range pod.counted {
 		s.counted[at][node] += int16(by) //nolint:gosec // one
 	}
@@ -126,6 +130,9 @@ func (s *State) reject(pod *Pod, node int, skews []skew) Rejection {
 		if room := s.c.room[node][request.resource]; s.used[node][request.resource] > room-request.amount {
 			return Resources
 		}
+	}
+	if len(pod.attached) > 0 && s.Volumes.exceed(pod, node, s.used[node], s.c.room[node]) {
+		return Resources
 	}
 	if slices.ContainsFunc(pod.ports, func(wanted port) bool { return slices.ContainsFunc(s.ports[node], wanted.clashes) }) {
 		return Ports
@@ -250,4 +257,67 @@ func fewest(pods []int, known []bool) int {
 		return 0
 	}
 	return least
+}
+
+// Volumes are those of CSI drivers that the nodes have.
+type Volumes struct {
+	// attached counts the pods of each volume by node, and holders has the node of each volume that one node has.
+	attached []map[int32]int32
+	holders  []holder
+}
+
+// holder is the node that has a volume, for that many pods.
+type holder struct {
+	node int
+	pods int
+}
+
+// Attach has a pod use its volumes on its node, and reports whether it can: a volume of which one node has it at a time
+// may be on another node. The scheduler does not ask.
+func (v *Volumes) Attach(pod *Pod, node int) bool {
+	for _, each := range pod.attached {
+		if of := v.holders[each.volume]; each.single && of.pods > 0 && of.node != node {
+			return false
+		}
+	}
+	for _, each := range pod.attached {
+		v.holders[each.volume] = holder{node, v.holders[each.volume].pods + 1}
+	}
+	return true
+}
+
+// Detach ends what Attach began.
+func (v *Volumes) Detach(pod *Pod) {
+	for _, each := range pod.attached {
+		v.holders[each.volume].pods--
+	}
+}
+
+// count counts the volumes of a pod on its node, which has each once, in what is used of the node.
+func (v *Volumes) count(pod *Pod, node int, by int32, used []int64) {
+	for _, each := range pod.attached {
+		if v.attached[node] == nil {
+			v.attached[node] = map[int32]int32{}
+		}
+		before := v.attached[node][each.volume]
+		v.attached[node][each.volume] = before + by
+		if before == 0 || before+by == 0 {
+			used[each.resource] += int64(by)
+		}
+	}
+}
+
+// exceed reports whether a node has no room for the volumes of a pod that it does not have yet.
+func (v *Volumes) exceed(pod *Pod, node int, used, room []int64) bool {
+	needed := map[int]int64{}
+	for _, each := range pod.attached {
+		if v.attached[node][each.volume] > 0 {
+			continue
+		}
+		needed[each.resource]++
+		if used[each.resource]+needed[each.resource] > room[each.resource] {
+			return true
+		}
+	}
+	return false
 }

@@ -2,11 +2,13 @@ package placement
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -16,19 +18,29 @@ type storage struct {
 	// late are the classes whose volumes are bound when a pod is placed.
 	late    map[string]bool
 	drivers map[string]bool
+	// unattached are the drivers whose volumes are not attached, but mounted on any number of nodes.
+	unattached map[string]bool
+	// numbers are those of the volumes that are attached.
+	numbers map[string]int32
 	// exclusive numbers the claims that one pod uses at a time.
 	exclusive map[string]int32
-	unread    bool
-	partial   bool
+	// taken are the spare volumes of claims that are made again.
+	taken   map[string]bool
+	unread  bool
+	partial bool
 }
 
 func storageOf(input *Input) *storage {
 	s := &storage{
 		claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{},
-		late: map[string]bool{}, drivers: map[string]bool{}, exclusive: map[string]int32{}, unread: input.Unread, partial: input.Partial,
+		late: map[string]bool{}, drivers: map[string]bool{}, unattached: map[string]bool{}, numbers: map[string]int32{}, exclusive: map[string]int32{}, taken: map[string]bool{}, unread: input.Unread, partial: input.Partial,
 	}
 	for i := range input.Claims {
 		s.claims[input.Claims[i].Namespace+"/"+input.Claims[i].Name] = &input.Claims[i]
+	}
+	for i := range input.Drivers {
+		required := input.Drivers[i].Spec.AttachRequired
+		s.unattached[input.Drivers[i].Name] = required != nil && !*required
 	}
 	for i := range input.Volumes {
 		s.volumes[input.Volumes[i].Name] = &input.Volumes[i]
@@ -48,6 +60,8 @@ func (s *storage) require(pod *corev1.Pod, compiled *Pod) {
 			compiled.Unknown = "a volume is created with the pod"
 		case volume.PersistentVolumeClaim != nil && s.unread:
 			compiled.Unknown = "its volumes could not be read"
+		case volume.PersistentVolumeClaim != nil && s.remade(pod, volume.PersistentVolumeClaim.ClaimName):
+			s.claimAgain(pod.Namespace+"/"+volume.PersistentVolumeClaim.ClaimName, compiled)
 		case volume.PersistentVolumeClaim != nil:
 			s.claim(pod.Namespace, volume.PersistentVolumeClaim.ClaimName, compiled)
 		}
@@ -98,6 +112,53 @@ func (s *storage) claim(namespace, name string, compiled *Pod) {
 	}
 }
 
+// remade is true for a claim that is gone with its pod, and that the StatefulSet of the pod makes again with it
+// (kubernetes pkg/controller/statefulset, createPersistentVolumeClaims).
+func (s *storage) remade(pod *corev1.Pod, name string) bool {
+	by := metav1.GetControllerOfNoCopy(pod)
+	if by == nil || by.Kind != "StatefulSet" || !strings.HasSuffix(name, "-"+pod.Name) {
+		return false
+	}
+	claim := s.claims[pod.Namespace+"/"+name]
+	return claim == nil && !s.partial || claim != nil && claim.DeletionTimestamp != nil
+}
+
+// claimAgain compiles the nodes for a claim that is made again: of a spare volume, of which each such claim takes one, or of
+// one that is provisioned then.
+func (s *storage) claimAgain(key string, compiled *Pod) {
+	_, name, _ := strings.Cut(key, "/")
+	claim := s.claims[key]
+	if claim == nil || s.partial {
+		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is made again with the pod", name)
+		return
+	}
+	volume := s.spare(claim)
+	switch {
+	case volume == nil:
+		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is being deleted, and is bound again when the pod is placed", name)
+	case volume.Spec.NodeAffinity != nil || zonesOf(volume) != nil:
+		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is being deleted, and may be bound to another volume then", name)
+	}
+}
+
+// spare takes a volume that no claim has and that suits one; nil where there is none.
+func (s *storage) spare(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolume {
+	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
+		volume := s.volumes[name]
+		capacity := volume.Spec.Capacity[corev1.ResourceStorage]
+		suits := volume.Spec.ClaimRef == nil && claim.Spec.StorageClassName != nil && volume.Spec.StorageClassName == *claim.Spec.StorageClassName &&
+			capacity.Cmp(claim.Spec.Resources.Requests[corev1.ResourceStorage]) >= 0 && claim.Spec.Selector == nil && !s.taken[name] &&
+			!slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
+				return !slices.Contains(volume.Spec.AccessModes, mode)
+			})
+		if suits {
+			s.taken[name] = true
+			return volume
+		}
+	}
+	return nil
+}
+
 // exclusively is the number of a claim with the access mode ReadWriteOncePod.
 func (s *storage) exclusively(claim string) int32 {
 	if _, ok := s.exclusive[claim]; !ok {
@@ -128,10 +189,9 @@ func zonesOf(volume *corev1.PersistentVolume) func(*corev1.Node) bool {
 	}
 }
 
-// attached counts the volumes of a pod by CSI driver. A volume of several pods counts for each,
-// while the scheduler counts it once.
-func (s *storage) attached(pod *corev1.Pod) map[string]int64 {
-	var found map[string]int64
+// attached are the volumes of CSI drivers of a pod. A node has a volume once, however many of its pods use it.
+func (s *storage) attached(pod *corev1.Pod) []attachment {
+	var found []attachment
 	for i := range pod.Spec.Volumes {
 		claimed := pod.Spec.Volumes[i].PersistentVolumeClaim
 		if claimed == nil {
@@ -141,12 +201,22 @@ func (s *storage) attached(pod *corev1.Pod) map[string]int64 {
 		if claim == nil || s.volumes[claim.Spec.VolumeName] == nil || s.volumes[claim.Spec.VolumeName].Spec.CSI == nil {
 			continue
 		}
-		driver := s.volumes[claim.Spec.VolumeName].Spec.CSI.Driver
-		if found == nil {
-			found = map[string]int64{}
+		added := attachment{driver: s.volumes[claim.Spec.VolumeName].Spec.CSI.Driver, volume: s.number(claim.Spec.VolumeName)}
+		added.single = !s.unattached[added.driver] && !slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
+			return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
+		})
+		if slices.ContainsFunc(found, func(other attachment) bool { return other.volume == added.volume }) {
+			continue
 		}
-		found[driver]++
-		s.drivers[driver] = true
+		found = append(found, added)
+		s.drivers[added.driver] = true
 	}
 	return found
+}
+
+func (s *storage) number(volume string) int32 {
+	if _, ok := s.numbers[volume]; !ok {
+		s.numbers[volume] = int32(len(s.numbers)) //nolint:gosec // bounded by the volumes
+	}
+	return s.numbers[volume]
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	quotav1 "github.com/openshift/api/quota/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	helpers "k8s.io/component-helpers/resource"
@@ -24,25 +25,41 @@ type Quotas struct {
 }
 
 type quota struct {
-	of    *corev1.ResourceQuota
+	name  string
+	spec  *corev1.ResourceQuotaSpec
+	used  corev1.ResourceList
 	names []corev1.ResourceName
 }
 
-// New indexes quotas by namespace.
-func New(quotas []corev1.ResourceQuota) *Quotas {
+// New indexes quotas by namespace. Those of the cluster count the namespaces in their status together, as the admission
+// plugin of OpenShift does (apiserver-library-go pkg/admission/quota/clusterresourcequota).
+func New(quotas []corev1.ResourceQuota, ofCluster []quotav1.ClusterResourceQuota) *Quotas {
 	q := &Quotas{byNamespace: map[string][]int{}}
 	for i := range quotas {
 		of := &quotas[i]
-		added := quota{of: of}
-		for _, name := range slices.Sorted(maps.Keys(of.Spec.Hard)) {
-			if _, ok := of.Status.Used[name]; ok {
-				added.names = append(added.names, name)
-			}
+		q.add(quota{name: fmt.Sprintf("ResourceQuota %q", of.Name), spec: &of.Spec, used: of.Status.Used}, of.Namespace)
+	}
+	for i := range ofCluster {
+		of := &ofCluster[i]
+		var namespaces []string
+		for _, counted := range of.Status.Namespaces {
+			namespaces = append(namespaces, counted.Namespace)
 		}
-		q.byNamespace[of.Namespace] = append(q.byNamespace[of.Namespace], len(q.all))
-		q.all = append(q.all, added)
+		q.add(quota{name: fmt.Sprintf("ClusterResourceQuota %q", of.Name), spec: &of.Spec.Quota, used: of.Status.Total.Used}, namespaces...)
 	}
 	return q
+}
+
+func (q *Quotas) add(added quota, namespaces ...string) {
+	for _, name := range slices.Sorted(maps.Keys(added.spec.Hard)) {
+		if _, ok := added.used[name]; ok {
+			added.names = append(added.names, name)
+		}
+	}
+	for _, namespace := range namespaces {
+		q.byNamespace[namespace] = append(q.byNamespace[namespace], len(q.all))
+	}
+	q.all = append(q.all, added)
 }
 
 // Charge is what one quota counts of a pod.
@@ -59,7 +76,7 @@ func (q *Quotas) Of(pod *corev1.Pod) []Charge {
 	used := usage(pod)
 	var charges []Charge
 	for _, at := range q.byNamespace[pod.Namespace] {
-		if !scoped(pod, q.all[at].of) {
+		if !scoped(pod, q.all[at].spec) {
 			continue
 		}
 		charge := Charge{quota: at}
@@ -79,18 +96,16 @@ func (q *Quotas) Refuses(pod *corev1.Pod) (by, why string) {
 		return "", ""
 	}
 	for _, at := range q.byNamespace[pod.Namespace] {
-		of := q.all[at].of
-		if !scoped(pod, of) {
+		of := q.all[at]
+		if !scoped(pod, of.spec) {
 			continue
 		}
-		if missing := unspecified(pod, of.Spec.Hard); len(missing) > 0 {
-			return q.name(at), "does not specify " + strings.Join(missing, ", ")
+		if missing := unspecified(pod, of.spec.Hard); len(missing) > 0 {
+			return of.name, "does not specify " + strings.Join(missing, ", ")
 		}
 	}
 	return "", ""
 }
-
-func (q *Quotas) name(at int) string { return fmt.Sprintf("ResourceQuota %q", q.all[at].of.Name) }
 
 // Use is how much of the quotas is used at a moment of a rehearsal.
 type Use struct {
@@ -107,7 +122,7 @@ func (q *Quotas) Used() *Use {
 	for i := range q.all {
 		var used []int64
 		for _, name := range q.all[i].names {
-			amount := q.all[i].of.Status.Used[name]
+			amount := q.all[i].used[name]
 			used = append(used, amount.MilliValue())
 		}
 		u.used = append(u.used, used)
@@ -130,9 +145,9 @@ func (u *Use) Admit(charges []Charge) (by, why string, admitted bool) {
 	for _, charge := range charges {
 		of := u.quotas.all[charge.quota]
 		for i, amount := range charge.amounts {
-			hard := of.of.Spec.Hard[of.names[i]]
+			hard := of.spec.Hard[of.names[i]]
 			if amount > 0 && u.used[charge.quota][i]+amount > hard.MilliValue() {
-				return u.quotas.name(charge.quota), fmt.Sprintf("needs more %s than is left of %s", of.names[i], hard.String()), false
+				return of.name, fmt.Sprintf("needs more %s than is left of %s", of.names[i], hard.String()), false
 			}
 		}
 	}
@@ -184,16 +199,16 @@ func usage(pod *corev1.Pod) corev1.ResourceList {
 	return used
 }
 
-func scoped(pod *corev1.Pod, quota *corev1.ResourceQuota) bool {
-	for _, scope := range quota.Spec.Scopes {
+func scoped(pod *corev1.Pod, quota *corev1.ResourceQuotaSpec) bool {
+	for _, scope := range quota.Scopes {
 		if !matches(pod, scope) {
 			return false
 		}
 	}
-	if quota.Spec.ScopeSelector == nil {
+	if quota.ScopeSelector == nil {
 		return true
 	}
-	for _, requirement := range quota.Spec.ScopeSelector.MatchExpressions {
+	for _, requirement := range quota.ScopeSelector.MatchExpressions {
 		if !matches(pod, requirement.ScopeName) || !matchesPriority(pod, requirement) {
 			return false
 		}

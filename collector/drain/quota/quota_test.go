@@ -17,7 +17,7 @@ func list(name corev1.ResourceName, quantity string) corev1.ResourceList {
 func of(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) *quota.Quotas {
 	return quota.New([]corev1.ResourceQuota{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes}, Status: corev1.ResourceQuotaStatus{Used: used},
-	}})
+	}}, nil)
 }
 
 func pod(cpu string) *corev1.Pod {

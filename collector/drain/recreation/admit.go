@@ -2,6 +2,7 @@ package recreation
 
 import (
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -16,6 +17,9 @@ func (w *Workloads) admit(created *corev1.Pod) Answer {
 	}
 	if by := w.prioritize(created); by != "" {
 		return Answer{Outcome: Refused, Why: "has a priority that does not exist", By: by}
+	}
+	if missing := w.runtime(created); missing != "" {
+		return Answer{Outcome: Refused, Why: "has RuntimeClass " + missing + ", which does not exist", By: "the API server"}
 	}
 	setRequests(created)
 	for _, limit := range w.limits[created.Namespace] {
@@ -50,6 +54,33 @@ func (w *Workloads) prioritize(created *corev1.Pod) (missing string) {
 		return fmt.Sprintf("PriorityClass %q", name)
 	}
 	created.Spec.PriorityClassName, created.Spec.Priority, created.Spec.PreemptionPolicy = class.Name, &class.Value, class.PreemptionPolicy
+	return ""
+}
+
+// runtime adds what its RuntimeClass prescribes to a pod, and returns the quoted name of a class that does not exist; empty
+// if there is none (kubernetes plugin/pkg/admission/runtimeclass).
+func (w *Workloads) runtime(created *corev1.Pod) (missing string) {
+	name := created.Spec.RuntimeClassName
+	if name == nil || w.runtimes == nil {
+		return ""
+	}
+	class, ok := w.runtimes[*name]
+	if !ok {
+		return strconv.Quote(*name)
+	}
+	if class.Overhead != nil && created.Spec.Overhead == nil {
+		created.Spec.Overhead = class.Overhead.PodFixed
+	}
+	if class.Scheduling == nil {
+		return ""
+	}
+	for key, value := range class.Scheduling.NodeSelector {
+		if created.Spec.NodeSelector == nil {
+			created.Spec.NodeSelector = map[string]string{}
+		}
+		created.Spec.NodeSelector[key] = value
+	}
+	created.Spec.Tolerations = append(created.Spec.Tolerations, class.Scheduling.Tolerations...)
 	return ""
 }
 
@@ -134,6 +165,12 @@ func outside(of corev1.ResourceRequirements, item corev1.LimitRangeItem) string 
 	for name, least := range item.Min {
 		if request, ok := of.Requests[name]; !ok || request.Cmp(least) < 0 {
 			return fmt.Sprintf("whose request of %s is absent or less than %s", name, least.String())
+		}
+	}
+	for name, most := range item.MaxLimitRequestRatio {
+		request, limit := of.Requests[name], of.Limits[name]
+		if request.IsZero() || limit.IsZero() || limit.AsApproximateFloat64()/request.AsApproximateFloat64() > most.AsApproximateFloat64() {
+			return fmt.Sprintf("whose limit of %s is absent or more than %s times its request", name, most.String())
 		}
 	}
 	return ""

@@ -1,8 +1,10 @@
 package recreation
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +26,10 @@ type Controller struct {
 	Failures int
 	// First is the lowest ordinal of a StatefulSet.
 	First int
+	// Scaler is what scales it, and Scale to how many pods together with the others of that: the Deployment of a
+	// ReplicaSet. Scaler is empty for one that is scaled alone.
+	Scaler string
+	Scale  int
 	// Unscaled is true for a Job, of which the disruption controller cannot count the expected pods.
 	Unscaled bool
 }
@@ -39,6 +45,8 @@ type controller struct {
 	// fixed is true where all pods are known to be of the template.
 	fixed     bool
 	revisions revisions
+	// perIndex is how many pods of each index of a Job may fail; nil where that is not limited.
+	perIndex *int32
 	// lost is why nothing is created, and failure why the creation fails now.
 	lost, failure string
 	// admitted is the answer for a pod of the template, once computed.
@@ -55,7 +63,12 @@ func fromReplicaSet(set *appsv1.ReplicaSet) controller {
 	by := metav1.GetControllerOfNoCopy(set)
 	of := controller{
 		of: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicaSet %q", set.Name),
-		template: &set.Spec.Template, fixed: by != nil && by.Kind == "Deployment",
+		template: &set.Spec.Template, fixed: by != nil && by.Kind == "Deployment", lost: leaving(&set.ObjectMeta),
+	}
+	// The disruption controller asks the Deployment (kubernetes pkg/controller/disruption, getPodDeployment), which has
+	// each of its ReplicaSets state the replicas that it wants.
+	if scale, err := strconv.Atoi(set.Annotations[desiredReplicas]); err == nil && of.fixed {
+		of.of.Scaler, of.of.Scale = "Deployment/"+by.Name, scale
 	}
 	for _, condition := range set.Status.Conditions {
 		if condition.Type == appsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -68,7 +81,7 @@ func fromReplicaSet(set *appsv1.ReplicaSet) controller {
 func fromReplicationController(set *corev1.ReplicationController) controller {
 	of := controller{
 		of: Controller{Replicas: number(set.Spec.Replicas), Failures: Unlimited}, name: fmt.Sprintf("ReplicationController %q", set.Name),
-		template: set.Spec.Template,
+		template: set.Spec.Template, lost: leaving(&set.ObjectMeta),
 	}
 	for _, condition := range set.Status.Conditions {
 		if condition.Type == corev1.ReplicationControllerReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -76,6 +89,19 @@ func fromReplicationController(set *corev1.ReplicationController) controller {
 		}
 	}
 	return of
+}
+
+// desiredReplicas is the annotation of a ReplicaSet with the replicas of its Deployment
+// (kubernetes pkg/controller/deployment/util, DesiredReplicasAnnotation).
+const desiredReplicas = "deployment.kubernetes.io/desired-replicas"
+
+// leaving is why a controller creates nothing that is being deleted, and waits for its finalizers: the controllers of
+// Kubernetes only clean up after it.
+func leaving(of *metav1.ObjectMeta) string {
+	if of.DeletionTimestamp == nil {
+		return ""
+	}
+	return fmt.Sprintf("is of %q, which is being deleted", of.Name)
 }
 
 // failureOf is the message of a failed creation; empty for that of a quota, which has room when a pod
@@ -91,6 +117,7 @@ func fromStatefulSet(set *appsv1.StatefulSet) controller {
 	of := controller{
 		of:   Controller{Replicas: number(set.Spec.Replicas), Late: true, Failures: Unlimited, Ordered: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement},
 		name: fmt.Sprintf("StatefulSet %q", set.Name), template: &set.Spec.Template, revisions: revisions{updated: set.Status.UpdateRevision, current: set.Status.CurrentRevision},
+		lost: leaving(&set.ObjectMeta),
 	}
 	if set.Spec.Ordinals != nil {
 		of.of.First = int(set.Spec.Ordinals.Start)
@@ -107,12 +134,25 @@ func fromStatefulSet(set *appsv1.StatefulSet) controller {
 func fromJob(job *batchv1.Job) controller {
 	of := controller{
 		of: Controller{Replicas: number(job.Spec.Parallelism), Late: true, Unscaled: true, Failures: failuresOf(job)}, name: fmt.Sprintf("Job %q", job.Name),
-		template: &job.Spec.Template, fixed: true, lost: exhausted(job),
+		template: &job.Spec.Template, fixed: true, lost: cmp.Or(leaving(&job.ObjectMeta), exhausted(job)),
+	}
+	if !ignoresDisruptions(job) {
+		of.perIndex = job.Spec.BackoffLimitPerIndex
 	}
 	if job.Spec.Completions != nil {
 		of.of.Replicas = min(of.of.Replicas, max(0, int(*job.Spec.Completions)-int(job.Status.Succeeded)))
 	}
 	return of
+}
+
+// failsIndex reports whether the index of a pod has failed once it is evicted: so many of its pods have failed before
+// (kubernetes pkg/controller/job, backoffLimitPerIndex).
+func (c *controller) failsIndex(pod *corev1.Pod) bool {
+	if c.perIndex == nil {
+		return false
+	}
+	failures, err := strconv.Atoi(cmp.Or(pod.Annotations[batchv1.JobIndexFailureCountAnnotation], "0"))
+	return err == nil && failures >= int(*c.perIndex)
 }
 
 // number is a number of replicas, one by default.

@@ -6,11 +6,16 @@
 package recreation
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
+	quotav1 "github.com/openshift/api/quota/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,6 +36,11 @@ type Input struct {
 	Quotas       []corev1.ResourceQuota
 	Limits       []corev1.LimitRange
 	Priorities   []schedulingv1.PriorityClass
+	// ClusterQuotas are the ClusterResourceQuotas of OpenShift.
+	ClusterQuotas []quotav1.ClusterResourceQuota
+	// Runtimes are the RuntimeClasses. Without AllRuntimes, one that is not there may exist.
+	Runtimes    []nodev1.RuntimeClass
+	AllRuntimes bool
 	// Namespaces have the node selectors of projects, and the levels of Pod Security.
 	Namespaces []metav1.PartialObjectMetadata
 	// Accounts are all ServiceAccounts. In a namespace without, where their controller does not run, and where
@@ -82,6 +92,7 @@ type Workloads struct {
 	limits      map[string][]*corev1.LimitRange
 	priorities  map[string]*schedulingv1.PriorityClass
 	byDefault   *schedulingv1.PriorityClass
+	runtimes    map[string]*nodev1.RuntimeClass // nil where they are not known
 	namespaces  map[string]*metav1.PartialObjectMetadata
 	accounts    map[string]map[string]bool
 	unread      bool
@@ -117,7 +128,7 @@ func keyOf(namespace string, reference *metav1.OwnerReference) key {
 // New indexes what creates pods.
 func New(input Input) *Workloads {
 	w := &Workloads{
-		controllers: map[key]*controller{}, accounts: map[string]map[string]bool{}, quotas: quota.New(input.Quotas), limits: map[string][]*corev1.LimitRange{},
+		controllers: map[key]*controller{}, accounts: map[string]map[string]bool{}, quotas: quota.New(input.Quotas, input.ClusterQuotas), limits: map[string][]*corev1.LimitRange{},
 		priorities: map[string]*schedulingv1.PriorityClass{}, namespaces: map[string]*metav1.PartialObjectMetadata{}, unread: input.Unread,
 	}
 	w.addControllers(&input)
@@ -128,6 +139,14 @@ func New(input Input) *Workloads {
 		w.priorities[input.Priorities[i].Name] = &input.Priorities[i]
 		if input.Priorities[i].GlobalDefault {
 			w.byDefault = &input.Priorities[i]
+		}
+	}
+	if input.AllRuntimes {
+		w.runtimes = map[string]*nodev1.RuntimeClass{}
+	}
+	for i := range input.Runtimes {
+		if w.runtimes != nil {
+			w.runtimes[input.Runtimes[i].Name] = &input.Runtimes[i]
 		}
 	}
 	for i := range input.Namespaces {
@@ -178,6 +197,58 @@ func (w *Workloads) Controller(pod *corev1.Pod) (Controller, bool) {
 	return found.of, true
 }
 
+// maxMissing bounds the pods that Missing has of one controller.
+const maxMissing = 100
+
+// Missing are the pods that controllers are to have and that do not exist, made from their templates, at most a hundred of each
+// controller. The names of those of a StatefulSet are known; the others have that of their controller.
+func (w *Workloads) Missing(pods []corev1.Pod) []corev1.Pod {
+	counts, exists := map[key]int{}, map[string]bool{}
+	for i := range pods {
+		if by := metav1.GetControllerOfNoCopy(&pods[i]); by != nil && pods[i].Status.Phase != corev1.PodSucceeded && pods[i].Status.Phase != corev1.PodFailed {
+			counts[keyOf(pods[i].Namespace, by)]++
+		}
+		exists[pods[i].Namespace+"/"+pods[i].Name] = true
+	}
+	compare := func(a, b key) int {
+		return cmp.Compare(a.String()+a.namespace+"/"+a.name, b.String()+b.namespace+"/"+b.name)
+	}
+	var missing []corev1.Pod
+	for _, of := range slices.SortedFunc(maps.Keys(w.controllers), compare) {
+		by := w.controllers[of]
+		if by.template == nil || by.lost != "" || by.failure != "" || by.of.Unscaled {
+			continue
+		}
+		names := slices.Repeat([]string{of.name}, min(maxMissing, max(0, by.of.Replicas-counts[of])))
+		if of.GroupKind == statefulSet() {
+			for at, ordinal := 0, by.of.First; at < len(names) && ordinal < by.of.First+by.of.Replicas; ordinal++ {
+				if name := fmt.Sprintf("%s-%d", of.name, ordinal); !exists[of.namespace+"/"+name] {
+					names[at], at = name, at+1
+				}
+			}
+		}
+		for _, name := range names {
+			missing = append(missing, by.fresh(of, name))
+		}
+	}
+	return missing
+}
+
+// fresh is a pod that a controller has not created yet, with that name.
+func (c *controller) fresh(of key, name string) corev1.Pod {
+	version, kind := appsv1.SchemeGroupVersion.String(), of.Kind
+	if of.GroupKind == replicationController() {
+		version = corev1.SchemeGroupVersion.String()
+	}
+	stub := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: of.namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: of.name, Controller: new(true)}},
+	}}
+	if of.GroupKind == statefulSet() {
+		stub.Labels = map[string]string{appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: fmt.Sprint(Ordinal(stub))}
+	}
+	return *c.make(stub)
+}
+
 // Of is what becomes of a pod after its eviction.
 func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	reference := metav1.GetControllerOfNoCopy(pod)
@@ -193,6 +264,8 @@ func (w *Workloads) Of(pod *corev1.Pod) Answer {
 		return w.unlisted(reference)
 	case found.lost != "":
 		return Answer{Outcome: Lost, Why: found.lost}
+	case found.failsIndex(pod):
+		return Answer{Outcome: Lost, Why: fmt.Sprintf("is the last try of index %s of %s", pod.Annotations[batchv1.JobCompletionIndexAnnotation], found.name)}
 	case found.failure != "":
 		return Answer{Outcome: Refused, Why: "is not created now, either: " + found.failure, By: found.name}
 	case found.template == nil:
@@ -215,7 +288,10 @@ func (w *Workloads) create(by *controller, pod *corev1.Pod) Answer {
 	answer := *by.admitted
 	if answer.Pod != nil {
 		// Its defaults may have changed; the pod has the other requirements.
-		answer.Pod = withResources(pod, answer.Pod)
+		answer.Pod = withResources(made, answer.Pod)
+	}
+	if answer.Pod == nil && made != pod {
+		answer.Pod = made
 	}
 	return answer
 }
@@ -275,9 +351,13 @@ func withResources(pod, admitted *corev1.Pod) *corev1.Pod {
 func (w *Workloads) Like(pod *corev1.Pod) Answer {
 	created := pod.DeepCopy()
 	answer := w.admit(created)
-	if answer.Outcome == Recreated {
-		answer.Charges = w.quotas.Of(created)
+	if answer.Outcome != Recreated {
+		return answer
 	}
+	if by, why := w.secure(pod); why != "" {
+		return Answer{Outcome: Refused, Why: why, By: by}
+	}
+	answer.Charges = w.quotas.Of(created)
 	return answer
 }
 

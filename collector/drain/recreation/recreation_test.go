@@ -5,9 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	quotav1 "github.com/openshift/api/quota/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,6 +84,39 @@ func TestOf(t *testing.T) {
 			reason: "a LimitRange with a maximum", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "4")), want: recreation.Refused, message: "more than 2",
 			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{Max: list("cpu", "2")})},
 		},
+		"Ratio": {
+			reason: "a LimitRange bounds the limit by the request", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "4")), want: recreation.Refused, message: "more than 2 times its request",
+			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")})},
+		},
+		"RatioOfAll": {
+			reason: "it bounds what is absent as well", kind: "ReplicaSet", template: small, want: recreation.Refused, message: "absent",
+			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")})},
+		},
+		"RatioKept": {
+			reason: "the limit is twice the request", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "2")), want: recreation.Recreated,
+			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")})},
+		},
+		"RuntimeClassIsGone": {
+			reason: "the API server refuses a class that does not exist", kind: "ReplicaSet", template: ofRuntime("kata"), want: recreation.Refused, message: `RuntimeClass "kata"`,
+			input: recreation.Input{AllRuntimes: true},
+		},
+		"RuntimeClass": {
+			reason: "its class exists", kind: "ReplicaSet", template: ofRuntime("kata"), want: recreation.Recreated,
+			input: recreation.Input{AllRuntimes: true, Runtimes: []nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "kata"}}}},
+		},
+		"RuntimeClassUnread": {reason: "one that was not read may exist", kind: "ReplicaSet", template: ofRuntime("kata"), want: recreation.Recreated},
+		"ClusterQuota": {
+			reason: "a quota of the cluster counts the namespace", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Refused, message: "requests.cpu",
+			input: recreation.Input{ClusterQuotas: []quotav1.ClusterResourceQuota{clusterQuota("shop")}},
+		},
+		"ClusterQuotaOfOthers": {
+			reason: "a quota of the cluster counts other namespaces", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Recreated,
+			input: recreation.Input{ClusterQuotas: []quotav1.ClusterResourceQuota{clusterQuota("bank")}},
+		},
+		"BeingDeleted": {
+			reason: "a Job with a finalizer is being deleted", kind: "Job", want: recreation.Lost, message: "being deleted",
+			input: recreation.Input{Jobs: []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", DeletionTimestamp: new(metav1.Now())}}}},
+		},
 		"Priority": {
 			reason: "its priority does not exist", kind: "ReplicaSet", want: recreation.Refused, message: "priority",
 			template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{PriorityClassName: "gone"}},
@@ -110,6 +145,20 @@ func TestOf(t *testing.T) {
 				t.Errorf("%s: refused by %q", tc.reason, got.By)
 			}
 		})
+	}
+}
+
+func ofRuntime(name string) corev1.PodTemplateSpec {
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{RuntimeClassName: &name}}
+}
+
+func clusterQuota(namespace string) quotav1.ClusterResourceQuota {
+	cpu := corev1.ResourceName("requests.cpu")
+	return quotav1.ClusterResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "tenant"}, Spec: quotav1.ClusterResourceQuotaSpec{Quota: corev1.ResourceQuotaSpec{Hard: list(cpu, "10")}},
+		Status: quotav1.ClusterResourceQuotaStatus{
+			Total: corev1.ResourceQuotaStatus{Used: list(cpu, "1")}, Namespaces: quotav1.ResourceQuotasStatusByNamespace{{Namespace: namespace}},
+		},
 	}
 }
 

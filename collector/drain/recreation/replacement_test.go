@@ -90,6 +90,19 @@ func TestReplacement(t *testing.T) {
 			},
 			other: func(pod *corev1.Pod) bool { return pod.Spec.Containers[0].Resources.Requests.Cpu().Value() == 1 },
 		},
+		"Gated": {
+			reason: "a gate that was lifted from the pod comes again", want: recreation.Recreated,
+			change: func(c *cluster) {
+				deployed(c)
+				c.set.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/quota"}}
+			},
+			other: func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) == 1 },
+		},
+		"Finalizer": {
+			reason: "a finalizer that was removed from the pod comes again", want: recreation.Recreated,
+			change: func(c *cluster) { deployed(c); c.set.Spec.Template.Finalizers = []string{"example.com/keep"} },
+			other:  func(pod *corev1.Pod) bool { return len(pod.Finalizers) == 1 },
+		},
 		"Priority": {
 			reason: "the class of the template has a value now", want: recreation.Recreated,
 			change: func(c *cluster) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,15 +17,23 @@ import (
 // created is the pod that a controller creates in place of one, before admission. Where that pod
 // was made of the same template, it is the pod itself, which shows what admission changes.
 func (c *controller) created(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) (made *corev1.Pod, same bool) {
-	if c.template == nil || c.madeOf(pod) && !resized(pod) || !c.changed(pod, namespace) {
+	if c.template == nil {
 		return pod, true
 	}
-	made = &corev1.Pod{ObjectMeta: *c.template.ObjectMeta.DeepCopy(), Spec: *c.template.Spec.DeepCopy()}
+	if c.madeOf(pod) && !resized(pod) || !c.changed(pod, namespace) {
+		return c.restored(pod), true
+	}
+	return c.make(pod), false
+}
+
+// make is a pod of the template with the name, the owner and the labels of one that the controller gives to each.
+func (c *controller) make(pod *corev1.Pod) *corev1.Pod {
+	made := &corev1.Pod{ObjectMeta: *c.template.ObjectMeta.DeepCopy(), Spec: *c.template.Spec.DeepCopy()}
 	made.Namespace, made.Name, made.OwnerReferences = pod.Namespace, pod.Name, pod.OwnerReferences
 	if made.Labels == nil {
 		made.Labels = map[string]string{}
 	}
-	for _, name := range []string{"statefulset.kubernetes.io/pod-name", "apps.kubernetes.io/pod-index"} {
+	for _, name := range []string{appsv1.StatefulSetPodNameLabel, appsv1.PodIndexLabel} {
 		if value, ok := pod.Labels[name]; ok {
 			made.Labels[name] = value
 		}
@@ -34,7 +43,19 @@ func (c *controller) created(pod *corev1.Pod, namespace *metav1.PartialObjectMet
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim + "-" + pod.Name},
 		}})
 	}
-	return made, false
+	return made
+}
+
+// restored is a pod with what its template has and was removed from it after its creation: gates and finalizers come
+// again, and with them what has to remove them.
+func (c *controller) restored(pod *corev1.Pod) *corev1.Pod {
+	gates, finalizers := c.template.Spec.SchedulingGates, lacking(c.template.Finalizers, pod.Finalizers)
+	if len(gates)+len(finalizers) == 0 {
+		return pod
+	}
+	made := pod.DeepCopy()
+	made.Spec.SchedulingGates, made.Finalizers = gates, append(made.Finalizers, finalizers...)
+	return made
 }
 
 const revisionLabel = "controller-revision-hash"
@@ -131,9 +152,12 @@ func claims(spec *corev1.PodSpec) []string {
 }
 
 // missing reports whether one of some is not among all.
-func missing[T any](some, all []T) bool {
-	return slices.ContainsFunc(some, func(one T) bool {
-		return !slices.ContainsFunc(all, func(other T) bool { return equality.Semantic.DeepEqual(one, other) })
+func missing[T any](some, all []T) bool { return len(lacking(some, all)) > 0 }
+
+// lacking are those of some that are not among all.
+func lacking[T any](some, all []T) []T {
+	return slices.DeleteFunc(slices.Clone(some), func(one T) bool {
+		return slices.ContainsFunc(all, func(other T) bool { return equality.Semantic.DeepEqual(one, other) })
 	})
 }
 

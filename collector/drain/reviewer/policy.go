@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/admission"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
@@ -12,6 +13,8 @@ import (
 
 type policy struct {
 	binding string
+	// since is when the younger of the policy and the binding came.
+	since metav1.Time
 	// matches are the constraints of the policy and of the binding, which both have to match.
 	matches []*admission.Hook
 	// validations are those that can be evaluated, each alone; open is true if there are others.
@@ -28,7 +31,10 @@ func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy, 
 		r.unread = fmt.Sprintf("the invalid selectors of ValidatingAdmissionPolicyBinding %q or of its policy", binding.Name)
 		return
 	}
-	added := policy{binding: binding.Name, matches: []*admission.Hook{own, bound}, general: true}
+	added := policy{binding: binding.Name, matches: []*admission.Hook{own, bound}, general: true, since: of.CreationTimestamp}
+	if added.since.Before(&binding.CreationTimestamp) {
+		added.since = binding.CreationTimestamp
+	}
 	if of.Spec.MatchConstraints != nil {
 		var rules []admissionregistrationv1.RuleWithOperations
 		for _, rule := range of.Spec.MatchConstraints.ResourceRules {

@@ -77,6 +77,17 @@ type Answer struct {
 	By string
 	// Why is a clause, such as: what webhook "a" answers is not known. It is empty for Evicted.
 	Why string
+	// Since is when the youngest of the policies came whose answer is not known: it has admitted the pods that are younger.
+	// It is zero for a webhook, most of which admit what exists.
+	Since metav1.Time
+}
+
+// or is the answer of two reviewers that do not refuse.
+func (a Answer) or(other Answer) Answer {
+	if other.Outcome == eviction.Unknown && (a.Outcome != eviction.Unknown || a.Since.Before(&other.Since)) {
+		return other
+	}
+	return a
 }
 
 // Evictions prepares the reviewers of evictions. An object with an invalid selector makes the answer
@@ -188,15 +199,13 @@ func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 	}
 	ctx := context.Background() //nolint:forbidigo // nothing is requested
 	request := r.request(pod.ObjectMeta)
-	unknown := Answer{Outcome: eviction.Evicted}
+	found := Answer{Outcome: eviction.Evicted}
 	for i := range r.webhooks {
-		switch answer := r.webhooks[i].decides(r.matcher.Match(ctx, r.webhooks[i].hook, request)); answer.Outcome { //nolint:exhaustive // a webhook decides nothing else
-		case eviction.Refused:
+		answer := r.webhooks[i].decides(r.matcher.Match(ctx, r.webhooks[i].hook, request))
+		if answer.Outcome == eviction.Refused {
 			return answer
-		case eviction.Unknown:
-			unknown = answer
-		default:
 		}
+		found = found.or(answer)
 	}
 	for i := range r.policies {
 		by := r.policies[i].binding
@@ -205,12 +214,12 @@ func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 			return Answer{Outcome: eviction.Refused, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q denies it", by)}
 		case eviction.Unknown:
 			if r.creates || !r.policies[i].general {
-				unknown = Answer{Outcome: eviction.Unknown, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q may deny it", by)}
+				found = found.or(Answer{Outcome: eviction.Unknown, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q may deny it", by), Since: r.policies[i].since})
 			}
 		default:
 		}
 	}
-	return unknown
+	return found
 }
 
 // decides is the answer of a webhook that receives the eviction or not.
