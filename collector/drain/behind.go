@@ -142,7 +142,7 @@ func (f *folding) behind(details map[int]Obstacle) []Obstacle {
 	for _, at := range slices.Sorted(maps.Keys(times)) {
 		obstacle := details[at]
 		if times[at] < len(f.runs) && obstacle.Outcome != eviction.Unknown {
-			obstacle.Outcome, obstacle.By = eviction.Unknown, cmp.Or(obstacle.By, "it depends on the nodes that the scheduler chooses")
+			obstacle.Outcome, obstacle.By = eviction.Unknown, cmp.Or(obstacle.By, orderDecides)
 		}
 		found = append(found, obstacle)
 	}

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -23,6 +24,8 @@ type builder struct {
 	services    *services
 	controllers map[string]int
 	creations   map[int]reviewer.Answer
+	// youngest is when the last pod of each controller was created.
+	youngest map[int]metav1.Time
 }
 
 // addBudgets reads the budgets. Evictions that were granted before do not count for longer than two minutes
@@ -39,21 +42,30 @@ func (b *builder) addBudgets() {
 }
 
 func modelOf(input *Input) *model {
-	m := &model{input: input, pods: make([]pod, len(input.Cluster.Pods)), existing: len(input.Cluster.Pods)}
+	m, present := &model{input: input}, len(input.Cluster.Pods)
 	if input.Workloads != nil {
 		m.quotas = input.Workloads.Quotas()
+		input.Cluster.Pods = append(slices.Clip(input.Cluster.Pods), input.Workloads.Missing(input.Cluster.Pods)...)
 	}
+	m.existing = len(input.Cluster.Pods)
+	m.pods = make([]pod, m.existing)
 	b := &builder{
 		made: m, input: input, budgets: eviction.NewBudgets(input.Budgets), services: servicesOf(input.Services), controllers: map[string]int{},
-		creations: map[int]reviewer.Answer{},
+		creations: map[int]reviewer.Answer{}, youngest: map[int]metav1.Time{},
 	}
 	b.addBudgets()
+	for i := range input.Cluster.Pods {
+		at, created := b.controller(&input.Cluster.Pods[i]), input.Cluster.Pods[i].CreationTimestamp
+		if last := b.youngest[at]; last.Before(&created) {
+			b.youngest[at] = created
+		}
+	}
 	placed := input.Cluster
 	for i := range input.Cluster.Pods {
 		of := &input.Cluster.Pods[i]
 		m.pods[i] = b.pod(of)
 		m.pods[i].recreation = b.recreation(of, &m.pods[i])
-		m.pods[i].next = i
+		m.pods[i].next, m.pods[i].absent = i, i >= present
 		if created := m.pods[i].recreation.Pod; created != nil {
 			m.pods[i].next = m.existing + len(placed.Created)
 			placed.Created = append(placed.Created, created)
@@ -81,13 +93,14 @@ func modelOf(input *Input) *model {
 }
 
 // trusted takes an operator for one that creates its pods again like a controller of Kubernetes, unless their
-// budget refuses an eviction now: then the operator may have to do something before.
+// budget refuses an eviction now: then the operator may have to do something before. A pod that runs to completion may
+// be a task that fails with it.
 func (b *builder) trusted(p *pod) bool {
 	var budgets []*eviction.Budget
 	for _, budget := range p.budgets {
 		budgets = append(budgets, &b.made.budgets[budget])
 	}
-	return p.owner.Behavior == owner.Moves || eviction.Of(p.Pod, budgets).Outcome == eviction.Evicted
+	return p.owner.Behavior == owner.Moves || !p.completes && eviction.Of(p.Pod, budgets).Outcome == eviction.Evicted
 }
 
 // pod prepares a pod for the rehearsals, but for its node and for what is created in its place.
@@ -95,12 +108,16 @@ func (b *builder) pod(of *corev1.Pod) pod {
 	p := pod{Pod: eviction.PodOf(of, b.input.DaemonSet), node: -1, admission: reviewer.Answer{Outcome: eviction.Evicted}, started: math.MaxInt64}
 	p.budgets = b.budgets.Of(of.Namespace, of.Labels)
 	p.owner = b.input.Owners.Of(of)
-	p.services, p.grace = b.services.of(of), graceOf(of, p.owner)
+	p.groups, p.grace = b.services.of(of), graceOf(of, p.owner)
 	p.stuck, p.finalizer, p.starting = stuck(of, b.input.Now), foreign(of.Finalizers), starting(of, &p, b.input.Now)
 	if of.Status.StartTime != nil {
 		p.started = of.Status.StartTime.Unix()
 	}
-	p.controller, p.alike = b.controller(of), alike(of)
+	p.controller = b.controller(of)
+	p.alike, p.completes = alike(of), of.Spec.RestartPolicy != "" && of.Spec.RestartPolicy != corev1.RestartPolicyAlways
+	if p.controller >= 0 {
+		p.groups = append(p.groups, len(b.input.Services)+p.controller)
+	}
 	p.charges = b.made.quotas.Of(of)
 	if p.Kept == "" {
 		p.admission = b.input.Admission.Of(of)
@@ -162,7 +179,7 @@ func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
 	}
 	if p.owner.Behavior == owner.Returns || answer.Outcome == recreation.Unknown && b.trusted(p) {
-		return b.input.Workloads.Like(of) // by its operator
+		answer = b.input.Workloads.Like(of) // by its operator
 	}
 	if answer.Outcome == recreation.Recreated && b.input.Creation != nil {
 		return b.admitted(of, answer)
@@ -171,11 +188,15 @@ func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 }
 
 // admitted is the answer with what webhooks and policies say of the creation. They have admitted a pod of
-// the same template, so that only one of another template depends on their answers.
+// the same template if they are older than that, so that only one of another template depends on their answers.
 func (b *builder) admitted(of *corev1.Pod, answer recreation.Answer) recreation.Answer {
 	if answer.Pod == nil {
-		if by := b.creationLike(of); by.Outcome == eviction.Refused {
+		by, last := b.creationLike(of), b.youngest[b.controller(of)]
+		switch {
+		case by.Outcome == eviction.Refused:
 			return refused(by)
+		case by.Outcome == eviction.Unknown && last.Before(&by.Since):
+			return recreation.Answer{Outcome: recreation.Unknown, Why: "is older than what reviews its creation now: " + by.Why, Charges: answer.Charges}
 		}
 		return answer
 	}

@@ -56,7 +56,7 @@ func (b *builder) scale() {
 			m.controllers[p.controller].members = append(m.controllers[p.controller].members, i)
 		}
 		for _, budget := range p.budgets {
-			if m.budgets[budget].Scaled() {
+			if m.budgets[budget].Scaled() && !p.absent {
 				b.present(budget)[p.controller]++
 			}
 		}
@@ -100,13 +100,19 @@ func (b *builder) present(budget int) map[int]int {
 // sum is the scale of the controllers that have pods; -1 where that of one is unknown.
 func (m *model) sum(present map[int]int) int32 {
 	total := 0
+	counted := map[string]bool{} // what scales several
 	for at, pods := range present {
-		switch {
-		case pods <= 0 || at < 0:
-		case !m.controllers[at].known || m.controllers[at].Unscaled:
+		if pods <= 0 || at < 0 {
+			continue
+		}
+		switch of := &m.controllers[at]; {
+		case !of.known || of.Unscaled:
 			return -1
-		default:
-			total += m.controllers[at].Replicas
+		case of.Scaler == "":
+			total += of.Replicas
+		case !counted[of.Scaler]:
+			counted[of.Scaler] = true
+			total += of.Scale
 		}
 	}
 	return int32(total)

@@ -37,7 +37,32 @@ type Input struct {
 	// Admission is what webhooks and policies answer to the eviction of a pod, and Creation to the creation of
 	// one. Where nil, all pass.
 	Admission, Creation *reviewer.Reviewers
-	Now                 time.Time
+	// Room is what the cluster autoscaler can add.
+	Room []Room
+	// Addresses are those that some nodes can have.
+	Addresses []Address
+	Now       time.Time
+}
+
+// Address is an object with addresses for nodes.
+type Address struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Namespace is empty for an object without one.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Nodes are those that can have them.
+	Nodes []string `json:"nodes"`
+}
+
+// Room is a MachineSet to which the cluster autoscaler can add machines for pods without a node.
+type Room struct {
+	MachineSet Reference
+	// Node is a node of the MachineSet, like which the new ones are, and Machines how many can be added.
+	Node     string
+	Machines int
+	// Priority is the least priority of the pods for which machines are added.
+	Priority int32
 }
 
 // Outcome is how the drains of a pool end.
@@ -74,6 +99,12 @@ type Rehearsal struct {
 	// Delayed are the pods that have no node until the one from which they are evicted is back, since others are
 	// out of reach of their volumes.
 	Delayed []Pending `json:"delayed,omitempty"`
+	// Expanded are the pods that need a new machine, which the cluster autoscaler can add.
+	Expanded []Expansion `json:"expanded,omitempty"`
+	// Together are the workloads that only lose all their ready pods since several nodes are drained at the same time.
+	Together []Together `json:"together,omitempty"`
+	// Addresses are those that only one node can have, which is drained.
+	Addresses []Address `json:"addresses,omitempty"`
 	// Interrupted are the Services that have no ready pod for a time.
 	Interrupted []Interruption `json:"interrupted,omitempty"`
 	// Graces are the evicted pods with long grace periods, the longest first.
@@ -92,6 +123,8 @@ type Pool struct {
 	Nodes []Node `json:"nodes,omitempty"`
 	// Stuck are the nodes at which the pool sticks. Those that differ between rehearsals have Node.Uncertain.
 	Stuck []Node `json:"stuck,omitempty"`
+	// Single is true where the drains end if the pool drains one node at a time.
+	Single bool `json:"single,omitempty"`
 	// Waiting counts the nodes that the pool does not come to.
 	Waiting int `json:"waiting,omitempty"`
 	// Unreached counts the nodes that are not rehearsed, also without the obstacles.
@@ -152,6 +185,9 @@ type Obstacle struct {
 // Pending is a pod without a node.
 type Pending struct {
 	Pod Reference `json:"pod"`
+	// Missing is true for one that does not exist now, although its controller is to have it. Where it has no name yet, Pod
+	// has that of the controller.
+	Missing bool `json:"missing,omitempty"`
 	// Node is that from which it is evicted; empty for a pod without a node now.
 	Node string `json:"node,omitempty"`
 	Why  string `json:"why,omitempty"`
@@ -159,6 +195,22 @@ type Pending struct {
 	Uncertain bool `json:"uncertain,omitempty"`
 	// Behind is true if it only lacks a node once the obstacles at which the drains stop are removed.
 	Behind bool `json:"behind,omitempty"`
+}
+
+// Expansion is a pod that has no node until the cluster autoscaler adds a machine.
+type Expansion struct {
+	Pod        Reference `json:"pod"`
+	MachineSet Reference `json:"machineSet"`
+}
+
+// Together is a workload with several ready pods, none of which is ready while the nodes are drained.
+type Together struct {
+	APIVersion string    `json:"apiVersion"`
+	Kind       string    `json:"kind"`
+	Workload   Reference `json:"workload"`
+	// Nodes whose drains leave no ready pod.
+	Nodes    []string `json:"nodes,omitempty"`
+	Replicas int      `json:"replicas"`
 }
 
 // Lost is a pod that nothing creates again.

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
@@ -15,6 +18,8 @@ type folding struct {
 	m       *model
 	runs    []*run
 	details map[int]Obstacle
+	// single drains one node of each pool at a time; nil where all pools do.
+	single *run
 }
 
 // rehearsal is what the rehearsals have in common. The first one is the example that is shown.
@@ -24,12 +29,38 @@ func (f *folding) rehearsal() Rehearsal {
 	for i := range m.input.Order.Pools {
 		found.Pools = append(found.Pools, f.pool(i))
 	}
-	found.Never, found.Behind = m.never(), f.behind(f.details)
+	found.Never, found.Behind = f.never(), f.behind(f.details)
 	found.Pending = f.pendingBehind(f.pending(func(each *run) map[int]string { return each.beyond.stop.waiting }))
 	found.Lost = f.lost()
 	found.Interrupted = f.interrupted()
+	found.Expanded, found.Together, found.Addresses = f.expanded(), f.together(), f.addresses()
 	found.Delayed = shown.log.delayed
 	slices.SortFunc(found.Delayed, func(a, b Pending) int { return compareReferences(a.Pod, b.Pod) })
+	return found
+}
+
+// never are the pods whose eviction is refused as long as the objects are as they are now. A drain may change them: of a
+// pod that each rehearsal evicts, nothing is refused, and of one that some evict, it is unknown.
+func (f *folding) never() []Obstacle {
+	times := map[Reference]int{}
+	for _, run := range f.runs {
+		for at, evicted := range run.log.evicted[:f.m.existing] {
+			if evicted && !run.beyond.removed[at] {
+				times[f.m.reference(at)]++
+			}
+		}
+	}
+	var found []Obstacle
+	for _, each := range f.m.never() {
+		switch times[each.Pod] {
+		case len(f.runs):
+			continue
+		case 0:
+		default:
+			each.Outcome, each.By = eviction.Unknown, cmp.Or(each.By, orderDecides)
+		}
+		found = append(found, each)
+	}
 	return found
 }
 
@@ -49,7 +80,7 @@ func (f *folding) lost() []Lost {
 	var found []Lost
 	for _, at := range slices.Sorted(maps.Keys(times)) {
 		why := m.pods[at].recreation.Why
-		if m.pods[at].recreation.Outcome != recreation.Lost {
+		if m.pods[at].recreation.Outcome == recreation.Recreated {
 			why = "is of a Job whose backoffLimit the evictions exceed"
 		}
 		found = append(found, Lost{Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: cmp.Or(before[at], times[at]) < len(runs), Behind: before[at] == 0})
@@ -84,6 +115,7 @@ func (f *folding) pool(at int) Pool {
 	if len(sticking) < len(runs) {
 		found.Outcome = Undetermined
 	}
+	found.Single = f.single != nil && pool.MaxUnavailable > 1 && len(f.single.beyond.stop.pools[at].stuck) == 0
 	shown := sticking[0]
 	found.Nodes, found.Waiting = shown.beyond.done(at), len(pool.Nodes)-shown.beyond.stop.pools[at].started
 	found.Stuck = stuckIn(at, sticking)
@@ -165,7 +197,7 @@ func (f *folding) pending(without func(*run) map[int]string) []Pending {
 			}
 			uncertain = listed[p.controller] > least
 		}
-		found = append(found, Pending{Pod: m.reference(at), Node: m.nodeOf(at), Why: whys[at], Uncertain: uncertain})
+		found = append(found, Pending{Pod: m.reference(at), Node: m.nodeOf(at), Why: whys[at], Uncertain: uncertain, Missing: m.pods[at].absent})
 	}
 	slices.SortStableFunc(found, func(a, b Pending) int {
 		if a.Uncertain != b.Uncertain {
@@ -179,19 +211,78 @@ func (f *folding) pending(without func(*run) map[int]string) []Pending {
 	return found
 }
 
+// together are the workloads with several ready pods that have none in the first rehearsal, and at least one where one node
+// of each pool is drained at a time. What other pools drain at the same time counts for both.
+func (f *folding) together() []Together {
+	m, shown := f.m, f.runs[0]
+	if f.single == nil {
+		return nil
+	}
+	ready, example := map[int]int{}, map[int]int{}
+	for at := range m.existing {
+		if p := &m.pods[at]; p.controller >= 0 && p.Ready && !p.Terminating {
+			ready[p.controller]++
+			example[p.controller] = at
+		}
+	}
+	var found []Together
+	for _, group := range slices.Sorted(maps.Keys(shown.log.dark)) {
+		controller := group - len(m.input.Services)
+		if _, alone := f.single.log.dark[group]; alone || ready[controller] < 2 { //nolint:mnd // several
+			continue
+		}
+		pod := &m.input.Cluster.Pods[example[controller]]
+		by := metav1.GetControllerOfNoCopy(pod)
+		of := Together{APIVersion: by.APIVersion, Kind: by.Kind, Workload: Reference{pod.Namespace, by.Name}, Nodes: shown.log.dark[group], Replicas: ready[controller]}
+		if kind, name, scaled := strings.Cut(m.controllers[controller].Scaler, "/"); scaled {
+			of.Kind, of.Workload.Name = kind, name // of the same API group
+		}
+		found = append(found, of)
+	}
+	return found
+}
+
+// addresses are those of one node that is drained.
+func (f *folding) addresses() []Address {
+	drained := map[string]bool{}
+	for i := range f.m.input.Order.Pools {
+		for _, node := range f.m.input.Order.Pools[i].Nodes {
+			drained[node] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(f.m.input.Addresses), func(each Address) bool { return len(each.Nodes) != 1 || !drained[each.Nodes[0]] })
+}
+
+// expanded are the pods on new machines of the first rehearsal that needs some.
+func (f *folding) expanded() []Expansion {
+	var found []Expansion
+	for _, run := range f.runs {
+		for _, at := range slices.Sorted(maps.Keys(run.scheduler.expanded)) {
+			found = append(found, Expansion{Pod: f.m.reference(at), MachineSet: run.scheduler.expanded[at]})
+		}
+		if len(found) > 0 {
+			break
+		}
+	}
+	return found
+}
+
 // interrupted are the Services without a ready pod in the first rehearsal.
 func (f *folding) interrupted() []Interruption {
 	m, shown := f.m, f.runs[0]
 	replicas := make([]int, len(m.input.Services))
 	for i := range m.pods {
-		for _, service := range m.pods[i].services {
-			if m.pods[i].Ready {
-				replicas[service]++
+		for _, group := range m.pods[i].groups {
+			if m.pods[i].Ready && group < len(replicas) {
+				replicas[group]++
 			}
 		}
 	}
 	var found []Interruption
 	for _, at := range slices.Sorted(maps.Keys(shown.log.dark)) {
+		if at >= len(replicas) {
+			continue
+		}
 		service := &m.input.Services[at]
 		found = append(found, Interruption{Service: Reference{service.Namespace, service.Name}, Nodes: shown.log.dark[at], Replicas: replicas[at]})
 	}
@@ -223,8 +314,11 @@ func why(stuck []Node) string {
 			}
 		}
 	}
-	return "it depends on the nodes that the scheduler chooses"
+	return orderDecides
 }
+
+// orderDecides is why an outcome differs between rehearsals that know the same.
+const orderDecides = "it depends on the nodes that the scheduler chooses"
 
 // bounds are the least and the most of one count.
 func bounds(counts []map[int]int, of int) (least, most int) {

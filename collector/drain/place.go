@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 )
 
@@ -11,6 +12,55 @@ type scheduler struct {
 	r *run
 	// pending are the pods without a node.
 	pending []int32
+	// machines are the new ones, by what the cluster autoscaler can add, and expanded the pods on them.
+	machines [][]*placement.State
+	expanded map[int]Reference
+}
+
+// expand has the cluster autoscaler add a machine for a pod, and reports whether it can. The pods on it are not drained.
+func (s *scheduler) expand(at int) bool {
+	shape := s.r.now.shape(at)
+	if s.machines == nil {
+		s.machines, s.expanded = make([][]*placement.State, len(s.r.m.input.Room)), map[int]Reference{}
+	}
+	for i := range s.r.m.input.Room {
+		room := &s.r.m.input.Room[i]
+		like := s.r.m.cluster.Node(room.Node)
+		if like < 0 || shape.Priority < room.Priority {
+			continue
+		}
+		fits := func(machine *placement.State) bool { return machine.Reject(shape, like) == placement.None }
+		machine := slices.IndexFunc(s.machines[i], fits)
+		if machine < 0 && len(s.machines[i]) < room.Machines {
+			if added := s.machine(like); fits(added) {
+				machine, s.machines[i] = len(s.machines[i]), append(s.machines[i], added)
+			}
+		}
+		if machine < 0 {
+			continue
+		}
+		s.machines[i][machine].Add(shape, like)
+		s.expanded[at] = room.MachineSet
+		l := &s.r.now.live[at]
+		l.moved, l.gone, l.why = true, true, ""
+		if s.r.m.pods[at].becomesReady(s.r.choices.settles, l.form != int32(at)) { //nolint:gosec // bounded by the pods
+			s.r.now.recover(at)
+		}
+		return true
+	}
+	return false
+}
+
+// machine is a cluster without pods but those of DaemonSets on one node, which is like a new one.
+func (s *scheduler) machine(like int) *placement.State {
+	made := s.r.m.cluster.State()
+	made.Cordon(like, false)
+	for at := range s.r.m.existing {
+		if p := &s.r.m.pods[at]; p.node == like && p.Kept == eviction.KeptDaemonSet && !p.Ended {
+			made.Add(&s.r.m.cluster.Pods[at], like)
+		}
+	}
+	return made
 }
 
 // place places the pods that are without a node, those of the highest priority first, and those that
@@ -116,12 +166,12 @@ func (s *scheduler) placeOne(at int) bool {
 		return false
 	}
 	node, rejected := s.r.now.state.Find(of, s.r.choices.preference, s.r.random)
-	if node < 0 && s.r.choices.hopeful && !of.Polite && of.Priority > s.r.m.lowest {
+	if node < 0 && !of.Polite && of.Priority > s.r.m.lowest {
 		node = s.preempt(at)
 	}
 	if node < 0 {
 		l.why, l.far = rejected.String(), rejected[placement.Volume] > 0
-		return false
+		return s.expand(at)
 	}
 	s.r.now.arrive(at, node, s.r.choices.settles)
 	return true

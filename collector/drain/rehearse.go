@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 )
 
@@ -24,10 +25,19 @@ func Rehearse(input Input) Rehearsal {
 	runs, details := make([]*run, 0, len(all)), map[int]Obstacle{}
 	for _, choices := range all {
 		ended := m.run(choices, details)
-		ended.now.state = nil
+		ended.now.state, ended.scheduler.machines = nil, nil
 		runs = append(runs, ended)
 	}
-	return (&folding{m: m, runs: runs, details: details}).rehearsal()
+	return (&folding{m: m, runs: runs, details: details, single: m.single(runs[0].choices)}).rehearsal()
+}
+
+// single is the rehearsal that drains one node of each pool at a time; nil where all pools do.
+func (m *model) single(like choices) *run {
+	if !slices.ContainsFunc(m.input.Order.Pools, func(pool order.Pool) bool { return pool.MaxUnavailable > 1 && len(pool.Nodes) > 1 }) {
+		return nil
+	}
+	like.single = true
+	return m.run(like, map[int]Obstacle{})
 }
 
 // choicesFor lists the rehearsals, the most likely first; more for a small cluster, where one pod matters more.

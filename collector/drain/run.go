@@ -24,7 +24,9 @@ type choices struct {
 	instant bool
 	// shuffled evicts and places pods in a random order, and has nodes return one by one or together.
 	shuffled bool
-	seed     uint64
+	// single drains one node of each pool at a time.
+	single bool
+	seed   uint64
 }
 
 type run struct {
@@ -50,7 +52,7 @@ type log struct {
 	pools     []poolLog
 	evicted   []bool
 	lost      map[int]bool
-	dark      map[int][]string // nodes by Service
+	dark      map[int][]string // nodes by group
 	preempted int
 	delayed   []Pending
 }
@@ -71,6 +73,9 @@ func (m *model) run(choices choices, details map[int]Obstacle) *run {
 	r.pools = slices.Clone(m.input.Order.Pools)
 	for i := range r.pools {
 		pool := &r.pools[i]
+		if choices.single {
+			pool.MaxUnavailable = min(1, pool.MaxUnavailable)
+		}
 		if choices.settles && len(pool.Updating) > 0 { // which return, and are drained then
 			pool.Nodes = pool.Later
 			pool.Unavailable = slices.DeleteFunc(slices.Clone(pool.Unavailable), func(node string) bool { return slices.Contains(pool.Updating, node) })
@@ -82,7 +87,7 @@ func (m *model) run(choices choices, details map[int]Obstacle) *run {
 		r.log.pools = append(r.log.pools, poolLog{started: map[string]bool{}, nodes: map[int]*Node{}})
 	}
 	for at := range r.now.live {
-		if r.now.live[at].why != "" {
+		if r.now.live[at].why != "" && !r.workloads.ignores(at) {
 			r.now.live[at].since = len(r.scheduler.pending)
 			r.scheduler.pending = append(r.scheduler.pending, int32(at))
 		}
@@ -182,6 +187,7 @@ func (r *run) drainOnce() bool {
 	for node, pods := range evicted {
 		if node.Evicted > 0 {
 			node.Waits++
+			r.now.tried[r.m.cluster.Node(node.Name)] = !r.choices.hopeful
 		}
 		node.Evicted += pods
 	}
@@ -237,10 +243,10 @@ type ending struct {
 	node  int
 }
 
-// leave takes a pod from its node, and records the Services that have no ready pod then.
+// leave takes a pod from its node, and records the groups that have no ready pod then.
 func (r *run) leave(at, node int) {
-	for _, service := range r.now.leave(at, node) {
-		r.log.dark[service] = append(r.log.dark[service], r.m.cluster.Name(node))
+	for _, group := range r.now.leave(at, node) {
+		r.log.dark[group] = append(r.log.dark[group], r.m.cluster.Name(node))
 	}
 }
 
@@ -251,9 +257,7 @@ func (r *run) migrate(at, node int) bool {
 		r.now.live[at].why = "no node suits its migration"
 		return false
 	}
-	healthy := r.now.live[at].healthy
 	r.leave(at, node)
-	r.now.live[at].healthy = healthy
 	r.now.arrive(at, target, r.choices.settles)
 	return true
 }
@@ -265,7 +269,7 @@ func (r *run) finish() bool {
 	var all []ended
 	for i := range r.log.pools {
 		for _, node := range r.log.pools[i].draining {
-			if r.now.empty(node) {
+			if r.empty(node) {
 				all = append(all, ended{i, node})
 			}
 		}
@@ -303,4 +307,9 @@ func (r *run) delayed(node int) []Pending {
 		}
 	}
 	return found
+}
+
+// empty reports whether all pods but those that are kept have left a node.
+func (r *run) empty(node int) bool {
+	return !slices.ContainsFunc(r.now.onNode[node], func(at int32) bool { return r.now.answer(int(at)).Outcome != eviction.KeptOnNode })
 }

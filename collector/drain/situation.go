@@ -23,12 +23,18 @@ type situation struct {
 	onNode [][]int32
 	// returning are the pods that are created again on their own node once that is schedulable.
 	returning []int32
-	// active counts the pods of each controller, failures how many more of them may fail, and ready counts
-	// those of each Service.
-	active, failures, ready []int
+	counts    counts
 	// unplaced are the pods without a node at the end; nil before.
 	unplaced []int
+	// tried are the nodes whose drain did not end at once, so that the next try finds the pods that came meanwhile.
+	tried map[int]bool
+	// attaching are the pods on nodes that cannot have their volumes yet.
+	attaching []int32
 }
+
+// counts are those of the pods: active of each controller, failures how many more of them may fail, and ready of each group,
+// which are the Services and then the controllers.
+type counts struct{ active, failures, ready []int }
 
 type live struct {
 	node int32
@@ -43,7 +49,9 @@ type live struct {
 	stays bool
 	// created is true once it exists, absent for a replacement whose creation has failed.
 	created, absent bool
-	why             string // why it has no node
+	// attached is true for a pod on a node that has its volumes.
+	attached bool
+	why      string // why it has no node
 	// far is true while it has no node and another one would suit it but for its volumes.
 	far   bool
 	since int // its place among the pods that have been without one
@@ -54,13 +62,14 @@ type live struct {
 func (m *model) situation(of choices) *situation {
 	s := &situation{
 		m: m, state: m.cluster.State(), budgets: slices.Clone(m.budgets), quotas: m.quotas.Used(), live: make([]live, m.existing),
-		onNode: make([][]int32, len(m.input.Cluster.Nodes)), active: make([]int, len(m.controllers)), ready: make([]int, len(m.input.Services)),
+		onNode: make([][]int32, len(m.input.Cluster.Nodes)), tried: map[int]bool{},
+		counts: counts{active: make([]int, len(m.controllers)), ready: make([]int, len(m.input.Services)+len(m.controllers))},
 	}
 	for _, present := range m.scaled {
 		s.scaled = append(s.scaled, maps.Clone(present))
 	}
 	for i := range m.controllers {
-		s.failures = append(s.failures, m.controllers[i].Failures)
+		s.counts.failures = append(s.counts.failures, m.controllers[i].Failures)
 	}
 	for i := range m.existing {
 		s.start(i, of)
@@ -79,9 +88,12 @@ func (s *situation) start(at int, of choices) {
 		}
 	}
 	if p.controller >= 0 && !p.Ended && !p.Terminating {
-		s.active[p.controller]++
+		s.counts.active[p.controller]++
 	}
 	switch {
+	case p.absent:
+		s.live[at].created, s.live[at].absent, s.live[at].why = false, true, "it does not exist now"
+		return
 	case p.node < 0 && (p.Ended || p.Terminating || s.m.input.Cluster.Pods[at].Spec.NodeName != ""):
 		s.live[at].gone = true
 		return
@@ -92,10 +104,11 @@ func (s *situation) start(at int, of choices) {
 	s.onNode[p.node] = append(s.onNode[p.node], int32(at)) //nolint:gosec // bounded by the pods
 	if !p.Ended {
 		s.state.Add(&s.m.cluster.Pods[at], p.node)
+		s.live[at].attached = s.state.Volumes.Attach(&s.m.cluster.Pods[at], p.node)
 	}
 	if s.live[at].healthy {
-		for _, service := range p.services {
-			s.ready[service]++
+		for _, group := range p.groups {
+			s.counts.ready[group]++
 		}
 	}
 }
@@ -108,7 +121,14 @@ func (s *situation) answer(at int) eviction.Answer {
 	if s.live[at].moved {
 		now = eviction.Pod{Ready: s.live[at].healthy, Unstarted: p.Unstarted && p.node >= 0 && !s.live[at].healthy, Kept: p.Kept}
 	}
-	if now.Kept != "" || s.live[at].stays {
+	switch {
+	case now.Kept != "", s.live[at].stays && !s.tried[int(s.live[at].node)]:
+		return eviction.Answer{Outcome: eviction.KeptOnNode}
+	case s.live[at].stays:
+		// The next try evicts it, and ends without the one that comes then.
+		if answer := s.operated(p, eviction.Of(now, s.budgetsOf(at))); answer.Outcome != eviction.Evicted {
+			return answer
+		}
 		return eviction.Answer{Outcome: eviction.KeptOnNode}
 	}
 	if p.stuck != "" && !s.live[at].moved {
@@ -117,15 +137,19 @@ func (s *situation) answer(at int) eviction.Answer {
 	if p.admission.Outcome != eviction.Evicted {
 		return eviction.Answer{Outcome: p.admission.Outcome, Cause: Admission}
 	}
-	budgets := make([]*eviction.Budget, 0, 1)
-	for _, budget := range s.m.pods[s.live[at].form].budgets {
-		budgets = append(budgets, &s.budgets[budget])
-	}
-	answer := s.operated(p, eviction.Of(now, budgets))
+	answer := s.operated(p, eviction.Of(now, s.budgetsOf(at)))
 	if answer.Outcome == eviction.Evicted && s.m.pods[s.live[at].form].finalizer != "" {
 		return eviction.Answer{Outcome: eviction.Unknown, Cause: Terminating}
 	}
 	return answer
+}
+
+func (s *situation) budgetsOf(at int) []*eviction.Budget {
+	budgets := make([]*eviction.Budget, 0, 1)
+	for _, budget := range s.m.pods[s.live[at].form].budgets {
+		budgets = append(budgets, &s.budgets[budget])
+	}
+	return budgets
 }
 
 // Causes of outcomes that the API server does not know.
@@ -162,7 +186,7 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 		}
 	case owner.None:
 		// Another operator may move its pods as well.
-		custom := p.recreation.Outcome == recreation.Unknown && s.m.input.Workloads != nil
+		custom := p.recreation.Outcome == recreation.Unknown && s.m.input.Workloads != nil && (p.controller < 0 || !s.m.controllers[p.controller].known)
 		if refused && len(p.budgets) == 1 && (custom || s.m.owned[p.budgets[0]]) {
 			return eviction.Answer{Outcome: eviction.Unknown, Cause: Operator}
 		}
@@ -172,13 +196,17 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 
 func (s *situation) shape(at int) *placement.Pod { return &s.m.cluster.Pods[s.live[at].form] }
 
-// leave takes a pod from its node, budgets and Services, and returns those that it leaves without a ready pod.
+// leave takes a pod from its node, budgets and groups, and returns the groups that it leaves without a ready pod.
 func (s *situation) leave(at, node int) []int {
 	s.onNode[node] = slices.DeleteFunc(s.onNode[node], func(other int32) bool { return int(other) == at })
 	if !s.m.pods[at].Ended || s.live[at].moved {
 		s.state.Remove(s.shape(at), node)
 	}
-	s.live[at].node = -1
+	if s.live[at].attached {
+		s.state.Volumes.Detach(s.shape(at))
+	}
+	s.live[at].node, s.live[at].attached = -1, false
+	defer s.attach()
 	if !s.live[at].healthy {
 		return nil
 	}
@@ -188,21 +216,12 @@ func (s *situation) leave(at, node int) []int {
 	for _, budget := range p.budgets {
 		s.budgets[budget].Evict()
 	}
-	for _, service := range p.services {
-		if s.ready[service]--; s.ready[service] == 0 {
-			dark = append(dark, service)
+	for _, group := range p.groups {
+		if s.counts.ready[group]--; s.counts.ready[group] == 0 {
+			dark = append(dark, group)
 		}
 	}
 	return dark
-}
-
-// superfluous reports whether the controller of a pod has as many pods as it keeps without it.
-func (s *situation) superfluous(p *pod, active bool) bool {
-	if p.controller < 0 {
-		return false
-	}
-	of := &s.m.controllers[p.controller]
-	return (!of.known && !active) || (of.known && s.active[p.controller] >= of.Replicas)
 }
 
 // arrive puts a pod on a node. A replacement is ready if the pod was.
@@ -211,17 +230,38 @@ func (s *situation) arrive(at, node int, settles bool) {
 	s.onNode[node] = append(s.onNode[node], int32(at)) //nolint:gosec // bounded by the pods
 	l := &s.live[at]
 	l.node, l.moved, l.stays, l.why = int32(node), true, s.state.Cordoned(node), "" //nolint:gosec // bounded by the nodes
-	l.healthy = s.m.pods[at].becomesReady(settles, l.form != int32(at))             //nolint:gosec // bounded by the pods
-	if !l.healthy {
-		return
+	l.attached = s.state.Volumes.Attach(s.shape(at), node)
+	switch ready := s.m.pods[at].becomesReady(settles, l.form != int32(at)); { //nolint:gosec // bounded by the pods
+	case !ready:
+	case l.attached:
+		s.recover(at)
+	default:
+		s.attaching = append(s.attaching, int32(at)) //nolint:gosec // bounded by the pods
 	}
-	p := &s.m.pods[l.form]
+}
+
+// recover has a pod be ready.
+func (s *situation) recover(at int) {
+	s.live[at].healthy = true
+	p := &s.m.pods[s.live[at].form]
 	for _, budget := range p.budgets {
 		s.budgets[budget].Recover()
 	}
-	for _, service := range p.services {
-		s.ready[service]++
+	for _, group := range p.groups {
+		s.counts.ready[group]++
 	}
+}
+
+// attach has the pods be ready whose volumes are free now.
+func (s *situation) attach() {
+	s.attaching = slices.DeleteFunc(s.attaching, func(at int32) bool {
+		l := &s.live[at]
+		if l.node >= 0 && s.state.Volumes.Attach(s.shape(int(at)), int(l.node)) {
+			l.attached = true
+			s.recover(int(at))
+		}
+		return l.node < 0 || l.attached
+	})
 }
 
 // resume makes the pods again that return to a node.
@@ -239,11 +279,4 @@ func (s *situation) resume(node int, settles bool) {
 // pod is ready, or was never seen running. One that started a moment ago may, and one of another template.
 func (p *pod) becomesReady(settles, other bool) bool {
 	return p.Ready || p.Terminating || p.Ended || p.node < 0 || settles && (p.Unstarted || p.starting || other)
-}
-
-// empty reports whether all pods but those that are kept have left a node.
-func (s *situation) empty(node int) bool {
-	return !slices.ContainsFunc(s.onNode[node], func(at int32) bool {
-		return s.m.pods[at].Kept == "" && !s.live[at].stays
-	})
 }

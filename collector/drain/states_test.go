@@ -34,18 +34,44 @@ func owned(budget *policyv1.PodDisruptionBudget, apiVersion, kind, name string) 
 	budget.OwnerReferences = []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, Controller: new(true)}}
 }
 
+// stateOf is a state with the right answer about pool worker.
+type stateOf struct {
+	reason  string
+	build   func(*world)
+	outcome drain.Outcome
+	cause   eviction.Cause // of the first obstacle
+	// reports is what else the rehearsal has.
+	reports func(drain.Rehearsal) bool
+}
+
+func (tc stateOf) expect(t *testing.T) {
+	t.Helper()
+	w := small()
+	tc.build(w)
+	found := w.rehearse(t)
+	at := slices.IndexFunc(found.Pools, func(pool drain.Pool) bool { return pool.Name == "worker" })
+	if at < 0 {
+		t.Fatalf("%s: pool worker is not drained: %+v", tc.reason, found)
+	}
+	pool := found.Pools[at]
+	var cause eviction.Cause
+	if len(pool.Stuck) > 0 && len(pool.Stuck[0].Obstacles) > 0 {
+		cause = pool.Stuck[0].Obstacles[0].Cause
+	}
+	if pool.Outcome != tc.outcome || cause != tc.cause {
+		t.Errorf("%s: got %s %q, want %s %q\n%+v", tc.reason, pool.Outcome, cause, tc.outcome, tc.cause, found)
+	}
+	complete(t, found)
+	if tc.reports != nil && !tc.reports(found) {
+		t.Errorf("%s: the rehearsal does not report it: %+v", tc.reason, found)
+	}
+}
+
 // TestStates has the states that public reports describe, with the right answer.
 func TestStates(t *testing.T) {
 	t.Parallel()
 	unready := func(pod *corev1.Pod) { pod.Status.Conditions[0].Status = corev1.ConditionFalse }
-	for name, tc := range map[string]struct {
-		reason  string
-		build   func(*world)
-		outcome drain.Outcome
-		cause   eviction.Cause // of the first obstacle
-		// reports is what else the rehearsal has.
-		reports func(drain.Rehearsal) bool
-	}{
+	for name, tc := range map[string]stateOf{
 		"DaemonSet": {
 			reason: "a drain does not evict pods of DaemonSets, whatever their budget (DataDog/datadog-operator#401)", outcome: drain.Clear,
 			build: func(w *world) {
@@ -315,25 +341,7 @@ func TestStates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := small()
-			tc.build(w)
-			found := w.rehearse(t)
-			at := slices.IndexFunc(found.Pools, func(pool drain.Pool) bool { return pool.Name == "worker" })
-			if at < 0 {
-				t.Fatalf("%s: pool worker is not drained: %+v", tc.reason, found)
-			}
-			pool := found.Pools[at]
-			var cause eviction.Cause
-			if len(pool.Stuck) > 0 && len(pool.Stuck[0].Obstacles) > 0 {
-				cause = pool.Stuck[0].Obstacles[0].Cause
-			}
-			if pool.Outcome != tc.outcome || cause != tc.cause {
-				t.Errorf("%s: got %s %q, want %s %q\n%+v", tc.reason, pool.Outcome, cause, tc.outcome, tc.cause, found)
-			}
-			complete(t, found)
-			if tc.reports != nil && !tc.reports(found) {
-				t.Errorf("%s: the rehearsal does not report it: %+v", tc.reason, found)
-			}
+			tc.expect(t)
 		})
 	}
 }

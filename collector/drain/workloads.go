@@ -60,18 +60,18 @@ func (w *workloads) recreate(at int) {
 	p, l := &w.r.m.pods[at], &w.r.now.live[at]
 	active := l.moved || (!p.Ended && !p.Terminating)
 	if p.controller >= 0 && active {
-		w.r.now.active[p.controller]--
+		w.r.now.counts.active[p.controller]--
 	}
 	if l.moved || !p.Ended {
 		w.r.now.quotas.Release(w.charges(at))
 	}
 	failed := active && w.fails(at)
-	superfluous := p.Ended && !l.moved || w.r.now.superfluous(p, active)
+	superfluous := p.Ended && !l.moved || w.superfluous(p, active)
 	l.form, l.created = int32(p.next), false //nolint:gosec // bounded by the pods
 	switch {
 	case superfluous:
 		w.vanish(at)
-	case p.recreation.Outcome == recreation.Lost || failed:
+	case p.recreation.Outcome == recreation.Lost || failed, p.recreation.Outcome == recreation.Unknown && p.completes && !w.r.choices.hopeful:
 		w.vanish(at)
 		w.r.log.lost[at] = active
 	case p.recreation.Outcome == recreation.Refused, p.recreation.Outcome == recreation.Unknown && !w.r.choices.hopeful:
@@ -85,10 +85,19 @@ func (w *workloads) recreate(at int) {
 	}
 }
 
+// superfluous reports whether the controller of a pod has as many pods as it keeps without it.
+func (w *workloads) superfluous(p *pod, active bool) bool {
+	if p.controller < 0 {
+		return false
+	}
+	of := &w.r.m.controllers[p.controller]
+	return (!of.known && !active) || (of.known && w.r.now.counts.active[p.controller] >= of.Replicas)
+}
+
 // await has a pod wait for its creation and for a node.
 func (w *workloads) await(at int) {
 	if controller := w.r.m.pods[at].controller; controller >= 0 {
-		w.r.now.active[controller]++
+		w.r.now.counts.active[controller]++
 	}
 	w.r.now.live[at].moved, w.r.now.live[at].since = true, w.r.since()
 	w.r.scheduler.pending = append(w.r.scheduler.pending, int32(at)) //nolint:gosec // bounded by the pods
@@ -100,6 +109,28 @@ func (w *workloads) charges(at int) []quota.Charge {
 		return w.r.m.pods[at].recreation.Charges
 	}
 	return w.r.m.pods[at].charges
+}
+
+// ignores reports whether a pod that does not exist now is left out: one that its controller does not create, and where
+// nothing that is known keeps it from being created, since something else does, in all but a hopeful rehearsal.
+func (w *workloads) ignores(at int) bool {
+	p, l := &w.r.m.pods[at], &w.r.now.live[at]
+	if !p.absent {
+		return false
+	}
+	if p.recreation.Outcome == recreation.Recreated {
+		if !w.create(at) {
+			return false
+		}
+		w.r.now.quotas.Release(p.recreation.Charges)
+		w.exists(at, -1)
+		if l.created, l.absent, l.why = false, true, "it does not exist now"; w.r.choices.hopeful {
+			return false
+		}
+	}
+	l.gone, l.why = true, ""
+	w.r.now.counts.active[p.controller]--
+	return true
 }
 
 // vanish has a pod be gone, which nothing creates again.
@@ -115,7 +146,7 @@ func (w *workloads) fails(at int) bool {
 	if controller < 0 || w.r.m.controllers[controller].Failures == recreation.Unlimited {
 		return false
 	}
-	if w.r.now.failures[controller]--; w.r.now.failures[controller] >= 0 {
+	if w.r.now.counts.failures[controller]--; w.r.now.counts.failures[controller] >= 0 {
 		return false
 	}
 	for other := range w.r.now.live {

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -39,6 +41,10 @@ type world struct {
 	creation  *reviewer.Reviewers
 	claims    []corev1.PersistentVolumeClaim
 	volumes   []corev1.PersistentVolume
+	drivers   []storagev1.CSIDriver
+	limits    []storagev1.CSINode
+	room      []drain.Room
+	addresses []drain.Address
 }
 
 // small is a cluster with three workers, w0 to w2, and a paused pool of one, i0.
@@ -141,6 +147,40 @@ func (w *world) zonal(name, zone string) corev1.PodSpec {
 	}}}}
 }
 
+// shared is a pod with a volume of a CSI driver that several pods use.
+func (w *world) shared(name string, mode corev1.PersistentVolumeAccessMode) corev1.PodSpec {
+	spec := w.zonal(name, "")
+	w.claims[len(w.claims)-1].Spec.AccessModes = []corev1.PersistentVolumeAccessMode{mode}
+	volume := &w.volumes[len(w.volumes)-1].Spec
+	volume.NodeAffinity, volume.CSI = nil, &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: name}
+	return spec
+}
+
+// claiming adds a StatefulSet in namespace shop whose pods run on these nodes, each with a claim of its template.
+func (w *world) claiming(app string, nodes ...string) {
+	w.workloads.StatefulSets = append(w.workloads.StatefulSets, appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(len(nodes))), PodManagementPolicy: appsv1.ParallelPodManagement, //nolint:gosec // a few
+			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
+		},
+	})
+	for i, node := range nodes {
+		name := fmt.Sprintf("%s-%d", app, i)
+		spec := w.zonal("data-"+name, "")
+		w.claims[len(w.claims)-1].Spec.StorageClassName = new("spare")
+		w.volumes[len(w.volumes)-1].Spec.NodeAffinity = nil
+		w.pod(name, app, node, "StatefulSet", spec)
+	}
+}
+
+// spare adds a volume that no claim has.
+func (w *world) spare(name string) {
+	w.volumes = append(w.volumes, corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PersistentVolumeSpec{
+		StorageClassName: "spare", AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+	}})
+}
+
 func (w *world) rehearse(tb testing.TB) drain.Rehearsal {
 	tb.Helper()
 	return drain.Rehearse(w.input(tb))
@@ -153,9 +193,53 @@ func (w *world) input(tb testing.TB) drain.Input {
 		tb.Fatal(err)
 	}
 	return drain.Input{
-		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods, Claims: w.claims, Volumes: w.volumes}, Budgets: w.budgets,
+		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods, Claims: w.claims, Volumes: w.volumes, Drivers: w.drivers, Attachments: w.limits}, Budgets: w.budgets,
 		Workloads: recreation.New(w.workloads), Services: w.services, Owners: owner.New(w.machines, w.webhooks), Creation: w.creation, Now: now,
+		Room: w.room, Addresses: w.addresses,
 	}
+}
+
+// fill has the pods of an app take a whole node each.
+func (w *world) fill(app string, nodes ...string) {
+	w.deploy(app, corev1.PodSpec{NodeSelector: map[string]string{"role": "worker"}, Containers: []corev1.Container{{
+		Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}},
+	}}}, nodes...)
+}
+
+// lack has a ReplicaSet want one more pod than it has.
+func (w *world) lack(at int) { *w.workloads.ReplicaSets[at].Spec.Replicas++ }
+
+// limit adds a quota of pods that is used up.
+func (w *world) limit(pods string) {
+	hard := corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}
+	w.workloads.Quotas = append(w.workloads.Quotas, corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: hard},
+	})
+}
+
+// denied adds a policy on the creation of pods, whose answer is not known, from that time on.
+func (w *world) denied(since time.Time) {
+	created := metav1.NewTime(since)
+	w.creation = reviewer.Creations(reviewer.Input{
+		Namespaces: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}},
+		Policies: []admissionregistrationv1.ValidatingAdmissionPolicy{{
+			ObjectMeta: metav1.ObjectMeta{Name: "images", CreationTimestamp: created},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+				MatchConstraints: &admissionregistrationv1.MatchResources{
+					NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+					ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+						Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+						Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+					}}},
+				},
+				Validations: []admissionregistrationv1.Validation{{Expression: `object.spec.containers.all(c, c.image.startsWith("registry.example.com/"))`}},
+			},
+		}},
+		Bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBinding{{
+			ObjectMeta: metav1.ObjectMeta{Name: "images"},
+			Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "images", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
+		}},
+	})
 }
 
 func priority(name string) schedulingv1.PriorityClass {

@@ -12,10 +12,12 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	quotav1 "github.com/openshift/api/quota/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -72,9 +74,11 @@ func Reads() []access.Request {
 		corev1.SchemeGroupVersion.WithResource("namespaces"), corev1.SchemeGroupVersion.WithResource("services"),
 		appsv1.SchemeGroupVersion.WithResource("daemonsets"), replicaSets().GroupVersionResource, statefulSets().GroupVersionResource,
 		controllers().GroupVersionResource, jobs().GroupVersionResource, quotas().GroupVersionResource, limits().GroupVersionResource,
-		priorities().GroupVersionResource, claims().GroupVersionResource, volumes().GroupVersionResource, classes().GroupVersionResource,
-		attachments().GroupVersionResource, validating().GroupVersionResource, mutating().GroupVersionResource,
+		priorities().GroupVersionResource, runtimes().GroupVersionResource, clusterQuotas().GroupVersionResource, claims().GroupVersionResource, volumes().GroupVersionResource, classes().GroupVersionResource,
+		drivers().GroupVersionResource, attachments().GroupVersionResource, validating().GroupVersionResource, mutating().GroupVersionResource,
 		policies().GroupVersionResource, bindings().GroupVersionResource, endpoints().GroupVersionResource, accounts().GroupVersionResource, machines().GroupVersionResource, virts().GroupVersionResource, postgres().GroupVersionResource,
+		autoscalers().GroupVersionResource, machineAutoscalers().GroupVersionResource, machineObjects().GroupVersionResource, machineSets().GroupVersionResource,
+		egressIPs().GroupVersionResource, keepalivedGroups().GroupVersionResource, l2Advertisements().GroupVersionResource,
 	} {
 		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})
 	}
@@ -108,6 +112,7 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePoo
 		input.Services = nil // which the reviewers have reported
 	}
 	input.DaemonSet = r.daemonSets(ctx)
+	input.Room, input.Addresses = r.room(ctx, nodes), r.addresses(ctx, nodes)
 	input.Owners = r.owners(ctx, input.Admission.Names())
 	return input, r.gaps, nil
 }
@@ -204,6 +209,12 @@ func priorities() resource {
 	return of(schedulingv1.SchemeGroupVersion, "priorityclasses", "PriorityClasses")
 }
 
+func runtimes() resource { return of(nodev1.SchemeGroupVersion, "runtimeclasses", "RuntimeClasses") }
+
+func clusterQuotas() resource {
+	return of(quotav1.GroupVersion, "clusterresourcequotas", "ClusterResourceQuotas")
+}
+
 func claims() resource {
 	return of(corev1.SchemeGroupVersion, "persistentvolumeclaims", "PersistentVolumeClaims")
 }
@@ -213,6 +224,8 @@ func volumes() resource {
 }
 
 func classes() resource { return of(storagev1.SchemeGroupVersion, "storageclasses", "StorageClasses") }
+
+func drivers() resource { return of(storagev1.SchemeGroupVersion, "csidrivers", "CSIDrivers") }
 
 func attachments() resource { return of(storagev1.SchemeGroupVersion, "csinodes", "CSINodes") }
 
@@ -235,10 +248,14 @@ func (r *reader) workloads(ctx context.Context, namespaces []metav1.PartialObjec
 		input.Accounts = nil // one that is not there may exist
 	}
 	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas())
+	input.ClusterQuotas = list[quotav1.ClusterResourceQuota](ctx, r, clusterQuotas())
 	input.Limits = list[corev1.LimitRange](ctx, r, limits())
 	if input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities()); missing.Lacks(priorities().Resource) {
 		input.Priorities = nil // one that is not there may exist
 	}
+	before = len(r.gaps)
+	input.Runtimes = list[nodev1.RuntimeClass](ctx, r, runtimes())
+	input.AllRuntimes = len(r.gaps) == before && !missing.Lacks(runtimes().Resource)
 	return recreation.New(input)
 }
 
@@ -253,6 +270,7 @@ func (r *reader) placement(ctx context.Context, nodes []corev1.Node, pods []core
 	input.Claims = list[corev1.PersistentVolumeClaim](ctx, r, claims())
 	input.Volumes = list[corev1.PersistentVolume](ctx, r, volumes())
 	input.Classes = list[storagev1.StorageClass](ctx, r, classes())
+	input.Drivers = list[storagev1.CSIDriver](ctx, r, drivers())
 	input.Unread, input.Partial = len(r.gaps) > before, missing.Err() != nil
 	input.Attachments = list[storagev1.CSINode](ctx, r, attachments())
 	return input
