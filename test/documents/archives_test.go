@@ -68,7 +68,7 @@ func contents() map[string]content {
 		// One object, which is read where a pool has runc and no stream of its own.
 		"osimagestreams." + mco: {partial, absent},
 		// machine-api relates to them, in its own namespace.
-		"machinesets.machine.openshift.io": {complete, complete}, "machinehealthchecks.machine.openshift.io": {partial, absent},
+		"machinesets.machine.openshift.io": {complete, complete}, "machines.machine.openshift.io": {partial, absent}, "machinehealthchecks.machine.openshift.io": {partial, absent},
 		// kube-apiserver relates to them.
 		"apirequestcounts.apiserver.openshift.io":                      {complete, absent},
 		"customresourcedefinitions.apiextensions.k8s.io":               {complete, partial},
@@ -82,8 +82,11 @@ func contents() map[string]content {
 		"subscriptions.operators.coreos.com": {partial, absent}, "catalogsources.operators.coreos.com": {partial, absent},
 		"flowschemas." + flowControl: {complete, absent}, "prioritylevelconfigurations." + flowControl: {complete, absent},
 		// The storage operator relates to some of them.
-		"storageclasses.storage.k8s.io": {partial, absent}, "csinodes.storage.k8s.io": {partial, absent},
+		"csidrivers.storage.k8s.io": {partial, absent}, "storageclasses.storage.k8s.io": {partial, absent}, "csinodes.storage.k8s.io": {partial, absent},
 		// Nothing relates to all of them.
+		"runtimeclasses.node.k8s.io": {absent, absent}, "clusterresourcequotas.quota.openshift.io": {absent, absent},
+		"clusterautoscalers.autoscaling.openshift.io": {partial, absent}, "machineautoscalers.autoscaling.openshift.io": {partial, absent},
+		"egressips.k8s.ovn.org": {absent, absent}, "keepalivedgroups.redhatcop.redhat.io": {absent, absent}, "l2advertisements.metallb.io": {absent, absent},
 		"persistentvolumes": {absent, absent}, "serviceaccounts": {absent, absent}, "resourcequotas": {absent, absent}, "limitranges": {absent, absent}, "priorityclasses.scheduling.k8s.io": {absent, absent},
 		"apiservices.apiregistration.k8s.io":                             {partial, absent},
 		"validatingadmissionpolicies.admissionregistration.k8s.io":       {absent, absent},

@@ -238,7 +238,7 @@ func (s server) answer(group string, path []string) any {
 // for all resources.
 func kept() []struct{ resource, fields, reason string } {
 	const security = `seLinuxOptions|runAsUser|seccompProfile|appArmorProfile|supplementalGroupsPolicy|fsGroupChangePolicy|sysctls|seLinuxChangePolicy|capabilities|procMount`
-	const pod = `nodeName|nodeSelector|affinity|tolerations|topologySpreadConstraints|schedulerName|schedulingGates|priorityClassName|preemptionPolicy|overhead|resources|` +
+	const pod = `nodeName|nodeSelector|affinity|tolerations|topologySpreadConstraints|schedulerName|schedulingGates|priorityClassName|preemptionPolicy|restartPolicy|runtimeClassName|overhead|resources|` +
 		`resourceClaims.name|serviceAccountName|volumes.persistentVolumeClaim.claimName|os.name|((containers|initContainers).)?securityContext.(` + security + `)|` +
 		`(containers|initContainers).(name|resources|ports|restartPolicy)`
 	const template = `metadata.(labels|finalizers)`
@@ -262,6 +262,8 @@ func kept() []struct{ resource, fields, reason string } {
 		{"namespaces", whole, "why a namespace is not deleted"},
 		{"limitranges", `spec`, "which pods are refused"},
 		{"resourcequotas", whole, "which pods are refused"},
+		{"clusterresourcequotas.quota.openshift.io", `(spec.quota|status.(total|namespaces))`, "which pods are refused"},
+		{"runtimeclasses.node.k8s.io", `(overhead|scheduling)`, "which pods are refused, and their placement"},
 		{"persistentvolumeclaims", `(spec.(volumeName|storageClassName|accessModes|resources)|status.phase)`, "which nodes reach a volume"},
 		{"persistentvolumes", `(spec.(nodeAffinity|csi.driver|claimRef|storageClassName|accessModes|capacity)|status.phase)`, "which nodes reach a volume"},
 		{"services", `spec.(type|ports)`, "which webhooks respond"},

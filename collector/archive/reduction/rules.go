@@ -19,10 +19,11 @@ func annotations() []string {
 		"olm.operatorNamespace", "operatorframework.io/properties", // which releases an operator supports
 		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/", // the states of nodes and machines, and of hosted clusters
 		"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector", // on which nodes the pods of a namespace run
-		"include.release.openshift.io/",                                                                                                  // which objects are of the release
-		"deployment.kubernetes.io/revision", "deprecated.daemonset.template.generation", "openshift.io/deployment-config.latest-version", // what was changed since
-		"machine.openshift.io/machine", // which nodes are machines
-		ownPrefix,                      // recorded runs
+		"include.release.openshift.io/",                                                                                                                                               // which objects are of the release
+		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/desired-replicas", "deprecated.daemonset.template.generation", "openshift.io/deployment-config.latest-version", // what was changed since
+		"machine.openshift.io/machine",                                                            // which nodes are machines
+		"batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-index-failure-count", // how often an index may fail
+		ownPrefix, // recorded runs
 	}
 }
 
@@ -63,7 +64,7 @@ func podSpec() []string {
 	const claims, container = "resourceClaims", "containers"
 	all := []string{
 		"nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates", "priority", "priorityClassName",
-		"preemptionPolicy", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "overhead", "resources", claims + ".name", "serviceAccountName",
+		"preemptionPolicy", "restartPolicy", "runtimeClassName", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "overhead", "resources", claims + ".name", "serviceAccountName",
 		"hostNetwork", "hostPID", "hostIPC", "hostUsers", "os",
 	}
 	all = append(all, under("securityContext", append(securityContext(), "supplementalGroups", "supplementalGroupsPolicy", "fsGroup", "fsGroupChangePolicy", "sysctls", "seLinuxChangePolicy")...)...)
@@ -134,7 +135,12 @@ func rules() map[inventory.Resource]tree {
 		"flowcontrol.apiserver.k8s.io":        {"flowschemas": object(writers()...), "prioritylevelconfigurations": object(writers()...)},
 		"imageregistry.operator.openshift.io": {"configs": imageRegistry()}, "migration.k8s.io": {"storageversionmigrations": object("status.conditions")},
 		"kubevirt.io":                       {"kubevirts": object("spec.configuration.evictionStrategy"), "virtualmachineinstances": object(append(conditions(), "spec.evictionStrategy")...)},
-		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machinesets": object("spec.replicas", "spec.selector", "status")},
+		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machines": object(), "machinesets": object("spec.replicas", "spec.selector", "status")},
+		"autoscaling.openshift.io":          {"clusterautoscalers": object("spec.podPriorityThreshold", "spec.resourceLimits"), "machineautoscalers": object("spec.maxReplicas", "spec.scaleTargetRef")},
+		"metallb.io":                        {"l2advertisements": object("spec.nodeSelectors")},
+		"node.k8s.io":                       {"runtimeclasses": object("overhead", "scheduling")},
+		"quota.openshift.io":                {"clusterresourcequotas": object("spec.quota", "status")},
+		"redhatcop.redhat.io":               {"keepalivedgroups": object("spec.nodeSelector")},
 		"machineconfiguration.openshift.io": configurations(),
 		"monitoring.coreos.com":             {"prometheusrules": object()},
 		"operators.coreos.com":              {"clusterserviceversions": object("status.phase", "status.reason", "status.message"), "subscriptions": object("status.installPlanRef", "status.installedCSV", "status.currentCSV", "status.state", "status.conditions"), "catalogsources": object("status.connectionState")},
@@ -155,7 +161,7 @@ func rules() map[inventory.Resource]tree {
 
 func storage() map[string]tree {
 	return map[string]tree{
-		"csidrivers": object(), "csinodes": object("spec"), "storageclasses": object("provisioner", "volumeBindingMode"),
+		"csidrivers": object("spec.attachRequired"), "csinodes": object("spec"), "storageclasses": object("provisioner", "volumeBindingMode"),
 		"volumeattachments": object("spec.attacher", "spec.nodeName", "spec.source.persistentVolumeName", "status.attached", "status.attachError.time"),
 	}
 }
@@ -168,7 +174,7 @@ func core() map[string]tree {
 		"namespaces":  object("spec", "status"),
 		"nodes": object("spec.taints", "spec.unschedulable", "spec.providerID", "status.conditions", "status.allocatable", "status.capacity", "status.nodeInfo",
 			"status.addresses", "status.phase"),
-		"persistentvolumeclaims": object("spec.volumeName", "spec.storageClassName", "spec.accessModes", "spec.resources", "status.phase"),
+		"persistentvolumeclaims": object("spec.volumeName", "spec.storageClassName", "spec.accessModes", "spec.resources", "spec.selector", "status.phase"),
 		"persistentvolumes":      object("spec.nodeAffinity", "spec.csi.driver", "spec.claimRef", "spec.storageClassName", "spec.accessModes", "spec.capacity", "status.phase"),
 		"pods":                   object(slices.Concat(under("spec", podSpec()...), conditions(), containerStates(), []string{"status.phase", "status.startTime"})...),
 		"replicationcontrollers": workload("spec.template", "spec.replicas", "spec.selector", "status.replicas", "status.readyReplicas"),

@@ -84,6 +84,8 @@ func (p Plan) verdict() document.Verdict {
 		}
 	}
 	switch {
+	case p.Outcome == drain.Undetermined && len(p.Unread) == 0:
+		return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: string(p.Outcome)}, Meaning: "all drains end, but for what the findings name."}
 	case p.Outcome == drain.Undetermined:
 		return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: string(p.Outcome)}, Meaning: "not everything could be read."}
 	case len(pools) == 0:
@@ -166,6 +168,9 @@ func (p Plan) pending() []string {
 	var found []string
 	for _, each := range p.Rehearsal.Pending {
 		text := fmt.Sprintf("%s: %s", each.Pod, each.Why)
+		if each.Missing {
+			text = fmt.Sprintf("a pod of %s that does not exist now: %s", each.Pod, each.Why)
+		}
 		if each.Uncertain {
 			text += " (it may get a node)"
 		}

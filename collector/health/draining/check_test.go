@@ -2,6 +2,7 @@ package draining_test
 
 import (
 	stdcmp "cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,9 +16,11 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -35,6 +38,8 @@ const (
 	budgetsPath = "/apis/policy/v1/poddisruptionbudgets"
 	poolsPath   = "/apis/machineconfiguration.openshift.io/v1/machineconfigpools"
 	jobsPath    = "/apis/batch/v1/jobs"
+
+	replicaSetsPath = "/apis/apps/v1/replicasets"
 
 	servicesPath = "/api/v1/services"
 	slicesPath   = "/apis/discovery.k8s.io/v1/endpointslices"
@@ -104,6 +109,45 @@ func (w *world) paths(t *testing.T) map[string]checktest.Response {
 		budgetsPath: checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", w.budgets),
 		poolsPath:   checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", w.pools),
 	}
+}
+
+// evictable replaces the budgets by a pod on a node with a controller of that kind.
+func (w *world) evictable(node, kind string) {
+	if len(w.budgets) > 0 {
+		w.pods, w.budgets = nil, nil
+	}
+	w.guarded("shop", "cart")
+	w.budgets = nil
+	pod := w.pods[len(w.pods)-1]
+	pod.Name, pod.Spec.NodeName, pod.OwnerReferences[0].Kind = fmt.Sprintf("cart-%d", len(w.pods)-1), node, kind
+}
+
+// replicaSets is the ReplicaSet of evictable pods.
+func replicaSets(t *testing.T, replicas int32, template corev1.PodTemplateSpec) checktest.Response {
+	t.Helper()
+	return checktest.Pages(t, "apps/v1", "ReplicaSetList", []*appsv1.ReplicaSet{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: appsv1.ReplicaSetSpec{Replicas: &replicas, Template: template}},
+	})
+}
+
+// objects adds an object that is written as JSON.
+func objects(t *testing.T, paths map[string]checktest.Response, version, plural, object string) {
+	t.Helper()
+	made := map[string]any{}
+	if err := json.Unmarshal([]byte(object), &made); err != nil {
+		t.Fatal(err)
+	}
+	paths["/apis/"+version+"/"+plural] = checktest.Pages(t, version, "List", []map[string]any{made})
+}
+
+// autoscaled adds the cluster autoscaler, with a MachineSet of one machine.
+func autoscaled(t *testing.T, paths map[string]checktest.Response, most int) {
+	t.Helper()
+	objects(t, paths, "autoscaling.openshift.io/v1", "clusterautoscalers", `{"metadata":{"name":"default"},"spec":{"resourceLimits":{"maxNodesTotal":9}}}`)
+	objects(t, paths, "autoscaling.openshift.io/v1beta1", "machineautoscalers", fmt.Sprintf(
+		`{"metadata":{"namespace":"openshift-machine-api","name":"a"},"spec":{"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"machine.openshift.io/v1beta1","kind":"MachineSet","name":"a"}}}`, most))
+	objects(t, paths, "machine.openshift.io/v1beta1", "machinesets", `{"metadata":{"namespace":"openshift-machine-api","name":"a"},"spec":{"replicas":1}}`)
+	objects(t, paths, "machine.openshift.io/v1beta1", "machines", `{"metadata":{"namespace":"openshift-machine-api","name":"a-1","ownerReferences":[{"apiVersion":"machine.openshift.io/v1beta1","kind":"MachineSet","name":"a","uid":"1","controller":true}]}}`)
 }
 
 // reviewed adds a webhook on the creation of these resources, and the Service that serves all of them.
@@ -307,6 +351,57 @@ func TestCheck(t *testing.T) {
 				w.pods = nil
 			},
 			want: results{"Drain": result(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": result(preflight.Warn, "SelectsNothing")},
+		},
+		"Autoscaler": {
+			reason: "no node suits the pod, and a MachineSet of one of them may have another machine", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.evictable("w0", "ReplicaSet")
+				w.pods[0].Spec.NodeSelector = map[string]string{"disk": "nvme"}
+				w.nodes[0].Labels["disk"], w.nodes[0].Annotations["machine.openshift.io/machine"] = "nvme", "openshift-machine-api/a-1"
+				w.nodes[0].Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("250")}
+				paths[replicaSetsPath] = replicaSets(t, 1, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}, Spec: w.pods[0].Spec})
+				autoscaled(t, paths, 2)
+			},
+			want:    results{"DrainMachines": result(preflight.Warn, "NeedsNewMachine")},
+			message: "shop/cart-0 needs a new machine of MachineSet openshift-machine-api/a",
+		},
+		"AutoscalerWithoutRoom": {
+			reason: "the MachineSet has as many machines as the MachineAutoscaler allows", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.evictable("w0", "ReplicaSet")
+				w.pods[0].Spec.NodeSelector = map[string]string{"disk": "nvme"}
+				w.nodes[0].Annotations["machine.openshift.io/machine"] = "openshift-machine-api/a-1"
+				autoscaled(t, paths, 1)
+			},
+			want: results{"DrainLost": result(preflight.Warn, "NotRecreated")},
+		},
+		"Addresses": {
+			reason: "an EgressIP with one node, a group of keepalived on one node, and one of MetalLB on both", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.pods, w.budgets = nil, nil
+				w.nodes[0].Labels["k8s.ovn.org/egress-assignable"], w.nodes[1].Labels["vip"] = "", "yes"
+				objects(t, paths, "k8s.ovn.org/v1", "egressips", `{"metadata":{"name":"shop"},"spec":{"egressIPs":["192.0.2.1"]}}`)
+				objects(t, paths, "redhatcop.redhat.io/v1alpha1", "keepalivedgroups", `{"metadata":{"namespace":"vip","name":"front"},"spec":{"nodeSelector":{"vip":"yes"}}}`)
+				objects(t, paths, "metallb.io/v1beta1", "l2advertisements", `{"metadata":{"namespace":"metallb","name":"all"},"spec":{}}`)
+			},
+			want:    results{"DrainAddresses": result(preflight.Warn, "AddressOnOneNode")},
+			message: `those of EgressIP "shop", on w0, those of KeepalivedGroup "front", on w1`,
+		},
+		"Together": {
+			reason: "two of three nodes are drained at a time, and each has one of the two pods", topology: configv1.HighlyAvailableTopologyMode, remedy: `oc patch machineconfigpool worker`,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
+				w.evictable("w0", "ReplicaSet")
+				w.evictable("w1", "ReplicaSet")
+				w.nodes = append(w.nodes, w.nodes[1].DeepCopy())
+				w.nodes[2].Name = "w2"
+				for _, node := range w.nodes {
+					node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("250")}
+				}
+				paths[replicaSetsPath] = replicaSets(t, 2, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}})
+			},
+			want:    results{"DrainTogether-worker": result(preflight.Warn, "SeveralNodesAtOnce")},
+			message: "ReplicaSet shop/cart loses its 2 ready pods",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 		}
 	}
 	drafts := finding.Drafts(findings...)
-	warnings := warnings(rehearsal)
+	warnings := append(warnings(rehearsal), together(rehearsal, drained)...)
 	if len(drafts)+len(warnings) == 0 {
 		if len(rehearsal.Pools) == 0 {
 			return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "no node is drained")}

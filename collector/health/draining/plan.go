@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/drain/survey"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/health/deadlock"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -54,7 +56,7 @@ type Plan struct {
 func Needs() access.Needs {
 	return access.Needs{
 		Required: []access.Request{{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}},
-		Optional: survey.Reads(),
+		Optional: slices.Concat(survey.Reads(), deadlock.Webhooks().Reads),
 	}
 }
 
@@ -83,6 +85,11 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 	if selected.NodePools == nil {
 		made.Findings = append(made.Findings, of.unreached()...)
 	}
+	refused, err := deadlock.Webhooks().Run(ctx, check.Subject{Cluster: cluster, Now: now})
+	if err != nil && len(made.Unread) == 0 {
+		made.Unread = append(made.Unread, err.Error())
+	}
+	made.Findings = append(made.Findings, finding.WithoutPasses(refused)...)
 	for i, f := range made.Findings {
 		made.Findings[i] = f.Named(cmp.Or(f.Name, nameDrain)).From(finding.SourceHealth)
 	}
@@ -90,7 +97,8 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 		made.doubt()
 	}
 	made.Outcome = worst(made.Rehearsal.Pools)
-	if made.Outcome == drain.Clear && len(made.Unread) > 0 {
+	against := func(f finding.Finding) bool { return f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown }
+	if made.Outcome == drain.Clear && (len(made.Unread) > 0 || slices.ContainsFunc(made.Findings, against)) {
 		made.Outcome = drain.Undetermined // also without a pool
 	}
 	return made, nil

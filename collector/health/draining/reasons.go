@@ -48,7 +48,11 @@ var (
 		"The finding of the check Drain about nodes that the update does not reach, since their MachineConfigPool is paused, several or "+
 			"none select them, or they get another configuration before. A paused pool is that of the check MachineConfigPool where the "+
 			"update is to another minor version.")
-	nameDelayed     = finding.NewName("DrainDelays", "The finding of the check Drain about pods whose volumes keep them from running until their own node is back. Those of OpenShift itself are not named.")
+	nameDelayed  = finding.NewName("DrainDelays", "The finding of the check Drain about pods whose volumes keep them from running until their own node is back. Those of OpenShift itself are not named.")
+	nameMachines = finding.NewName("DrainMachines", "The finding of the check Drain about pods that need a new machine, which the cluster autoscaler can add.")
+	nameTogether = finding.NewName("DrainTogether", "A finding of the check Drain about workloads that one node at a time does not interrupt, and the maxUnavailable of a pool does: "+
+		"DrainTogether-<pool>.")
+	nameAddresses   = finding.NewName("DrainAddresses", "The finding of the check Drain about addresses that only one node can have.")
 	nameInterrupted = finding.NewName("DrainInterrupts",
 		"The finding of the check Drain about Services without a ready pod for a time. Those of OpenShift itself are not named: "+
 			"its operators run with one replica by design.")
@@ -154,6 +158,21 @@ var (
 		Meaning: "Reported when Services have no ready pod while nodes are drained.",
 		Cause:   "All ready pods of the Services are on nodes that are drained at the same time, or there is one.",
 		Remedy:  "Give their workloads more replicas on different nodes.",
+	})
+	reasonMachines = finding.NewReason("NeedsNewMachine", finding.Explanation{
+		Meaning: "Reported when pods have no node during an update until the cluster autoscaler adds a machine.",
+		Cause:   "No other node suits the pods, and a MachineAutoscaler allows its MachineSet more machines.",
+		Remedy:  "Add the machine before the update, or check that the MachineSet can add one: `oc get machineautoscalers -A`.",
+	})
+	reasonTogether = finding.NewReason("SeveralNodesAtOnce", finding.Explanation{
+		Meaning: "Reported when a pool drains several nodes at a time, and that leaves workloads without a ready pod, or keeps a drain from ending, where one node at a time does not.",
+		Cause:   "The maxUnavailable of the pool is above 1, and the ready pods of the workloads are on nodes that are drained at the same time.",
+		Remedy:  "Set the maxUnavailable of the pool to 1, or give the workloads a PodDisruptionBudget and more nodes.",
+	})
+	reasonAddress = finding.NewReason("AddressOnOneNode", finding.Explanation{
+		Meaning: "Reported when an address is not reachable while the only node is away that can have it.",
+		Cause:   "The object that assigns the address selects one node, or one node is labeled for it.",
+		Remedy:  "Label another node, or change the selector, so that the address can move.",
 	})
 	reasonGrace = finding.NewReason("LongGracePeriod", finding.Explanation{
 		Meaning: "Reported when pods may take ten minutes or more to end, for which the drains of their nodes wait.",

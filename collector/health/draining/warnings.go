@@ -3,6 +3,7 @@ package draining
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/rollout"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -19,7 +21,7 @@ import (
 
 // warnings are what an update interrupts or loses without a drain that does not end, each in one finding.
 func warnings(rehearsal drain.Rehearsal) []finding.Finding {
-	all := []named{pending(rehearsal.Pending), lost(rehearsal.Lost), graces(rehearsal.Graces), delayed(rehearsal.Delayed), interrupted(rehearsal.Interrupted)}
+	all := []named{pending(rehearsal.Pending), lost(rehearsal.Lost), graces(rehearsal.Graces), delayed(rehearsal.Delayed), expanded(rehearsal.Expanded), addresses(rehearsal.Addresses), interrupted(rehearsal.Interrupted)}
 	var found []finding.Finding
 	for i := range all {
 		if of := &all[i]; len(of.texts) > 0 {
@@ -56,7 +58,7 @@ func lost(all []drain.Lost) named {
 	for _, each := range all {
 		maybe := ""
 		if each.Uncertain {
-			maybe = ", depending on the order of the evictions"
+			maybe = ", which is not certain"
 		}
 		found.pod(each.Pod, fmt.Sprintf("%s on %s%s%s", each.Pod, each.Node, because(each.Why), maybe))
 	}
@@ -93,6 +95,53 @@ func interrupted(all []drain.Interruption) named {
 		found.objects = append(found.objects, finding.Object{APIVersion: "v1", Kind: "Service", Namespace: each.Service.Namespace, Name: each.Service.Name})
 	}
 	return found
+}
+
+func expanded(all []drain.Expansion) named {
+	found := named{name: nameMachines, reason: reasonMachines, what: "pods have no node during this update until the cluster autoscaler adds a machine:"}
+	for _, each := range all {
+		found.pod(each.Pod, fmt.Sprintf("%s needs a new machine of MachineSet %s", each.Pod, each.MachineSet))
+	}
+	return found
+}
+
+func addresses(all []drain.Address) named {
+	found := named{name: nameAddresses, reason: reasonAddress, what: "addresses are not reachable while the only node is away that can have them:"}
+	for _, each := range all {
+		found.texts = append(found.texts, fmt.Sprintf("those of %s %q, on %s", each.Kind, each.Name, each.Nodes[0]))
+		found.objects = append(found.objects, finding.Object{APIVersion: each.APIVersion, Kind: each.Kind, Namespace: each.Namespace, Name: each.Name})
+	}
+	return found
+}
+
+// together are what the pools interrupt only since they drain several nodes at a time, one finding for each pool.
+func together(rehearsal drain.Rehearsal, pools []order.Pool) []finding.Finding {
+	var found []finding.Finding
+	for i := range pools {
+		pool := &pools[i]
+		var texts []string
+		var objects []finding.Object
+		for _, each := range rehearsal.Together {
+			if check.OfCluster(each.Workload.Namespace) || !slices.ContainsFunc(each.Nodes, func(node string) bool { return slices.Contains(pool.Nodes, node) }) {
+				continue
+			}
+			texts = append(texts, fmt.Sprintf("%s %s loses its %s", each.Kind, each.Workload, words.Count(each.Replicas, "ready pod")))
+			objects = append(objects, finding.Object{APIVersion: each.APIVersion, Kind: each.Kind, Namespace: each.Workload.Namespace, Name: each.Workload.Name})
+		}
+		if slices.ContainsFunc(rehearsal.Pools, func(of drain.Pool) bool { return of.Name == pool.Name && of.Single }) {
+			texts = append(texts, "a drain does not end, or may not")
+		}
+		if len(texts) == 0 || pool.MaxUnavailable < 2 { //nolint:mnd // several
+			continue
+		}
+		made := finding.Warn(reasonTogether, "pool %q drains %s at a time, which interrupts what one node at a time does not: %s", pool.Name, words.Count(pool.MaxUnavailable, "node"), words.List(texts, maxNamed)).
+			Named(finding.NameOf(nameTogether, pool.Name)).About(objects...)
+		if !pool.Unordered {
+			made = made.Do(finding.Change(`oc patch machineconfigpool %s --type merge --patch {"spec":{"maxUnavailable":1}}`, pool.Name))
+		}
+		found = append(found, made)
+	}
+	return finding.Bounded(finding.Drafts(found...))
 }
 
 // reboots is how long a node is away.
