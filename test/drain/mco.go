@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,7 +24,16 @@ type update struct {
 	*Trial
 
 	pools []*pool
+	// listed are the pods of the nodes that are drained: a drain evicts those that it lists, and lists them again if it
+	// does not end (kubectl pkg/drain, machine-config-operator pkg/controller/drain).
+	listed map[string]map[types.UID]bool
+	// tries counts how often a node was listed again.
+	tries map[string]int
 }
+
+// maxTries bounds how often the pods of a node are listed: pods that come to it although it is cordoned are evicted in
+// each try.
+const maxTries = 3
 
 // pool is the nodes of a MachineConfigPool.
 type pool struct {
@@ -41,7 +51,7 @@ type pool struct {
 
 // drain drains the nodes until nothing changes any more.
 func (t *Trial) drain(ctx context.Context) error {
-	u := &update{Trial: t}
+	u := &update{Trial: t, listed: map[string]map[types.UID]bool{}, tries: map[string]int{}}
 	for i := range t.Created.Pools {
 		if of := &t.Created.Pools[i]; !of.Spec.Paused {
 			added, err := poolOf(of.Name, of.Spec.NodeSelector.MatchLabels, of.Spec.MaxUnavailable, t.before.Nodes)
@@ -117,10 +127,40 @@ func (u *update) rounds(ctx context.Context) error {
 		if after, _, _ := u.watched.state(u.Created.Namespace); after != before {
 			continue
 		}
+		if u.again() {
+			continue
+		}
 		if configured, err := u.configure(ctx); err != nil || !configured {
 			return err
 		}
 	}
+}
+
+// again has the drains that do not end list the pods of their nodes again, and reports whether there are other ones.
+func (u *update) again() bool {
+	others, found := false, u.read()
+	for _, of := range u.pools {
+		for _, node := range of.draining {
+			now := list(&found, node)
+			if maps.Equal(now, u.listed[node]) || u.tries[node] == maxTries {
+				continue
+			}
+			u.listed[node], others = now, true
+			u.tries[node]++
+		}
+	}
+	return others
+}
+
+// list are the pods that a drain of a node evicts.
+func list(found *lab.Cluster, node string) map[types.UID]bool {
+	all := map[types.UID]bool{}
+	for i := range found.Pods {
+		if pod := &found.Pods[i]; pod.Spec.NodeName == node && lab.ControllerOf(pod).Kind != "DaemonSet" {
+			all[pod.UID] = true
+		}
+	}
+	return all
 }
 
 // configure ends the configurations in progress, and reports whether there is one.
@@ -152,6 +192,8 @@ func (u *update) round(ctx context.Context) (bool, error) {
 			if err := u.cordon(ctx, node, true); err != nil {
 				return false, err
 			}
+			found := u.read()
+			u.listed[node] = list(&found, node)
 			of.waiting, of.draining, changed = of.waiting[1:], append(of.draining, node), true
 		}
 	}
@@ -178,7 +220,7 @@ func (u *update) evict(ctx context.Context) (evicted bool, left map[string]bool,
 	found := u.read()
 	for i := range found.Pods {
 		pod := &found.Pods[i]
-		if !u.drains(pod.Spec.NodeName) || lab.ControllerOf(pod).Kind == "DaemonSet" {
+		if !u.drains(pod.Spec.NodeName) || !u.listed[pod.Spec.NodeName][pod.UID] {
 			continue
 		}
 		left[pod.Spec.NodeName] = true

@@ -18,6 +18,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/test/build"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/drain/comparison"
@@ -58,7 +60,7 @@ func Options() []cluster.Option {
 		return options // Start returns it
 	}
 	var files []string
-	for _, plural := range []string{"virtualmachineinstances", "kubevirts", "clusters", "statefulsets", "databases"} {
+	for _, plural := range []string{"virtualmachineinstances", "kubevirts", "clusters", "statefulsets", "databases", "taskruns"} {
 		files = append(files, filepath.Join(root, "test", "drain", "testdata", plural+".crd.yaml"))
 	}
 	return append(options, cluster.CRDs(files...))
@@ -119,24 +121,21 @@ func (o *Oracle) refuseEvents(ctx context.Context) error {
 	return err
 }
 
-// plan is what is read of the document of drain-plan.
-type plan struct {
-	Rehearsal drain.Rehearsal `json:"rehearsal"`
-	Unread    []string        `json:"unread"`
-}
-
 // predict calls the program.
 func (o *Oracle) predict(ctx context.Context) (drain.Rehearsal, error) {
 	command := exec.CommandContext(ctx, o.program, "drain-plan", "-o", "json", "--kubeconfig", o.plane.Kubeconfig) //nolint:gosec // the program under test
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
-	var found plan
+	var found draining.Plan
 	if json.Unmarshal(stdout.Bytes(), &found) != nil {
 		return drain.Rehearsal{}, fmt.Errorf("drain-plan: %w\n%s%s", err, stdout.String(), stderr.String())
 	}
 	if len(found.Unread) > 0 {
 		return drain.Rehearsal{}, fmt.Errorf("drain-plan has not read all: %v", found.Unread)
+	}
+	if wrong := comparison.Contradictions(&found); len(wrong) > 0 {
+		return drain.Rehearsal{}, fmt.Errorf("drain-plan contradicts itself: %s", strings.Join(wrong, "; "))
 	}
 	return found.Rehearsal, nil
 }
@@ -156,6 +155,8 @@ type Trial struct {
 	before, after lab.Cluster
 	// backedOff are the Jobs whose back-off has ended without a new pod, with how many had failed then.
 	backedOff map[string]int32
+	// attached are the nodes of the volumes that one node has at a time, by claim.
+	attached map[string]string
 }
 
 // Wrong are the disagreements, in words.
@@ -178,7 +179,7 @@ func (o *Oracle) Batch(ctx context.Context, clusters []lab.Cluster, report Repor
 	}
 	trials := make([]*Trial, len(clusters))
 	for i := range clusters {
-		trials[i] = &Trial{Oracle: o, Created: clusters[i], backedOff: map[string]int32{}}
+		trials[i] = &Trial{Oracle: o, Created: clusters[i], backedOff: map[string]int32{}, attached: map[string]string{}}
 	}
 	step := report.step(fmt.Sprintf("%d clusters from %s on", len(clusters), clusters[0].Namespace))
 	trials = report.each(trials, func(t *Trial) error { return t.create(ctx) })

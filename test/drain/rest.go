@@ -198,6 +198,9 @@ func (t *Trial) busy(found *lab.Cluster) string {
 		if pod := &found.Pods[i]; changing(pod) {
 			return "pod " + pod.Name
 		}
+		if pod := &found.Pods[i]; t.attaches(pod, found) {
+			return "the volume of pod " + pod.Name
+		}
 	}
 	for i := range found.ReplicaSets {
 		if set := &found.ReplicaSets[i]; creates(set, found) {
@@ -213,7 +216,7 @@ func (t *Trial) busy(found *lab.Cluster) string {
 }
 
 // creates reports whether a ReplicaSet is about to create pods: it has fewer than it is to have, and none was
-// refused. It counts no pod that is being deleted.
+// refused. It counts no pod that is being deleted, and creates none once it is itself.
 func creates(set *appsv1.ReplicaSet, found *lab.Cluster) bool {
 	for _, condition := range set.Status.Conditions {
 		if condition.Type == appsv1.ReplicaSetReplicaFailure && condition.Status == corev1.ConditionTrue {
@@ -226,7 +229,7 @@ func creates(set *appsv1.ReplicaSet, found *lab.Cluster) bool {
 			pods++
 		}
 	}
-	return pods < int(*set.Spec.Replicas)
+	return pods < int(*set.Spec.Replicas) && set.DeletionTimestamp == nil
 }
 
 // controllers is how many a user has created.

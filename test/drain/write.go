@@ -3,7 +3,9 @@ package drain
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -45,10 +47,10 @@ func (t *Trial) create(ctx context.Context) error {
 	if err := t.createNamespaces(ctx); err != nil {
 		return err
 	}
-	if err := t.writeAll(ctx, t.Created.First()); err != nil {
+	if err := t.createOwners(ctx); err != nil {
 		return err
 	}
-	if err := t.createOwners(ctx); err != nil {
+	if err := t.writeAll(ctx, t.Created.First()); err != nil {
 		return err
 	}
 	if err := t.await(ctx); err != nil {
@@ -60,6 +62,12 @@ func (t *Trial) create(ctx context.Context) error {
 	for i := range t.Created.Changes {
 		// A pod may not exist, which no node has room for.
 		if err := t.change(ctx, &t.Created.Changes[i]); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("change %s %s: %w", t.Created.Changes[i].Kind, t.Created.Changes[i].Name, err)
+		}
+		if !t.Created.Changes[i].Settles {
+			continue
+		}
+		if err := t.await(ctx); err != nil {
 			return fmt.Errorf("change %s %s: %w", t.Created.Changes[i].Kind, t.Created.Changes[i].Name, err)
 		}
 	}
@@ -88,8 +96,10 @@ func (t *Trial) createOwners(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for j := range t.Created.Operated {
-			own(made, t.Created.Operated[j].OwnerReferences)
+		for _, pods := range [][]corev1.Pod{t.Created.Operated, t.Created.Pods} {
+			for j := range pods {
+				own(made, pods[j].OwnerReferences)
+			}
 		}
 		for j := range t.Created.LateBudgets {
 			own(made, t.Created.LateBudgets[j].OwnerReferences)
@@ -185,8 +195,17 @@ func (t *Trial) change(ctx context.Context, of *lab.Change) error {
 // remove deletes the cluster.
 func (t *Trial) remove(ctx context.Context) error {
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}
-	if err := t.release(ctx, lab.Foreign); err != nil {
+	if err := errors.Join(t.release(ctx, lab.Foreign), t.releaseOwners(ctx)); err != nil {
 		return err
+	}
+	for _, object := range slices.Concat(t.Created.Objects, t.Created.Reviewers) {
+		made, err := generic(object)
+		if err != nil {
+			return err
+		}
+		if err := t.resource(made.GroupVersionKind(), made.GetNamespace()).Delete(ctx, made.GetName(), now); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
 	}
 	if err := t.Clients.CoreV1().Namespaces().Delete(ctx, t.Created.Namespace, now); err != nil {
 		return err
@@ -211,6 +230,24 @@ func (t *Trial) remove(ctx context.Context) error {
 		return err
 	}
 	return t.Clients.CoreV1().Nodes().DeleteCollection(ctx, now, mine)
+}
+
+// releaseOwners removes the finalizers of controllers and claims, which may be being deleted.
+func (t *Trial) releaseOwners(ctx context.Context) error {
+	for _, object := range t.Created.First() {
+		made, err := generic(object)
+		if err != nil {
+			return err
+		}
+		if len(made.GetFinalizers()) == 0 {
+			continue
+		}
+		_, err = t.resource(made.GroupVersionKind(), made.GetNamespace()).Patch(ctx, made.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // release removes a finalizer of pods that are being deleted.

@@ -29,7 +29,7 @@ type Prediction struct {
 	// owners are the controllers of the pods, by the names of the pods; the name of one without.
 	owners map[string]string
 	// guards are the names of guards, which do not exist where a drain sticks, and missing counts the pods
-	// that did not exist, by controller.
+	// that did not exist, by controller; a rehearsal has those that may be created.
 	guards  map[string]bool
 	missing map[string]int
 }
@@ -66,6 +66,15 @@ func (p *Prediction) know(cluster lab.Cluster) {
 			p.guards[pod.Name] = true
 		}
 	}
+	for i := range cluster.ReplicaSets {
+		p.owners[cluster.Namespace+"/"+cluster.ReplicaSets[i].Name] = cluster.ReplicaSets[i].Name
+	}
+	for i := range cluster.StatefulSets {
+		of := &cluster.StatefulSets[i]
+		for ordinal := range *of.Spec.Replicas {
+			p.owners[fmt.Sprintf("%s/%s-%d", cluster.Namespace, of.Name, ordinal)] = of.Name
+		}
+	}
 }
 
 // Of rehearses the drains of a cluster that has settled.
@@ -74,11 +83,14 @@ func Of(cluster lab.Cluster) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	workloads := recreation.Input{ReplicaSets: cluster.ReplicaSets, StatefulSets: cluster.StatefulSets, Quotas: cluster.Quotas}
+	workloads := recreation.Input{ReplicaSets: cluster.ReplicaSets, StatefulSets: cluster.StatefulSets, Quotas: cluster.Quotas, Limits: cluster.Limits}
 	rehearsal := drain.Rehearse(drain.Input{
-		Order: found, Cluster: placement.Input{Nodes: cluster.Nodes, Pods: cluster.Pods}, Budgets: cluster.Budgets,
+		Order: found, Cluster: placement.Input{Nodes: cluster.Nodes, Pods: cluster.Pods, Claims: cluster.Claims, Volumes: cluster.Volumes}, Budgets: cluster.Budgets,
 		Workloads: recreation.New(workloads), Owners: owner.New(nil, nil), Now: time.Now(),
 	})
+	if wrong := contradictions(&rehearsal); len(wrong) > 0 {
+		return Prediction{}, fmt.Errorf("the rehearsal contradicts itself: %s", strings.Join(wrong, "; "))
+	}
 	predicted := Prediction{Rehearsal: rehearsal, Order: found}
 	predicted.know(cluster)
 	return predicted, nil
@@ -183,7 +195,16 @@ func (p *Prediction) pending(ended lab.Outcome) []string {
 		return nil
 	}
 	predicted := p.absent()
+	rehearsed := map[string]bool{}
+	for i := range p.Pending {
+		if p.Pending[i].Missing {
+			rehearsed[p.owners[p.Pending[i].Pod.String()]] = true
+		}
+	}
 	for owner := range ended.Absent {
+		if rehearsed[owner] {
+			continue
+		}
 		predicted[owner] = bounds{predicted[owner].least, predicted[owner].most + p.missing[owner]}
 	}
 	var wrong []string

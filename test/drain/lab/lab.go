@@ -6,6 +6,8 @@
 package lab
 
 import (
+	"slices"
+
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,7 +44,9 @@ const (
 // of its controllers.
 type Cluster struct {
 	// Namespace is that of all objects with one, but for those of guards.
-	Namespace    string
+	Namespace string
+	// Objects are of kinds of which a cluster has few: they are created before all others.
+	Objects      []runtime.Object
 	Nodes        []corev1.Node
 	Pools        []machineconfigurationv1.MachineConfigPool
 	Priorities   []schedulingv1.PriorityClass
@@ -59,10 +63,12 @@ type Cluster struct {
 	// once they are gone; those with a node are guards, which exist while their node is schedulable.
 	Owners   []unstructured.Unstructured
 	Operated []corev1.Pod
-	// LateBudgets, Quotas and Limits are created after all pods. Then the Changes are made.
+	// LateBudgets, Quotas, Limits and Reviewers, which are webhooks and policies, are created after all pods. Then the
+	// Changes are made.
 	LateBudgets []policyv1.PodDisruptionBudget
 	Quotas      []corev1.ResourceQuota
 	Limits      []corev1.LimitRange
+	Reviewers   []runtime.Object
 	Changes     []Change
 	// Starting are created at last: the drains begin while their pods start.
 	Starting []appsv1.Deployment
@@ -76,13 +82,13 @@ type Change struct {
 	Namespace, Name string
 	// Patch is empty for a deletion.
 	Patch string
-	// Status is true for a patch of the status.
-	Status bool
+	// Status is true for a patch of the status, and Settles for a change after which the cluster settles before the next.
+	Status, Settles bool
 }
 
 // First are the objects that are created first, in order.
 func (c *Cluster) First() []runtime.Object {
-	var all []runtime.Object
+	all := slices.Clone(c.Objects)
 	all = appendAll(all, c.Priorities)
 	all = appendAll(all, c.Nodes)
 	all = appendAll(all, c.Pools)
@@ -99,7 +105,7 @@ func (c *Cluster) First() []runtime.Object {
 
 // Late are the objects that are created after the pods.
 func (c *Cluster) Late() []runtime.Object {
-	return appendAll(appendAll(appendAll(nil, c.LateBudgets), c.Quotas), c.Limits)
+	return slices.Concat(appendAll(appendAll(appendAll(nil, c.LateBudgets), c.Quotas), c.Limits), c.Reviewers)
 }
 
 // Last are the objects whose pods start when the drains begin.

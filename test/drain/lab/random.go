@@ -71,6 +71,9 @@ func Plain(seed uint64) Cluster {
 		g.quota()
 	}
 	g.pools("infra", "worker")
+	if g.random = rand.New(rand.NewPCG(seed, 2)); g.chance(40) { //nolint:gosec // reproducible
+		g.known("extra")
+	}
 	return g.cluster
 }
 
@@ -90,6 +93,11 @@ func Random(seed uint64) Cluster {
 	g.share()
 	g.limit()
 	g.disturb()
+	if g.random = rand.New(rand.NewPCG(seed, 2)); g.chance(60) { //nolint:gosec // reproducible
+		for i := range g.between(1, 2) {
+			g.reported(fmt.Sprintf("extra%d", i))
+		}
+	}
 	return g.cluster
 }
 

@@ -42,6 +42,11 @@ func Database() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: "drain.test", Version: "v1", Kind: "Database"}
 }
 
+// TaskRun is a task of Tekton, whose pod is not created again.
+func TaskRun() schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: "tekton.dev", Version: "v1", Kind: "TaskRun"}
+}
+
 // special adds a workload that a plain cluster does not have. It reports false if it only has changed
 // the pods, whose controller is to be chosen.
 func (g *generator) special(of *workload) bool {
@@ -174,6 +179,29 @@ func (g *generator) volume(claim string) {
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{node.Labels[key]}}},
 			}}}},
+		},
+	})
+}
+
+// Share has all pods of a template use one ReadWriteOnce volume of a CSI driver, which one node has at a time. A test that
+// drains the cluster has a pod get ready once its node has the volume.
+func (c *Cluster) Share(claim string, of *corev1.PodTemplateSpec) {
+	of.Annotations[AnnotationReady] = NeverReady
+	name := c.Namespace + "-" + claim
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	of.Spec.Volumes = append(of.Spec.Volumes, corev1.Volume{Name: "shared", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+	}})
+	c.Claims = append(c.Claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: claim}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: modes, StorageClassName: new(""), VolumeName: name, Resources: corev1.VolumeResourceRequirements{Requests: size},
+	}})
+	c.Volumes = append(c.Volumes, corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ClusterLabel: c.Namespace}},
+		Spec: corev1.PersistentVolumeSpec{
+			AccessModes: modes, Capacity: size, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: name}},
+			ClaimRef:               &corev1.ObjectReference{Namespace: c.Namespace, Name: claim},
 		},
 	})
 }

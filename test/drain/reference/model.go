@@ -62,6 +62,8 @@ type controller struct {
 	name, workload string
 	template       int
 	replicas       int
+	// leaving is true for one that is being deleted once the cluster has settled, and waits for a finalizer.
+	leaving bool
 }
 
 // budgetSpec is the spec of a budget, of which one of both numbers is set.
@@ -103,8 +105,15 @@ func (m *model) addTemplates(specs []*corev1.PodTemplateSpec) error {
 	return nil
 }
 
-// checkQuotas refuses quotas of what is not counted.
+// checkQuotas refuses quotas and limits of what is not counted.
 func (m *model) checkQuotas() error {
+	for i := range m.objects.Limits {
+		for _, item := range m.objects.Limits[i].Spec.Limits {
+			if min, ok := item.Min[corev1.ResourceCPU]; !ok || item.Type != corev1.LimitTypeContainer || len(item.Min) > 1 || min.IsZero() {
+				return fmt.Errorf("the reference does not know all of LimitRange %s", m.objects.Limits[i].Name)
+			}
+		}
+	}
 	for i := range m.objects.Quotas {
 		for name := range m.objects.Quotas[i].Spec.Hard {
 			if name != corev1.ResourceRequestsCPU && name != corev1.ResourceRequestsMemory {
@@ -135,6 +144,7 @@ func (m *model) workloads() []*corev1.PodTemplateSpec {
 	for i := range m.objects.StatefulSets {
 		of := &m.objects.StatefulSets[i]
 		add(statefulSet, of.Name, of.Spec.Replicas, &of.Spec.Template)
+		m.controllers[len(m.controllers)-1].leaving = of.DeletionTimestamp != nil
 	}
 	for i := range m.objects.DaemonSets {
 		of := &m.objects.DaemonSets[i]

@@ -71,8 +71,10 @@ func (s *state) object(p *pod) corev1.Pod {
 	}
 	if p.node >= 0 {
 		of.Spec.NodeName = s.m.nodeName(p.node)
-		of.Status.Phase = corev1.PodRunning
 		of.Status.StartTime = new(metav1.NewTime(began.Add(time.Duration(p.since) * time.Second)))
+	}
+	if p.running {
+		of.Status.Phase = corev1.PodRunning
 	}
 	status := corev1.ConditionFalse
 	if p.ready {

@@ -16,7 +16,7 @@ func (r *run) create(at int) bool {
 		return true
 	}
 	c := &r.s.m.controllers[at]
-	if !r.s.admits(c.template) {
+	if r.s.limited && c.leaving || !r.s.admits(c.template) {
 		return false
 	}
 	r.born(pod{template: c.template, controller: at, number: number, name: c.name + "-" + strconv.Itoa(number), target: target})
@@ -73,10 +73,18 @@ func (s *state) has(c *controller, such func(*pod) bool) bool {
 	return slices.ContainsFunc(s.existing[c.template], func(i int) bool { return such(&s.pods[i]) })
 }
 
-// admits reports whether the quotas admit a pod (kubernetes pkg/quota/v1/evaluator/core/pods.go).
+// admits reports whether the limits and the quotas admit a pod (kubernetes plugin/pkg/admission/limitranger and
+// pkg/quota/v1/evaluator/core/pods.go).
 func (s *state) admits(template int) bool {
 	if !s.limited {
 		return true
+	}
+	for i := range s.m.objects.Limits {
+		for _, item := range s.m.objects.Limits[i].Spec.Limits {
+			if !atLeast(s.m.templates[template].object.Spec.Containers, item.Min[corev1.ResourceCPU]) {
+				return false
+			}
+		}
 	}
 	for i := range s.m.objects.Quotas {
 		for name, hard := range s.m.objects.Quotas[i].Spec.Hard {
@@ -86,6 +94,11 @@ func (s *state) admits(template int) bool {
 		}
 	}
 	return true
+}
+
+// atLeast reports whether all containers request that many processors.
+func atLeast(containers []corev1.Container, processors resource.Quantity) bool {
+	return !slices.ContainsFunc(containers, func(of corev1.Container) bool { return of.Resources.Requests.Cpu().Cmp(processors) < 0 })
 }
 
 // charge reports whether a quota of requests has room for a pod, each container of which must have the
@@ -122,17 +135,37 @@ func (r *run) affects(template int) {
 	}
 }
 
-// start is the kubelet's start of a pod.
-func (r *run) start(at int) {
+// start is the kubelet's start of a pod, and reports false if it has to wait for a volume that another node has.
+func (r *run) start(at int) bool {
 	p := &r.s.pods[at]
 	if p.leaving || p.gone {
-		return
+		return true
+	}
+	if !r.s.attach(p) {
+		return false
 	}
 	p.running, p.since = true, r.s.starts
 	r.s.starts++
 	if r.s.m.templates[p.template].getsReady {
 		r.add(ready, at)
 	}
+	return true
+}
+
+// attach has the node of a pod have its volume, and reports false while another node does: one with a pod that uses it
+// (kubernetes pkg/controller/volume/attachdetach, Multi-Attach).
+func (s *state) attach(p *pod) bool {
+	claim := s.m.templates[p.template].claim
+	if claim == "" {
+		return true
+	}
+	holder, held := s.holders[claim]
+	uses := func(at int) bool { return s.m.templates[s.pods[at].template].claim == claim && s.pods[at].running }
+	if held && holder != p.node && slices.ContainsFunc(s.onNode[holder], uses) {
+		return false
+	}
+	s.holders[claim] = p.node
+	return true
 }
 
 // ready is when a pod gets ready.
@@ -171,6 +204,7 @@ func (r *run) end(at int) {
 	r.affects(p.template)
 	r.wake(create)
 	r.wake(place)
+	r.wake(start)
 	if p.controller >= 0 {
 		r.add(create, p.controller)
 	}

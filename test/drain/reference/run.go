@@ -142,7 +142,7 @@ func (r *run) step(of kind, at int) bool {
 	case place:
 		return r.place(at)
 	case start:
-		r.start(at)
+		return r.start(at)
 	case ready:
 		r.ready(at)
 	case end:

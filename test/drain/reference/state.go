@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"maps"
 	"slices"
 )
 
@@ -22,6 +23,8 @@ type state struct {
 	// limited is true from when the quotas exist.
 	limited bool
 	starts  int
+	// holders are the nodes of the volumes that one node has at a time, by claim.
+	holders map[string]int
 	// nominees are the pods that are nominated for a node.
 	nominees []int
 }
@@ -58,7 +61,7 @@ func (m *model) empty() *state {
 		m: m, existing: make([][]int, templates), used: make([]int64, nodes*len(m.resources)),
 		present: make([]int32, nodes*templates), staying: make([]int32, nodes*templates), onNode: make([][]int, nodes),
 		cordoned: make([]bool, nodes), draining: make([]bool, nodes), started: make([]int, len(m.pools)), busy: make([]int, len(m.pools)),
-		budgets: make([]budget, len(m.budgets)),
+		budgets: make([]budget, len(m.budgets)), holders: map[string]int{},
 	}
 }
 
@@ -66,7 +69,7 @@ func (s *state) clone() *state {
 	c := *s
 	c.pods, c.used, c.present, c.staying = slices.Clone(s.pods), slices.Clone(s.used), slices.Clone(s.present), slices.Clone(s.staying)
 	c.cordoned, c.draining, c.started, c.busy = slices.Clone(s.cordoned), slices.Clone(s.draining), slices.Clone(s.started), slices.Clone(s.busy)
-	c.nominees = slices.Clone(s.nominees)
+	c.nominees, c.holders = slices.Clone(s.nominees), maps.Clone(s.holders)
 	c.budgets, c.existing, c.onNode = slices.Clone(s.budgets), cloneAll(s.existing), cloneAll(s.onNode)
 	for i := range c.budgets {
 		c.budgets[i].disrupted = slices.Clone(c.budgets[i].disrupted)

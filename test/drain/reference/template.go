@@ -26,6 +26,8 @@ type template struct {
 	conflicts           []conflict
 	spread              []constraint
 	budgets             []int
+	// claim is that of a volume that one node has at a time; empty for none.
+	claim string
 }
 
 // conflict is a template whose pods must not be in the same domain of a topology, or on the same node
@@ -51,6 +53,9 @@ func (m *model) addTemplate(of *corev1.PodTemplateSpec) error {
 	}
 	added := template{
 		object: of, requests: make([]int64, len(m.resources)), priority: priority, getsReady: of.Annotations[lab.AnnotationReady] != lab.NeverReady,
+	}
+	if len(of.Spec.Volumes) > 0 {
+		added.claim, added.getsReady = of.Spec.Volumes[0].PersistentVolumeClaim.ClaimName, true
 	}
 	added.requests[0] = 1 // the pod itself
 	for i := range of.Spec.Containers {
@@ -82,6 +87,9 @@ func supported(spec corev1.PodSpec) error {
 	}
 	if affinity := spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil && affinity.NodeAffinity == nil && affinity.PodAffinity == nil {
 		spec.Affinity = nil
+	}
+	if len(spec.Volumes) == 1 && spec.Volumes[0].PersistentVolumeClaim != nil {
+		spec.Volumes = nil
 	}
 	tolerations := spec.Tolerations
 	spec.Containers, spec.NodeSelector, spec.Tolerations, spec.TopologySpreadConstraints = nil, nil, nil, nil
