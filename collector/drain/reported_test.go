@@ -82,6 +82,22 @@ func TestReported(t *testing.T) {
 				w.budget("cart", 1, 2, 1, 2)
 			},
 		},
+		"SharedClaimOfATypeBeforeCSI": {
+			reason: "a volume of the type before CSI is attached, too", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
+			build: func(w *world) {
+				w.deploy("cart", w.shared("data", corev1.ReadWriteOnce), "w0", "w0")
+				w.volumes[0].Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{VsphereVolume: &corev1.VsphereVirtualDiskVolumeSource{VolumePath: "data"}}
+				w.budget("cart", 1, 2, 1, 2)
+			},
+		},
+		"SharedClaimOfNFS": {
+			reason: "a volume that is only mounted may be on any number of nodes, whatever its claim asks for", outcome: drain.Clear,
+			build: func(w *world) {
+				w.deploy("cart", w.shared("data", corev1.ReadWriteOnce), "w0", "w0")
+				w.volumes[0].Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "192.0.2.1"}}
+				w.budget("cart", 1, 2, 1, 2)
+			},
+		},
 		"SharedClaimWithoutBudget": {
 			reason: "both leave the node, and the volume with them", outcome: drain.Clear,
 			build:   func(w *world) { w.deploy("cart", w.shared("data", corev1.ReadWriteOnce), "w0", "w0") },

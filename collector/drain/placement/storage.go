@@ -198,10 +198,14 @@ func (s *storage) attached(pod *corev1.Pod) []attachment {
 			continue
 		}
 		claim := s.claims[pod.Namespace+"/"+claimed.ClaimName]
-		if claim == nil || s.volumes[claim.Spec.VolumeName] == nil || s.volumes[claim.Spec.VolumeName].Spec.CSI == nil {
+		if claim == nil || s.volumes[claim.Spec.VolumeName] == nil {
 			continue
 		}
-		added := attachment{driver: s.volumes[claim.Spec.VolumeName].Spec.CSI.Driver, volume: s.number(claim.Spec.VolumeName)}
+		driver := driverOf(&s.volumes[claim.Spec.VolumeName].Spec.PersistentVolumeSource)
+		if driver == "" {
+			continue
+		}
+		added := attachment{driver: driver, volume: s.number(claim.Spec.VolumeName)}
 		added.single = !s.unattached[added.driver] && !slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
 			return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
 		})
@@ -212,6 +216,30 @@ func (s *storage) attached(pod *corev1.Pod) []attachment {
 		s.drivers[added.driver] = true
 	}
 	return found
+}
+
+// driverOf is the driver of a volume that is attached to nodes; empty for one that is mounted only, or whose source is not
+// known, as in a collection. Those of the types before CSI are attached by the drivers that replaced them, or by Kubernetes.
+func driverOf(of *corev1.PersistentVolumeSource) string {
+	switch {
+	case of.CSI != nil:
+		return of.CSI.Driver
+	case of.AWSElasticBlockStore != nil:
+		return "ebs.csi.aws.com"
+	case of.GCEPersistentDisk != nil:
+		return "pd.csi.storage.gke.io"
+	case of.AzureDisk != nil:
+		return "disk.csi.azure.com"
+	case of.Cinder != nil:
+		return "cinder.csi.openstack.org"
+	case of.VsphereVolume != nil:
+		return "csi.vsphere.vmware.com"
+	case of.FC != nil:
+		return "kubernetes.io/fc"
+	case of.ISCSI != nil:
+		return "kubernetes.io/iscsi"
+	}
+	return ""
 }
 
 func (s *storage) number(volume string) int32 {
