@@ -54,12 +54,7 @@ func modelOf(input *Input) *model {
 		creations: map[int]reviewer.Answer{}, youngest: map[int]metav1.Time{},
 	}
 	b.addBudgets()
-	for i := range input.Cluster.Pods {
-		at, created := b.controller(&input.Cluster.Pods[i]), input.Cluster.Pods[i].CreationTimestamp
-		if last := b.youngest[at]; last.Before(&created) {
-			b.youngest[at] = created
-		}
-	}
+	b.date()
 	placed := input.Cluster
 	for i := range input.Cluster.Pods {
 		of := &input.Cluster.Pods[i]
@@ -90,6 +85,16 @@ func modelOf(input *Input) *model {
 	}
 	b.scale()
 	return m
+}
+
+// date finds the youngest pod of each controller.
+func (b *builder) date() {
+	for i := range b.input.Cluster.Pods {
+		at, created := b.controller(&b.input.Cluster.Pods[i]), b.input.Cluster.Pods[i].CreationTimestamp
+		if last := b.youngest[at]; last.Before(&created) {
+			b.youngest[at] = created
+		}
+	}
 }
 
 // trusted takes an operator for one that creates its pods again like a controller of Kubernetes, unless their

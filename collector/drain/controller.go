@@ -55,10 +55,8 @@ func (b *builder) scale() {
 		if p.controller >= 0 && m.controllers[p.controller].Ordered {
 			m.controllers[p.controller].members = append(m.controllers[p.controller].members, i)
 		}
-		for _, budget := range p.budgets {
-			if m.budgets[budget].Scaled() && !p.absent {
-				b.present(budget)[p.controller]++
-			}
+		if !p.absent {
+			b.presence(p)
 		}
 	}
 	for i := range m.controllers {
@@ -89,12 +87,17 @@ func (m *model) started(members []int) {
 
 func (m *model) ordinal(at int) int { return recreation.Ordinal(&m.input.Cluster.Pods[at]) }
 
-// present counts the pods of a budget by controller.
-func (b *builder) present(budget int) map[int]int {
-	if b.made.scaled[budget] == nil {
-		b.made.scaled[budget] = map[int]int{}
+// presence counts a pod for its budgets, by controller.
+func (b *builder) presence(p *pod) {
+	for _, budget := range p.budgets {
+		if !b.made.budgets[budget].Scaled() {
+			continue
+		}
+		if b.made.scaled[budget] == nil {
+			b.made.scaled[budget] = map[int]int{}
+		}
+		b.made.scaled[budget][p.controller]++
 	}
-	return b.made.scaled[budget]
 }
 
 // sum is the scale of the controllers that have pods; -1 where that of one is unknown.

@@ -74,6 +74,11 @@ func (m *model) reference(at int) Reference {
 	return Reference{of.Namespace, of.Name}
 }
 
+// custom reports whether the controller of a pod is none of Kubernetes.
+func (m *model) custom(p *pod) bool {
+	return p.recreation.Outcome == recreation.Unknown && m.input.Workloads != nil && (p.controller < 0 || !m.controllers[p.controller].known)
+}
+
 func (m *model) nodeOf(at int) string { return m.input.Cluster.Pods[at].Spec.NodeName }
 
 // graceOf is how many seconds a pod may take to end. One that is migrated leaves its node when what

@@ -8,7 +8,6 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/owner"
 	"github.com/openshift/update-preflight/collector/drain/placement"
 	"github.com/openshift/update-preflight/collector/drain/quota"
-	"github.com/openshift/update-preflight/collector/drain/recreation"
 )
 
 // situation is where the pods are at a moment of a rehearsal, and what their budgets allow.
@@ -186,8 +185,7 @@ func (s *situation) operated(p *pod, answer eviction.Answer) eviction.Answer {
 		}
 	case owner.None:
 		// Another operator may move its pods as well.
-		custom := p.recreation.Outcome == recreation.Unknown && s.m.input.Workloads != nil && (p.controller < 0 || !s.m.controllers[p.controller].known)
-		if refused && len(p.budgets) == 1 && (custom || s.m.owned[p.budgets[0]]) {
+		if refused && len(p.budgets) == 1 && (s.m.custom(p) || s.m.owned[p.budgets[0]]) {
 			return eviction.Answer{Outcome: eviction.Unknown, Cause: Operator}
 		}
 	}

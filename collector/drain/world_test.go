@@ -161,7 +161,7 @@ func (w *world) claiming(app string, nodes ...string) {
 	w.workloads.StatefulSets = append(w.workloads.StatefulSets, appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
 		Spec: appsv1.StatefulSetSpec{
-			Replicas: new(int32(len(nodes))), PodManagementPolicy: appsv1.ParallelPodManagement, //nolint:gosec // a few
+			Replicas: new(int32(len(nodes))), PodManagementPolicy: appsv1.ParallelPodManagement,
 			VolumeClaimTemplates: []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}},
 		},
 	})

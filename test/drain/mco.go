@@ -127,13 +127,18 @@ func (u *update) rounds(ctx context.Context) error {
 		if after, _, _ := u.watched.state(u.Created.Namespace); after != before {
 			continue
 		}
-		if u.again() {
-			continue
-		}
-		if configured, err := u.configure(ctx); err != nil || !configured {
+		if more, err := u.goOn(ctx); err != nil || !more {
 			return err
 		}
 	}
+}
+
+// goOn begins what is left once nothing changes, and reports whether there is anything.
+func (u *update) goOn(ctx context.Context) (bool, error) {
+	if u.again() {
+		return true, nil
+	}
+	return u.configure(ctx)
 }
 
 // again has the drains that do not end list the pods of their nodes again, and reports whether there are other ones.

@@ -198,14 +198,8 @@ func (t *Trial) remove(ctx context.Context) error {
 	if err := errors.Join(t.release(ctx, lab.Foreign), t.releaseOwners(ctx)); err != nil {
 		return err
 	}
-	for _, object := range slices.Concat(t.Created.Objects, t.Created.Reviewers) {
-		made, err := generic(object)
-		if err != nil {
-			return err
-		}
-		if err := t.resource(made.GroupVersionKind(), made.GetNamespace()).Delete(ctx, made.GetName(), now); err != nil && !apierrors.IsNotFound(err) {
-			return err
-		}
+	if err := t.delete(ctx, slices.Concat(t.Created.Objects, t.Created.Reviewers), now); err != nil {
+		return err
 	}
 	if err := t.Clients.CoreV1().Namespaces().Delete(ctx, t.Created.Namespace, now); err != nil {
 		return err
@@ -230,6 +224,19 @@ func (t *Trial) remove(ctx context.Context) error {
 		return err
 	}
 	return t.Clients.CoreV1().Nodes().DeleteCollection(ctx, now, mine)
+}
+
+func (t *Trial) delete(ctx context.Context, all []runtime.Object, how metav1.DeleteOptions) error {
+	for _, object := range all {
+		made, err := generic(object)
+		if err != nil {
+			return err
+		}
+		if err := t.resource(made.GroupVersionKind(), made.GetNamespace()).Delete(ctx, made.GetName(), how); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // releaseOwners removes the finalizers of controllers and claims, which may be being deleted.

@@ -126,12 +126,9 @@ func (s *State) reject(pod *Pod, node int, skews []skew) Rejection {
 	case !class.tolerated[node]:
 		return Taint
 	}
-	for _, request := range pod.requests {
-		if room := s.c.room[node][request.resource]; s.used[node][request.resource] > room-request.amount {
-			return Resources
-		}
-	}
-	if len(pod.attached) > 0 && s.Volumes.exceed(pod, node, s.used[node], s.c.room[node]) {
+	used, room := s.used[node], s.c.room[node]
+	exceeds := func(request request) bool { return used[request.resource] > room[request.resource]-request.amount }
+	if slices.ContainsFunc(pod.requests, exceeds) || len(pod.attached) > 0 && s.Volumes.exceed(pod, node, used, room) {
 		return Resources
 	}
 	if slices.ContainsFunc(pod.ports, func(wanted port) bool { return slices.ContainsFunc(s.ports[node], wanted.clashes) }) {

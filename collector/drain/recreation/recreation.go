@@ -203,13 +203,7 @@ const maxMissing = 100
 // Missing are the pods that controllers are to have and that do not exist, made from their templates, at most a hundred of each
 // controller. The names of those of a StatefulSet are known; the others have that of their controller.
 func (w *Workloads) Missing(pods []corev1.Pod) []corev1.Pod {
-	counts, exists := map[key]int{}, map[string]bool{}
-	for i := range pods {
-		if by := metav1.GetControllerOfNoCopy(&pods[i]); by != nil && pods[i].Status.Phase != corev1.PodSucceeded && pods[i].Status.Phase != corev1.PodFailed {
-			counts[keyOf(pods[i].Namespace, by)]++
-		}
-		exists[pods[i].Namespace+"/"+pods[i].Name] = true
-	}
+	counts, exists := present(pods)
 	compare := func(a, b key) int {
 		return cmp.Compare(a.String()+a.namespace+"/"+a.name, b.String()+b.namespace+"/"+b.name)
 	}
@@ -221,17 +215,36 @@ func (w *Workloads) Missing(pods []corev1.Pod) []corev1.Pod {
 		}
 		names := slices.Repeat([]string{of.name}, min(maxMissing, max(0, by.of.Replicas-counts[of])))
 		if of.GroupKind == statefulSet() {
-			for at, ordinal := 0, by.of.First; at < len(names) && ordinal < by.of.First+by.of.Replicas; ordinal++ {
-				if name := fmt.Sprintf("%s-%d", of.name, ordinal); !exists[of.namespace+"/"+name] {
-					names[at], at = name, at+1
-				}
-			}
+			by.ordinals(names, of, exists)
 		}
 		for _, name := range names {
 			missing = append(missing, by.fresh(of, name))
 		}
 	}
 	return missing
+}
+
+// present counts the pods of each controller that have not ended, and has the names of all pods.
+func present(pods []corev1.Pod) (counts map[key]int, exists map[string]bool) {
+	counts, exists = map[key]int{}, map[string]bool{}
+	for i := range pods {
+		phase := pods[i].Status.Phase
+		if by := metav1.GetControllerOfNoCopy(&pods[i]); by != nil && phase != corev1.PodSucceeded && phase != corev1.PodFailed {
+			counts[keyOf(pods[i].Namespace, by)]++
+		}
+		exists[pods[i].Namespace+"/"+pods[i].Name] = true
+	}
+	return counts, exists
+}
+
+// ordinals names the pods that a StatefulSet lacks.
+func (c *controller) ordinals(names []string, of key, exists map[string]bool) {
+	at := 0
+	for ordinal := c.of.First; at < len(names) && ordinal < c.of.First+c.of.Replicas; ordinal++ {
+		if name := fmt.Sprintf("%s-%d", of.name, ordinal); !exists[of.namespace+"/"+name] {
+			names[at], at = name, at+1
+		}
+	}
 }
 
 // fresh is a pod that a controller has not created yet, with that name.

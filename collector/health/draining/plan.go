@@ -85,11 +85,7 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 	if selected.NodePools == nil {
 		made.Findings = append(made.Findings, of.unreached()...)
 	}
-	refused, err := deadlock.Webhooks().Run(ctx, check.Subject{Cluster: cluster, Now: now})
-	if err != nil && len(made.Unread) == 0 {
-		made.Unread = append(made.Unread, err.Error())
-	}
-	made.Findings = append(made.Findings, finding.WithoutPasses(refused)...)
+	made.review(ctx, cluster, now)
 	for i, f := range made.Findings {
 		made.Findings[i] = f.Named(cmp.Or(f.Name, nameDrain)).From(finding.SourceHealth)
 	}
@@ -102,6 +98,15 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 		made.Outcome = drain.Undetermined // also without a pool
 	}
 	return made, nil
+}
+
+// review adds what the check of webhooks that the update itself stops says.
+func (p *Plan) review(ctx context.Context, cluster *snapshot.Cluster, now time.Time) {
+	refused, err := deadlock.Webhooks().Run(ctx, check.Subject{Cluster: cluster, Now: now})
+	if err != nil && len(p.Unread) == 0 {
+		p.Unread = append(p.Unread, err.Error())
+	}
+	p.Findings = append(p.Findings, finding.WithoutPasses(refused)...)
 }
 
 // doubt makes what is in favor of the drains unknown: what was not read may be against them.

@@ -55,6 +55,12 @@ func contradictions(of *drain.Rehearsal) []string {
 			found = append(found, fmt.Sprintf("the eviction of pod %s is refused for ever, and node %s is drained", each.Pod, each.Node))
 		}
 	}
+	return append(found, again(of)...)
+}
+
+// again are the pods that are created again and are not.
+func again(of *drain.Rehearsal) []string {
+	var found []string
 	certain := map[drain.Reference]bool{}
 	for _, each := range of.Lost {
 		certain[each.Pod] = !each.Uncertain
