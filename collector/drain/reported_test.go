@@ -187,6 +187,15 @@ func TestReported(t *testing.T) {
 				w.budget("cart", 1, 2, 1, 2)
 			},
 		},
+		"NamespaceSelectsOthers": {
+			reason: "the namespace selects nodes since the pods were made, and there are none", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
+			build: func(w *world) {
+				w.deploy("cart", corev1.PodSpec{}, "w0", "w1")
+				deployed(w, "2")
+				w.workloads.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{"openshift.io/node-selector": "role=gpu"}}}}
+				w.budget("cart", 1, 2, 1, 2)
+			},
+		},
 		"FinalizerComesAgain": {
 			reason: "the finalizer of the template was removed from the pod: the next one has it when its node is drained", outcome: drain.Undetermined, cause: drain.Terminating,
 			build: func(w *world) {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -244,6 +245,98 @@ func rows() map[string]row {
 				c.Share("data", of)
 			},
 			predicted: []product.Outcome{product.Sticks}, sticks: true,
+		},
+		"tolerates": {
+			reason: "the pod comes again to the cordoned node, and the budget refuses its eviction in the next try",
+			build: func(c *lab.Cluster) {
+				workers(c, 2, 4)
+				of := dbTemplate("100m")
+				of.Annotations[lab.AnnotationReady] = "3s"
+				of.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+				of.Spec.NodeSelector = map[string]string{corev1.LabelHostname: c.Namespace + "-w0"}
+				of.Spec.Affinity = nil
+				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec}})
+				protect(c, policyv1.PodDisruptionBudgetSpec{MinAvailable: one()})
+			},
+			predicted: []product.Outcome{product.Clear, product.Undetermined},
+		},
+		"attach-limit": {
+			reason: "a node attaches a volume once, for all of its pods",
+			build: func(c *lab.Cluster) {
+				workers(c, 2, 4)
+				for i := range c.Nodes {
+					c.Objects = append(c.Objects, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: c.Nodes[i].Name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+						Name: "ebs.csi.aws.com", NodeID: c.Nodes[i].Name, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))},
+					}}}})
+				}
+				of := dbTemplate("100m")
+				of.Spec.Affinity = nil
+				c.Share("data", &of.PodTemplateSpec)
+				of.Annotations[lab.AnnotationReady] = "300ms"
+				many := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
+				c.Claims[0].Spec.AccessModes, c.Volumes[0].Spec.AccessModes = many, many
+				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(4)), Selector: db(), Template: of.PodTemplateSpec}})
+			},
+			predicted: []product.Outcome{product.Clear},
+		},
+		"missing-replica": {
+			reason: "the quota was used up before the drains, so that one replica is without a node, whichever it is",
+			build: func(c *lab.Cluster) {
+				guarded(c)
+				c.Quotas = append(c.Quotas, corev1.ResourceQuota{ObjectMeta: podTemplate{}.named(c), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}}})
+				c.Changes = append(c.Changes, lab.Change{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: c.Namespace, Name: "db", Patch: `{"spec":{"replicas":3}}`})
+			},
+			predicted: []product.Outcome{product.Clear}, pending: 1, absent: "1",
+		},
+		"preempts": {
+			reason: "the important pod takes the place of another one each time",
+			build: func(c *lab.Cluster) {
+				workers(c, 3, 2)
+				important := c.Namespace + "-important"
+				c.Priorities = append(c.Priorities, schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: important}, Value: 1000})
+				set := guarded(c)
+				set.Spec.Replicas = new(int32(1))
+				of := dbTemplate("1500m")
+				of.Spec.PriorityClassName = important
+				set.Spec.Template = of.PodTemplateSpec
+				c.Nodes = c.Nodes[:3]
+				c.Pools = c.Pools[:1]
+				c.LateBudgets = nil
+				low := dbTemplate("1500m")
+				low.Labels, low.Spec.Affinity = map[string]string{"app": "low"}, nil
+				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "low"}, Spec: appsv1.DeploymentSpec{
+					Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: low.Labels}, Template: low.PodTemplateSpec,
+				}})
+				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
+			},
+			predicted: []product.Outcome{product.Clear},
+		},
+		"indexed-job": {
+			reason: "the index of the Job may not fail again, and nothing creates its pod",
+			build: func(c *lab.Cluster) {
+				workers(c, 4, 4)
+				of := dbTemplate("100m")
+				delete(of.Annotations, lab.AnnotationReady)
+				of.Annotations[lab.AnnotationTakes], of.Spec.Affinity, of.Spec.RestartPolicy = "1h", nil, corev1.RestartPolicyNever
+				c.Jobs = append(c.Jobs, batchv1.Job{ObjectMeta: of.named(c), Spec: batchv1.JobSpec{
+					Parallelism: new(int32(1)), Completions: new(int32(1)), CompletionMode: new(batchv1.IndexedCompletion), BackoffLimitPerIndex: new(int32(0)), Template: of.PodTemplateSpec,
+				}})
+			},
+			predicted: []product.Outcome{product.Clear}, lost: 1, absent: "1",
+		},
+		"gate": {
+			reason: "the gate of the template was lifted from the pods, and comes again",
+			build: func(c *lab.Cluster) {
+				workers(c, 4, 4)
+				set := stateful(c, 2)
+				set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
+				set.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "drain.test/gate"}}
+				for i := range 2 {
+					c.Changes = append(c.Changes, lab.Change{GroupVersionKind: lab.Pod(), Namespace: c.Namespace, Name: fmt.Sprintf("db-%d", i), Patch: `{"spec":{"schedulingGates":null}}`, Settles: i == 1})
+				}
+				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
+			},
+			predicted: []product.Outcome{product.Undetermined}, sticks: true,
 		},
 		"taskrun": {
 			reason: "nothing creates the pod of a TaskRun again",

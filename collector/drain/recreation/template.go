@@ -21,7 +21,7 @@ func (c *controller) created(pod *corev1.Pod, namespace *metav1.PartialObjectMet
 		return pod, true
 	}
 	if c.madeOf(pod) && !resized(pod) || !c.changed(pod, namespace) {
-		return c.restored(pod), true
+		return c.restored(pod, namespace), true
 	}
 	return c.make(pod), false
 }
@@ -47,14 +47,19 @@ func (c *controller) make(pod *corev1.Pod) *corev1.Pod {
 }
 
 // restored is a pod with what its template has and was removed from it after its creation: gates and finalizers come
-// again, and with them what has to remove them.
-func (c *controller) restored(pod *corev1.Pod) *corev1.Pod {
+// again, and with them what has to remove them. Its namespace may select other nodes since.
+func (c *controller) restored(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) *corev1.Pod {
 	gates, finalizers := c.template.Spec.SchedulingGates, lacking(c.template.Finalizers, pod.Finalizers)
-	if len(gates)+len(finalizers) == 0 {
+	selected := &corev1.Pod{Spec: corev1.PodSpec{NodeSelector: maps.Clone(pod.Spec.NodeSelector)}}
+	if err := addSelector(selected, namespace); err != nil {
+		selected.Spec.NodeSelector = pod.Spec.NodeSelector // which admit answers
+	}
+	if len(gates)+len(finalizers) == 0 && maps.Equal(selected.Spec.NodeSelector, pod.Spec.NodeSelector) {
 		return pod
 	}
 	made := pod.DeepCopy()
 	made.Spec.SchedulingGates, made.Finalizers = gates, append(made.Finalizers, finalizers...)
+	made.Spec.NodeSelector = selected.Spec.NodeSelector
 	return made
 }
 
