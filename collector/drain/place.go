@@ -17,9 +17,13 @@ type scheduler struct {
 	expanded map[int]Reference
 }
 
-// expand has the cluster autoscaler add a machine for a pod, and reports whether it can. The pods on it are not drained.
+// expand has the cluster autoscaler add a machine for a pod, and reports whether it can. The pods on it are not drained. Where
+// pods of the same zone count, only a hopeful rehearsal takes a new node for one that suits.
 func (s *scheduler) expand(at int) bool {
 	shape := s.r.now.shape(at)
+	if shape.Spread && !s.r.choices.hopeful {
+		return false
+	}
 	if s.machines == nil {
 		s.machines, s.expanded = make([][]*placement.State, len(s.r.m.input.Room)), map[int]Reference{}
 	}

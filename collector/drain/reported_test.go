@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -38,6 +39,16 @@ func canary(w *world) {
 	w.pods[1].Labels["app"], w.workloads.ReplicaSets[1].Spec.Template.Labels["app"] = "cart", "cart"
 	w.workloads.ReplicaSets[1].Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Message: "the registry refuses it"}}
 	mostUnavailable(w.budget("cart", 1, 2, 1, 2), 1)
+}
+
+// crowded has two pods of a budget on w0, of which one may be away, full nodes beside it, and an autoscaler.
+func crowded(w *world) {
+	w.deploy("cart", corev1.PodSpec{NodeSelector: map[string]string{"role": "worker"}, Containers: []corev1.Container{{
+		Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+	}}}, "w0", "w0")
+	w.fill("next", "w1", "w2")
+	w.budget("cart", 1, 2, 1, 2)
+	w.room = []drain.Room{{MachineSet: drain.Reference{Namespace: "openshift-machine-api", Name: "a"}, Node: "w0", Machines: 2}}
 }
 
 // TestReported has the states of clusters that were really drained, and predicted wrongly once.
@@ -289,25 +300,22 @@ func TestReported(t *testing.T) {
 			},
 		},
 		"Autoscaler": {
-			reason: "no node has room, and the cluster autoscaler adds one", outcome: drain.Clear,
+			reason: "no other node has room for the first of two pods, and the cluster autoscaler adds one", outcome: drain.Clear,
+			build:   crowded,
+			reports: func(r drain.Rehearsal) bool { return nothingLost(r) && len(r.Expanded) > 0 },
+		},
+		"AutoscalerWithoutRoom": {
+			reason: "the MachineSet may have no other machine", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
 			build: func(w *world) {
-				w.fill("cart", "w0", "w1", "w2")
-				w.budget("cart", 1, 3, 2, 3)
-				w.room = []drain.Room{{MachineSet: drain.Reference{Namespace: "openshift-machine-api", Name: "a"}, Node: "w0", Machines: 1}}
+				crowded(w)
+				w.room = nil
 			},
-			reports: func(r drain.Rehearsal) bool { return nothingLost(r) && len(r.Expanded) == 1 },
 		},
 		"AutoscalerOfOtherNodes": {
 			reason: "the new machine has none of the labels that the pods select", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
 			build: func(w *world) {
-				w.fill("cart", "w0", "w1", "w2")
-				w.budget("cart", 0, 3, 3, 3)
-				w.room = []drain.Room{{Node: "i0", Machines: 9}}
-				w.budgets[0].Status.DisruptionsAllowed, w.budgets[0].Status.DesiredHealthy = 1, 2
-				w.budgets[0].Spec.MinAvailable = new(intstr.FromInt32(2))
-				w.nodes = append(w.nodes, *w.nodes[0].DeepCopy())
-				w.nodes = w.nodes[:4]
-				w.nodes[1].Labels["role"], w.nodes[2].Labels["role"] = "other", "other"
+				crowded(w)
+				w.room[0].Node = "i0"
 			},
 		},
 		"AutoscalerForImportantPods": {
@@ -319,6 +327,20 @@ func TestReported(t *testing.T) {
 				w.room = []drain.Room{{Node: "i0", Machines: 1, Priority: -10}}
 			},
 			reports: func(r drain.Rehearsal) bool { return len(r.Expanded) == 0 && len(r.Pending) == 1 },
+		},
+		"AutoscalerOfOneZone": {
+			reason: "whether the zone of the new machine has too many pods is not known", outcome: drain.Undetermined, cause: eviction.TooFewHealthy,
+			build: func(w *world) {
+				w.inZones("a", "a", "b")
+				crowded(w)
+				template := &w.workloads.ReplicaSets[0].Spec.Template
+				template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+					MaxSkew: 2, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: template.Labels},
+				}}
+				for i := range 2 {
+					w.pods[i].Spec.TopologySpreadConstraints = template.Spec.TopologySpreadConstraints
+				}
+			},
 		},
 		"AutoscalerOfOneMachine": {
 			reason: "two nodes are drained at a time, and one new machine has room for one pod", outcome: drain.Clear,

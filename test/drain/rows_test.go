@@ -294,15 +294,9 @@ func rows() map[string]row {
 				workers(c, 3, 2)
 				important := c.Namespace + "-important"
 				c.Priorities = append(c.Priorities, schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: important}, Value: 1000})
-				set := guarded(c)
-				set.Spec.Replicas = new(int32(1))
-				of := dbTemplate("1500m")
+				of, low := dbTemplate("1500m"), dbTemplate("1500m")
 				of.Spec.PriorityClassName = important
-				set.Spec.Template = of.PodTemplateSpec
-				c.Nodes = c.Nodes[:3]
-				c.Pools = c.Pools[:1]
-				c.LateBudgets = nil
-				low := dbTemplate("1500m")
+				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: db(), Template: of.PodTemplateSpec}})
 				low.Labels, low.Spec.Affinity = map[string]string{"app": "low"}, nil
 				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "low"}, Spec: appsv1.DeploymentSpec{
 					Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: low.Labels}, Template: low.PodTemplateSpec,

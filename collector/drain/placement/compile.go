@@ -264,6 +264,7 @@ func (c *compiler) term(pod *corev1.Pod, of *corev1.PodAffinityTerm, compiled *P
 		compiled.Unknown = err.Error()
 		return 0, false
 	}
+	compiled.Spread = compiled.Spread || of.TopologyKey != corev1.LabelHostname
 	key := "term " + of.TopologyKey + " " + strings.Join(namespaces, ",") + " " + selector.String()
 	if at, ok := c.byKey[key]; ok {
 		return at, true
@@ -344,6 +345,7 @@ func (c *compiler) constraints(pod *corev1.Pod, compiled *Pod) {
 			return
 		}
 		selector = withKeys(selector, of.MatchLabelKeys, pod.Labels)
+		compiled.Spread = compiled.Spread || of.TopologyKey != corev1.LabelHostname
 		added := constraint{
 			term: c.spreadTerm(pod.Namespace, selector), topology: c.topology(of.TopologyKey), skew: int(of.MaxSkew), domains: 1,
 			self:       selector.Matches(labels.Set(pod.Labels)),

@@ -72,6 +72,8 @@ type Pod struct {
 	ports    []port
 	volumes  []func(*corev1.Node) bool
 	attached []attachment
+	// Spread is true for one whose place depends on pods in the same domain of another topology than the node.
+	Spread bool
 	// exclusive are its claims that no other pod may use (access mode ReadWriteOncePod).
 	exclusive []int32
 	matched   []int32

@@ -212,7 +212,7 @@ func (c *Cluster) Spare(name, class string) {
 	})
 }
 
-// restored adds a StatefulSet whose template has a finalizer or a gate that somebody removed from its running pods.
+// restored adds a StatefulSet whose template has a finalizer or a gate that was removed from its running pods.
 func (g *generator) restored(of *workload) {
 	patch := `{"metadata":{"finalizers":null}}`
 	if g.chance(50) {
