@@ -28,23 +28,11 @@ func (s *scheduler) expand(at int) bool {
 		s.machines, s.expanded = make([][]*placement.State, len(s.r.m.input.Room)), map[int]Reference{}
 	}
 	for i := range s.r.m.input.Room {
-		room := &s.r.m.input.Room[i]
-		like := s.r.m.cluster.Node(room.Node)
-		if like < 0 || shape.Priority < room.Priority {
+		like := s.r.m.cluster.Node(s.r.m.input.Room[i].Node)
+		if like < 0 || !s.add(shape, i, like) {
 			continue
 		}
-		fits := func(machine *placement.State) bool { return machine.Reject(shape, like) == placement.None }
-		machine := slices.IndexFunc(s.machines[i], fits)
-		if machine < 0 && len(s.machines[i]) < room.Machines {
-			if added := s.machine(like); fits(added) {
-				machine, s.machines[i] = len(s.machines[i]), append(s.machines[i], added)
-			}
-		}
-		if machine < 0 {
-			continue
-		}
-		s.machines[i][machine].Add(shape, like)
-		s.expanded[at] = room.MachineSet
+		s.expanded[at] = s.r.m.input.Room[i].MachineSet
 		l := &s.r.now.live[at]
 		l.moved, l.gone, l.why = true, true, ""
 		if s.r.m.pods[at].becomesReady(s.r.choices.settles, l.form != int32(at)) { //nolint:gosec // bounded by the pods
@@ -53,6 +41,23 @@ func (s *scheduler) expand(at int) bool {
 		return true
 	}
 	return false
+}
+
+// add puts a pod on a new machine of a MachineSet that suits it, and reports whether there is one.
+func (s *scheduler) add(shape *placement.Pod, set, like int) bool {
+	room := &s.r.m.input.Room[set]
+	fits := func(machine *placement.State) bool { return machine.Reject(shape, like) == placement.None }
+	at := slices.IndexFunc(s.machines[set], fits)
+	if at < 0 && len(s.machines[set]) < room.Machines {
+		if added := s.machine(like); fits(added) {
+			at, s.machines[set] = len(s.machines[set]), append(s.machines[set], added)
+		}
+	}
+	if at < 0 || shape.Priority < room.Priority {
+		return false
+	}
+	s.machines[set][at].Add(shape, like)
+	return true
 }
 
 // machine is a cluster without pods but those of DaemonSets on one node, which is like a new one.

@@ -105,22 +105,22 @@ func verifiesWithout() map[string]string {
 func collectsWithout() map[string]string {
 	const served, listed = "the cluster serves this API", "none: the archive has the list of these objects"
 	return both(operatorsWithout(served), map[string]string{
-		"list clusters":                         served,
-		"list kubevirts":                        served,
-		"list virtualmachineinstances":          served,
-		"list clusterautoscalers":               served,
-		"list machineautoscalers":               served,
-		"list machines":                         served,
-		"list clusterresourcequotas":            served,
-		"list egressips":                        served,
-		"list keepalivedgroups":                 served,
-		"list l2advertisements":                 served,
-		"get clusteroperators update-preflight": listed,
-		"get validatingadmissionpolicybindings update-preflight":                listed,
+		"list clusters":                                          served,
+		"list kubevirts":                                         served,
+		"list virtualmachineinstances":                           served,
+		"get clusteroperators update-preflight":                  listed,
+		"get validatingadmissionpolicybindings update-preflight": listed,
 		"get deployments cluster-version-operator in openshift-cluster-version": listed,
 		"get prometheusrules update-preflight":                                  served,
 		"list subscriptions":                                                    served,
 		"list catalogsources":                                                   served,
+		"list clusterautoscalers":                                               served,
+		"list machineautoscalers":                                               served,
+		"list machines":                                                         served,
+		"list clusterresourcequotas":                                            served,
+		"list egressips":                                                        served,
+		"list keepalivedgroups":                                                 served,
+		"list l2advertisements":                                                 served,
 	})
 }
 

@@ -215,10 +215,12 @@ func (t *Trial) remove(ctx context.Context) error {
 			}
 		}
 	}
+	var pools []runtime.Object
 	for i := range t.Created.Pools {
-		if err := t.resource(machineconfigurationv1.GroupVersion.WithKind("MachineConfigPool"), "").Delete(ctx, t.Created.Pools[i].Name, now); err != nil {
-			return err
-		}
+		pools = append(pools, &t.Created.Pools[i])
+	}
+	if err := t.delete(ctx, pools, now); err != nil {
+		return err
 	}
 	if err := t.Clients.CoreV1().PersistentVolumes().DeleteCollection(ctx, now, mine); err != nil {
 		return err
