@@ -69,8 +69,8 @@ const (
 // something of it could not be read.
 func (r *reader) room(ctx context.Context, nodes []corev1.Node) []drain.Room {
 	ctx, missing := gap.Track(ctx) // apart: less room is no gap of the rehearsal
-	found := list[autoscaler](ctx, r, autoscalers())
-	scaled, machines := list[machineAutoscaler](ctx, r, machineAutoscalers()), list[metav1.PartialObjectMetadata](ctx, r, machineObjects())
+	found := few[autoscaler](ctx, r, autoscalers())
+	scaled, machines := few[machineAutoscaler](ctx, r, machineAutoscalers()), list[metav1.PartialObjectMetadata](ctx, r, machineObjects())
 	sets := listed(ctx, r, machineSets(), r.cluster.MachineSets)
 	if missing.Err() != nil || len(found) == 0 {
 		return nil
@@ -189,7 +189,7 @@ func (r *reader) addresses(ctx context.Context, nodes []corev1.Node) []drain.Add
 		{keepalivedGroups(), "KeepalivedGroup", nil},
 		{l2Advertisements(), "L2Advertisement", nil},
 	} {
-		for _, each := range list[selecting](ctx, r, kind.resource) {
+		for _, each := range few[selecting](ctx, r, kind.resource) {
 			selectors := slices.Concat(kind.every, each.Spec.NodeSelectors)
 			if len(selectors) == 0 {
 				selectors = []metav1.LabelSelector{{MatchLabels: each.Spec.NodeSelector}}

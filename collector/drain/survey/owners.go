@@ -51,13 +51,13 @@ func (o object) of(version schema.GroupVersion, kind string) unstructured.Unstru
 // receive evictions.
 func (r *reader) owners(ctx context.Context, webhooks []string) *owner.Owners {
 	var objects []unstructured.Unstructured
-	for _, each := range list[object](ctx, r, machines()) {
+	for _, each := range few[object](ctx, r, machines()) {
 		objects = append(objects, each.of(machines().GroupVersion(), "VirtualMachineInstance"))
 	}
-	for _, each := range list[object](ctx, r, virts()) {
+	for _, each := range few[object](ctx, r, virts()) {
 		objects = append(objects, each.of(virts().GroupVersion(), "KubeVirt"))
 	}
-	for _, each := range list[object](ctx, r, postgres()) {
+	for _, each := range few[object](ctx, r, postgres()) {
 		objects = append(objects, each.of(postgres().GroupVersion(), "Cluster"))
 	}
 	return owner.New(objects, webhooks)

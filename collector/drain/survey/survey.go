@@ -23,6 +23,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -153,6 +154,20 @@ func list[T any](ctx context.Context, r *reader, of resource) []T {
 	})
 }
 
+// few is list for a kind of which a cluster has few objects. All such kinds share what reads them: a program has the code
+// of list for each type.
+func few[T any](ctx context.Context, r *reader, of resource) []T {
+	all := list[map[string]any](ctx, r, of)
+	found := make([]T, len(all))
+	for i := range all {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(all[i], &found[i]); err != nil {
+			r.gap(of.name, err)
+			return nil
+		}
+	}
+	return found
+}
+
 func listed[T any](ctx context.Context, r *reader, of resource, read func(context.Context) ([]T, error)) []T {
 	all, err := read(ctx)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -248,13 +263,13 @@ func (r *reader) workloads(ctx context.Context, namespaces []metav1.PartialObjec
 		input.Accounts = nil // one that is not there may exist
 	}
 	input.Quotas = list[corev1.ResourceQuota](ctx, r, quotas())
-	input.ClusterQuotas = list[quotav1.ClusterResourceQuota](ctx, r, clusterQuotas())
+	input.ClusterQuotas = few[quotav1.ClusterResourceQuota](ctx, r, clusterQuotas())
 	input.Limits = list[corev1.LimitRange](ctx, r, limits())
-	if input.Priorities = list[schedulingv1.PriorityClass](ctx, r, priorities()); missing.Lacks(priorities().Resource) {
+	if input.Priorities = few[schedulingv1.PriorityClass](ctx, r, priorities()); missing.Lacks(priorities().Resource) {
 		input.Priorities = nil // one that is not there may exist
 	}
 	before = len(r.gaps)
-	input.Runtimes = list[nodev1.RuntimeClass](ctx, r, runtimes())
+	input.Runtimes = few[nodev1.RuntimeClass](ctx, r, runtimes())
 	input.AllRuntimes = len(r.gaps) == before && !missing.Lacks(runtimes().Resource)
 	return recreation.New(input)
 }
@@ -269,8 +284,8 @@ func (r *reader) placement(ctx context.Context, nodes []corev1.Node, pods []core
 	ctx, missing := gap.Watch(ctx)
 	input.Claims = list[corev1.PersistentVolumeClaim](ctx, r, claims())
 	input.Volumes = list[corev1.PersistentVolume](ctx, r, volumes())
-	input.Classes = list[storagev1.StorageClass](ctx, r, classes())
-	input.Drivers = list[storagev1.CSIDriver](ctx, r, drivers())
+	input.Classes = few[storagev1.StorageClass](ctx, r, classes())
+	input.Drivers = few[storagev1.CSIDriver](ctx, r, drivers())
 	input.Unread, input.Partial = len(r.gaps) > before, missing.Err() != nil
 	input.Attachments = list[storagev1.CSINode](ctx, r, attachments())
 	return input
