@@ -29,10 +29,13 @@ const (
 	// a time: a rehearsal of more than 2000 pods is one of fewer choices.
 	batch, together = 50, 2
 	hundred         = 100
+	// tolerated is how many of a hundred clusters may end otherwise than predicted, as long as none sticks that was predicted
+	// to be clear: which of several pods gets the last room, or the last of a quota, depends on times that no rehearsal has.
+	tolerated = 5
 )
 
 // Expect drains the clusters of these seeds, and fails if one sticks that was predicted to be clear, or if
-// more than one of a hundred does not end as one of the outcomes that the program has predicted. No cluster is
+// more than a few of a hundred (tolerated) do not end as one of the outcomes that the program has predicted. No cluster is
 // drained again.
 func Expect(t *testing.T, oracle *Oracle, seeds ...uint64) {
 	t.Helper()
@@ -61,8 +64,8 @@ func Expect(t *testing.T, oracle *Oracle, seeds ...uint64) {
 		t.Fatal(err)
 	}
 	t.Log(all.String())
-	if all.wrong*hundred > all.clusters {
-		t.Errorf("%d of %d clusters did not end as predicted, which is more than one of a hundred", all.wrong, all.clusters)
+	if all.wrong*hundred > all.clusters*tolerated {
+		t.Errorf("%d of %d clusters did not end as predicted, which is more than %d of a hundred", all.wrong, all.clusters, tolerated)
 	}
 }
 
