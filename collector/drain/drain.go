@@ -37,7 +37,7 @@ type Input struct {
 	// Admission is what webhooks and policies answer to the eviction of a pod, and Creation to the creation of
 	// one. Where nil, all pass.
 	Admission, Creation *reviewer.Reviewers
-	// Room is what the cluster autoscaler can add.
+	// Room lists the MachineSets that the cluster autoscaler can grow.
 	Room []Room
 	// Addresses are those that some nodes can have.
 	Addresses []Address
@@ -185,8 +185,8 @@ type Obstacle struct {
 // Pending is a pod without a node.
 type Pending struct {
 	Pod Reference `json:"pod"`
-	// Missing is true for one that does not exist now, although its controller is to have it. Where it has no name yet, Pod
-	// has that of the controller.
+	// Missing is true for a pod that its controller wants and that does not exist now. Without a name of its own, it has
+	// the name of its controller.
 	Missing bool `json:"missing,omitempty"`
 	// Node is that from which it is evicted; empty for a pod without a node now.
 	Node string `json:"node,omitempty"`

@@ -242,7 +242,7 @@ func (f *folding) together() []Together {
 	return found
 }
 
-// addresses are those of one node that is drained.
+// addresses finds the addresses that only one node can have, where that node is drained.
 func (f *folding) addresses() []Address {
 	drained := map[string]bool{}
 	for i := range f.m.input.Order.Pools {

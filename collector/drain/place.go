@@ -60,7 +60,7 @@ func (s *scheduler) add(shape *placement.Pod, set, like int) bool {
 	return true
 }
 
-// machine is a cluster without pods but those of DaemonSets on one node, which is like a new one.
+// machine is a new node like an existing one: it runs the pods of DaemonSets only, in a cluster without other pods.
 func (s *scheduler) machine(like int) *placement.State {
 	made := s.r.m.cluster.State()
 	made.Cordon(like, false)

@@ -22,7 +22,7 @@ func mostUnavailable(budget *policyv1.PodDisruptionBudget, number int32) {
 	budget.Spec.MinAvailable, budget.Spec.MaxUnavailable = nil, new(intstr.FromInt32(number))
 }
 
-// deployed makes the ReplicaSets those of a Deployment with that many replicas.
+// deployed gives the ReplicaSets a Deployment with that many replicas.
 func deployed(w *world, replicas string) {
 	for i := range w.workloads.ReplicaSets {
 		set := &w.workloads.ReplicaSets[i]

@@ -21,7 +21,7 @@ type State struct {
 	counted, siblings [][]int16
 	// exclusive counts the pods of each claim that one pod uses at a time.
 	exclusive []int32
-	// Volumes are those of the pods.
+	// Volumes tracks which node has which volume.
 	Volumes Volumes
 }
 
@@ -256,7 +256,7 @@ func fewest(pods []int, known []bool) int {
 	return least
 }
 
-// Volumes are those of CSI drivers that the nodes have.
+// Volumes tracks which node has which attached volume.
 type Volumes struct {
 	// attached counts the pods of each volume by node, and holders has the node of each volume that one node has.
 	attached []map[int32]int32

@@ -20,7 +20,7 @@ type storage struct {
 	drivers map[string]bool
 	// unattached are the drivers whose volumes are not attached, but mounted on any number of nodes.
 	unattached map[string]bool
-	// numbers are those of the volumes that are attached.
+	// numbers identify the attached volumes.
 	numbers map[string]int32
 	// exclusive numbers the claims that one pod uses at a time.
 	exclusive map[string]int32

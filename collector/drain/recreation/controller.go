@@ -26,8 +26,8 @@ type Controller struct {
 	Failures int
 	// First is the lowest ordinal of a StatefulSet.
 	First int
-	// Scaler is what scales it, and Scale to how many pods together with the others of that: the Deployment of a
-	// ReplicaSet. Scaler is empty for one that is scaled alone.
+	// Scaler names the Deployment that scales a ReplicaSet, and Scale is how many pods all ReplicaSets of that Deployment
+	// have together. Scaler is empty for a controller that is scaled alone.
 	Scaler string
 	Scale  int
 	// Unscaled is true for a Job, of which the disruption controller cannot count the expected pods.

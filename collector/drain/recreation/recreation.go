@@ -201,7 +201,7 @@ func (w *Workloads) Controller(pod *corev1.Pod) (Controller, bool) {
 const maxMissing = 100
 
 // Missing are the pods that controllers are to have and that do not exist, made from their templates, at most a hundred of each
-// controller. The names of those of a StatefulSet are known; the others have that of their controller.
+// controller. The pods of a StatefulSet have their future names; others have the name of their controller.
 func (w *Workloads) Missing(pods []corev1.Pod) []corev1.Pod {
 	counts, exists := present(pods)
 	compare := func(a, b key) int {

@@ -159,7 +159,7 @@ func claims(spec *corev1.PodSpec) []string {
 // missing reports whether one of some is not among all.
 func missing[T any](some, all []T) bool { return len(lacking(some, all)) > 0 }
 
-// lacking are those of some that are not among all.
+// lacking returns the elements of some that all does not have.
 func lacking[T any](some, all []T) []T {
 	return slices.DeleteFunc(slices.Clone(some), func(one T) bool {
 		return slices.ContainsFunc(all, func(other T) bool { return equality.Semantic.DeepEqual(one, other) })

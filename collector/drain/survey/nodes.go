@@ -75,7 +75,7 @@ func (r *reader) room(ctx context.Context, nodes []corev1.Node) []drain.Room {
 	if missing.Err() != nil || len(found) == 0 {
 		return nil
 	}
-	likes := likeNodes(nodes, machines)
+	likes, counted := likeNodes(nodes, machines), slices.Clip(nodes)
 	var all []drain.Room
 	for i := range scaled {
 		by := &scaled[i]
@@ -93,10 +93,12 @@ func (r *reader) room(ctx context.Context, nodes []corev1.Node) []drain.Room {
 		if like == nil {
 			continue
 		}
-		machines := min(int(by.Spec.MaxReplicas-replicas), found[0].most(nodes, like), maxSurge)
-		if machines > 0 {
-			all = append(all, drain.Room{MachineSet: set, Node: like.Name, Machines: machines, Priority: found[0].threshold()})
+		machines := min(int(by.Spec.MaxReplicas-replicas), found[0].most(counted, like), maxSurge)
+		if machines <= 0 {
+			continue
 		}
+		all = append(all, drain.Room{MachineSet: set, Node: like.Name, Machines: machines, Priority: found[0].threshold()})
+		counted = append(counted, slices.Repeat([]corev1.Node{*like}, machines)...) // the limits are those of all MachineSets
 	}
 	return all
 }

@@ -23,6 +23,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -161,7 +162,7 @@ func few[T any](ctx context.Context, r *reader, of resource) []T {
 	found := make([]T, len(all))
 	for i := range all {
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(all[i], &found[i]); err != nil {
-			r.gap(of.name, err)
+			r.gap(of.name, fmt.Errorf("%s cannot be decoded: %w", (&unstructured.Unstructured{Object: all[i]}).GetName(), err))
 			return nil
 		}
 	}

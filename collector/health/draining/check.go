@@ -67,19 +67,22 @@ type rehearsed struct {
 	missing   *gap.Log
 }
 
-// forget drops what is concluded from the absence of objects of which an archive has a part: that Services have no
-// other ready pod, that pods find no other node, also for a time, and that a drain waits for ever for that. The check is inconclusive
-// then.
+// forget drops what is concluded from the absence of objects of which an archive has a part: that Services and workloads have no
+// other ready pod, that pods find no other node, also for a time, that no other node can have an address, and that a drain
+// waits for ever for that. The check is inconclusive then.
 func (r *rehearsed) forget(ctx context.Context, cluster *snapshot.Cluster) {
 	if r.missing.Lacks("pods") {
 		r.rehearsal.Interrupted = slices.DeleteFunc(r.rehearsal.Interrupted, func(each drain.Interruption) bool {
 			return cluster.Listed(ctx, each.Service.Namespace, pods()) != nil
 		})
+		r.rehearsal.Together = slices.DeleteFunc(r.rehearsal.Together, func(each drain.Together) bool {
+			return cluster.Listed(ctx, each.Workload.Namespace, pods()) != nil
+		})
 	}
 	if !r.missing.Lacks("nodes") {
 		return
 	}
-	r.rehearsal.Pending, r.rehearsal.Delayed = nil, nil
+	r.rehearsal.Pending, r.rehearsal.Delayed, r.rehearsal.Expanded, r.rehearsal.Addresses = nil, nil, nil, nil
 	doubt(r.rehearsal.Behind)
 	for i := range r.rehearsal.Pools {
 		pool := &r.rehearsal.Pools[i]

@@ -140,10 +140,10 @@ func objects(t *testing.T, paths map[string]checktest.Response, version, plural,
 	paths["/apis/"+version+"/"+plural] = checktest.Pages(t, version, "List", []map[string]any{made})
 }
 
-// autoscaled adds the cluster autoscaler, with a MachineSet of one machine.
-func autoscaled(t *testing.T, paths map[string]checktest.Response, most int) {
+// autoscaled adds the cluster autoscaler, with a MachineSet of one machine that may have most, and that many nodes in all.
+func autoscaled(t *testing.T, paths map[string]checktest.Response, most, total int) {
 	t.Helper()
-	objects(t, paths, "autoscaling.openshift.io/v1", "clusterautoscalers", `{"metadata":{"name":"default"},"spec":{"resourceLimits":{"maxNodesTotal":9}}}`)
+	objects(t, paths, "autoscaling.openshift.io/v1", "clusterautoscalers", fmt.Sprintf(`{"metadata":{"name":"default"},"spec":{"resourceLimits":{"maxNodesTotal":%d}}}`, total))
 	objects(t, paths, "autoscaling.openshift.io/v1beta1", "machineautoscalers", fmt.Sprintf(
 		`{"metadata":{"namespace":"openshift-machine-api","name":"a"},"spec":{"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"machine.openshift.io/v1beta1","kind":"MachineSet","name":"a"}}}`, most))
 	objects(t, paths, "machine.openshift.io/v1beta1", "machinesets", `{"metadata":{"namespace":"openshift-machine-api","name":"a"},"spec":{"replicas":1}}`)
@@ -360,10 +360,22 @@ func TestCheck(t *testing.T) {
 				w.nodes[0].Labels["disk"], w.nodes[0].Annotations["machine.openshift.io/machine"] = "nvme", "openshift-machine-api/a-1"
 				w.nodes[0].Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("250")}
 				paths[replicaSetsPath] = replicaSets(t, 1, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}, Spec: w.pods[0].Spec})
-				autoscaled(t, paths, 2)
+				autoscaled(t, paths, 2, 9)
 			},
 			want:    results{"DrainMachines": result(preflight.Warn, "NeedsNewMachine")},
 			message: "shop/cart-0 needs a new machine of MachineSet openshift-machine-api/a",
+		},
+		"AutoscalerAtItsLimit": {
+			reason: "the cluster has as many nodes as the ClusterAutoscaler allows", topology: configv1.HighlyAvailableTopologyMode,
+			change: func(w *world, paths map[string]checktest.Response) {
+				w.evictable("w0", "ReplicaSet")
+				w.pods[0].Spec.NodeSelector = map[string]string{"disk": "nvme"}
+				w.nodes[0].Labels["disk"], w.nodes[0].Annotations["machine.openshift.io/machine"] = "nvme", "openshift-machine-api/a-1"
+				w.nodes[0].Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("250")}
+				paths[replicaSetsPath] = replicaSets(t, 1, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}, Spec: w.pods[0].Spec})
+				autoscaled(t, paths, 9, 2)
+			},
+			want: results{"Drain": result(preflight.Pass, "AsExpected")},
 		},
 		"AutoscalerWithoutRoom": {
 			reason: "the MachineSet has as many machines as the MachineAutoscaler allows", topology: configv1.HighlyAvailableTopologyMode,
@@ -371,7 +383,7 @@ func TestCheck(t *testing.T) {
 				w.evictable("w0", "ReplicaSet")
 				w.pods[0].Spec.NodeSelector = map[string]string{"disk": "nvme"}
 				w.nodes[0].Annotations["machine.openshift.io/machine"] = "openshift-machine-api/a-1"
-				autoscaled(t, paths, 1)
+				autoscaled(t, paths, 1, 9)
 			},
 			want: results{"DrainLost": result(preflight.Warn, "NotRecreated")},
 		},

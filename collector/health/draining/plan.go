@@ -198,6 +198,10 @@ func (s Selection) of(all drain.Rehearsal, from order.Order) drain.Rehearsal {
 	all.Lost = keep(all.Lost, func(l drain.Lost) bool { return nodes[l.Node] })
 	all.Graces = keep(all.Graces, func(g drain.Grace) bool { return nodes[g.Node] })
 	all.Delayed = keep(all.Delayed, func(p drain.Pending) bool { return nodes[p.Node] })
+	all.Addresses = keep(all.Addresses, func(a drain.Address) bool { return nodes[a.Nodes[0]] })
+	all.Together = keep(all.Together, func(t drain.Together) bool {
+		return slices.ContainsFunc(t.Nodes, func(node string) bool { return nodes[node] })
+	})
 	all.Interrupted = keep(all.Interrupted, func(i drain.Interruption) bool {
 		return slices.ContainsFunc(i.Nodes, func(node string) bool { return nodes[node] })
 	})
