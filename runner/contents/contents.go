@@ -18,6 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/hosted"
 	"github.com/openshift/update-preflight/runner/definition"
 	"github.com/openshift/update-preflight/runner/image/imagepolicy"
+	"github.com/openshift/update-preflight/runner/imagestream"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/proof"
@@ -135,5 +136,10 @@ func (c Contents) Foresee(client dynamic.Interface) ([]check.Check, access.Needs
 	if len(c.release.Definitions) > 0 {
 		checks = append([]check.Check{definition.Check(client, c.release.Definitions)}, checks...)
 	}
-	return checks, definition.ListNeeds(c.release.Definitions)
+	needs := definition.ListNeeds(c.release.Definitions)
+	if len(c.release.ImageStreams) > 0 {
+		streams := imagestream.Check(client, c.release.ImageStreams)
+		checks, needs = append(checks, streams), needs.And(check.Reads([]check.Check{streams}))
+	}
+	return checks, needs
 }

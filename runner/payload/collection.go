@@ -53,6 +53,7 @@ func (m *manifests) addDocument(file string, content []byte, doc manifestdoc.Doc
 	if m.cluster != nil {
 		m.crds.add(*m.cluster, file, doc, root)
 		m.policies.add(*m.cluster, file, doc, root)
+		m.streams.add(*m.cluster, file, doc, root)
 	}
 	line := mention(root)
 	if line == 0 {
@@ -124,6 +125,9 @@ func (m *manifests) gather(release *Release) error {
 	policies, violation := m.policies.merged()
 	m.report(m.policies.over, manifestdoc.Place{}, violation)
 	release.ImagePolicies = policies
+	streams, violation := m.streams.merged()
+	m.report(m.streams.over, manifestdoc.Place{}, violation)
+	release.ImageStreams = streams
 	manifestdoc.SortLocated(m.problems)
 	for _, each := range m.problems {
 		if each.Value.Blocks && release.Version != "" {

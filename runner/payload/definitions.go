@@ -9,6 +9,7 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/words"
@@ -25,13 +26,13 @@ const (
 	maxDefinitionDepth = 200
 )
 
-// Definition is the manifest of a CustomResourceDefinition or ClusterImagePolicy that
-// the cluster-version operator would apply to the cluster, or delete from it.
+// Definition is the manifest of a CustomResourceDefinition, ClusterImagePolicy or ImageStream
+// that the cluster-version operator would apply to the cluster, or delete from it.
 type Definition struct {
 	// File is the sanitized name of the manifest's file.
 	File string
-	// Name is the name of the object, as its author wrote it.
-	Name string
+	// Namespace and Name identify the object, as its author wrote them.
+	Namespace, Name string
 	// Deleted is true when the operator would delete the object.
 	Deleted bool
 	// Cause is why it is unknown whether the operator would apply the manifest, or why
@@ -39,6 +40,10 @@ type Definition struct {
 	Cause string
 	// Manifest is the document, as YAML or JSON.
 	Manifest []byte
+}
+
+func (d Definition) object() types.NamespacedName {
+	return types.NamespacedName{Namespace: d.Namespace, Name: d.Name}
 }
 
 // Decode returns the CustomResourceDefinition, without defaults. Unknown fields are
@@ -91,7 +96,7 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 		return
 	}
 	d.found = append(d.found, manifestdoc.Located[Definition]{File: file, Place: doc.Place, Value: Definition{
-		File: words.External(file), Name: object.Name, Deleted: object.Annotations[deleteAnnotation] == "true", Cause: cause,
+		File: words.External(file), Namespace: object.Namespace, Name: object.Name, Deleted: object.Annotations[deleteAnnotation] == "true", Cause: cause,
 		Manifest: bytes.Clone(doc.Plain()),
 	}})
 }
@@ -100,7 +105,8 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
 	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: manifestdoc.Text(root, "apiVersion"), Kind: manifestdoc.Text(root, "kind")}}
 	metadata := manifestdoc.Child(root, "metadata")
-	object.Name, object.Annotations = manifestdoc.Text(metadata, "name"), map[string]string{}
+	object.Namespace, object.Name = manifestdoc.Text(metadata, "namespace"), manifestdoc.Text(metadata, "name")
+	object.Annotations = map[string]string{}
 	if annotations := manifestdoc.Child(metadata, "annotations"); annotations != nil && annotations.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(annotations.Content); i += 2 {
 			if value := manifestdoc.Target(annotations.Content[i+1]); value.Kind == yaml.ScalarNode {
@@ -166,13 +172,13 @@ func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 		}
 	}
 	manifestdoc.SortLocated(d.found)
-	last := map[string]int{}
+	last := map[types.NamespacedName]int{}
 	for i, each := range d.found {
-		last[each.Value.Name] = i
+		last[each.Value.object()] = i
 	}
 	var all []Definition
 	for i, each := range d.found {
-		if last[each.Value.Name] == i {
+		if last[each.Value.object()] == i {
 			all = append(all, each.Value)
 		}
 	}

@@ -135,3 +135,33 @@ func TestExtractReadsImagePolicies(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+func TestExtractReadsImageStreams(t *testing.T) {
+	t.Parallel()
+	streamWith := func(namespace, name, annotations string) string {
+		return "apiVersion: image.openshift.io/v1\nkind: ImageStream\nmetadata: {namespace: " + namespace + ", name: " + name + ", annotations: {" + annotations + "}}\n"
+	}
+	release, err := extractLayer(t, releaseWith(t, entry{name: "release-manifests/a.yaml", content: strings.Join([]string{
+		streamWith("openshift", "cli", inProfile), streamWith("other", "cli", inProfile), streamWith("openshift", "profile", ""),
+		streamWith("openshift", "off", inProfile+", capability.openshift.io/name: Off"), strings.Replace(streamWith("openshift", "legacy", inProfile), "image.openshift.io/", "", 1),
+		streamWith("openshift", "deleted", inProfile+`, release.openshift.io/delete: "true"`), streamWith("openshift", "unsure", inProfile+", release.openshift.io/feature-set: New"),
+	}, "---\n")}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, each := range release.ImageStreams {
+		state := "applied"
+		switch {
+		case each.Cause != "":
+			state = "unsure"
+		case each.Deleted:
+			state = "deleted"
+		}
+		got = append(got, each.Namespace+"/"+each.Name+": "+state)
+	}
+	want := []string{"openshift/cli: applied", "other/cli: applied", "openshift/deleted: deleted", "openshift/unsure: unsure"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("by namespace and name, without the list of images; -want +got:\n%s", diff)
+	}
+}

@@ -10,8 +10,8 @@
 // image (4 MiB), the layer (64 MiB), its decompressed size (512 MiB), each file in
 // it (8 MiB), their number (20 000), each document in a file (3 MiB and 100 000
 // tokens), all annotated objects (8 MiB, and 48 MiB decoded), all
-// CustomResourceDefinitions (48 MiB, and 200 levels each) and the number of problems
-// (1 000). The total time is at most four minutes. The layer
+// CustomResourceDefinitions, ClusterImagePolicies and ImageStreams (48 MiB for each of
+// the kinds, and 200 levels for each object) and the number of problems (1 000). The total time is at most four minutes. The layer
 // is held in memory, and written only to the cache, if there is one; beyond it,
 // at most one file is held in memory.
 package payload

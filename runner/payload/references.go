@@ -110,6 +110,7 @@ type manifests struct {
 	gates      adminGates
 	crds       definitions
 	policies   definitions
+	streams    definitions
 	// annotated is the size of annotated objects in bytes, kept their estimated memory.
 	annotated, kept int
 }
@@ -119,6 +120,7 @@ func newManifests(cluster *manifestfilter.Cluster) *manifests {
 		cluster: cluster, scheme: newScheme(),
 		crds:     definitions{group: apiextensionsv1.GroupName, kind: "CustomResourceDefinition"},
 		policies: definitions{group: configv1.GroupName, kind: "ClusterImagePolicy"},
+		streams:  definitions{group: imagev1.GroupName, kind: "ImageStream"},
 	}
 }
 

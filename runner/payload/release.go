@@ -42,6 +42,8 @@ type Release struct {
 	Definitions []Definition
 	// ImagePolicies are the ClusterImagePolicies, as Definitions are.
 	ImagePolicies []Definition
+	// ImageStreams are those for the cluster, as Definitions are; the list of the images is not among them.
+	ImageStreams []Definition
 	// Jobs and Supporting are sorted by file, then by place in the file.
 	Jobs       []Job
 	Supporting []Supporting

@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/definition"
+	"github.com/openshift/update-preflight/runner/imagestream"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/selection"
 )
@@ -83,7 +84,8 @@ func unchanged(judgement scene.Judgement, findings []finding.Finding) []finding.
 	var kept []finding.Finding
 	for _, f := range findings {
 		builtin := f.Source == finding.SourceGate || f.Source == finding.SourceRisk || f.Source == finding.SourceHealth
-		again := builtin && !strings.HasPrefix(f.Name, definition.Name) && (judgement.Dependencies != nil || !strings.HasPrefix(f.Name, external))
+		ofRelease := strings.HasPrefix(f.Name, definition.Name) || strings.HasPrefix(f.Name, imagestream.Name)
+		again := builtin && !ofRelease && (judgement.Dependencies != nil || !strings.HasPrefix(f.Name, external))
 		if again {
 			continue
 		}

@@ -62,8 +62,8 @@ func (a *Access) addLocal(ctx context.Context, local Local) {
 	}
 }
 
-// Warnings report configuration that could not be read or is contradictory, so
-// that nodes may pull images differently. They do not block.
+// Warnings report configuration that could not be read or that nodes ignore, so
+// that they may pull images differently. They do not block.
 func (a *Access) Warnings() []finding.Finding { return slices.Clone(a.warnings) }
 
 func (a *Access) warn(reason finding.Reason, message, remediation string, actions ...finding.Action) {

@@ -209,11 +209,11 @@ func TestPlaces(t *testing.T) {
 			"mirror a.example.com/openshift-release-dev/ocp-release", `source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
 		}},
 		"Never without mirrors": {reason: "the policy applies only with a mirror", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io")))}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Contradictory policies": {reason: "the stricter policy applies, with a warning", state: state{digests: map[string][]configv1.ImageDigestMirrors{
+		"Contradictory policies": {reason: "the stricter policy applies; the check MirrorSets warns", state: state{digests: map[string][]configv1.ImageDigestMirrors{
 			"a": list(mirrored("quay.io", "a.example.com")), "b": list(never(mirrored("quay.io", "a.example.com"))),
 		}}, want: []string{
 			"mirror a.example.com/openshift-release-dev/ocp-release", `source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
-		}, warnings: []string{"ContradictoryMirrors"}},
+		}},
 		"Tag": {reason: "tags have separate mirrors", image: payloadRepository + ":4.21.3", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "digests.example.com"))},
 			tags:    map[string][]configv1.ImageTagMirrors{"a": {{Source: "quay.io", Mirrors: []configv1.ImageMirror{"tags.example.com"}}}},

@@ -117,10 +117,4 @@ var (
 		Remedy:  "Remove the entry, or configure a mirror of the release first.",
 		Command: "oc edit image.config.openshift.io cluster",
 	})
-	reasonContradictoryMirrors = finding.NewReason("ContradictoryMirrors", finding.Explanation{
-		Meaning: "Reported when two mirror sets have different policies for one source.",
-		Cause:   "Different values of mirrorSourcePolicy; the machine-config operator then writes no mirrors to the nodes.",
-		Remedy:  "Set the same mirrorSourcePolicy in both.",
-		Command: "oc edit imagedigestmirrorset,imagetagmirrorset",
-	})
 )

@@ -34,7 +34,8 @@ type entry struct {
 	blocked, unsafe bool
 }
 
-// newRules combines settings as the machine-config operator does, and reports those that it ignores.
+// newRules combines settings as the machine-config operator does, and reports those that it ignores. Of two policies for
+// one source the stricter one applies; the check MirrorSets reports them (package health/mirrors).
 func newRules(s settings) (rules, []finding.Finding) {
 	entries := map[string]*entry{}
 	at := func(scope string) *entry {
@@ -65,7 +66,7 @@ func newRules(s settings) (rules, []finding.Finding) {
 	for i := range made.entries {
 		made.entries[i].blocked = inside(made.entries[i].scope, blocked)
 	}
-	return made, append(contradictions(s.mirrors), ignored...)
+	return made, ignored
 }
 
 // blockable returns the blocked registries without those that the machine-config
@@ -92,26 +93,6 @@ func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 			Do(finding.Change(editImageConfig))))
 	}
 	return blocked, ignored
-}
-
-// contradictions reports sources with two policies. The machine-config operator
-// then rejects all mirror sets, and the nodes keep their configuration.
-func contradictions(sets []mirrorSet) []finding.Finding {
-	first := map[string]mirrorSet{}
-	var findings []finding.Finding
-	for _, set := range sets {
-		other, ok := first[set.source]
-		if !ok {
-			first[set.source] = set
-			continue
-		}
-		if other.never != set.never {
-			findings = append(findings, warning(finding.Warn(reasonContradictoryMirrors,
-				"%s and %s have different mirrorSourcePolicies for %q, so the machine-config operator writes none of the cluster's mirrors to the nodes", other, set, set.source).
-				Do(finding.Change("oc edit imagedigestmirrorset,imagetagmirrorset"))))
-		}
-	}
-	return findings
 }
 
 var nameAccess = finding.NewName("RegistryAccess", "The findings about the registry configuration of the cluster.")

@@ -296,7 +296,7 @@ func subjects() []subject {
 		{"Signed verdicts", []string{"collector/verdict"}},
 		{"Signature of the release", []string{"signature", "runner/proof", "runner/image/imagepolicy"}},
 		{"Images and registries", []string{"runner/image", "runner/registry"}},
-		{"Content of the release", []string{"runner/payload", "runner/contents", "runner/definition", "runner/selection", "runner/site"}},
+		{"Content of the release", []string{"runner/payload", "runner/contents", "runner/definition", "runner/imagestream", "runner/selection", "runner/site"}},
 		{"Permissions of checks", []string{"runner/audit", "runner/launch"}},
 		{"Jobs of the checks", []string{"runner/jobs", "runner/execution"}},
 		{"Conformance of checks", []string{"runner/conformance"}},
