@@ -100,8 +100,14 @@ func Essential(requests []Request) []Request {
 	})
 }
 
+// All is every resource of a group, in a request.
+const All = "*"
+
 // Includes reports whether the permission for wider includes request.
 func Includes(wider, request Request) bool {
+	if wider.Resource == All && wider.Subresource == "" && request.Subresource == "" {
+		wider.Resource = request.Resource
+	}
 	everywhere := wider.Namespace == "" || wider.Namespace == request.Namespace
 	every := wider.Name == "" || wider.Name == request.Name
 	wider.Namespace, wider.Name = request.Namespace, request.Name

@@ -97,9 +97,14 @@ func merge(requests []Request) []rbacv1.PolicyRule {
 	return rules
 }
 
-// add adds the resource of a rule to a rule that is otherwise equal, if there is one, and otherwise the rule.
+// add adds the resource of a rule to a rule that is otherwise equal, if there is one, and otherwise the rule. Groups of
+// which all resources are named are added to one rule.
 func add(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	for i := range rules {
+		if all := []string{All}; slices.Equal(rules[i].Resources, all) && slices.Equal(rule.Resources, all) && slices.Equal(rules[i].Verbs, rule.Verbs) {
+			rules[i].APIGroups = append(rules[i].APIGroups, rule.APIGroups...)
+			return rules
+		}
 		same := slices.Equal(rules[i].APIGroups, rule.APIGroups) && slices.Equal(rules[i].Verbs, rule.Verbs) &&
 			slices.Equal(rules[i].ResourceNames, rule.ResourceNames)
 		if same {

@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -146,7 +148,18 @@ func Describe(object finding.Object) string {
 
 // OfCluster reports whether a namespace belongs to the cluster itself, not to a workload.
 func OfCluster(namespace string) bool {
-	return strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-") || namespace == "openshift"
+	return snapshot.OfCluster(namespace)
+}
+
+// OfRelease reports whether an object is in the manifests of the release: each has an annotation with a cluster profile
+// (cluster-version-operator docs, "What do I put in /manifests?").
+func OfRelease(object metav1.Object) bool {
+	for name := range object.GetAnnotations() {
+		if strings.HasPrefix(name, "include.release.openshift.io/") {
+			return true
+		}
+	}
+	return false
 }
 
 // Unread is the result of a check that warns at most and could not list objects: it warns
@@ -157,6 +170,20 @@ func Unread(kind string, err error) []finding.Finding {
 		return []finding.Finding{f.Remedy("Run the preflight as a user with permission to list them.").Do(finding.Roles())}
 	}
 	return []finding.Finding{f.Remedy("Fix what the message names, then run the preflight again.")}
+}
+
+// PausedBy is the program that has paused a pool; empty for a person, and where it is not known. It needs the nodes, and
+// does without them where they cannot be read.
+func (s Subject) PausedBy(ctx context.Context, pool *machineconfigurationv1.MachineConfigPool) string {
+	if !pool.Spec.Paused {
+		return ""
+	}
+	watched, _ := gap.Watch(ctx)
+	nodes, err := s.Cluster.Nodes(watched)
+	if err != nil {
+		nodes = nil
+	}
+	return snapshot.PausedBy(pool, nodes)
 }
 
 // Unpause is a finding about a paused MachineConfigPool with what ends that: the program by which it was paused, if any,

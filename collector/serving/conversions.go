@@ -51,7 +51,7 @@ func Conversions() check.Check {
 			check.List(apiextensionsv1.GroupName, "customresourcedefinitions"), check.List("", "services"), check.List(discoveryv1.GroupName, "endpointslices"),
 		},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
-			conversions, err := s.Cluster.Conversions(ctx)
+			definitions, err := s.Cluster.Definitions(ctx)
 			if err != nil {
 				return check.Unread("CustomResourceDefinitions", err), ctx.Err()
 			}
@@ -63,7 +63,7 @@ func Conversions() check.Check {
 			if err != nil {
 				return check.Unread("EndpointSlices", err), ctx.Err()
 			}
-			judged, unread := judgeConversions(ctx, conversions, backend.NewBackends(services, endpoints), s.Cluster.Listed)
+			judged, unread := judgeConversions(ctx, convertedByWebhooks(definitions), backend.NewBackends(services, endpoints), s.Cluster.Listed)
 			if unread != nil {
 				judged = append(judged, check.Unread("Services", unread)...)
 			}
@@ -72,13 +72,23 @@ func Conversions() check.Check {
 	}
 }
 
+func convertedByWebhooks(definitions []snapshot.Definition) []*snapshot.Definition {
+	var found []*snapshot.Definition
+	for i := range definitions {
+		if definitions[i].Webhook() != nil {
+			found = append(found, &definitions[i])
+		}
+	}
+	return found
+}
+
 // judgeConversions has an error about Services and endpoints that were not found and may exist, by listed.
-func judgeConversions(ctx context.Context, conversions []snapshot.Conversion, backends *backend.Backends, listed func(context.Context, string, ...schema.GroupVersionResource) error) ([]finding.Finding, error) {
+func judgeConversions(ctx context.Context, conversions []*snapshot.Definition, backends *backend.Backends, listed func(context.Context, string, ...schema.GroupVersionResource) error) ([]finding.Finding, error) {
 	var found []finding.Finding
 	var unread error
 	for _, each := range conversions {
 		down := outageOf(each, backends)
-		if down.why == "" || appliedByCVO(each.Definition) || !mayConvert(each) {
+		if down.why == "" || check.OfRelease(each) || !mayConvert(each) {
 			continue
 		}
 		if err := listed(ctx, down.service.Namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices")); err != nil {
@@ -100,9 +110,10 @@ type outage struct {
 	state   backend.State
 }
 
-func outageOf(each snapshot.Conversion, backends *backend.Backends) outage {
-	config := admissionregistrationv1.WebhookClientConfig{URL: each.Webhook.URL}
-	if service := each.Webhook.Service; service != nil {
+func outageOf(each *snapshot.Definition, backends *backend.Backends) outage {
+	webhook := each.Webhook()
+	config := admissionregistrationv1.WebhookClientConfig{URL: webhook.URL}
+	if service := webhook.Service; service != nil {
 		config.Service = &admissionregistrationv1.ServiceReference{Namespace: service.Namespace, Name: service.Name, Port: service.Port}
 	}
 	reference, ok := backend.ReferenceOf(config)
@@ -126,15 +137,16 @@ func outageOf(each snapshot.Conversion, backends *backend.Backends) outage {
 }
 
 // mayConvert is true where an object may be read in another version than it is stored in.
-func mayConvert(each snapshot.Conversion) bool {
-	return len(each.Served) > 1 || len(each.Stored) > 1 || !slices.Equal(each.Served, each.Stored)
+func mayConvert(each *snapshot.Definition) bool {
+	served, stored := each.Served(), each.Status.StoredVersions
+	return len(served) > 1 || len(stored) > 1 || !slices.Equal(served, stored)
 }
 
-func conversionFinding(each snapshot.Conversion, down outage) finding.Finding {
-	name := each.Definition.Name
+func conversionFinding(each *snapshot.Definition, down outage) finding.Finding {
+	name := each.Name
 	return finding.Warn(reasonConversionUnavailable,
 		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
-		name, words.List(each.Served, maxVersions), down.why, each.Kind).
+		name, words.List(each.Served(), maxVersions), down.why, each.Spec.Names.Kind).
 		Named(nameConversion+"-"+name).
 		Remedy("%s", down.remedy(name)).
 		Do(down.actions(name)...).

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
@@ -64,7 +63,7 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	since := now.Sub(namespace.DeletionTimestamp.Time)
 	var f finding.Finding
 	switch {
-	case appliedByCVO(namespace.ObjectMeta):
+	case check.OfRelease(namespace):
 		f = finding.Fail(reasonNamespaceTerminating, "namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
 			namespace.Name, words.Time(namespace.DeletionTimestamp.Time), stopped(namespace))
 	case since >= deletionTime:
@@ -77,18 +76,6 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 		Remedy("%s", obstaclesOf(namespace)).
 		Do(finding.Read("oc get namespace %s -o yaml", namespace.Name)).Do(inspect(namespace)...).
 		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true
-}
-
-// appliedByCVO is true for an object that is in the manifests of the release: each has an
-// annotation with a cluster profile (cluster-version-operator docs, "What do I put in
-// /manifests?").
-func appliedByCVO(object metav1.ObjectMeta) bool {
-	for name := range object.Annotations {
-		if strings.HasPrefix(name, "include.release.openshift.io/") {
-			return true
-		}
-	}
-	return false
 }
 
 // stopped is what stops the deletion, in the words of the namespace controller

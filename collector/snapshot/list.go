@@ -3,8 +3,8 @@ package snapshot
 import (
 	"context"
 	"fmt"
+	"slices"
 
-	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -84,12 +84,18 @@ func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error)
 
 // trim drops fields of an object that no check reads.
 func trim(object metav1.Object) {
-	if _, paused := object.(*machineconfigurationv1.MachineConfigPool); !paused { // see PausedBy
+	if !judgedByWriters(object) {
 		object.SetManagedFields(nil)
 	}
 	annotations := object.GetAnnotations()
 	delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
 	object.SetAnnotations(annotations)
+}
+
+// judgedByWriters is true for an object of which checks read who has written it: see PausedBy and HandMade.
+func judgedByWriters(object metav1.Object) bool {
+	of, ok := object.(*unstructured.Unstructured)
+	return ok && slices.Contains([]string{"MachineConfigPool", "SecurityContextConstraints", "NetworkPolicy", "ResourceQuota", "LimitRange"}, of.GetKind())
 }
 
 // Object reads one object of a resource without namespaces as T. An object that cannot be decoded as T is an

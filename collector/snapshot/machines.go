@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -111,7 +112,7 @@ func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
 		if err != nil {
 			return unknownPools(groupKubelets(nodes, nil)), fmt.Errorf("could not list the MachineConfigPools: %w", err)
 		}
-		pools, err := readPools(found)
+		pools, err := readPools(found, nodes)
 		groups := groupKubelets(nodes, pools)
 		if err != nil || len(log.All()) > 0 {
 			groups = unknownPools(groups)
@@ -151,17 +152,59 @@ func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
 
 // PausedBy is the program that paused a pool, by its managed fields: it unpauses the pool, too. It is empty for the client
 // of a person, and where it is unknown.
-func PausedBy(pool *machineconfigurationv1.MachineConfigPool) string {
+func PausedBy(pool *machineconfigurationv1.MachineConfigPool, nodes []corev1.Node) string {
 	for _, fields := range pool.ManagedFields {
 		if fields.FieldsV1 == nil || !pool.Spec.Paused || !strings.Contains(fields.FieldsV1.GetRawString(), `"f:paused":`) {
 			continue
 		}
-		person := slices.ContainsFunc([]string{"oc", "kubectl", "Mozilla"}, func(client string) bool { return strings.HasPrefix(fields.Manager, client) })
-		if !person {
+		if !OfPerson(fields.Manager) {
 			return words.External(fields.Manager)
 		}
 	}
+	selector, err := metav1.LabelSelectorAsSelector(pool.Spec.NodeSelector)
+	for i := range nodes {
+		if by, state := HeldBy(&nodes[i]); err == nil && pool.Spec.Paused && selector.Matches(labels.Set(nodes[i].Labels)) && strings.Contains(strings.ToLower(state), "paused") {
+			return by
+		}
+	}
 	return ""
+}
+
+// OfPerson reports whether a field manager is a client by which people write: others write for a program, such as ocs-operator.
+func OfPerson(manager string) bool {
+	client := strings.FieldsFunc(manager, func(r rune) bool { return r == '-' || r == '.' || r == '/' })
+	return len(client) > 0 && slices.Contains([]string{"oc", "kubectl", "Mozilla"}, client[0])
+}
+
+// held matches the value of an annotation by which a program states that it drains or reboots a node, or has paused its
+// pool: "Draining_MCP_Paused", "Drain_Required".
+var held = regexp.MustCompile(`(?i)draining|drain.?required|rebooting|reboot.?required|paused`)
+
+// HeldBy is who else than the machine-config-operator drains or reboots a node, as the domain of the annotation by which
+// it says so, and what it says. Both are empty where no program does.
+func HeldBy(node *corev1.Node) (by, state string) {
+	for _, name := range slices.Sorted(maps.Keys(node.Annotations)) {
+		if value := node.Annotations[name]; Holds(name, value) {
+			domain, _, _ := strings.Cut(name, "/")
+			return words.External(domain), words.External(value)
+		}
+	}
+	return "", ""
+}
+
+// maxState bounds what an annotation says of the state of a node, in bytes: a longer one is none.
+const maxState = 64
+
+// Holds reports whether an annotation of a node states that a program drains or reboots it, or has paused its pool. The
+// convention is that of the SR-IOV operator (sriovnetwork.openshift.io/state and current-state) and of kured
+// (weave.works/kured-reboot-in-progress).
+func Holds(annotation, value string) bool {
+	domain, key, ok := strings.Cut(annotation, "/")
+	if !ok || domain+"/" == configAnnotations || value == "" || len(value) > maxState {
+		return false
+	}
+	inProgress := strings.HasSuffix(key, "reboot-in-progress") || strings.HasSuffix(key, "drain-in-progress")
+	return strings.HasSuffix(key, "state") && held.MatchString(value) || inProgress && value != "false"
 }
 
 // pool is the selection of nodes of a MachineConfigPool.
@@ -185,14 +228,14 @@ func (p pool) rank() int {
 	return 1
 }
 
-func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error) {
+func readPools(found []machineconfigurationv1.MachineConfigPool, nodes []corev1.Node) ([]pool, error) {
 	var pools []pool
 	for i := range found {
 		selector, err := metav1.LabelSelectorAsSelector(found[i].Spec.NodeSelector)
 		if err != nil {
 			return nil, fmt.Errorf("the nodeSelector of MachineConfigPool %q is invalid: %w", found[i].Name, err)
 		}
-		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, pausedBy: PausedBy(&found[i]), selector: selector})
+		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, pausedBy: PausedBy(&found[i], nodes), selector: selector})
 	}
 	slices.SortFunc(pools, func(a, b pool) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.name, b.name))

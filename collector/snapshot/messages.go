@@ -37,6 +37,8 @@ type reader[T any] struct {
 	cluster  *Cluster
 	resource schema.GroupVersionResource
 	rules    field.Rules
+	// platform are the rules for the objects in namespaces of the cluster itself; nil for the same.
+	platform field.Rules
 	// most is how many objects are read; maxObjects where it is 0.
 	most int
 	// keep drops more of an object; nil for nothing.
@@ -125,6 +127,8 @@ const (
 	fieldRaw   protowire.Number = 2
 	fieldMeta  protowire.Number = 1
 	fieldItems protowire.Number = 2
+	// fieldNamespace is of ObjectMeta.
+	fieldNamespace protowire.Number = 3
 )
 
 func (r *reader[T]) readList(into *metav1.ListMeta, list []byte) error {
@@ -178,10 +182,34 @@ func eachMessage(message []byte, do func(protowire.Number, []byte) error) error 
 	return nil
 }
 
+// fieldOf is the value of a field that is a message or a text; nil where there is none.
+func fieldOf(message []byte, wanted protowire.Number) []byte {
+	for len(message) > 0 {
+		number, kind, tag := protowire.ConsumeTag(message)
+		if tag < 0 {
+			return nil
+		}
+		size := protowire.ConsumeFieldValue(number, kind, message[tag:])
+		if size < 0 {
+			return nil
+		}
+		if number == wanted && kind == protowire.BytesType {
+			value, _ := protowire.ConsumeBytes(message[tag:])
+			return value
+		}
+		message = message[tag+size:]
+	}
+	return nil
+}
+
 // add decodes an object of the last page.
 func (r *reader[T]) add(encoded []byte) error {
+	rules := r.rules
+	if r.platform != nil && OfCluster(string(fieldOf(fieldOf(encoded, fieldMeta), fieldNamespace))) {
+		rules = r.platform
+	}
 	var err error
-	if r.common, r.own, err = r.rules.Split(encoded, r.common[:0], r.own[:0]); err != nil {
+	if r.common, r.own, err = rules.Split(encoded, r.common[:0], r.own[:0]); err != nil {
 		return err
 	}
 	object, ok := r.decoded[string(r.common)]

@@ -32,7 +32,7 @@ func TestPausedBy(t *testing.T) {
 			if tc.fields != "" {
 				pool.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(tc.fields)
 			}
-			if got := snapshot.PausedBy(pool); got != tc.want {
+			if got := snapshot.PausedBy(pool, nil); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})

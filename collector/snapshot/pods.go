@@ -3,6 +3,8 @@ package snapshot
 import (
 	"context"
 	"reflect"
+	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,11 +19,14 @@ const maxPods = 500_000
 // their placement depend ([podRules]), and the volumes that are bound to a place or to the host. Of their
 // containers and init containers, they have the states of those that wait or have restarted: the reason of the
 // waiting, the restarts, and the end of the last one.
-// Pods of a controller share what they have in common.
+// Pods of a controller share what they have in common. Of annotations, they have the mark of a mirror; pods in the
+// namespaces of the cluster itself also those about SCCs, and the keys of those that nothing of the cluster sets ([Foreign]).
 func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	return once(ctx, c, "pods", func(ctx context.Context) ([]corev1.Pod, error) {
-		r := &reader[corev1.Pod]{cluster: c, resource: corev1.SchemeGroupVersion.WithResource("pods"), rules: podRules(), most: maxPods}
+		r := &reader[corev1.Pod]{cluster: c, resource: corev1.SchemeGroupVersion.WithResource("pods"), rules: podRules(), platform: platformPodRules(), most: maxPods}
+		known := map[string]string{}
 		r.keep = func(pod *corev1.Pod) {
+			pod.Annotations = marks(pod.Annotations, known)
 			pod.Spec.Volumes = bound(pod.Spec.Volumes)
 			pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = disturbed(pod.Status.ContainerStatuses), disturbed(pod.Status.InitContainerStatuses)
 		}
@@ -67,10 +72,69 @@ func disturbed(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return kept
 }
 
+// The annotations about SecurityContextConstraints: the one by which a pod was admitted, and the one that it names (openshift/api security/v1).
+const (
+	AdmittedSCC = "openshift.io/scc"
+	RequiredSCC = "openshift.io/required-scc"
+)
+
+// Foreign reports whether the key of a label or an annotation has a domain that is not of Kubernetes, OpenShift or the network of pods.
+func Foreign(key string) bool {
+	domain, _, ok := strings.Cut(key, "/")
+	return ok && !slices.ContainsFunc([]string{"kubernetes.io", "k8s.io", "openshift.io", "ovn.org", "cncf.io"}, func(of string) bool {
+		return domain == of || strings.HasSuffix(domain, "."+of)
+	})
+}
+
+// OfCluster reports whether a namespace belongs to the cluster itself, not to a workload.
+func OfCluster(namespace string) bool {
+	return strings.HasPrefix(namespace, "openshift-") || strings.HasPrefix(namespace, "kube-") || namespace == "openshift"
+}
+
+// marks are the annotations that are kept: of foreign ones, only the keys. Pods share the texts that are known.
+func marks(annotations, known map[string]string) map[string]string {
+	var kept map[string]string
+	keep := func(key, value string) {
+		for _, text := range []string{key, value} {
+			if _, ok := known[text]; !ok {
+				known[text] = text
+			}
+		}
+		if kept == nil {
+			kept = map[string]string{}
+		}
+		kept[known[key]] = known[value]
+	}
+	for key, value := range annotations {
+		switch {
+		case key == corev1.MirrorPodAnnotationKey:
+			return map[string]string{key: value} // which no controller creates
+		case key == AdmittedSCC || key == RequiredSCC:
+			keep(key, value)
+		case Foreign(key):
+			keep(key, "")
+		}
+	}
+	return kept
+}
+
 var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // they are derived once
+	of := commonPodRules()
+	of.Drop(reflect.TypeFor[corev1.Pod](), "metadata.annotations["+corev1.MirrorPodAnnotationKey+"]")
+	return of
+})
+
+var platformPodRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // they are derived once
+	of := commonPodRules()
+	of.Own(reflect.TypeFor[corev1.Pod](), "metadata.annotations")
+	return of
+})
+
+// commonPodRules are the rules without annotations.
+func commonPodRules() field.Rules {
 	pod := reflect.TypeFor[corev1.Pod]()
 	of := allBut[corev1.Pod](
-		"metadata.annotations["+corev1.MirrorPodAnnotationKey+"]", "metadata.generateName", "metadata.resourceVersion", "metadata.uid",
+		"metadata.generateName", "metadata.resourceVersion", "metadata.uid",
 		"spec.ephemeralContainers", "spec.hostAliases", "spec.imagePullSecrets", "spec.dnsConfig", "spec.readinessGates",
 		"status.conditions.message", "status.conditions.lastProbeTime", "status.conditions.lastTransitionTime", "status.conditions.observedGeneration",
 		"status.message", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs", "status.observedGeneration",
@@ -86,7 +150,7 @@ var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // 
 		"status.containerStatuses", "status.initContainerStatuses",
 	)
 	return of
-})
+}
 
 // dropState drops what is not read of the states of containers, given the path of one.
 func dropState(from field.Rules, of reflect.Type, state string) {

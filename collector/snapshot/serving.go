@@ -10,6 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 )
 
 // APIService is a version of an API group and its server (apiregistration.k8s.io/v1), with
@@ -48,67 +50,114 @@ func (c *Cluster) TerminatingNamespaces(ctx context.Context) ([]corev1.Namespace
 	})
 }
 
-// Conversion is how the objects of a CustomResourceDefinition are converted between its versions.
-type Conversion struct {
-	// Definition has name, labels and annotations.
-	Definition metav1.ObjectMeta
-	Kind       string
-	Webhook    apiextensionsv1.WebhookClientConfig
-	// Served are the versions that the API server serves. Stored are those in which objects may be stored.
-	Served, Stored []string
-}
-
-// definitionsPage is the number of CustomResourceDefinitions that are read at a time: each
-// has up to a megabyte, of which a conversion is the least part.
-const definitionsPage = 10
-
-// Conversions by webhooks, sorted by the name of the definition.
-func (c *Cluster) Conversions(ctx context.Context) ([]Conversion, error) {
-	return once(ctx, c, "conversions", func(ctx context.Context) ([]Conversion, error) {
-		var found []Conversion
-		resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
-		_, err := listPages(ctx, c.api.Dynamic, resource, definitionsPage, func(definition *conversionFields) bool {
-			if conversion, ok := definition.conversion(); ok {
-				found = append(found, conversion)
-			}
-			return false
-		})
-		return found, err
-	})
-}
-
-// conversionFields are the fields of a CustomResourceDefinition that a Conversion is made of.
-type conversionFields struct {
+// Definition is a CustomResourceDefinition, with the fields that checks read.
+type Definition struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
+		Group string `json:"group"`
 		Names struct {
-			Kind string `json:"kind"`
+			Kind   string `json:"kind"`
+			Plural string `json:"plural"`
 		} `json:"names"`
-		Versions []struct {
-			Name   string `json:"name"`
-			Served bool   `json:"served"`
-		} `json:"versions"`
+		Versions   []definedVersion                          `json:"versions"`
 		Conversion *apiextensionsv1.CustomResourceConversion `json:"conversion"`
 	} `json:"spec"`
 	Status struct {
+		// StoredVersions are those in which objects may be stored.
 		StoredVersions []string `json:"storedVersions"`
 	} `json:"status"`
 }
 
-func (d *conversionFields) conversion() (Conversion, bool) {
-	how := d.Spec.Conversion
-	if how == nil || how.Strategy != apiextensionsv1.WebhookConverter || how.Webhook == nil || how.Webhook.ClientConfig == nil {
-		return Conversion{}, false
-	}
-	found := Conversion{Definition: d.ObjectMeta, Kind: d.Spec.Names.Kind, Webhook: *how.Webhook.ClientConfig, Stored: d.Status.StoredVersions}
-	found.Webhook.CABundle = nil
-	for _, version := range d.Spec.Versions {
-		if version.Served {
-			found.Served = append(found.Served, version.Name)
+// definedVersion is a version of a Definition. Of its schema it has the fields of the status.
+type definedVersion struct {
+	Name    string `json:"name"`
+	Served  bool   `json:"served"`
+	Storage bool   `json:"storage"`
+	Schema  struct {
+		OpenAPIV3Schema struct {
+			Properties struct {
+				Status struct {
+					Properties map[string]statusField `json:"properties"`
+				} `json:"status"`
+			} `json:"properties"`
+		} `json:"openAPIV3Schema"`
+	} `json:"schema"`
+}
+
+// statusField is a field of a status, and the fields of its items where it is a list.
+type statusField struct {
+	Items struct {
+		Properties struct {
+			Conditions *struct{} `json:"conditions"`
+		} `json:"properties"`
+	} `json:"items"`
+}
+
+// reports is true where objects have what a reported.Object is made of.
+func (v *definedVersion) reports() bool {
+	for name, field := range v.Schema.OpenAPIV3Schema.Properties.Status.Properties {
+		if field.Items.Properties.Conditions != nil || reported.Is(name) {
+			return true
 		}
 	}
-	return found, true
+	return false
+}
+
+// definitionsPage is the number of CustomResourceDefinitions that are read at a time: each has up to a megabyte.
+const definitionsPage = 10
+
+// Definitions are all CustomResourceDefinitions, sorted by name.
+func (c *Cluster) Definitions(ctx context.Context) ([]Definition, error) {
+	return once(ctx, c, "definitions of kinds", func(ctx context.Context) ([]Definition, error) {
+		resource := apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
+		return listPages(ctx, c.api.Dynamic, resource, definitionsPage, func(definition *Definition) bool {
+			if webhook := definition.Webhook(); webhook != nil {
+				webhook.CABundle = nil
+			}
+			return true
+		})
+	})
+}
+
+// Webhook converts objects between the versions; nil for a kind whose objects no webhook converts.
+func (d *Definition) Webhook() *apiextensionsv1.WebhookClientConfig {
+	how := d.Spec.Conversion
+	if how == nil || how.Strategy != apiextensionsv1.WebhookConverter || how.Webhook == nil {
+		return nil
+	}
+	return how.Webhook.ClientConfig
+}
+
+// Served are the names of the versions that the API server serves.
+func (d *Definition) Served() []string {
+	var served []string
+	for i := range d.Spec.Versions {
+		if d.Spec.Versions[i].Served {
+			served = append(served, d.Spec.Versions[i].Name)
+		}
+	}
+	return served
+}
+
+// Reporting is the resource in a served version in which its objects report anything, that of the storage if it is one;
+// false where there is none.
+func (d *Definition) Reporting() (schema.GroupVersionResource, bool) {
+	found := ""
+	for i := range d.Spec.Versions {
+		of := &d.Spec.Versions[i]
+		if of.Served && of.reports() && (found == "" || of.Storage) {
+			found = of.Name
+		}
+	}
+	return schema.GroupVersionResource{Group: d.Spec.Group, Version: found, Resource: d.Spec.Names.Plural}, found != ""
+}
+
+// Reports are all objects of a resource with what they report, sorted by namespace and name.
+func (c *Cluster) Reports(ctx context.Context, resource schema.GroupVersionResource) ([]reported.Object, error) {
+	return once(ctx, c, "reports of "+resource.String(), func(ctx context.Context) ([]reported.Object, error) {
+		return listAs(ctx, c.api.Dynamic, resource, (*reported.Object).Reduce)
+	})
 }
 
 // PodDisruptionBudgets are all PodDisruptionBudgets, sorted by namespace and name. Of the

@@ -1,7 +1,7 @@
 // Package snapshot answers: what is the present state of this cluster?
 //
-// Every resource is read once, by the first check that needs it, for all checks
-// and all targets. Lists are read in pages, and only fields that a check uses are
+// Every resource is read once in each shape, by the first check that needs it, for all
+// checks and all targets: as its objects, and as what they report ([Cluster.Reports]). Lists are read in pages, and only fields that a check uses are
 // kept. [List] reads any resource; a method exists where fields are dropped or
 // values derived.
 package snapshot
@@ -138,7 +138,7 @@ func (c *Cluster) ClusterOperators(ctx context.Context) ([]configv1.ClusterOpera
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.OpenShift.ConfigV1().ClusterOperators().List(ctx, options)
 		}, func(operator *configv1.ClusterOperator) {
-			operator.Status.RelatedObjects, operator.Status.Extension.Raw = nil, nil
+			operator.Status.Extension.Raw = nil
 		})
 	})
 }
@@ -215,10 +215,10 @@ func (c *Cluster) ClusterServiceVersions(ctx context.Context) ([]metav1.PartialO
 	})
 }
 
-// DaemonSets are all DaemonSets, sorted by namespace and name, without the templates of their pods.
+// DaemonSets are all DaemonSets, sorted by namespace and name, without what the containers of their pods run.
 func (c *Cluster) DaemonSets(ctx context.Context) ([]appsv1.DaemonSet, error) {
 	return once(ctx, c, "daemonSets", func(ctx context.Context) ([]appsv1.DaemonSet, error) {
 		resource := appsv1.SchemeGroupVersion.WithResource("daemonsets")
-		return (&reader[appsv1.DaemonSet]{cluster: c, resource: resource, rules: allBut[appsv1.DaemonSet]("spec.template")}).all(ctx)
+		return (&reader[appsv1.DaemonSet]{cluster: c, resource: resource, rules: templateRules[appsv1.DaemonSet]()}).all(ctx)
 	})
 }

@@ -16,6 +16,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/discovery"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
 )
 
@@ -87,6 +88,24 @@ func sortPreferred(groups []*metav1.APIGroup, lists []*metav1.APIResourceList) {
 		}
 		return 1
 	})
+}
+
+// each are the requests with one for each served resource in the place of one for all of a group.
+func (a api) each(requests []access.Request) []access.Request {
+	var all []access.Request
+	for _, request := range requests {
+		if request.Resource != access.All {
+			all = append(all, request)
+			continue
+		}
+		for resource := range a.resources {
+			if resource.Group == request.Group {
+				request.Resource = resource.Name
+				all = append(all, request)
+			}
+		}
+	}
+	return all
 }
 
 // find is the served resource, nil if not served. It returns an error if the resources of its group are unknown.

@@ -114,7 +114,7 @@ func Gather(ctx context.Context, c *cluster.Cluster, request Options, files File
 	if err != nil {
 		return Summary{}, err
 	}
-	for _, each := range readingsOf(request.Reads) {
+	for _, each := range readingsOf(g.api.each(request.Reads)) {
 		if err := g.read(ctx, each); err != nil {
 			return Summary{}, err
 		}

@@ -13,14 +13,19 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
 	"github.com/openshift/update-preflight/collector/nodeconfig"
+	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
 // Reducer reduces the objects of one collection.
 type Reducer struct {
 	rules map[inventory.Resource]tree
+	// reporting are the groups of which checks read what objects report (package reported).
+	reporting []string
 	// named are the ConfigMaps that are read by their names, NAMESPACE/NAME.
 	named []string
 }
@@ -29,6 +34,9 @@ type Reducer struct {
 func New(reads []access.Request) *Reducer {
 	r := &Reducer{rules: rules()}
 	for _, each := range reads {
+		if each.Resource == access.All {
+			r.reporting = append(r.reporting, each.Group)
+		}
 		if each.Group == "" && each.Resource == "configmaps" && each.Name != "" {
 			r.named = append(r.named, each.Namespace+"/"+each.Name)
 		}
@@ -40,6 +48,10 @@ func New(reads []access.Request) *Reducer {
 // known. The object is changed.
 func (r *Reducer) Reduce(object map[string]any, resource inventory.Resource) (map[string]any, error) {
 	rule, known := r.rules[resource]
+	reports := slices.Contains(r.reporting, resource.Group)
+	if !known && reports {
+		rule, known = metadataOnly(), true
+	}
 	if !known {
 		return nil, fmt.Errorf("which fields of %s checks read is not known, so none is collected", resource)
 	}
@@ -49,14 +61,42 @@ func (r *Reducer) Reduce(object map[string]any, resource inventory.Resource) (ma
 	if (resource == inventory.Resource{Name: "secrets"}) {
 		hideValues(object)
 	}
+	if reports {
+		rule = rule.withReport(object)
+	}
 	reduced, _ := rule.of(object).(map[string]any)
+	if (resource == inventory.Resource{Name: "nodes"}) {
+		keepHolds(object, reduced)
+	}
 	if (resource == inventory.Resource{Group: "apps", Name: "deployments"}) {
 		keepSettings(object, reduced)
+	}
+	if slices.Contains([]string{"pods", "replicasets", "daemonsets", "statefulsets", "jobs"}, resource.Name) {
+		keepKeys(object, reduced)
 	}
 	if (resource == inventory.Resource{Group: "machineconfiguration.openshift.io", Name: "machineconfigs"}) {
 		keepConfiguration(object, reduced)
 	}
 	return reduced, nil
+}
+
+// keepHolds keeps the annotations by which programs state that they drain or reboot a node.
+func keepHolds(object, reduced map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	into, _ := reduced["metadata"].(map[string]any)
+	for name, value := range annotations {
+		text, _ := value.(string)
+		if into == nil || !snapshot.Holds(name, text) {
+			continue
+		}
+		kept, _ := into["annotations"].(map[string]any)
+		if kept == nil {
+			kept = map[string]any{}
+			into["annotations"] = kept
+		}
+		kept[name] = text
+	}
 }
 
 // hideValues replaces the values of a Secret as "oc adm inspect" does (pkg/cli/admin/inspect/secret.go).
@@ -116,6 +156,25 @@ func keepSettings(object, reduced map[string]any) {
 		}
 		if kept != nil {
 			into[i]["env"] = kept
+		}
+	}
+}
+
+// keepKeys keeps the keys of the annotations of pods in the namespaces of the cluster itself, and of their templates, without
+// their values: they show which webhooks of users have changed a pod.
+func keepKeys(object, reduced map[string]any) {
+	metadata, _ := object["metadata"].(map[string]any)
+	namespace, _ := metadata["namespace"].(string)
+	if !strings.HasPrefix(namespace, "openshift-") && !strings.HasPrefix(namespace, "kube-") {
+		return
+	}
+	for _, path := range [][]string{{"metadata", "annotations"}, {"spec", "template", "metadata", "annotations"}} {
+		annotations, _, _ := unstructured.NestedMap(object, path...)
+		kept, _, _ := unstructured.NestedMap(reduced, path...)
+		for key := range annotations {
+			if _, known := kept[key]; !known && strings.Contains(key, "/") {
+				_ = unstructured.SetNestedField(reduced, "", append(path, key)...) // an error is for a part that was not kept
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ func annotations() []string {
 		"meta.helm.sh/release-name", "argocd.argoproj.io/tracking-id", "olm.owner", // who installed an object
 		"olm.operatorNamespace", "operatorframework.io/properties", // which releases an operator supports
 		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/", // the states of nodes and machines, and of hosted clusters
+		"openshift.io/scc", "openshift.io/required-scc", // which SecurityContextConstraints a pod has
 		"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector", // on which nodes the pods of a namespace run
 		"include.release.openshift.io/",                                                                                                                                               // which objects are of the release
 		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/desired-replicas", "deprecated.daemonset.template.generation", "openshift.io/deployment-config.latest-version", // what was changed since
@@ -56,6 +57,22 @@ func object(paths ...string) tree {
 // writers are who has written an object, through which version and when.
 func writers() []string {
 	return under("metadata.managedFields", "manager", "operation", "apiVersion", "time", "subresource", "fieldsType")
+}
+
+// contentWriters are writers, with whether they wrote one of these fields.
+func contentWriters(written ...string) []string {
+	all := writers()
+	for _, field := range written {
+		all = append(all, "metadata.managedFields.fieldsV1.f:"+field+"."+none)
+	}
+	return all
+}
+
+// constraints are the fields of SecurityContextConstraints by which admission chooses among them.
+func constraints() tree {
+	return object(append(contentWriters("priority", "users", "groups"), "priority", "users", "groups", "volumes", "seccompProfiles", "allowPrivilegedContainer",
+		"allowPrivilegeEscalation", "allowHostNetwork", "allowHostPID", "allowHostIPC", "allowHostPorts", "allowHostDirVolumePlugin", "readOnlyRootFilesystem",
+		"allowedCapabilities", "defaultAddCapabilities", "requiredDropCapabilities", "runAsUser", "seLinuxContext", "fsGroup")...)
 }
 
 // podSpec are the fields of the specification of a pod on which its eviction, its placement, its quotas, its
@@ -147,6 +164,8 @@ func rules() map[inventory.Resource]tree {
 		"policy":                            {"poddisruptionbudgets": object("spec", "status")},
 		"postgresql.cnpg.io":                {"clusters": object("spec.instances", "spec.enablePDB", "spec.nodeMaintenanceWindow", "status.readyInstances")},
 		"route.openshift.io":                {"routes": object(append(under("status.ingress.conditions", "type", "status", "reason", "lastTransitionTime"), "spec.host", "status.ingress.host", "status.ingress.routerName")...)},
+		"networking.k8s.io":                 {"networkpolicies": object(contentWriters("spec")...)},
+		"security.openshift.io":             {"securitycontextconstraints": constraints()},
 		"k8s.ovn.org":                       {"egressfirewalls": object("status.status"), "egressips": object("spec.egressIPs", "status.items.egressIP")},
 		"scheduling.k8s.io":                 {"priorityclasses": object("value", "globalDefault", "preemptionPolicy")},
 		"storage.k8s.io":                    storage(),
@@ -170,7 +189,7 @@ func core() map[string]tree {
 	return map[string]tree{
 		"configmaps":  object(append(writers(), "data", "binaryData", "immutable")...),
 		"secrets":     object("data", "type"),
-		"limitranges": object("spec"),
+		"limitranges": object(append(contentWriters("spec"), "spec")...),
 		"namespaces":  object("spec", "status"),
 		"nodes": object("spec.taints", "spec.unschedulable", "spec.providerID", "status.conditions", "status.allocatable", "status.capacity", "status.nodeInfo",
 			"status.addresses", "status.phase"),
@@ -178,7 +197,7 @@ func core() map[string]tree {
 		"persistentvolumes":      object("spec.nodeAffinity", "spec.csi.driver", "spec.claimRef", "spec.storageClassName", "spec.accessModes", "spec.capacity", "status.phase"),
 		"pods":                   object(slices.Concat(under("spec", podSpec()...), conditions(), containerStates(), []string{"status.phase", "status.startTime"})...),
 		"replicationcontrollers": workload("spec.template", "spec.replicas", "spec.selector", "status.replicas", "status.readyReplicas"),
-		"resourcequotas":         object("spec", "status"),
+		"resourcequotas":         object(append(contentWriters("spec"), "spec", "status")...),
 		"serviceaccounts":        object(),
 		"services":               object("spec.type", "spec.selector", "spec.ports"),
 	}
@@ -241,7 +260,7 @@ func imageRegistry() tree {
 
 func configurations() map[string]tree {
 	return map[string]tree{
-		"machineconfignodes": object("spec", "status"), "machineconfigpools": object("spec", "status"),
+		"machineconfignodes": object("spec", "status"), "machineconfigpools": object(append(writers(), "spec", "status", "metadata.managedFields.fieldsV1.f:spec.f:paused."+none)...), // who has paused it
 		"machineconfigs": object("spec.extensions", "spec.kernelType", "spec.osImageURL"), // and what keepConfiguration keeps
 		"osimagestreams": object("spec.defaultStream", "status.defaultStream"),
 	}

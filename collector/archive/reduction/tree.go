@@ -1,6 +1,11 @@
 package reduction
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
+)
 
 // tree are the fields of a value that are kept, with what is kept of them; a nil one keeps all. Lists have
 // the fields of their items.
@@ -33,6 +38,64 @@ func (t tree) add(path []string) {
 		}
 		below.add(path[1:])
 	}
+}
+
+// withReport is the tree with what the object reports (package reported).
+func (t tree) withReport(object map[string]any) tree {
+	all := t.clone()
+	for part, fields := range reported.Parts(object) {
+		for name, value := range fields {
+			for _, path := range pathsOf(name, value) {
+				all.add(append([]string{part}, path...))
+			}
+		}
+	}
+	return all
+}
+
+// pathsOf are the paths below a field that a report has: of conditions those of its five fields, and of a map which fields
+// it has.
+func pathsOf(name string, value any) [][]string {
+	var paths [][]string
+	items, isList := value.([]any)
+	for _, condition := range []string{"type", "status", "reason", "message", "lastTransitionTime"} {
+		switch {
+		case name == "conditions":
+			paths = append(paths, []string{name, condition})
+		case isList && hasConditions(items):
+			paths = append(paths, []string{name, "conditions", condition})
+		}
+	}
+	members, _ := value.(map[string]any)
+	for member, of := range members {
+		if empty, ok := of.(map[string]any); ok && len(empty) == 0 {
+			paths = append(paths, []string{name, member, none})
+		} else {
+			paths = append(paths, []string{name, member})
+		}
+	}
+	if len(paths) == 0 {
+		paths = append(paths, []string{name})
+	}
+	return paths
+}
+
+func hasConditions(items []any) bool {
+	return slices.ContainsFunc(items, func(item any) bool {
+		of, _ := item.(map[string]any)
+		return of["conditions"] != nil
+	})
+}
+
+func (t tree) clone() tree {
+	if t == nil {
+		return nil
+	}
+	all := tree{}
+	for name, below := range t {
+		all[name] = below.clone()
+	}
+	return all
 }
 
 func under(prefix string, paths ...string) []string {

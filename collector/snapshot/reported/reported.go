@@ -1,0 +1,163 @@
+// Package reported answers: what does an object say of itself?
+//
+// An [Object] has the conditions, the phase and the errors that its controller reports, by the conventions of the
+// Kubernetes API. A snapshot lists the objects of any resource as such.
+package reported
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/openshift/update-preflight/collector/words"
+)
+
+// Object is an object with what its controller reports of it ([Parts]).
+type Object struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Spec   map[string]any `json:"spec"`
+	Status map[string]any `json:"status"`
+	// Phase is that of the status, and Errors its errors, as clauses.
+	Phase  string   `json:"-"`
+	Errors []string `json:"-"`
+	// Conditions are those of the object, and those of the items of lists in its status.
+	Conditions []Condition `json:"-"`
+}
+
+// Condition is one of an Object.
+type Condition struct {
+	Type    string                 `json:"type"`
+	Status  metav1.ConditionStatus `json:"status"`
+	Reason  string                 `json:"reason"`
+	Message string                 `json:"message"`
+	// LastTransitionTime is zero where the controller states none.
+	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
+	// Of is the field of the status whose items have the condition; empty for one of the object.
+	Of string `json:"-"`
+}
+
+// For is how long the condition is what it is; zero where it does not state since when.
+func (c Condition) For(now time.Time) time.Duration {
+	if c.LastTransitionTime.IsZero() {
+		return 0
+	}
+	return now.Sub(c.LastTransitionTime.Time)
+}
+
+// The fields of a status by which a controller reports a failure without a condition: a phase, and the errors of Cluster
+// API, of its predecessor and of Metal³.
+const (
+	phaseField      = "phase"
+	errorMessage    = "errorMessage"
+	failureMessage  = "failureMessage"
+	conditionsField = "conditions"
+)
+
+// Is reports whether a field of a status is one by which an object reports how it is.
+func Is(field string) bool {
+	return slices.Contains([]string{conditionsField, phaseField, errorMessage, failureMessage}, field)
+}
+
+// Parts are the parts of the spec and of the status that an [Object] is made of. Of the storage of the
+// image registry that is which type it has.
+func Parts(object map[string]any) map[string]map[string]any {
+	spec, _ := object["spec"].(map[string]any)
+	status, _ := object["status"].(map[string]any)
+	parts := map[string]map[string]any{
+		"spec":   only(spec, "managementState", "migration", storageField),
+		"status": only(status, phaseField, errorMessage, failureMessage, "observedGeneration", "nodeStatuses", "migration", storageField, conditionsField),
+	}
+	for field, value := range status {
+		if items := conditionsOf(value); items != nil {
+			parts["status"][field] = items
+		}
+	}
+	for _, part := range parts {
+		types, _ := part[storageField].(map[string]any)
+		for name, value := range types {
+			if _, ok := value.(map[string]any); ok {
+				types = maps.Clone(types)
+				types[name] = map[string]any{}
+				part[storageField] = types
+			}
+		}
+	}
+	return parts
+}
+
+// maxText bounds an error of an object, in bytes.
+const maxText = 512
+
+const storageField = "storage"
+
+func only(fields map[string]any, names ...string) map[string]any {
+	kept := map[string]any{}
+	for _, name := range names {
+		if value, ok := fields[name]; ok {
+			kept[name] = value
+		}
+	}
+	return kept
+}
+
+// conditionsOf are the items of a list that have conditions, with nothing else.
+func conditionsOf(value any) []any {
+	listed, _ := value.([]any)
+	var items []any
+	for _, item := range listed {
+		of, _ := item.(map[string]any)
+		if conditions, ok := of[conditionsField]; ok {
+			items = append(items, map[string]any{conditionsField: conditions})
+		}
+	}
+	return items
+}
+
+// Condition is the condition of the object of that type; false where it has none.
+func (r *Object) Condition(kind string) (Condition, bool) {
+	at := slices.IndexFunc(r.Conditions, func(each Condition) bool { return each.Type == kind && each.Of == "" })
+	if at < 0 {
+		return Condition{}, false
+	}
+	return r.Conditions[at], true
+}
+
+// Reduce keeps of a decoded object what it reports.
+func (r *Object) Reduce() {
+	parts := Parts(map[string]any{"spec": r.Spec, "status": r.Status})
+	r.Spec, r.Status = parts["spec"], parts["status"]
+	r.add(r.Status[conditionsField], "")
+	r.Phase, _ = r.Status[phaseField].(string)
+	for _, field := range []string{errorMessage, failureMessage} {
+		if text, _ := r.Status[field].(string); text != "" {
+			r.Errors = append(r.Errors, fmt.Sprintf("status.%s is %q", field, words.Line(text, maxText)))
+		}
+	}
+	for _, field := range slices.Sorted(maps.Keys(r.Status)) {
+		items, _ := r.Status[field].([]any)
+		for _, item := range items {
+			of, _ := item.(map[string]any)
+			r.add(of[conditionsField], field)
+		}
+	}
+	maps.DeleteFunc(r.Status, func(field string, value any) bool { return field == conditionsField || conditionsOf(value) != nil })
+}
+
+// add adds the conditions of a list; what is none is left out.
+func (r *Object) add(listed any, of string) {
+	items, _ := listed.([]any)
+	for _, item := range items {
+		fields, _ := item.(map[string]any)
+		var condition Condition
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(fields, &condition) == nil && condition.Type != "" {
+			condition.Of = of
+			r.Conditions = append(r.Conditions, condition)
+		}
+	}
+}
