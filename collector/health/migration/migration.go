@@ -7,7 +7,7 @@
 // administrator. Where an operator blocks updates meanwhile, its Upgradeable=False is a gate of its own: the
 // cluster-network-operator does so since 4.16.
 //
-// An update costs nine requests, one for each resource. A resource that the API server does not serve has
+// An update costs nine lists, which package platform reads as well. A resource that the API server does not serve has
 // nothing to migrate: those of a hosted cluster, of a disabled capability such as ImageRegistry, and of an
 // older release. Where a resource may not be read, or an archive does not have it, the check is Unknown, and
 // what the others report stays.
@@ -18,14 +18,17 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -36,7 +39,7 @@ const maxNamed = 5
 func Check() check.Check {
 	var reads []access.Request
 	for _, each := range sources() {
-		reads = append(reads, each.request())
+		reads = append(reads, check.List(each.Group, each.Resource))
 	}
 	return check.Check{
 		Name: nameMigrations, Kind: finding.SourceHealth,
@@ -57,17 +60,18 @@ func Check() check.Check {
 
 // read returns the objects of each resource that is served and may be read, by the resource. The error has
 // every other failure.
-func read(ctx context.Context, cluster *snapshot.Cluster) (map[string][]object, error) {
-	objects := map[string][]object{}
+func read(ctx context.Context, cluster *snapshot.Cluster) (map[string][]reported.Object, error) {
+	objects := map[string][]reported.Object{}
 	var failures []error
 	for _, each := range sources() {
-		found, err := each.read(ctx, cluster)
+		found, err := cluster.Reports(ctx, each)
+		resource := each.GroupResource().String()
 		switch {
 		case apierrors.IsNotFound(err):
 		case err != nil:
-			failures = append(failures, fmt.Errorf("could not read %s: %w", each.resource(), err))
+			failures = append(failures, fmt.Errorf("could not read %s: %w", resource, err))
 		default:
-			objects[each.resource()] = found
+			objects[resource] = found
 		}
 	}
 	return objects, errors.Join(failures...)
@@ -75,7 +79,7 @@ func read(ctx context.Context, cluster *snapshot.Cluster) (map[string][]object, 
 
 // judge returns a finding for each migration that is in progress; none where there is none and something
 // could not be read.
-func judge(extent gap.Extent, objects map[string][]object, failure error) []finding.Finding {
+func judge(extent gap.Extent, objects map[string][]reported.Object, failure error) []finding.Finding {
 	var findings []finding.Finding
 	for _, each := range migrations() {
 		if f, inProgress := each.judge(objects); inProgress {
@@ -96,19 +100,19 @@ func judge(extent gap.Extent, objects map[string][]object, failure error) []find
 }
 
 // judge is the finding about a migration that is in progress; false for one that is not.
-func (m migration) judge(objects map[string][]object) (finding.Finding, bool) {
+func (m migration) judge(objects map[string][]reported.Object) (finding.Finding, bool) {
 	var texts, failures []string
 	var about []finding.Object
 	for _, each := range m.signs {
 		for i := range objects[each.resource] {
 			object := &objects[each.resource][i]
-			text := each.of(object)
+			text := each.of(object, each.condition)
 			if text == "" {
 				continue
 			}
-			identity := object.identity()
+			identity := finding.Object{APIVersion: object.APIVersion, Kind: object.Kind, Name: object.Name}
 			texts = append(texts, check.Describe(identity)+": "+text)
-			failures = append(failures, object.failures()...)
+			failures = append(failures, Failures(object)...)
 			if len(about) < maxNamed && (len(about) == 0 || about[len(about)-1] != identity) {
 				about = append(about, identity)
 			}
@@ -123,4 +127,45 @@ func (m migration) judge(objects map[string][]object) (finding.Finding, bool) {
 		f = f.Noted("%s", words.Clauses(failures, maxNamed)).Remedy("Fix what the installer reports, and wait until all nodes are at the latest revision, then update.")
 	}
 	return f, true
+}
+
+// Reports is true where the check has a finding while an object of the resource has a condition of that type, so that no
+// other one need have it.
+func Reports(resource, condition string) bool {
+	return slices.ContainsFunc(migrations(), func(m migration) bool {
+		return slices.ContainsFunc(m.signs, func(s sign) bool { return s.resource == resource && s.condition == condition })
+	})
+}
+
+// Failures state which nodes cannot be moved to a later revision: the installer of a static pod failed, and no newer
+// revision is being installed (StaticPodOperatorStatus of operator.openshift.io; library-go
+// pkg/operator/staticpod/controller/installer).
+func Failures(report *reported.Object) []string {
+	var status struct {
+		NodeStatuses []struct {
+			NodeName                 string   `json:"nodeName"`
+			CurrentRevision          int64    `json:"currentRevision"`
+			TargetRevision           int64    `json:"targetRevision"`
+			LastFailedRevision       int64    `json:"lastFailedRevision"`
+			LastFailedReason         string   `json:"lastFailedReason"`
+			LastFailedCount          int64    `json:"lastFailedCount"`
+			LastFailedRevisionErrors []string `json:"lastFailedRevisionErrors"`
+		} `json:"nodeStatuses"`
+	}
+	if runtime.DefaultUnstructuredConverter.FromUnstructured(report.Status, &status) != nil {
+		return nil // of another shape, as objects of other kinds may be
+	}
+	var failures []string
+	for _, node := range status.NodeStatuses {
+		if node.LastFailedRevision <= node.CurrentRevision || node.TargetRevision > node.LastFailedRevision {
+			continue
+		}
+		count := ""
+		if node.LastFailedCount > 1 {
+			count = " " + words.Count(node.LastFailedCount, "time")
+		}
+		failures = append(failures, fmt.Sprintf("revision %d failed%s on %s%s: %s", node.LastFailedRevision, count, words.External(node.NodeName),
+			words.Aside(words.External(node.LastFailedReason)), words.Line(strings.Join(node.LastFailedRevisionErrors, "; "), maxStated)))
+	}
+	return failures
 }

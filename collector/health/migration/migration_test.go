@@ -48,6 +48,11 @@ func (w world) with(other world) world {
 
 func (w world) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 	object, known := w[request.URL.Path]
+	if one, ok := w[request.URL.Path+"/cluster"]; ok && !known { // a list of the one object
+		if object, known = one, true; one != nil {
+			object = fields{"kind": "List", "apiVersion": one["apiVersion"], "metadata": fields{}, "items": []fields{one}}
+		}
+	}
 	code := http.StatusOK
 	switch {
 	case !known:
@@ -207,7 +212,7 @@ func TestMigrations(t *testing.T) {
 			reason: "an earlier revision that failed is passed by", want: rollout, absent: "failed on",
 			world: changed(operators+"etcds/cluster", operator("Etcd", fields{"status": fields{
 				"conditions":   conditions("NodeInstallerProgressing", "True", "", ""),
-				"nodeStatuses": []any{fields{"nodeName": "master-1", "targetRevision": 5, "lastFailedRevision": 4}, fields{"nodeName": "master-2", "lastFailedRevision": 4}},
+				"nodeStatuses": []any{fields{"nodeName": "master-1", "targetRevision": 5, "lastFailedRevision": 4}, fields{"nodeName": "master-2", "currentRevision": 5, "lastFailedRevision": 4}},
 			}})),
 		},
 		"Forbidden":      {reason: "what may not be read may be in progress", world: changed(operators+"kubeapiservers/cluster", nil), want: unread, message: []string{"kubeapiservers.operator.openshift.io"}},

@@ -6,8 +6,10 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -23,6 +25,26 @@ const (
 	imageRegistry   = "configs.imageregistry.operator.openshift.io"
 	storedVersions  = "storageversionmigrations.migration.k8s.io"
 )
+
+func sources() []schema.GroupVersionResource {
+	var all []schema.GroupVersionResource
+	for _, each := range migrations() {
+		for _, sign := range each.signs {
+			if source := sourceOf(sign.resource); !slices.Contains(all, source) {
+				all = append(all, source)
+			}
+		}
+	}
+	return all
+}
+
+func sourceOf(resource string) schema.GroupVersionResource {
+	version := "v1"
+	if resource == storedVersions {
+		version = "v1alpha1"
+	}
+	return schema.ParseGroupResource(resource).WithVersion(version)
+}
 
 const (
 	// maxStated bounds the message of a condition in a message, in bytes.
@@ -44,8 +66,10 @@ type migration struct {
 // sign is a condition or a field by which an object shows a migration.
 type sign struct {
 	resource string
+	// condition is the type of the condition; empty for a field.
+	condition string
 	// of describes the sign; empty where the object does not have it.
-	of func(*object) string
+	of func(r *reported.Object, condition string) string
 }
 
 func migrations() []migration {
@@ -61,13 +85,17 @@ func networkMigration() migration {
 		signs: []sign{
 			// 4.15 to 4.21: cluster-network-operator pkg/controller/operconfig/migration.go,
 			// initMigrationConditions; okd-project/okd#2190. When it has ended, the condition is False.
-			{network, isTrue("NetworkTypeMigrationInProgress")},
+			{network, "NetworkTypeMigrationInProgress", isTrue},
 			// openshift/api config/v1, NetworkMigration. The operator copies it from the field below:
 			// cluster-network-operator pkg/network/cluster_config.go.
-			{network, func(o *object) string { return o.Status.Migration.describe("status.migration") }},
+			{network, "", func(r *reported.Object, _ string) string {
+				return describeChange("status.migration", r.Status[migrationField])
+			}},
 			// openshift/api operator/v1, NetworkMigration; cluster-network-operator README.md: the administrator
 			// ends the migration of the MTU by removing it. Mode, type and features are up to 4.21.
-			{networkOperator, func(o *object) string { return o.Spec.Migration.describe("spec.migration") }},
+			{networkOperator, "", func(r *reported.Object, _ string) string {
+				return describeChange("spec.migration", r.Spec[migrationField])
+			}},
 		},
 	}
 }
@@ -80,11 +108,11 @@ func encryptionMigration() migration {
 	for _, resource := range []string{kubeAPIServer, openShiftAPI, authentication} {
 		of.signs = append(of.signs,
 			// library-go pkg/operator/encryption/controllers/migration_controller.go, since 4.3.
-			sign{resource, isTrue("EncryptionMigrationControllerProgressing")},
+			sign{resource, "EncryptionMigrationControllerProgressing", isTrue},
 			// library-go pkg/operator/encryption/controllers/condition_controller.go. False alone means no encryption.
-			sign{resource, isFalse("Encrypted", "EncryptionInProgress", "DecryptionInProgress")},
+			sign{resource, "Encrypted", isFalse("EncryptionInProgress", "DecryptionInProgress")},
 			// library-go pkg/operator/encryption/controllers/kms_preflight_controller.go, since 5.0.
-			sign{resource, isTrue("EncryptionKMSPreflightControllerProgressing")},
+			sign{resource, "EncryptionKMSPreflightControllerProgressing", isTrue},
 		)
 	}
 	return of
@@ -96,11 +124,11 @@ func storageVersionMigration() migration {
 		actions: []finding.Action{finding.Read("oc get storageversionmigrations.migration.k8s.io -o yaml")},
 		signs: []sign{
 			// kube-storage-version-migrator USER_GUIDE.md, "Check if migration has completed".
-			{storedVersions, unlessTrue("Succeeded", "Running", "Failed")},
+			{storedVersions, "Succeeded", unlessTrue("Running", "Failed")},
 			// library-go pkg/operator/deploymentcontroller, of cluster-kube-storage-version-migrator-operator; up
 			// to 4.9 without the name.
-			{migrator, isTrue("KubeStorageVersionMigratorProgressing")},
-			{migrator, isTrue(progressing)},
+			{migrator, "KubeStorageVersionMigratorProgressing", isTrue},
+			{migrator, progressing, isTrue},
 		},
 	}
 }
@@ -111,14 +139,14 @@ func registryStorage() migration {
 		actions: []finding.Action{finding.Read("oc get configs.imageregistry.operator.openshift.io cluster -o yaml")},
 		signs: []sign{
 			// cluster-image-registry-operator pkg/operator/status.go: the rollout after a change.
-			{imageRegistry, isTrue(progressing)},
+			{imageRegistry, progressing, isTrue},
 			// pkg/resource/generator.go, syncStorage: the operator creates storage where the spec has other than
 			// the status.
-			{imageRegistry, otherStorage},
+			{imageRegistry, "", otherStorage},
 			// pkg/storage/*, StorageChanged: Unknown until the storage is created.
-			{imageRegistry, storageUnknown},
+			{imageRegistry, "StorageExists", storageUnknown},
 			// pkg/operator/azurepathfixcontroller.go, 4.14 to 4.16: a Job moves the images.
-			{imageRegistry, isTrue("AzurePathFixProgressing")},
+			{imageRegistry, "AzurePathFixProgressing", isTrue},
 		},
 	}
 }
@@ -129,43 +157,41 @@ func controlPlaneRollout() migration {
 		actions: []finding.Action{finding.Read("oc get etcd,kubeapiserver cluster -o yaml")},
 		signs: []sign{
 			// library-go pkg/operator/condition/condition.go: new certificates, keys and settings are a revision.
-			{kubeAPIServer, isTrue("NodeInstallerProgressing")},
-			{etcd, isTrue("NodeInstallerProgressing")},
+			{kubeAPIServer, "NodeInstallerProgressing", isTrue},
+			{etcd, "NodeInstallerProgressing", isTrue},
 			// cluster-etcd-operator pkg/operator/etcdmemberscontroller: a member has not started.
-			{etcd, isTrue("EtcdMembersProgressing")},
+			{etcd, "EtcdMembersProgressing", isTrue},
 		},
 	}
 }
 
 // isTrue is the sign of a condition that is True. One that is Unknown counts, since the operator could not
 // determine it.
-func isTrue(kind string) func(*object) string {
-	return func(o *object) string {
-		if c, ok := o.condition(kind); ok && c.Status != metav1.ConditionFalse {
-			return c.describe()
-		}
-		return ""
+func isTrue(r *reported.Object, kind string) string {
+	if c, ok := r.Condition(kind); ok && c.Status != metav1.ConditionFalse {
+		return describe(c)
 	}
+	return ""
 }
 
 // isFalse is the sign of a condition that is False for one of the reasons.
-func isFalse(kind string, reasons ...string) func(*object) string {
-	return func(o *object) string {
-		if c, ok := o.condition(kind); ok && c.Status == metav1.ConditionFalse && slices.Contains(reasons, c.Reason) {
-			return c.describe()
+func isFalse(reasons ...string) func(*reported.Object, string) string {
+	return func(r *reported.Object, kind string) string {
+		if c, ok := r.Condition(kind); ok && c.Status == metav1.ConditionFalse && slices.Contains(reasons, c.Reason) {
+			return describe(c)
 		}
 		return ""
 	}
 }
 
 // unlessTrue is the sign of one of several conditions that is True, while another one is not.
-func unlessTrue(end string, kinds ...string) func(*object) string {
-	return func(o *object) string {
-		if c, ok := o.condition(end); ok && c.Status == metav1.ConditionTrue {
+func unlessTrue(kinds ...string) func(*reported.Object, string) string {
+	return func(r *reported.Object, end string) string {
+		if c, ok := r.Condition(end); ok && c.Status == metav1.ConditionTrue {
 			return ""
 		}
 		for _, kind := range kinds {
-			if text := isTrue(kind)(o); text != "" {
+			if text := isTrue(r, kind); text != "" {
 				return text
 			}
 		}
@@ -175,28 +201,54 @@ func unlessTrue(end string, kinds ...string) func(*object) string {
 
 // storageUnknown is the sign that the operator of the image registry has seen another configuration of its
 // storage: the reason is one of several words.
-func storageUnknown(o *object) string {
-	if c, ok := o.condition("StorageExists"); ok && c.Status == metav1.ConditionUnknown && strings.HasSuffix(c.Reason, "Configuration Changed") {
-		return c.describe()
+func storageUnknown(r *reported.Object, kind string) string {
+	if c, ok := r.Condition(kind); ok && c.Status == metav1.ConditionUnknown && strings.HasSuffix(c.Reason, "Configuration Changed") {
+		return describe(c)
 	}
 	return ""
 }
 
 // otherStorage is the sign that the spec of the image registry has another type of storage than its status.
-func otherStorage(o *object) string {
-	before, after := storageOf(o.Status.Storage), storageOf(o.Spec.Storage)
-	if o.Spec.ManagementState != "Managed" || len(before) != 1 || len(after) != 1 || before[0] == after[0] {
+func otherStorage(r *reported.Object, _ string) string {
+	before, after := storageOf(r.Status["storage"]), storageOf(r.Spec["storage"])
+	if r.Spec["managementState"] != "Managed" || len(before) != 1 || len(after) != 1 || before[0] == after[0] {
 		return ""
 	}
 	return fmt.Sprintf("spec.storage has %s, and status.storage still has %s", words.External(after[0]), words.External(before[0]))
 }
 
-func storageOf(storage map[string]any) []string {
+func storageOf(storage any) []string {
+	fields, _ := storage.(map[string]any)
 	var types []string
-	for name := range storage {
+	for name := range fields {
 		if name != "managementState" {
 			types = append(types, name)
 		}
 	}
 	return types
+}
+
+// migrationField is the field of the spec and of the status of a Network.
+const migrationField = "migration"
+
+// describeChange describes a migration of the network in a field; empty where the field is not set, or has nothing.
+func describeChange(field string, value any) string {
+	change, _ := value.(map[string]any)
+	var parts []string
+	for _, name := range []string{"networkType", "mode"} {
+		if text, _ := change[name].(string); text != "" {
+			parts = append(parts, name+" "+words.External(text))
+		}
+	}
+	if mtu, _ := change["mtu"].(map[string]any); len(mtu) > 0 {
+		parts = append(parts, "mtu")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return field + " has " + strings.Join(parts, ", ")
+}
+
+func describe(c reported.Condition) string {
+	return c.Type + " is " + words.Condition(c.Status, words.External(c.Reason), words.Line(c.Message, maxStated))
 }

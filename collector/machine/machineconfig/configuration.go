@@ -43,7 +43,9 @@ type configuration struct {
 }
 
 // Checks are all checks of MachineConfigs. A new one is added here.
-func Checks() []check.Check { return []check.Check{RenderedConfigs(), MachineConfigs()} }
+func Checks() []check.Check {
+	return []check.Check{RenderedConfigs(), MachineConfigs(), GeneratedConfigs()}
+}
 
 // Reads are the requests of all of them: two lists, that of the MachineConfigs with a request for every five of them.
 func Reads() []access.Request {

@@ -33,7 +33,7 @@ const (
 // kinds are those of the resources that the server has.
 func kinds() map[string]string {
 	return map[string]string{
-		configs: "MachineConfig", pools: "MachineConfigPool", streams: "OSImageStream", nodes: "Node",
+		configs: "MachineConfig", pools: "MachineConfigPool", "machineconfiguration.openshift.io/v1/kubeletconfigs": "KubeletConfig", streams: "OSImageStream", nodes: "Node",
 		"config.openshift.io/v1/infrastructures": "Infrastructure", "config.openshift.io/v1/clusterversions": "ClusterVersion",
 		"config.openshift.io/v1/nodes": "Node", "config.openshift.io/v1/clusteroperators": "ClusterOperator",
 	}
