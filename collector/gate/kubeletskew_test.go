@@ -225,7 +225,8 @@ func TestKubeletSkew(t *testing.T) {
 }
 
 func TestKubeletSkewRemedy(t *testing.T) {
-	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), paused("worker"))
+	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"))
+	server.Of("oc").Create(t, paused("worker"))
 	findings := checktest.Run(t, gate.KubeletSkew(), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	checktest.Contains(t, "remedy", checktest.Remedies(findings), []string{
 		`Run oc patch machineconfigpool worker --type merge --patch '{"spec":{"paused":false}}'`, "Run oc wait machineconfigpool worker --for",

@@ -63,7 +63,7 @@ const maxPoolMessage = 1024
 func MachineConfigPools() check.Check {
 	return check.Check{
 		Name: nameMachineConfigPool, Kind: finding.SourceGate,
-		Reads: append(check.ReadsClusterVersion(), check.List(machineconfigurationv1.GroupName, "machineconfigpools")),
+		Reads: append(check.ReadsClusterVersion(), check.List(machineconfigurationv1.GroupName, "machineconfigpools"), check.List("", "nodes")),
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, _ measure.Measure) ([]finding.Finding, error) {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
@@ -75,15 +75,16 @@ func MachineConfigPools() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not list the MachineConfigPools: %w", err)
 			}
-			return judgePools(gap.ExtentOf(ctx), pools), nil
+			read := gap.ExtentOf(ctx)
+			return judgePools(read, pools, func(pool *machineconfigurationv1.MachineConfigPool) string { return s.PausedBy(ctx, pool) }), nil
 		}),
 	}
 }
 
-func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPool) []finding.Finding {
+func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPool, by func(*machineconfigurationv1.MachineConfigPool) string) []finding.Finding {
 	var findings []finding.Finding
 	for i := range pools {
-		if f, ok := judgePool(&pools[i]); ok {
+		if f, ok := judgePool(&pools[i], by); ok {
 			findings = append(findings, f.Named(nameMachineConfigPool+"-"+pools[i].Name).About(poolObject(pools[i].Name)))
 		}
 	}
@@ -94,7 +95,7 @@ func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPoo
 }
 
 // judgePool returns the worst finding of a pool; false for a pool without one.
-func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding, bool) {
+func judgePool(pool *machineconfigurationv1.MachineConfigPool, by func(*machineconfigurationv1.MachineConfigPool) string) (finding.Finding, bool) {
 	degraded := poolCondition(pool, machineconfigurationv1.MachineConfigPoolDegraded)
 	interrupted := poolCondition(pool, machineconfigurationv1.MachineConfigPoolBuildInterrupted)
 	updating := poolCondition(pool, machineconfigurationv1.MachineConfigPoolUpdating)
@@ -113,11 +114,11 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool) (finding.Finding,
 	case degraded.Status != corev1.ConditionFalse:
 		return finding.Unknown(reasonNoDegradedCondition,
 			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).Do(describe), true
-	case pool.Spec.Paused:
+	case pool.Spec.Paused && pool.Status.MachineCount > 0: // a pool without nodes keeps none from an update
 		return check.Unpause(finding.Warn(reasonPoolPaused,
 			"MachineConfigPool %q is paused: %d of its %s are up to date, the others are not updated; see %s for when they have to be",
 			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName),
-			pool.Name, snapshot.PausedBy(pool), "Unpause the pool when its nodes may be updated."), true
+			pool.Name, by(pool), "Unpause the pool when its nodes may be updated."), true
 	case updating.Status == corev1.ConditionTrue:
 		return finding.Warn(reasonPoolUpdating,
 			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")).

@@ -9,6 +9,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
@@ -31,6 +32,33 @@ func conditions(pool *machineconfigurationv1.MachineConfigPool, isTrue ...machin
 		})
 	}
 	return pool
+}
+
+func empty(pool *machineconfigurationv1.MachineConfigPool) *machineconfigurationv1.MachineConfigPool {
+	pool.Status.MachineCount, pool.Status.UpdatedMachineCount = 0, 0
+	return pool
+}
+
+// The fields of a pool say who has paused it: a test of the API server, which reads them as the product does.
+func TestPausedByItsFields(t *testing.T) {
+	server.Of("acme-operator").Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), conditions(paused("worker")))
+	remedies := checktest.Remedies(checktest.Run(t, gate.MachineConfigPools(), server.Snapshot(t), checktest.MinorUpdate(t, "", "")))
+	if !strings.Contains(remedies, "Wait until acme-operator, which paused the pool") {
+		t.Error(remedies)
+	}
+}
+
+// The program that paused a pool unpauses it: an administrator who does so instead breaks off what its nodes are in.
+func TestPausedByAProgram(t *testing.T) {
+	of := conditions(paused("worker"))
+	of.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"role": "worker"}}
+	server.Of("oc").Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), of, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: "a", Labels: map[string]string{"role": "worker"}, Annotations: map[string]string{"sriovnetwork.openshift.io/state": "Draining_MCP_Paused"},
+	}})
+	remedies := checktest.Remedies(checktest.Run(t, gate.MachineConfigPools(), server.Snapshot(t), checktest.MinorUpdate(t, "", "")))
+	if !strings.Contains(remedies, "Wait until sriovnetwork.openshift.io, which paused the pool") || strings.Contains(remedies, "oc patch") {
+		t.Error(remedies)
+	}
 }
 
 func TestMachineConfigPools(t *testing.T) {
@@ -78,6 +106,10 @@ func TestMachineConfigPools(t *testing.T) {
 			reason: "a paused pool alone does not block", message: "see KubeletMinorVersionUpgradeable",
 			pool: conditions(paused("worker"), machineconfigurationv1.MachineConfigPoolUpdating),
 			want: checktest.Result{Outcome: preflight.Warn, Reason: "PoolPaused"},
+		},
+		"PausedEmpty": {
+			reason: "a pool without nodes keeps none from an update", message: "none of the 1 ",
+			pool: empty(conditions(paused("infra"))), name: "MachineConfigPool", want: checktest.Result{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
 		},
 		"Stale": {
 			reason: "the status is older than the last change", message: "of generation 0, but its spec is of generation 1",

@@ -4,9 +4,10 @@
 // [Checks] are what the managed-upgrade-operator (MUO) checks before it starts an
 // update, for any cluster: operators, nodes, what prevents nodes from being
 // drained, reserved capacity, external dependencies (package dependency), and the window of an
-// UpgradeConfig; whether the update can make its own requests (package deadlock); and whether a
-// migration of the cluster is in progress (package migration). Critical
-// alerts, which MUO checks too, are among the risks (package risk).
+// UpgradeConfig; whether the update can make its own requests (package deadlock); whether a
+// migration of the cluster is in progress (package migration); what any object of the platform reports
+// (package platform), and what users configured that changes how the platform is updated (packages
+// intrusion and mirrors). Critical alerts, which MUO checks too, are among the risks (package risk).
 //
 // The findings may be accepted by name. They concern all updates: patch updates
 // reboot nodes too. Differences from MUO:
@@ -26,7 +27,10 @@ import (
 	"github.com/openshift/update-preflight/collector/health/deadlock"
 	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/health/draining"
+	"github.com/openshift/update-preflight/collector/health/intrusion"
 	"github.com/openshift/update-preflight/collector/health/migration"
+	"github.com/openshift/update-preflight/collector/health/mirrors"
+	"github.com/openshift/update-preflight/collector/health/platform"
 	"github.com/openshift/update-preflight/collector/health/subscription"
 )
 
@@ -47,6 +51,11 @@ func Checks(dependencies *dependency.Set) []check.Check {
 		certificate.Secrets(),
 		certificate.PausedPools(),
 		subscription.Check(),
+		EtcdQuorum(),
+		platform.Check(),
+		mirrors.Check(),
+		intrusion.PlatformPods(),
+		RollingUpdates(),
 	}
 }
 

@@ -97,6 +97,14 @@ var (
 			"k8s-app=machine-config-daemon -o wide`.",
 	})
 
+	reasonNodesHeld = finding.NewReason("NodesHeldByProgram", finding.Explanation{
+		Meaning: "Reported while another program than the machine-config-operator drains or reboots nodes, or has paused their pool.",
+		Cause: "An operator such as that of SR-IOV, or a reboot manager, changes the nodes. It states so in an annotation of the node whose value is " +
+			"a drain, a reboot or a pause.",
+		Remedy:  "Wait until that program has ended its work, and read its log if it does not. Do not unpause the pool before.",
+		Command: "oc describe node NAME",
+	})
+
 	nameNodesNotReady        = reasonNotReady.Names("NodesNotReady")
 	nameNodesNotReported     = reasonNoReadyCondition.Names("NodesNotReported")
 	nameNodesCordoned        = reasonCordoned.Names("NodesCordoned")
@@ -104,6 +112,7 @@ var (
 	nameNodesDrained         = reasonUpdateIncomplete.Names("NodesDrained")
 	nameNodesPressureUnknown = reasonPressureNotReported.Names("NodesPressureUnknown")
 	nameNodesDegraded        = reasonMachineConfigDegraded.Names("NodesDegraded")
+	nameNodesHeld            = reasonNodesHeld.Names("NodesHeld")
 	nameNodesUpdating        = reasonPoolUpdating.Names("NodesUpdating")
 	nameNodesNotManaged      = reasonNoMachineConfigState.Names("NodesNotManaged")
 	nameNodesMemoryPressure  = reasonMemoryPressure.Names("NodesMemoryPressure")
@@ -274,6 +283,16 @@ func nodeRules() []nodeRule {
 			actions:   func([]string) []finding.Action { return []finding.Action{finding.Read("oc get machineconfigpools")} },
 			violatedBy: func(node *corev1.Node) (string, bool) {
 				return node.Annotations[configState], updating(node)
+			},
+		},
+		{
+			name: nameNodesHeld, reason: reasonNodesHeld, outcome: preflight.Warn,
+			violation: "drained, rebooted or held by another program than the machine-config-operator, by an annotation",
+			remedy:    "Wait until that program has ended its work, and read its log if it does not. Do not uncordon the nodes, and do not unpause their pool, before.",
+			actions:   describeNodes,
+			violatedBy: func(node *corev1.Node) (string, bool) {
+				by, state := snapshot.HeldBy(node)
+				return by + " says " + state, by != ""
 			},
 		},
 	}

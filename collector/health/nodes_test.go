@@ -65,6 +65,10 @@ func drain(desired, applied string) func(*corev1.Node) {
 
 func unmanaged(node *corev1.Node) { node.Annotations = nil }
 
+func annotated(name, value string) func(*corev1.Node) {
+	return func(node *corev1.Node) { node.Annotations[name] = value }
+}
+
 func windows(node *corev1.Node) {
 	node.Annotations, node.Labels = nil, map[string]string{corev1.LabelOSStable: "windows"}
 }
@@ -223,6 +227,23 @@ func TestNodes(t *testing.T) {
 		},
 		"Windows": {
 			reason: "the daemon does not run on Windows", nodes: []*corev1.Node{node("a", windows), node("b")},
+			want: results{"NodeHealth": fine},
+		},
+		"HeldByAnother": {
+			reason: "report 110: the SR-IOV operator has paused the pool", message: "a (sriovnetwork.openshift.io says Draining_MCP_Paused)", remedy: "Wait until that program",
+			nodes: []*corev1.Node{node("a", annotated("sriovnetwork.openshift.io/state", "Draining_MCP_Paused")), node("b")},
+			want:  results{"NodesHeld": result(preflight.Warn, "NodesHeldByProgram")},
+		},
+		"Kured": {
+			reason: "a reboot manager that no list has", message: "a (acme.example says 2026-11-29)",
+			nodes: []*corev1.Node{node("a", annotated("acme.example/reboot-in-progress", "2026-11-29"))},
+			want:  results{"NodesHeld": result(preflight.Warn, "NodesHeldByProgram")},
+		},
+		"NotHeld": {
+			reason: "idle states, a reboot that is over, annotations of other meaning", nodes: []*corev1.Node{
+				node("a", annotated("sriovnetwork.openshift.io/state", "Idle"), annotated("sriovnetwork.openshift.io/current-state", "DrainComplete")),
+				node("b", annotated("weave.works/kured-reboot-in-progress", "false"), annotated("acme.example/note", "paused for Draining")),
+			},
 			want: results{"NodeHealth": fine},
 		},
 		"HyperShift": {

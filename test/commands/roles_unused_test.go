@@ -34,20 +34,19 @@ func checksWithout() map[string]string {
 	return map[string]string{
 		"get machineconfigurations cluster": "an update from a release before 4.22 to a later one",
 		"get osimagestreams cluster":        "a pool without a stream of its own makes runc the default runtime, before an update to 4.23 or later",
-		"list machineconfigs":               "a node or a pool names a rendered MachineConfig",
-		"list deployments":                  removed,
 		"list cronjobs":                     removed,
 		"list flowschemas":                  removed,
 		"list prioritylevelconfigurations":  removed,
 		"list catalogsources":               "OLM has Subscriptions",
+		"list *":                            "the cluster has a kind of the platform in the group",
 	}
 }
 
 func statusWithout() map[string]string {
 	const openShift = "the cluster is one of OpenShift"
 	return both(checksWithout(), operatorsWithout(openShift), map[string]string{
-		"list networks":     openShift,
-		"get etcds cluster": openShift,
+		"list networkpolicies":                                                                    openShift,
+		"list securitycontextconstraints":                                                         openShift,
 		"get configmaps etcd-serving-ca in openshift-config":                                      openShift,
 		"get configmaps csr-controller-ca in openshift-config-managed":                            openShift,
 		"get configmaps service-ca in openshift-config-managed":                                   openShift,
@@ -60,11 +59,7 @@ func statusWithout() map[string]string {
 
 // operatorsWithout are the rules to read what operators report of migrations.
 func operatorsWithout(condition string) map[string]string {
-	made := map[string]string{"list storageversionmigrations": condition}
-	for _, resource := range []string{"networks", "kubeapiservers", "authentications", "openshiftapiservers", "configs", "kubestorageversionmigrators"} {
-		made["get "+resource+" cluster"] = condition
-	}
-	return made
+	return map[string]string{"list storageversionmigrations": condition}
 }
 
 // jobsWithout are the rules to run Jobs.
@@ -81,9 +76,7 @@ func runsWithout() map[string]string {
 		"get customresourcedefinitions":                  "the release has a CustomResourceDefinition",
 		"delete configmaps in openshift-cluster-version": "more runs have ended than records are kept",
 	})
-	for _, ofBaseline := range []string{"list machinesets", "list deployments"} {
-		delete(made, ofBaseline)
-	}
+	delete(made, "list machinesets") // of the baseline
 	return made
 }
 
@@ -116,7 +109,14 @@ func collectsWithout() map[string]string {
 		"list catalogsources":                                                   served,
 		"list clusterautoscalers":                                               served,
 		"list machineautoscalers":                                               served,
-		"list machines":                                                         served,
+		"list *":                                                                served,
+		"list securitycontextconstraints":                                       served,
+		"get featuregates cluster":                                              listed,
+		"get images cluster":                                                    listed,
+		"get nodes cluster":                                                     listed,
+		"get proxies cluster":                                                   listed,
+		"get machineconfigurations cluster":                                     listed,
+		"get osimagestreams cluster":                                            listed,
 		"list clusterresourcequotas":                                            served,
 		"list egressips":                                                        served,
 		"list keepalivedgroups":                                                 served,

@@ -65,6 +65,16 @@ func contents() map[string]content {
 		"authentications." + operators: {complete, absent}, "etcds." + operators: {complete, absent}, "kubestorageversionmigrators." + operators: {complete, absent},
 		"configs.imageregistry." + operators: {complete, absent}, "storageversionmigrations.migration.k8s.io": {complete, absent},
 		"machineconfigs." + mco: {complete, absent},
+		// Operators relate to most of their own kinds, and to no others of their groups.
+		"*.apiextensions.openshift.io": {absent, absent}, "*.cloud.network.openshift.io": {partial, absent}, "*.cloudcredential.openshift.io": {partial, absent}, "*.config.openshift.io": {complete, absent},
+		"*.controlplane." + operators: {partial, absent}, "*.etcd.openshift.io": {partial, absent}, "*.helm.openshift.io": {partial, absent}, "*.imageregistry." + operators: {partial, absent},
+		"*.ingress." + operators: {partial, absent}, "*.insights.openshift.io": {partial, absent}, "*.machine.openshift.io": {partial, absent}, "*." + mco: {partial, absent},
+		"*.metal3.io": {partial, absent}, "*.monitoring.coreos.com": {partial, absent}, "*.monitoring.openshift.io": {partial, absent}, "*.network.openshift.io": {partial, absent},
+		"*.network." + operators: {partial, absent}, "*." + operators: {partial, absent}, "*.samples." + operators: {partial, absent}, "*.route.openshift.io": {partial, absent},
+		"*.sharedresource.openshift.io": {absent, absent}, "*.tuned.openshift.io": {partial, absent},
+		"kubeletconfigs." + mco: {partial, absent}, "containerruntimeconfigs." + mco: {partial, absent},
+		"imagedigestmirrorsets.config.openshift.io": {complete, absent}, "imagetagmirrorsets.config.openshift.io": {complete, absent}, "imagecontentsourcepolicies." + operators: {partial, absent},
+		"networkpolicies.networking.k8s.io": {partial, absent}, "securitycontextconstraints.security.openshift.io": {partial, absent},
 		// One object, which is read where a pool has runc and no stream of its own.
 		"osimagestreams." + mco: {partial, absent},
 		// machine-api relates to them, in its own namespace.

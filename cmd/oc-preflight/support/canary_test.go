@@ -167,11 +167,33 @@ func newServer(t *testing.T, reads []access.Request) server {
 	}
 	for _, each := range reads {
 		of := schema.GroupResource{Group: each.Group, Resource: each.Resource}
+		if each.Resource == access.All {
+			s.serveGroup(each.Group, typed)
+			continue
+		}
 		if s.kinds[of] = typed[of]; s.kinds[of].Empty() {
 			s.kinds[of] = schema.GroupVersionKind{Group: of.Group, Version: "v1", Kind: "Untyped"}
 		}
 	}
 	return s
+}
+
+// serveGroup serves all kinds of a group that are known, and one that is not.
+func (s server) serveGroup(group string, typed map[schema.GroupResource]schema.GroupVersionKind) {
+	for of, kind := range typed {
+		if of.Group != group {
+			continue
+		}
+		if of, err := s.known.New(kind); err == nil {
+			if _, isObject := of.(metav1.Object); !isObject {
+				continue // a list, or options
+			}
+		}
+		s.kinds[of] = kind
+	}
+	if of := (schema.GroupResource{Group: group, Resource: "reporters"}); s.kinds[of].Empty() {
+		s.kinds[of] = schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Reporter"}
+	}
 }
 
 func (s server) ServeHTTP(w http.ResponseWriter, request *http.Request) {
@@ -274,6 +296,7 @@ func kept() []struct{ resource, fields, reason string } {
 		{"apiservices.apiregistration.k8s.io", `status`, "which APIs do not respond"},
 		{"apirequestcounts.apiserver.openshift.io", whole, "who requests an API that is removed"},
 		{"admissionregistration.k8s.io", `(spec|status|webhooks)`, "what is refused"},
+		{"openshift.io", `(spec.(managementState|migration|storage)|status.(conditions.(type|status|reason|message)|phase|errorMessage|failureMessage|nodeStatuses|migration|storage|[a-zA-Z]+.conditions.(type|status|reason|message)))`, "what the platform reports of itself"},
 		{"machinehealthchecks.machine.openshift.io", whole, "which nodes are replaced"},
 		{"machinesets.machine.openshift.io", `status`, "why no machine is created"},
 		{"machineconfiguration.openshift.io", whole, "how nodes are updated"},

@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
-	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -44,7 +43,7 @@ func PausedPools() check.Check {
 	return check.Check{
 		Name: namePausedPoolKubeletCA, Kind: finding.SourceHealth, NotHosted: "its nodes have no MachineConfigPool",
 		Concerns: func(u update.Update) bool { return u.From.Major == 4 && u.From.Minor < 13 },
-		Reads:    append(append(check.ReadsTopology(), readsPools()...), check.Get("", "configmaps", apiServers, toKubelets)),
+		Reads:    append(append(check.ReadsTopology(), readsPools()...), check.Get("", "configmaps", apiServers, toKubelets), check.List("", "nodes")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			pools, err := s.Cluster.MachineConfigPools(ctx)
 			if apierrors.IsNotFound(err) {
@@ -61,7 +60,8 @@ func PausedPools() check.Check {
 			if err != nil {
 				return nil, fmt.Errorf("could not read ConfigMap %s/%s: %w", apiServers, toKubelets, err)
 			}
-			return judgePools(gap.ExtentOf(ctx), paused, parse(bundle.Data["ca-bundle.crt"]), s.Now), nil
+			by := func(pool *machineconfigurationv1.MachineConfigPool) string { return s.PausedBy(ctx, pool) }
+			return pausedPools{by: by, signers: parse(bundle.Data["ca-bundle.crt"]), now: s.Now}.judge(gap.ExtentOf(ctx), paused), nil
 		},
 	}
 }
@@ -75,7 +75,16 @@ func keeps(pool *machineconfigurationv1.MachineConfigPool) bool {
 	return pool.Spec.Paused && pool.Spec.Configuration.Name != pool.Status.Configuration.Name
 }
 
-func judgePools(read gap.Extent, paused []machineconfigurationv1.MachineConfigPool, signers []*x509.Certificate, now time.Time) []finding.Finding {
+// pausedPools is what paused pools are judged by.
+type pausedPools struct {
+	// by is the program that has paused a pool.
+	by      func(*machineconfigurationv1.MachineConfigPool) string
+	signers []*x509.Certificate
+	now     time.Time
+}
+
+func (p pausedPools) judge(read gap.Extent, paused []machineconfigurationv1.MachineConfigPool) []finding.Finding {
+	signers := p.signers
 	if len(signers) == 0 {
 		return []finding.Finding{without(authority{namespace: apiServers, name: toKubelets}.object())}
 	}
@@ -83,7 +92,7 @@ func judgePools(read gap.Extent, paused []machineconfigurationv1.MachineConfigPo
 	var found []finding.Finding
 	for i := range paused {
 		if since, ok := pendingSince(&paused[i]); ok && renewed(signers[0]) && since.Before(signers[0].NotBefore.Add(renewal)) {
-			found = append(found, kept(&paused[i], signers, now))
+			found = append(found, p.kept(&paused[i]))
 		}
 	}
 	if len(found) == 0 {
@@ -104,19 +113,19 @@ func pendingSince(pool *machineconfigurationv1.MachineConfigPool) (time.Time, bo
 }
 
 // kept is the finding about a pool whose nodes do not have the newest of the signers.
-func kept(pool *machineconfigurationv1.MachineConfigPool, signers []*x509.Certificate, now time.Time) finding.Finding {
+func (p pausedPools) kept(pool *machineconfigurationv1.MachineConfigPool) finding.Finding {
 	var until time.Time
-	for _, signer := range signers[1:] {
+	for _, signer := range p.signers[1:] {
 		if signer.NotAfter.After(until) {
 			until = signer.NotAfter
 		}
 	}
 	what := fmt.Sprintf("MachineConfigPool %q is paused, and keeps from its %s the authority of the API server that was renewed at %s",
-		pool.Name, words.Count(int(pool.Status.MachineCount), "node"), words.Time(signers[0].NotBefore))
+		pool.Name, words.Count(int(pool.Status.MachineCount), "node"), words.Time(p.signers[0].NotBefore))
 	f := finding.Warn(reasonKubeletCAWaits, "%s: the kubelets refuse logs and exec, and leave the cluster at %s, when the certificate ends that they have", what, words.Time(until))
-	if !now.Before(until) {
+	if !p.now.Before(until) {
 		f = finding.Fail(reasonKubeletCAWaits, "%s: all certificates that the kubelets have are ended", what)
 	}
-	return check.Unpause(f.Named(finding.NameOf(namePausedPoolKubeletCA, pool.Name)), pool.Name, snapshot.PausedBy(pool), "Unpause the pool, so that all of its pending configuration is applied.").
+	return check.Unpause(f.Named(finding.NameOf(namePausedPoolKubeletCA, pool.Name)), pool.Name, p.by(pool), "Unpause the pool, so that all of its pending configuration is applied.").
 		About(finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: pool.Name})
 }
