@@ -285,15 +285,20 @@ func nodeRules() []nodeRule {
 				return node.Annotations[configState], updating(node)
 			},
 		},
-		{
-			name: nameNodesHeld, reason: reasonNodesHeld, outcome: preflight.Warn,
-			violation: "drained, rebooted or held by another program than the machine-config-operator, by an annotation",
-			remedy:    "Wait until that program has ended its work, and read its log if it does not. Do not uncordon the nodes, and do not unpause their pool, before.",
-			actions:   describeNodes,
-			violatedBy: func(node *corev1.Node) (string, bool) {
-				by, state := snapshot.HeldBy(node)
-				return by + " says " + state, by != ""
-			},
+		heldRule(),
+	}
+}
+
+// heldRule is the rule that no other program drains or reboots a node.
+func heldRule() nodeRule {
+	return nodeRule{
+		name: nameNodesHeld, reason: reasonNodesHeld, outcome: preflight.Warn,
+		violation: "drained, rebooted or held by another program than the machine-config-operator, by an annotation",
+		remedy:    "Wait until that program has ended its work, and read its log if it does not. Do not uncordon the nodes, and do not unpause their pool, before.",
+		actions:   describeNodes,
+		violatedBy: func(node *corev1.Node) (string, bool) {
+			by, state := snapshot.HeldBy(node)
+			return by + " says " + state, by != ""
 		},
 	}
 }

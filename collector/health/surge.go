@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
@@ -53,7 +53,7 @@ func RollingUpdates() check.Check {
 			}
 			var found []finding.Finding
 			for i := range of.deployments {
-				if f, waits := of.judge(ctx, &of.deployments[i]); waits {
+				if f, waits := of.judge(&of.deployments[i]); waits {
 					found = append(found, f)
 				}
 			}
@@ -135,12 +135,12 @@ func startsFirst(deployment *appsv1.Deployment) bool {
 	return err == nil && err2 == nil && more > 0 && fewer == 0
 }
 
-func (r *rollouts) judge(ctx context.Context, deployment *appsv1.Deployment) (finding.Finding, bool) {
+func (r *rollouts) judge(deployment *appsv1.Deployment) (finding.Finding, bool) {
 	template := r.templates[deployment.UID]
 	if template == nil {
 		return finding.Finding{}, false
 	}
-	eligible := len(r.eligible(ctx, template))
+	eligible := len(r.eligible(template))
 	causes := append(r.held(deployment.Namespace, template, eligible), r.ports(deployment, template, eligible)...)
 	if len(causes) == 0 {
 		return finding.Finding{}, false
@@ -218,12 +218,12 @@ func (r *rollouts) ports(deployment *appsv1.Deployment, template *corev1.PodSpec
 }
 
 // eligible are the schedulable nodes that a pod may run on by its selectors and the taints of the nodes.
-func (r *rollouts) eligible(ctx context.Context, template *corev1.PodSpec) []string {
+func (r *rollouts) eligible(template *corev1.PodSpec) []string {
 	required := nodeaffinity.GetRequiredNodeAffinity(&corev1.Pod{Spec: *template})
 	var names []string
 	for i := range r.nodes {
 		node := &r.nodes[i]
-		_, repels := scheduling.FindMatchingUntoleratedTaint(klog.FromContext(ctx), node.Spec.Taints, template.Tolerations,
+		_, repels := scheduling.FindMatchingUntoleratedTaint(logr.Discard(), node.Spec.Taints, template.Tolerations,
 			func(taint *corev1.Taint) bool { return taint.Effect != corev1.TaintEffectPreferNoSchedule }, true)
 		if fits, err := required.Match(node); err == nil && fits && !repels && !node.Spec.Unschedulable {
 			names = append(names, node.Name)

@@ -39,13 +39,10 @@ func allowlistOf(image *configv1.Image) allowlist {
 	return list
 }
 
-// admits reports whether openshift-apiserver imports from a registry. One that is insecure, without a port, may be at
-// either default port. The names of Docker Hub count as one.
-func (l allowlist) admits(registry string, insecure bool) bool {
-	hosts, port := []string{registry}, "443"
-	if insecure {
-		port = ""
-	}
+// admits reports whether openshift-apiserver imports from a registry; byDefault is its port where it has none: that of
+// HTTPS, or anyPort for one that is insecure, which may be at either default port. The names of Docker Hub count as one.
+func (l allowlist) admits(registry, byDefault string) bool {
+	hosts, port := []string{registry}, byDefault
 	if host, stated, err := net.SplitHostPort(registry); err == nil {
 		hosts, port = []string{host}, stated
 	}
@@ -54,14 +51,18 @@ func (l allowlist) admits(registry string, insecure bool) bool {
 	}
 	return slices.ContainsFunc(l, func(allowed hostPort) bool {
 		covers := matches(port, allowed.port)
-		if port == "" {
+		if port == anyPort {
 			covers = slices.Contains([]string{"80", "443", "*"}, allowed.port)
 		}
 		return covers && slices.ContainsFunc(hosts, func(host string) bool { return matches(host, allowed.host) })
 	})
 }
 
-const hub = "docker.io"
+const (
+	hub = "docker.io"
+	// httpsPort and anyPort are default ports.
+	httpsPort, anyPort = "443", ""
+)
 
 func isHub(registry string) bool {
 	return slices.Contains([]string{hub, "index." + hub, "registry-1." + hub}, registry)

@@ -185,7 +185,11 @@ func (s *survey) reject(target, present *imagev1.ImageStream) (map[string][]stri
 		if isHub(registry) {
 			registry = hub // as it is listed
 		}
-		if !kept[image.Context().Name()] && !s.allowed.admits(registry, insecure == "true" || tag.ImportPolicy.Insecure) {
+		port := httpsPort
+		if insecure == "true" || tag.ImportPolicy.Insecure {
+			port = anyPort
+		}
+		if !kept[image.Context().Name()] && !s.allowed.admits(registry, port) {
 			rejected[registry] = append(rejected[registry], "tag "+words.External(tag.Name))
 		}
 	}

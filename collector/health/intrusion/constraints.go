@@ -100,8 +100,9 @@ func (c *constraint) laxity() []int {
 	}
 }
 
-func one(is bool) int {
-	if is {
+// one is 1 for a field that is set.
+func one[T comparable](field T) int {
+	if field != *new(T) {
 		return 1
 	}
 	return 0
@@ -134,7 +135,7 @@ func (c *constraint) allows(pod created) (this, all bool) {
 	for _, group := range []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:kube-system"} {
 		all = all || slices.Contains(c.Groups, group)
 	}
-	account := "system:serviceaccount:" + pod.Namespace + ":" + cmp.Or(pod.Pod.Spec.ServiceAccountName, "default")
+	account := "system:serviceaccount:" + pod.Namespace + ":" + cmp.Or(pod.Spec.ServiceAccountName, "default")
 	return all || slices.Contains(c.Groups, "system:serviceaccounts:"+pod.Namespace) || slices.Contains(c.Users, account), all
 }
 

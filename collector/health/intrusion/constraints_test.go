@@ -27,7 +27,7 @@ var (
 
 func release(name string, parts fields) fields {
 	of := constraint(name, parts)
-	maps.Copy(of["metadata"].(fields), ofRelease) //nolint:forcetypeassert // by constraint
+	maps.Copy(of["metadata"].(fields), ofRelease) //nolint:forcetypeassert,errcheck // by constraint
 	return of
 }
 

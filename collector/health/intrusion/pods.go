@@ -26,7 +26,7 @@ type created struct {
 // spec is what the controller requests: the pod has what admission made of it.
 func (c created) spec() *corev1.PodSpec {
 	if c.template == nil {
-		return &c.Pod.Spec
+		return &c.Spec
 	}
 	return &c.template.Spec
 }

@@ -18,7 +18,7 @@ func made(kind, namespace, name string, managers ...string) fields {
 
 // marked is an object with more metadata.
 func marked(object, more fields) fields {
-	maps.Copy(object["metadata"].(fields), more) //nolint:forcetypeassert // by made
+	maps.Copy(object["metadata"].(fields), more) //nolint:forcetypeassert,errcheck // by made
 	return object
 }
 

@@ -130,8 +130,8 @@ func traces(pod created) []trace {
 			}
 		}
 	}
-	containers("container", pod.Pod.Spec.Containers, pod.template.Spec.Containers)
-	containers("init container", pod.Pod.Spec.InitContainers, pod.template.Spec.InitContainers)
+	containers("container", pod.Spec.Containers, pod.template.Spec.Containers)
+	containers("init container", pod.Spec.InitContainers, pod.template.Spec.InitContainers)
 	return found
 }
 

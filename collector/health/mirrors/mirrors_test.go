@@ -210,7 +210,6 @@ func TestMirrorSets(t *testing.T) {
 		"Plain":    {reason: "a cluster that is not OpenShift", world: world{}, want: result(check, preflight.Skipped, "PlainKubernetes")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			findings := run(t, tc.world)
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s\nin full: %+v", tc.reason, diff, findings)

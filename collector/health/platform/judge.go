@@ -71,44 +71,56 @@ type platform struct {
 
 func (p *platform) judge(read gap.Extent) []finding.Finding {
 	var found []finding.Finding
-	var unread []string
-	var failure error
-	unclear, count := map[string]bool{}, 0
+	others, count := map[string]bool{}, 0
 	for _, each := range p.kinds {
-		if each.unread != nil {
-			unread, failure = append(unread, each.Spec.Names.Kind), each.unread
-		}
-		for _, report := range newestRuns(each.reports) {
-			if !check.OfCluster(report.Namespace) && report.Namespace != "" || report.Name == ownsignal.ClusterOperator {
-				continue
-			}
+		for _, report := range ofPlatform(each.reports) {
 			count++
-			if f, ok := p.judgeReport(each, report, unclear); ok {
+			if f, ok := p.judgeReport(each, report, others); ok {
 				found = append(found, f)
 			}
 		}
 	}
-	drafts := finding.Bounded(finding.Drafts(found...))
-	if failure != nil {
-		drafts = append(drafts, check.Unread(words.List(unread, maxNamed), failure)...)
-	}
+	drafts := append(finding.Bounded(finding.Drafts(found...)), p.unread()...)
 	if len(drafts) == 0 {
 		drafts = append(drafts, finding.Pass(read, reasonNothingReported, "none of %s of %s of the platform reports a failure",
 			words.Count(count, "object"), words.Count(len(p.kinds), "kind")))
 	}
-	if len(unclear) > 0 {
+	if len(others) > 0 {
 		drafts = append(drafts, finding.Skipped(read, reasonMeaningUnknown, "conditions whose meaning does not follow from their type: %s",
-			words.List(slices.Sorted(maps.Keys(unclear)), maxUnclear)))
+			words.List(slices.Sorted(maps.Keys(others)), maxUnclear)))
 	}
 	return drafts
 }
 
+// unread is about the kinds that could not be read.
+func (p *platform) unread() []finding.Finding {
+	var names []string
+	var failure error
+	for _, each := range p.kinds {
+		if each.unread != nil {
+			names, failure = append(names, each.Spec.Names.Kind), each.unread
+		}
+	}
+	if failure == nil {
+		return nil
+	}
+	return check.Unread(words.List(names, maxNamed), failure)
+}
+
+// ofPlatform are the reports of objects that are the platform's: not in namespaces of users, and no run that a later one
+// replaces.
+func ofPlatform(reports []reported.Object) []*reported.Object {
+	return slices.DeleteFunc(newestRuns(reports), func(report *reported.Object) bool {
+		return report.Namespace != "" && !check.OfCluster(report.Namespace) || report.Name == ownsignal.ClusterOperator
+	})
+}
+
 // judgeReport is false for an object without a failure, or with one that its ClusterOperator reports.
-func (p *platform) judgeReport(of *kind, report *reported.Object, unclear map[string]bool) (finding.Finding, bool) {
+func (p *platform) judgeReport(of *kind, report *reported.Object, others map[string]bool) (finding.Finding, bool) {
 	if report.Spec["managementState"] == "Removed" || p.saidByOperator(of, report) {
 		return finding.Finding{}, false
 	}
-	s := p.statementsOf(of, report, unclear)
+	s := p.statementsOf(of, report, others)
 	reason, remedy := reasonReportsFailure, "Fix what the message names, then update."
 	switch {
 	case len(s.failures) > 0:
@@ -130,7 +142,7 @@ func isEmpty(text string) bool { return text == "" }
 // statements are what an object says against itself, as clauses.
 type statements struct{ failures, slow []string }
 
-func (p *platform) statementsOf(of *kind, report *reported.Object, unclear map[string]bool) statements {
+func (p *platform) statementsOf(of *kind, report *reported.Object, others map[string]bool) statements {
 	var s statements
 	tells := false
 	for _, each := range report.Conditions {
@@ -138,18 +150,15 @@ func (p *platform) statementsOf(of *kind, report *reported.Object, unclear map[s
 			tells = tells || each.Status == metav1.ConditionTrue
 			continue
 		}
-		age := each.For(p.now)
-		fresh := !each.LastTransitionTime.IsZero() && age < settled
-		switch meaning := meaningOf(each.Type); {
-		case meaning == progress:
-			if each.Status == metav1.ConditionTrue && age >= long {
-				s.slow = append(s.slow, describe(each))
-			}
-		case meaning == good && each.Status == metav1.ConditionFalse && !fresh, meaning == bad && each.Status == metav1.ConditionTrue && !fresh:
+		meaning, age := meaningOf(each.Type), each.For(p.now)
+		against := meaning == good && each.Status == metav1.ConditionFalse || meaning == bad && each.Status == metav1.ConditionTrue
+		switch {
+		case against && (each.LastTransitionTime.IsZero() || age >= settled):
 			s.failures = append(s.failures, describe(each))
-		case meaning == good || meaning == bad:
-		default:
-			unclear[words.External(each.Type)] = true
+		case meaning == progress && each.Status == metav1.ConditionTrue && age >= long:
+			s.slow = append(s.slow, describe(each))
+		case meaning == unclear:
+			others[words.External(each.Type)] = true
 		}
 	}
 	s.failures = append(s.failures, report.Errors...)

@@ -20,32 +20,33 @@ const (
 	progress
 )
 
-// The last words of the types of conditions. The types themselves are open: "CanaryChecksSucceeding" and
-// "NodeControllerDegraded" are of operators which add others as they need them. Sources: Kubernetes API conventions,
-// "Typical status properties"; openshift/api config/v1, ClusterStatusConditionType; library-go
+// vocabulary are the last words of the types of conditions, by their meaning. The types themselves are open:
+// "CanaryChecksSucceeding" and "NodeControllerDegraded" are of operators which add others as they need them. Sources:
+// Kubernetes API conventions, "Typical status properties"; openshift/api config/v1, ClusterStatusConditionType; library-go
 // pkg/operator/condition; cli-utils pkg/kstatus, whose Reconciling and Stalled are among them.
-var (
-	goodWords = []string{
-		"Accepted", "Admitted", "Available", "Established", "Healthy", "Ready", "Reconciled", "Succeeded", "Succeeding", "Synced", "Valid",
+func vocabulary() map[meaning][]string {
+	return map[meaning][]string{
+		good: {
+			"Accepted", "Admitted", "Available", "Established", "Healthy", "Ready", "Reconciled", "Succeeded", "Succeeding", "Synced", "Valid",
+		},
+		bad:      {"Degraded", "Error", "Errors", "Failed", "Failing", "Failure", "Invalid", "Stalled", "Unavailable", "Unhealthy"},
+		progress: {"Progressing", "Reconciling", "Updating"},
 	}
-	badWords = []string{
-		"Degraded", "Error", "Errors", "Failed", "Failing", "Failure", "Invalid", "Stalled", "Unavailable", "Unhealthy",
-	}
-	progressWords = []string{"Progressing", "Reconciling", "Updating"}
-)
+}
 
 // meaningOf is the meaning of a type by its last word. "Not" or "No" before that makes the opposite of it.
 func meaningOf(condition string) meaning {
 	rest, word := lastWord(condition)
 	_, before := lastWord(rest)
 	negated := before == "Not" || before == "No"
-	switch {
-	case slices.Contains(progressWords, word) && !negated:
-		return progress
-	case slices.Contains(goodWords, word) && !negated, slices.Contains(badWords, word) && negated:
-		return good
-	case slices.Contains(badWords, word), slices.Contains(goodWords, word):
-		return bad
+	for _, each := range []struct{ of, opposite meaning }{{good, bad}, {bad, good}, {progress, unclear}} {
+		switch {
+		case !slices.Contains(vocabulary()[each.of], word):
+		case negated:
+			return each.opposite
+		default:
+			return each.of
+		}
 	}
 	return unclear
 }

@@ -20,6 +20,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
@@ -159,7 +160,7 @@ func (p *platform) read(ctx context.Context, cluster *snapshot.Cluster) error {
 // newestRuns are the reports without those of runs that a later one replaces: of the builds and backups of one owner,
 // only the newest states how things are.
 func newestRuns(reports []reported.Object) []*reported.Object {
-	newest := map[string]*reported.Object{}
+	newest := map[run]*reported.Object{}
 	var all []*reported.Object
 	for i := range reports {
 		of := &reports[i]
@@ -167,12 +168,12 @@ func newestRuns(reports []reported.Object) []*reported.Object {
 			all = append(all, of)
 			continue
 		}
-		key := of.Namespace
-		for _, owner := range of.OwnerReferences {
-			key += "\n" + string(owner.UID)
+		owner := run{namespace: of.Namespace}
+		if len(of.OwnerReferences) > 0 {
+			owner.owner = of.OwnerReferences[0].UID
 		}
-		if before := newest[key]; before == nil || before.CreationTimestamp.Before(&of.CreationTimestamp) {
-			newest[key] = of
+		if before := newest[owner]; before == nil || before.CreationTimestamp.Before(&of.CreationTimestamp) {
+			newest[owner] = of
 		}
 	}
 	for _, of := range newest {
@@ -182,6 +183,12 @@ func newestRuns(reports []reported.Object) []*reported.Object {
 		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
 	return all
+}
+
+// run is what the executions of one owner have in common.
+type run struct {
+	namespace string
+	owner     types.UID
 }
 
 // isRun is true for an object that stands for one execution: it ends with either of two conditions.

@@ -3,6 +3,7 @@ package platform_test
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -74,12 +75,8 @@ func object(namespace, name string, conditions ...fields) fields {
 }
 
 func with(of fields, more fields) fields {
-	merged := fields{}
-	for _, each := range []fields{of, more} {
-		for name, value := range each {
-			merged[name] = value
-		}
-	}
+	merged := maps.Clone(of)
+	maps.Copy(merged, more)
 	return merged
 }
 
@@ -171,9 +168,7 @@ func of(k kind, objects ...fields) cluster {
 func (c cluster) and(other cluster) cluster {
 	both := cluster{kinds: append(append([]kind{}, c.kinds...), other.kinds...), objects: map[string][]fields{}}
 	for _, each := range []cluster{c, other} {
-		for resource, objects := range each.objects {
-			both.objects[resource] = objects
-		}
+		maps.Copy(both.objects, each.objects)
 	}
 	return both
 }
@@ -187,7 +182,7 @@ func clusterOperator(conditions ...fields) fields {
 }
 
 func created(age since, of fields) fields {
-	of["metadata"].(fields)["creationTimestamp"] = time.Now().Add(-time.Duration(age)).UTC().Format(time.RFC3339) //nolint:forcetypeassert // it is made above
+	of["metadata"].(fields)["creationTimestamp"] = time.Now().Add(-time.Duration(age)).UTC().Format(time.RFC3339) //nolint:forcetypeassert,errcheck // it is made above
 	return of
 }
 

@@ -45,15 +45,9 @@ func GeneratedConfigs() check.Check {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
-			var refused []reported.Object
-			count := 0
-			for _, resource := range []string{"kubeletconfigs", "containerruntimeconfigs"} {
-				all, err := s.Cluster.Reports(ctx, machineconfigurationv1.GroupVersion.WithResource(resource))
-				if err != nil && !apierrors.IsNotFound(err) {
-					return nil, fmt.Errorf("could not list the %s: %w", resource, err)
-				}
-				count += len(all)
-				refused = append(refused, slices.DeleteFunc(slices.Clone(all), func(r reported.Object) bool { _, not := refusal(&r); return !not })...)
+			refused, count, err := readRefused(ctx, s)
+			if err != nil {
+				return nil, err
 			}
 			if len(refused) == 0 {
 				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "the machine-config-operator refuses none of %s",
@@ -70,6 +64,23 @@ func GeneratedConfigs() check.Check {
 			return finding.Bounded(finding.Drafts(found...)), nil
 		},
 	}
+}
+
+// readRefused are the objects that the operator does not accept, of so many.
+func readRefused(ctx context.Context, s check.Subject) (refused []reported.Object, count int, err error) {
+	for _, resource := range []string{"kubeletconfigs", "containerruntimeconfigs"} {
+		all, err := s.Cluster.Reports(ctx, machineconfigurationv1.GroupVersion.WithResource(resource))
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, 0, fmt.Errorf("could not list the %s: %w", resource, err)
+		}
+		count += len(all)
+		for i := range all {
+			if _, not := refusal(&all[i]); not {
+				refused = append(refused, all[i])
+			}
+		}
+	}
+	return refused, count, nil
 }
 
 // refusal is the condition by which the operator does not accept an object: Accepted in 5.0 and later; before, the type of
