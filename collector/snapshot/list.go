@@ -97,20 +97,3 @@ func judgedByWriters(object metav1.Object) bool {
 	of, ok := object.(*unstructured.Unstructured)
 	return ok && slices.Contains([]string{"MachineConfigPool", "SecurityContextConstraints", "NetworkPolicy", "ResourceQuota", "LimitRange"}, of.GetKind())
 }
-
-// Object reads one object of a resource without namespaces as T. An object that cannot be decoded as T is an
-// error that names it.
-func Object[T any](ctx context.Context, c *Cluster, resource schema.GroupVersionResource, name string) (*T, error) {
-	return once(ctx, c, fmt.Sprintf("get %s %s as %T", resource.String(), name, new(T)), func(ctx context.Context) (*T, error) {
-		found, err := c.api.Dynamic.Resource(resource).Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return nil, err
-		}
-		trim(found)
-		object := new(T)
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, object); err != nil {
-			return nil, fmt.Errorf("%s %s cannot be decoded: %w", found.GetKind(), name, err)
-		}
-		return object, nil
-	})
-}
