@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	securityv1 "github.com/openshift/api/security/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -256,7 +255,7 @@ type admitted struct {
 
 // constraints returns a finding for each SCC of a user that pods of the platform get.
 func (i *inspection) constraints(ctx context.Context, pods []created) []finding.Finding {
-	all, err := snapshot.List[constraint](ctx, i.cluster, securityv1.GroupVersion.WithResource("securitycontextconstraints"))
+	all, err := snapshot.List[constraint](ctx, i.cluster, securityGroup.WithResource("securitycontextconstraints"))
 	if !i.lists("SecurityContextConstraints", err) {
 		return nil
 	}
@@ -326,5 +325,5 @@ func (c *constraint) describe(got *admitted) finding.Finding {
 		Named(finding.NameOf(namePlatformPodsSCC, c.Name)).
 		Remedy("Set priority of SCC %s to null, and allow it for the service accounts of your workloads instead of those of the platform. Then delete the pods of the platform that have it.", name).
 		Do(finding.Read("oc get scc %s -o yaml", c.Name)).
-		About(finding.Object{APIVersion: securityv1.GroupVersion.String(), Kind: "SecurityContextConstraints", Name: c.Name})
+		About(finding.Object{APIVersion: securityGroup.String(), Kind: "SecurityContextConstraints", Name: c.Name})
 }

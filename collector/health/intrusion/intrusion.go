@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strings"
 
-	securityv1 "github.com/openshift/api/security/v1"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
@@ -34,6 +34,9 @@ const (
 	maxText  = 256
 )
 
+// securityGroup is that of SecurityContextConstraints; the types of its API, with their codecs, are not needed.
+var securityGroup = schema.GroupVersion{Group: "security.openshift.io", Version: "v1"} //nolint:gochecknoglobals // it is a constant
+
 var namePlatformPods = finding.NewName("PlatformPods",
 	"The check for objects of users that change the pods of the platform, or may keep them from starting: "+
 		"SecurityContextConstraints that admission prefers for them, mutating webhooks that have left traces on them, and "+
@@ -47,7 +50,7 @@ func PlatformPods() check.Check {
 			check.List("", "pods"), check.List("", "namespaces"), check.List("", "resourcequotas"), check.List("", "limitranges"),
 			check.List(appsv1.GroupName, "replicasets"), check.List(appsv1.GroupName, "daemonsets"), check.List(appsv1.GroupName, "statefulsets"),
 			check.List(batchv1.GroupName, "jobs"), check.List(networkingv1.GroupName, "networkpolicies"),
-			check.List(securityv1.GroupName, "securitycontextconstraints"),
+			check.List(securityGroup.Group, "securitycontextconstraints"),
 			check.List(admissionregistrationv1.GroupName, "mutatingwebhookconfigurations"),
 		}...),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
