@@ -9,8 +9,6 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
@@ -43,7 +41,7 @@ func RollingUpdates() check.Check {
 	return check.Check{
 		Name: nameRollingUpdates, Kind: finding.SourceHealth,
 		Reads: []access.Request{
-			check.List(appsv1.GroupName, "deployments"), check.List(appsv1.GroupName, "replicasets"), check.List("", "nodes"),
+			check.List(appsv1.GroupName, "deployments"), check.List("", "nodes"),
 			check.List("", "persistentvolumeclaims"), check.List("", "persistentvolumes"),
 		},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
@@ -67,16 +65,14 @@ func RollingUpdates() check.Check {
 
 type rollouts struct {
 	deployments []appsv1.Deployment
-	// templates are those of the newest ReplicaSets, by the UID of the Deployment.
-	templates map[types.UID]*corev1.PodSpec
-	nodes     []corev1.Node
-	claims    map[string]*corev1.PersistentVolumeClaim
-	volumes   map[string]*corev1.PersistentVolume
+	nodes       []corev1.Node
+	claims      map[string]*corev1.PersistentVolumeClaim
+	volumes     map[string]*corev1.PersistentVolume
 }
 
 // readRollouts reads what rollouts depend on. With an error there is the kind that could not be listed.
 func readRollouts(ctx context.Context, cluster *snapshot.Cluster) (of *rollouts, unread string, err error) {
-	of = &rollouts{templates: map[types.UID]*corev1.PodSpec{}, claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}}
+	of = &rollouts{claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}}
 	deployments, err := cluster.Deployments(ctx)
 	if err != nil {
 		return nil, "Deployments", err
@@ -84,15 +80,6 @@ func readRollouts(ctx context.Context, cluster *snapshot.Cluster) (of *rollouts,
 	of.deployments = slices.DeleteFunc(slices.Clone(deployments), func(d appsv1.Deployment) bool { return !check.OfCluster(d.Namespace) || !startsFirst(&d) })
 	if len(of.deployments) == 0 {
 		return of, "", nil
-	}
-	sets, err := cluster.ReplicaSets(ctx)
-	if err != nil {
-		return nil, "ReplicaSets", err
-	}
-	for i := range sets {
-		if owner := metav1.GetControllerOf(&sets[i]); owner != nil && len(sets[i].Spec.Template.Spec.Containers) > 0 {
-			of.templates[owner.UID] = &sets[i].Spec.Template.Spec
-		}
 	}
 	if of.nodes, err = cluster.Nodes(ctx); err != nil {
 		return nil, "nodes", err
@@ -136,10 +123,7 @@ func startsFirst(deployment *appsv1.Deployment) bool {
 }
 
 func (r *rollouts) judge(deployment *appsv1.Deployment) (finding.Finding, bool) {
-	template := r.templates[deployment.UID]
-	if template == nil {
-		return finding.Finding{}, false
-	}
+	template := &deployment.Spec.Template.Spec
 	eligible := len(r.eligible(template))
 	causes := append(r.held(deployment.Namespace, template, eligible), r.ports(deployment, template, eligible)...)
 	if len(causes) == 0 {
@@ -174,11 +158,14 @@ func (r *rollouts) held(namespace string, template *corev1.PodSpec, eligible int
 	return causes
 }
 
-// ofOneNode is true for a claim whose volume has one node, or whose volume is not known: the new pod comes to that node,
-// too.
+// ofOneNode is true for a claim whose volume has one node: the new pod comes to that node, too. A volume that is not known
+// may move.
 func (r *rollouts) ofOneNode(claim *corev1.PersistentVolumeClaim) bool {
 	volume := r.volumes[claim.Spec.VolumeName]
-	if volume == nil || volume.Spec.HostPath != nil || volume.Spec.Local != nil {
+	if volume == nil {
+		return false
+	}
+	if volume.Spec.HostPath != nil || volume.Spec.Local != nil {
 		return true
 	}
 	selector, err := nodeaffinity.NewNodeSelector(requiredOf(volume))

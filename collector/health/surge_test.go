@@ -46,18 +46,20 @@ type rollout struct {
 
 func (r rollout) responses(t *testing.T) map[string]checktest.Response {
 	t.Helper()
-	deployment := fmt.Sprintf("{metadata: {namespace: %s, name: registry, uid: d}, spec: {replicas: %d, strategy: %s}, status: {replicas: %d}}", r.namespace, r.replicas, r.strategy, r.replicas)
-	set := fmt.Sprintf("{metadata: {namespace: %s, name: registry-1, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: registry, uid: d, controller: true}]}, spec: {replicas: %d, template: {spec: %s}}}", r.namespace, r.replicas, r.pod)
+	deployment := fmt.Sprintf("{metadata: {namespace: %s, name: registry}, spec: {replicas: %d, strategy: %s, template: {spec: %s}}, status: {replicas: %d}}", r.namespace, r.replicas, r.strategy, r.pod, r.replicas)
+	var volumes []string
+	if r.volume != "" {
+		volumes = append(volumes, fmt.Sprintf("{metadata: {name: v}, spec: {%s}}", r.volume))
+	}
 	responses := map[string]checktest.Response{}
 	for path, list := range map[string]struct {
 		kind    string
 		objects []string
 	}{
 		"/apis/apps/v1/deployments":      {"DeploymentList", []string{deployment}},
-		"/apis/apps/v1/replicasets":      {"ReplicaSetList", []string{set}},
 		nodesPath:                        {"NodeList", r.nodes},
 		"/api/v1/persistentvolumeclaims": {"PersistentVolumeClaimList", []string{fmt.Sprintf("{metadata: {namespace: %s, name: data}, spec: {volumeName: v, accessModes: [%s]}}", r.namespace, r.claim)}},
-		"/api/v1/persistentvolumes":      {"PersistentVolumeList", []string{fmt.Sprintf("{metadata: {name: v}, spec: {%s}}", r.volume)}},
+		"/api/v1/persistentvolumes":      {"PersistentVolumeList", volumes},
 	} {
 		version := "v1"
 		if path[:6] == "/apis/" {
@@ -90,6 +92,7 @@ func TestRollingUpdates(t *testing.T) {
 		message string
 	}{
 		"Registry": {reason: "report 116: the next pod cannot attach the volume on another node", of: registry, waits: true, message: `PersistentVolumeClaim "data" is ReadWriteOnce`},
+		"Unknown":  {reason: "a volume that is not known may move", of: with(func(r *rollout) { r.volume = "" }), waits: true},
 		"OfOnePod": {reason: "a second pod is not scheduled even on the same node", of: with(func(r *rollout) { r.claim, r.nodes = "ReadWriteOncePod", two[:1] }), waits: true},
 		"Recreate": {reason: "the old pod ends first", of: with(func(r *rollout) { r.strategy = "{type: Recreate}" })},
 		"Unavailable": {reason: "one pod may be unavailable", of: with(func(r *rollout) {

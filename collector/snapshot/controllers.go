@@ -11,11 +11,11 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot/field"
 )
 
-// Deployments are all Deployments, sorted by namespace and name, without the templates of their pods.
+// Deployments are all Deployments, sorted by namespace and name, without what the containers of their pods run.
 func (c *Cluster) Deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	return once(ctx, c, "deployments", func(ctx context.Context) ([]appsv1.Deployment, error) {
 		resource := appsv1.SchemeGroupVersion.WithResource("deployments")
-		return (&reader[appsv1.Deployment]{cluster: c, resource: resource, rules: allBut[appsv1.Deployment]("spec.template")}).all(ctx)
+		return (&reader[appsv1.Deployment]{cluster: c, resource: resource, rules: templateRules[appsv1.Deployment]()}).all(ctx)
 	})
 }
 
