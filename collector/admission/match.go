@@ -88,8 +88,8 @@ func Resources(resources *admissionregistrationv1.MatchResources, conditions []a
 }
 
 func newHook(resources admissionregistrationv1.MatchResources, conditions []admissionregistrationv1.MatchCondition) (*Hook, error) {
-	namespaces, namespaceErr := metav1.LabelSelectorAsSelector(resources.NamespaceSelector)
-	objects, objectErr := metav1.LabelSelectorAsSelector(resources.ObjectSelector)
+	namespaces, namespaceErr := selectorOf(resources.NamespaceSelector)
+	objects, objectErr := selectorOf(resources.ObjectSelector)
 	hook := &Hook{resources: resources, namespaces: namespaces, objects: objects}
 	for _, condition := range conditions {
 		if foreseeable(condition.Expression) {
@@ -98,6 +98,15 @@ func newHook(resources admissionregistrationv1.MatchResources, conditions []admi
 	}
 	hook.open = len(hook.conditions) < len(conditions)
 	return hook, errors.Join(namespaceErr, objectErr)
+}
+
+// selectorOf is a selector with the default of the API, which the API server sets and a manifest may lack: everything
+// (k8s.io/api admissionregistration/v1, "Default to the empty LabelSelector").
+func selectorOf(selector *metav1.LabelSelector) (labels.Selector, error) {
+	if selector == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(selector)
 }
 
 // GetParsedNamespaceSelector implements matching.MatchCriteria.

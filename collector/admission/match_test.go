@@ -86,7 +86,7 @@ func TestMatch(t *testing.T) {
 		"Namespace":        row{reason: "the namespace has the label", webhook: newPods, request: created, want: admission.Matched}.with(func(w *webhook) { w.NamespaceSelector = labeled("level", "0") }),
 		"OtherNamespace":   row{reason: "the namespace has another label", webhook: newPods, request: created}.with(func(w *webhook) { w.NamespaceSelector = labeled("level", "1") }),
 		"UnknownNamespace": row{reason: "the labels of the namespace are not known", webhook: called(rule("coordination.k8s.io", "v1", "leases", update)), request: admission.RenewLeases(nodes), want: admission.Uncertain}.with(func(w *webhook) { w.NamespaceSelector = labeled("level", "0") }),
-		"NilSelector":      row{reason: "a nil selector selects nothing", webhook: newPods, request: created}.with(func(w *webhook) { w.NamespaceSelector = nil }),
+		"NilSelector":      row{reason: "the API sets the selector of everything, which a manifest may lack", webhook: newPods, request: created, want: admission.Matched}.with(func(w *webhook) { w.NamespaceSelector = nil }),
 		"Object":           row{reason: "the pod has the label", webhook: newPods, request: created, want: admission.Matched}.with(func(w *webhook) { w.ObjectSelector = labeled("app", "dns") }),
 		"OtherObject":      row{reason: "the pod has another label", webhook: newPods, request: created}.with(func(w *webhook) { w.ObjectSelector = labeled("app", "x") }),
 		"ObjectOfEviction": row{reason: "an eviction has no labels", webhook: called(rule("", "v1", "pods/eviction", create)), request: admission.EvictPods(pods)}.with(func(w *webhook) { w.ObjectSelector = labeled("app", "dns") }),

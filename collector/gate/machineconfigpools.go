@@ -116,7 +116,7 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool, by func(*machinec
 			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).Do(describe), true
 	case pool.Spec.Paused && pool.Status.MachineCount > 0: // a pool without nodes keeps none from an update
 		return check.Unpause(finding.Warn(reasonPoolPaused,
-			"MachineConfigPool %q is paused: %d of its %s are up to date, the others are not updated; see %s for when they have to be",
+			"MachineConfigPool %q is paused: %d of its %s are up to date, and none is updated until it is unpaused; see %s for when they have to be",
 			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName),
 			pool.Name, by(pool), "Unpause the pool when its nodes may be updated."), true
 	case updating.Status == corev1.ConditionTrue:

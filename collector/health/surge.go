@@ -46,14 +46,14 @@ func RollingUpdates() check.Check {
 		},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			of, unread, err := readRollouts(ctx, s.Cluster)
-			if err != nil {
-				return check.Unread(unread, err), ctx.Err()
-			}
 			var found []finding.Finding
 			for i := range of.deployments {
 				if f, waits := of.judge(&of.deployments[i]); waits {
 					found = append(found, f)
 				}
+			}
+			if len(found) == 0 && err != nil {
+				return check.Unread(unread, err), ctx.Err()
 			}
 			if len(found) == 0 {
 				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "no Deployment of the platform has to keep a volume or a host port that its next pod needs")}, nil
@@ -70,30 +70,31 @@ type rollouts struct {
 	volumes     map[string]*corev1.PersistentVolume
 }
 
-// readRollouts reads what rollouts depend on. With an error there is the kind that could not be listed.
+// readRollouts reads what rollouts depend on. With an error there is the kind that could not be listed, and what was read
+// before: an archive may have no volumes.
 func readRollouts(ctx context.Context, cluster *snapshot.Cluster) (of *rollouts, unread string, err error) {
 	of = &rollouts{claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{}}
 	deployments, err := cluster.Deployments(ctx)
 	if err != nil {
-		return nil, "Deployments", err
+		return of, "Deployments", err
 	}
 	of.deployments = slices.DeleteFunc(slices.Clone(deployments), func(d appsv1.Deployment) bool { return !check.OfCluster(d.Namespace) || !startsFirst(&d) })
 	if len(of.deployments) == 0 {
 		return of, "", nil
 	}
 	if of.nodes, err = cluster.Nodes(ctx); err != nil {
-		return nil, "nodes", err
+		return of, "nodes", err
 	}
 	claims, err := snapshot.List[corev1.PersistentVolumeClaim](ctx, cluster, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"))
 	if err != nil {
-		return nil, "PersistentVolumeClaims", err
+		return of, "PersistentVolumeClaims", err
 	}
 	for i := range claims {
 		of.claims[claims[i].Namespace+"/"+claims[i].Name] = &claims[i]
 	}
 	volumes, err := snapshot.List[corev1.PersistentVolume](ctx, cluster, corev1.SchemeGroupVersion.WithResource("persistentvolumes"))
 	if err != nil {
-		return nil, "PersistentVolumes", err
+		return of, "PersistentVolumes", err
 	}
 	for i := range volumes {
 		of.volumes[volumes[i].Name] = &volumes[i]

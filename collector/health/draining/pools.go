@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/drain/order"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -85,10 +86,24 @@ func (r *rehearsed) unreached(reported ...order.Skip) []finding.Finding {
 	for _, each := range groups {
 		texts = append(texts, fmt.Sprintf("%s: %s", unreachedSince(each.why, each.pool), words.List(nodes[each], maxNamed)))
 	}
-	return []finding.Finding{finding.Warn(reasonUnreached, "as of now, this update does not reach %s; %s", words.Count(len(objects), "node"), words.List(texts, maxNamed)).
-		Named(nameUnreached).
+	f := finding.Warn(reasonUnreached, "as of now, this update does not reach %s; %s", words.Count(len(objects), "node"), words.List(texts, maxNamed))
+	if by := r.heldBy(objects); by != "" {
+		f = f.Remedy("Wait until %s, which holds the nodes, has ended its work. If it does not, read its log.", by)
+	}
+	return []finding.Finding{f.Named(nameUnreached).
 		Do(finding.Read("oc get machineconfigpools"), finding.Read("oc get nodes --show-labels")).
 		About(objects...)}
+}
+
+// heldBy is the program that drains or reboots one of the nodes; empty for none.
+func (r *rehearsed) heldBy(nodes []finding.Object) string {
+	for i := range r.read.Cluster.Nodes {
+		node := &r.read.Cluster.Nodes[i]
+		if by, _ := snapshot.HeldBy(node); by != "" && slices.ContainsFunc(nodes, func(of finding.Object) bool { return of.Name == node.Name }) {
+			return by
+		}
+	}
+	return ""
 }
 
 // concerns reports whether the reason of a node is none that the check NodeHealth reports.

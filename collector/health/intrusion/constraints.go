@@ -25,7 +25,7 @@ var (
 	reasonUsersSCC = finding.NewReason("UsersSCCForPlatformPods", finding.Explanation{
 		Meaning: "SecurityContextConstraints of a user take precedence for pods of the platform. The update creates these pods " +
 			"again, and admission then runs them with the restrictions of the user's SCC, such as a read-only root file system.",
-		Cause: "The SCC is for everyone, or for the service accounts of the platform, and its priority is higher than that of the " +
+		Cause: "The SCC is for all users, or for the service accounts of the platform, and its priority is higher than that of the " +
 			"SCC which the pods have today, or it is equal and the SCC is stricter. The pods do not name an SCC.",
 		Remedy: "Remove the priority of the SCC, and allow it for the service accounts of your workloads instead of a group: " +
 			"`oc get scc NAME -o yaml`.",

@@ -22,7 +22,7 @@ func constraint(name string, parts fields) fields {
 
 var (
 	ofRelease = fields{"annotations": fields{"include.release.openshift.io/self-managed-high-availability": "true"}}
-	everyone  = []string{"system:authenticated"}
+	allUsers  = []string{"system:authenticated"}
 )
 
 func release(name string, parts fields) fields {
@@ -37,7 +37,7 @@ func admitting(more fields, w workload, others ...fields) world {
 		release("anyuid", fields{"priority": 10, "groups": []string{"system:cluster-admins"}}),
 		release("restricted-v2", fields{
 			"runAsUser": fields{"type": "MustRunAsRange"}, "requiredDropCapabilities": []string{"ALL"}, "allowPrivilegeEscalation": false,
-			"groups": everyone, "seccompProfiles": []string{"runtime/default"}, "allowedCapabilities": []string{"NET_BIND_SERVICE"},
+			"groups": allUsers, "seccompProfiles": []string{"runtime/default"}, "allowedCapabilities": []string{"NET_BIND_SERVICE"},
 		}),
 		more,
 	}, others...)}
@@ -46,7 +46,7 @@ func admitting(more fields, w workload, others ...fields) world {
 func TestConstraints(t *testing.T) {
 	const found, anyuid, restricted = "PlatformPodsSCC-hardened", "openshift.io/scc=anyuid", "openshift.io/scc=restricted-v2"
 	hardened := func(parts fields) fields {
-		of := fields{"priority": 20, "groups": everyone, "readOnlyRootFilesystem": true, "seLinuxContext": fields{"type": "RunAsAny"}}
+		of := fields{"priority": 20, "groups": allUsers, "readOnlyRootFilesystem": true, "seLinuxContext": fields{"type": "RunAsAny"}}
 		maps.Copy(of, parts)
 		return constraint("hardened", of)
 	}
@@ -69,7 +69,7 @@ func TestConstraints(t *testing.T) {
 	}
 	for name, tc := range map[string]row{
 		"Known": {
-			reason: "the SCC has a higher priority than anyuid, and is for everyone", want: []string{found}, world: admitting(hardened(nil), oauth()),
+			reason: "the SCC has a higher priority than anyuid, and is for all users", want: []string{found}, world: admitting(hardened(nil), oauth()),
 			message: []string{"priority 20", "anyuid (priority 10)", "1 namespace: openshift-authentication", "1 pod ", "readOnlyRootFilesystem is true", "system:authenticated"}, absent: "runAsUser",
 		},
 		"Has": {reason: "the pod was created again since", want: []string{found}, world: admitting(hardened(nil), oauth(annotated("openshift.io/scc=hardened"))), message: []string{"it is already the SCC of 1 of them"}},
@@ -82,7 +82,7 @@ func TestConstraints(t *testing.T) {
 		"Account":        {reason: "the account itself", want: []string{found}, world: admitting(hardened(fields{"groups": nil, "users": []string{"system:serviceaccount:openshift-authentication:app"}}), oauth())},
 		"Controllers":    {reason: "admission asks for the creator of the pod, too", want: []string{found}, world: admitting(hardened(fields{"groups": []string{"system:serviceaccounts:kube-system"}}), oauth())},
 		"Stricter":       {reason: "with the same priority, the stricter SCC is tried first", want: []string{found}, world: admitting(hardened(fields{"priority": nil, "runAsUser": fields{"type": "MustRunAs"}, "seLinuxContext": fields{"type": "MustRunAs"}, "requiredDropCapabilities": []string{"ALL"}}), workloadIn(authentication, annotated(restricted)))},
-		"ByName":         {reason: "as strict, the name decides", want: []string{"PlatformPodsSCC-a"}, world: admitting(constraint("a", fields{"runAsUser": fields{"type": "MustRunAsRange"}, "requiredDropCapabilities": []string{"ALL"}, "allowedCapabilities": []string{"NET_BIND_SERVICE"}, "groups": everyone}), workloadIn(authentication, annotated(restricted)))},
+		"ByName":         {reason: "as strict, the name decides", want: []string{"PlatformPodsSCC-a"}, world: admitting(constraint("a", fields{"runAsUser": fields{"type": "MustRunAsRange"}, "requiredDropCapabilities": []string{"ALL"}, "allowedCapabilities": []string{"NET_BIND_SERVICE"}, "groups": allUsers}), workloadIn(authentication, annotated(restricted)))},
 		"Injected":       {reason: "the template, not what admission made of it, is requested again", want: []string{found}, world: admitting(hardened(nil), oauth(injected))},
 		"NewerThanPod":   {reason: "the pod was created before the SCC", want: []string{found}, world: admitting(since(12, nil), oauth(created(11)))},
 		"ChangedSince":   {reason: "the SCC was changed after the pod was created", want: []string{found}, world: admitting(since(10, fields{"generation": 2}), oauth(created(11)))},
@@ -94,7 +94,7 @@ func TestConstraints(t *testing.T) {
 		"OtherGroup":     {reason: "no account of a pod is in this group", world: admitting(hardened(fields{"groups": []string{"developers"}}), oauth())},
 		"OtherNamespace": {reason: "the accounts of another namespace", world: admitting(hardened(fields{"groups": []string{"system:serviceaccounts:team"}, "users": []string{"system:serviceaccount:team:app"}}), oauth())},
 		"Required":       {reason: "the pod names its SCC", world: admitting(hardened(nil), oauth(annotated("openshift.io/required-scc=anyuid")))},
-		"OfRelease":      {reason: "the release has the SCC", world: admitting(release("hardened", fields{"priority": 20, "groups": everyone}), oauth())},
+		"OfRelease":      {reason: "the release has the SCC", world: admitting(release("hardened", fields{"priority": 20, "groups": allUsers}), oauth())},
 		"UsersPod":       {reason: "a pod of a user is no pod of the platform", world: admitting(hardened(nil), workloadIn("team", annotated(anyuid)))},
 		"Mirror":         {reason: "a static pod is not admitted", world: admitting(hardened(nil), oauth(annotated("kubernetes.io/config.mirror=1")))},
 		"Ended":          {reason: "a pod that has ended is not created again", world: admitting(hardened(nil), oauth(func(w *workload) { w.pod.Status.Phase = corev1.PodSucceeded }))},
@@ -127,7 +127,7 @@ func TestConstraints(t *testing.T) {
 
 // However many pods, namespaces and groups there are, and whatever they are named, the texts stay short.
 func TestConstraintsBounded(t *testing.T) {
-	groups := append([]string{"a\x1b[2J" + strings.Repeat("x", 5000)}, everyone...)
+	groups := append([]string{"a\x1b[2J" + strings.Repeat("x", 5000)}, allUsers...)
 	w := admitting(constraint("hardened", fields{"priority": 20, "groups": groups, "requiredDropCapabilities": []string{strings.Repeat("y", 5000)}}), workloadIn(authentication, annotated("openshift.io/scc=anyuid")))
 	for i := range 60 {
 		w.workloads = append(w.workloads, workloadIn(fmt.Sprintf("openshift-%03d", i), annotated("openshift.io/scc=anyuid")))

@@ -149,7 +149,7 @@ func TestWebhooksBounded(t *testing.T) {
 func TestUnread(t *testing.T) {
 	w := world{
 		workloads:   []workload{workloadIn(network, annotated("policies.kyverno.io/last-applied-patches", "openshift.io/scc=anyuid"))},
-		constraints: admitting(constraint("hardened", fields{"priority": 20, "groups": everyone}), workload{}).constraints,
+		constraints: admitting(constraint("hardened", fields{"priority": 20, "groups": allUsers}), workload{}).constraints,
 		webhooks:    []admissionregistrationv1.MutatingWebhookConfiguration{kyverno()}, policies: []fields{made("NetworkPolicy", network, "deny", "oc")},
 	}
 	constraints := map[string]checktest.Result{"PlatformPodsSCC-hardened": {Outcome: preflight.Warn, Reason: "UsersSCCForPlatformPods"}}

@@ -144,10 +144,10 @@ type statements struct{ failures, slow []string }
 
 func (p *platform) statementsOf(of *kind, report *reported.Object, others map[string]bool) statements {
 	var s statements
-	tells := false
+	known := false
 	for _, each := range report.Conditions {
-		if isTold(of.resource, each.Type) {
-			tells = tells || each.Status == metav1.ConditionTrue
+		if isElsewhere(of.resource, each.Type) {
+			known = known || each.Status == metav1.ConditionTrue
 			continue
 		}
 		meaning, age := meaningOf(each.Type), each.For(p.now)
@@ -165,7 +165,7 @@ func (p *platform) statementsOf(of *kind, report *reported.Object, others map[st
 	if meaningOf(report.Phase) == bad {
 		s.failures = append(s.failures, "its phase is "+words.External(report.Phase))
 	}
-	if !tells {
+	if !known {
 		s.failures = append(s.failures, migration.Failures(report)...)
 	}
 	return s

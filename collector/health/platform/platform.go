@@ -4,7 +4,7 @@
 // conventions of the Kubernetes API, a phase, an error, and installers of static pods that failed. The kinds come from
 // the CustomResourceDefinitions of the cluster and from what ClusterOperators name as theirs, and the meaning of a
 // condition from its type ([meaningOf]). No kind and no type of a condition has to be known: one whose meaning does not
-// follow from its type is listed as not evaluated. What another check reports of an object is left to it ([told]).
+// follow from its type is listed as not evaluated. What another check reports of an object is left to it ([elsewhere]).
 //
 // A finding warns: an operator whose trouble stops an update says so in its ClusterOperator, which is checked by
 // itself.
@@ -98,7 +98,7 @@ func kindsOf(definitions []snapshot.Definition, operators []configv1.ClusterOper
 		ours := check.OfRelease(&definitions[i]) || slices.ContainsFunc(operators, func(operator configv1.ClusterOperator) bool {
 			return slices.ContainsFunc(operator.Status.RelatedObjects, func(r configv1.ObjectReference) bool { return isOf(r, resource) })
 		})
-		if reports && ours && !toldWhole(resource) {
+		if reports && ours && !whollyElsewhere(resource) {
 			kinds = append(kinds, &kind{Definition: definitions[i], resource: resource})
 		}
 	}
@@ -109,9 +109,9 @@ func isOf(reference configv1.ObjectReference, resource schema.GroupVersionResour
 	return reference.Group == resource.Group && reference.Resource == resource.Resource
 }
 
-// told are the conditions of which other checks have findings, by the resource: no types are all of them. What is missing
+// elsewhere are the conditions of which other checks have findings, by the resource: no types are all of them. What is missing
 // here is said twice.
-func told() map[string][]string {
+func elsewhere() map[string][]string {
 	return map[string][]string{
 		"clusterversions.config.openshift.io":                       nil, // the gates of ClusterVersion
 		"apirequestcounts.apiserver.openshift.io":                   nil, // RemovedAPIs; it has no conditions of its own
@@ -127,14 +127,14 @@ func told() map[string][]string {
 // operatorsOfUsers is the group of OLM: the check Subscriptions reads its objects, which are those of users.
 const operatorsOfUsers = "operators.coreos.com"
 
-func toldWhole(resource schema.GroupVersionResource) bool {
-	types, known := told()[resource.GroupResource().String()]
+func whollyElsewhere(resource schema.GroupVersionResource) bool {
+	types, known := elsewhere()[resource.GroupResource().String()]
 	return known && types == nil || resource.Group == operatorsOfUsers
 }
 
-func isTold(resource schema.GroupVersionResource, condition string) bool {
+func isElsewhere(resource schema.GroupVersionResource, condition string) bool {
 	name := resource.GroupResource().String()
-	return slices.Contains(told()[name], condition) || migration.Reports(name, condition)
+	return slices.Contains(elsewhere()[name], condition) || migration.Reports(name, condition)
 }
 
 // atOnce bounds the lists that are read at the same time.

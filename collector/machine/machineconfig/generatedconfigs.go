@@ -2,6 +2,7 @@ package machineconfig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,33 +46,31 @@ func GeneratedConfigs() check.Check {
 			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 				return skipped, err
 			}
-			refused, count, err := readRefused(ctx, s)
-			if err != nil {
-				return nil, err
-			}
+			refused, count, unread := readRefused(ctx, s)
 			if len(refused) == 0 {
 				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "the machine-config-operator refuses none of %s",
-					words.Count(count, "configuration of kubelets and container runtimes"))}, nil
+					words.Count(count, "configuration of kubelets and container runtimes"))}, unread
 			}
 			of := &configuration{}
 			if without, err := of.readConfigs(ctx, s); without != nil || err != nil {
-				return without, err
+				return without, errors.Join(unread, err)
 			}
 			var found []finding.Finding
 			for i := range refused {
 				found = append(found, of.judgeRefused(&refused[i]))
 			}
-			return finding.Bounded(finding.Drafts(found...)), nil
+			return finding.Bounded(finding.Drafts(found...)), unread
 		},
 	}
 }
 
-// readRefused are the objects that the operator does not accept, of so many.
-func readRefused(ctx context.Context, s check.Subject) (refused []reported.Object, count int, err error) {
+// readRefused are the objects that the operator does not accept, of so many. With an error, one of the kinds could not be
+// listed.
+func readRefused(ctx context.Context, s check.Subject) (refused []reported.Object, count int, unread error) {
 	for _, resource := range []string{"kubeletconfigs", "containerruntimeconfigs"} {
 		all, err := s.Cluster.Reports(ctx, machineconfigurationv1.GroupVersion.WithResource(resource))
 		if err != nil && !apierrors.IsNotFound(err) {
-			return nil, 0, fmt.Errorf("could not list the %s: %w", resource, err)
+			unread = errors.Join(unread, fmt.Errorf("could not list the %s: %w", resource, err))
 		}
 		count += len(all)
 		for i := range all {
@@ -80,7 +79,7 @@ func readRefused(ctx context.Context, s check.Subject) (refused []reported.Objec
 			}
 		}
 	}
-	return refused, count, nil
+	return refused, count, unread
 }
 
 // refusal is the condition by which the operator does not accept an object: Accepted in 5.0 and later; before, the type of
