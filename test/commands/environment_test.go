@@ -181,7 +181,9 @@ func (e *environment) resources(object *unstructured.Unstructured) dynamic.Resou
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	resources := dynamic.NewForConfigOrDie(e.config).Resource(mapping.Resource)
+	administrator := rest.CopyConfig(e.config)
+	administrator.UserAgent = "oc" // objects name who writes them
+	resources := dynamic.NewForConfigOrDie(administrator).Resource(mapping.Resource)
 	if object.GetNamespace() == "" {
 		return resources
 	}

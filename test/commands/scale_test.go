@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,14 +80,25 @@ func TestManyTargetsAreReadOnce(t *testing.T) {
 		t.Errorf("%d requests to the Prometheus, %d of them different; want %d queries and one for the alerts", len(front.Requests()), len(requested), manyQueries)
 	}
 	for path, count := range requests {
-		if count != 1 {
-			t.Errorf("%s was requested %d times, want 1", path, count)
+		if want := shapes(path); count != want {
+			t.Errorf("%s was requested %d times, want %d", path, count, want)
 		}
 	}
 	t.Logf("requests to the API server: %v; peak memory: %d MiB", requests, memory)
 	if memory > maxMemory {
 		t.Errorf("peak memory of %d MiB, want at most %d", memory, maxMemory)
 	}
+}
+
+// shapes are in how many shapes a list is read, each once: what objects report of themselves, and who made them, are read
+// apart from what other checks read.
+func shapes(path string) int {
+	for _, resource := range []string{"resourcequotas", "limitranges", "machineconfigpools", "clusteroperators", "machinehealthchecks", "machinesets"} {
+		if strings.HasPrefix(path, "GET ") && strings.HasSuffix(path, "/"+resource) {
+			return 2
+		}
+	}
+	return 1
 }
 
 // fillCluster adds nodes, risks and conditional updates, and returns the Prometheus of the
