@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document/findingview"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
@@ -95,10 +96,14 @@ func sharedActions(actions []finding.Action) []finding.Action {
 	return slices.DeleteFunc(slices.Clone(actions), func(a finding.Action) bool { return a.Type == finding.ActionAccept })
 }
 
-// quietOf has the names of what passed, and of what does not apply with the reason; nothing if there are neither.
+// quietOf has the names of what passed, and of what does not apply with the reason, and the conditions that are not
+// evaluated; nothing if nothing passed or did not apply.
 func quietOf(findings []finding.Finding) []document.Block {
-	var passes, skips []string
+	var passes, skips, unclear []string
 	for _, f := range findings {
+		if listed := f.Evidence[reported.NotEvaluated]; listed != "" && f.Source != finding.SourceJob {
+			unclear = append(unclear, strings.Split(listed, ", ")...)
+		}
 		switch {
 		case !quiet(f):
 		case f.Outcome == preflight.Pass:
@@ -110,6 +115,9 @@ func quietOf(findings []finding.Finding) []document.Block {
 	details := document.Details{Mark: document.Mark{Level: document.Good, Word: "PASS"}}
 	if len(skips) > 0 {
 		details.Blocks = append(details.Blocks, document.List{Lead: "SKIPPED", Entries: skips, Names: true})
+	}
+	if len(unclear) > 0 {
+		details.Blocks = append(details.Blocks, document.List{Lead: "NOT EVALUATED", Entries: unclear, Names: true})
 	}
 	if len(passes) > 0 {
 		details.Blocks = append(details.Blocks, document.List{Lead: "PASS", Entries: passes, Names: true})

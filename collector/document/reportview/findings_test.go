@@ -11,6 +11,7 @@ import (
 	"github.com/openshift/update-preflight/collector/document/reportview"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -63,5 +64,30 @@ func TestRepeatedFindings(t *testing.T) {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// What a check does not evaluate is listed beside what passed, so that it can be looked at. What the author of a Job
+// states is not.
+func TestNotEvaluated(t *testing.T) {
+	skipped := func(source finding.Source) finding.Finding {
+		return finding.Finding{
+			Finding: preflight.Finding{Name: "PlatformConditions", Outcome: preflight.Skipped, Reason: "ConditionNotEvaluated", Evidence: map[string]string{reported.NotEvaluated: "Applied, Encrypted"}},
+			Source:  source,
+		}
+	}
+	for source, want := range map[finding.Source][]string{finding.SourceHealth: {"Applied", "Encrypted"}, finding.SourceJob: nil} {
+		var got []string
+		for _, block := range (reportview.Report{Report: report.Report{Findings: []finding.Finding{skipped(source)}}}).Document(document.View{}).Blocks {
+			details, _ := block.(document.Details)
+			for _, each := range details.Blocks {
+				if list, _ := each.(document.List); list.Lead == "NOT EVALUATED" {
+					got = append(got, list.Entries...)
+				}
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", source, diff)
+		}
 	}
 }

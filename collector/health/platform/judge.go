@@ -86,8 +86,9 @@ func (p *platform) judge(read gap.Extent) []finding.Finding {
 			words.Count(count, "object"), words.Count(len(p.kinds), "kind")))
 	}
 	if len(others) > 0 {
-		drafts = append(drafts, finding.Skipped(read, reasonMeaningUnknown, "conditions whose meaning does not follow from their type: %s",
-			words.List(slices.Sorted(maps.Keys(others)), maxUnclear)))
+		list := words.List(slices.Sorted(maps.Keys(others)), maxUnclear)
+		drafts = append(drafts, finding.Skipped(read, reasonMeaningUnknown, "conditions whose meaning does not follow from their type: %s", list).
+			Observed(map[string]string{reported.NotEvaluated: list}))
 	}
 	return drafts
 }

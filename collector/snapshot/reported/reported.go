@@ -59,6 +59,9 @@ const (
 	conditionsField = "conditions"
 )
 
+// NotEvaluated is the fact of a finding that lists the types of conditions whose meaning is not known.
+const NotEvaluated = "notEvaluated"
+
 // Is reports whether a field of a status is one by which an object reports how it is.
 func Is(field string) bool {
 	return slices.Contains([]string{conditionsField, phaseField, errorMessage, failureMessage}, field)
