@@ -78,6 +78,16 @@ func TestControllersKeepWhatIsRead(t *testing.T) {
 		sets.Items, states.Items = append(sets.Items, set), append(states.Items, state)
 		controllers.Items, jobs.Items = append(controllers.Items, controller), append(jobs.Items, job)
 	}
+	deployments, daemons := &appsv1.DeploymentList{}, &appsv1.DaemonSetList{}
+	for range count {
+		var deployment appsv1.Deployment
+		var daemon appsv1.DaemonSet
+		random.Fill(&deployment)
+		random.Fill(&daemon)
+		deployments.Items, daemons.Items = append(deployments.Items, deployment), append(daemons.Items, daemon)
+	}
+	expect(t, deployments, deployments.Items, (*snapshot.Cluster).Deployments, func(of *appsv1.Deployment) *corev1.PodTemplateSpec { return &of.Spec.Template })
+	expect(t, daemons, daemons.Items, (*snapshot.Cluster).DaemonSets, func(of *appsv1.DaemonSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
 	expect(t, sets, sets.Items, (*snapshot.Cluster).ReplicaSets, func(of *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
 	expect(t, states, states.Items, (*snapshot.Cluster).StatefulSets, func(of *appsv1.StatefulSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
 	expect(t, controllers, controllers.Items, (*snapshot.Cluster).ReplicationControllers, func(of *corev1.ReplicationController) *corev1.PodTemplateSpec { return of.Spec.Template })
@@ -124,29 +134,6 @@ func dropFiles(spec *corev1.PodSpec) {
 		}
 		if volume.DownwardAPI != nil {
 			volume.DownwardAPI.Items = nil
-		}
-	}
-}
-
-// Nothing of a Deployment is lost but the template of its pods.
-func TestDeploymentsKeepWhatIsRead(t *testing.T) {
-	const seed, count = 1, 50
-	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), scheme.Codecs)
-	list := &appsv1.DeploymentList{Items: make([]appsv1.Deployment, count)}
-	for i := range list.Items {
-		random.Fill(&list.Items[i])
-	}
-	for _, kind := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {
-		got, err := snapshotOf(t, kind, list).Deployments(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range list.Items {
-			want := *list.Items[i].DeepCopy()
-			want.Spec.Template, want.ManagedFields = corev1.PodTemplateSpec{}, nil
-			if diff := cmp.Diff(want, got[i], decoded(), cmpopts.IgnoreFields(metav1.TypeMeta{}, "Kind", "APIVersion")); diff != "" {
-				t.Fatalf("%s, Deployment %d: -want +got:\n%s", kind, i, diff)
-			}
 		}
 	}
 }

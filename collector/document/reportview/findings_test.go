@@ -67,7 +67,7 @@ func TestRepeatedFindings(t *testing.T) {
 	}
 }
 
-// What a check does not evaluate is listed beside what passed, so that it can be looked at. What the author of a Job
+// What a check does not evaluate is listed beside what passed, so that readers can check it. What the author of a Job
 // states is not.
 func TestNotEvaluated(t *testing.T) {
 	skipped := func(source finding.Source) finding.Finding {
