@@ -1,14 +1,23 @@
 package health_test
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/archive"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health"
 	"github.com/openshift/update-preflight/collector/internal/checktest"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -51,5 +60,51 @@ func TestEtcdQuorum(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// An archive that lacks a node of a pool does not show that the control plane has two.
+func TestEtcdQuorumNotInArchive(t *testing.T) {
+	dir := t.TempDir()
+	write := func(path string, object any) {
+		path = filepath.Join(dir, "cluster-scoped-resources", path+".yaml")
+		err := os.MkdirAll(filepath.Dir(path), 0o700)
+		if err == nil {
+			err = os.WriteFile(path, []byte(text(t, object)), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	of := func(apiVersion, kind string, object any) map[string]any {
+		fields := map[string]any{}
+		if err := json.Unmarshal([]byte(text(t, object)), &fields); err != nil {
+			t.Fatal(err)
+		}
+		fields["apiVersion"], fields["kind"] = apiVersion, kind
+		return fields
+	}
+	list := func(kind string, object any) map[string]any {
+		return map[string]any{"apiVersion": "config.openshift.io/v1", "kind": kind + "List", "metadata": map[string]any{}, "items": []any{of("config.openshift.io/v1", kind, object)}}
+	}
+	write("config.openshift.io/infrastructures", list("Infrastructure", checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)))
+	write("config.openshift.io/clusterversions", list("ClusterVersion", checktest.At("4.18.3")))
+	for _, name := range []string{"a", "b"} {
+		write("core/nodes/"+name, of("v1", "Node", node(name, controlPlane("master"))))
+	}
+	pool := map[string]any{"metadata": map[string]any{"name": "master"}, "spec": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{"node-role.kubernetes.io/master": ""}}}, "status": map[string]any{"machineCount": 3}}
+	write("machineconfiguration.openshift.io/machineconfigpools/master", of("machineconfiguration.openshift.io/v1", "MachineConfigPool", pool))
+	opened, err := archive.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api, err := cluster.Connect(opened.Config(), "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	subject := check.Subject{Cluster: snapshot.Of(api), Update: patch(t)}
+	findings := collector.Collect(t.Context(), collector.Bind(subject, []check.Check{health.EtcdQuorum()}), func(collector.Source, []finding.Finding) {}).Findings
+	if diff := cmp.Diff(results{"EtcdQuorum": result(preflight.Unknown, "NotInArchive")}, checktest.Results(findings)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }

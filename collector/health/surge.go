@@ -66,8 +66,10 @@ func RollingUpdates() check.Check {
 type rollouts struct {
 	deployments []appsv1.Deployment
 	nodes       []corev1.Node
-	claims      map[string]*corev1.PersistentVolumeClaim
-	volumes     map[string]*corev1.PersistentVolume
+	// allNodes is false where a node that is not there may exist.
+	allNodes bool
+	claims   map[string]*corev1.PersistentVolumeClaim
+	volumes  map[string]*corev1.PersistentVolume
 }
 
 // readRollouts reads what rollouts depend on. With an error there is the kind that could not be listed, and what was read
@@ -82,9 +84,11 @@ func readRollouts(ctx context.Context, cluster *snapshot.Cluster) (of *rollouts,
 	if len(of.deployments) == 0 {
 		return of, "", nil
 	}
-	if of.nodes, err = cluster.Nodes(ctx); err != nil {
+	watched, missing := gap.Watch(ctx)
+	if of.nodes, err = cluster.Nodes(watched); err != nil {
 		return of, "nodes", err
 	}
+	of.allNodes = missing.Err() == nil
 	claims, err := snapshot.List[corev1.PersistentVolumeClaim](ctx, cluster, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"))
 	if err != nil {
 		return of, "PersistentVolumeClaims", err
@@ -199,7 +203,7 @@ func (r *rollouts) ports(deployment *appsv1.Deployment, template *corev1.PodSpec
 			}
 		}
 	}
-	if len(ports) == 0 || int(deployment.Status.Replicas) < eligible {
+	if len(ports) == 0 || !r.allNodes || eligible == 0 || int(deployment.Status.Replicas) < eligible {
 		return nil
 	}
 	return []string{fmt.Sprintf("it needs the host port %s, and all %s that it may run on have a pod of it", strings.Join(ports[:min(len(ports), maxNamed)], ", "), words.Count(eligible, "node"))}

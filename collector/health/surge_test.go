@@ -111,6 +111,7 @@ func TestRollingUpdates(t *testing.T) {
 		})},
 		"OfUsers": {reason: "Deployments of users are not changed by an update", of: with(func(r *rollout) { r.namespace = "shop" })},
 		"Ports":   {reason: "each node has the port in use", of: with(func(r *rollout) { r.pod, r.replicas = port, 2 }), waits: true, message: "host port 80"},
+		"NoNode":  {reason: "without a node that takes the pod, nothing says that a port is in use", of: with(func(r *rollout) { r.pod, r.replicas, r.nodes = port, 2, nil })},
 		"PortsFree": {reason: "a third node has it free", of: with(func(r *rollout) {
 			r.pod, r.replicas, r.nodes = port, 2, append(two, "{metadata: {name: c, labels: {kubernetes.io/hostname: c}}}")
 		})},

@@ -53,8 +53,7 @@ func (t tree) withReport(object map[string]any) tree {
 	return all
 }
 
-// pathsOf are the paths below a field that a report has: of conditions those of its five fields, and of a map which fields
-// it has.
+// pathsOf returns the paths to keep below a field: five fields of each condition, and the names of the fields of a map.
 func pathsOf(name string, value any) [][]string {
 	var paths [][]string
 	items, isList := value.([]any)

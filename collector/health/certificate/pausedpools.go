@@ -75,7 +75,7 @@ func keeps(pool *machineconfigurationv1.MachineConfigPool) bool {
 	return pool.Spec.Paused && pool.Spec.Configuration.Name != pool.Status.Configuration.Name
 }
 
-// pausedPools is what paused pools are judged by.
+// pausedPools has what the verdict on a paused pool depends on.
 type pausedPools struct {
 	// by is the program that has paused a pool.
 	by      func(*machineconfigurationv1.MachineConfigPool) string

@@ -64,7 +64,7 @@ type strategy struct {
 	Type string `json:"type"`
 }
 
-// priority is that of admission: none is 0.
+// priority is the priority that admission uses: 0 if none is set.
 func (c *constraint) priority() int32 {
 	if c.Priority == nil {
 		return 0
@@ -111,7 +111,7 @@ func has(capabilities []corev1.Capability, name string) bool {
 	return slices.ContainsFunc(capabilities, func(each corev1.Capability) bool { return strings.EqualFold(string(each), name) })
 }
 
-// volumes are 2 with those of the host, 1 with others than those that every pod may have, and 0 otherwise.
+// volumes ranks the allowed volumes: 2 with host paths, 1 with types that not every pod may use, 0 otherwise.
 func (c *constraint) volumes() int {
 	most := 0
 	for _, each := range c.Volumes {

@@ -34,7 +34,7 @@ const (
 	maxText  = 256
 )
 
-// securityGroup is that of SecurityContextConstraints; the types of its API, with their codecs, are not needed.
+// securityGroup is the API group of SecurityContextConstraints. Importing its types would link their codecs.
 var securityGroup = schema.GroupVersion{Group: "security.openshift.io", Version: "v1"} //nolint:gochecknoglobals // it is a constant
 
 var namePlatformPods = finding.NewName("PlatformPods",

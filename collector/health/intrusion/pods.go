@@ -23,7 +23,7 @@ type created struct {
 	template *corev1.PodTemplateSpec
 }
 
-// spec is what the controller requests: the pod has what admission made of it.
+// spec is the pod as its controller requests it, before admission changes it.
 func (c created) spec() *corev1.PodSpec {
 	if c.template == nil {
 		return &c.Spec
