@@ -54,6 +54,9 @@ func (m *manifests) addDocument(file string, content []byte, doc manifestdoc.Doc
 		m.crds.add(*m.cluster, file, doc, root)
 		m.policies.add(*m.cluster, file, doc, root)
 		m.streams.add(*m.cluster, file, doc, root)
+		if m.all != nil {
+			m.all.add(*m.cluster, file, doc, root)
+		}
 	}
 	line := mention(root)
 	if line == 0 {
@@ -128,6 +131,11 @@ func (m *manifests) gather(release *Release) error {
 	streams, violation := m.streams.merged()
 	m.report(m.streams.over, manifestdoc.Place{}, violation)
 	release.ImageStreams = streams
+	if m.all != nil {
+		all, violation := m.all.merged()
+		m.report(m.all.over, manifestdoc.Place{}, violation)
+		release.Manifests = all
+	}
 	manifestdoc.SortLocated(m.problems)
 	for _, each := range m.problems {
 		if each.Value.Blocks && release.Version != "" {

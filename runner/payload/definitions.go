@@ -2,6 +2,7 @@ package payload
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -9,7 +10,8 @@ import (
 	yaml "go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/words"
@@ -26,15 +28,20 @@ const (
 	maxDefinitionDepth = 200
 )
 
-// Definition is the manifest of a CustomResourceDefinition, ClusterImagePolicy or ImageStream
-// that the cluster-version operator would apply to the cluster, or delete from it.
+// Definition is the manifest of an object, such as a CustomResourceDefinition, that the cluster-version operator would apply to
+// the cluster, or delete from it.
 type Definition struct {
 	// File is the sanitized name of the manifest's file.
 	File string
+	// Kind is the kind of the object, as its author wrote it.
+	Kind schema.GroupVersionKind
 	// Namespace and Name identify the object, as its author wrote them.
 	Namespace, Name string
 	// Deleted is true when the operator would delete the object.
 	Deleted bool
+	// IfPresent is true for a manifest of a disabled capability: the operator applies it where it manages the object already,
+	// which enables the capability (CVO lib/capability, GetImplicitlyEnabledCapabilities). Only Release.Manifests has these.
+	IfPresent bool
 	// Cause is why it is unknown whether the operator would apply the manifest, or why
 	// the manifest cannot be decoded; empty for a manifest that it would apply.
 	Cause string
@@ -42,9 +49,13 @@ type Definition struct {
 	Manifest []byte
 }
 
-func (d Definition) object() types.NamespacedName {
-	return types.NamespacedName{Namespace: d.Namespace, Name: d.Name}
+// identity is what two manifests of one object have in common.
+type identity struct {
+	schema.GroupKind
+	namespace, name string
 }
+
+func (d Definition) object() identity { return identity{d.Kind.GroupKind(), d.Namespace, d.Name} }
 
 // Decode returns the CustomResourceDefinition, without defaults. Unknown fields are
 // ignored, as the API server does.
@@ -64,7 +75,23 @@ func (d Definition) Into(object any) error {
 	return nil
 }
 
-// definitions are the objects of a kind in a release, by manifest.
+// Object decodes the object, whatever its kind, without defaults. Numbers are as in the answers of an API server.
+func (d Definition) Object() (*unstructured.Unstructured, error) {
+	if d.Cause != "" {
+		return nil, errors.New(d.Cause)
+	}
+	object := &unstructured.Unstructured{}
+	content, err := kyaml.YAMLToJSON(d.Manifest)
+	if err == nil {
+		err = object.UnmarshalJSON(content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be decoded: %s", d.File, words.External(err.Error()))
+	}
+	return object, nil
+}
+
+// definitions are the objects of a kind in a release, by manifest; without a kind, those of all kinds.
 type definitions struct {
 	group, kind string
 
@@ -78,16 +105,24 @@ type definitions struct {
 // would not skip it on the cluster.
 func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manifestdoc.Document, root *yaml.Node) {
 	version, found := strings.CutPrefix(manifestdoc.Text(root, "apiVersion"), d.group+"/")
-	if !found || manifestdoc.Text(root, "kind") != d.kind {
+	if d.kind != "" && (!found || manifestdoc.Text(root, "kind") != d.kind) {
 		return
 	}
 	object := metadataOf(root)
-	cause, applies := define(cluster, object)
-	if !applies {
-		return
+	ifPresent := d.kind == "" && cluster.WithoutCapability(object)
+	if ifPresent {
+		delete(object.Annotations, manifestfilter.CapabilityAnnotation)
 	}
-	if cause == "" {
-		cause = undecodable(d.group, version, root)
+	cause, applies := define(cluster, object)
+	if !applies || object.Kind == "" || object.Name == "" {
+		return // an object without a kind or a name is a problem of the release
+	}
+	switch {
+	case cause != "":
+	case d.kind != "" && version != "v1":
+		cause = fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", d.group, words.External(version))
+	default:
+		cause = undecodable(root)
 	}
 	if d.bytes += len(doc.Raw); d.bytes > maxDefinitionBytes {
 		if d.over == "" {
@@ -96,7 +131,8 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 		return
 	}
 	d.found = append(d.found, manifestdoc.Located[Definition]{File: file, Place: doc.Place, Value: Definition{
-		File: words.External(file), Namespace: object.Namespace, Name: object.Name, Deleted: object.Annotations[deleteAnnotation] == "true", Cause: cause,
+		File: words.External(file), Kind: object.GroupVersionKind(), Namespace: object.Namespace, Name: object.Name,
+		Deleted: object.Annotations[deleteAnnotation] == "true", IfPresent: ifPresent, Cause: cause,
 		Manifest: bytes.Clone(doc.Plain()),
 	}})
 }
@@ -134,10 +170,7 @@ func define(c manifestfilter.Cluster, object *metav1.PartialObjectMetadata) (cau
 }
 
 // undecodable returns why a manifest cannot be decoded, or whether that is unsafe.
-func undecodable(group, version string, root *yaml.Node) string {
-	if version != "v1" {
-		return fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", group, words.External(version))
-	}
+func undecodable(root *yaml.Node) string {
 	if what, line := manifestdoc.Irregular(root); what != "" {
 		return fmt.Sprintf("the manifest has %s in line %d of the document", what, line)
 	}
@@ -167,12 +200,12 @@ func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 	if d.over != "" {
 		return nil, &manifestfilter.Violation{
 			Outcome: preflight.Unknown, Reason: reasonTooManyDefinitions,
-			Message:     fmt.Sprintf("the manifests of kind %s in the release have more than %d bytes, so none is checked", d.kind, maxDefinitionBytes),
+			Message:     fmt.Sprintf("the manifests of %s in the release have more than %d bytes, so none is checked", cmp.Or(d.kind, "all kinds"), maxDefinitionBytes),
 			Remediation: "Read the manifests in the release: `oc adm release extract` writes them.",
 		}
 	}
 	manifestdoc.SortLocated(d.found)
-	last := map[types.NamespacedName]int{}
+	last := map[identity]int{}
 	for i, each := range d.found {
 		last[each.Value.object()] = i
 	}

@@ -36,6 +36,8 @@ type Options struct {
 	Cache imagefiles.Cache
 	// Cluster decides which manifests apply.
 	Cluster manifestfilter.Cluster
+	// Manifests keeps the manifests of all kinds, of at most 48 MiB, and not only those that checks compare.
+	Manifests bool
 }
 
 // Extract reads the release that proof is for. The error is always an
@@ -43,6 +45,9 @@ type Options struct {
 // among the Problems of the Release.
 func Extract(ctx context.Context, proof signature.Release, options Options) (*Release, error) {
 	manifests := newManifests(&options.Cluster)
+	if options.Manifests {
+		manifests.all = &definitions{}
+	}
 	source := imagefiles.Source{Access: options.Access, Cache: options.Cache, Architecture: options.Cluster.Architecture}
 	reading, err := imagefiles.ReadRelease(ctx, proof, source, manifests.add)
 	if err != nil {

@@ -111,6 +111,8 @@ type manifests struct {
 	crds       definitions
 	policies   definitions
 	streams    definitions
+	// all are those of all kinds; nil where they are not kept.
+	all *definitions
 	// annotated is the size of annotated objects in bytes, kept their estimated memory.
 	annotated, kept int
 }

@@ -44,6 +44,9 @@ type Release struct {
 	ImagePolicies []Definition
 	// ImageStreams are those for the cluster, as Definitions are; the list of the images is not among them.
 	ImageStreams []Definition
+	// Manifests are those of all kinds for the cluster, in the order in which the operator applies them; nil unless
+	// Options.Manifests is set, or where they exceed the limit.
+	Manifests []Definition
 	// Jobs and Supporting are sorted by file, then by place in the file.
 	Jobs       []Job
 	Supporting []Supporting

@@ -36,7 +36,7 @@ const (
 	featureSetAnnotation   = "release.openshift.io/feature-set"
 	featureGateAnnotation  = "release.openshift.io/feature-gate"
 	MajorVersionAnnotation = "release.openshift.io/major-version"
-	capabilityAnnotation   = "capability.openshift.io/name"
+	CapabilityAnnotation   = "capability.openshift.io/name"
 	// sideAnnotation names the cluster of a hosted cluster that a check is for: its guest, which is the
 	// default, or its management cluster. A cluster that is not hosted is both.
 	sideAnnotation, sideGuest, sideManagement = "openshift.io/preflight-side", "guest", "management"
@@ -199,24 +199,30 @@ func (Cluster) majorVersion(object manifest, annotations map[string]string) *Vio
 // capabilities evaluates a list of capabilities that must all be enabled; an empty one
 // requires none. One that the cluster does not know is new in the target, and disabled.
 func (c Cluster) capabilities(object manifest, annotations map[string]string) *Violation {
-	value := annotations[capabilityAnnotation]
+	value := annotations[CapabilityAnnotation]
 	if value == "" {
 		return nil
 	}
 	for name := range strings.SplitSeq(value, "+") {
 		switch capability := configv1.ClusterVersionCapability(name); {
 		case c.Capabilities == nil:
-			return undecided(reasonCapabilitiesUnknown, capabilityAnnotation,
-				fmt.Sprintf("%s has the annotation %s, but the capabilities of the cluster are unknown", Identity(object), capabilityAnnotation),
+			return undecided(reasonCapabilitiesUnknown, CapabilityAnnotation,
+				fmt.Sprintf("%s has the annotation %s, but the capabilities of the cluster are unknown", Identity(object), CapabilityAnnotation),
 				"Read the capabilities in the status of ClusterVersion.", finding.Read("oc get clusterversion version -o jsonpath={.status.capabilities}"))
 		case slices.Contains(c.Capabilities.EnabledCapabilities, capability):
 		case slices.Contains(c.Capabilities.KnownCapabilities, capability):
-			return skipped(reasonCapabilityDisabled, capabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", Identity(object), words.External(name)))
+			return skipped(reasonCapabilityDisabled, CapabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", Identity(object), words.External(name)))
 		default:
-			return skipped(reasonCapabilityNotKnown, capabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", Identity(object), words.External(name)))
+			return skipped(reasonCapabilityNotKnown, CapabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", Identity(object), words.External(name)))
 		}
 	}
 	return nil
+}
+
+// WithoutCapability reports whether the object is for a capability that is disabled in the cluster, or that the cluster does not know.
+func (c Cluster) WithoutCapability(object manifest) bool {
+	found := c.capabilities(object, object.GetAnnotations())
+	return found != nil && found.Outcome == preflight.Skipped
 }
 
 // ForManagement reports whether a manifest is for the management cluster of a hosted cluster.
