@@ -13,6 +13,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
@@ -48,6 +49,8 @@ type Subject struct {
 	Later bool
 	// Hosted is true where the update is one of a hosted cluster that its management cluster requests.
 	Hosted bool
+	// Asks is how the API server is asked about the next pods of what is drained; nil where it is not.
+	Asks *recreation.Asks
 	// NodePools of a hosted cluster that are updated as well. They are meaningful with Hosted.
 	NodePools []order.NodePool
 	// Now is the time of the run by the cluster's clock.

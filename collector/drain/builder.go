@@ -186,7 +186,7 @@ func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 	if p.owner.Behavior == owner.Returns || answer.Outcome == recreation.Unknown && b.trusted(p) {
 		answer = b.input.Workloads.Like(of) // by its operator
 	}
-	if answer.Outcome == recreation.Recreated && b.input.Creation != nil {
+	if answer.Outcome == recreation.Recreated && b.input.Creation != nil && !answer.Asked {
 		return b.admitted(of, answer)
 	}
 	return answer

@@ -9,6 +9,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
 	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health/dependency"
@@ -31,6 +32,8 @@ type Settings struct {
 	ToolVersion string
 	// Estate has the management cluster of a hosted cluster; the zero value is a cluster that is judged by itself.
 	Estate hosted.Estate
+	// Asks is how the API server is asked about the next pods of what is drained; nil where it is not.
+	Asks *recreation.Asks
 	// Step reports what is done next, in words; nil reports nothing.
 	Step func(string)
 }

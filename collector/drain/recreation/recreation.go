@@ -75,6 +75,8 @@ type Answer struct {
 	Why string
 	// By is the object that refuses the pod, such as ResourceQuota "compute".
 	By string
+	// Asked is true where the API server itself has admitted the pod.
+	Asked bool
 }
 
 // String is why no pod is created, as a clause with a subject.
@@ -96,6 +98,7 @@ type Workloads struct {
 	namespaces  map[string]*metav1.PartialObjectMetadata
 	accounts    map[string]map[string]bool
 	unread      bool
+	answers     answers
 }
 
 type key struct {
@@ -210,7 +213,7 @@ func (w *Workloads) Missing(pods []corev1.Pod) []corev1.Pod {
 	var missing []corev1.Pod
 	for _, of := range slices.SortedFunc(maps.Keys(w.controllers), compare) {
 		by := w.controllers[of]
-		if by.template == nil || by.lost != "" || by.failure != "" || by.of.Unscaled {
+		if by.template == nil || by.lost != "" || by.failure != "" && !w.answers.admits(of) || by.of.Unscaled {
 			continue
 		}
 		names := slices.Repeat([]string{of.name}, min(maxMissing, max(0, by.of.Replicas-counts[of])))
@@ -274,17 +277,22 @@ func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	found, ok := w.controllers[keyOf(pod.Namespace, reference)]
 	switch {
 	case !ok:
-		return w.unlisted(reference)
+		return w.answers.counted(nil, pod, w.unlisted(reference), nil)
 	case found.lost != "":
 		return Answer{Outcome: Lost, Why: found.lost}
 	case found.failsIndex(pod):
 		return Answer{Outcome: Lost, Why: fmt.Sprintf("is the last try of index %s of %s", pod.Annotations[batchv1.JobCompletionIndexAnnotation], found.name)}
 	case found.failure != "":
-		return Answer{Outcome: Refused, Why: "is not created now, either: " + found.failure, By: found.name}
+		return asked(w, found, pod, Answer{Outcome: Refused, Why: "is not created now, either: " + found.failure, By: found.name})
 	case found.template == nil:
 		return Answer{Outcome: Recreated}
 	}
-	return w.create(found, pod)
+	return asked(w, found, pod, w.create(found, pod))
+}
+
+// asked is the answer of the model, or that of the API server.
+func asked(w *Workloads, by *controller, pod *corev1.Pod, modeled Answer) Answer {
+	return w.answers.counted(by, pod, modeled, func(spec *corev1.PodSpec) Answer { return admitted(w, by, pod, spec) })
 }
 
 // create is what a controller creates in place of a pod. Defaults and limits concern the template: they

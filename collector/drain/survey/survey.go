@@ -36,6 +36,7 @@ import (
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Gap is a resource that could not be read.
@@ -90,7 +91,11 @@ func Reads() []access.Request {
 // Read reads what a rehearsal needs, at a time by the cluster's clock. An error is about what no
 // rehearsal can do without. NodePools are those of a hosted cluster that are updated; nil where that is
 // not known, and for any other cluster.
-func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool) (drain.Input, []Gap, error) {
+//
+// Where asks is not nil, the API server is asked about the next pods of the controllers whose pods are on nodes that are drained.
+func Read(
+	ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool, asks *recreation.Asks,
+) (drain.Input, []Gap, error) {
 	r := &reader{cluster: cluster, nodePools: nodePools}
 	pods, err := cluster.Pods(ctx)
 	if err != nil {
@@ -116,7 +121,36 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePoo
 	input.DaemonSet = r.daemonSets(ctx)
 	input.Room, input.Addresses = r.room(ctx, nodes), r.addresses(ctx, nodes)
 	input.Owners = r.owners(ctx, input.Admission.Names())
+	r.ask(ctx, input, asks)
 	return input, r.gaps, nil
+}
+
+// ask asks about the next pods. What the API server could not be asked about at all is a gap.
+func (r *reader) ask(ctx context.Context, input drain.Input, asks *recreation.Asks) {
+	if asks == nil {
+		return
+	}
+	drained := map[string]bool{}
+	for _, pool := range input.Order.Pools {
+		for _, node := range slices.Concat(pool.Nodes, pool.Later) {
+			drained[node] = true
+		}
+	}
+	known := map[preflight.Object]bool{}
+	var controllers []preflight.Object
+	for i := range input.Cluster.Pods {
+		pod := &input.Cluster.Pods[i]
+		if of, ok := recreation.ControllerOf(pod); ok && drained[pod.Spec.NodeName] && !known[of] {
+			known[of] = true
+			controllers = append(controllers, of)
+		}
+	}
+	said, err := asks.Ask(ctx, controllers)
+	if err != nil {
+		r.gap("answers of the API server to the next pods", err)
+		return
+	}
+	input.Workloads.Use(said, asks.Differs)
 }
 
 // reader reads resources, and collects those that could not be read.

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/eviction"
 	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
 	"github.com/openshift/update-preflight/collector/drain/survey"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
@@ -29,7 +30,7 @@ func Check() check.Check {
 			if s.Hosted && len(s.NodePools) == 0 {
 				return []finding.Finding{finding.Pass(gap.Proven("the selection of NodePools"), check.ReasonAsExpected, "no node is drained by the update of the control plane alone; with --nodepool NAME the drains of a NodePool are rehearsed")}, nil
 			}
-			of, err := rehearsalOf(ctx, s.Cluster, s.Now, s.NodePools)
+			of, err := rehearsalOf(ctx, s.Cluster, s.Now, s.NodePools, s.Asks)
 			if err != nil {
 				return nil, err
 			}
@@ -113,14 +114,19 @@ func pods() schema.GroupVersionResource { return corev1.SchemeGroupVersion.WithR
 
 // rehearsalOf is the rehearsal of a cluster, which is made once for all updates: they drain the
 // same nodes. NodePools are as survey.Read takes them.
-func rehearsalOf(ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool) (rehearsed, error) {
+func rehearsalOf(
+	ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool, asks *recreation.Asks,
+) (rehearsed, error) {
 	key := "draining"
 	if nodePools != nil {
 		key = "draining of NodePools"
 	}
+	if asks != nil {
+		key += ", asked"
+	}
 	return snapshot.Derived(ctx, cluster, key, func(ctx context.Context) (rehearsed, error) {
 		ctx, missing := gap.Watch(ctx)
-		read, gaps, err := survey.Read(ctx, cluster, now, nodePools)
+		read, gaps, err := survey.Read(ctx, cluster, now, nodePools, asks)
 		if err != nil {
 			return rehearsed{}, err
 		}

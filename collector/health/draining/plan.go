@@ -10,6 +10,7 @@ import (
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/drain"
 	"github.com/openshift/update-preflight/collector/drain/order"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
 	"github.com/openshift/update-preflight/collector/drain/survey"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
@@ -29,6 +30,8 @@ type Selection struct {
 	Pool, Node string
 	// NodePools are the pools of a hosted cluster that are updated; nil for any other cluster.
 	NodePools []order.NodePool
+	// Asks is how the API server is asked about the next pods; nil where it is not.
+	Asks *recreation.Asks
 }
 
 // Plan is a rehearsal of the drains of the next update, with its findings.
@@ -65,7 +68,7 @@ func Needs() access.Needs {
 // it. An *input.Error is a selection that does not exist.
 func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, selected Selection) (Plan, error) {
 	ctx, missing := gap.Track(ctx)
-	of, err := rehearsalOf(ctx, cluster, now, selected.NodePools)
+	of, err := rehearsalOf(ctx, cluster, now, selected.NodePools, selected.Asks)
 	if err != nil {
 		return Plan{}, err
 	}

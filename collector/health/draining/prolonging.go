@@ -13,7 +13,7 @@ import (
 // Rehearsal is the rehearsal of the drains of an update, at a time by the cluster's clock. An error
 // is about what could not be read; the rehearsal is nil if there is none without it.
 func Rehearsal(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (*drain.Rehearsal, error) {
-	of, err := rehearsalOf(ctx, cluster, now, nil)
+	of, err := rehearsalOf(ctx, cluster, now, nil, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func Fold(findings []finding.Finding, expected verdict.Expectation, policy verdi
 // versions that cannot be compared.
 func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) {
 	requested, err := update.Parse(d.From(s), version)
-	subject := check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d)}
+	subject := check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d), Asks: s.Settings.Asks}
 	return s.Settings.Estate.Subject(subject), err
 }
 
