@@ -96,8 +96,8 @@ image: ## build the image of the controller and push it to REGISTRY (host:port),
 	@go run ./test/build/image -registry "$(REGISTRY)"
 
 .PHONY: bench
-bench: tools ## measure time to verdict and to the end of the command against kubectl, up to 5 000 checks; the cost of verifying and reading a release, of 500 targets, of 150 CRDs with 50 000 objects, of a path, of an archive, of the drains of 20 000 pods, of 100 clusters, of 5 000 reports of a hub, of what comes after an update of 10 000 workloads
-	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./collector/updateplan/path ./cmd/oc-preflight/cli ./cmd/oc-preflight/decide ./cmd/oc-preflight/fleets ./runner/fleet/hub ./runner/inspection ./runner/payload ./runner/definition ./test/e2e ./test/commands
+bench: tools ## measure time to verdict and to the end of the command against kubectl, up to 5 000 checks; the cost of verifying and reading a release, of 500 targets, of 150 CRDs with 50 000 objects, of a path, of an archive, of the drains of 20 000 pods, of 100 clusters, of 5 000 reports of a hub, of the rehearsal of 900 manifests, of what comes after an update of 10 000 workloads
+	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./collector/updateplan/path ./cmd/oc-preflight/cli ./cmd/oc-preflight/decide ./cmd/oc-preflight/fleets ./runner/fleet/hub ./runner/inspection ./runner/payload ./runner/definition ./runner/rehearsal ./test/e2e ./test/commands
 	@go test -run '^$$' -bench Scale -benchtime 1x -timeout 2h ./test/e2e/scale
 
 ## What has to pass

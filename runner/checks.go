@@ -22,6 +22,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
@@ -70,10 +71,10 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 }
 
 // RunNeeds are the permissions that Run needs to start and those that it can use,
-// for every release and that image mode. The rules of a release's roles come on
+// for every release, that image mode and that mode of rehearsal. The rules of a release's roles come on
 // top; [Listing] has them for one release.
-func RunNeeds(images image.Mode) access.Needs {
-	return Options{Selection: selection.Selection{Images: images}}.readingNeeds().And(recordstore.Needs()).And(recordstore.KeyNeeds()).And(jobplan.AnyNeeds())
+func RunNeeds(images image.Mode, rehearsed rehearsal.Mode) access.Needs {
+	return Options{Selection: selection.Selection{Images: images, Rehearsal: rehearsed}}.readingNeeds().And(recordstore.Needs()).And(recordstore.KeyNeeds()).And(jobplan.AnyNeeds())
 }
 
 // ChecksNeeds are the permissions of Checks.
@@ -89,6 +90,9 @@ func (o Options) readingNeeds() access.Needs {
 	needs := estate.ReadNeeds(o.Estate).And(builtin.Needs()).And(definition.Needs())
 	if o.Baseline != baselinestore.None {
 		needs = needs.And(access.Needs{Optional: sample.Reads()})
+	}
+	if o.Selection.Rehearsal != rehearsal.Off {
+		needs = needs.And(rehearsal.Needs())
 	}
 	if o.Selection.NoJobs {
 		return needs

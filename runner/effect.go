@@ -52,11 +52,12 @@ func identified() option { return option{effect: OnAnswer} }
 // covers.
 func declared() map[string]option {
 	return map[string]option{
-		"Selection.Only":   covered(func(c *selection.Coverage, o Options) { c.Only = names(o.Selection.Only) }),
-		"Selection.Skip":   covered(func(c *selection.Coverage, o Options) { c.Skip = names(o.Selection.Skip) }),
-		"Selection.NoJobs": covered(func(c *selection.Coverage, o Options) { c.NoJobs = o.Selection.NoJobs }),
-		"Selection.Site":   covered(func(c *selection.Coverage, o Options) { c.Site = site.IDs(o.Selection.Site) }),
-		"Selection.Images": covered(func(c *selection.Coverage, o Options) { c.Images = string(cmp.Or(o.Selection.Images, image.Manifests)) }),
+		"Selection.Only":      covered(func(c *selection.Coverage, o Options) { c.Only = names(o.Selection.Only) }),
+		"Selection.Skip":      covered(func(c *selection.Coverage, o Options) { c.Skip = names(o.Selection.Skip) }),
+		"Selection.NoJobs":    covered(func(c *selection.Coverage, o Options) { c.NoJobs = o.Selection.NoJobs }),
+		"Selection.Site":      covered(func(c *selection.Coverage, o Options) { c.Site = site.IDs(o.Selection.Site) }),
+		"Selection.Images":    covered(func(c *selection.Coverage, o Options) { c.Images = string(cmp.Or(o.Selection.Images, image.Manifests)) }),
+		"Selection.Rehearsal": covered(func(c *selection.Coverage, o Options) { c.Rehearsal = string(o.Selection.Rehearsal) }),
 
 		"Trust.Keyrings":      identified(),
 		"Trust.Stores":        identified(),

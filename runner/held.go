@@ -118,7 +118,7 @@ func (d draft) execution(jobs *execution.Jobs) execution.Execution {
 	p := d.preparation
 	return execution.Execution{
 		Scene: p.scene, From: p.request.from, Target: p.target, Contents: d.contents, Pulling: p.pulling,
-		Images: p.options.Selection.Images, Jobs: jobs, Sources: d.sources, Progress: p.progress,
+		Images: p.options.Selection.Images, Rehearsal: p.options.Selection.Rehearsal, Jobs: jobs, Sources: d.sources, Progress: p.progress,
 		Reported: func(source string, findings []finding.Finding) {
 			p.request.shared.put(source, p.target.Version, findings)
 		},

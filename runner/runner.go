@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/proof"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
 // Run makes the preflight of one target.
@@ -121,7 +122,9 @@ func observe(ctx context.Context, r request, needs func(Options) access.Needs) (
 		return preparation{}, err
 	}
 	observer := progress.New(options.Hooks.Observer, options.Hooks.Logger)
-	s, err := scene.Open(ctx, r.cluster, options.settings(observer), needs(options))
+	settings := options.settings(observer)
+	settings.Asks = rehearsal.Asks(r.cluster, options.Selection.Rehearsal, options.Hooks.Logger)
+	s, err := scene.Open(ctx, r.cluster, settings, needs(options))
 	if err != nil {
 		return preparation{}, err
 	}
@@ -145,7 +148,7 @@ func (p preparation) verifier() proof.Verifier {
 }
 
 func (p preparation) reader() contents.Reader {
-	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache, Partial: p.options.Access.Partial}
+	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache, Partial: p.options.Access.Partial, Manifests: p.options.Selection.Rehearsal != rehearsal.Off}
 }
 
 // read reads what the target contains, and the checks of the site.

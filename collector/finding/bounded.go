@@ -104,7 +104,7 @@ func (f Finding) EffectOf() Effect {
 // release is not a risk to accept by name: both leave only force.
 func (s Source) Acceptable() bool {
 	switch s {
-	case SourceJob, SourceRisk, SourceHealth, SourceImage:
+	case SourceJob, SourceRisk, SourceHealth, SourceImage, SourceRehearsal:
 		return true
 	case SourceGate, SourceSignature, SourcePayload:
 		return false

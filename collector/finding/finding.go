@@ -36,6 +36,8 @@ const (
 	SourceRisk Source = "risk"
 	// SourceHealth is the present state of the cluster.
 	SourceHealth Source = "health"
+	// SourceRehearsal is what the API server answers to the writes of the update, which are sent as dry runs.
+	SourceRehearsal Source = "rehearsal"
 )
 
 // Object names one Kubernetes object.

@@ -66,6 +66,14 @@ func (c Contents) Images() map[string]string {
 	return c.release.Images
 }
 
+// Manifests are those of the release for the cluster; nil where they were not read.
+func (c Contents) Manifests() []payload.Definition {
+	if c.release == nil {
+		return nil
+	}
+	return c.release.Manifests
+}
+
 // Policies are the image policies that the images of the release must satisfy: those of the cluster, and those that
 // the release brings.
 func (c Contents) Policies() imagepolicy.Policies {

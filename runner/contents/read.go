@@ -38,6 +38,8 @@ type Reader struct {
 	Cache imagefiles.Cache
 	// Partial makes a release that could not be read a finding.
 	Partial bool
+	// Manifests reads those of all kinds, for a rehearsal.
+	Manifests bool
 }
 
 // Read reads the manifests of a release, which is known by version where that is not empty.
@@ -50,7 +52,7 @@ func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (C
 	scene, registries := r.Verifier.Scene, r.Verifier.Registries
 	scene.Step("reading the manifests of %s", proven.PullSpec)
 	defer registries.Close()
-	release, err := payload.Extract(ctx, *proven.Release, payload.Options{Access: registries, Cache: r.Cache, Cluster: filters(ctx, scene)})
+	release, err := payload.Extract(ctx, *proven.Release, payload.Options{Access: registries, Cache: r.Cache, Cluster: filters(ctx, scene), Manifests: r.Manifests})
 	if refused, ok := errors.AsType[*imagefiles.Error](err); ok && refused.Outcome == preflight.Fail {
 		return unusable(proven, refused, registries), nil
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/launch/writeguard"
 	"github.com/openshift/update-preflight/runner/progress"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
 // Execution runs the checks of one run.
@@ -36,6 +37,8 @@ type Execution struct {
 	// Pulling is how images are pulled, and Images how closely those of the release are inspected.
 	Pulling estate.Pulling
 	Images  image.Mode
+	// Rehearsal is whether the writes of the release are rehearsed.
+	Rehearsal rehearsal.Mode
 	// Jobs are the Jobs of the release; nil for a run without Jobs.
 	Jobs *Jobs
 	// Sources are the findings of the stages before.
@@ -146,7 +149,7 @@ func (e Execution) collect(ctx context.Context, started []collector.Source) Foun
 	present := e // what has started reads e
 	present.Scene = e.Scene.AwaitStatus(ctx)
 	own := collector.Collect(ctx, slices.Concat(
-		present.images(ctx), departure.Sources(present.Scene, e.From, e.Target.Version), present.componentPolicies(), present.sitePolicies(), present.foresee(),
+		present.images(ctx), departure.Sources(present.Scene, e.From, e.Target.Version), present.componentPolicies(), present.sitePolicies(), present.foresee(), rehearse(present),
 	), reported)
 	collected := (<-released).And(own).Merged(departure.Policy(present.Scene, e.From, e.Target.Version).Accepted)
 	return Found{Collection: collected, Phase: report.PhaseComplete, Scene: present.Scene}

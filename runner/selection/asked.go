@@ -57,6 +57,9 @@ func (a Asked) Lacks(run record.Record) []string {
 	if wanted := image.Mode(a.Covers.Images); wanted != "" && !image.Mode(covered.Images).Covers(wanted) {
 		lacks = append(lacks, fmt.Sprintf("the run has --images %s, and not %s", words.External(covered.Images), wanted))
 	}
+	if a.Covers.Rehearsal != "" && covered.Rehearsal == "" {
+		lacks = append(lacks, "the run did not rehearse the writes of the update")
+	}
 	if wanted := a.Covers.Dependencies; wanted != "" && covered.Dependencies != wanted {
 		lacks = append(lacks, "the run does not ask the same dependencies outside of the cluster")
 	}

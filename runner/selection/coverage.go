@@ -13,6 +13,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 	"github.com/openshift/update-preflight/runner/site"
 )
 
@@ -25,6 +26,7 @@ type Coverage struct {
 	// Site has the pull specs and digests of the checks of the site.
 	Site              []string `json:"site,omitempty"`
 	Images            string   `json:"images"`
+	Rehearsal         string   `json:"rehearsal,omitempty"`
 	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 	Fixed             string   `json:"fixed,omitempty"`
@@ -75,7 +77,7 @@ func (c Coverage) Selection(run record.Record) (Selection, error) {
 	if err != nil {
 		return Selection{}, fmt.Errorf("the record of run %s does not have the checks of the site: %w", run.ID, err)
 	}
-	return Selection{Only: c.Only, Skip: c.Skip, NoJobs: c.NoJobs, Images: image.Mode(c.Images), Site: sources}, nil
+	return Selection{Only: c.Only, Skip: c.Skip, NoJobs: c.NoJobs, Images: image.Mode(c.Images), Rehearsal: rehearsal.Mode(c.Rehearsal), Site: sources}, nil
 }
 
 // Judging is a judgement with what a recorded run covers of it. An *input.Error is about a hosted

@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 	"github.com/openshift/update-preflight/runner/site"
 )
 
@@ -36,12 +37,17 @@ type Selection struct {
 	// Images is how closely to inspect the release's images; empty means
 	// image.Manifests.
 	Images image.Mode
+	// Rehearsal is whether the writes of the update are rehearsed.
+	Rehearsal rehearsal.Mode
 }
 
 // Validate returns an *input.Error for a selection that contradicts itself.
 func (s Selection) Validate() error {
 	if s.Images != "" && !slices.Contains(image.Modes(), s.Images) {
 		return input.Errorf("unknown image mode %q; the modes are %q", s.Images, image.Modes())
+	}
+	if !s.Rehearsal.Known() {
+		return input.Errorf("unknown mode of rehearsal %q; the modes are %q and %q", s.Rehearsal, rehearsal.Guarded, rehearsal.Unguarded)
 	}
 	if s.NoJobs && s.Images.Pulls() {
 		return input.Errorf("the image mode %q needs Jobs, and the run is without Jobs", s.Images)

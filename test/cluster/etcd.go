@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -40,6 +41,20 @@ type stored struct {
 type operation struct {
 	Put    *keyValue `json:"requestPut,omitempty"`
 	Delete *keyValue `json:"requestDeleteRange,omitempty"`
+}
+
+// Revisions has the revision of the last change of each key that the API server has stored, except of the leases by which API servers are
+// known to be alive. It is an error for an existing cluster, whose etcd is not known.
+func (c *Cluster) Revisions(ctx context.Context) (map[string]int64, error) {
+	if c.Etcd == "" {
+		return nil, errors.New("the etcd of this cluster is not known")
+	}
+	found, err := keySpace(c.Etcd).read(ctx, false)
+	revisions := make(map[string]int64, len(found))
+	for key, each := range found {
+		revisions[key] = each.Revision
+	}
+	return revisions, err
 }
 
 // read returns each key, except of the leases by which API servers are known to be alive.

@@ -64,7 +64,7 @@ func TestEffects(t *testing.T) {
 // TestSources checks the column about acceptance.
 func TestSources(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\| .* \\| (yes|no) \\|$").FindAllStringSubmatch(read(t, model), -1)
-	const sources = 7
+	const sources = 8
 	if len(rows) != sources {
 		t.Errorf("%s has %d sources, want %d", model, len(rows), sources)
 	}

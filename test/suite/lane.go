@@ -73,6 +73,7 @@ func slowest() []string {
 		module + "/runner/record/lease",
 		module + "/runner/payload",
 		module + "/preflight-sdk",
+		module + "/runner/rehearsal",
 		module + "/test/drain",
 		module + "/test/kills",
 		module + "/runner/launch",

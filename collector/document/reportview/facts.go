@@ -62,6 +62,7 @@ func addBasis(r Report, table *document.Table, view document.View) {
 	if !view.Brief || !r.Target.Verified {
 		table.Row("Signature", signature(r.Target))
 	}
+	table.Row("Rehearsal", rehearsed(r.Findings))
 	switch accepts := r.CVO.Accepts; {
 	case !view.Brief:
 		table.Row("Checks", fmt.Sprintf("%d of %d reported", r.Expected.Reported, r.Expected.Checks))
@@ -126,6 +127,19 @@ func addProgress(r Report, table *document.Table, view document.View) {
 		table.Row("Held by", cmp.Or(r.Standing.Holder, "no process: the run continues when a process attaches to it"))
 	}
 }
+
+// rehearsed has the counts of the rehearsal of the writes, also where all were accepted; empty where none was rehearsed.
+func rehearsed(findings []finding.Finding) string {
+	for _, f := range findings {
+		if f.Source == finding.SourceRehearsal && f.Name == rehearsalName {
+			return f.Message
+		}
+	}
+	return ""
+}
+
+// rehearsalName is the finding with the counts of a rehearsal.
+const rehearsalName = "Rehearsal"
 
 func signature(target report.Target) string {
 	if !target.Verified {

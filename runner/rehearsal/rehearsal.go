@@ -1,0 +1,241 @@
+// Package rehearsal answers: would this cluster accept the writes of the update?
+//
+// [Rehearsal.Findings] sends each write that the cluster-version operator (CVO) makes of a release as a server-side dry run, with
+// CVO's identity, and then the pods that controllers would make of the templates that change. The API server answers as it
+// will during the update: by its validation, webhooks, policies, quotas and Pod Security. Nothing is stored: the client can send
+// nothing else (package dryrun), and a policy of the API server denies it (package guard).
+//
+// # Limits
+//
+// Objects of kinds and in namespaces that the target brings cannot be asked; they are counted and named, and no pass. An answer that
+// depends on what the update itself changes, such as a webhook that it replaces, is Unknown. Each write is asked alone, against
+// the cluster of now. A webhook that stores something for a dry run, although it declares that it does not, cannot be ruled out.
+package rehearsal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/rehearsal/dryrun"
+	"github.com/openshift/update-preflight/runner/rehearsal/guard"
+	"github.com/openshift/update-preflight/runner/rehearsal/merge"
+)
+
+// Mode is whether the writes of an update are rehearsed.
+type Mode string
+
+// The modes.
+const (
+	// Off rehearses nothing.
+	Off Mode = ""
+	// Guarded rehearses where the API server denies all but dry runs.
+	Guarded Mode = "guarded"
+	// Unguarded rehearses without that policy: only the client itself sends nothing but dry runs.
+	Unguarded Mode = "unguarded"
+)
+
+// Known reports whether the mode is one of these.
+func (m Mode) Known() bool { return m == Off || m == Guarded || m == Unguarded }
+
+// Rehearsal is a release whose writes are rehearsed in one cluster.
+type Rehearsal struct {
+	Cluster *cluster.Cluster
+	Mode    Mode
+	// Hosted is true for a hosted cluster, whose CVO runs in the management cluster with another identity.
+	Hosted bool
+	// Run is the ID of the run, which names and labels the guard; its cleanup deletes what is left of it.
+	Run string
+	// Owner is the UID of ClusterVersion, which CVO makes the owner of what it writes.
+	Owner types.UID
+	// Manifests are those of the release for the cluster, in CVO's order.
+	Manifests []payload.Definition
+	// Progress is called with how many writes have an answer, from several goroutines.
+	Progress func(done, total int)
+}
+
+// parallel bounds the requests at one time.
+const parallel = 8
+
+// Findings are the refused and changed writes, those without an answer, and the finding Rehearsal, which has the
+// counts. An error is about the rehearsal as a whole. The guard is deleted when it returns.
+func (r Rehearsal) Findings(ctx context.Context) ([]finding.Finding, error) {
+	begun, err := r.begin(ctx)
+	if err != nil {
+		return append(begun.end(ctx), notRehearsed(err)), nil
+	}
+	found, err := r.rehearse(ctx, begun.client)
+	return append(found, begun.end(ctx)...), err
+}
+
+// session is a rehearsal whose writes may be asked for.
+type session struct {
+	client *dryrun.Client
+	// guard denies everything else; nil without a guard.
+	guard *guard.Guard
+	// inForce is true once the guard was seen to deny.
+	inForce bool
+}
+
+// begin makes the client, and waits until the guard denies everything else. With an error nothing may be asked; the session is to be
+// ended nevertheless.
+func (r Rehearsal) begin(ctx context.Context) (begun session, err error) {
+	switch {
+	case r.Cluster.Fixed():
+		return begun, errors.New("an archive has no API server")
+	case r.Hosted:
+		return begun, errors.New("the cluster-version operator of a hosted cluster has an identity of its management cluster")
+	}
+	begun.client, err = dryrun.New(r.Cluster.Config(), dryrun.Identity{User: r.operator(ctx), Rehearsal: r.Run})
+	if err != nil || r.Mode == Unguarded {
+		return begun, err
+	}
+	begun.guard = guard.New(r.Cluster.Kubernetes, r.Run)
+	if err := begun.guard.Create(ctx); err != nil {
+		return begun, err
+	}
+	err = begun.guard.Await(ctx, func(ctx context.Context, probe *unstructured.Unstructured) error {
+		_, err := begun.client.Create(ctx, guard.ProbeResource(), probe)
+		return err
+	})
+	begun.inForce = err == nil
+	return begun, err
+}
+
+// end deletes the guard, also when ctx is done, and has what is to be known of it.
+func (s session) end(ctx context.Context) []finding.Finding {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTime)
+	defer cancel()
+	if s.guard == nil {
+		if s.client == nil {
+			return nil
+		}
+		return []finding.Finding{finding.Warn(reasonUnguarded, "only the client kept the rehearsal from storing anything: --rehearse=unguarded").Named(nameGuard)}
+	}
+	var found []finding.Finding
+	if changed := s.guard.Intact(ctx); s.inForce && changed != nil {
+		found = append(found, finding.Unknown(reasonGuardLost, "the guard of the rehearsal did not stay in force: %v", changed).Named(nameGuard).Do(finding.Retry("")))
+	}
+	if failure := s.guard.Delete(ctx); failure != nil {
+		found = append(found, finding.Warn(reasonGuardLeft, "%v", failure).Named(nameGuard).Do(finding.Change("oc preflight cleanup --all")))
+	}
+	return found
+}
+
+// removalTime bounds the end of a rehearsal.
+const removalTime = 15 * time.Second
+
+// The identity of CVO, where its Deployment does not name another ServiceAccount.
+const (
+	operatorNamespace = "openshift-cluster-version"
+	operatorAccount   = "default"
+)
+
+// operator is the user name of CVO.
+func (r Rehearsal) operator(ctx context.Context) string {
+	account := operatorAccount
+	deployment, err := r.Cluster.Kubernetes.AppsV1().Deployments(operatorNamespace).Get(ctx, "cluster-version-operator", metav1.GetOptions{})
+	if err == nil && deployment.Spec.Template.Spec.ServiceAccountName != "" {
+		account = deployment.Spec.Template.Spec.ServiceAccountName
+	}
+	return fmt.Sprintf("system:serviceaccount:%s:%s", operatorNamespace, account)
+}
+
+// rehearse asks for all writes, and then for the pods that they make.
+func (r Rehearsal) rehearse(ctx context.Context, client *dryrun.Client) ([]finding.Finding, error) {
+	served, err := kindsOf(ctx, r.Cluster.Kubernetes.Discovery(), r.Manifests)
+	if err != nil {
+		return nil, err
+	}
+	proxy, err := r.proxy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	by := &writer{client: client, kinds: served, proxy: proxy, owner: r.Owner}
+	writes := make([]write, len(r.Manifests))
+	r.each(ctx, len(writes), func(ctx context.Context, i int) { writes[i] = by.ask(ctx, r.Manifests[i]) })
+	// What failed for the moment is asked once more, as CVO does.
+	r.again(ctx, len(writes), func(i int) bool { return writes[i].answer.Temporary }, func(ctx context.Context, i int) { writes[i] = by.ask(ctx, r.Manifests[i]) })
+	var remade []write
+	for _, each := range writes {
+		if each.remade() {
+			remade = append(remade, each)
+		}
+	}
+	makes := &podAsker{client: client, cluster: r.Cluster.Kubernetes}
+	pods := make([]pod, len(remade))
+	r.again(ctx, len(remade), func(int) bool { return true }, func(ctx context.Context, i int) { pods[i] = makes.ask(ctx, remade[i]) })
+	r.again(ctx, len(remade), func(i int) bool { return pods[i].answer.Temporary }, func(ctx context.Context, i int) { pods[i] = makes.ask(ctx, remade[i]) })
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return newConclusion(writes, pods).findings(), nil
+}
+
+// proxy is that of the cluster, which CVO gives to the workloads that ask for it.
+func (r Rehearsal) proxy(ctx context.Context) (merge.Proxy, error) {
+	found, err := r.Cluster.OpenShift.ConfigV1().Proxies().Get(ctx, "cluster", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return merge.Proxy{}, nil
+	}
+	if err != nil {
+		return merge.Proxy{}, fmt.Errorf("could not read the proxy of the cluster: %w", err)
+	}
+	return merge.Proxy{HTTP: found.Status.HTTPProxy, HTTPS: found.Status.HTTPSProxy, No: found.Status.NoProxy}, nil
+}
+
+// each does something with each index, in order, a few at a time, and reports the progress.
+func (r Rehearsal) each(ctx context.Context, total int, do func(context.Context, int)) {
+	var done atomic.Int64
+	r.again(ctx, total, func(int) bool { return true }, func(ctx context.Context, i int) {
+		do(ctx, i)
+		r.Progress(int(done.Add(1)), total)
+	})
+}
+
+// again does something with the indices that are wanted, until the rehearsal ends.
+func (Rehearsal) again(ctx context.Context, total int, wanted func(int) bool, do func(context.Context, int)) {
+	var group errgroup.Group
+	group.SetLimit(parallel)
+	for i := range total {
+		if wanted(i) && ctx.Err() == nil {
+			group.Go(func() error {
+				do(ctx, i)
+				return nil
+			})
+		}
+	}
+	_ = group.Wait() // no function has an error
+}
+
+// Needs are the permissions of a rehearsal, of which the impersonation of CVO is worth as much as the role cluster-admin. None is
+// required: without them, the finding states that nothing was rehearsed.
+func Needs() access.Needs {
+	needs := guard.Needs().And(access.Needs{Optional: []access.Request{
+		{Verb: "impersonate", Resource: "serviceaccounts", Namespace: operatorNamespace},
+		{Verb: "impersonate", Resource: "serviceaccounts", Namespace: metav1.NamespaceSystem},
+		check.Get("apps", "deployments", operatorNamespace, "cluster-version-operator"),
+		check.Get("config.openshift.io", "proxies", "", "cluster"),
+		check.List("", "pods"),
+	}})
+	return needs
+}
+
+// workloadPods is the resource of pods.
+func workloadPods() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+}

@@ -1,0 +1,243 @@
+package rehearsal
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	configv1 "github.com/openshift/api/config/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/runner/payload"
+	"github.com/openshift/update-preflight/runner/rehearsal/dryrun"
+	"github.com/openshift/update-preflight/runner/rehearsal/merge"
+	"github.com/openshift/update-preflight/runner/rehearsal/podtemplate"
+)
+
+// state is what a rehearsal knows of a write.
+type state string
+
+const (
+	// accepted is a write that the API server accepts.
+	accepted state = "accepted"
+	// unchanged is an object that CVO does not write: it has what its manifest states, or is only created.
+	unchanged state = "unchanged"
+	// leftOut is a manifest that CVO does not apply to this cluster.
+	leftOut state = "left out"
+	// refused is a write at which CVO would be stuck.
+	refused state = "refused"
+	// newKind and newNamespace are of what the target brings, of which the API server cannot be asked before.
+	newKind      state = "of new kinds"
+	newNamespace state = "in new namespaces"
+	// notAsked is a write of which the answer is not known.
+	notAsked state = "not asked"
+)
+
+// write is one write of the update, and what the API server answers.
+type write struct {
+	manifest payload.Definition
+	// verb is create, update or delete.
+	verb  string
+	state state
+	// answer has what refuses the write, or keeps it from being asked.
+	answer dryrun.Answer
+	// before and after are the templates of a workload in the cluster, and as it would be stored; nil where it has none.
+	before, after *podtemplate.Template
+	// selector is of the pods that the workload has.
+	selector map[string]string
+}
+
+// object is the object of the write.
+func (w write) object() finding.Object {
+	return finding.Object{
+		APIVersion: w.manifest.Kind.GroupVersion().String(), Kind: w.manifest.Kind.Kind,
+		Namespace: w.manifest.Namespace, Name: w.manifest.Name,
+	}
+}
+
+func (w write) with(known state) write {
+	w.state = known
+	return w
+}
+
+// unknown is the write with why its answer is not known, as a clause.
+func (w write) unknown(why error) write {
+	w.state, w.answer = notAsked, dryrun.Answer{Outcome: dryrun.NotAsked, Message: why.Error()}
+	return w
+}
+
+// answered is the write with the answer of the API server, given as the error of the request.
+func (w write) answered(err error) write {
+	w.answer = dryrun.AnswerOf(err)
+	switch w.answer.Outcome {
+	case dryrun.Accepted:
+		w.state = accepted
+	case dryrun.Refused:
+		w.state = refused
+	case dryrun.NotAsked:
+		w.state = notAsked
+	}
+	return w
+}
+
+// stuck is the write at which CVO waits by its own rules.
+func (w write) stuck(message string) write {
+	w.state, w.answer = refused, dryrun.Answer{Outcome: dryrun.Refused, By: operator, Message: message}
+	return w
+}
+
+// operator is what refuses a write that CVO does not send.
+const operator = "the cluster-version operator"
+
+// writer asks for CVO's writes, as CVO.
+type writer struct {
+	client *dryrun.Client
+	kinds  kinds
+	proxy  merge.Proxy
+	// owner is the UID of ClusterVersion; empty for none.
+	owner types.UID
+}
+
+// own makes ClusterVersion the owner of an object, unless its manifest has another one, as CVO does before it applies a manifest
+// (pkg/cvo/cvo.go, ownerReferenceModifier).
+func (a *writer) own(required *unstructured.Unstructured) {
+	if a.owner == "" {
+		return
+	}
+	own := configv1.GroupVersion.WithKind("ClusterVersion")
+	others := slices.DeleteFunc(required.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.Kind == own.Kind })
+	if len(others) == 0 {
+		others = []metav1.OwnerReference{{APIVersion: own.GroupVersion().String(), Kind: own.Kind, Name: "version", UID: a.owner}}
+		if required.GetAnnotations()["release.openshift.io/create-only"] != "true" {
+			others[0].Controller = new(true)
+		}
+	}
+	required.SetOwnerReferences(others)
+}
+
+// ask is what becomes of one manifest.
+func (a *writer) ask(ctx context.Context, manifest payload.Definition) write {
+	w := write{manifest: manifest, verb: "create"}
+	required, err := manifest.Object()
+	if err != nil {
+		return w.unknown(err)
+	}
+	mapping, err := a.kinds.mapping(required)
+	switch {
+	case err != nil && a.kinds.brought[required.GroupVersionKind()] && !manifest.Deleted:
+		return w.with(newKind)
+	case err != nil && manifest.IfPresent:
+		return w.with(leftOut)
+	case err != nil:
+		return w.unknown(err)
+	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		required.SetNamespace("")
+	}
+	a.own(required)
+	if err := merge.Inject(required, a.proxy); err != nil {
+		return w.stuck(err.Error())
+	}
+	return a.write(ctx, w, mapping.Resource, required)
+}
+
+// maxConflicts bounds the writes of an object that others write at the same time.
+const maxConflicts = 3
+
+// write does with an object what CVO does: it reads, merges and updates it, or creates or deletes it.
+func (a *writer) write(ctx context.Context, w write, resource schema.GroupVersionResource, required *unstructured.Unstructured) write {
+	for range maxConflicts {
+		existing, err := a.client.Get(ctx, resource, required.GetNamespace(), required.GetName())
+		switch {
+		case apierrors.IsNotFound(err):
+			return a.create(ctx, w, resource, required)
+		case err != nil:
+			return w.answered(err)
+		case w.manifest.Deleted:
+			return a.delete(ctx, w, resource, existing)
+		}
+		w.verb = "update"
+		w = w.about(existing)
+		merged, changed := merge.Of(required, existing)
+		if waitsFor(existing) {
+			return w.stuck("the object is being deleted, and the update waits until it is gone")
+		}
+		if !changed || isOperator(w.manifest.Kind) {
+			return w.with(unchanged)
+		}
+		stored, err := a.client.Update(ctx, resource, merged)
+		if w = w.answered(err).stored(stored); !apierrors.IsConflict(err) {
+			return w
+		}
+	}
+	return w
+}
+
+func (a *writer) create(ctx context.Context, w write, resource schema.GroupVersionResource, required *unstructured.Unstructured) write {
+	switch {
+	case w.manifest.IfPresent:
+		return w.with(leftOut)
+	case w.manifest.Deleted:
+		return w.with(unchanged)
+	}
+	stored, err := a.client.Create(ctx, resource, required)
+	return w.answered(err).stored(stored)
+}
+
+func (a *writer) delete(ctx context.Context, w write, resource schema.GroupVersionResource, existing *unstructured.Unstructured) write {
+	w.verb = "delete"
+	if existing.GetDeletionTimestamp() != nil {
+		return w.with(unchanged)
+	}
+	return w.answered(a.client.Delete(ctx, resource, existing.GetNamespace(), existing.GetName()))
+}
+
+// about adds what the pods of an existing workload are like.
+func (w write) about(existing *unstructured.Unstructured) write {
+	if template, ok, err := podtemplate.Of(existing); ok && err == nil {
+		w.before = &template
+	}
+	w.selector, _, _ = unstructured.NestedStringMap(existing.Object, "spec", "selector", "matchLabels") // none for other kinds
+	return w
+}
+
+// stored adds the template of a workload that makes pods, as it would be stored.
+func (w write) stored(object *unstructured.Unstructured) write {
+	if object == nil || w.state != accepted {
+		return w
+	}
+	replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	if template, ok, malformed := podtemplate.Of(object); ok && malformed == nil && (err != nil || !found || replicas > 0) {
+		w.after = &template
+	}
+	return w
+}
+
+// waitsFor reports whether CVO waits until the object is gone (lib/resourcebuilder/apps.go, checkDeploymentHealth and
+// checkDaemonSetHealth); others it writes, and creates them again when they are gone.
+func waitsFor(existing *unstructured.Unstructured) bool {
+	kind := existing.GroupVersionKind()
+	isWorkload := kind == appsv1.SchemeGroupVersion.WithKind("Deployment") || kind == appsv1.SchemeGroupVersion.WithKind("DaemonSet")
+	return isWorkload && existing.GetDeletionTimestamp() != nil
+}
+
+// isOperator is true for ClusterOperators, of which CVO only creates those that do not exist (pkg/cvo/internal/operatorstatus.go).
+func isOperator(kind schema.GroupVersionKind) bool {
+	return kind.Group == configv1.GroupName && kind.Kind == "ClusterOperator"
+}
+
+// describe is the write in words, such as: update Deployment x in namespace y.
+func (w write) describe() string {
+	text := fmt.Sprintf("%s %s %s", w.verb, w.manifest.Kind.Kind, w.manifest.Name)
+	if w.manifest.Namespace != "" {
+		text += " in namespace " + w.manifest.Namespace
+	}
+	return text
+}
