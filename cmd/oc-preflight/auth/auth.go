@@ -50,6 +50,9 @@ A run creates temporary read-only roles for the checks of a release, and the API
   # For runs with --images=pull
   oc preflight auth run --images pull
 
+  # For runs that rehearse the writes of the update; they are worth as much as cluster-admin
+  oc preflight auth run --rehearse --bind user:admin
+
   # For a hosted cluster: the roles of the management cluster, then those of the guest
   oc preflight auth run --hosted-cluster clusters/example
 
@@ -67,6 +70,7 @@ A run creates temporary read-only roles for the checks of a release, and the API
 	f.source.Add(c)
 	f.source.AddImages(c)
 	of := func(flag string) string { return " Applies to " + strings.Join(client.Roles.With(flag), ", ") + "." }
+	f.source.Rehearse.Add(c, "Add the permissions of --rehearse."+of("rehearse"))
 	c.Flags().StringVar(&f.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest."+of("hosted-cluster"))
 	for _, source := range client.Roles.Sources() {
 		f.members[source.Flag] = c.Flags().Bool(source.Flag, false, fmt.Sprintf("Print the roles of \"fleet COMMAND --%s\" in %s.", source.Flag, source.Cluster)+of(source.Flag))

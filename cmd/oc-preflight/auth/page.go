@@ -30,7 +30,10 @@ type page struct {
 
 // request limits the roles by the flags.
 func (f flags) request() (role.Request, error) {
-	request := role.Request{Images: image.Mode(f.source.Images)}
+	request := role.Request{Images: image.Mode(f.source.Images), Rehearsal: f.source.Rehearse.Mode()}
+	if err := f.source.Rehearse.Check(); err != nil {
+		return request, err
+	}
 	if !slices.Contains(image.Modes(), request.Images) {
 		return request, fmt.Errorf("--images: %q is not one of %q", f.source.Images, image.Modes())
 	}

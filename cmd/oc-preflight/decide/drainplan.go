@@ -19,12 +19,14 @@ import (
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
 type drainPlanFlags struct {
 	selected draining.Selection
 	timeout  time.Duration
 	hosted   flagset.Hosted
+	rehearse flagset.Rehearse
 	output   flagset.Output
 }
 
@@ -47,6 +49,9 @@ Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a
   # Why does the drain of this node not end?
   oc preflight drain-plan --node worker-1
 
+  # The same, with the API server itself asked about the next pods
+  oc preflight drain-plan --rehearse
+
   # The same for the cluster of a must-gather
   oc preflight drain-plan --archive must-gather.tar.gz
 
@@ -64,15 +69,19 @@ Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Nodes}, "node")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Pools}, "pool")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
+	flags.rehearse.Add(c, "Ask the API server about the pods that controllers make in place of the evicted ones, by dry runs. Its answer counts instead of the model's, and -v logs each difference.")
 	flags.output.AddText(c, drainview.Plan{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)
 	flags.hosted.Add(c)
-	client.Roles.Declare(c, role.Role{Needs: role.Always(draining.Needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
+	client.Roles.Declare(c, role.Role{Needs: func(r role.Request) access.Needs { return draining.Needs().And(rehearsalNeeds(r)) }, Flags: []string{"hosted-cluster", "rehearse"}, Management: role.NoMore})
 	return c
 }
 
 func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) error {
+	if err := flags.rehearse.Check(); err != nil {
+		return exitcode.BadUsage(err)
+	}
 	out, err := flags.output.Open(client.Streams.Out, drainview.Plan{})
 	if err != nil {
 		return err
@@ -106,6 +115,7 @@ func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlag
 	}
 	s.Step("rehearsing the drains")
 	selected := flags.selected
+	selected.Asks = rehearsal.Asks(reached, flags.rehearse.Mode(), client.Log)
 	if selected.NodePools, err = estate.Drains(s.Start); err != nil {
 		return draining.Plan{}, err
 	}

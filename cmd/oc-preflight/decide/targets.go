@@ -6,6 +6,7 @@ package decide
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,7 @@ import (
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
 type targetsFlags struct {
@@ -40,6 +42,7 @@ type targetsFlags struct {
 	limit    int
 	to       string
 	timeout  time.Duration
+	rehearse flagset.Rehearse
 	output   flagset.Output
 }
 
@@ -98,12 +101,13 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	flags.watching.Add(c, interval, "Ctrl-C")
-	client.Roles.Declare(c, role.Role{Needs: targetsNeeds, Flags: []string{"hosted-cluster", "evidence"}, Management: role.NoMore})
+	flags.rehearse.Add(c, "Ask the API server about the pods that controllers make in place of the evicted ones, by dry runs.")
+	client.Roles.Declare(c, role.Role{Needs: targetsNeeds, Flags: []string{"hosted-cluster", "evidence", "rehearse"}, Management: role.NoMore})
 	return c
 }
 
 func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
-	if err := errors.Join(flags.watching.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+	if err := errors.Join(flags.watching.Check(), flagset.CheckLimit(flags.limit), flags.rehearse.Check()); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	out, err := flags.output.Open(client.Streams.Out, reportview.Targets{})
@@ -147,10 +151,19 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 
 // targetsNeeds are the permissions of "targets", with those to read the ConfigMap of --evidence.
 func targetsNeeds(r role.Request) access.Needs {
+	needs := targets.Needs().And(rehearsalNeeds(r))
 	if r.Evidence.Name == "" {
-		return targets.Needs()
+		return needs
 	}
-	return targets.Needs().And(evidencesource.ConfigMapNeeds(r.Evidence))
+	return needs.And(evidencesource.ConfigMapNeeds(r.Evidence))
+}
+
+// rehearsalNeeds are the permissions of --rehearse.
+func rehearsalNeeds(r role.Request) access.Needs {
+	if r.Rehearsal == rehearsal.Off {
+		return access.Needs{}
+	}
+	return rehearsal.Needs()
 }
 
 // evaluate judges the targets, and shows the progress.
@@ -158,7 +171,12 @@ func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached 
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	options.Limits.Timeout, options.Hooks.Observer = f.timeout, terminal.ProgressOnly(display)
-	s, err := scene.OpenSettled(ctx, reached, options.Settings())
+	settings := options.Settings()
+	settings.Asks = rehearsal.Asks(reached, f.rehearse.Mode(), client.Log)
+	if settings.Asks != nil && reached.Fixed() {
+		fmt.Fprintln(client.Streams.ErrOut, "not rehearsed: an archive has no API server") // the report has one finding for all that it lacks
+	}
+	s, err := scene.OpenSettled(ctx, reached, settings)
 	if err != nil {
 		return report.Targets{}, err
 	}

@@ -18,6 +18,8 @@ type Flags []givenFlag
 type givenFlag struct {
 	Name   string
 	Values []string
+	// optional is true for a flag that may be given without a value.
+	optional bool
 	// global is true for a flag of all commands, such as --kubeconfig.
 	global bool
 	// verbs are the commands that have it, unless all have.
@@ -38,7 +40,7 @@ func givenTo(c *cobra.Command) Flags {
 	var given Flags
 	c.Flags().Visit(func(flag *pflag.Flag) {
 		each := givenFlag{
-			Name: flag.Name, Values: ValuesOf(flag), again: option.Of(flag).Again,
+			Name: flag.Name, Values: ValuesOf(flag), optional: flag.NoOptDefVal != "", again: option.Of(flag).Again,
 			global: c.Root().PersistentFlags().Lookup(flag.Name) != nil, verbs: verbsWith(c.Root(), flag.Name),
 		}
 		isOfRun := each.global || slices.Contains(each.verbs, beside)
@@ -62,7 +64,7 @@ func verbsWith(root *cobra.Command, flag string) []string {
 	return names
 }
 
-// ValuesOf are the values of a flag; none for a switch that is on. Reports are stored and
+// ValuesOf are the values of a flag; none for a switch that is on, and for a flag with the value that it has without one. Reports are stored and
 // passed on, so they have no credentials.
 func ValuesOf(flag *pflag.Flag) []string {
 	list, ok := flag.Value.(pflag.SliceValue)
@@ -78,7 +80,7 @@ func ValuesOf(flag *pflag.Flag) []string {
 			return []string{strings.Join(values, ",")}
 		}
 		return values
-	case flag.Value.Type() == "bool" && flag.Value.String() == "true":
+	case flag.NoOptDefVal != "" && flag.Value.String() == flag.NoOptDefVal:
 		return nil
 	}
 	return []string{withoutPassword(flag.Value.String())}
@@ -142,8 +144,8 @@ func (g Flags) words() []string {
 			typed = append(typed, "--"+flag.Name)
 		}
 		for _, value := range flag.Values {
-			if value == "false" {
-				typed = append(typed, "--"+flag.Name+"=false")
+			if value == "false" || flag.optional { // a word behind it would be an argument
+				typed = append(typed, "--"+flag.Name+"="+value)
 				continue
 			}
 			typed = append(typed, "--"+flag.Name, value)

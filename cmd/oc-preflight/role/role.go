@@ -14,12 +14,15 @@ import (
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/runner/image"
 	"github.com/openshift/update-preflight/runner/launch/place"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
 // Request limits the roles of a command.
 type Request struct {
 	// Images is how a run checks images.
 	Images image.Mode
+	// Rehearsal is whether a run rehearses the writes of the update.
+	Rehearsal rehearsal.Mode
 	// Release are the permissions that the checks of one release need; nil for any release.
 	Release *access.Needs
 	// Placement selects clusters of a hub; the zero value is any. Keys is the ConfigMap of the hub with public keys; the zero

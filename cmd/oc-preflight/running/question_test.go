@@ -37,7 +37,7 @@ func TestFlagsOfARunAreWhatItCovers(t *testing.T) {
 		t.Fatal(err)
 	}
 	values := map[string]string{
-		"keyring": keyring, "signature-store": t.TempDir(), "checks": checks, "since": "3h", "images": "off", "no-jobs": "true", "dependency": "https://registry.example.com",
+		"keyring": keyring, "signature-store": t.TempDir(), "checks": checks, "since": "3h", "images": "off", "no-jobs": "true", "rehearse": "guarded", "dependency": "https://registry.example.com",
 	}
 	plain := coverage(t, "")
 	flags := map[string]*pflag.Flag{}

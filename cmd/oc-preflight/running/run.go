@@ -25,6 +25,7 @@ import (
 	"github.com/openshift/update-preflight/runner/estate"
 	"github.com/openshift/update-preflight/runner/launch/place"
 	"github.com/openshift/update-preflight/runner/progress"
+	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
 const runExamples = `  # Is it safe to update to the newest available release?
@@ -182,25 +183,31 @@ func (o *observer) Decided(decided report.Report) {
 // createsSecrets is the consequence of the optional permission to create the key of records.
 const createsSecrets = "A user who may create Secrets in the namespace openshift-cluster-version, and get the one with the key of the records, can get a token of any of its ServiceAccounts. After the first run, the role needs no permission to create Secrets." //nolint:gosec // no credentials
 
+// impersonates is the consequence of the permissions of a rehearsal.
+const impersonates = "A user who may impersonate the cluster-version operator can do what it can: the roles of --rehearse are worth as much as cluster-admin."
+
 // runRole is what "run" needs; "attach" needs the same.
 func runRole() role.Role {
 	return role.Role{
-		Flags: []string{"to", "to-image", "to-latest", "images", "checks", "hosted-cluster"},
+		Flags: []string{"to", "to-image", "to-latest", "images", "rehearse", "checks", "hosted-cluster"},
 		Needs: func(r role.Request) access.Needs {
 			if r.Release != nil {
 				return *r.Release
 			}
-			return runner.RunNeeds(r.Images)
+			return runner.RunNeeds(r.Images, r.Rehearsal)
 		},
 		Remarks: func(r role.Request) []string {
-			if r.Release != nil {
-				return []string{fmt.Sprintf("For runs of one release, with --images=%s.", r.Images), role.CopiesGrant, role.JobsRunAs, createsSecrets}
+			remarks := []string{role.CopiesGrant, role.JobsRunAs, createsSecrets}
+			if r.Rehearsal != rehearsal.Off {
+				remarks = append(remarks, impersonates)
 			}
-			return []string{
+			if r.Release != nil {
+				return append([]string{fmt.Sprintf("For runs of one release, with --images=%s.", r.Images)}, remarks...)
+			}
+			return append([]string{
 				fmt.Sprintf("For runs with --images=%s.", r.Images),
 				fmt.Sprintf(role.Given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
-				role.CopiesGrant, role.JobsRunAs, createsSecrets,
-			}
+			}, remarks...)
 		},
 		Management: inManagement,
 	}

@@ -92,6 +92,7 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer, Values: option.Checks}, "only", "skip")
 	f.Source.Site.Add(c)
 	f.Source.AddImages(c)
+	f.Source.Rehearse.Add(c, "Ask the API server about every write of the update, by dry runs with the identity of the cluster-version operator.")
 	f.dryRun.Add(c, "State that a run changes nothing of the cluster, then run.")
 }
 
@@ -143,11 +144,12 @@ func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *clus
 
 // Source are the flags that select a release, and how it is read.
 type Source struct {
-	Target flagset.Target
-	Trust  flagset.Trust
-	Pull   flagset.Pull
-	Site   flagset.Site
-	Images string
+	Target   flagset.Target
+	Trust    flagset.Trust
+	Pull     flagset.Pull
+	Site     flagset.Site
+	Images   string
+	Rehearse flagset.Rehearse
 }
 
 // Add adds the flags of a command that reads one release, and runs none of its checks.
@@ -172,7 +174,7 @@ func (f *Source) AddImages(c *cobra.Command) {
 // Options validates the flags, reads their files and those of the judgement, and returns the options of a run on the
 // cluster.
 func (f *Source) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster, judge flagset.Judge) (runner.Options, error) {
-	if err := f.Target.Validate(); err != nil {
+	if err := errors.Join(f.Target.Validate(), f.Rehearse.Check()); err != nil {
 		return runner.Options{}, exitcode.BadUsage(err)
 	}
 	keyrings, stores, err := f.Trust.Read(ctx)
@@ -193,7 +195,7 @@ func (f *Source) Options(ctx context.Context, client *cli.Client, reached *clust
 		options.Judgement.Force, options.Judgement.ForceReason, options.Judgement.ForcedBy = true, f.Target.ForceReason, access.User(ctx, reached.Kubernetes)
 	}
 	options.Access.Local, options.Access.Cache = flagset.Local(), kept
-	options.Selection.Images = image.Mode(f.Images)
+	options.Selection.Images, options.Selection.Rehearsal = image.Mode(f.Images), f.Rehearse.Mode()
 	if options.Selection.Site, err = f.Site.Sources(); err != nil {
 		return runner.Options{}, exitcode.BadUsage(err)
 	}
