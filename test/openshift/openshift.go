@@ -11,6 +11,7 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	configclient "github.com/openshift/client-go/config/clientset/versioned"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -86,6 +87,9 @@ func Apply(ctx context.Context, config *rest.Config, state State) error {
 			return err
 		}
 	}
+	if err := bindOperator(ctx, core); err != nil {
+		return err
+	}
 	for _, configMap := range state.configMaps() {
 		if err := replace(ctx, core, configMap); err != nil {
 			return err
@@ -110,6 +114,19 @@ func (s State) configMaps() []*corev1.ConfigMap {
 		maps = append(maps, s.Signatures.ConfigMap("signatures"))
 	}
 	return maps
+}
+
+// bindOperator gives the account of CVO its rights (cluster-version-operator, install/0000_00_cluster-version-operator_02_roles.yaml).
+func bindOperator(ctx context.Context, core kubernetes.Interface) error {
+	_, err := core.RbacV1().ClusterRoleBindings().Create(ctx, &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster-version-operator"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-cluster-version", Name: "default"}},
+	}, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
 }
 
 func createNamespace(ctx context.Context, core kubernetes.Interface, name string) error {

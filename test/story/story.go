@@ -60,11 +60,15 @@ type Remedy struct {
 // the root of the repository. Prepare calls step before each step.
 func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, step func(string)) (string, error) {
 	step("building the release " + To + " with the checks of examples/")
+	operand, err := os.ReadFile(filepath.Join(root, "test", "story", "operand.yaml")) //nolint:gosec // the repository's own file
+	if err != nil {
+		return "", err
+	}
 	pullSpec, err := push(ctx, c.Registry, root, content{version: To, examples: map[string]string{ //nolint:gosec // names of components, not credentials
 		"cloud-credential-operator": "cloud-credential",
 		"cluster-ingress-operator":  "ingress",
 		"machine-config-operator":   "machine-config",
-	}})
+	}, operand: map[string]string{"0000_50_cluster-ingress-operator_operand.yaml": string(operand)}})
 	if err != nil {
 		return "", err
 	}
@@ -94,6 +98,8 @@ type content struct {
 	examples map[string]string
 	// more are other manifests, by name; with one example.
 	more map[string]string
+	// operand are the manifests of a release without checks, by file.
+	operand map[string]string
 }
 
 // push pushes the images of the examples, and of the release.
@@ -101,6 +107,9 @@ func push(ctx context.Context, registry, root string, of content) (string, error
 	target := release.Release{
 		Version: of.version, Previous: []string{From}, Padding: 200, PaddingBytes: 2048,
 		Metadata: map[string]string{"url": "https://access.redhat.com/errata/RHBA-2026:0001"},
+	}
+	if len(of.operand) > 0 {
+		target.Components = append(target.Components, release.Component{Name: "operand", Manifests: of.operand})
 	}
 	var binaries release.Binaries
 	for component, example := range of.examples {

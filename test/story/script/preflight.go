@@ -24,7 +24,7 @@ func Preflight(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	t.Title("Is it safe after the remedies?")
-	if err := t.Run(ctx, exit.Ready, preflight...); err != nil {
+	if err := t.Run(ctx, exit.Ready, append(preflight, "--rehearse")...); err != nil {
 		return err
 	}
 	t.Title("Which updates lead to " + story.Later + ", and how long do they take?")
