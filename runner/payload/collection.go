@@ -122,17 +122,17 @@ func (m *manifests) gather(release *Release) error {
 	gates, violation := m.gates.merged()
 	m.report(m.gates.over, manifestdoc.Place{}, violation)
 	release.AdminGates = gates
-	crds, violation := m.crds.merged()
+	crds, violation := m.crds.merged(release.Version)
 	m.report(m.crds.over, manifestdoc.Place{}, violation)
 	release.Definitions = crds
-	policies, violation := m.policies.merged()
+	policies, violation := m.policies.merged(release.Version)
 	m.report(m.policies.over, manifestdoc.Place{}, violation)
 	release.ImagePolicies = policies
-	streams, violation := m.streams.merged()
+	streams, violation := m.streams.merged(release.Version)
 	m.report(m.streams.over, manifestdoc.Place{}, violation)
 	release.ImageStreams = streams
 	if m.all != nil {
-		all, violation := m.all.merged()
+		all, violation := m.all.merged(release.Version)
 		m.report(m.all.over, manifestdoc.Place{}, violation)
 		release.Manifests = all
 	}

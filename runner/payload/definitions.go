@@ -5,8 +5,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/blang/semver/v4"
 	yaml "go.yaml.in/yaml/v3"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +50,14 @@ type Definition struct {
 	Cause string
 	// Manifest is the document, as YAML or JSON.
 	Manifest []byte
+}
+
+// collected is a definition before the version of the release is known.
+type collected struct {
+	Definition
+
+	// major has the major versions of releases for which the manifest is; nil for all.
+	major *string
 }
 
 // identity is what two manifests of one object have in common.
@@ -95,7 +106,7 @@ func (d Definition) Object() (*unstructured.Unstructured, error) {
 type definitions struct {
 	group, kind string
 
-	found []manifestdoc.Located[Definition]
+	found []manifestdoc.Located[collected]
 	bytes int
 	// over is the file that exceeded the limit.
 	over string
@@ -109,6 +120,11 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 		return
 	}
 	object := metadataOf(root)
+	var major *string
+	if of, ok := object.Annotations[manifestfilter.MajorVersionAnnotation]; ok {
+		major = &of
+		delete(object.Annotations, manifestfilter.MajorVersionAnnotation) // the rule of the filter is for Jobs
+	}
 	ifPresent := d.kind == "" && cluster.WithoutCapability(object)
 	if ifPresent {
 		delete(object.Annotations, manifestfilter.CapabilityAnnotation)
@@ -130,11 +146,46 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 		}
 		return
 	}
-	d.found = append(d.found, manifestdoc.Located[Definition]{File: file, Place: doc.Place, Value: Definition{
+	d.found = append(d.found, manifestdoc.Located[collected]{File: file, Place: doc.Place, Value: collected{major: major, Definition: Definition{
 		File: words.External(file), Kind: object.GroupVersionKind(), Namespace: object.Namespace, Name: object.Name,
 		Deleted: object.Annotations[deleteAnnotation] == "true", IfPresent: ifPresent, Cause: cause,
 		Manifest: bytes.Clone(doc.Plain()),
-	}})
+	}}})
+}
+
+// isFor reports whether the operator applies the manifest of a release of this version, by its major version
+// (openshift/library-go pkg/manifest, checkMajorVersion): it has to be among those that are listed, if any is, and not among those
+// with a minus sign. A list that cannot be read, or contradicts itself, and one of another kind, exclude the manifest.
+func (d collected) isFor(version string) bool {
+	if d.major == nil {
+		return true
+	}
+	release, err := semver.Parse(version)
+	if err != nil || d.Kind.Kind != "FeatureGate" && d.Kind.Kind != "CustomResourceDefinition" {
+		return false
+	}
+	included, excluded := map[uint64]bool{}, map[uint64]bool{}
+	for item := range strings.SplitSeq(*d.major, ",") {
+		number, minus := strings.CutPrefix(strings.TrimSpace(item), "-")
+		if number == "" && !minus {
+			continue
+		}
+		major, err := strconv.ParseUint(number, 10, 64)
+		if err != nil {
+			return false
+		}
+		if minus {
+			excluded[major] = true
+		} else {
+			included[major] = true
+		}
+	}
+	for major := range included {
+		if excluded[major] {
+			return false
+		}
+	}
+	return included[release.Major] || len(included) == 0 && !excluded[release.Major]
 }
 
 // metadataOf returns what the filters need of an object. Annotations that are not scalars are not returned.
@@ -157,16 +208,12 @@ func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
 // preflight, it needs the annotation of the cluster's profile. The cause is why the
 // filters are inconclusive.
 func define(c manifestfilter.Cluster, object *metav1.PartialObjectMetadata) (cause string, applies bool) {
-	if _, ok := object.Annotations[manifestfilter.MajorVersionAnnotation]; ok {
-		delete(object.Annotations, manifestfilter.MajorVersionAnnotation) // the rule of the filter is for Jobs
-		cause = "the annotation " + manifestfilter.MajorVersionAnnotation + " is not evaluated"
-	}
 	if violated := c.Filter(object); violated != nil {
 		// The CVO of the target applies the definition, and may know a newer feature set.
 		return violated.Message, violated.Outcome != preflight.Skipped || violated.Reason == manifestfilter.ReasonUnknownFeatureSet
 	}
 	included, _ := c.Include(object)
-	return cause, included != ""
+	return "", included != ""
 }
 
 // undecodable returns why a manifest cannot be decoded, or whether that is unsafe.
@@ -193,10 +240,10 @@ func deeper(node *yaml.Node, limit int) bool {
 	return false
 }
 
-// merged are the definitions in the order of their manifests, without those that a
+// merged are the definitions of a release of this version in the order of their manifests, without those that a
 // later manifest of the same name replaces. Above the limit, none is returned
 // rather than some.
-func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
+func (d *definitions) merged(version string) ([]Definition, *manifestfilter.Violation) {
 	if d.over != "" {
 		return nil, &manifestfilter.Violation{
 			Outcome: preflight.Unknown, Reason: reasonTooManyDefinitions,
@@ -204,6 +251,7 @@ func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 			Remediation: "Read the manifests in the release: `oc adm release extract` writes them.",
 		}
 	}
+	d.found = slices.DeleteFunc(d.found, func(each manifestdoc.Located[collected]) bool { return !each.Value.isFor(version) })
 	manifestdoc.SortLocated(d.found)
 	last := map[identity]int{}
 	for i, each := range d.found {
@@ -212,7 +260,7 @@ func (d *definitions) merged() ([]Definition, *manifestfilter.Violation) {
 	var all []Definition
 	for i, each := range d.found {
 		if last[each.Value.object()] == i {
-			all = append(all, each.Value)
+			all = append(all, each.Value.Definition)
 		}
 	}
 	return all, nil

@@ -39,10 +39,9 @@ func TestExtractReadsDefinitions(t *testing.T) {
 		},
 		"unreadable filter": {
 			reason:    "a filter that cannot be evaluated does not exclude",
-			manifests: []string{crdWith("a", inProfile+", release.openshift.io/feature-set: New"), crdWith("b", inProfile+", release.openshift.io/major-version: '5'")},
+			manifests: []string{crdWith("a", inProfile+", release.openshift.io/feature-set: New")},
 			want: []read{
 				{Name: "a", Cause: `CustomResourceDefinition.apiextensions.k8s.io /a is for feature set "New", which is not one of Default, CustomNoUpgrade, DevPreviewNoUpgrade, OKD, TechPreviewNoUpgrade; the cluster-version operator applies no such manifest`},
-				{Name: "b", Cause: "the annotation release.openshift.io/major-version is not evaluated"},
 			},
 		},
 		"deleted": {reason: "the operator deletes it", manifests: []string{crdWith("a", inProfile+`, release.openshift.io/delete: "true"`)}, want: []read{{Name: "a", Deleted: true}}},
