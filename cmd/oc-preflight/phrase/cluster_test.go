@@ -41,6 +41,9 @@ func TestChangesOfAnotherCluster(t *testing.T) {
 		"TokenLocal": {reason: "no cluster is concerned", given: []string{"run", "--to-latest", "--token", "secret"}, action: finding.OnThisMachine("podman login r"), want: "podman login r"},
 		"ScriptOf":   {reason: "nothing is known of it, and another cluster may be current", given: []string{"status", "--archive", "a"}, action: finding.Script("oc delete x"), want: "On cluster 5d1c only: `oc delete x`"},
 		"Earlier":    {reason: "a record of an earlier version has no words", given: []string{"status", "--archive", "a"}, action: finding.Action{Type: finding.ActionRun, Command: "oc patch x"}, want: "On cluster 5d1c only: `oc patch x`"},
+		"Again":      {reason: "a flag that has a value without one", given: []string{"run", "--to-latest", "--rehearse"}, action: finding.Retry(""), want: "oc preflight run --to 4.19.3 --rehearse"},
+		"AgainValue": {reason: "a value behind such a flag would be an argument", given: []string{"run", "--to-latest", "--rehearse=unguarded"}, action: finding.Retry(""), want: "oc preflight run --to 4.19.3 --rehearse=unguarded"},
+		"RolesOf":    {reason: "the roles are those of the request", given: []string{"run", "--to-latest", "--rehearse"}, action: finding.Roles(), want: "oc preflight auth run --to 4.19.3 --rehearse"},
 		"Script":     {reason: "nothing is known of what an author wrote", given: []string{"run", "--to-latest", "--context", "c"}, action: finding.Script("oc delete x"), want: "oc delete x"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -62,6 +62,7 @@ func rolesOfFinding(p Phrase, user string) finding.Action {
 			flags = append(slices.Clone(p.Target), flags...)
 		}
 	}
+	flags = append(flags, p.Given.only("rehearse")...)
 	return p.Roles(verb, append(flags, p.Given.only(hostedCluster)...), user)
 }
 
