@@ -105,23 +105,33 @@ func newConclusion(writes []write, pods []pod) conclusion {
 			c.touched[keyOf(each.manifest.Kind.Kind, each.manifest.Namespace, each.manifest.Name)] = each
 		}
 	}
-	for i, each := range c.writes {
-		if namespace := c.touched[keyOf("Namespace", "", each.manifest.Namespace)]; each.state == notAsked && namespace.verb == "create" {
-			c.writes[i].state = newNamespace
-		}
-		if each.state == refused {
-			c.writes[i].answer, c.writes[i].state = c.judged(each.answer, each.manifest.Namespace, each.manifest.Kind)
-		}
+	for i := range c.writes {
+		c.settle(&c.writes[i])
 	}
-	for i, each := range c.pods {
-		if each.state == refused {
-			c.pods[i].answer, c.pods[i].state = c.judged(each.answer, each.workload.Namespace, schema.GroupVersionKind{})
-		}
-		if lacking := each.lacking(c.creates); each.state == refused && lacking != "" {
-			c.pods[i].state, c.pods[i].answer.Message = notAsked, "the pod needs "+lacking+", which the update brings"
-		}
+	for i := range c.pods {
+		c.settlePod(&c.pods[i])
 	}
 	return c
+}
+
+// settle has an answer count as far as the update does not change it.
+func (c conclusion) settle(w *write) {
+	switch {
+	case w.state == notAsked && c.creates("Namespace", "", w.manifest.Namespace):
+		w.state = newNamespace
+	case w.state == refused:
+		w.answer, w.state = c.judged(w.answer, w.manifest.Namespace, w.manifest.Kind)
+	}
+}
+
+func (c conclusion) settlePod(p *pod) {
+	if p.state != refused {
+		return
+	}
+	p.answer, p.state = c.judged(p.answer, p.workload.Namespace, schema.GroupVersionKind{})
+	if lacking := p.lacking(c.creates); p.state == refused && lacking != "" {
+		p.state, p.answer.Message = notAsked, "the pod needs "+lacking+", which the update brings"
+	}
 }
 
 func keyOf(kind, namespace, name string) string { return kind + "/" + namespace + "/" + name }
@@ -143,8 +153,8 @@ func (c conclusion) judged(answer dryrun.Answer, namespace string, kind schema.G
 
 // changedBy names what the update changes of that which refuses; empty for nothing.
 func (c conclusion) changedBy(answer dryrun.Answer, namespace string, kind schema.GroupVersionKind) string {
-	for _, each := range c.touched {
-		if each.decides(answer, namespace, kind) {
+	for _, each := range c.writes {
+		if each.state != unchanged && each.state != leftOut && each.decides(answer, namespace, kind) {
 			return each.manifest.Kind.Kind + " " + each.manifest.Name
 		}
 	}
@@ -167,8 +177,6 @@ func (w write) decides(answer dryrun.Answer, namespace string, kind schema.Group
 		return of.Kind.Kind == "Namespace" && of.Name == namespace
 	case dryrun.KindSCC:
 		return of.Kind.Kind == answer.Kind
-	case dryrun.KindRBAC:
-		return of.Kind.Group == "rbac.authorization.k8s.io"
 	case dryrun.KindAPIServer:
 		return of.Kind.GroupKind() == definition() && w.defines(kind)
 	}
@@ -313,7 +321,8 @@ func remedied(f finding.Finding, of refusal) finding.Finding {
 		return f.Remedy("Compare the SecurityContextConstraints with those of the release, and restore what was changed.").
 			Do(finding.Read("oc get securitycontextconstraints"))
 	case dryrun.KindRBAC:
-		return f.Remedy("Restore the permissions of the account that the message names.").Do(finding.Roles())
+		return f.Remedy("Bind the roles that `oc preflight auth run --rehearse` prints, or restore the permissions of the account that the message names.").
+			Do(finding.Roles())
 	}
 	f = f.Remedy("Compare the object with the manifest of the release. A field that cannot be changed is changed by deleting the object, which the update " +
 		"creates again: ask the support of the platform before.")

@@ -62,10 +62,7 @@ func (a *podAsker) ask(ctx context.Context, w write) pod {
 	admitted, err := client.Create(ctx, workloadPods(), &unstructured.Unstructured{Object: content})
 	if err != nil {
 		made.answer = dryrun.AnswerOf(err)
-		made.state = notAsked
-		if made.answer.Outcome == dryrun.Refused {
-			made.state = refused
-		}
+		made.state = stateOf(made.answer)
 		return made
 	}
 	answer := &corev1.Pod{}

@@ -53,6 +53,7 @@ func hookOf(kind, path, resources, effects string) string {
 // TestRehearsals rehearses the manifests of each row, then really applies them, and compares: an update is stuck exactly where the
 // rehearsal fails.
 func TestRehearsals(t *testing.T) {
+	t.Parallel()
 	asOperator(t)
 	url, bundle := webhooks(t)
 	id := 0
@@ -102,27 +103,27 @@ func compareFindings(t *testing.T, tc row, fill *strings.Replacer, findings []fi
 }
 
 // asOperator gives CVO's account the rights that it has.
-func asOperator(t testing.TB) {
-	t.Helper()
+func asOperator(tb testing.TB) {
+	tb.Helper()
 	bound := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster-version-operator"},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "openshift-cluster-version", Name: "default"}},
 	}
-	_, err := server.Kubernetes.RbacV1().ClusterRoleBindings().Create(t.Context(), bound, metav1.CreateOptions{})
+	_, err := server.Kubernetes.RbacV1().ClusterRoleBindings().Create(tb.Context(), bound, metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // rehearse returns the findings of a rehearsal.
-func rehearse(t testing.TB, manifests []payload.Definition) []finding.Finding {
-	t.Helper()
+func rehearse(tb testing.TB, manifests []payload.Definition) []finding.Finding {
+	tb.Helper()
 	findings, err := rehearsal.Rehearsal{
 		Cluster: server, Mode: rehearsal.Guarded, Run: uuid.NewString(), Owner: owner(manifests), Manifests: manifests, Progress: func(int, int) {},
-	}.Findings(t.Context())
+	}.Findings(tb.Context())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return findings
 }
@@ -136,11 +137,11 @@ func owner(manifests []payload.Definition) types.UID {
 }
 
 // manifestsOf are the documents as those of a release.
-func manifestsOf(t testing.TB, documents string) []payload.Definition {
-	t.Helper()
+func manifestsOf(tb testing.TB, documents string) []payload.Definition {
+	tb.Helper()
 	var all []payload.Definition
-	for _, document := range strings.Split(documents, "---\n") {
-		object := decode(t, document)
+	for document := range strings.SplitSeq(documents, "---\n") {
+		object := decode(tb, document)
 		all = append(all, payload.Definition{
 			File: "manifests.yaml", Kind: object.GroupVersionKind(), Namespace: object.GetNamespace(), Name: object.GetName(),
 			Deleted: object.GetAnnotations()["release.openshift.io/delete"] == "true", Manifest: []byte(document),
@@ -149,15 +150,15 @@ func manifestsOf(t testing.TB, documents string) []payload.Definition {
 	return all
 }
 
-func decode(t testing.TB, document string) *unstructured.Unstructured {
-	t.Helper()
+func decode(tb testing.TB, document string) *unstructured.Unstructured {
+	tb.Helper()
 	content, err := yaml.YAMLToJSON([]byte(document))
 	object := &unstructured.Unstructured{}
 	if err == nil {
 		err = object.UnmarshalJSON(content)
 	}
 	if err != nil {
-		t.Fatalf("%v in:\n%s", err, document)
+		tb.Fatalf("%v in:\n%s", err, document)
 	}
 	return object
 }
@@ -168,13 +169,13 @@ type operator struct {
 	mapper meta.ResettableRESTMapper
 }
 
-func newOperator(t testing.TB, user string) operator {
-	t.Helper()
+func newOperator(tb testing.TB, user string) operator {
+	tb.Helper()
 	config := rest.CopyConfig(server.Config())
 	config.Impersonate.UserName = user
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return operator{client: client, mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(server.Kubernetes.Discovery()))}
 }
@@ -193,41 +194,41 @@ func (o operator) of(object *unstructured.Unstructured) (dynamic.ResourceInterfa
 }
 
 // prepare creates the state of a row.
-func prepare(t testing.TB, before, then string) {
-	t.Helper()
-	admin := newOperator(t, "system:admin-of-the-row")
+func prepare(tb testing.TB, before, then string) {
+	tb.Helper()
+	admin := newOperator(tb, "system:admin-of-the-row")
 	admin.client = server.Dynamic
 	for _, documents := range []string{before, then} {
-		for _, document := range strings.Split(documents, "---\n") {
+		for document := range strings.SplitSeq(documents, "---\n") {
 			switch name, isDeletion := strings.CutPrefix(document, "delete "); {
 			case isDeletion:
-				admin.delete(t, name)
+				admin.delete(tb, name)
 			case strings.TrimSpace(document) != "":
-				admin.put(t, decode(t, document))
+				admin.put(tb, decode(tb, document))
 			}
 		}
-		awaitPods(t, before)
+		awaitPods(tb, before)
 	}
 }
 
 // until waits until there is no error.
-func until(t testing.TB, do func(context.Context) error) {
-	t.Helper()
+func until(tb testing.TB, do func(context.Context) error) {
+	tb.Helper()
 	var last string
-	await.Until(t, "no error", func(ctx context.Context) bool {
+	await.Until(tb, "no error", func(ctx context.Context) bool {
 		err := do(ctx)
 		if err != nil && err.Error() != last {
 			last = err.Error()
-			t.Log(last)
+			tb.Log(last)
 		}
 		return err == nil
 	})
 }
 
 // put creates or replaces an object; its kind may be new.
-func (o operator) put(t testing.TB, object *unstructured.Unstructured) {
-	t.Helper()
-	until(t, func(ctx context.Context) error {
+func (o operator) put(tb testing.TB, object *unstructured.Unstructured) {
+	tb.Helper()
+	until(tb, func(ctx context.Context) error {
 		client, err := o.of(object)
 		if err != nil {
 			return err
@@ -241,15 +242,15 @@ func (o operator) put(t testing.TB, object *unstructured.Unstructured) {
 			_, err = client.Patch(ctx, object.GetName(), "application/merge-patch+json", patch, metav1.PatchOptions{})
 		}
 		if apierrors.IsInvalid(err) {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		return err
 	})
 }
 
 // delete deletes KIND NAMESPACE/NAME, which finalizers keep.
-func (o operator) delete(t testing.TB, what string) {
-	t.Helper()
+func (o operator) delete(tb testing.TB, what string) {
+	tb.Helper()
 	kind, name, _ := strings.Cut(strings.TrimSpace(what), " ")
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(map[string]string{"Deployment": "apps/v1"}[kind])
@@ -263,20 +264,20 @@ func (o operator) delete(t testing.TB, what string) {
 	}
 	client, err := o.of(object)
 	if err == nil {
-		err = client.Delete(t.Context(), name, metav1.DeleteOptions{})
+		err = client.Delete(tb.Context(), name, metav1.DeleteOptions{})
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
 // awaitPods waits until the Deployments of the documents have their pods.
-func awaitPods(t testing.TB, documents string) {
-	t.Helper()
+func awaitPods(tb testing.TB, documents string) {
+	tb.Helper()
 	if strings.Contains(documents, "{name: app,") {
-		namespace := decode(t, strings.Split(documents, "---\n")[0]).GetName()
-		if err := rolledOut(t, namespace, 0); err != nil {
-			t.Fatal(err)
+		namespace := decode(tb, strings.Split(documents, "---\n")[0]).GetName()
+		if err := rolledOut(tb, namespace, 0); err != nil {
+			tb.Fatal(err)
 		}
 	}
 }
@@ -348,10 +349,10 @@ func (o operator) health(t *testing.T, object *unstructured.Unstructured) error 
 }
 
 // rolledOut returns when the Deployment "app" has the pods of its generation, or why they are not created.
-func rolledOut(t testing.TB, namespace string, generation int64) error {
-	t.Helper()
+func rolledOut(tb testing.TB, namespace string, generation int64) error {
+	tb.Helper()
 	var failure error
-	until(t, func(ctx context.Context) error {
+	until(tb, func(ctx context.Context) error {
 		found, err := server.Kubernetes.AppsV1().Deployments(namespace).Get(ctx, "app", metav1.GetOptions{})
 		if err != nil {
 			return err

@@ -1,5 +1,7 @@
 package rehearsal_test
 
+import "maps"
+
 // row is a state of the cluster and the manifests of a target. In its documents NS is a namespace of the row, and ID a text of its own
 // for names of the cluster; HOOK is the URL of a webhook server and BUNDLE its certificate.
 type row struct {
@@ -98,9 +100,7 @@ spec:
 func rows() map[string]row {
 	all := map[string]row{}
 	for _, some := range []map[string]row{validated(), admitted(), ofPods(), ofTarget()} {
-		for name, each := range some {
-			all[name] = each
-		}
+		maps.Copy(all, some)
 	}
 	return all
 }

@@ -76,15 +76,20 @@ func (w write) unknown(why error) write {
 // answered is the write with the answer of the API server, given as the error of the request.
 func (w write) answered(err error) write {
 	w.answer = dryrun.AnswerOf(err)
-	switch w.answer.Outcome {
-	case dryrun.Accepted:
-		w.state = accepted
-	case dryrun.Refused:
-		w.state = refused
-	case dryrun.NotAsked:
-		w.state = notAsked
-	}
+	w.state = stateOf(w.answer)
 	return w
+}
+
+// stateOf is the state of what has this answer. Which account the operator of the target has, and which rights, is not known for certain:
+// what authorization refuses is none of the update.
+func stateOf(answer dryrun.Answer) state {
+	switch {
+	case answer.Outcome == dryrun.Accepted:
+		return accepted
+	case answer.Outcome == dryrun.Refused && answer.Kind != dryrun.KindRBAC:
+		return refused
+	}
+	return notAsked
 }
 
 // stuck is the write at which CVO waits by its own rules.
