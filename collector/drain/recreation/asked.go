@@ -73,7 +73,7 @@ func (a *answers) admits(of key) bool {
 // counted is the answer of the model with what the API server said of the next pod, where it was asked. That nothing is created is not
 // the API server's to answer, nor is the room of a quota when the pod is evicted. Pods below the partition of a StatefulSet are of
 // another template than the one that was asked about.
-func (a *answers) counted(by *controller, pod *corev1.Pod, modeled Answer, make func(spec *corev1.PodSpec) Answer) Answer {
+func (a *answers) counted(by *controller, pod *corev1.Pod, modeled Answer, remake func(spec *corev1.PodSpec) Answer) Answer {
 	object, ok := ControllerOf(pod)
 	said, asked := a.said[object]
 	below := by != nil && by.revisions.current != by.revisions.updated && Ordinal(pod) < by.revisions.partition
@@ -96,9 +96,9 @@ func (a *answers) counted(by *controller, pod *corev1.Pod, modeled Answer, make 
 		a.report(object, "the API server admits it with other requests or another choice of nodes", modeled)
 	}
 	if said.Admitted == nil {
-		return make(nil)
+		return remake(nil)
 	}
-	return make(&said.Admitted.Spec)
+	return remake(&said.Admitted.Spec)
 }
 
 func (a *answers) report(of preflight.Object, answer string, modeled Answer) {
