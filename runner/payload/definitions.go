@@ -164,28 +164,33 @@ func (d collected) isFor(version string) bool {
 	if err != nil || d.Kind.Kind != "FeatureGate" && d.Kind.Kind != "CustomResourceDefinition" {
 		return false
 	}
-	included, excluded := map[uint64]bool{}, map[uint64]bool{}
-	for item := range strings.SplitSeq(*d.major, ",") {
+	included, excluded, ok := majorVersions(*d.major)
+	contradicts := func(major uint64) bool { return slices.Contains(excluded, major) }
+	switch {
+	case !ok, slices.ContainsFunc(included, contradicts), contradicts(release.Major):
+		return false
+	}
+	return len(included) == 0 || slices.Contains(included, release.Major)
+}
+
+// majorVersions are those of a list, and those of it with a minus sign; false for a list that cannot be read.
+func majorVersions(list string) (included, excluded []uint64, ok bool) {
+	for item := range strings.SplitSeq(list, ",") {
 		number, minus := strings.CutPrefix(strings.TrimSpace(item), "-")
 		if number == "" && !minus {
 			continue
 		}
 		major, err := strconv.ParseUint(number, 10, 64)
-		if err != nil {
-			return false
-		}
-		if minus {
-			excluded[major] = true
-		} else {
-			included[major] = true
-		}
-	}
-	for major := range included {
-		if excluded[major] {
-			return false
+		switch {
+		case err != nil:
+			return nil, nil, false
+		case minus:
+			excluded = append(excluded, major)
+		default:
+			included = append(included, major)
 		}
 	}
-	return included[release.Major] || len(included) == 0 && !excluded[release.Major]
+	return included, excluded, true
 }
 
 // metadataOf returns what the filters need of an object. Annotations that are not scalars are not returned.
