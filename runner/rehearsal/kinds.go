@@ -4,20 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/restmapper"
 
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
 // kinds are the kinds that an API server serves, and those that the target brings.
 type kinds struct {
-	served meta.RESTMapper
+	served map[schema.GroupVersionKind]metav1.APIResource
 	// failed are the groups of which it is not known what is served, such as those of an aggregated API without a server.
 	failed map[string]error
 	// brought are the kinds that the CustomResourceDefinitions of the target define.
@@ -25,8 +23,10 @@ type kinds struct {
 }
 
 func kindsOf(ctx context.Context, client discovery.DiscoveryInterface, manifests []payload.Definition) (kinds, error) {
-	found := kinds{failed: map[string]error{}, brought: map[schema.GroupVersionKind]bool{}}
-	groups, lists, err := discovery.ToServerResourcesInterfaceWithContext(client).ServerGroupsAndResourcesWithContext(ctx)
+	found := kinds{
+		served: map[schema.GroupVersionKind]metav1.APIResource{}, failed: map[string]error{}, brought: map[schema.GroupVersionKind]bool{},
+	}
+	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(client).ServerGroupsAndResourcesWithContext(ctx)
 	if partial, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
 		for version, cause := range partial.Groups {
 			found.failed[version.Group] = cause
@@ -34,17 +34,14 @@ func kindsOf(ctx context.Context, client discovery.DiscoveryInterface, manifests
 	} else if err != nil {
 		return kinds{}, fmt.Errorf("could not list the kinds of the API server: %w", err)
 	}
-	all := make([]*restmapper.APIGroupResources, 0, len(groups))
-	for _, group := range groups {
-		of := &restmapper.APIGroupResources{Group: *group, VersionedResources: map[string][]metav1.APIResource{}}
-		for _, list := range lists {
-			if version, err := schema.ParseGroupVersion(list.GroupVersion); err == nil && version.Group == group.Name {
-				of.VersionedResources[version.Version] = list.APIResources
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		for _, resource := range list.APIResources {
+			if err == nil && !strings.Contains(resource.Name, "/") { // not a subresource
+				found.served[version.WithKind(resource.Kind)] = resource
 			}
 		}
-		all = append(all, of)
 	}
-	found.served = restmapper.NewDiscoveryRESTMapper(all)
 	for _, each := range manifests {
 		found.bring(each)
 	}
@@ -71,12 +68,15 @@ func definition() schema.GroupKind {
 	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 }
 
-// mapping is where objects of a kind are read and written. With an error, it is not served, or not known to be.
-func (k kinds) mapping(of *unstructured.Unstructured) (*meta.RESTMapping, error) {
-	kind := of.GroupVersionKind()
-	found, err := k.served.RESTMapping(kind.GroupKind(), kind.Version)
-	if err != nil && k.failed[kind.Group] != nil {
-		return nil, fmt.Errorf("could not read what is served of %s: %w", kind.Group, k.failed[kind.Group])
+// resourceOf is where objects of a kind are read and written, and whether they are in namespaces. With an error, the kind is not served,
+// or not known to be.
+func (k kinds) resourceOf(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
+	found, ok := k.served[kind]
+	switch {
+	case ok:
+		return kind.GroupVersion().WithResource(found.Name), found.Namespaced, nil
+	case k.failed[kind.Group] != nil:
+		return resource, false, fmt.Errorf("could not read what is served of %s: %w", kind.Group, k.failed[kind.Group])
 	}
-	return found, err
+	return resource, false, fmt.Errorf("neither the API server nor a definition of the release has kind %s of %s", kind.Kind, kind.GroupVersion())
 }

@@ -253,7 +253,7 @@ func (o operator) delete(tb testing.TB, what string) {
 	tb.Helper()
 	kind, name, _ := strings.Cut(strings.TrimSpace(what), " ")
 	object := &unstructured.Unstructured{}
-	object.SetAPIVersion(map[string]string{"Deployment": "apps/v1"}[kind])
+	object.SetAPIVersion(map[string]string{"Deployment": "apps/v1", "RuntimeClass": "node.k8s.io/v1"}[kind])
 	if object.GetAPIVersion() == "" {
 		object.SetAPIVersion("v1")
 	}

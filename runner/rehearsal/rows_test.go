@@ -342,7 +342,7 @@ func ofTarget() map[string]row {
 		"UnknownKind": {
 			reason: "a kind that neither the cluster nor the target has", before: namespace, unsure: true,
 			target: "{apiVersion: foresee.example.com/v1, kind: NowhereID, metadata: {name: it, namespace: NS}}",
-			want:   []string{"Rehearsal.NowhereID.NS.it Unknown WriteNotAsked"}, says: "no matches for kind",
+			want:   []string{"Rehearsal.NowhereID.NS.it Unknown WriteNotAsked"}, says: "neither the API server nor a definition of the release has kind",
 		},
 	}
 }

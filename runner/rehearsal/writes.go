@@ -8,7 +8,6 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -134,7 +133,7 @@ func (a *writer) ask(ctx context.Context, manifest payload.Definition) write {
 	if err != nil {
 		return w.unknown(err)
 	}
-	mapping, err := a.kinds.mapping(required)
+	resource, namespaced, err := a.kinds.resourceOf(required.GroupVersionKind())
 	switch {
 	case err != nil && a.kinds.brought[required.GroupVersionKind()] && !manifest.Deleted:
 		return w.with(newKind)
@@ -143,14 +142,14 @@ func (a *writer) ask(ctx context.Context, manifest payload.Definition) write {
 	case err != nil:
 		return w.unknown(err)
 	}
-	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+	if !namespaced {
 		required.SetNamespace("")
 	}
 	a.own(required)
 	if err := merge.Inject(required, a.proxy); err != nil {
 		return w.stuck(err.Error())
 	}
-	return a.write(ctx, w, mapping.Resource, required)
+	return a.write(ctx, w, resource, required)
 }
 
 // maxConflicts bounds the writes of an object that others write at the same time.
