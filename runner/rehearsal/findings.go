@@ -20,9 +20,12 @@ import (
 var Name = finding.NewName("Rehearsal", "The findings about the writes of the update, of which the API server was asked by dry runs. "+
 	"Those about one object are named Rehearsal.KIND.NAMESPACE.NAME, and Rehearsal.Pod.NAMESPACE.NAME for the pods of a workload.")
 
+var (
+	nameGuard  = finding.NewName("RehearsalGuard", "The findings about the policy by which the API server denies all but the dry runs of a rehearsal.")
+	nameNotYet = finding.NewName("RehearsalNotAsked", "The objects of a release about which the API server cannot be asked before the update.")
+)
+
 const (
-	nameGuard   = "RehearsalGuard"
-	nameNotYet  = "RehearsalNotAsked"
 	mostObjects = 50
 	mostNamed   = 5
 )

@@ -162,11 +162,11 @@ func Find(entries []Entry, word string) (Page, error) {
 		if found = append(found, problem(entries, name)...); len(found) > 0 {
 			return Page{APIVersion: report.APIVersion, Kind: Kind, Entries: found}, nil
 		}
-		dash := strings.LastIndex(name, "-")
-		if dash < 0 {
+		end := strings.LastIndexAny(name, "-.") // of the object that a name is about
+		if end < 0 {
 			return Page{}, &UnknownError{Word: word, Similar: similar(entries, word)}
 		}
-		name = name[:dash]
+		name = name[:end]
 	}
 }
 
@@ -297,6 +297,7 @@ func subjects() []subject {
 		{"Signature of the release", []string{"signature", "runner/proof", "runner/image/imagepolicy"}},
 		{"Images and registries", []string{"runner/image", "runner/registry"}},
 		{"Content of the release", []string{"runner/payload", "runner/contents", "runner/definition", "runner/imagestream", "runner/selection", "runner/site"}},
+		{"Rehearsal of the update's writes", []string{"runner/rehearsal"}},
 		{"Permissions of checks", []string{"runner/audit", "runner/launch"}},
 		{"Jobs of the checks", []string{"runner/jobs", "runner/execution"}},
 		{"Conformance of checks", []string{"runner/conformance"}},
