@@ -22,7 +22,7 @@ func rehearse(e Execution) []collector.Source {
 	switch {
 	case e.Rehearsal == rehearsal.Off, departure.Provisional(e.From):
 		return nil
-	case !e.Contents.Readable() && !e.Scene.Cluster.Fixed():
+	case len(e.Contents.Manifests()) == 0 && !e.Scene.Cluster.Fixed(): // not read, or more than the limit
 		return []collector.Source{collector.Known(rehearsal.Name, finding.SourceRehearsal, rehearsal.WithoutRelease())}
 	}
 	rehearsed := rehearsal.Rehearsal{

@@ -120,7 +120,7 @@ func newConclusion(writes []write, pods []pod) conclusion {
 // settle has an answer count as far as the update does not change it.
 func (c conclusion) settle(w *write) {
 	switch {
-	case w.state == notAsked && c.creates("Namespace", "", w.manifest.Namespace):
+	case w.state == notAsked && w.answer.Kind == dryrun.KindAPIServer && c.bringsNamespace(w.manifest.Namespace):
 		w.state = newNamespace
 	case w.state == refused:
 		w.answer, w.state = c.judged(w.answer, w.manifest.Namespace, w.manifest.Kind)
@@ -142,6 +142,11 @@ func keyOf(kind, namespace, name string) string { return kind + "/" + namespace 
 func (c conclusion) creates(kind, namespace, name string) bool {
 	found, ok := c.touched[keyOf(kind, namespace, name)]
 	return ok && found.verb == "create"
+}
+
+// bringsNamespace reports whether the update creates a namespace, and the API server accepts that.
+func (c conclusion) bringsNamespace(name string) bool {
+	return c.creates("Namespace", "", name) && c.touched[keyOf("Namespace", "", name)].state == accepted
 }
 
 // judged is a refusal as it counts: where the update changes what refuses, the answer is not that of the update.

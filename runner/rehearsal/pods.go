@@ -106,22 +106,21 @@ func (a *podAsker) today(ctx context.Context, w write) (*podtemplate.Sample, err
 	return &podtemplate.Sample{Template: *w.before, Pod: &newest}, nil
 }
 
-// lacking returns the first object that the pod refers to and that the update brings, by which a refusal is none of the
-// update; empty if there is none. Its ServiceAccount, PriorityClass and RuntimeClass have to exist.
+// lacking returns an object that the pod refers to, that the update brings, and that the refusal names; empty if there is none. Its
+// ServiceAccount, PriorityClass and RuntimeClass have to exist.
 func (p pod) lacking(brings func(kind, namespace, name string) bool) string {
 	spec := p.template.Pod().Spec
-	account := spec.ServiceAccountName
-	runtimeClass := ""
-	if spec.RuntimeClassName != nil {
-		runtimeClass = *spec.RuntimeClassName
+	needs := []finding.Object{
+		{Kind: "ServiceAccount", Namespace: p.workload.Namespace, Name: spec.ServiceAccountName},
+		{Kind: "PriorityClass", Name: spec.PriorityClassName},
 	}
-	switch {
-	case brings("ServiceAccount", p.workload.Namespace, account) && strings.Contains(p.answer.Message, account):
-		return "ServiceAccount " + account
-	case brings("PriorityClass", "", spec.PriorityClassName):
-		return "PriorityClass " + spec.PriorityClassName
-	case brings("RuntimeClass", "", runtimeClass):
-		return "RuntimeClass " + runtimeClass
+	if spec.RuntimeClassName != nil {
+		needs = append(needs, finding.Object{Kind: "RuntimeClass", Name: *spec.RuntimeClassName})
+	}
+	for _, each := range needs {
+		if brings(each.Kind, each.Namespace, each.Name) && strings.Contains(p.answer.Message, each.Name) {
+			return each.Kind + " " + each.Name
+		}
 	}
 	return ""
 }

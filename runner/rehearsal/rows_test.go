@@ -289,6 +289,12 @@ func ofPods() map[string]row {
 			reason: "a webhook that refuses pods", before: app, then: hookOf("Validating", "refuse", "pods", "None"), target: appNext, want: refusedPod,
 			says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
 		},
+		"NewClassBeforeWebhook": {
+			reason: "a PriorityClass that is missing today is noticed before any webhook is asked", before: app, then: hookOf("Validating", "refuse", "pods", "None"),
+			target: "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: class-ID}, value: 1}\n---\n" +
+				replaced(appNext, "spec: {containers", "spec: {priorityClassName: class-ID, containers"),
+			want: []string{"Rehearsal.Pod.NS.app Unknown WriteNotAsked"}, says: "the pod needs PriorityClass class-ID", unsure: true,
+		},
 		"PodChanged": {
 			reason: "a webhook that gives the next pods another container", before: app, then: hookOf("Mutating", "sidecar", "pods", "None"), target: appNext,
 			want: []string{"Rehearsal.Pod.NS.app Warn PodAltered"}, says: "injected",

@@ -53,7 +53,7 @@ func (w *Workloads) Use(said map[preflight.Object]Said, differs func(difference 
 	w.answers = answers{said: said, differs: differs, reported: map[preflight.Object]bool{}}
 }
 
-// answers are those of the API server.
+// answers has what the API server said, by controller.
 type answers struct {
 	said     map[preflight.Object]Said
 	differs  func(string)
@@ -113,7 +113,7 @@ func (a *answers) report(of preflight.Object, answer string, modeled Answer) {
 	a.differs(text)
 }
 
-// specOf is the spec of the pod that the model creates: that of the evicted one, unless it has another.
+// specOf is the spec of the pod that the model creates. Without a pod of its own, that is the one of the evicted pod.
 func specOf(modeled Answer, pod *corev1.Pod) *corev1.PodSpec {
 	if modeled.Pod != nil {
 		return &modeled.Pod.Spec
