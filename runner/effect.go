@@ -77,8 +77,6 @@ func declared() map[string]option {
 		"Judgement.Fixed":             covered(func(c *selection.Coverage, o Options) { c.Fixed = o.Judgement.Fixed.String() }),
 		"Judgement.Dependencies":      identified(),
 		"Judgement.Monitoring":        identified(),
-		// A run is refused with it: its record does not state it.
-		"Judgement.Evidence": {effect: OnJudgement},
 
 		"Estate": covered(func(c *selection.Coverage, o Options) { c.HostedCluster, c.NodePools = o.Estate.Selected() }),
 

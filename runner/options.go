@@ -118,9 +118,6 @@ func (o Options) validate() error {
 	if len(o.Trust.Keyrings) > 0 && o.Origin.Keyrings == "" || len(o.Trust.Stores) > 0 && o.Origin.Stores == "" {
 		return errors.New("the keyrings and signature stores of the options have no origin")
 	}
-	if o.Judgement.Evidence != nil {
-		return input.Errorf("a run reads no evidence of other clusters, since its record does not state it: judge by it with targets")
-	}
 	if o.Baseline != "" && !o.Baseline.Known() {
 		return input.Errorf("unknown value %.64q about the baseline", string(o.Baseline))
 	}

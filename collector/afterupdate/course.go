@@ -12,17 +12,16 @@ import (
 // Course is what the states of a cluster have shown since the update: how the last one compares with the baseline, and since when
 // each problem has been seen without a break. It keeps no state, which has megabytes. The zero value has seen nothing.
 type Course struct {
-	number      int
-	first       time.Time
-	last        time.Time
-	unread      map[baseline.Kind]string
-	progress    settling.Progress
-	comparison  regression.Comparison
-	since       map[problem]time.Time
-	steady      bool
-	goodSince   time.Time
-	environment Environment
-	names       map[baseline.Key]baseline.Key
+	number     int
+	first      time.Time
+	last       time.Time
+	unread     map[baseline.Kind]string
+	progress   settling.Progress
+	comparison regression.Comparison
+	since      map[problem]time.Time
+	steady     bool
+	goodSince  time.Time
+	names      map[baseline.Key]baseline.Key
 }
 
 // problem identifies a problem of an object.
@@ -33,9 +32,8 @@ type problem struct {
 
 // Sample is one look at a cluster after an update.
 type Sample struct {
-	State       baseline.State
-	Progress    settling.Progress
-	Environment Environment
+	State    baseline.State
+	Progress settling.Progress
 	// Names are the keys that a redacted state has replaced, by the others; nil for a state that is not redacted.
 	Names map[baseline.Key]baseline.Key
 }
@@ -47,7 +45,7 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 		c = Course{}
 	}
 	next := Course{
-		number: c.number + 1, first: c.first, last: sample.State.Taken, unread: sample.State.Unread, progress: sample.Progress, environment: sample.Environment, names: sample.Names,
+		number: c.number + 1, first: c.first, last: sample.State.Taken, unread: sample.State.Unread, progress: sample.Progress, names: sample.Names,
 		comparison: regression.Compare(before, sample.State), since: map[problem]time.Time{}, goodSince: c.goodSince,
 	}
 	if next.first.IsZero() {

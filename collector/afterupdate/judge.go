@@ -35,7 +35,7 @@ type Question struct {
 func Judge(question Question, course Course) Report {
 	j := judge{question: question, course: course, now: course.last}
 	made := Report{
-		APIVersion: report.APIVersion, Kind: Kind, Cluster: question.Cluster, Update: j.update(), Environment: course.environment,
+		APIVersion: report.APIVersion, Kind: Kind, Cluster: question.Cluster, Update: j.update(),
 		Samples: Samples{Number: course.number, First: timeOf(course.first), Last: timeOf(course.last)},
 		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: NotCovered(), Regressions: []Regression{},
 	}

@@ -73,8 +73,6 @@ type Report struct {
 	Unread []string `json:"unread,omitempty"`
 	// NotCovered is what no object shows, so that it is not judged.
 	NotCovered []string `json:"notCovered"`
-	// Environment is what updates of clusters are compared by.
-	Environment Environment `json:"environment"`
 }
 
 // MaxListed bounds each list of a Report.
@@ -152,18 +150,4 @@ type Folded struct {
 	Name   string         `json:"name"`
 	Object finding.Object `json:"object"`
 	Is     string         `json:"is"`
-}
-
-// Environment is what the clusters of a fleet are compared by. It names no object.
-type Environment struct {
-	// Platform is status.platformStatus.type of the Infrastructure, Topology its control plane's.
-	Platform string `json:"platform,omitempty"`
-	Topology string `json:"topology,omitempty"`
-	// Architectures are those of the nodes, sorted.
-	Architectures []string `json:"architectures,omitempty"`
-	// NetworkType is that of the Network.
-	NetworkType string `json:"networkType,omitempty"`
-	// LoadBalancer is who provides the load balancers of the control plane, such as UserManaged; empty where the
-	// platform does not state it.
-	LoadBalancer string `json:"loadBalancer,omitempty"`
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/gate"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/health"
@@ -23,15 +22,7 @@ import (
 // Checks are the built-in checks of an update from the release that the cluster runs.
 func Checks(judgement scene.Judgement) []check.Check {
 	return slices.Concat(gate.Checks(judgement.Fixed), risk.Checks(judgement.Monitoring, ignored(judgement)), health.Checks(judgement.Dependencies),
-		machine.Checks(), serving.Checks(), elsewhere(judgement.Evidence))
-}
-
-// elsewhere is the check of what other clusters state about the update, where a source of that is given.
-func elsewhere(set *evidence.Set) []check.Check {
-	if set == nil {
-		return nil
-	}
-	return []check.Check{evidence.Check(*set)}
+		machine.Checks(), serving.Checks())
 }
 
 // ManagementChecks read the management cluster of a hosted cluster; none where it is not one.

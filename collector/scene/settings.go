@@ -10,7 +10,6 @@ import (
 	"github.com/openshift/update-preflight/collector/acceptance"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/drain/recreation"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
 	"github.com/openshift/update-preflight/collector/health/dependency"
 	"github.com/openshift/update-preflight/collector/hosted"
@@ -56,8 +55,6 @@ type Judgement struct {
 	Fixed removedapi.FixTime
 	// Dependencies are outside the cluster and must respond; nil means none.
 	Dependencies *dependency.Set
-	// Evidence is what other clusters state about the same updates; nil means that no source of it is given.
-	Evidence *evidence.Set
 	// Monitoring reads metrics and alerts, each once, so each judgement needs its own
 	// client; nil means the cluster's own monitoring.
 	Monitoring *monitoring.Client

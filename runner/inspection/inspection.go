@@ -153,8 +153,7 @@ func (i *Inspection) ofRun(ctx context.Context, seen observation.Observation) (f
 	return made, err
 }
 
-// Record stores a judgement beside the record of the run whose baseline it is by, with a signed statement about it; nil
-// for none.
-func (i *Inspection) Record(ctx context.Context, judged afterupdate.Report, statement []byte) error {
-	return i.store.PutJudgement(ctx, judged.Update.Run, judged, statement)
+// Record stores a judgement beside the record of the run whose baseline it is by.
+func (i *Inspection) Record(ctx context.Context, judged afterupdate.Report) error {
+	return i.store.PutJudgement(ctx, judged.Update.Run, judged)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	configv1 "github.com/openshift/api/config/v1"
@@ -30,27 +29,4 @@ func newKey(path string) (*ecdsa.PrivateKey, error) {
 // clusterID is that of a cluster of the fleet.
 func clusterID(name string) configv1.ClusterID {
 	return configv1.ClusterID(fmt.Sprintf("00000000-0000-4000-8000-%012d", slices.Index(FleetClusters(), name)+1))
-}
-
-// WriteKeys writes a key for each cluster of the fleet to a directory that it creates: the private one as NAME.pem,
-// and the public one as ID.pub.
-func WriteKeys(directory string) error {
-	if err := os.Mkdir(directory, 0o750); err != nil {
-		return err
-	}
-	for _, name := range FleetClusters() {
-		private, err := newKey(filepath.Join(directory, name+".pem"))
-		if err != nil {
-			return err
-		}
-		der, err := x509.MarshalPKIXPublicKey(private.Public())
-		if err != nil {
-			return err
-		}
-		public := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
-		if err := os.WriteFile(filepath.Join(directory, string(clusterID(name))+".pub"), public, 0o600); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -19,11 +19,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/document/afterview"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/runner/inspection"
@@ -42,7 +40,6 @@ type flags struct {
 	soak       time.Duration
 	prometheus string
 	hosted     flagset.Hosted
-	signing    signing.Flags
 	output     flagset.Output
 }
 
@@ -53,7 +50,6 @@ func (f *flags) add(c *cobra.Command, client *cli.Client) {
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 	f.watching.Add(c, interval, "the decision is Good, Regressed, RolledBack or Undecided, with its exit code, or until Ctrl-C")
 	f.hosted.AddCluster(c)
-	f.signing.AddStatement(c)
 	f.output.AddText(c, afterview.Report{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)
@@ -110,10 +106,7 @@ func NewAfter(client *cli.Client) *cobra.Command {
   oc preflight after --hosted-cluster clusters/example
 
   # Two must-gathers of one cluster, from before and after its update
-  oc preflight after --archive before.tar.gz --archive after.tar.gz
-
-  # A signed statement for the other clusters of a fleet
-  oc preflight after --sign key.pem --signed-statement evidence/prod-1.json`,
+  oc preflight after --archive before.tar.gz --archive after.tar.gz`,
 		Args: flagset.Arguments(0, 1, "the ID of one run at most"),
 		RunE: func(c *cobra.Command, args []string) error { return run(c, client, &f, args) },
 	}
@@ -139,19 +132,14 @@ func run(c *cobra.Command, client *cli.Client, f *flags, args []string) error {
 	}
 	defer out.Close()
 	out.Style.Cluster = f.hosted.Subject(client)
-	signed, err := f.signing.Open(c.Context(), client)
-	if err != nil {
-		return err
-	}
-	defer signed.Close()
 	if client.Archived() {
-		return f.archives(c, client, out, signed)
+		return f.archives(c, client, out)
 	}
-	return live{client: client, flags: f, out: out, signed: signed, phrase: phrase.Of(c)}.run(c.Context(), args)
+	return live{client: client, flags: f, out: out, phrase: phrase.Of(c)}.run(c.Context(), args)
 }
 
 // archives judges the update between two archives.
-func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Destination, signed *signing.Destination) error {
+func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Destination) error {
 	all, err := f.hosted.OpenArchives(c.Context(), client)
 	if err != nil {
 		return err
@@ -163,7 +151,7 @@ func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Dest
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(out.Write(document(phrase.Of(c), made)), sign(signed, made, func([]byte) {})); err != nil {
+	if err := out.Write(document(phrase.Of(c), made)); err != nil {
 		return err
 	}
 	return exitcode.OfAfterUpdate(made.Decision)
@@ -176,32 +164,11 @@ func document(p phrase.Phrase, made afterupdate.Report) afterview.Report {
 	return shown
 }
 
-// sign writes the signed statement about a judgement that is final, and passes it on.
-func sign(signed *signing.Destination, made afterupdate.Report, use func(envelope []byte)) error {
-	if signed == nil || !made.Decision.Final() {
-		return nil
-	}
-	stated, err := evidence.Of(made, program.Version())
-	if err != nil {
-		return err
-	}
-	text, err := evidence.Encode(stated)
-	if err != nil {
-		return err
-	}
-	envelope, err := signed.WriteStatement(text)
-	if err == nil {
-		use(envelope)
-	}
-	return err
-}
-
 // live judges the update of a cluster.
 type live struct {
 	client *cli.Client
 	flags  *flags
 	out    *flagset.Destination
-	signed *signing.Destination
 	phrase phrase.Phrase
 }
 
@@ -267,20 +234,13 @@ func needsSecond(made afterupdate.Report) bool {
 	return made.Decision == afterupdate.Settling && made.Samples.Number == 1 && made.Update.SettledTime != "" && made.Counts.Pending == 0
 }
 
-// record signs a judgement that is final, and stores it beside the record of the run. That the user may not store it
+// record stores a judgement that is final beside the record of the run. That the user may not store it
 // changes nothing about it.
 func (l live) record(ctx context.Context, inspected *inspection.Inspection, made afterupdate.Report) error {
-	if !made.Decision.Final() {
+	if !made.Decision.Final() || made.Update.Run == "" {
 		return nil
 	}
-	var envelope []byte
-	if err := sign(l.signed, made, func(signed []byte) { envelope = signed }); err != nil {
-		return err
-	}
-	if made.Update.Run == "" {
-		return nil
-	}
-	if err := inspected.Record(ctx, made, envelope); err != nil {
+	if err := inspected.Record(ctx, made); err != nil {
 		_, failed := fmt.Fprintf(l.client.Streams.ErrOut, "the judgement is not stored beside the record: %v\n", err)
 		return failed
 	}

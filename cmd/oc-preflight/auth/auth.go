@@ -25,11 +25,11 @@ import (
 )
 
 type flags struct {
-	source                    running.Source
-	hostedCluster             string
-	members                   map[string]*bool // by the flags that select the clusters of a fleet
-	placement, keys, evidence string
-	bind                      []string
+	source          running.Source
+	hostedCluster   string
+	members         map[string]*bool // by the flags that select the clusters of a fleet
+	placement, keys string
+	bind            []string
 }
 
 // New makes "auth", which prints the roles of the commands that are declared before.
@@ -78,12 +78,10 @@ A run creates temporary read-only roles for the checks of a release, and the API
 	}
 	c.Flags().StringVar(&f.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone."+of("placement"))
 	c.Flags().StringVar(&f.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it."+of("keys"))
-	c.Flags().StringVar(&f.evidence, "evidence", "", "configmap/NAMESPACE/NAME of statements about updates: add the permission to read it."+of("evidence"))
 	c.Flags().StringArrayVar(&f.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "bind")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster")
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "placement", "keys")
-	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswerByContent}, "evidence")
 	return c
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
@@ -17,7 +16,6 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/hosted"
-	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
 	"github.com/openshift/update-preflight/runner/image"
 )
 
@@ -48,22 +46,7 @@ func (f flags) request() (role.Request, error) {
 			return request, err
 		}
 	}
-	if f.evidence != "" {
-		request.Evidence, err = evidenceOf(f.evidence)
-	}
 	return request, err
-}
-
-// evidenceOf is the ConfigMap of a source of statements: the other sources need no role of their own.
-func evidenceOf(text string) (types.NamespacedName, error) {
-	source, err := evidencesource.Parse(text)
-	if err == nil && source.ConfigMap().Name == "" {
-		err = fmt.Errorf("%q is no ConfigMap: write configmap/NAMESPACE/NAME", text)
-	}
-	if err != nil {
-		return types.NamespacedName{}, fmt.Errorf("--evidence: %w", err)
-	}
-	return source.ConfigMap(), nil
 }
 
 // pages are the roles of the commands, in each cluster in which they need some.

@@ -58,7 +58,6 @@ func requirements() []requirement {
 		{[]string{"checks"}, []string{"to", "to-latest", "to-image", "path", "hop"}},
 		{[]string{"language", "image"}, []string{"site"}},
 		{[]string{"wave"}, []string{"placement"}},
-		{[]string{"evidence-key", "evidence-fail", "evidence-like"}, []string{"evidence"}},
 		{[]string{"max-age"}, []string{"results", "table"}},
 		{[]string{"interval"}, []string{"watch"}},
 		{[]string{"force"}, []string{"force-reason"}},

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/evidenceflag"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
@@ -28,13 +27,11 @@ import (
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner"
-	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
 	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
 type targetsFlags struct {
-	judge    flagset.Judge
-	evidence evidenceflag.Flags
+	judge flagset.Judge
 
 	watching flagset.Watching
 	hosted   flagset.Hosted
@@ -58,8 +55,6 @@ With --archive, the updates of the cluster of an archive are listed. What rests 
 
 With --hosted-cluster, the updates of a hosted cluster (HyperShift) are listed, with the kubeconfig of its management cluster: HostedCluster and NodePools are judged there, everything else in the guest.
 
-With --evidence, what other clusters state about the same update after it is a finding Evidence-VERSION: it warns where clusters regressed, and blocks at --evidence-fail.
-
 With --to, one update is shown with every finding and its remedy.
 
 Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked, 4 Undecided. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
@@ -78,9 +73,6 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
   # The updates of a hosted cluster
   oc preflight targets --hosted-cluster clusters/example --to 4.19.3
 
-  # How was the update in other clusters, and do two of fourteen like this one keep it from being updated?
-  oc preflight targets --to 4.19.3 --evidence ./evidence --evidence-key ./cluster-keys --evidence-fail 2/14
-
   # With the accepted risks of a file
   oc preflight targets --accept-file accepted-risks.yaml`,
 		Args: flagset.NoArguments,
@@ -88,7 +80,6 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Show only the update to this version.")
 	flags.judge.Add(c)
-	flags.evidence.Add(c, "a directory of JSON files, or configmap/NAMESPACE/NAME of the cluster")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	flags.output.AddText(c, reportview.Targets{})
 	client.QuietFlag(c)
@@ -102,7 +93,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	flags.watching.Add(c, interval, "Ctrl-C")
 	flags.rehearse.Add(c, "Ask the API server about the pods that controllers make in place of the evicted ones, by dry runs.")
-	client.Roles.Declare(c, role.Role{Needs: targetsNeeds, Flags: []string{"hosted-cluster", "evidence", "rehearse"}, Management: role.NoMore})
+	client.Roles.Declare(c, role.Role{Needs: targetsNeeds, Flags: []string{"hosted-cluster", "rehearse"}, Management: role.NoMore})
 	return c
 }
 
@@ -133,9 +124,6 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 		if options.Estate, err = now(c.Context()); err != nil {
 			return false, err
 		}
-		if options.Judgement.Evidence, err = flags.evidence.Set(c.Context(), client, reached); err != nil {
-			return false, err
-		}
 		judged, err := flags.evaluate(c.Context(), client, reached, options)
 		if err != nil {
 			return false, err
@@ -149,14 +137,8 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	})
 }
 
-// targetsNeeds are the permissions of "targets", with those to read the ConfigMap of --evidence.
-func targetsNeeds(r role.Request) access.Needs {
-	needs := targets.Needs().And(rehearsalNeeds(r))
-	if r.Evidence.Name == "" {
-		return needs
-	}
-	return needs.And(evidencesource.ConfigMapNeeds(r.Evidence))
-}
+// targetsNeeds are the permissions of "targets".
+func targetsNeeds(r role.Request) access.Needs { return targets.Needs().And(rehearsalNeeds(r)) }
 
 // rehearsalNeeds are the permissions of --rehearse.
 func rehearsalNeeds(r role.Request) access.Needs {

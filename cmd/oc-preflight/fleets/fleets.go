@@ -51,7 +51,7 @@ The clusters are those of contexts, kubeconfigs and archives, and those that Hiv
 	}
 	help.AddSections(c,
 		help.Section{Title: "Ask the clusters", Verbs: []*cobra.Command{newTargets(client), newRun(client)}},
-		help.Section{Title: "Read what the clusters of a hub report", Verbs: []*cobra.Command{hubs.NewRequest(client), hubs.NewHub(client), hubs.NewGate(client), hubs.NewEvidence(client)}},
+		help.Section{Title: "Read what the clusters of a hub report", Verbs: []*cobra.Command{hubs.NewRequest(client), hubs.NewHub(client), hubs.NewGate(client)}},
 	)
 	return c
 }
@@ -69,8 +69,6 @@ type request struct {
 	timeout  time.Duration
 	results  resultFlags
 	watching flagset.Watching
-	// noted are notices about the update of all clusters.
-	noted []string
 }
 
 // mostParallel bounds --max-parallel.
@@ -121,7 +119,7 @@ func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking s
 		rows, kept := ask(c.Context(), client, asking, measured(judge, to), members)
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
-		table.Notices = slices.Concat(notices, r.noted, table.Notices)
+		table.Notices = slices.Concat(notices, table.Notices)
 		if r.watching.Watch && isInterrupted(c.Context()) {
 			return true, nil // what was interrupted is not the state of a cluster
 		}

@@ -32,7 +32,7 @@ func judged(t *testing.T, decision afterupdate.Decision, ago time.Duration) (ser
 		baseline := before.Baseline(t)
 		made := updated.Judge(t, baseline)
 		made.Decision, made.Message, made.Samples.Last = decision, "the message of "+string(decision), words.Time(now.Add(-ago))
-		if err := baselinestore.New(kubernetes.NewForConfigOrDie(server.Config())).PutJudgement(t.Context(), run, made, nil); err != nil {
+		if err := baselinestore.New(kubernetes.NewForConfigOrDie(server.Config())).PutJudgement(t.Context(), run, made); err != nil {
 			t.Fatal(err)
 		}
 	}

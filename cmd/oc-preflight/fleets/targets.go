@@ -8,11 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/evidenceflag"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/targets"
 	"github.com/openshift/update-preflight/runner/fleet"
@@ -22,12 +20,9 @@ import (
 
 // targetsFlags are the flags of "fleet targets".
 type targetsFlags struct {
-	judging  flagset.Judge
-	evidence evidenceflag.Flags
-	request  request
-	to       string
-	// known is what clusters state about updates; nil without a source.
-	known *evidence.Set
+	judging flagset.Judge
+	request request
+	to      string
 }
 
 func newTargets(client *cli.Client) *cobra.Command {
@@ -38,8 +33,6 @@ func newTargets(client *cli.Client) *cobra.Command {
 		Long: `Judge the updates of many clusters by gates, risks and health, as "targets" does for one: no release is read and none of its checks is run. Nothing is created in any cluster.
 
 With --to, each cluster is judged for that version, also where it does not list it, and one that was updated to it has the judgement that "after" or the controller has stored there; the roles of "auth history" permit reading it. Without, the row of a cluster is about the best of its updates: the newest that is Clear.
-
-With --evidence, what clusters state about the same update after it is a finding of each cluster, Evidence-VERSION, compared with the clusters like it, and with --to a notice about all. A ConfigMap, or a hub of Open Cluster Management, is read with the current context, as by "fleet evidence".
 
 The causes are ranked by what their remedy achieves: "Frees" is the number of clusters that have no other cause.
 ` + exitCodes,
@@ -61,7 +54,6 @@ The causes are ranked by what their remedy achieves: "Frees" is the number of cl
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
 	flags.judging.AddForFleet(c)
-	flags.evidence.Add(c, "a directory of JSON files, configmap/NAMESPACE/NAME of the current cluster, or hub for what the clusters of that hub report")
 	flags.request.add(c, client, timeout)
 	client.Roles.Declare(c, membersRole("targets"))
 	return c
@@ -73,18 +65,6 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	}
 	if _, err := flags.judging.ReadAll(c.Context()); err != nil {
 		return err
-	}
-	if flags.request.results.path != "" {
-		if err := flags.evidence.CheckKept(); err != nil {
-			return err
-		}
-	}
-	var err error
-	if flags.known, err = flags.evidence.SetOfFleet(c.Context(), client); err != nil {
-		return err
-	}
-	if flags.known != nil && flags.to != "" {
-		flags.request.noted = evidence.Fold(flags.known.Known, flags.to, nil, flags.known.Settings).Notes()
 	}
 	asking := survey.Survey{Timeout: flags.request.timeout}
 	if kept, err := flags.request.results.open(c); err != nil {
@@ -103,7 +83,7 @@ func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member rost
 	if err != nil {
 		return fleet.Row{}, err
 	}
-	options.Limits.Timeout, options.Estate, options.Judgement.Evidence = f.request.timeout, reached.Estate, f.known
+	options.Limits.Timeout, options.Estate = f.request.timeout, reached.Estate
 	s, err := scene.OpenSettled(ctx, reached.Cluster, options.Settings())
 	if err != nil {
 		return fleet.Row{}, err

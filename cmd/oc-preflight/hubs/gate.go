@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -143,8 +142,7 @@ func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (kno
 			if err != nil {
 				return known{}, err
 			}
-			noted, err := f.selection.noted(ctx, client, nil)
-			return known{clusters: clusters, notices: append([]string{notSigned}, noted...), now: now}, err
+			return known{clusters: clusters, notices: []string{notSigned}, now: now}, nil
 		}, nil
 	}
 	reached, err := f.selection.open(ctx, client)
@@ -156,8 +154,7 @@ func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (kno
 		if err != nil {
 			return known{}, err
 		}
-		noted, err := f.selection.noted(ctx, client, reached)
-		return known{found.Wave(), found.Incomplete, slices.Concat(found.Notices, noted), reached.Now()}, err
+		return known{found.Wave(), found.Incomplete, found.Notices, reached.Now()}, nil
 	}, nil
 }
 

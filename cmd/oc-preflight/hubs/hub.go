@@ -21,7 +21,6 @@ import (
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
-	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 	"github.com/openshift/update-preflight/runner/fleet/tableview"
 	"github.com/openshift/update-preflight/runner/fleet/wave"
@@ -87,11 +86,6 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 		if err != nil {
 			return false, err
 		}
-		noted, err := flags.selection.noted(c.Context(), client, reached)
-		if err != nil {
-			return false, err
-		}
-		found.Notices = append(found.Notices, noted...)
 		name, rows := c.Root().CommandPath(), found.Rows()
 		for i := range rows {
 			rows[i] = phrase.Named(rows[i], name)
@@ -113,7 +107,7 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 
 // readRole permits reading the reports of a hub.
 func readRole() role.Role {
-	return role.Role{Needs: readNeeds, Flags: []string{"placement", "keys", "evidence"}, Remarks: func(role.Request) []string {
+	return role.Role{Needs: readNeeds, Flags: []string{"placement", "keys"}, Remarks: func(role.Request) []string {
 		return []string{"On the hub. No Secret is read, and no cluster of the hub is reached."}
 	}}
 }
@@ -125,9 +119,6 @@ func readNeeds(r role.Request) access.Needs {
 	}
 	if r.Keys.Name != "" {
 		needs = needs.And(hub.KeyNeeds(r.Keys))
-	}
-	if r.Evidence.Name != "" {
-		needs = needs.And(evidencesource.ConfigMapNeeds(r.Evidence))
 	}
 	return needs
 }

@@ -1,7 +1,7 @@
 // Package hubs answers: what do the clusters of a hub report, from the command line to the exit
 // code?
 //
-// [NewHub] makes "fleet hub", [NewGate] "fleet gate", [NewEvidence] "fleet evidence" and [NewRequest] "fleet request". They
+// [NewHub] makes "fleet hub", [NewGate] "fleet gate" and [NewRequest] "fleet request". They
 // read the hub alone (package fleet/hub), and no cluster of it.
 package hubs
 
@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -20,13 +19,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/evidenceflag"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/evidence"
-	"github.com/openshift/update-preflight/runner/fleet/evidencesource"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 )
 
@@ -35,7 +31,6 @@ type selection struct {
 	query     hub.Query
 	placement string
 	keys      string
-	evidence  string
 }
 
 func (s *selection) add(c *cobra.Command) {
@@ -44,7 +39,6 @@ func (s *selection) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.query.Group, "wave", "", "Name of the decision group of the Placement. Default: all of its clusters.")
 	c.Flags().StringVar(&s.keys, "keys", "", "Public keys of the clusters, each named ID.pub, where ID is spec.clusterID of ClusterVersion: a directory of files, or configmap://NAMESPACE/NAME for a ConfigMap of the hub. With them, a verdict counts only if the key of its cluster signed it.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
-	evidenceflag.Source(c, &s.evidence, "a directory of JSON files, configmap/NAMESPACE/NAME of the hub, or hub for what its clusters report")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement", "wave")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "keys")
 }
@@ -66,48 +60,6 @@ func (s *selection) open(ctx context.Context, client *cli.Client) (*cluster.Clus
 		return nil, err
 	}
 	return reached, s.readKeys(ctx, client, reached)
-}
-
-// known reads the statements of --evidence, about the update to a version or, without one, to the version that was
-// judged last. The hub is nil where none is used. Without a source, it is nil.
-func (s *selection) known(ctx context.Context, client *cli.Client, reached *cluster.Cluster, failAt evidence.Threshold) (*evidence.Summary, error) {
-	if s.evidence == "" {
-		return nil, nil //nolint:nilnil // no source is given
-	}
-	source, err := evidencesource.Parse(s.evidence)
-	if err != nil {
-		return nil, exitcode.BadUsage(fmt.Errorf("--evidence: %w", err))
-	}
-	now := time.Now()
-	if source.OnCluster() {
-		if reached == nil {
-			return nil, exitcode.BadUsage(fmt.Errorf("--evidence %s is about a hub, and none is used", s.evidence))
-		}
-		if err := client.Review(ctx, reached, source.Needs(s.query)); err != nil {
-			return nil, err
-		}
-		now = reached.Now()
-	}
-	items, err := source.Read(ctx, reached, s.query)
-	if err != nil {
-		return nil, fmt.Errorf("--evidence: %w", err)
-	}
-	found := evidence.Collect(items, s.query.Keys.OfStatements())
-	to := s.query.To
-	if to == "" {
-		to = evidence.Last(found.Statements)
-	}
-	made := evidence.Fold(found, to, nil, evidence.Settings{FailAt: failAt, Now: now})
-	return &made, nil
-}
-
-// noted are the notices of --evidence beside the verdicts of clusters; none without a source.
-func (s *selection) noted(ctx context.Context, client *cli.Client, reached *cluster.Cluster) ([]string, error) {
-	made, err := s.known(ctx, client, reached, evidence.Threshold{})
-	if made == nil || err != nil {
-		return nil, err
-	}
-	return made.Notes(), nil
 }
 
 // onHub begins the name of a ConfigMap of the hub that has the keys.

@@ -22,9 +22,7 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/hubs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
-	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/evidence"
 	testcluster "github.com/openshift/update-preflight/test/cluster"
 )
 
@@ -63,7 +61,7 @@ func call(t *testing.T, args ...string) (output string, code int) {
 	root := &cobra.Command{Use: "fleet", SilenceErrors: true, SilenceUsage: true}
 	client := cli.New(root.PersistentFlags(), streams)
 	client.StartLog()
-	root.AddCommand(hubs.NewHub(client), hubs.NewGate(client), hubs.NewEvidence(client), hubs.NewRequest(client))
+	root.AddCommand(hubs.NewHub(client), hubs.NewGate(client), hubs.NewRequest(client))
 	root.SetArgs(append(args, "--kubeconfig", kubeconfig))
 	err := root.ExecuteContext(t.Context())
 	code = exitcode.Code(err, phrase.Of(root).Remedy, &errOut)
@@ -147,22 +145,8 @@ status:
         - {name: updatedMessage, fieldValue: {type: String, string: "degraded MachineConfigPools: worker"}}
         - {name: updatedSince, fieldValue: {type: String, string: "`+now.Add(-s.ago).Format(time.RFC3339)+`"}}
         - {name: afterUpdate, fieldValue: {type: String, string: "`+map[string]string{"True": "True", "False": "Unknown"}[s.updated]+`"}}
-        - {name: afterUpdateStatement, fieldValue: {type: String, string: '`+statement(t, s.name)+`'}}
         - {name: afterUpdateSince, fieldValue: {type: String, string: "`+now.Add(-s.ago).Format(time.RFC3339)+`"}}
 `)
-}
-
-// statement is what a cluster states about its update to 4.19.12, which was good, an hour ago.
-func statement(t *testing.T, id string) string {
-	t.Helper()
-	text, err := evidence.Encode(evidence.Statement{
-		Cluster: id, From: "4.18.9", To: "4.19.12", Release: "sha256:" + strings.Repeat("1", 64), Decision: afterupdate.Good,
-		JudgedTime: time.Now().Add(-time.Hour).UTC().Format(time.RFC3339),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // The words of an administrator, from the request to the gate, on the real API of a hub.
@@ -208,10 +192,6 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		}
 		return []string{"gate", "--to", "4.19.12", "--soak", "2h", "--table", path}
 	}
-	put(t, "configmaps", "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: fleets, name: statements}\ndata:\n  a.json: '"+statement(t, "a")+"'\n  b.json: nothing\n")
-	evidenceOf := func(source string, args ...string) []string {
-		return append([]string{"evidence", "--evidence", source, "--to", "4.19.12"}, args...)
-	}
 	written, _ := call(t, "hub", "--to", "4.19.12", "--placement", "fleets/production", "--wave", "canary", "-o", "json")
 	for name, tc := range map[string]struct {
 		reason string
@@ -233,14 +213,6 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		"NoWave":    {"a wave without clusters", gate("--wave", "other"), 4, "proves nothing"},
 		"Watch":     {"it ends when the gate opens", gate("--wave", "canary", "--watch"), 0, "READY"},
 		"JSON":      {"for a script", gate("--wave", "canary", "-o", "json"), 0, `"decision": "Ready"`},
-		"Stated":    {"how the update was in the clusters that took it, also of those that are away", evidenceOf("hub", "--placement", "fleets/production"), 0, "3 of 3 clusters that took 4.19.12 were good"},
-		"StatedIn":  {"one decision group", evidenceOf("hub", "--placement", "fleets/production", "--wave", "canary", "-o", "json"), 0, `"good": 1`},
-		"Twins":     {"two clusters claim one ID", evidenceOf("hub"), 0, "another cluster of this hub claims the same ID"},
-		"ConfigMap": {"a ConfigMap of the hub", evidenceOf("configmap/fleets/statements"), 0, "ConfigMap fleets/statements, key b.json: it is no statement"},
-		"NoMap":     {"the ConfigMap does not exist", evidenceOf("configmap/fleets/none"), 2, "the ConfigMap none with statements about updates does not exist"},
-		"NotedGate": {"the gate states it", gate("--wave", "canary", "--evidence", "hub"), 0, "- the update to 4.19.12 of 1 cluster was good"},
-		"NotedHub":  {"so does the table", []string{"hub", "--to", "4.19.12", "--placement", "fleets/production", "--evidence", "hub"}, 4, "3 of 3 clusters that took 4.19.12 were good"},
-		"NoHub":     {"a table is of no hub", append(table(written), "--evidence", "hub"), 2, "is about a hub, and none is used"},
 		"Table":     {"the rows of the same clusters", []string{"hub", "--to", "4.19.12", "--placement", "fleets/production"}, 4, "HubReport"},
 		"Shared":    {"two clusters claim one ID", []string{"hub", "--to", "4.19.12", "-o", "json"}, 4, "twin-a and twin-b (hub) claim the cluster ID 5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"},
 		"NoTo":      {"a gate is about a release", []string{"gate", "--placement", "fleets/production"}, 2, "--to is required"},

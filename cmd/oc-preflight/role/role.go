@@ -28,8 +28,6 @@ type Request struct {
 	// Placement selects clusters of a hub; the zero value is any. Keys is the ConfigMap of the hub with public keys; the zero
 	// value is none.
 	Placement, Keys types.NamespacedName
-	// Evidence is the ConfigMap with statements about updates; the zero value is none.
-	Evidence types.NamespacedName
 }
 
 // Role has the permissions of a command.

@@ -24,7 +24,7 @@ func TestJudgementAfterTheUpdate(t *testing.T) {
 	id := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	w.contains(w.call(exit.Ready, "history").Stdout, "WHAT")
 	judged := afterupdate.Report{Decision: afterupdate.Regressed, Message: "2 problems that the cluster did not have before the update", Samples: afterupdate.Samples{Last: "2026-11-21T12:00:00Z"}}
-	if err := baselinestore.New(w.Client).PutJudgement(t.Context(), id, judged, nil); err != nil {
+	if err := baselinestore.New(w.Client).PutJudgement(t.Context(), id, judged); err != nil {
 		t.Fatal(err)
 	}
 	w.contains(w.call(exit.Ready, "history").Stdout, "AFTER", "Regressed")

@@ -20,7 +20,6 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
 	"github.com/openshift/update-preflight/collector/afterupdate"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/collector/report"
@@ -60,7 +59,6 @@ func documents() []document {
 		{name: "checks", kind: release.ListingKind, value: release.Listing{}, written: "cmd/oc-preflight/release/testdata/*.json"},
 		{name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{}, written: "collector/verdict/attestation/testdata/*.json"},
 		{name: "gate", kind: wave.Kind, value: wave.Gate{}, written: "runner/fleet/wave/testdata/*.json"},
-		{name: "evidence", kind: evidence.Kind, value: evidence.Summary{}, written: "collector/evidence/testdata/evidence.json"},
 		{name: "version", kind: versions.Kind, value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
 		{name: "conformance", kind: conformance.Kind, value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
 	}

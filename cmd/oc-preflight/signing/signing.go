@@ -1,7 +1,7 @@
-// Package signing answers: with which key is a verdict or a judgement signed, and where is it written?
+// Package signing answers: with which key is a verdict signed, and where is it written?
 //
 // [Flags] are the flags of a command that signs; [Flags.Open] reads the key before anything is
-// run, [Destination.Write] signs the verdict of a report, and [Destination.WriteStatement] any statement.
+// run, [Destination.Write] signs the verdict of a report.
 package signing
 
 import (
@@ -30,33 +30,19 @@ import (
 // defaultVerdict is the file of a signed verdict that is not named.
 const defaultVerdict = "verdict.dsse.json"
 
-// defaultStatement is the file of a signed judgement that is not named.
-const defaultStatement = "update-judgement.dsse.json"
-
 // Flags are the flags of a command that signs.
 type Flags struct {
 	key string
-	// path is where the envelope is written: the value of the flag of that name, standard where it is not given.
-	path, flag, standard string
+	// path is where the envelope is written; empty for the default.
+	path string
 }
 
 // Add adds the flags to a command that signs a verdict.
 func (f *Flags) Add(c *cobra.Command) {
-	f.flag, f.standard = "signed-verdict", defaultVerdict
-	f.add(c, "verdict", "whatever the decision is")
-}
-
-// AddStatement adds the flags to a command that signs a judgement of an update.
-func (f *Flags) AddStatement(c *cobra.Command) {
-	f.flag, f.standard = "signed-statement", defaultStatement
-	f.add(c, "statement about a final decision", "where it is final")
-}
-
-func (f *Flags) add(c *cobra.Command, what, when string) {
-	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the "+what+" is signed: a file in PEM, k8s://NAMESPACE/SECRET with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the password of a file is $COSIGN_PASSWORD.")
-	c.Flags().StringVar(&f.path, f.flag, "", "File for what --sign signs, "+when+". An existing one is deleted at the start. Default: "+f.standard+".")
+	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the verdict is signed: a file in PEM, k8s://NAMESPACE/SECRET with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the password of a file is $COSIGN_PASSWORD.")
+	c.Flags().StringVar(&f.path, "signed-verdict", "", "File for what --sign signs, whatever the decision is. An existing one is deleted at the start. Default: "+defaultVerdict+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "sign")
-	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, f.flag)
+	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, "signed-verdict")
 }
 
 // Requested reports whether the verdict is to be signed.
@@ -78,14 +64,14 @@ func (f *Flags) Open(ctx context.Context, client *cli.Client) (*Destination, err
 	if err != nil {
 		return nil, fmt.Errorf("--sign %s: %w", f.key, err)
 	}
-	path := cmp.Or(f.path, f.standard)
+	path := cmp.Or(f.path, defaultVerdict)
 	file, err := flagset.CreateFile(path)
 	if err == nil {
 		err = file.Remove()
 	}
 	if err != nil {
 		file.Discard()
-		return nil, exitcode.BadUsage(fmt.Errorf("--%s %s: %w", f.flag, path, err))
+		return nil, exitcode.BadUsage(fmt.Errorf("--signed-verdict %s: %w", path, err))
 	}
 	return &Destination{key: key, file: file}, nil
 }
@@ -99,23 +85,14 @@ func (d *Destination) Write(decided report.Report) error {
 	if err != nil {
 		return fmt.Errorf("the verdict is not signed: %w", err)
 	}
-	_, err = d.WriteStatement(stated)
-	return err
-}
-
-// WriteStatement signs a statement, writes its envelope and returns it; nil without --sign.
-func (d *Destination) WriteStatement(stated []byte) ([]byte, error) {
-	if d == nil {
-		return nil, nil
-	}
 	envelope, err := attestation.Sign(stated, d.key)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := d.file.Replace(func(w io.Writer) error { _, err := w.Write(append(envelope, '\n')); return err }); err != nil {
-		return nil, fmt.Errorf("could not write what was signed: %w", err)
+		return fmt.Errorf("could not write what was signed: %w", err)
 	}
-	return envelope, nil
+	return nil
 }
 
 // Close deletes what was created and not completed.

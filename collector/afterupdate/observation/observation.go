@@ -15,7 +15,6 @@ import (
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/baseline/sample"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -31,8 +30,7 @@ type Observation struct {
 	History []configv1.UpdateHistory
 	Change  *settling.Change
 	// State is what is compared with the baseline.
-	State       baseline.State
-	Environment afterupdate.Environment
+	State baseline.State
 
 	rollout settling.Cluster
 }
@@ -42,7 +40,7 @@ type Observation struct {
 func Needs() access.Needs {
 	return access.Needs{
 		Required: []access.Request{{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"}},
-		Optional: append(sample.Reads(), evidence.ReadsEnvironment()...),
+		Optional: sample.Reads(),
 	}
 }
 
@@ -59,9 +57,6 @@ func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client) (Observat
 	}
 	if err := made.readRollout(ctx, s); err != nil {
 		made.lacks(baseline.MachineConfigPool, err.Error())
-	}
-	if made.Environment, err = evidence.EnvironmentOf(ctx, s.Snapshot); err != nil {
-		made.Environment = afterupdate.Environment{} // it is not a part of the judgement
 	}
 	return made, nil
 }
@@ -103,7 +98,7 @@ func (o *Observation) readRollout(ctx context.Context, s scene.Scene) error {
 // Sample is the observation as it is compared with a baseline; nil for none. hash replaces the names of users, as in
 // a baseline that is redacted; nil for none.
 func (o Observation) Sample(before *baseline.State, hash func(name string) string) afterupdate.Sample {
-	made := afterupdate.Sample{State: o.State, Environment: o.Environment}
+	made := afterupdate.Sample{State: o.State}
 	if o.Change != nil {
 		made.Progress = settling.Of(o.rollout, compared(before))
 	}

@@ -130,17 +130,3 @@ func writeImageSet(w io.Writer, value imageSet, _ Style) error {
 	_, err = io.WriteString(w, text.String())
 	return err
 }
-
-// graphData has risks in the form of the data of an update service, as YAML.
-type graphData interface {
-	GraphData() ([]byte, error)
-}
-
-func writeGraphData(w io.Writer, value graphData, _ Style) error {
-	text, err := value.GraphData()
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(text)
-	return err
-}

@@ -49,7 +49,6 @@ func formats() []format {
 		of("junit", func(w io.Writer, value testCases, _ Style) error { return value.JUnit().Write(w) }),
 		of("images", writeImages),
 		of("imageset", writeImageSet),
-		of("graph-data", writeGraphData),
 	}
 }
 
@@ -83,7 +82,7 @@ type testCases interface {
 // is JSON and YAML; a document.Source is also text, Markdown and HTML. The others are those of
 // values with a method: wide with Wide(document.View) document.Document, name with Names()
 // ([]string, error), short with Short() string, junit with JUnit() junit.Results, images with
-// Images() []string, imageset with ImageSet() ([]imageset.File, error), and graph-data with GraphData() ([]byte, error).
+// Images() []string, and imageset with ImageSet() ([]imageset.File, error).
 func Names(value any) []string {
 	var names []string
 	for _, each := range formats() {

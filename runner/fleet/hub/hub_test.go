@@ -17,9 +17,7 @@ import (
 	workv1 "open-cluster-management.io/api/work/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
-	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
 	"github.com/openshift/update-preflight/runner/fleet/wave"
@@ -37,8 +35,6 @@ type spoke struct {
 	view map[string]any
 	key  key
 	now  time.Time
-	// statement is what it states about its update; empty for nothing.
-	statement string
 }
 
 // newSpoke is a cluster that answers, and whose verdict is Ready.
@@ -108,11 +104,6 @@ func (w *world) add(s *spoke) {
 	}
 	if s.object != nil && len(s.work.ResourceStatus.Manifests) > 0 {
 		s.manifest().StatusFeedbacks.Values = agent(w.t, s.object)
-		if s.statement != "" {
-			s.manifest().StatusFeedbacks.Values = append(s.manifest().StatusFeedbacks.Values, workv1.FeedbackValue{
-				Name: "afterUpdateStatement", Value: workv1.FieldValue{Type: workv1.String, String: &s.statement},
-			})
-		}
 	}
 	w.apply(workv1.GroupVersion.String(), "manifestworks", &unstructured.Unstructured{Object: map[string]any{
 		"kind": "ManifestWork", "metadata": map[string]any{"namespace": s.name, "name": "target", "labels": map[string]any{"work.open-cluster-management.io/manifestworkreplicaset": fleets + ".target"}},
@@ -195,49 +186,6 @@ func TestJudgedUpdates(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("with and without a soak (-want, +got):\n%s", diff)
-	}
-}
-
-// What the clusters of a hub state about their updates counts also where a cluster does not answer any more, and about
-// no other cluster than the one that states it.
-func TestStatements(t *testing.T) {
-	w := newWorld(t)
-	text := func(id string) string {
-		made, err := evidence.Encode(evidence.Statement{
-			Cluster: id, From: "4.18.9", To: to, Release: strings.SplitN(image, "@", 2)[1], Decision: afterupdate.Good, JudgedTime: w.now.Format(time.RFC3339),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(made)
-	}
-	for number, name := range []string{"own", "silent", "forging", "without", "nameless", "twin-a", "twin-b"} {
-		s := newSpoke(t, "stating-"+name, number, w.now)
-		s.statement = text(s.id)
-		switch name {
-		case "silent":
-			set(s.status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
-		case "forging":
-			s.statement = text(idOf(0))
-		case "without":
-			s.statement = ""
-		case "nameless":
-			s.status.ClusterClaims = nil
-		case "twin-a", "twin-b":
-			s.status.ClusterClaims[0].Value = idOf(99)
-			s.statement = text(idOf(99))
-		}
-		w.add(s)
-	}
-	items, err := hub.Statements(t.Context(), w.hub, hub.Query{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	known := evidence.Collect(items, nil)
-	refused := strings.Join(known.Refused, "\n")
-	if len(known.Statements) != 2 || len(known.Refused) != 4 || !strings.Contains(refused, "which reports it") || !strings.Contains(refused, "does not know the ID") ||
-		strings.Count(refused, "claims the same ID") != 2 {
-		t.Errorf("%d statements count, of own and silent; refused:\n%s", len(known.Statements), refused)
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/signature/localfile"
@@ -41,14 +40,6 @@ func (k Keys) empty() bool { return len(k.of) == 0 }
 
 // key is that of the cluster with an ID; nil for none.
 func (k Keys) key(clusterID string) signature.Verifier { return k.of[strings.ToLower(clusterID)] }
-
-// OfStatements are the same keys for statements about updates, which the key of a cluster signs as it signs verdicts.
-func (k Keys) OfStatements() evidence.Keys {
-	if k.empty() {
-		return nil
-	}
-	return k.key
-}
 
 // ReadKeys reads files with the public key of a cluster in PEM, named ID.pub by its ID (spec.clusterID of
 // ClusterVersion). A path is such a file, or a directory, of which other files are ignored.

@@ -199,7 +199,7 @@ const objectGroup, objectKind = v1alpha1.Group, v1alpha1.Kind
 type values struct {
 	phase, decision, version, image, causes, message, validUntil, reportTime, attestation string
 	updated, updatedSince, updatedReason, updatedMessage                                  string
-	after, afterSince, afterReason, afterMessage, statement                               string
+	after, afterSince, afterReason, afterMessage                                          string
 }
 
 // Path is a feedback rule of a ManifestWork: the name of a value, and its JSON path.
@@ -240,7 +240,6 @@ func (v *values) rules() []rule {
 		{Path{"afterUpdateSince", condition(v1alpha1.ConditionAfterUpdate, "lastTransitionTime")}, &v.afterSince},
 		{Path{"afterUpdateReason", condition(v1alpha1.ConditionAfterUpdate, "reason")}, &v.afterReason},
 		{Path{"afterUpdateMessage", condition(v1alpha1.ConditionAfterUpdate, "message")}, &v.afterMessage},
-		{Path{"afterUpdateStatement", ".status.afterUpdate.statement"}, &v.statement},
 	}
 }
 

@@ -60,7 +60,7 @@ func (w *world) judged(decision afterupdate.Decision) afterupdate.Report {
 
 func (w *world) store(run string, made afterupdate.Report) {
 	w.t.Helper()
-	if err := baselinestore.New(w.records.Client).PutJudgement(w.t.Context(), run, made, nil); err != nil {
+	if err := baselinestore.New(w.records.Client).PutJudgement(w.t.Context(), run, made); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -73,7 +73,7 @@ func (w *world) edit() {
 	if err != nil || len(stored.Items) != 1 {
 		w.t.Fatal(stored, err)
 	}
-	stored.Items[0].BinaryData["statement.json"] = []byte("forged")
+	stored.Items[0].BinaryData["judgement.gz"] = []byte("forged")
 	if _, err := maps.Update(w.t.Context(), &stored.Items[0], metav1.UpdateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}

@@ -495,22 +495,18 @@ func TestJudgementOfTheNewestSampleStays(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		// first is the decision of the stored one; empty for Settling.
-		first     afterupdate.Decision
-		next      afterupdate.Report
-		statement string
-		want      afterupdate.Report
-		signed    string
-		writes    int
+		first  afterupdate.Decision
+		next   afterupdate.Report
+		want   afterupdate.Report
+		writes int
 	}{
-		"GoodAgain":      {reason: "a soak counts from the first Good", first: afterupdate.Good, next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 2), signed: "signed"},
-		"GoodSigned":     {reason: "a soak counts from the first Good, and its statement is new", first: afterupdate.Good, next: judgementAt(afterupdate.Good, 5), statement: "newer", want: judgementAt(afterupdate.Good, 2), signed: "newer", writes: 1},
+		"GoodAgain":      {reason: "a soak counts from the first Good", first: afterupdate.Good, next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 2)},
 		"GoodOfAnother":  {reason: "it is of a later update", first: afterupdate.Good, next: updateAt(judgementAt(afterupdate.Good, 5), 3), want: updateAt(judgementAt(afterupdate.Good, 5), 3), writes: 1},
 		"NoLongerGood":   {reason: "it became worse", first: afterupdate.Good, next: judgementAt(afterupdate.Regressed, 5), want: judgementAt(afterupdate.Regressed, 5), writes: 1},
 		"Newer":          {reason: "the update has settled", next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 5), writes: 1},
-		"Older":          {reason: "a slow process writes last", next: judgementAt(afterupdate.Unfinished, 1), want: judgementAt(afterupdate.Settling, 2), signed: "signed"},
-		"Equal":          {reason: "nothing has changed", next: judgementAt(afterupdate.Settling, 2), want: judgementAt(afterupdate.Settling, 2), signed: "signed"},
-		"WithoutSamples": {reason: "it was judged by less", next: afterupdate.Report{Decision: afterupdate.Undecided}, want: judgementAt(afterupdate.Settling, 2), signed: "signed"},
-		"Signed":         {reason: "the same with a statement by a newer key", next: judgementAt(afterupdate.Settling, 2), statement: "newer", want: judgementAt(afterupdate.Settling, 2), signed: "newer", writes: 1},
+		"Older":          {reason: "a slow process writes last", next: judgementAt(afterupdate.Unfinished, 1), want: judgementAt(afterupdate.Settling, 2)},
+		"Equal":          {reason: "nothing has changed", next: judgementAt(afterupdate.Settling, 2), want: judgementAt(afterupdate.Settling, 2)},
+		"WithoutSamples": {reason: "it was judged by less", next: afterupdate.Report{Decision: afterupdate.Undecided}, want: judgementAt(afterupdate.Settling, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -519,19 +515,19 @@ func TestJudgementOfTheNewestSampleStays(t *testing.T) {
 			if tc.first != "" {
 				first = tc.first
 			}
-			if err := w.store.PutJudgement(t.Context(), id, judgementAt(first, 2), []byte("signed")); err != nil {
+			if err := w.store.PutJudgement(t.Context(), id, judgementAt(first, 2)); err != nil {
 				t.Fatal(err)
 			}
 			before := len(w.server.Writes())
-			if err := w.store.PutJudgement(t.Context(), id, tc.next, []byte(tc.statement)); err != nil {
+			if err := w.store.PutJudgement(t.Context(), id, tc.next); err != nil {
 				t.Fatal(err)
 			}
 			if got := len(w.server.Writes()) - before; got != tc.writes {
 				t.Errorf("%s; %d writes, want %d", tc.reason, got, tc.writes)
 			}
 			found, exists, err := w.store.Judgement(t.Context(), id)
-			if diff := cmp.Diff(tc.want, found.Report); err != nil || !exists || string(found.Statement) != tc.signed || diff != "" {
-				t.Errorf("%s; statement %q, error %v (-want +got):\n%s", tc.reason, found.Statement, err, diff)
+			if diff := cmp.Diff(tc.want, found.Report); err != nil || !exists || diff != "" {
+				t.Errorf("%s; error %v (-want +got):\n%s", tc.reason, err, diff)
 			}
 			w.server.Remove(t, record.Namespace, headerOf(id))
 			if left := w.names(t); len(left) > 0 {
@@ -548,7 +544,7 @@ func TestTwoProcessesJudge(t *testing.T) {
 	var all sync.WaitGroup
 	errs := make([]error, processes)
 	for i := range processes {
-		all.Go(func() { errs[i] = w.store.PutJudgement(t.Context(), id, judgementAt(afterupdate.Settling, i), nil) })
+		all.Go(func() { errs[i] = w.store.PutJudgement(t.Context(), id, judgementAt(afterupdate.Settling, i)) })
 	}
 	all.Wait()
 	found, _, err := w.store.Judgement(t.Context(), id)
@@ -564,19 +560,19 @@ func TestJudgementsAreListed(t *testing.T) {
 	}
 	good, edited := w.run(t), w.run(t)
 	for _, id := range []string{good, edited} {
-		if err := w.store.PutJudgement(t.Context(), id, judgementAt(afterupdate.Good, 1), nil); err != nil {
+		if err := w.store.PutJudgement(t.Context(), id, judgementAt(afterupdate.Good, 1)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.edit(t, headerOf(edited)+"-afterupdate", func(o *corev1.ConfigMap) { o.BinaryData["statement.json"] = []byte("forged") })
+	w.edit(t, headerOf(edited)+"-afterupdate", func(o *corev1.ConfigMap) { o.BinaryData["judgement.gz"] = []byte("forged") })
 	all, err := w.store.Judgements(t.Context())
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%d judgements, error %v", len(all), err)
 	}
 	for _, each := range all {
 		authentic := each.Authentication.State == record.Authentic
-		if authentic != (each.Run == good) || authentic != (each.Report.Decision == afterupdate.Good) || each.Statement != nil {
-			t.Errorf("run %s: %+v, decision %q, statement %q", each.Run, each.Authentication, each.Report.Decision, each.Statement)
+		if authentic != (each.Run == good) || authentic != (each.Report.Decision == afterupdate.Good) {
+			t.Errorf("run %s: %+v, decision %q", each.Run, each.Authentication, each.Report.Decision)
 		}
 	}
 	_, _, err = w.store.Judgement(t.Context(), edited)
@@ -586,7 +582,7 @@ func TestJudgementsAreListed(t *testing.T) {
 	if _, exists, err := w.store.Judgement(t.Context(), w.run(t)); exists || err != nil {
 		t.Errorf("exists %t, error %v; want none", exists, err)
 	}
-	if err := w.store.PutJudgement(t.Context(), edited, judgementAt(afterupdate.Regressed, 0), nil); err != nil {
+	if err := w.store.PutJudgement(t.Context(), edited, judgementAt(afterupdate.Regressed, 0)); err != nil {
 		t.Error(err)
 	}
 	if found, _, err := w.store.Judgement(t.Context(), edited); err != nil || found.Report.Decision != afterupdate.Regressed {

@@ -23,7 +23,6 @@ const (
 	labelJudgement = "preflight.openshift.io/afterupdate"
 
 	keyJudgement = "judgement.gz"
-	keyStatement = "statement.json"
 	// maxJudgement bounds the text of a judgement, in bytes.
 	maxJudgement = 16 << 20
 )
@@ -33,17 +32,14 @@ type Judgement struct {
 	// Run is the ID of the run.
 	Run    string
 	Report afterupdate.Report
-	// Statement is the signed statement about it; nil for none.
-	Statement []byte
-	// Authentication is the result of its verification. Unless it is Authentic, Report and Statement are empty.
+	// Authentication is the result of its verification. Unless it is Authentic, Report is empty.
 	Authentication record.Authentication
 }
 
-// PutJudgement stores the judgement about the update after a run, by the ID of the run, with a signed statement about
-// it; nil for none. Of several, that of the newest sample stays, of whichever process: one that is older than the stored
+// PutJudgement stores the judgement about the update after a run, by the ID of the run. Of several, that of the newest sample stays, of whichever process: one that is older than the stored
 // one, equal to it, or Good again, is not written. The error is a *record.NotFoundError for a run without a record, and an
 // *record.UnauthenticError without the key of the records.
-func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.Report, statement []byte) error {
+func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.Report) error {
 	text, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("could not encode the judgement: %w", err)
@@ -52,8 +48,8 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 	if err != nil {
 		return err
 	}
-	if size := len(packed) + len(statement); len(text) > maxJudgement || size > recordformat.MaxWhole {
-		return fmt.Errorf("the judgement has %d bytes, and %d compressed with its statement, more than %d or %d", len(text), size, maxJudgement, recordformat.MaxWhole)
+	if len(text) > maxJudgement || len(packed) > recordformat.MaxWhole {
+		return fmt.Errorf("the judgement has %d bytes, and %d compressed, more than %d or %d", len(text), len(packed), maxJudgement, recordformat.MaxWhole)
 	}
 	beside, err := s.records.Beside(ctx, id)
 	if err != nil {
@@ -62,9 +58,6 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 	made := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: judgementName(beside.Run()), Labels: map[string]string{labelJudgement: beside.Run()}},
 		BinaryData: map[string][]byte{keyJudgement: packed},
-	}
-	if len(statement) > 0 {
-		made.BinaryData[keyStatement] = statement
 	}
 	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		if found == nil {
@@ -79,23 +72,17 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 }
 
 // succeeding is what is stored in place of an authentic judgement; nil to leave that as it is. The first of several by which
-// one update is Good stays, with the newest statement, since a soak counts from it.
+// one update is Good stays, since a soak counts from it.
 func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap) *corev1.ConfigMap {
 	stored, err := reportOf(found)
 	if err != nil {
 		return made.DeepCopy() // of another version of the tool
 	}
-	next := made.DeepCopy()
-	if sameUpdate(stored, judged) && stored.Decision == afterupdate.Good && judged.Decision == afterupdate.Good {
-		next.BinaryData[keyJudgement] = found.BinaryData[keyJudgement]
-	} else if is, was := lastSample(judged), lastSample(stored); was.After(is) {
+	again := sameUpdate(stored, judged) && stored.Decision == afterupdate.Good && judged.Decision == afterupdate.Good
+	if again || lastSample(stored).After(lastSample(judged)) || bytes.Equal(made.BinaryData[keyJudgement], found.BinaryData[keyJudgement]) {
 		return nil
 	}
-	statement := next.BinaryData[keyStatement]
-	if bytes.Equal(next.BinaryData[keyJudgement], found.BinaryData[keyJudgement]) && (len(statement) == 0 || bytes.Equal(statement, found.BinaryData[keyStatement])) {
-		return nil
-	}
-	return next
+	return made.DeepCopy()
 }
 
 func sameUpdate(a, b afterupdate.Report) bool {
@@ -167,7 +154,6 @@ func judgementOf(object *corev1.ConfigMap, loaded recordformat.LoadedKey) (Judge
 	}
 	var err error
 	found.Report, err = reportOf(object)
-	found.Statement = object.BinaryData[keyStatement]
 	return found, err
 }
 

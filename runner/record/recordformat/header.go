@@ -86,8 +86,7 @@
 //	                                  and has the label preflight.openshift.io/baseline
 //	preflight-XXXXXXXXXX-baseline-N   part N, without a label
 //	preflight-XXXXXXXXXX-afterupdate  the judgement after the update, as compressed JSON under
-//	                                  the key judgement.gz, and its signed statement, if there
-//	                                  is one, under statement.json; the label is
+//	                                  the key judgement.gz; the label is
 //	                                  preflight.openshift.io/afterupdate
 //
 // Where a baseline is redacted, a name is the first 16 hex digits of its HMAC-SHA256, keyed

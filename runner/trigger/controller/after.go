@@ -30,7 +30,7 @@ func newAfter(c *cluster.Cluster, options Options, metrics *announcement.Metrics
 	a := &after{metrics: metrics, recorder: recorder, changed: changed}
 	a.follower = followup.New(c, followup.Options{
 		Inspection: inspection.Options{Monitoring: options.Monitoring, Settings: options.Run.Settings()},
-		Pauses:     options.After, Key: options.Key, Logger: options.Logger, Changed: a.state,
+		Pauses:     options.After, Logger: options.Logger, Changed: a.state,
 	})
 	return a
 }
@@ -51,8 +51,7 @@ func (a *after) observe(version *configv1.ClusterVersion) {
 const maxNote = 800
 
 // state states a judgement.
-func (a *after) state(judged followup.Judged) {
-	made := judged.Report
+func (a *after) state(made afterupdate.Report) {
 	a.metrics.SetAfter(made.Update.To, made.Decision)
 	a.changed()
 	if !made.Decision.Final() {

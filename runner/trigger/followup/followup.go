@@ -12,13 +12,11 @@ import (
 	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
-	"github.com/sigstore/sigstore/pkg/signature"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
-	"github.com/openshift/update-preflight/collector/evidence"
 	"github.com/openshift/update-preflight/collector/settling"
 	"github.com/openshift/update-preflight/runner/inspection"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
@@ -36,29 +34,17 @@ func Standard() Pauses { return Pauses{Settling: time.Minute, Decided: 10 * time
 // maxAge is how long after its end an update is judged: later changes are those of others.
 const maxAge = 24 * time.Hour
 
-// Options are what a Follower needs. All but Key are required.
+// Options are what a Follower needs. All are required.
 type Options struct {
 	Inspection inspection.Options
 	Pauses     Pauses
-	// Key signs the statements; nil signs none.
-	Key    signature.Signer
-	Logger *slog.Logger
+	Logger     *slog.Logger
 	// Changed is called after each judgement whose decision or regressions differ.
-	Changed func(Judged)
+	Changed func(afterupdate.Report)
 }
 
 // Needs are the permissions to judge an update and to store the judgement.
 func Needs() access.Needs { return inspection.Needs().And(baselinestore.Needs()) }
-
-// Judged is the judgement of an update; the zero value is none.
-type Judged struct {
-	Report afterupdate.Report
-	// Statement is the statement about a final judgement: signed where there is a key.
-	Statement string
-}
-
-// Known reports whether there is a judgement.
-func (j Judged) Known() bool { return j.Report.Decision != "" }
 
 // Follower judges the last update of a cluster.
 type Follower struct {
@@ -68,7 +54,7 @@ type Follower struct {
 	wake chan struct{}
 
 	mutex  sync.Mutex
-	latest Judged
+	latest afterupdate.Report
 }
 
 // New makes the Follower of a cluster.
@@ -85,7 +71,7 @@ func (f *Follower) Wake() {
 }
 
 // Latest is the judgement of the last update, if that is over.
-func (f *Follower) Latest() Judged {
+func (f *Follower) Latest() afterupdate.Report {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return f.latest
@@ -117,10 +103,10 @@ func (f *Follower) look(ctx context.Context, inspected *inspection.Inspection) t
 		return f.options.Pauses.Settling
 	}
 	if !due {
-		f.set(Judged{})
+		f.set(afterupdate.Report{})
 		return 0
 	}
-	if known := f.Latest(); known.Report.Decision == afterupdate.Good && f.isOf(ctx, known.Report) {
+	if known := f.Latest(); known.Decision == afterupdate.Good && f.isOf(ctx, known) {
 		return 0
 	}
 	judged, err := inspected.Look(ctx)
@@ -131,7 +117,7 @@ func (f *Follower) look(ctx context.Context, inspected *inspection.Inspection) t
 		return f.options.Pauses.Settling
 	}
 	if judged.Update.Run == "" || judged.Baseline == nil {
-		f.set(Judged{})
+		f.set(afterupdate.Report{})
 		return f.options.Pauses.Decided
 	}
 	return f.keep(ctx, inspected, judged)
@@ -167,14 +153,12 @@ func (f *Follower) keep(ctx context.Context, inspected *inspection.Inspection, j
 		f.set(stored)
 		return 0
 	}
-	made := Judged{Report: judged}
 	if judged.Decision.Final() {
-		made.Statement = f.statement(judged)
-		if err := inspected.Record(ctx, judged, []byte(made.Statement)); err != nil && ctx.Err() == nil {
+		if err := inspected.Record(ctx, judged); err != nil && ctx.Err() == nil {
 			f.options.Logger.Warn("the judgement of the update is not stored", "run", judged.Update.Run, "error", err)
 		}
 	}
-	f.set(made)
+	f.set(judged)
 	switch judged.Decision {
 	case afterupdate.Good, afterupdate.RolledBack:
 		return 0
@@ -186,38 +170,20 @@ func (f *Follower) keep(ctx context.Context, inspected *inspection.Inspection, j
 }
 
 // stored is the final judgement that another process stored of the same update, if it is Good.
-func (f *Follower) stored(ctx context.Context, judged afterupdate.Report) (Judged, bool) {
+func (f *Follower) stored(ctx context.Context, judged afterupdate.Report) (afterupdate.Report, bool) {
 	found, ok, err := baselinestore.New(f.cluster.Kubernetes).Judgement(ctx, judged.Update.Run)
 	if err != nil || !ok || found.Report.Decision != afterupdate.Good || found.Report.Update.CompletionTime != judged.Update.CompletionTime {
-		return Judged{}, false
+		return afterupdate.Report{}, false
 	}
-	return Judged{Report: found.Report, Statement: string(found.Statement)}, true
+	return found.Report, true
 }
 
-// statement is the statement about a judgement; empty where it cannot be made.
-func (f *Follower) statement(judged afterupdate.Report) string {
-	stated, err := evidence.Of(judged, f.options.Inspection.Settings.ToolVersion)
-	var text []byte
-	switch {
-	case err != nil:
-	case f.options.Key == nil:
-		text, err = evidence.Encode(stated)
-	default:
-		text, err = evidence.Sign(stated, f.options.Key)
-	}
-	if err != nil {
-		f.options.Logger.Warn("there is no statement about the update", "error", err)
-		return ""
-	}
-	return string(text)
-}
-
-func (f *Follower) set(next Judged) {
+func (f *Follower) set(next afterupdate.Report) {
 	f.mutex.Lock()
 	last := f.latest
 	f.latest = next
 	f.mutex.Unlock()
-	if last.Report.Decision == next.Report.Decision && last.Report.Counts.Regressions == next.Report.Counts.Regressions && last.Statement == next.Statement {
+	if last.Decision == next.Decision && last.Counts.Regressions == next.Counts.Regressions {
 		return
 	}
 	f.options.Changed(next)

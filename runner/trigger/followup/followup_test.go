@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -44,23 +43,23 @@ func updated(t *testing.T, changes ...after.Case) world {
 }
 
 // follow judges until a decision is one of these, and returns all that differed.
-func (w world) follow(until ...afterupdate.Decision) []followup.Judged {
+func (w world) follow(until ...afterupdate.Decision) []afterupdate.Report {
 	w.t.Helper()
-	changes := make(chan followup.Judged, 100)
+	changes := make(chan afterupdate.Report, 100)
 	follower := followup.New(w.cluster, followup.Options{
 		Inspection: w.options, Pauses: followup.Pauses{Settling: 10 * time.Millisecond, Decided: time.Hour},
-		Logger: slog.New(slog.DiscardHandler), Changed: func(judged followup.Judged) { changes <- judged },
+		Logger: slog.New(slog.DiscardHandler), Changed: func(judged afterupdate.Report) { changes <- judged },
 	})
 	ctx, cancel := context.WithTimeout(w.t.Context(), limit)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() { ended <- follower.Start(ctx) }()
-	var all []followup.Judged
+	var all []afterupdate.Report
 	for {
 		select {
 		case judged := <-changes:
 			all = append(all, judged)
-			if slices.Contains(until, judged.Report.Decision) {
+			if slices.Contains(until, judged.Decision) {
 				cancel()
 				if err := <-ended; err != nil {
 					w.t.Error(err)
@@ -85,18 +84,18 @@ func (w world) stored() afterupdate.Decision {
 	return found.Report.Decision
 }
 
-// An update is judged by itself, and the judgement is stored with a statement; the next process takes it over.
+// An update is judged by itself, and the judgement is stored; the next process takes it over.
 func TestGood(t *testing.T) {
 	w := updated(t)
 	all := w.follow(afterupdate.Good)
-	if first := all[0].Report.Decision; first != afterupdate.Settling {
+	if first := all[0].Decision; first != afterupdate.Settling {
 		t.Errorf("after one sample the decision is %s", first)
 	}
 	last := all[len(all)-1]
-	if last.Report.Update.Run != w.run || !strings.Contains(last.Statement, "update-judgement") || w.stored() != afterupdate.Good {
-		t.Errorf("run %s, stored %q, statement %s", last.Report.Update.Run, w.stored(), last.Statement)
+	if last.Update.Run != w.run || w.stored() != afterupdate.Good {
+		t.Errorf("run %s, stored %q", last.Update.Run, w.stored())
 	}
-	if again := w.follow(afterupdate.Good); len(again) != 1 || again[0].Statement != last.Statement {
+	if again := w.follow(afterupdate.Good); len(again) != 1 || again[0].Samples.Last != last.Samples.Last {
 		t.Errorf("another process judged again: %d changes", len(again))
 	}
 }
@@ -105,15 +104,15 @@ func TestGood(t *testing.T) {
 func TestRegressed(t *testing.T) {
 	w := updated(t, after.Regressions()[2])
 	all := w.follow(afterupdate.Regressed)
-	if last := all[len(all)-1]; len(last.Report.Regressions) != 1 || w.stored() != afterupdate.Regressed || strings.Contains(last.Statement, "apps.openshift.io") {
-		t.Errorf("stored %q: %+v, statement %s", w.stored(), last.Report.Regressions, last.Statement)
+	if last := all[len(all)-1]; len(last.Regressions) != 1 || w.stored() != afterupdate.Regressed {
+		t.Errorf("stored %q: %+v", w.stored(), last.Regressions)
 	}
 }
 
 // Two processes that judge at the same time store one judgement.
 func TestTwo(t *testing.T) {
 	w := updated(t)
-	done := make(chan []followup.Judged, 1)
+	done := make(chan []afterupdate.Report, 1)
 	go func() { done <- w.follow(afterupdate.Good) }()
 	w.follow(afterupdate.Good)
 	<-done

@@ -2,7 +2,6 @@ package projection_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,33 +27,29 @@ func TestAfterUpdate(t *testing.T) {
 		t.Errorf("an update that was not judged has %+v", status.AfterUpdate)
 	}
 	for name, tc := range map[string]struct {
-		reason    string
-		judged    *afterupdate.Report
-		statement string
-		status    metav1.ConditionStatus
-		// names, omitted and stated are what the status has.
+		reason string
+		judged *afterupdate.Report
+		status metav1.ConditionStatus
+		// names and omitted are what the status has.
 		names   int
 		omitted int32
-		stated  bool
 	}{
-		"Good":       {reason: "nothing is worse", judged: judged(afterupdate.Good, 0), statement: "signed", status: metav1.ConditionTrue, stated: true},
-		"Regressed":  {reason: "a name is stated once", judged: judged(afterupdate.Regressed, 4), statement: "signed", status: metav1.ConditionFalse, names: 2, stated: true},
+		"Good":       {reason: "nothing is worse", judged: judged(afterupdate.Good, 0), status: metav1.ConditionTrue},
+		"Regressed":  {reason: "a name is stated once", judged: judged(afterupdate.Regressed, 4), status: metav1.ConditionFalse, names: 2},
 		"Most":       {reason: "the list of names is full", judged: judged(afterupdate.Regressed, 2*v1alpha1.MaxNames), status: metav1.ConditionFalse, names: v1alpha1.MaxNames},
 		"Many":       {reason: "more are counted", judged: judged(afterupdate.Regressed, 2*v1alpha1.MaxNames+5), status: metav1.ConditionFalse, names: v1alpha1.MaxNames, omitted: 3},
 		"RolledBack": {reason: "the update did not stay", judged: judged(afterupdate.RolledBack, 0), status: metav1.ConditionFalse},
 		"Settling":   {reason: "it is too early", judged: judged(afterupdate.Settling, 0), status: metav1.ConditionUnknown},
 		"Undecided":  {reason: "there is no baseline", judged: judged(afterupdate.Undecided, 0), status: metav1.ConditionUnknown},
-		"Largest":    {reason: "the statement fits", judged: judged(afterupdate.Good, 0), statement: strings.Repeat("s", v1alpha1.MaxAttestation), status: metav1.ConditionTrue, stated: true},
-		"TooLarge":   {reason: "a statement that is cut could not be verified", judged: judged(afterupdate.Good, 0), statement: strings.Repeat("s", v1alpha1.MaxAttestation+1), status: metav1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := projection.Status(object(), projection.Observation{Now: noon, Target: update.Release{Version: version, Image: image("1")}, After: tc.judged, Statement: tc.statement})
+			status := projection.Status(object(), projection.Observation{Now: noon, Target: update.Release{Version: version, Image: image("1")}, After: tc.judged})
 			condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAfterUpdate)
 			if condition == nil || condition.Status != tc.status || condition.Reason != string(tc.judged.Decision) || condition.Message != tc.judged.Message {
 				t.Errorf("%s: the condition is %+v, want %s", tc.reason, condition, tc.status)
 			}
 			got := status.AfterUpdate
-			if got == nil || got.Run != "a-run" || got.Decision != string(tc.judged.Decision) || len(got.Regressions) != tc.names || got.RegressionsOmitted != tc.omitted || (got.Statement != "") != tc.stated {
+			if got == nil || got.Run != "a-run" || got.Decision != string(tc.judged.Decision) || len(got.Regressions) != tc.names || got.RegressionsOmitted != tc.omitted {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})

@@ -277,9 +277,6 @@ func (p projected) judgement() *v1alpha1.AfterUpdate {
 	if more := len(names) - v1alpha1.MaxNames; more > 0 {
 		made.Regressions, made.RegressionsOmitted = names[:v1alpha1.MaxNames], int32(more) //nolint:gosec // at most MaxListed
 	}
-	if len(p.observed.Statement) <= v1alpha1.MaxAttestation {
-		made.Statement = p.observed.Statement
-	}
 	return made
 }
 

@@ -148,10 +148,8 @@ type Observation struct {
 	// Updated is whether the update to the target is complete, without times; nil while the
 	// cluster neither runs the target nor updates to it.
 	Updated *metav1.Condition
-	// After is the judgement of the update to the target; nil while there is none. Statement is the statement about it;
-	// empty for none.
-	After     *afterupdate.Report
-	Statement string
+	// After is the judgement of the update to the target; nil while there is none.
+	After *afterupdate.Report
 }
 
 // Run is a run in progress.

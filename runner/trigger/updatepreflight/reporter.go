@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/runner/trigger/completion"
-	"github.com/openshift/update-preflight/runner/trigger/followup"
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
@@ -37,12 +37,12 @@ type Reporter struct {
 	// present is the cluster as it was read for the observations of a pass.
 	present *snapshot.Cluster
 	// after is the judgement of the last update; nil for a cluster whose updates are not judged.
-	after func() followup.Judged
+	after func() afterupdate.Report
 }
 
 // NewReporter makes the Reporter of one cluster. Without a key, it signs nothing. after is the judgement of the last
 // update; nil for a cluster whose updates are not judged.
-func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger, after func() followup.Judged) *Reporter {
+func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger, after func() afterupdate.Report) *Reporter {
 	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}, after: after}
 }
 
@@ -80,8 +80,8 @@ func (r *Reporter) judge(o *projection.Observation, subject runplan.Subject) {
 		return
 	}
 	judged := r.after()
-	if of := (update.Release{Version: judged.Report.Update.To, Image: judged.Report.Update.Image}); judged.Known() && of.Digest() != "" && of.Digest() == subject.Target.Digest() {
-		o.After, o.Statement = &judged.Report, judged.Statement
+	if of := (update.Release{Version: judged.Update.To, Image: judged.Update.Image}); of.Digest() != "" && of.Digest() == subject.Target.Digest() {
+		o.After = &judged
 	}
 }
 

@@ -2,8 +2,6 @@ package script
 
 import (
 	"context"
-	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -40,7 +38,7 @@ func OpenFleet(ctx context.Context, t *terminal.Terminal) (opened *Fleet, stop f
 // Update shows the table of five clusters of which none is ready, the remedies of its causes, the table
 // after them, and how the regression of one cluster of the first wave closes the gate to the second, and blocks its clusters.
 func (f *Fleet) Update(ctx context.Context) error {
-	for _, part := range []func(context.Context) error{f.survey, f.follow, f.check, f.wave, f.judge, f.gate, f.stop} {
+	for _, part := range []func(context.Context) error{f.survey, f.follow, f.check, f.wave, f.judge, f.gate} {
 		if err := part(ctx); err != nil {
 			return err
 		}
@@ -129,31 +127,16 @@ func (f *Fleet) decide(ctx context.Context, code int, more ...string) error {
 	return f.Run(ctx, code, append([]string{"oc-preflight", "fleet", "gate", "--to", story.To, "--table", f.table()}, more...)...)
 }
 
-// keys and statements are the directories of the keys of the clusters, and of what they state about their updates.
-func (f *Fleet) keys() string       { return filepath.Join(f.Directory, "keys") }
-func (f *Fleet) statements() string { return filepath.Join(f.Directory, "evidence") }
-
 func (f *Fleet) judge(ctx context.Context) error {
-	f.Title("Was the update good for all else than operators and nodes? Each cluster of the first wave signs a statement")
-	if err := errors.Join(story.WriteKeys(f.keys()), os.Mkdir(f.statements(), 0o750)); err != nil {
-		return err
-	}
+	f.Title("Was the update good for all else than operators and nodes?")
 	for _, name := range firstWave() {
 		code, decision := exit.Ready, "Good"
 		if name == story.FleetOverrides {
 			code, decision = exit.Blocked, "Regressed"
 		}
-		err := f.RunLines(ctx, code, decision, after("--context", name,
-			"--sign", filepath.Join(f.keys(), name+".pem"), "--signed-statement", filepath.Join(f.statements(), name+".json"))...)
-		if err != nil {
+		if err := f.RunLines(ctx, code, decision, after("--context", name)...); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (f *Fleet) stop(ctx context.Context) error {
-	f.Title("The clusters of the second wave that are like those of the first are blocked by the statements as well")
-	return f.Run(ctx, exit.Blocked, command("targets", story.FleetBudget+","+story.FleetRisk, "--accept", story.Risk,
-		"--evidence", f.statements(), "--evidence-key", f.keys(), "--evidence-fail", "1/2")...)
 }

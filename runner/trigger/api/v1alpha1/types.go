@@ -372,12 +372,6 @@ type AfterUpdate struct {
 	Regressions []string `json:"regressions,omitempty"`
 	// +optional
 	RegressionsOmitted int32 `json:"regressionsOmitted,omitempty"`
-	// statement is the final judgement as evidence for other clusters: a DSSE envelope in JSON, signed by the key of
-	// the controller, or the statement itself where the controller has none.
-	//
-	// +optional
-	// +kubebuilder:validation:MaxLength=32768
-	Statement string `json:"statement,omitempty"`
 }
 
 // Release is a release image.
