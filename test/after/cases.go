@@ -29,11 +29,11 @@ func deployment(ns, name string) Ref { return Ref{Kind: "Deployment", Namespace:
 
 // down has a number of the pods of a workload wait for a reason.
 func (w *World) down(ref Ref, pods int, reason string) {
-	all := w.pods(ref)
-	w.counts(ref, len(all), len(all)-pods)
-	w.endpoints(ref.Namespace, ref.Name, len(all)-pods)
+	all := w.Pods(ref)
+	w.Counts(ref, len(all), len(all)-pods)
+	w.Endpoints(ref.Namespace, ref.Name, len(all)-pods)
 	for _, pod := range all[:pods] {
-		w.container(pod, map[string]any{"waiting": map[string]any{"reason": reason}}, 0, 0)
+		w.Container(pod, map[string]any{"waiting": map[string]any{"reason": reason}}, 0, 0)
 		w.Condition(pod, "Ready", "False", "ContainersNotReady", broken)
 		if reason == "ContainerCreating" {
 			w.Put(pod, "status.phase", "Pending")
@@ -59,17 +59,17 @@ func regressionsOfPlatform() []Case {
 		}, Worse: []string{"IngressController openshift-ingress-operator/default CanaryChecksFailing", "ClusterOperator ingress Degraded"}},
 		{Name: "Authentication", Reason: "the OAuth server is not reached", Apply: func(w *World) {
 			w.Condition(operator("authentication"), "Available", "False", "OAuthServerRouteEndpointAccessible", broken)
-			w.admit(Ref{Kind: "Route", Namespace: "openshift-authentication", Name: "oauth-openshift"}, "False", broken)
+			w.Admit(Ref{Kind: "Route", Namespace: "openshift-authentication", Name: "oauth-openshift"}, "False", broken)
 		}, Worse: []string{"ClusterOperator authentication Unavailable", "Route openshift-authentication/oauth-openshift NotAdmitted"}},
 		{Name: "AggregatedAPI", Reason: "an aggregated API answers 503", Apply: func(w *World) {
 			w.Condition(Ref{Kind: "APIService", Name: "v1.apps.openshift.io"}, "Available", "False", "FailedDiscoveryCheck", broken)
 		}, Worse: []string{"APIService v1.apps.openshift.io Unavailable"}},
 		{Name: "CoreDNSRestarts", Reason: "CoreDNS restarts again and again", Apply: func(w *World) {
-			w.restarts(w.pods(dns)[0], 12, 40*time.Minute)
-			w.restarts(w.pods(dns)[1], 14, 5*time.Minute)
+			w.Restarts(w.Pods(dns)[0], 12, 40*time.Minute)
+			w.Restarts(w.Pods(dns)[1], 14, 5*time.Minute)
 		}, Worse: []string{"DaemonSet openshift-dns/dns-default Restarting"}},
 		{Name: "DNSIntermittent", Reason: "the DNS Service has no ready endpoint", Apply: func(w *World) {
-			w.endpoints("openshift-dns", "dns-default", 0)
+			w.Endpoints("openshift-dns", "dns-default", 0)
 		}, Worse: []string{"Service openshift-dns/dns-default NoReadyEndpoints"}},
 		{Name: "VolumeAttach", Reason: "a volume is not attached, and a node has no driver", Apply: func(w *World) {
 			w.Set(Ref{Kind: "VolumeAttachment", Name: "csi-1"}, `{"spec":{"attacher":"ebs.csi.aws.com","nodeName":"worker-1","source":{"persistentVolumeName":"pv-1"}},"status":{"attached":false,"attachError":{"message":"no such volume","time":"`+w.At(broken)+`"}}}`)
@@ -114,11 +114,11 @@ func regressionsOfWorkloads() []Case {
 		}, Worse: []string{"ClusterOperator monitoring Degraded", "StatefulSet openshift-monitoring/alertmanager-main CrashLoopBackOff"}, Also: []string{"StatefulSet openshift-monitoring/alertmanager-main Unavailable"}},
 		{Name: "Forbidden", Reason: "the new defaults of the pod security admission forbid the pods", Apply: func(w *World) {
 			ref := deployment("shop", "cart")
-			for _, pod := range w.pods(ref) {
+			for _, pod := range w.Pods(ref) {
 				w.Delete(pod)
 			}
-			w.counts(ref, 3, 0)
-			w.endpoints("shop", "cart", 0)
+			w.Counts(ref, 3, 0)
+			w.Endpoints("shop", "cart", 0)
 			w.Condition(ref, "ReplicaFailure", "True", "FailedCreate", broken)
 			w.Condition(ref, "Available", "False", "MinimumReplicasUnavailable", broken)
 		}, Worse: []string{"Deployment shop/cart FailedCreate"}, Also: []string{"Deployment shop/cart Unavailable", "Deployment shop/cart RolloutIncomplete", "Service shop/cart NoEndpoints"}},
@@ -145,7 +145,7 @@ func regressionsOfWorkloads() []Case {
 		}, Worse: []string{"ClusterServiceVersion operators/widget NotSucceeded"}},
 		{Name: "Alert", Reason: "an alert fires that did not before", Apply: func(w *World) { w.Fire("TargetDown", "openshift-dns", "warning", broken) }, Worse: []string{"Alert openshift-dns/TargetDown/warning Firing"}},
 		{Name: "Routes", Reason: "the routers do not admit a Route", Apply: func(w *World) {
-			w.admit(Ref{Kind: "Route", Namespace: "shop", Name: "web"}, "False", broken)
+			w.Admit(Ref{Kind: "Route", Namespace: "shop", Name: "web"}, "False", broken)
 		}, Worse: []string{"Route shop/web NotAdmitted"}},
 		{Name: "EgressFirewall", Reason: "rules of egress are not applied", Apply: func(w *World) {
 			w.Put(Ref{Kind: "EgressFirewall", Namespace: "shop", Name: "default"}, "status.status", "EgressFirewall Rules not correctly applied")
@@ -175,18 +175,18 @@ func innocentsOfWorkloads() []Case {
 		{Name: "OwnerScaledToZero", Reason: "no pod is wanted", Apply: func(w *World) { w.Scale(mail, 0) }},
 		{Name: "ScaledUp", Reason: "the autoscaler added pods", Apply: func(w *World) { w.Scale(web, 9) }},
 		{Name: "ScaledDown", Reason: "the autoscaler removed pods", Apply: func(w *World) { w.Scale(web, 1) }},
-		{Name: "ScalingUp", Reason: "the pods of before are ready, and more are pending", Apply: func(w *World) { w.counts(web, 5, 3); w.Put(web, "metadata.generation", 2) }},
+		{Name: "ScalingUp", Reason: "the pods of before are ready, and more are pending", Apply: func(w *World) { w.Counts(web, 5, 3); w.Put(web, "metadata.generation", 2) }},
 		{Name: "OwnerChangedSet", Reason: "the owner changed the template", Apply: func(w *World) {
 			w.Put(db, "metadata.generation", 2)
 			w.Put(db, "status.updateRevision", "db-2")
 		}},
 		{Name: "SetScaled", Reason: "the owner added a replica", Apply: func(w *World) { w.Put(db, "metadata.generation", 2); w.Scale(db, 4) }},
 		{Name: "OneRestart", Reason: "each pod restarted once, when its node did", Apply: func(w *World) {
-			for _, pod := range w.pods(web) {
-				w.restarts(pod, 1, 80*time.Minute)
+			for _, pod := range w.Pods(web) {
+				w.Restarts(pod, 1, 80*time.Minute)
 			}
 		}},
-		{Name: "Settled", Reason: "a pod restarted until the API server was reachable", Apply: func(w *World) { w.restarts(w.pods(web)[0], 5, 75*time.Minute) }},
+		{Name: "Settled", Reason: "a pod restarted until the API server was reachable", Apply: func(w *World) { w.Restarts(w.Pods(web)[0], 5, 75*time.Minute) }},
 	}
 }
 
@@ -205,15 +205,15 @@ func innocentsOfCluster() []Case {
 			w.down(deployment("shop", "new"), 1, "ImagePullBackOff")
 		}},
 		{Name: "NewRoute", Reason: "a user created a Route that is not admitted", Apply: func(w *World) {
-			w.route("shop", "new")
-			w.admit(Ref{Kind: "Route", Namespace: "shop", Name: "new"}, "False", broken)
+			w.AddRoute("shop", "new")
+			w.Admit(Ref{Kind: "Route", Namespace: "shop", Name: "new"}, "False", broken)
 		}},
 		{Name: "Deleted", Reason: "a user deleted a workload", Apply: func(w *World) {
-			for _, ref := range append(w.pods(mail), mail, Ref{Kind: "Service", Namespace: "shop", Name: "mail"}, Ref{Kind: "Route", Namespace: "shop", Name: "mail"}) {
+			for _, ref := range append(w.Pods(mail), mail, Ref{Kind: "Service", Namespace: "shop", Name: "mail"}, Ref{Kind: "Route", Namespace: "shop", Name: "mail"}) {
 				w.Delete(ref)
 			}
 		}},
-		{Name: "MachineReplaced", Reason: "a Machine was replaced by another", Apply: func(w *World) { w.Delete(node("worker-2")); w.node("worker-9") }},
+		{Name: "MachineReplaced", Reason: "a Machine was replaced by another", Apply: func(w *World) { w.Delete(node("worker-2")); w.AddNode("worker-9") }},
 		{Name: "NoProvisioner", Reason: "a claim waits for its first consumer", Apply: func(w *World) {
 			w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "later"}, `{"metadata":{"creationTimestamp":"`+w.At(broken)+`"},"spec":{"storageClassName":"gp3-csi"},"status":{"phase":"Pending"}}`)
 		}},
@@ -225,11 +225,11 @@ func innocentsOfCluster() []Case {
 		}},
 		{Name: "FiredEarlier", Reason: "the alert fired before the update began", Apply: func(w *World) { w.Fire("KubeJobFailed", "shop", "warning", 200*time.Minute) }},
 		{Name: "NotUpgradeable", Reason: "an operator does not permit the next update", Apply: func(w *World) { w.Condition(operator("etcd"), "Upgradeable", "False", "Backup", broken) }},
-		{Name: "LeaderMoved", Reason: "another pod leads, so that it is newer", Apply: func(w *World) { w.replace(deployment("openshift-apiserver", "apiserver"), 3, 10*time.Minute) }},
-		{Name: "PodEvicted", Reason: "a pod was moved to another node", Apply: func(w *World) { w.replace(web, 3, 6*time.Minute) }},
+		{Name: "LeaderMoved", Reason: "another pod leads, so that it is newer", Apply: func(w *World) { w.Replace(deployment("openshift-apiserver", "apiserver"), 3, 10*time.Minute) }},
+		{Name: "PodEvicted", Reason: "a pod was moved to another node", Apply: func(w *World) { w.Replace(web, 3, 6*time.Minute) }},
 		{Name: "WorkloadOfReleaseGone", Reason: "the release no longer has a workload", Apply: func(w *World) {
 			ref := deployment("openshift-ovn-kubernetes", "ovnkube-control-plane")
-			for _, each := range append(w.pods(ref), ref, Ref{Kind: "Service", Namespace: ref.Namespace, Name: ref.Name}) {
+			for _, each := range append(w.Pods(ref), ref, Ref{Kind: "Service", Namespace: ref.Namespace, Name: ref.Name}) {
 				w.Delete(each)
 			}
 		}},
@@ -239,7 +239,7 @@ func innocentsOfCluster() []Case {
 		}},
 		{Name: "DriverRemoved", Reason: "an administrator removed a driver from the cluster", Apply: func(w *World) {
 			w.Delete(Ref{Kind: "CSIDriver", Name: "ebs.csi.aws.com"})
-			for _, name := range w.all("CSINode") {
+			for _, name := range w.All("CSINode") {
 				w.Set(name, `{"spec":{"drivers":[]}}`)
 			}
 		}},
@@ -258,7 +258,7 @@ func BadBefore() []Case {
 		{Name: "DegradedBefore", Reason: "it was degraded before", Apply: func(w *World) { w.Condition(operator("storage"), "Degraded", "True", "Disk", 5*time.Hour) }},
 		{Name: "FiringBefore", Reason: "it fired before", Apply: func(w *World) { w.Fire("TargetDown", "shop", "warning", 5*time.Hour) }},
 		{Name: "RouteBefore", Reason: "it was not admitted before", Apply: func(w *World) {
-			w.admit(Ref{Kind: "Route", Namespace: "shop", Name: "web"}, "False", 5*time.Hour)
+			w.Admit(Ref{Kind: "Route", Namespace: "shop", Name: "web"}, "False", 5*time.Hour)
 		}},
 	}
 }
@@ -294,7 +294,7 @@ func Touched(c Case) []Ref {
 		}
 	}
 	for _, each := range changed.alerts[len(world.alerts):] { // which name no workload
-		for _, ref := range slices.Concat(world.all("Deployment"), world.all("StatefulSet"), world.all("DaemonSet")) {
+		for _, ref := range slices.Concat(world.All("Deployment"), world.All("StatefulSet"), world.All("DaemonSet")) {
 			if ref.Namespace == each.Namespace {
 				add(ref)
 			}

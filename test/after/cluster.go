@@ -13,13 +13,13 @@ func Noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC) }
 // New makes a cluster with operators, pools, nodes and the workloads of a user, in which everything is good. All that
 // happens to it is before noon, the time of the last look.
 func New(noon time.Time) *World {
-	w := &World{noon: noon.UTC().Truncate(time.Second), objects: map[Ref]map[string]any{}}
+	w := &World{noon: noon.UTC().Truncate(time.Second), objects: map[Ref]map[string]any{}, kinds: builtIn()}
 	w.Set(Ref{Kind: "Infrastructure", Name: "cluster"}, `{"status":{"controlPlaneTopology":"HighlyAvailable","platformStatus":{"type":"AWS"}}}`)
 	w.Set(Ref{Kind: "Network", Name: "cluster"}, `{"status":{"networkType":"OVNKubernetes"}}`)
 	w.Set(Ref{Kind: "ClusterVersion", Name: "version"}, fmt.Sprintf(`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8"},"status":{"observedGeneration":1,"desired":{"version":%q,"image":%q},"history":[%s],
 		"conditions":[{"type":"Available","status":"True","lastTransitionTime":%q},{"type":"Progressing","status":"False","lastTransitionTime":%[4]q},{"type":"Failing","status":"False","lastTransitionTime":%[4]q}]}}`,
 		From, image(From), w.entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour), w.At(30*24*time.Hour)))
-	for _, name := range []string{"authentication", "dns", "etcd", "ingress", "kube-apiserver", "machine-config", "monitoring", "network", "storage"} {
+	for _, name := range []string{"authentication", "dns", "etcd", "ingress", "kube-apiserver", "machine-api", "machine-config", "monitoring", "network", "openshift-apiserver", "storage"} {
 		w.Set(Ref{Kind: "ClusterOperator", Name: name}, fmt.Sprintf(`{"status":{"versions":[{"name":"operator","version":%q}]}}`, From))
 		for kind, status := range map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False", "Upgradeable": "True"} {
 			w.Condition(Ref{Kind: "ClusterOperator", Name: name}, kind, status, "AsExpected", 30*24*time.Hour)
@@ -28,11 +28,12 @@ func New(noon time.Time) *World {
 	for name, nodes := range map[string]int{"master": 3, "worker": 3, "infra": 1} {
 		w.pool(name, nodes)
 		for i := range nodes {
-			w.node(fmt.Sprintf("%s-%d", name, i))
+			w.AddNode(fmt.Sprintf("%s-%d", name, i))
 		}
 	}
 	w.platform()
 	w.user()
+	w.released()
 	return w
 }
 
@@ -57,7 +58,7 @@ func (w *World) pool(name string, nodes int) {
 	}
 }
 
-func (w *World) node(name string) {
+func (w *World) AddNode(name string) {
 	ref := Ref{Kind: "Node", Name: name}
 	w.Set(ref, fmt.Sprintf(`{"metadata":{"annotations":{"machineconfiguration.openshift.io/state":"Done","machineconfiguration.openshift.io/currentConfig":"rendered-1","machineconfiguration.openshift.io/desiredConfig":"rendered-1",
 		"machineconfiguration.openshift.io/desiredDrain":"uncordon-1","machineconfiguration.openshift.io/lastAppliedDrain":"uncordon-1"}},"status":{"nodeInfo":{"bootID":"boot-1-%s","kubeletVersion":"v1.31.1","architecture":"amd64"}}}`, name))
@@ -79,6 +80,7 @@ func (w *World) platform() {
 	w.Workload("DaemonSet", "openshift-cluster-csi-drivers", "aws-ebs-csi-driver-node", 7)
 	w.Workload("Deployment", "openshift-ovn-kubernetes", "ovnkube-control-plane", 2)
 	w.Workload("Deployment", "openshift-apiserver", "apiserver", 3)
+	w.Workload("Deployment", "openshift-apiserver-operator", "openshift-apiserver-operator", 1)
 	w.Set(Ref{Kind: "APIService", Name: "v1.apps.openshift.io"}, `{"spec":{"service":{"namespace":"openshift-apiserver","name":"apiserver"}}}`)
 	w.Condition(Ref{Kind: "APIService", Name: "v1.apps.openshift.io"}, "Available", "True", "Passed", 30*24*time.Hour)
 	router := Ref{Kind: "IngressController", Namespace: "openshift-ingress-operator", Name: "default"}
@@ -86,17 +88,17 @@ func (w *World) platform() {
 	for kind, status := range map[string]string{"Available": "True", "Degraded": "False", "CanaryChecksSucceeding": "True"} {
 		w.Condition(router, kind, status, "AsExpected", 30*24*time.Hour)
 	}
-	w.Set(Ref{Kind: "StorageClass", Name: "gp3-csi"}, `{"provisioner":"ebs.csi.aws.com","volumeBindingMode":"WaitForFirstConsumer"}`)
+	w.Set(Ref{Kind: "StorageClass", Name: "gp3-csi"}, `{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"ebs.csi.aws.com","volumeBindingMode":"WaitForFirstConsumer"}`)
 	w.Set(Ref{Kind: "StorageClass", Name: "nfs"}, `{"provisioner":"nfs.example.com","volumeBindingMode":"Immediate"}`)
 	w.Set(Ref{Kind: "CSIDriver", Name: "ebs.csi.aws.com"}, `{}`)
-	w.route("openshift-authentication", "oauth-openshift")
+	w.AddRoute("openshift-authentication", "oauth-openshift")
 }
 
 // user are the workloads and objects of users.
 func (w *World) user() {
 	for _, name := range []string{"web", "api", "cart", "mail"} {
 		w.Workload("Deployment", "shop", name, 3)
-		w.route("shop", name)
+		w.AddRoute("shop", name)
 	}
 	w.Workload("StatefulSet", "shop", "db", 3)
 	w.Workload("DaemonSet", "shop", "logs", 3)
@@ -113,14 +115,14 @@ func (w *World) user() {
 	w.Set(Ref{Kind: "MachineSet", Namespace: "openshift-machine-api", Name: "workers"}, `{"spec":{"replicas":3},"status":{"replicas":3,"readyReplicas":3,"availableReplicas":3}}`)
 }
 
-func (w *World) route(namespace, name string) {
+func (w *World) AddRoute(namespace, name string) {
 	ref := Ref{Kind: "Route", Namespace: namespace, Name: name}
 	w.Set(ref, `{"spec":{"to":{"kind":"Service","name":"`+name+`"}}}`)
-	w.admit(ref, "True", 30*24*time.Hour)
+	w.Admit(ref, "True", 30*24*time.Hour)
 }
 
-// admit has the router admit a Route, or not.
-func (w *World) admit(route Ref, status string, since time.Duration) {
+// Admit has the router admit a Route, or not.
+func (w *World) Admit(route Ref, status string, since time.Duration) {
 	w.Put(route, "status.ingress", []any{map[string]any{"routerName": "default", "conditions": []any{
 		map[string]any{"type": "Admitted", "status": status, "reason": "Router", "lastTransitionTime": w.At(since)},
 	}}})
@@ -131,7 +133,9 @@ func (w *World) Workload(kind, namespace, name string, replicas int) {
 	ref := Ref{Kind: kind, Namespace: namespace, Name: name}
 	labels := `{"app":"` + name + `"}`
 	template := `"template":{"metadata":{"labels":` + labels + `},"spec":{"containers":[{"name":"main","image":"main"}]}}`
-	w.Set(Ref{Kind: "Namespace", Name: namespace}, `{}`)
+	if home := (Ref{Kind: "Namespace", Name: namespace}); !w.Exists(home) {
+		w.Set(home, `{"status":{"phase":"Active"}}`)
+	}
 	switch kind {
 	case "Deployment":
 		w.Set(ref, `{"metadata":{"labels":`+labels+`,"annotations":{"deployment.kubernetes.io/revision":"1"}},"spec":{"selector":{"matchLabels":`+labels+`},`+template+`}}`)
@@ -147,13 +151,13 @@ func (w *World) Workload(kind, namespace, name string, replicas int) {
 
 // Scale has a workload have as many replicas, all ready, as its controllers do.
 func (w *World) Scale(ref Ref, replicas int) {
-	w.counts(ref, replicas, replicas)
-	w.replace(ref, replicas, time.Hour*24*30)
-	w.endpoints(ref.Namespace, ref.Name, replicas)
+	w.Counts(ref, replicas, replicas)
+	w.Replace(ref, replicas, time.Hour*24*30)
+	w.Endpoints(ref.Namespace, ref.Name, replicas)
 }
 
-// counts are the replicas of a workload in its status.
-func (w *World) counts(ref Ref, desired, ready int) {
+// Counts are the replicas of a workload in its status.
+func (w *World) Counts(ref Ref, desired, ready int) {
 	switch ref.Kind {
 	case "DaemonSet":
 		for field, count := range map[string]int{"desiredNumberScheduled": desired, "currentNumberScheduled": desired, "updatedNumberScheduled": desired, "numberReady": ready, "numberAvailable": ready} {
@@ -167,19 +171,19 @@ func (w *World) counts(ref Ref, desired, ready int) {
 	}
 }
 
-// replace replaces the pods of a workload by new ones, made then.
-func (w *World) replace(ref Ref, replicas int, age time.Duration) {
-	for _, old := range w.pods(ref) {
+// Replace replaces the pods of a workload by new ones, made then.
+func (w *World) Replace(ref Ref, replicas int, age time.Duration) {
+	for _, old := range w.Pods(ref) {
 		w.Delete(old)
 	}
 	owner, revision := ref, ""
 	if ref.Kind == "Deployment" {
-		revision = w.object(ref).GetAnnotations()["deployment.kubernetes.io/revision"]
+		revision = w.Object(ref).GetAnnotations()["deployment.kubernetes.io/revision"]
 		owner = Ref{Kind: "ReplicaSet", Namespace: ref.Namespace, Name: ref.Name + "-" + revision}
 		if _, exists := w.objects[owner]; !exists {
-			w.Set(owner, `{"metadata":{"ownerReferences":[`+w.owner(ref)+`]},"spec":{"selector":{"matchLabels":{"app":"`+ref.Name+`"}},"template":{"metadata":{"labels":{"app":"`+ref.Name+`"}},"spec":{"containers":[{"name":"main"}]}}}}`)
+			w.Set(owner, `{"metadata":{"ownerReferences":[`+w.Owner(ref)+`]},"spec":{"selector":{"matchLabels":{"app":"`+ref.Name+`"}},"template":{"metadata":{"labels":{"app":"`+ref.Name+`"}},"spec":{"containers":[{"name":"main"}]}}}}`)
 		}
-		w.counts(owner, replicas, replicas)
+		w.Counts(owner, replicas, replicas)
 	}
 	for i := range replicas {
 		w.made++
@@ -189,23 +193,23 @@ func (w *World) replace(ref Ref, replicas int, age time.Duration) {
 		}
 		w.Set(pod, fmt.Sprintf(`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q,"pod-template-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
 			"conditions":[{"type":"Ready","status":"True"},{"type":"PodScheduled","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"main","imageID":"main","state":{"running":{"startedAt":%[1]q}}}]}}`,
-			w.At(age), ref.Name, revision, w.owner(owner), i%3))
+			w.At(age), ref.Name, revision, w.Owner(owner), i%3))
 	}
 }
 
-// pods are the pods of a workload.
-func (w *World) pods(ref Ref) []Ref {
+// Pods are the pods of a workload.
+func (w *World) Pods(ref Ref) []Ref {
 	return slices.DeleteFunc(w.Refs("Pod", ref.Namespace, ref.Name+"-"), func(pod Ref) bool {
-		return w.object(pod).GetLabels()["app"] != ref.Name
+		return w.Object(pod).GetLabels()["app"] != ref.Name
 	})
 }
 
-func (w *World) owner(ref Ref) string {
-	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, apis()[ref.Kind], ref.Kind, ref.Name, w.object(ref).GetUID())
+func (w *World) Owner(ref Ref) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, w.kinds[ref.Kind].API, ref.plain(), ref.Name, w.Object(ref).GetUID())
 }
 
-// endpoints are the ready endpoints of a Service.
-func (w *World) endpoints(namespace, service string, ready int) {
+// Endpoints are the ready endpoints of a Service.
+func (w *World) Endpoints(namespace, service string, ready int) {
 	var endpoints []string
 	for i := range ready {
 		endpoints = append(endpoints, fmt.Sprintf(`{"addresses":["192.0.2.%d"],"conditions":{"ready":true,"serving":true}}`, i+1))
@@ -237,14 +241,14 @@ func (w *World) Update() {
 		}
 	}
 	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-		for _, ref := range w.all(kind) {
+		for _, ref := range w.All(kind) {
 			w.roll(ref)
 		}
 	}
 }
 
-// all are the objects of a kind, sorted.
-func (w *World) all(kind string) []Ref {
+// All are the objects of a kind, sorted.
+func (w *World) All(kind string) []Ref {
 	var refs []Ref
 	for ref := range w.objects {
 		if ref.Kind == kind {
@@ -257,13 +261,13 @@ func (w *World) all(kind string) []Ref {
 
 // roll makes the pods of a workload again. The release changes its own workloads.
 func (w *World) roll(ref Ref) {
-	replicas := len(w.pods(ref))
+	replicas := len(w.Pods(ref))
 	if strings.HasPrefix(ref.Namespace, "openshift-") {
 		w.change(ref)
 	}
-	w.replace(ref, replicas, 90*time.Minute)
-	for _, pod := range w.pods(ref) {
-		w.restarts(pod, 1, 88*time.Minute)
+	w.Replace(ref, replicas, 90*time.Minute)
+	for _, pod := range w.Pods(ref) {
+		w.Restarts(pod, 1, 88*time.Minute)
 	}
 }
 
@@ -281,13 +285,13 @@ func (w *World) change(ref Ref) {
 	}
 }
 
-// restarts has the container of a pod have restarted, the last time then.
-func (w *World) restarts(pod Ref, count int, last time.Duration) {
-	w.container(pod, map[string]any{"running": map[string]any{"startedAt": w.At(last)}}, count, last)
+// Restarts has the container of a pod have restarted, the last time then.
+func (w *World) Restarts(pod Ref, count int, last time.Duration) {
+	w.Container(pod, map[string]any{"running": map[string]any{"startedAt": w.At(last)}}, count, last)
 }
 
-// container sets the state of the container of a pod.
-func (w *World) container(pod Ref, state map[string]any, restarts int, last time.Duration) {
+// Container sets the state of the container of a pod.
+func (w *World) Container(pod Ref, state map[string]any, restarts int, last time.Duration) {
 	status := map[string]any{"name": "main", "ready": state["running"] != nil, "image": "main", "imageID": "main", "restartCount": int64(restarts), "state": state}
 	if restarts > 0 {
 		status["lastState"] = map[string]any{"terminated": map[string]any{"exitCode": int64(1), "finishedAt": w.At(last), "startedAt": w.At(last + time.Minute)}}
@@ -298,7 +302,7 @@ func (w *World) container(pod Ref, state map[string]any, restarts int, last time
 // history replaces the history of updates, the newest entry first.
 func (w *World) history(entries ...string) {
 	version := Ref{Kind: "ClusterVersion", Name: "version"}
-	holder := &World{noon: w.noon, objects: map[Ref]map[string]any{}}
+	holder := &World{noon: w.noon, objects: map[Ref]map[string]any{}, kinds: w.kinds}
 	holder.Set(version, `{"history":[`+strings.Join(entries, ",")+`]}`)
 	w.Put(version, "status.history", holder.objects[version]["history"])
 }

@@ -31,12 +31,12 @@ func NewHosted(noon time.Time) *World {
 	for ref := range w.objects {
 		machines := ref.Kind == "MachineConfigPool" || ref.Kind == "MachineSet"
 		master := strings.HasPrefix(ref.Name, "master-") || strings.HasPrefix(ref.Name, "infra-")
-		operator := ref.Kind == "ClusterOperator" && (ref.Name == "etcd" || ref.Name == "machine-config")
+		operator := ref.Kind == "ClusterOperator" && (ref.Name == "etcd" || ref.Name == "machine-api" || ref.Name == "machine-config")
 		if machines || master || operator {
 			w.Delete(ref)
 		}
 	}
-	for _, ref := range w.all("Node") {
+	for _, ref := range w.All("Node") {
 		w.Put(ref, "metadata.annotations", map[string]any{"cluster.x-k8s.io/machine": ref.Name})
 	}
 	w.Set(HostedCluster(), fmt.Sprintf(`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8","infraID":"example-7x2kq","release":{"image":%q}},"status":{"kubeconfig":{"name":"guest"}}}`, image(From)))
@@ -60,7 +60,7 @@ func NewHosted(noon time.Time) *World {
 // UpdateHosted brings the control plane and the NodePool that requests its release to the next release, without harm. It has
 // settled half an hour before noon.
 func (w *World) UpdateHosted() {
-	nodes := w.all("Node")
+	nodes := w.All("Node")
 	w.Update()
 	w.Put(HostedCluster(), "spec.release.image", image(To))
 	w.Put(Workers(), "spec.release.image", image(To))
@@ -70,7 +70,7 @@ func (w *World) UpdateHosted() {
 		w.Delete(old)
 		w.Delete(Ref{Kind: "CSINode", Name: old.Name})
 		name := fmt.Sprintf("next-%d", i)
-		w.node(name)
+		w.AddNode(name)
 		w.Put(Ref{Kind: "Node", Name: name}, "metadata.creationTimestamp", w.At(90*time.Minute))
 		w.Condition(Ref{Kind: "Node", Name: name}, "Ready", "True", "KubeletReady", 88*time.Minute)
 	}
@@ -108,7 +108,7 @@ func (w *World) Dump(tb testing.TB, dir string, now time.Time) {
 				tb.Fatal(err)
 			}
 			kind := object.GroupVersionKind()
-			write(tb, filepath.Join(side, scope, cmp.Or(kind.Group, "core"), plural(kind.Kind), object.GetName()+".yaml"), text)
+			write(tb, filepath.Join(side, scope, cmp.Or(kind.Group, "core"), w.plural(kind), object.GetName()+".yaml"), text)
 		}
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -31,28 +29,13 @@ import (
 func (w *World) Server(tb testing.TB) *apiserver.Server {
 	tb.Helper()
 	server := apiserver.Start(tb)
-	for kind, api := range apis() {
-		group, err := schema.ParseGroupVersion(api)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		server.Serve(group.WithResource(plural(kind)), kind)
+	for kind, served := range w.kinds {
+		server.ServeAs(served.resource(kind), served.Status && !served.Bare)
 	}
 	for _, object := range w.Objects(tb) {
 		server.Add(tb, object)
 	}
 	return server
-}
-
-func plural(kind string) string {
-	switch kind {
-	case "EgressIP":
-		return "egressips"
-	case "Infrastructure":
-		return "infrastructures"
-	}
-	guessed, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
-	return guessed.Resource
 }
 
 // Monitoring serves the alerts that are firing.
@@ -63,6 +46,9 @@ func (w *World) Monitoring(tb testing.TB) monitoring.Finder {
 		labels := map[string]string{"alertname": each.Name, "severity": each.Severity}
 		if each.Namespace != "" {
 			labels["namespace"] = each.Namespace
+		}
+		if each.Pod != "" {
+			labels["pod"] = each.Pod
 		}
 		alerts = append(alerts, map[string]any{"labels": labels, "annotations": map[string]string{"summary": each.Name}, "state": "firing", "activeAt": each.Since.Format(time.RFC3339), "value": "1"})
 	}

@@ -14,10 +14,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Ref identifies an object.
+// Ref identifies an object. Of two kinds of one name, one is named with its group: "Service.serving.knative.dev".
 type Ref struct{ Kind, Namespace, Name string }
 
 // World is a cluster whose objects are changed in place.
@@ -26,6 +25,8 @@ type World struct {
 	noon    time.Time
 	objects map[Ref]map[string]any
 	alerts  []Alert
+	// kinds are those that are served.
+	kinds map[string]Kind
 	// made counts what was made, for names.
 	made int
 	// guest is true for the guest of a hosted cluster that is read without its management cluster.
@@ -36,6 +37,8 @@ type World struct {
 type Alert struct {
 	Name, Namespace, Severity string
 	Since                     time.Time
+	// Pod is the label of its instance; empty for none.
+	Pod string
 }
 
 // The releases of the update.
@@ -46,20 +49,6 @@ const (
 
 // At is a time before noon, as objects state it.
 func (w *World) At(before time.Duration) string { return w.noon.Add(-before).Format(time.RFC3339) }
-
-// apis are the groups and versions of kinds.
-func apis() map[string]string {
-	return map[string]string{
-		"ClusterVersion": "config.openshift.io/v1", "ClusterOperator": "config.openshift.io/v1", "Infrastructure": "config.openshift.io/v1", "Network": "config.openshift.io/v1",
-		"MachineConfigPool": "machineconfiguration.openshift.io/v1", "MachineSet": "machine.openshift.io/v1beta1", "Node": "v1", "Pod": "v1", "Service": "v1", "Namespace": "v1",
-		"PersistentVolumeClaim": "v1", "ReplicationController": "v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1",
-		"EndpointSlice": "discovery.k8s.io/v1", "Route": "route.openshift.io/v1", "IngressController": "operator.openshift.io/v1", "APIService": "apiregistration.k8s.io/v1",
-		"CustomResourceDefinition": "apiextensions.k8s.io/v1", "ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
-		"StorageClass": "storage.k8s.io/v1", "CSIDriver": "storage.k8s.io/v1", "CSINode": "storage.k8s.io/v1", "VolumeAttachment": "storage.k8s.io/v1",
-		"ClusterServiceVersion": "operators.coreos.com/v1alpha1", "Subscription": "operators.coreos.com/v1alpha1", "CertificateSigningRequest": "certificates.k8s.io/v1",
-		"EgressIP": "k8s.ovn.org/v1", "EgressFirewall": "k8s.ovn.org/v1", "HostedCluster": "hypershift.openshift.io/v1beta1", "NodePool": "hypershift.openshift.io/v1beta1",
-	}
-}
 
 // Set creates or replaces an object. The content is JSON without its kind and name.
 func (w *World) Set(ref Ref, content string) {
@@ -85,7 +74,11 @@ func (w *World) Set(ref Ref, content string) {
 	if metadata["creationTimestamp"] == nil {
 		metadata["creationTimestamp"] = w.At(30 * 24 * time.Hour)
 	}
-	object["metadata"], object["kind"], object["apiVersion"] = metadata, ref.Kind, apis()[ref.Kind]
+	served, known := w.kinds[ref.Kind]
+	if !known {
+		panic(fmt.Sprintf("%v is of a kind that is not served", ref))
+	}
+	object["metadata"], object["kind"], object["apiVersion"] = metadata, ref.plain(), served.API
 	w.objects[ref] = object
 }
 
@@ -105,7 +98,7 @@ func (w *World) Put(ref Ref, path string, value any) {
 
 // Annotate sets annotations of an object beside its others.
 func (w *World) Annotate(ref Ref, annotations map[string]string) {
-	object := w.object(ref)
+	object := w.Object(ref)
 	all := object.GetAnnotations()
 	if all == nil {
 		all = map[string]string{}
@@ -114,8 +107,8 @@ func (w *World) Annotate(ref Ref, annotations map[string]string) {
 	object.SetAnnotations(all)
 }
 
-// object is an object with the methods of its metadata.
-func (w *World) object(ref Ref) *unstructured.Unstructured {
+// Object is an object with the methods of its metadata.
+func (w *World) Object(ref Ref) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: w.objects[ref]}
 }
 
@@ -137,6 +130,14 @@ func (w *World) Delete(ref Ref) {
 		panic(fmt.Sprintf("there is no %v", ref))
 	}
 	delete(w.objects, ref)
+}
+
+// Exists reports whether there is an object.
+func (w *World) Exists(ref Ref) bool { return w.objects[ref] != nil }
+
+// FireFor has an alert fire since then, for one pod.
+func (w *World) FireFor(name, namespace, pod, severity string, since time.Duration) {
+	w.alerts = append(w.alerts, Alert{Name: name, Namespace: namespace, Severity: severity, Since: w.noon.Add(-since), Pod: pod})
 }
 
 // Fire has an alert fire since then.
@@ -161,16 +162,14 @@ func (w *World) Objects(tb testing.TB) []*unstructured.Unstructured {
 	tb.Helper()
 	var all []*unstructured.Unstructured
 	for ref := range w.objects {
-		object := &unstructured.Unstructured{Object: w.objects[ref]}
-		object.SetGroupVersionKind(schema.FromAPIVersionAndKind(apis()[ref.Kind], ref.Kind))
-		all = append(all, object)
+		all = append(all, w.Object(ref))
 	}
 	return all
 }
 
 // Clone is an independent copy.
 func (w *World) Clone() *World {
-	next := &World{noon: w.noon, objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made, guest: w.guest}
+	next := &World{noon: w.noon, objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made, guest: w.guest, kinds: maps.Clone(w.kinds)}
 	for ref, object := range w.objects {
 		next.objects[ref] = (&unstructured.Unstructured{Object: object}).DeepCopy().Object
 	}

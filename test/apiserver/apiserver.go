@@ -22,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -44,7 +45,10 @@ type Server struct {
 
 	codecs serializer.CodecFactory
 	kinds  map[schema.GroupVersionResource]string
-	logs   map[string]string
+	// scopes are whether the objects of a resource are in namespaces, for those that are not of Kubernetes. statuses
+	// are the resources with a status subresource.
+	scopes, statuses map[schema.GroupVersionResource]bool
+	logs             map[string]string
 
 	mutex  sync.Mutex
 	store  store
@@ -62,7 +66,7 @@ func Start(tb testing.TB, objects ...runtime.Object) *Server {
 			tb.Fatal(err)
 		}
 	}
-	s := &Server{codecs: serializer.NewCodecFactory(known), kinds: kindsOf(known), logs: map[string]string{}, store: newStore()}
+	s := &Server{codecs: serializer.NewCodecFactory(known), kinds: kindsOf(known), scopes: map[schema.GroupVersionResource]bool{}, statuses: statusesOf(known), logs: map[string]string{}, store: newStore()}
 	served := httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = served.URL
 	tb.Cleanup(func() {
@@ -96,6 +100,19 @@ func kindsOf(known *runtime.Scheme) map[schema.GroupVersionResource]string {
 	return kinds
 }
 
+// statusesOf are the resources of these kinds with a status subresource: those that are listed, and have a status.
+func statusesOf(known *runtime.Scheme) map[schema.GroupVersionResource]bool {
+	statuses := map[schema.GroupVersionResource]bool{{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}: true}
+	for kind, of := range known.AllKnownTypes() {
+		_, hasStatus := of.FieldByName("Status")
+		if hasStatus && known.Recognizes(kind.GroupVersion().WithKind(kind.Kind+"List")) {
+			plural, _ := meta.UnsafeGuessKindToResource(kind)
+			statuses[plural] = true
+		}
+	}
+	return statuses
+}
+
 // Config is the configuration of a client without a limit of its rate.
 func (s *Server) Config() *rest.Config { return &rest.Config{Host: s.URL, QPS: -1} }
 
@@ -119,9 +136,9 @@ func (s *Server) Add(tb testing.TB, object runtime.Object) {
 		kind = found[0]
 	}
 	content["apiVersion"], content["kind"] = kind.GroupVersion().String(), kind.Kind
-	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	plural := s.resourceOf(kind)
 	s.kinds[plural] = kind.Kind
 	namespace, name := nameOf(content)
 	s.store.put(key{GroupVersionResource: plural, namespace: namespace, name: name}, content)
@@ -132,6 +149,26 @@ func (s *Server) Serve(resource schema.GroupVersionResource, kind string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.kinds[resource] = kind
+}
+
+// ServeAs adds a resource without objects, of a group, a version, a name, a kind and a scope, with a status subresource or
+// without.
+func (s *Server) ServeAs(resource metav1.APIResource, status bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	at := schema.GroupVersionResource{Group: resource.Group, Version: resource.Version, Resource: resource.Name}
+	s.kinds[at], s.scopes[at], s.statuses[at] = resource.Kind, resource.Namespaced, status
+}
+
+// resourceOf is the resource of a kind that is served, or the one that its name suggests.
+func (s *Server) resourceOf(kind schema.GroupVersionKind) schema.GroupVersionResource {
+	for resource := range s.scopes {
+		if resource.GroupVersion() == kind.GroupVersion() && s.kinds[resource] == kind.Kind {
+			return resource
+		}
+	}
+	plural, _ := meta.UnsafeGuessKindToResource(kind)
+	return plural
 }
 
 // Deny refuses the requests of which a function is true, and reports so in reviews of permissions.

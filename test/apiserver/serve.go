@@ -391,17 +391,25 @@ func (s *Server) groups() any {
 func (s *Server) resources(of schema.GroupVersion) any {
 	resources := []any{}
 	for resource, kind := range s.kinds {
-		if resource.GroupVersion() == of {
-			resources = append(resources, map[string]any{
-				"name": resource.Resource, "kind": kind, "namespaced": isNamespaced(resource), "verbs": []string{"create", "delete", "get", "list", "patch", "update", "watch"},
-			})
+		if resource.GroupVersion() != of {
+			continue
+		}
+		namespaced := s.isNamespaced(resource)
+		resources = append(resources, map[string]any{
+			"name": resource.Resource, "kind": kind, "namespaced": namespaced, "verbs": []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+		})
+		if s.statuses[resource] {
+			resources = append(resources, map[string]any{"name": resource.Resource + "/status", "kind": kind, "namespaced": namespaced, "verbs": []string{"get", "patch", "update"}})
 		}
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "APIResourceList", "groupVersion": of.String(), "resources": resources}
 }
 
 // isNamespaced reports whether the objects of a resource are in namespaces.
-func isNamespaced(of schema.GroupVersionResource) bool {
+func (s *Server) isNamespaced(of schema.GroupVersionResource) bool {
+	if namespaced, known := s.scopes[of]; known {
+		return namespaced
+	}
 	groups := []string{"config.openshift.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "scheduling.k8s.io", "machineconfiguration.openshift.io"}
 	resources := []string{"nodes", "namespaces", "persistentvolumes", "componentstatuses", "clusterroles", "clusterrolebindings", "storageclasses", "csidrivers", "csinodes", "volumeattachments", "ingressclasses", "runtimeclasses"}
 	return !slices.Contains(groups, of.Group) && !slices.Contains(resources, of.Resource)
