@@ -140,6 +140,7 @@ func (w *World) Workload(kind, namespace, name string, replicas int) {
 	case "Deployment":
 		w.Set(ref, `{"metadata":{"labels":`+labels+`,"annotations":{"deployment.kubernetes.io/revision":"1"}},"spec":{"selector":{"matchLabels":`+labels+`},`+template+`}}`)
 		w.Condition(ref, "Progressing", "True", "NewReplicaSetAvailable", 30*24*time.Hour)
+		w.Condition(ref, "Available", "True", "MinimumReplicasAvailable", 30*24*time.Hour)
 	case "StatefulSet":
 		w.Set(ref, `{"spec":{"serviceName":"`+name+`","selector":{"matchLabels":`+labels+`},`+template+`},"status":{"currentRevision":"`+name+`-1","updateRevision":"`+name+`-1","observedGeneration":1}}`)
 	case "DaemonSet":
@@ -169,6 +170,10 @@ func (w *World) Counts(ref Ref, desired, ready int) {
 			w.Put(ref, "status."+field, count)
 		}
 	}
+	if ref.Kind == "ReplicaSet" {
+		w.Put(ref, "status.fullyLabeledReplicas", desired)
+	}
+	w.Put(ref, "status.observedGeneration", w.Object(ref).GetGeneration())
 }
 
 // Replace replaces the pods of a workload by new ones, made then.

@@ -23,7 +23,7 @@ type Kind struct {
 	Custom bool
 }
 
-// plain is the kind without the group that tells it from another one.
+// plain is the kind without the group that distinguishes it from another one.
 func (r Ref) plain() string {
 	kind, _, _ := strings.Cut(r.Kind, ".")
 	return kind
@@ -59,6 +59,13 @@ func (w *World) Register(kind string, of Kind) Ref {
 		w.Set(definition, definitionOf(resource, of))
 	}
 	return definition
+}
+
+// Unregister deletes the CustomResourceDefinition of a kind, so that it is not served any more.
+func (w *World) Unregister(kind string) {
+	resource := w.kinds[kind].resource(kind)
+	w.Delete(Ref{Kind: "CustomResourceDefinition", Name: resource.Name + "." + resource.Group})
+	delete(w.kinds, kind)
 }
 
 // definitionOf is the content of the CustomResourceDefinition of a resource.
@@ -152,6 +159,9 @@ func (w *World) Released(ref Ref) {
 	w.Put(ref, "metadata.ownerReferences", []any{map[string]any{
 		"apiVersion": w.kinds[version.Kind].API, "kind": version.Kind, "name": version.Name, "uid": string(w.Object(version).GetUID()), "controller": true, "blockOwnerDeletion": true,
 	}})
+	if ref.Kind == "CustomResourceDefinition" {
+		w.Annotate(ref, map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"})
+	}
 	w.Managed(ref, Manager, "Update", 30*24*time.Hour)
 }
 
@@ -187,7 +197,6 @@ func related() map[string][]string {
 func (w *World) released() {
 	for _, kind := range definedByRelease() {
 		definition := w.Register(kind, w.kinds[kind])
-		w.Annotate(definition, map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"})
 		w.Released(definition)
 	}
 	for operator, names := range related() {

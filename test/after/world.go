@@ -82,7 +82,8 @@ func (w *World) Set(ref Ref, content string) {
 	w.objects[ref] = object
 }
 
-// Put sets one field of an object, by its path: a value of JSON, or a text.
+// Put sets one field of an object, by its path: a value of JSON, or a text. Its controller observes each generation at
+// once.
 func (w *World) Put(ref Ref, path string, value any) {
 	object, ok := w.objects[ref]
 	if !ok {
@@ -93,6 +94,13 @@ func (w *World) Put(ref Ref, path string, value any) {
 	}
 	if err := unstructured.SetNestedField(object, value, strings.Split(path, ".")...); err != nil {
 		panic(err)
+	}
+	status, _ := object["status"].(map[string]any)
+	if observed := status["observedGeneration"]; path == "metadata.generation" && observed != nil {
+		status["observedGeneration"] = value
+		if _, isText := observed.(string); isText { // of Argo Rollouts
+			status["observedGeneration"] = fmt.Sprint(value)
+		}
 	}
 }
 
@@ -144,6 +152,9 @@ func (w *World) FireFor(name, namespace, pod, severity string, since time.Durati
 func (w *World) Fire(name, namespace, severity string, since time.Duration) {
 	w.alerts = append(w.alerts, Alert{Name: name, Namespace: namespace, Severity: severity, Since: w.noon.Add(-since)})
 }
+
+// Silence ends all alerts.
+func (w *World) Silence() { w.alerts = nil }
 
 // Refs are the objects of a kind in a namespace whose names begin so, sorted.
 func (w *World) Refs(kind, namespace, prefix string) []Ref {

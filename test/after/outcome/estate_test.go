@@ -2,6 +2,7 @@ package outcome_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 
 // kinds are how the kinds of users' operators are served, by name.
 func kinds() map[string]after.Kind {
-	all := map[string]after.Kind{"Application": {API: "argoproj.io/v1alpha1", Plural: "applications", Status: true, Bare: true, Custom: true}}
+	all := map[string]after.Kind{"DeploymentConfig": {API: "apps.openshift.io/v1", Plural: "deploymentconfigs", Status: true}, "Application": {API: "argoproj.io/v1alpha1", Plural: "applications", Status: true, Bare: true, Custom: true}}
 	for line := range strings.Lines(`Rollout argoproj.io/v1alpha1 rollouts
 ArgoCD argoproj.io/v1beta1 argocds
 Kafka kafka.strimzi.io/v1beta2 kafkas
@@ -35,11 +36,35 @@ SriovNetworkNodeState sriovnetwork.openshift.io/v1 sriovnetworknodestates
 MetalLB metallb.io/v1beta1 metallbs
 Bucket s3.aws.upbound.io/v1beta1 buckets cluster
 ConsolePlugin console.openshift.io/v1 consoleplugins cluster
+Prometheus monitoring.coreos.com/v1 prometheuses
+Gateway gateway.networking.k8s.io/v1 gateways
+HTTPRoute gateway.networking.k8s.io/v1 httproutes
+ClusterSecretStore external-secrets.io/v1beta1 clustersecretstores cluster
+ExternalSecret external-secrets.io/v1beta1 externalsecrets
+NodeNetworkConfigurationPolicy nmstate.io/v1 nodenetworkconfigurationpolicies cluster
+PerformanceProfile performance.openshift.io/v2 performanceprofiles cluster
+Profile tuned.openshift.io/v1 profiles
+StorageCluster ocs.openshift.io/v1 storageclusters
+MachineHealthCheck machine.openshift.io/v1beta1 machinehealthchecks
+CatalogSource operators.coreos.com/v1alpha1 catalogsources
+OperatorCondition operators.coreos.com/v2 operatorconditions
+DNSRecord ingress.operator.openshift.io/v1 dnsrecords
+EgressQoS k8s.ovn.org/v1 egressqoses
+PipelineRun tekton.dev/v1 pipelineruns
+Backup velero.io/v1 backups
+Revision serving.knative.dev/v1 revisions
+Kustomization kustomize.toolkit.fluxcd.io/v1 kustomizations
 Widget example.com/v1 widgets`) {
 		fields := strings.Fields(line)
 		all[fields[0]] = after.Kind{API: fields[1], Plural: fields[2], Cluster: len(fields) > 3, Status: true, Custom: true}
 	}
 	return all
+}
+
+// isOfRelease reports whether the definition of a kind is a manifest of the release.
+func isOfRelease(kind after.Kind) bool {
+	group, _, _ := strings.Cut(kind.API, "/")
+	return kind.Custom && slices.Contains([]string{"machine.openshift.io", "operators.coreos.com", "ingress.operator.openshift.io", "k8s.ovn.org", "performance.openshift.io", "tuned.openshift.io", "monitoring.coreos.com", "console.openshift.io", "gateway.networking.k8s.io"}, group)
 }
 
 func ref(kind, namespace, name string) after.Ref {
@@ -61,8 +86,10 @@ func in(text string) after.Ref {
 // put makes an object, of a kind that is registered when it is needed, and its namespace.
 func put(w *after.World, of, content string) after.Ref {
 	at := in(of)
-	if !w.Serves(at.Kind) {
-		w.Register(at.Kind, kinds()[at.Kind])
+	if kind := kinds()[at.Kind]; !w.Serves(at.Kind) {
+		if definition := w.Register(at.Kind, kind); isOfRelease(kind) {
+			w.Released(definition)
+		}
 	}
 	if home := ref("Namespace", "", at.Namespace); at.Namespace != "" && !w.Exists(home) {
 		w.Set(home, `{"status":{"phase":"Active"}}`)
@@ -109,16 +136,8 @@ func with(w *after.World, of, content string, all ...string) after.Ref {
 
 // edited has a manager change the spec of an object.
 func edited(w *after.World, of after.Ref, manager string, ago time.Duration) {
-	generation := w.Object(of).GetGeneration() + 1
-	w.Put(of, "metadata.generation", generation)
+	w.Put(of, "metadata.generation", w.Object(of).GetGeneration()+1)
 	w.Managed(of, manager, "Update", ago)
-	status, _ := w.Object(of).Object["status"].(map[string]any)
-	switch status["observedGeneration"].(type) {
-	case string: // of Argo Rollouts
-		status["observedGeneration"] = fmt.Sprint(generation)
-	case int64, float64:
-		status["observedGeneration"] = generation
-	}
 }
 
 // pods makes ready pods with an owner, and deletes those that it had.
@@ -139,7 +158,7 @@ func pods(w *after.World, owner after.Ref, number int, age time.Duration) []afte
 
 // service makes the Service of a workload, with ready endpoints.
 func service(w *after.World, namespace, name string, ready int) {
-	put(w, "Service "+namespace+"/"+name, `{"spec":{"type":"ClusterIP","selector":{"app":"`+name+`"},"ports":[{"port":443}]},"status":{"loadBalancer":{}}}`)
+	put(w, "Service "+namespace+"/"+name, `{"spec":{"type":"ClusterIP","clusterIP":"172.30.0.9","selector":{"app":"`+name+`"},"ports":[{"port":443}]},"status":{"loadBalancer":{}}}`)
 	w.Endpoints(namespace, name, ready)
 }
 
@@ -239,6 +258,22 @@ func gone(w *after.World, all ...after.Ref) {
 				}
 			}
 		}
+	}
+}
+
+// move has the pods of a node that is gone be on another one.
+func move(w *after.World, from, to string) {
+	for _, pod := range w.All("Pod") {
+		if spec, ok := w.Object(pod).Object["spec"].(map[string]any); ok && spec["nodeName"] == from {
+			spec["nodeName"] = to
+		}
+	}
+}
+
+// shrink has a MachineConfigPool have so many nodes.
+func shrink(w *after.World, pool string, nodes int) {
+	for _, field := range []string{"machineCount", "updatedMachineCount", "readyMachineCount"} {
+		w.Put(in("MachineConfigPool "+pool), "status."+field, nodes)
 	}
 }
 

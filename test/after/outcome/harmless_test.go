@@ -7,10 +7,9 @@ import (
 	"github.com/openshift/update-preflight/test/after"
 )
 
-// harmlessUsers are what users and administrators install, change and stop.
+// harmlessUsers are what users stop.
 func harmlessUsers() []row {
 	canary, machine, ray := in("Rollout shop/canary"), in("VirtualMachine shop/vm"), in("RayCluster shop/ray")
-	argo, route, db := in("ArgoCD openshift-gitops/openshift-gitops"), in("Route shop/web"), in("StatefulSet shop/db")
 	return []row{
 		{name: "01Stopped", reason: "their owner stopped them", before: func(w *after.World) {
 			rollout(w, "shop", "canary", 3)
@@ -32,6 +31,12 @@ func harmlessUsers() []row {
 			w.Endpoints("shop", "ray", 0)
 			edited(w, ray, "kubectl-edit", since)
 		}, answer: answer{listed: refs(canary, machine, ray)}},
+	}
+}
+
+// harmlessNew are what they install.
+func harmlessNew() []row {
+	return []row{
 		{name: "02NewOperator", reason: "a user installed it after the update", change: func(w *after.World) {
 			made(w, "Subscription openshift-operators/gadget", 50*time.Minute, `{"spec":{"name":"gadget","source":"community-operators","sourceNamespace":"openshift-marketplace"},"status":{"state":"AtLatestKnown","installedCSV":"gadget.v1.0.0","currentCSV":"gadget.v1.0.0"}}`)
 			made(w, "ClusterServiceVersion openshift-operators/gadget.v1.0.0", 50*time.Minute, `{"status":{"phase":"Failed","reason":"InstallCheckFailed","lastTransitionTime":"`+w.At(45*time.Minute)+`"}}`)
@@ -44,6 +49,13 @@ func harmlessUsers() []row {
 			broke(w, "openshift-logging", "logging-loki-querier", "ContainerCreating", since)
 		}, answer: answer{listed: refs(in("LokiStack openshift-logging/logging-loki"))}},
 		{name: "04KubeOps", reason: "a name that begins with kube- is no proof", change: func(w *after.World) { broke(w, "kube-ops", "janitor", "CrashLoopBackOff", since) }, answer: answer{listed: refs(in("Deployment kube-ops/janitor"))}},
+	}
+}
+
+// harmlessChanged are what they change.
+func harmlessChanged() []row {
+	argo, route, db := in("ArgoCD openshift-gitops/openshift-gitops"), in("Route shop/web"), in("StatefulSet shop/db")
+	return []row{
 		{name: "05ArgoCD", reason: "its owner changed its resource", before: func(w *after.World) {
 			put(w, text(argo), `{"spec":{"server":{"resources":{}}},"status":{"phase":"Available","server":"Running"}}`)
 			w.Workload("Deployment", "openshift-gitops", "openshift-gitops-server", 1)
@@ -67,9 +79,7 @@ func harmlessUsers() []row {
 				w.Managed(infra, "kubectl-cordon", "Update", since)
 			case w.Exists(infra):
 				gone(w, infra, in("CSINode infra-0"))
-				for _, field := range []string{"machineCount", "updatedMachineCount", "readyMachineCount"} {
-					w.Put(in("MachineConfigPool infra"), "status."+field, 0)
-				}
+				shrink(w, "infra", 0)
 			}
 		}, answer: answer{listed: refs(in("Node infra-0"))}},
 		{name: "07Traffic", reason: "it is about the users of a shop at night", change: func(w *after.World) { w.Fire("TrafficLow", "shop", "warning", since) }, answer: answer{listed: refs(in("Alert shop/TrafficLow/warning"))}},
@@ -93,16 +103,9 @@ func harmlessUsers() []row {
 	}
 }
 
-// harmlessLeft are what is left of what users deleted, and what was broken before.
+// harmlessLeft are what is left of what users deleted.
 func harmlessLeft() []row {
-	const api, external = "Deployment shop/api", "APIService v1beta1.external.metrics.k8s.io"
-	dead := in("Node worker-2")
-	killed := func(w *after.World) {
-		conditions(w, dead, 20*24*time.Hour, "Ready=Unknown/NodeStatusUnknown")
-		for _, each := range []string{"DaemonSet openshift-dns/dns-default", "DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node"} {
-			w.Counts(in(each), 7, 6)
-		}
-	}
+	const external = "APIService v1beta1.external.metrics.k8s.io"
 	return []row{
 		{name: "09Terminating", reason: "its owner deleted the namespace, which a finalizer keeps", before: func(w *after.World) {
 			for _, name := range []string{"one", "two"} {
@@ -132,13 +135,37 @@ func harmlessLeft() []row {
 			uninstall(w, "kyverno", "kyverno-svc")
 			conditions(w, in(external), since, "Available=False/ServiceNotFound")
 		}, answer: answer{listed: refs(in(external), in("ValidatingWebhookConfiguration kyverno"))}},
-		{name: "12DeadBefore", reason: "a node was dead before, and nothing is worse", before: killed, change: func(w *after.World) {
-			killed(w)
+	}
+}
+
+// kill has a worker be dead for 20 days, with its pods.
+func kill(w *after.World) {
+	dead := in("Node worker-2")
+	conditions(w, dead, 20*24*time.Hour, "Ready=Unknown/NodeStatusUnknown")
+	move(w, "worker-2", "worker-0")
+	for _, each := range []string{"DaemonSet openshift-dns/dns-default", "DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node"} {
+		pod := w.Pods(in(each))[2]
+		w.Put(pod, "spec.nodeName", dead.Name)
+		w.Put(pod, "status", map[string]any{"phase": "Pending"})
+		conditions(w, pod, 20*24*time.Hour, "PodScheduled=True")
+		w.Counts(in(each), 7, 6)
+		w.Endpoints(in(each).Namespace, in(each).Name, 6)
+	}
+	worker := in("MachineConfigPool worker")
+	w.Put(worker, "status.readyMachineCount", 2)
+	w.Put(worker, "status.unavailableMachineCount", 1)
+	conditions(w, worker, 20*24*time.Hour, "Updated=False", "Updating=True/Rendered")
+}
+
+// harmlessNodes are about a node that was dead before, and what has less room than before.
+func harmlessNodes() []row {
+	const api = "Deployment shop/api"
+	dead := in("Node worker-2")
+	return []row{
+		{name: "12DeadBefore", reason: "a node was dead before, and nothing is worse", before: kill, change: func(w *after.World) {
+			kill(w)
 			worker := in("MachineConfigPool worker")
 			w.Put(worker, "status.updatedMachineCount", 2)
-			w.Put(worker, "status.readyMachineCount", 2)
-			w.Put(worker, "status.unavailableMachineCount", 1)
-			conditions(w, worker, 130*time.Minute, "Updated=False", "Updating=True/Rendered")
 			w.Annotate(dead, map[string]string{"machineconfiguration.openshift.io/currentConfig": "rendered-1", "machineconfiguration.openshift.io/desiredConfig": "rendered-1", "machineconfiguration.openshift.io/desiredDrain": "uncordon-1", "machineconfiguration.openshift.io/lastAppliedDrain": "uncordon-1"})
 			w.Put(dead, "status.nodeInfo.kubeletVersion", "v1.31.1")
 			w.Put(dead, "status.nodeInfo.bootID", "boot-1-worker-2")
@@ -174,9 +201,8 @@ func harmlessLeft() []row {
 			for _, each := range []string{"DaemonSet openshift-dns/dns-default", "DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node"} {
 				w.Scale(in(each), 6)
 			}
-			w.Put(in("MachineConfigPool worker"), "status.machineCount", 2)
-			w.Put(in("MachineConfigPool worker"), "status.updatedMachineCount", 2)
-			w.Put(in("MachineConfigPool worker"), "status.readyMachineCount", 2)
+			shrink(w, "worker", 2)
+			move(w, "worker-2", "worker-0")
 		}, answer: answer{listed: refs(in("Deployment shop/web"))}},
 	}
 }
@@ -218,6 +244,7 @@ func harmlessScaled() []row {
 		{name: "14Spot", reason: "a machine of the spot market was replaced", change: func(w *after.World) {
 			gone(w, in("Node worker-2"), in("CSINode worker-2"))
 			w.AddNode("worker-9")
+			move(w, "worker-2", "worker-9")
 			for field, value := range map[string]string{"bootID": "boot-2-worker-9", "kubeletVersion": "v1.31.2"} {
 				w.Put(in("Node worker-9"), "status.nodeInfo."+field, value)
 			}

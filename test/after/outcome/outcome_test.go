@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/discovery"
+
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/afterupdate/observation"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -102,7 +104,6 @@ func (r row) judged(tb testing.TB) afterupdate.Report {
 // wrong are the differences of a report from the right answer.
 func (r row) wrong(made afterupdate.Report) []string {
 	var wrong []string
-	add := func(format string, args ...any) { wrong = append(wrong, fmt.Sprintf(format, args...)) }
 	right := r.decided
 	if right == nil {
 		right = []afterupdate.Decision{afterupdate.Good}
@@ -111,27 +112,33 @@ func (r row) wrong(made afterupdate.Report) []string {
 		}
 	}
 	if !slices.Contains(right, made.Decision) {
-		add("%s and not %v", made.Decision, right)
-	}
-	for _, each := range r.named {
-		if !slices.ContainsFunc(made.Regressions, is(each)) {
-			add("%s is no cause", text(each))
-		}
-	}
-	if len(r.either) > 0 && !slices.ContainsFunc(r.either, func(each after.Ref) bool { return slices.ContainsFunc(made.Regressions, is(each)) }) {
-		add("none of %s is a cause", texts(r.either))
-	}
-	for _, each := range made.Regressions {
-		if !slices.ContainsFunc(slices.Concat(r.named, r.either, r.also), func(of after.Ref) bool { return is(of)(each) }) {
-			add("%s is a cause", entry(each))
-		}
+		wrong = append(wrong, fmt.Sprintf("%s and not %v", made.Decision, right))
 	}
 	for _, each := range r.says {
 		if !strings.Contains(made.Message, each) {
-			add("the message lacks %q", each)
+			wrong = append(wrong, fmt.Sprintf("the message lacks %q", each))
 		}
 	}
-	return append(wrong, r.misplaced(made)...)
+	return slices.Concat(wrong, r.causes(made), r.misplaced(made))
+}
+
+// causes are what is wrong about the causes in a report.
+func (r row) causes(made afterupdate.Report) []string {
+	var wrong []string
+	for _, each := range r.named {
+		if !slices.ContainsFunc(made.Regressions, is(each)) {
+			wrong = append(wrong, text(each)+" is no cause")
+		}
+	}
+	if len(r.either) > 0 && !slices.ContainsFunc(r.either, func(each after.Ref) bool { return slices.ContainsFunc(made.Regressions, is(each)) }) {
+		wrong = append(wrong, "none of "+texts(r.either)+" is a cause")
+	}
+	for _, each := range made.Regressions {
+		if !slices.ContainsFunc(slices.Concat(r.named, r.either, r.also), func(of after.Ref) bool { return is(of)(each) }) {
+			wrong = append(wrong, entry(each)+" is a cause")
+		}
+	}
+	return wrong
 }
 
 // misplaced are the objects that the lists of a report lack.
@@ -225,6 +232,29 @@ func check(t *testing.T, table []row) {
 	t.Logf("%d of %d rows are right", right, len(table))
 }
 
+// tables are all rows.
+func tables() []row {
+	return slices.Concat(worseWorkloads(), worseServing(), worseGone(), worsePlatform(), worseCourses(), worseAsToday(), conditionsWorse(), phasesWorse(), podsWorse(), releaseWorse(),
+		harmlessUsers(), harmlessNew(), harmlessChanged(), harmlessLeft(), harmlessNodes(), harmlessScaled(), runsHarmless(), statesHarmless(), ownersHarmless(), rolloutsHarmless())
+}
+
+// What a row has before its change is good, so that its answer is about the change. A CronJob is bad without one.
+func TestWithoutChange(t *testing.T) {
+	var controls []row
+	for _, each := range tables() {
+		world := after.New(after.Noon())
+		if each.before == nil || each.asBefore != nil {
+			continue
+		}
+		if each.before(world); len(world.All("CronJob")) > 0 {
+			continue
+		}
+		each.change, each.at, each.looks, each.answer = nil, nil, nil, answer{}
+		controls = append(controls, each)
+	}
+	check(t, controls)
+}
+
 // Every regression is named by its cause, and nothing else is.
 func TestWorse(t *testing.T) {
 	check(t, slices.Concat(worseWorkloads(), worseServing(), worseGone(), worsePlatform(), worseCourses(), worseAsToday()))
@@ -232,5 +262,47 @@ func TestWorse(t *testing.T) {
 
 // What users, administrators and controllers do beside an update is none.
 func TestHarmless(t *testing.T) {
-	check(t, slices.Concat(harmlessUsers(), harmlessLeft(), harmlessScaled()))
+	check(t, slices.Concat(harmlessUsers(), harmlessNew(), harmlessChanged(), harmlessLeft(), harmlessNodes(), harmlessScaled()))
+}
+
+// Kinds that no rule names are as much a part of the update.
+func TestMoreWorse(t *testing.T) {
+	check(t, slices.Concat(conditionsWorse(), phasesWorse(), podsWorse(), releaseWorse()))
+}
+
+func TestMoreHarmless(t *testing.T) {
+	check(t, slices.Concat(runsHarmless(), statesHarmless(), ownersHarmless(), rolloutsHarmless()))
+}
+
+// The cluster serves what the rows need: status subresources and scopes, of built-in kinds and of those of its definitions.
+func TestDiscovery(t *testing.T) {
+	w := after.New(after.Noon())
+	put(w, "Rollout shop/canary", `{}`)
+	put(w, "Application openshift-gitops/shop", `{}`)
+	put(w, "ClusterPolicy gpu", `{}`)
+	put(w, "Service.serving.knative.dev shop/hello", `{}`)
+	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(discovery.NewDiscoveryClientForConfigOrDie(w.Server(t).Config())).ServerGroupsAndResourcesWithContext(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, list := range lists {
+		for _, each := range list.APIResources {
+			served[list.GroupVersion+"/"+each.Name] = each.Namespaced
+		}
+	}
+	for resource, namespaced := range map[string]bool{
+		"argoproj.io/v1alpha1/rollouts/status": true, "argoproj.io/v1alpha1/applications": true, "nvidia.com/v1/clusterpolicies/status": false, "serving.knative.dev/v1/services/status": true,
+		"v1/services/status": true, "v1/nodes/status": false, "autoscaling/v2/horizontalpodautoscalers/status": true, "apps/v1/replicasets/status": true, "config.openshift.io/v1/clusteroperators/status": false,
+		"machine.openshift.io/v1beta1/machines/status": true, "storage.k8s.io/v1/storageclasses": false,
+	} {
+		if got, found := served[resource]; !found || got != namespaced {
+			t.Errorf("%s is served %t, in namespaces %t and not %t", resource, found, got, namespaced)
+		}
+	}
+	for _, resource := range []string{"argoproj.io/v1alpha1/applications/status", "storage.k8s.io/v1/storageclasses/status", "v1/secrets/status"} {
+		if _, found := served[resource]; found {
+			t.Errorf("%s is served", resource)
+		}
+	}
 }

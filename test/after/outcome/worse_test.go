@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/test/after"
 )
@@ -87,7 +89,7 @@ func worseServing() []row {
 	return []row{
 		{name: "05Address", reason: "what provides addresses took them back", before: func(w *after.World) {
 			put(w, text(edge), `{"spec":{"ingressClassName":"nginx","rules":[{"host":"shop.example.com","http":{"paths":[{"path":"/","pathType":"Prefix","backend":{"service":{"name":"web","port":{"number":443}}}}]}}]},"status":`+address+`}`)
-			put(w, text(public), `{"spec":{"type":"LoadBalancer","selector":{"app":"web"},"ports":[{"port":443,"nodePort":30443}]},"status":`+address+`}`)
+			put(w, text(public), `{"spec":{"type":"LoadBalancer","clusterIP":"172.30.0.10","selector":{"app":"web"},"ports":[{"port":443,"nodePort":30443}]},"status":`+address+`}`)
 			w.Endpoints("shop", "public", 3)
 		}, change: func(w *after.World) {
 			w.Put(edge, "status.loadBalancer", map[string]any{})
@@ -111,7 +113,7 @@ func worseServing() []row {
 		{name: "19Certificate", reason: "it is not issued again", before: func(w *after.World) {
 			with(w, text(certificate), `{"spec":{"secretName":"tls","issuerRef":{"name":"acme"}},"status":{"notAfter":"`+w.At(-20*24*time.Hour)+`","renewalTime":"`+w.At(2*time.Hour)+`"}}`, "Ready=True/Ready")
 		}, change: func(w *after.World) {
-			conditions(w, certificate, since, "Ready=False/Expired", "Issuing=False/Failed")
+			conditions(w, certificate, since, "Ready=False/IncorrectIssuer", "Issuing=False/Failed")
 		}, answer: answer{named: refs(certificate)}},
 		{name: "23Storage", reason: "the storage of users has lost copies", before: func(w *after.World) {
 			with(w, text(ceph), `{"spec":{},"status":{"phase":"Ready","state":"Created","ceph":{"health":"HEALTH_OK"}}}`, "Ready=True/ClusterCreated")
@@ -136,17 +138,16 @@ func worseServing() []row {
 
 // bundle sets the caBundle of the webhooks of a configuration.
 func bundle(w *after.World, of after.Ref, text string) {
-	webhooks, ok := w.Object(of).Object["webhooks"].([]any)
-	if !ok {
-		panic("it has no webhooks")
-	}
+	webhooks, _, err := unstructured.NestedSlice(w.Object(of).Object, "webhooks")
 	for _, each := range webhooks {
-		config, ok := each.(map[string]any)["clientConfig"].(map[string]any) //nolint:forcetypeassert // an object of a test
-		if !ok {
-			panic("it has no configuration of its client")
+		if webhook, ok := each.(map[string]any); ok && err == nil {
+			err = unstructured.SetNestedField(webhook, text, "clientConfig", "caBundle")
 		}
-		config["caBundle"] = text
 	}
+	if err != nil {
+		panic(err)
+	}
+	w.Put(of, "webhooks", webhooks)
 }
 
 // worseGone are about what does not exist any more.
@@ -176,7 +177,12 @@ func worseGone() []row {
 				put(w, "Machine openshift-machine-api/"+name, `{"spec":{"providerID":"aws:///a/`+name+`"},"status":{"phase":"Running","nodeRef":{"kind":"Node","name":"`+name+`"}}}`)
 				w.Annotate(in("Node "+name), map[string]string{"machine.openshift.io/machine": "openshift-machine-api/" + name})
 			}
-		}, change: func(w *after.World) { gone(w, in("Node master-2"), in("CSINode master-2")) }, answer: answer{named: refs(in("Node master-2"))}},
+		}, change: func(w *after.World) {
+			gone(w, in("Node master-2"), in("CSINode master-2"))
+			w.Scale(in("DaemonSet openshift-dns/dns-default"), 6)
+			w.Scale(in("DaemonSet openshift-cluster-csi-drivers/aws-ebs-csi-driver-node"), 6)
+			shrink(w, "master", 2)
+		}, answer: answer{named: refs(in("Node master-2"))}},
 		{name: "32PoolGone", reason: "no worker gets a configuration", change: func(w *after.World) { gone(w, in("MachineConfigPool worker")) }, answer: answer{named: refs(in("MachineConfigPool worker"))}},
 		{name: "33ClassGone", reason: "claims without a class have no default", change: func(w *after.World) { gone(w, in("StorageClass gp3-csi")) }, answer: answer{named: refs(in("StorageClass gp3-csi"))}},
 	}
