@@ -1,33 +1,52 @@
 package afterupdate
 
 import (
-	"maps"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/afterupdate/regression"
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/settling"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Course is what the states of a cluster have shown since the update: how the last one compares with the baseline, and since when
-// each problem has been seen without a break. It keeps no state, which has megabytes. The zero value has seen nothing.
+// Course is what the states of a cluster have shown since the update: how the last one compares with the baseline, and for how
+// much of the time each problem has been there. It keeps no state, which has megabytes. The zero value has seen nothing.
 type Course struct {
-	number     int
-	first      time.Time
-	last       time.Time
+	Past
+
 	unread     map[baseline.Kind]string
+	apis       map[baseline.Kind]baseline.API
 	progress   settling.Progress
 	comparison regression.Comparison
-	since      map[problem]time.Time
-	steady     bool
-	goodSince  time.Time
+	recovered  recovery
 	names      map[baseline.Key]baseline.Key
 }
 
-// problem identifies a problem of an object.
-type problem struct {
-	key    baseline.Key
-	reason string
+// Problem identifies a problem of an object.
+type Problem struct {
+	Key    baseline.Key
+	Reason string
+}
+
+// Seen is what samples have shown of a problem.
+type Seen struct {
+	// Began is when it began for the first time, at the earliest; zero where no sample was without it. First is when it was seen first.
+	Began, First time.Time
+	// Since is since when it has been there without a break; Ended is when it was not seen any more, zero while it is.
+	Since, Ended time.Time
+	// Bad is for how long it was there, and Times how often it began, while no node was being updated.
+	Bad   time.Duration
+	Times int
+	// Found is the last one.
+	Found regression.Found
+}
+
+// recovery is when an object that makes the update was good again for the last time.
+type recovery struct {
+	key baseline.Key
+	at  time.Time
 }
 
 // Sample is one look at a cluster after an update.
@@ -41,54 +60,161 @@ type Sample struct {
 // And is the course with one more sample, compared with the baseline; nil for none. One that is not later than the
 // last one, such as after the clock was set back, begins the course anew.
 func (c Course) And(before *baseline.State, sample Sample) Course {
-	if c.number > 0 && !sample.State.Taken.After(c.last) {
+	if c.Number > 0 && !sample.State.Taken.After(c.Last) {
 		c = Course{}
 	}
 	next := Course{
-		number: c.number + 1, first: c.first, last: sample.State.Taken, unread: sample.State.Unread, progress: sample.Progress, names: sample.Names,
-		comparison: regression.Compare(before, sample.State), since: map[problem]time.Time{}, goodSince: c.goodSince,
+		Past:   Past{Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}},
+		unread: sample.State.Unread, apis: sample.State.APIs, progress: sample.Progress, names: sample.Names,
 	}
-	if next.first.IsZero() {
-		next.first = sample.State.Taken
+	if next.First.IsZero() {
+		next.First = sample.State.Taken
 	}
-	good := next.follow(c.since)
-	next.steady = c.number > 0 && sameProblems(c.since, next.since)
-	switch {
-	case !good:
-		next.goodSince = time.Time{}
-	case next.goodSince.IsZero():
-		next.goodSince = sample.State.Taken
+	if len(sample.State.Unread) > 0 {
+		next.Gaps = c.Gaps + 1
 	}
+	next.comparison = regression.Compare(before, sample.State, regression.Seen{Cordoned: c.Cordoned})
+	next.note(c.Cordoned, sample.State, before)
+	next.follow(c.Past, before, sample.State)
 	return next
 }
 
-// follow notes since when each problem has been seen, given what was seen before, and reports whether none speaks against
-// the update.
-func (c *Course) follow(before map[problem]time.Time) (good bool) {
-	good = true
+// note notes the nodes that are or were cordoned, and which object of before has recovered last.
+func (c *Course) note(cordoned map[baseline.Key]bool, state baseline.State, before *baseline.State) {
+	for key := range cordoned {
+		c.Cordoned[key] = true
+	}
+	for key, object := range state.Objects {
+		if object.Cordoned {
+			c.Cordoned[key] = true
+		}
+		if before == nil || !baseline.RowOf(key.Kind).Updating {
+			continue
+		}
+		if _, known := before.Objects[key]; known && object.Recovered.After(c.recovered.at) {
+			c.recovered = recovery{key, object.Recovered}
+		}
+	}
+}
+
+// forgotten is after which time a problem that has ended is no part of the course any more.
+const forgotten = 2 * time.Hour
+
+// follow notes for how long each problem has been there, given what was seen before.
+func (c *Course) follow(past Past, before *baseline.State, state baseline.State) {
 	for _, each := range c.comparison.Found {
-		at := problem{each.Key, each.Problem.Reason}
-		seen, again := before[at]
-		if !again {
-			seen = c.last
-		}
-		if own := each.Problem.Since; !own.IsZero() && own.Before(seen) {
-			seen = own
-		}
-		c.since[at] = seen
-		good = good && each.Class != regression.Worse && each.Class != regression.Unattributed
+		at := Problem{each.Key, each.Problem.Reason}
+		seen, known := past.Problems[at]
+		c.Problems[at] = c.again(seen, known, past.Last, each, believed(each, before))
 	}
-	for at, seen := range before { // what was not read now is no break
-		if _, again := c.since[at]; !again && c.unread[at.key.Kind] != "" {
-			c.since[at] = seen
+	for at, seen := range past.Problems {
+		if _, again := c.Problems[at]; again {
+			continue
+		}
+		switch {
+		case c.unread[at.Key.Kind] != "": // what was not read now is no break
+		case seen.Ended.IsZero():
+			seen.Ended = c.Last
+			seen.Bad += c.counted(past.Last, c.Last) / 2 //nolint:mnd // it ended between two samples
+		case c.Last.Sub(seen.Ended) > forgotten:
+			continue
+		}
+		c.Problems[at] = seen
+		_, exists := state.Objects[at.Key]
+		there := (exists || at.Key.Kind == baseline.Alert) && !slices.Contains(c.comparison.Stopped, at.Key)
+		if there && seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.recurs(c.Last) && c.Last.Sub(seen.Ended) < resting(seen) {
+			seen.Found.Problem.Since, seen.Found.Problem.Message = seen.Since, seen.share(c.Last)
+			c.comparison.Found = append(c.comparison.Found, seen.Found)
 		}
 	}
-	return good
 }
 
-func sameProblems(a, b map[problem]time.Time) bool {
-	return maps.EqualFunc(a, b, func(time.Time, time.Time) bool { return true })
+// again is a problem that a sample has. One whose object states a later beginning than the last sample was good in between.
+func (c *Course) again(seen Seen, known bool, last time.Time, found regression.Found, own time.Time) Seen {
+	began := c.Last
+	if !own.IsZero() && own.Before(began) {
+		began = own
+	}
+	anew := !known || !seen.Ended.IsZero() || !own.IsZero() && !last.IsZero() && own.After(last) && own.After(seen.Since)
+	switch {
+	case !known:
+		seen.Since, seen.First = began, c.Last
+		if seen.Began = last; !own.IsZero() {
+			seen.Began = own
+		}
+	case anew:
+		seen.Since = began
+	case !own.IsZero() && own.Before(seen.Since) && seen.Times <= 1:
+		seen.Since = own
+	}
+	if anew {
+		seen.Times++
+	}
+	from := began
+	if last.After(from) {
+		from = last
+	}
+	if own.IsZero() && anew && !last.IsZero() {
+		from = last.Add(c.Last.Sub(last) / 2) //nolint:mnd // it began between two samples
+	}
+	seen.Bad += c.counted(from, c.Last)
+	seen.Ended, seen.Found = time.Time{}, found
+	return seen
 }
 
-// Number is how many samples the course has.
-func (c Course) Number() int { return c.number }
+// counted is a time, as far as no node was being updated.
+func (c *Course) counted(from, to time.Time) time.Duration {
+	if c.progress.Draining {
+		return 0
+	}
+	return to.Sub(from)
+}
+
+// believed is since when the object of a problem states it; zero where it states nothing, or what the baseline contradicts.
+func believed(found regression.Found, before *baseline.State) time.Time {
+	own := found.Problem.Since
+	if before == nil || own.IsZero() || found.Class == regression.Unchanged {
+		return own
+	}
+	if was, known := before.Objects[found.Key]; known && own.Before(before.Taken) {
+		if _, had := was.Problem(found.Problem.Reason); !had {
+			return time.Time{}
+		}
+	}
+	return own
+}
+
+// What makes a problem that comes and goes count: a share of the time, of at least half of its limit.
+const (
+	timesAtLeast, shareAtLeast = 3, 4
+	// One that began again is there for its limit, and half of the time.
+	againAtLeast, halfAtLeast = 2, 2
+)
+
+// recurs reports whether a problem comes and goes, and was there for long enough.
+func (s Seen) recurs(now time.Time) bool {
+	limit := baseline.RowOf(s.Found.Key.Kind).LimitOf(s.Found.Problem.Reason)
+	span := now.Sub(s.start())
+	often := s.Times >= timesAtLeast && s.Bad >= limit/2 && shareAtLeast*s.Bad >= span
+	long := s.Times >= againAtLeast && s.Bad >= limit && halfAtLeast*s.Bad >= span
+	return span >= limit && (often || long)
+}
+
+// start is when it began for the first time, as far as that is known.
+func (s Seen) start() time.Time {
+	if s.Began.IsZero() {
+		return s.First
+	}
+	return s.Began
+}
+
+// share states for how much of the time it was there.
+func (s Seen) share(now time.Time) string {
+	return fmt.Sprintf("%s, for %s of the last %s", words.Count(s.Times, "time"), s.Bad.Round(time.Minute), now.Sub(s.start()).Round(time.Minute))
+}
+
+// resting is how long a problem has to be over before it is.
+func resting(s Seen) time.Duration {
+	const longest = 30 * time.Minute
+	return min(baseline.RowOf(s.Found.Key.Kind).LimitOf(s.Found.Problem.Reason), longest)
+}

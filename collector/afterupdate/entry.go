@@ -3,7 +3,6 @@ package afterupdate
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,15 +18,19 @@ func (j judge) listed(causes []cause) ([]Regression, int) {
 	entries := make([]Regression, 0, min(len(causes), MaxListed))
 	for _, each := range causes[:min(len(causes), MaxListed)] {
 		root := each.found[0]
-		since := j.course.since[problem{root.Key, root.Problem.Reason}]
+		since := j.course.Problems[Problem{root.Key, root.Problem.Reason}].Since
+		counts := ""
+		if each.group == pending && !j.held(root) && j.counts(root).After(j.now) {
+			counts = timeOf(j.counts(root))
+		}
 		root.Key = j.course.named(root.Key)
 		entry := Regression{
-			Name: nameOf(root), Object: objectOf(root.Key), Was: root.Was, Is: isOf(root), Since: timeOf(since),
-			Step: stepOf(j.course.progress.Steps, root, since), Command: inspect(root.Key).Command, Action: inspect(root.Key),
+			Name: nameOf(root), Object: j.objectOf(root.Key), Was: root.Was, Is: isOf(root), Since: timeOf(since), CountsTime: counts,
+			Step: stepOf(j.course.progress.Steps, root, since), Command: j.inspect(root.Key).Command, Action: j.inspect(root.Key),
 		}
 		for _, follows := range each.found[1:min(len(each.found), maxFolded+1)] {
 			follows.Key = j.course.named(follows.Key)
-			entry.Follows = append(entry.Follows, Folded{Name: nameOf(follows), Object: objectOf(follows.Key), Is: isOf(follows)})
+			entry.Follows = append(entry.Follows, Folded{Name: nameOf(follows), Object: j.objectOf(follows.Key), Is: isOf(follows)})
 		}
 		entry.Unlisted = len(each.found) - 1 - len(entry.Follows)
 		entries = append(entries, entry)
@@ -59,65 +62,33 @@ var notInName = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 // nameOf is the name of a finding. It has the name of an object only if the release decides about that.
 func nameOf(found regression.Found) string {
 	key := found.Key
-	name := string(key.Kind) + found.Problem.Reason
+	name := key.Kind.Name() + found.Problem.Reason
 	alert, _, _ := strings.Cut(key.Name, "/")
 	switch {
 	case key.Kind == baseline.Alert && (key.Namespace == "" || key.Platform()):
 		name = "AlertFiring-" + alert
-	case key.Kind == baseline.ClusterOperator, isPlatformWorkload(key):
+	case key.Kind == baseline.ClusterOperator, key.Namespace != "" && key.Platform() && (baseline.RowOf(key.Kind).Pods || key.Kind == baseline.Service):
 		name += "-" + key.Name
 	}
 	return notInName.ReplaceAllString(name, "-")
 }
 
-func isPlatformWorkload(key baseline.Key) bool {
-	workloads := []baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.Service}
-	return slices.Contains(workloads, key.Kind) && key.Platform()
+func (j judge) objectOf(key baseline.Key) finding.Object {
+	version, _ := j.apiOf(key.Kind)
+	return finding.Object{APIVersion: version, Kind: key.Kind.Name(), Namespace: key.Namespace, Name: key.Name}
 }
 
-// resource is how an API names a kind.
-type resource struct{ version, plural string }
-
-func resources() map[baseline.Kind]resource {
-	return map[baseline.Kind]resource{
-		baseline.ClusterVersion:            {"config.openshift.io/v1", "clusterversion"},
-		baseline.ClusterOperator:           {"config.openshift.io/v1", "clusteroperator"},
-		baseline.MachineConfigPool:         {"machineconfiguration.openshift.io/v1", "machineconfigpool"},
-		baseline.MachineSet:                {"machine.openshift.io/v1beta1", "machineset.machine.openshift.io"},
-		baseline.Node:                      {"v1", "node"},
-		baseline.CSINode:                   {"storage.k8s.io/v1", "csinode"},
-		baseline.CertificateSigningRequest: {"certificates.k8s.io/v1", "certificatesigningrequest"},
-		baseline.Deployment:                {"apps/v1", "deployment"},
-		baseline.StatefulSet:               {"apps/v1", "statefulset"},
-		baseline.DaemonSet:                 {"apps/v1", "daemonset"},
-		baseline.ReplicationController:     {"v1", "replicationcontroller"},
-		baseline.Service:                   {"v1", "service"},
-		baseline.Route:                     {"route.openshift.io/v1", "route"},
-		baseline.IngressController:         {"operator.openshift.io/v1", "ingresscontroller"},
-		baseline.APIService:                {"apiregistration.k8s.io/v1", "apiservice"},
-		baseline.CustomResourceDefinition:  {"apiextensions.k8s.io/v1", "customresourcedefinition"},
-		baseline.ValidatingWebhook:         {"admissionregistration.k8s.io/v1", "validatingwebhookconfiguration"},
-		baseline.MutatingWebhook:           {"admissionregistration.k8s.io/v1", "mutatingwebhookconfiguration"},
-		baseline.StorageClass:              {"storage.k8s.io/v1", "storageclass"},
-		baseline.CSIDriver:                 {"storage.k8s.io/v1", "csidriver"},
-		baseline.PersistentVolumeClaim:     {"v1", "persistentvolumeclaim"},
-		baseline.VolumeAttachment:          {"storage.k8s.io/v1", "volumeattachment"},
-		baseline.ClusterServiceVersion:     {"operators.coreos.com/v1alpha1", "clusterserviceversion"},
-		baseline.Subscription:              {"operators.coreos.com/v1alpha1", "subscription.operators.coreos.com"},
-		baseline.EgressIP:                  {"k8s.ovn.org/v1", "egressip"},
-		baseline.EgressFirewall:            {"k8s.ovn.org/v1", "egressfirewall"},
-		baseline.HostedCluster:             {"hypershift.openshift.io/v1beta1", "hostedcluster"},
-		baseline.NodePool:                  {"hypershift.openshift.io/v1beta1", "nodepool"},
+// apiOf is the API of a kind: now, or in the baseline.
+func (j judge) apiOf(kind baseline.Kind) (version, resource string) {
+	if version, resource := (baseline.State{APIs: j.course.apis}).APIOf(kind); version != "" || j.question.Before == nil {
+		return version, resource
 	}
+	return j.question.Before.APIOf(kind)
 }
 
-func objectOf(key baseline.Key) finding.Object {
-	return finding.Object{APIVersion: resources()[key.Kind].version, Kind: string(key.Kind), Namespace: key.Namespace, Name: key.Name}
-}
-
-// commandOf shows the object, or for a key that names no object, all of its kind.
-func inspect(key baseline.Key) finding.Action {
-	plural := resources()[key.Kind].plural
+// inspect shows the object, or for a key that names no object, all of its kind.
+func (j judge) inspect(key baseline.Key) finding.Action {
+	_, plural := j.apiOf(key.Kind)
 	var made finding.Action
 	switch key.Kind { //nolint:exhaustive // the others are shown by their name
 	case baseline.Alert:

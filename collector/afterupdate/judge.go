@@ -3,7 +3,9 @@ package afterupdate
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/afterupdate/regression"
@@ -27,17 +29,17 @@ type Question struct {
 	Stored time.Time
 	// Soak is for how long the cluster has to be good after it has settled.
 	Soak time.Duration
-	// Moment is true for an archive, of which there is no later sample.
-	Moment bool
+	// Moment is true for an archive, of which there is no later sample, and Watched where there is one soon.
+	Moment, Watched bool
 }
 
 // Judge judges an update by what its course has shown.
 func Judge(question Question, course Course) Report {
-	j := judge{question: question, course: course, now: course.last}
+	j := judge{question: question, course: course, now: course.Last}
 	made := Report{
 		APIVersion: report.APIVersion, Kind: Kind, Cluster: question.Cluster, Update: j.update(),
-		Samples: Samples{Number: course.number, First: timeOf(course.first), Last: timeOf(course.last)},
-		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: NotCovered(), Regressions: []Regression{},
+		Samples: Samples{Number: course.Number, First: timeOf(course.First), Last: timeOf(course.Last)},
+		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: j.notCovered(), Regressions: []Regression{},
 	}
 	if question.Before == nil {
 		made.Stored = timeOf(question.Stored)
@@ -51,7 +53,7 @@ func Judge(question Question, course Course) Report {
 	made.Excused, made.Counts.Excused = j.listed(causes[excused])
 	made.Unattributed, made.Counts.Unattributed = j.listed(causes[unattributed])
 	made.Counts.Good = course.comparison.Good
-	made.Decision, made.Message = j.decide(made.Counts)
+	made.Decision, made.Message = j.decide(made)
 	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 && !course.progress.Settled.After(j.now) {
 		made.Update.SettledTime = timeOf(course.progress.Settled)
 	}
@@ -95,17 +97,46 @@ func (j judge) notices() []string {
 		notices = append(notices, "paused MachineConfigPools are left out, and their nodes are not updated: "+words.List(paused, maxNames))
 	}
 	if leftOut := j.course.progress.LeftOut; len(leftOut) > 0 {
-		notices = append(notices, "NodePools that the rollout does not update are left out: "+words.List(leftOut, maxNames))
+		notices = append(notices, "pools that the rollout does not update are left out: "+words.List(leftOut, maxNames))
 	}
-	if gone := j.course.comparison.Gone; len(gone) > 0 {
-		var names []string
-		for _, key := range gone {
-			names = append(names, key.String())
+	notices = append(notices, j.gone()...)
+	var stopped []string
+	for _, key := range j.course.comparison.Stopped {
+		stopped = append(stopped, j.course.named(key).String())
+	}
+	for lead, names := range map[string][]string{
+		"were scaled to none by their owners: ": stopped, "namespaces that are being deleted are left out: ": j.course.comparison.Leaving,
+	} {
+		if len(names) > 0 {
+			notices = append(notices, lead+words.List(names, maxNames))
 		}
-		notices = append(notices, "no longer exist, by the release or by an administrator: "+words.List(names, maxNames))
 	}
+	slices.Sort(notices)
 	if j.question.Moment {
 		notices = append(notices, "an archive is one moment: what was bad before or after it is not known")
+	}
+	return notices
+}
+
+// gone names what no longer exists, by its namespace.
+func (j judge) gone() []string {
+	names := map[string][]string{}
+	for _, key := range j.course.comparison.Gone {
+		named := j.course.named(key)
+		at := "no longer exist, by the release or by an administrator: "
+		if named.Namespace != "" {
+			at = "no longer exist in namespace " + named.Namespace + ", by the release or by their owner: "
+			named.Namespace = ""
+		}
+		names[at] = append(names[at], named.String())
+	}
+	var notices []string
+	for _, at := range slices.Sorted(maps.Keys(names)) {
+		notices = append(notices, at+words.List(names[at], maxNames))
+	}
+	const most = 20
+	if more := len(notices) - most; more > 0 {
+		notices = append(notices[:most], "no longer exist, either: objects of "+words.Count(more, "other namespace"))
 	}
 	return notices
 }
@@ -116,17 +147,41 @@ const maxNames = 10
 func (j judge) unread() []string {
 	var unread []string
 	for kind, cause := range j.course.unread {
+		if j.never(kind) {
+			continue
+		}
 		unread = append(unread, fmt.Sprintf("%s: %s", kind, cause))
 	}
 	if before := j.question.Before; before != nil {
 		for kind, cause := range before.Unread {
-			if j.course.unread[kind] == "" {
+			if j.course.unread[kind] == "" && kind.Known() {
 				unread = append(unread, fmt.Sprintf("%s, in the baseline: %s", kind, cause))
 			}
 		}
 	}
 	slices.Sort(unread)
 	return unread
+}
+
+// never reports whether a kind that is not a part of each cluster could not be read before the update, either: such as custom
+// resources that the user may not list.
+func (j judge) never(kind baseline.Kind) bool {
+	return !kind.Known() && j.question.Before != nil && j.question.Before.Unread[kind] != ""
+}
+
+// notCovered is what is not judged: that which no object shows, and the kinds that were never read.
+func (j judge) notCovered() []string {
+	var kinds []string
+	for kind := range j.course.unread {
+		if j.never(kind) {
+			kinds = append(kinds, kind.Name())
+		}
+	}
+	if len(kinds) == 0 {
+		return NotCovered()
+	}
+	slices.Sort(kinds)
+	return append(NotCovered(), words.Count(len(kinds), "kind")+" of objects that could be read neither before the update nor now: "+words.List(kinds, maxNames)+": bind the ClusterRole cluster-reader")
 }
 
 // group is what is said about a problem. A cause is said to be what the first of its problems in this order is.
@@ -180,25 +235,56 @@ func (j judge) groupOf(found *regression.Found) group {
 		return unchanged
 	case found.Class == regression.Excused:
 		return excused
+	case found.Class == regression.Worse && j.later(*found):
+		found.Was += fmt.Sprintf("; it began more than %s after the update had settled: since, not by", window)
+		return excused
 	case found.Class == regression.Unattributed:
 		return unattributed
-	case j.updated() && j.lasts(*found) && (j.settled() || j.overdue() || duringRollout(found.Key.Kind)):
+	case j.updated() && j.lasts(*found) && !j.held(*found):
 		return regressed
 	}
 	return pending
 }
 
-// earlier reports whether the object states that it was bad before the update began. A container that restarts may have
-// begun to do so later than its pod.
+// earlier reports whether the object states that it was bad before the update began, which the baseline does not contradict. A
+// container that restarts may have begun to do so later than its pod.
 func (j judge) earlier(found regression.Found) bool {
-	since := found.Problem.Since
+	since := believed(found, j.question.Before)
 	return j.updated() && found.Problem.Reason != "Restarting" && !since.IsZero() && since.Before(j.question.Change.Started)
 }
+
+// window is for how long after the update has settled what begins may be caused by it.
+const window = time.Hour
+
+// later reports whether a problem is known to have begun after the window.
+func (j judge) later(found regression.Found) bool {
+	began := j.course.Problems[Problem{found.Key, found.Problem.Reason}].Began
+	return j.settled() && began.After(j.course.progress.Settled.Add(window))
+}
+
+// held reports whether a problem does not count yet, for how long it may last: workloads are evicted while nodes are updated, and
+// operators may be progressing then.
+func (j judge) held(found regression.Found) bool {
+	switch progress := j.course.progress; {
+	case j.overdue():
+		return false
+	case found.Problem.Reason == regression.Progressing:
+		return progress.Draining
+	case baseline.RowOf(found.Key.Kind).Updating:
+		return false
+	case progress.Draining:
+		return true
+	}
+	return j.rests()
+}
+
+// rests reports whether the nodes and operators have ended their rollout a moment ago. An operator that goes on is not waited for.
+func (j judge) rests() bool { return j.course.progress.Settled.After(j.now) }
 
 // overdue reports whether the rollout stopped for longer than its limit, so that nothing is evicted any more.
 func (j judge) overdue() bool {
 	return slices.ContainsFunc(j.course.comparison.Found, func(each regression.Found) bool {
-		stops := each.Key.Kind == baseline.MachineConfigPool || each.Key.Kind == baseline.NodePool || each.Key.Kind == baseline.ClusterOperator && each.Problem.Reason == "OutdatedVersion"
+		stops := each.Problem.Reason == "NotUpdated" || each.Problem.Reason == "OutdatedVersion"
 		return stops && each.Class == regression.Worse && !j.earlier(each) && j.lasts(each)
 	})
 }
@@ -212,14 +298,19 @@ func (j judge) updated() bool {
 // lasts reports whether a problem has been there for longer than its limit. What was bad before the end of the
 // update of the control plane counts from that end: it was a part of the rollout.
 func (j judge) lasts(found regression.Found) bool {
-	since := j.course.since[problem{found.Key, found.Problem.Reason}]
+	return !j.counts(found).After(j.now) || j.course.Problems[Problem{found.Key, found.Problem.Reason}].recurs(j.now)
+}
+
+// counts is when a problem counts, if it lasts.
+func (j judge) counts(found regression.Found) time.Time {
+	since := j.course.Problems[Problem{found.Key, found.Problem.Reason}].Since
 	if change := j.question.Change; change != nil && change.Completed.After(since) {
 		since = change.Completed
 	}
-	if pool := found.Key.Kind == baseline.MachineConfigPool || found.Key.Kind == baseline.NodePool; pool && found.Problem.Reason == "NotUpdated" {
+	if found.Problem.Reason == "NotUpdated" || found.Problem.Reason == regression.Progressing {
 		since = latest(since, j.course.progress.Steps)
 	}
-	return j.now.Sub(since) >= limitOf(found.Key.Kind, found.Problem.Reason)
+	return since.Add(baseline.RowOf(found.Key.Kind).LimitOf(found.Problem.Reason))
 }
 
 // latest is the time of the last reboot of a node, or of the last node that replaced another, if that is later: a pool of many
@@ -240,7 +331,7 @@ func (j judge) settled() bool {
 }
 
 // decide makes the decision, the first that applies.
-func (j judge) decide(counts Counts) (Decision, string) {
+func (j judge) decide(made Report) (Decision, string) {
 	change := j.question.Change
 	switch {
 	case change == nil:
@@ -256,7 +347,7 @@ func (j judge) decide(counts Counts) (Decision, string) {
 	case j.question.Before == nil:
 		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.question.NoBaseline, "no run has stored one"))
 	}
-	return j.compare(counts)
+	return j.compare(made)
 }
 
 // notBegun reports whether the baseline is one of the release that the cluster runs.
@@ -264,8 +355,9 @@ func (q Question) notBegun() bool {
 	return q.Before.Version == q.Change.To.Version && !q.Change.Completed.IsZero()
 }
 
-func (j judge) compare(counts Counts) (Decision, string) {
-	progress := j.course.progress
+func (j judge) compare(made Report) (Decision, string) {
+	progress, counts := j.course.progress, made.Counts
+	again, recent := j.ended()
 	switch {
 	case counts.Regressions > 0:
 		return Regressed, words.Count(counts.Regressions, "problem") + " that the cluster did not have before the update"
@@ -275,74 +367,84 @@ func (j judge) compare(counts Counts) (Decision, string) {
 		return Settling, fmt.Sprintf("the rollout has ended, and settles until %s", timeOf(progress.Settled))
 	case counts.Pending > 0:
 		return Settling, words.Count(counts.Pending, "problem") + " that the cluster did not have before the update, not known to last for longer than the limit"
+	case len(j.course.comparison.Lost) > 0:
+		return Undecided, "nothing else is known to be worse, but " + words.Clauses(j.lost(), maxNames)
+	case len(j.unread()) > 0 && j.question.Watched && j.course.Gaps < complete:
+		return Settling, "the last sample is not complete, and is taken again: " + words.Clauses(j.unread(), maxNames)
 	case counts.Unattributed > 0 || len(j.unread()) > 0:
-		return Undecided, "nothing is known to be worse, but not everything was read: " + words.Clauses(j.unread(), maxNames)
-	case !j.question.Moment && !j.course.steady:
-		return Settling, "one more sample is needed: two that are equal show that the cluster has settled"
+		return Undecided, "nothing is known to be worse, but " + j.unknown(made)
+	case !j.question.Moment && j.course.Number < least:
+		return Settling, "one more sample is needed"
+	case !j.question.Moment && recent:
+		return Settling, again
 	case j.now.Before(j.soaked()):
 		return Settling, fmt.Sprintf("the cluster has been good since %s, and soaks until %s", timeOf(j.goodSince()), timeOf(j.soaked()))
 	}
 	return Good, fmt.Sprintf("the update from %s to %s has settled, and nothing that was good before is bad", j.question.Change.From.Version, j.question.Change.To.Version)
 }
 
+// least is how many samples a decision needs, and complete how many in a row are not complete before that is one.
+const (
+	least    = 2
+	complete = 3
+)
+
+// lost states what so much was lost of that no owner is assumed.
+func (j judge) lost() []string {
+	var clauses []string
+	for _, each := range j.course.comparison.Lost {
+		namespace := each.Namespace
+		for redacted, key := range j.course.names {
+			if redacted.Namespace == namespace {
+				namespace = key.Namespace
+				break
+			}
+		}
+		clauses = append(clauses, fmt.Sprintf("%s of namespace %s are gone: who deleted them is not known", words.Count(each.Objects, "object"), namespace))
+	}
+	return clauses
+}
+
+// unknown states why nothing is decided.
+func (j judge) unknown(made Report) string {
+	var clauses []string
+	for _, each := range made.Unattributed {
+		if each.Was != "" && strings.HasPrefix(each.Is, baseline.Missing) {
+			clauses = append(clauses, fmt.Sprintf("%s %s is gone: who deleted it is not known", each.Object.Kind, strings.TrimPrefix(each.Object.Namespace+"/"+each.Object.Name, "/")))
+		}
+	}
+	if unread := j.unread(); len(unread) > 0 || len(clauses) == 0 {
+		clauses = append(clauses, "not everything was read: "+words.Clauses(unread, maxNames))
+	}
+	return words.Clauses(clauses, maxNames)
+}
+
+// ended states which problem ended a moment ago, that it may come again; false for none.
+func (j judge) ended() (text string, recent bool) {
+	var last time.Time
+	for at, seen := range j.course.Problems {
+		over := seen.Ended.Add(resting(seen))
+		if seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.Since.After(j.course.progress.Settled) && over.After(j.now) && over.After(last) {
+			last, text = over, fmt.Sprintf("%s was bad until %s (%s), and has to stay good until %s", j.course.named(at.Key), timeOf(seen.Ended), at.Reason, timeOf(over))
+		}
+	}
+	recovered, settled := j.course.recovered, j.course.progress.Settled
+	over := recovered.at.Add(baseline.RowOf(recovered.key.Kind).Limit)
+	if recovered.at.After(settled) && recovered.at.Before(settled.Add(window)) && over.After(j.now) && over.After(last) {
+		last, text = over, fmt.Sprintf("%s was bad until %s, and has to stay good until %s", recovered.key, timeOf(recovered.at), timeOf(over))
+	}
+	return text, !last.IsZero()
+}
+
 // goodSince is since when the settled cluster is good: a problem that ended before the first sample is not known.
 func (j judge) goodSince() time.Time {
-	if j.course.goodSince.After(j.course.first) {
-		return j.course.goodSince // it was bad in an earlier sample
+	since := j.course.progress.Settled
+	for _, seen := range j.course.Problems {
+		if seen.Found.Class == regression.Worse && seen.Ended.After(since) {
+			since = seen.Ended
+		}
 	}
-	return j.course.progress.Settled
+	return since
 }
 
 func (j judge) soaked() time.Time { return j.goodSince().Add(j.question.Soak) }
-
-// limits are how long a problem of a kind has to last before it counts, the reason "" for all others.
-//
-// Those of operators are of package settling, and those of nodes the limits by which "oc adm upgrade status" reports an error (openshift/oc,
-// pkg/cli/admin/upgrade/status); that of a drain is the one of the alert MCCDrainError; those of workloads are of
-// the alerts KubePodNotReady (15 minutes) and KubePodCrashLooping (10 minutes); a CertificateSigningRequest is
-// approved within minutes. Containers that restart until they reach what they depend on do so for some minutes after a
-// reboot, and count as Restarting for 15 more.
-func limits() map[baseline.Kind]map[string]time.Duration {
-	workload := map[string]time.Duration{"": 15 * time.Minute, "ContainerCreating": 10 * time.Minute, "CrashLoopBackOff": 10 * time.Minute, "CreateContainerError": 10 * time.Minute, "FailedCreate": 10 * time.Minute, "ImagePullBackOff": 10 * time.Minute, "ProgressDeadlineExceeded": 0, "Restarting": 30 * time.Minute, regression.Rolled: 0}
-	return map[baseline.Kind]map[string]time.Duration{
-		baseline.ClusterVersion:        {"": 0, "Failing": settling.MaxFailing},
-		baseline.ClusterOperator:       {"": settling.MaxDegraded, "Unavailable": settling.MaxUnavailable, "OutdatedVersion": time.Hour},
-		baseline.MachineConfigPool:     {"": 20 * time.Minute, "NotUpdated": time.Hour},
-		baseline.Node:                  {"": 20 * time.Minute, "OutdatedConfig": time.Hour, "Draining": time.Hour},
-		baseline.MachineSet:            {"": 30 * time.Minute},
-		baseline.APIService:            {"": 5 * time.Minute},
-		baseline.Deployment:            workload,
-		baseline.StatefulSet:           workload,
-		baseline.DaemonSet:             workload,
-		baseline.ReplicationController: workload,
-		baseline.ClusterServiceVersion: {"": 15 * time.Minute},
-		baseline.Subscription:          {"": 15 * time.Minute},
-		baseline.Alert:                 {"": 15 * time.Minute},
-		baseline.HostedCluster:         {"": 40 * time.Minute},
-		baseline.NodePool:              {"": time.Hour},
-	}
-}
-
-// defaultLimit is the limit of the other kinds.
-const defaultLimit = 10 * time.Minute
-
-func limitOf(kind baseline.Kind, reason string) time.Duration {
-	of, known := limits()[kind]
-	if !known {
-		return defaultLimit
-	}
-	if limit, known := of[reason]; known {
-		return limit
-	}
-	return of[""]
-}
-
-// duringRollout reports whether a problem of a kind counts while nodes are still being updated: that of what does the
-// update. Workloads are evicted by it, and alerts follow them.
-func duringRollout(kind baseline.Kind) bool {
-	updating := []baseline.Kind{
-		baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.APIService, baseline.HostedCluster,
-		baseline.NodePool,
-	}
-	return slices.Contains(updating, kind)
-}

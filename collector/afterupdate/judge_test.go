@@ -58,7 +58,7 @@ func TestDecision(t *testing.T) {
 	since := func(minutes int) baseline.Problem {
 		return baseline.Problem{Reason: "Unavailable", Since: noon().Add(-time.Duration(minutes) * time.Minute)}
 	}
-	waiting := settling.Progress{Waiting: []string{"MachineConfigPools that are not updated: worker (1 of 3 nodes)"}}
+	waiting := settling.Progress{Draining: true, Waiting: []string{"MachineConfigPools that are not updated: worker (1 of 3 nodes)"}}
 	restarting := baseline.Problem{Reason: "Restarting"}
 	unread := func(minutes int) afterupdate.Sample {
 		made := look(minutes, good, rested())
@@ -84,8 +84,9 @@ func TestDecision(t *testing.T) {
 		"NotRead":      {reason: "it was not read in between", samples: []afterupdate.Sample{look(16, down, rested()), unread(8), look(0, down, rested())}, want: afterupdate.Regressed},
 		"Restarting":   {reason: "it restarted until it reached what it depends on, and counts as Restarting for a while", samples: []afterupdate.Sample{look(20, restarting, rested()), look(0, restarting, rested())}, want: afterupdate.Settling},
 		"Restarts":     {reason: "it does not end", samples: []afterupdate.Sample{look(31, restarting, rested()), look(0, restarting, rested())}, want: afterupdate.Regressed},
-		"Recovered":    {reason: "it is good now, in two samples", samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, want: afterupdate.Good},
-		"Soaking":      {reason: "it has been good for eight minutes", samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = 10 * time.Minute }, want: afterupdate.Settling, message: "soaks until"},
+		"Recovering":   {reason: "two equal samples end nothing: it has to stay away for its limit", samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, want: afterupdate.Settling, message: "has to stay good until 2026-11-28T12:07:00Z"},
+		"Recovered":    {reason: "it has been good for longer than its limit", samples: []afterupdate.Sample{look(30, down, rested()), look(16, good, rested()), look(0, good, rested())}, want: afterupdate.Good},
+		"Soaking":      {reason: "it has been good for 16 minutes", samples: []afterupdate.Sample{look(30, down, rested()), look(16, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = 20 * time.Minute }, want: afterupdate.Settling, message: "soaks until"},
 		"Soaked":       {reason: "it has been settled for an hour", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = time.Hour }, want: afterupdate.Good},
 		"ClockBack":    {reason: "a clock that was set back begins anew", samples: []afterupdate.Sample{look(0, good, rested()), look(10, good, rested())}, want: afterupdate.Settling, message: "one more sample"},
 		"RollingOut":   {reason: "workloads are evicted while nodes are updated", samples: []afterupdate.Sample{look(0, since(60), waiting)}, want: afterupdate.Settling, message: "worker (1 of 3 nodes)"},
@@ -146,8 +147,8 @@ func TestStuckRollout(t *testing.T) {
 	broken.Add(baseline.Problem{Reason: "NotReady", Since: noon().Add(-30 * time.Minute), Message: "KubeletNotReady"})
 	is.Objects[node] = broken
 	progress := settling.Progress{
-		Waiting: []string{"MachineConfigPools that are not updated: worker (1 of 3 nodes)"},
-		Steps:   []settling.Step{{Time: noon().Add(-31 * time.Minute), Text: "the reboot of node worker-1", Node: "worker-1"}},
+		Draining: true, Waiting: []string{"MachineConfigPools that are not updated: worker (1 of 3 nodes)"},
+		Steps: []settling.Step{{Time: noon().Add(-31 * time.Minute), Text: "the reboot of node worker-1", Node: "worker-1"}},
 	}
 	course := afterupdate.Course{}.And(was, afterupdate.Sample{State: is, Progress: progress})
 	made := afterupdate.Judge(afterupdate.Question{Change: change(), Before: was}, course)
@@ -193,6 +194,7 @@ func TestCauses(t *testing.T) {
 	service := baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "web"}
 	webhook := baseline.Key{Kind: baseline.ValidatingWebhook, Name: "policy"}
 	node := baseline.Key{Kind: baseline.Node, Name: "worker-1"}
+	refs := map[baseline.Key][]baseline.Key{service: {web()}}
 	type problems map[string]int // minutes by reason
 	bad := func(object baseline.Object, of problems) baseline.Object {
 		for reason, minutes := range of {
@@ -223,7 +225,7 @@ func TestCauses(t *testing.T) {
 			was, is := before(), state(noon(), baseline.Problem{})
 			is.Objects[web()] = bad(baseline.Object{Desired: 1, Ready: tc.ready, Revision: "1"}, tc.web)
 			for key, of := range tc.others {
-				was.Objects[key], is.Objects[key] = bad(baseline.Object{}, tc.before[key]), bad(baseline.Object{Detail: "shop/web"}, of)
+				was.Objects[key], is.Objects[key] = bad(baseline.Object{}, tc.before[key]), bad(baseline.Object{Detail: "shop/web", Refs: refs[key]}, of)
 			}
 			made := afterupdate.Judge(afterupdate.Question{Change: change(), Before: was}, afterupdate.Course{}.And(was, afterupdate.Sample{State: is, Progress: rested()}))
 			names := func(entries []afterupdate.Regression) []string {

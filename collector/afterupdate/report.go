@@ -134,6 +134,8 @@ type Regression struct {
 	Is  string `json:"is"`
 	// Since is since when, RFC 3339 in UTC; empty where it is not known.
 	Since string `json:"since,omitempty"`
+	// CountsTime is when one that is pending counts, if it lasts, RFC 3339 in UTC; empty where that depends on the rollout.
+	CountsTime string `json:"countsTime,omitempty"`
 	// Step is the step of the update that it coincides with, such as "the reboot of node worker-1"; empty for none.
 	Step string `json:"step,omitempty"`
 	// Command shows more about it.

@@ -23,9 +23,9 @@ type Key struct {
 // String is the key for people: "Deployment shop/web".
 func (k Key) String() string {
 	if k.Namespace == "" {
-		return string(k.Kind) + " " + k.Name
+		return k.Kind.Name() + " " + k.Name
 	}
-	return string(k.Kind) + " " + k.Namespace + "/" + k.Name
+	return k.Kind.Name() + " " + k.Namespace + "/" + k.Name
 }
 
 // Compare orders keys by kind, namespace and name.
@@ -33,62 +33,14 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
 }
 
-// Platform reports whether the release, not a user, decides about the object: one of the cluster that only
-// operators of the release make, or one in a namespace "openshift", "openshift-*" or "kube-*".
+// Platform reports whether the name of the object is no secret of a user: one of the cluster that only operators of the
+// release make, or one in a namespace "openshift", "openshift-*" or "kube-*". It does not prove whose the object is: see
+// Object.Release.
 func (k Key) Platform() bool {
 	if slices.Contains([]Kind{ClusterVersion, ClusterOperator, MachineConfigPool, IngressController}, k.Kind) {
 		return true
 	}
 	return k.Namespace == "openshift" || strings.HasPrefix(k.Namespace, "openshift-") || strings.HasPrefix(k.Namespace, "kube-")
-}
-
-// Kind is the kind of an object, as in its API, but for Alert, ValidatingWebhook and MutatingWebhook.
-type Kind string
-
-// The kinds of a State.
-const (
-	ClusterVersion            Kind = "ClusterVersion"
-	ClusterOperator           Kind = "ClusterOperator"
-	MachineConfigPool         Kind = "MachineConfigPool"
-	MachineSet                Kind = "MachineSet"
-	Node                      Kind = "Node"
-	CSINode                   Kind = "CSINode"
-	CertificateSigningRequest Kind = "CertificateSigningRequest"
-	Deployment                Kind = "Deployment"
-	StatefulSet               Kind = "StatefulSet"
-	DaemonSet                 Kind = "DaemonSet"
-	ReplicationController     Kind = "ReplicationController"
-	Service                   Kind = "Service"
-	Route                     Kind = "Route"
-	IngressController         Kind = "IngressController"
-	APIService                Kind = "APIService"
-	CustomResourceDefinition  Kind = "CustomResourceDefinition"
-	// ValidatingWebhook and MutatingWebhook are configurations of webhooks, by the name of their object.
-	ValidatingWebhook     Kind = "ValidatingWebhookConfiguration"
-	MutatingWebhook       Kind = "MutatingWebhookConfiguration"
-	StorageClass          Kind = "StorageClass"
-	CSIDriver             Kind = "CSIDriver"
-	PersistentVolumeClaim Kind = "PersistentVolumeClaim"
-	VolumeAttachment      Kind = "VolumeAttachment"
-	ClusterServiceVersion Kind = "ClusterServiceVersion"
-	Subscription          Kind = "Subscription"
-	EgressIP              Kind = "EgressIP"
-	EgressFirewall        Kind = "EgressFirewall"
-	HostedCluster         Kind = "HostedCluster"
-	NodePool              Kind = "NodePool"
-	// Alert is a firing alert of severity warning or critical: Name is its alertname, a slash and the severity,
-	// Namespace its label.
-	Alert Kind = "Alert"
-)
-
-// Kinds are all of them.
-func Kinds() []Kind {
-	return []Kind{
-		ClusterVersion, ClusterOperator, MachineConfigPool, MachineSet, Node, CSINode, CertificateSigningRequest, Deployment, StatefulSet,
-		DaemonSet, ReplicationController, Service, Route, IngressController, APIService, CustomResourceDefinition, ValidatingWebhook,
-		MutatingWebhook, StorageClass, CSIDriver, PersistentVolumeClaim, VolumeAttachment, ClusterServiceVersion, Subscription, EgressIP,
-		EgressFirewall, HostedCluster, NodePool, Alert,
-	}
 }
 
 // State is the state of one cluster at one time.
@@ -100,12 +52,22 @@ type State struct {
 	Objects                   map[Key]Object
 	// Unread is why a kind was not read, or not completely. What the State lacks of it is unknown.
 	Unread map[Kind]string
+	// APIs are those of the kinds without a row whose objects were read, also of those that have none.
+	APIs map[Kind]API
+	// Occupied are the kinds of APIs that have objects. A packed State does not have them.
+	Occupied map[Kind]bool
+	// Leaving are the namespaces that are being deleted. Their objects are left out. Named are the objects without a row that a
+	// ClusterOperator names as its own, with the name of that. A packed State has neither.
+	Leaving map[string]bool
+	// Deleting are the objects that are being deleted, which are left out, too.
+	Deleting map[Key]bool
+	Named    map[Key]string
 }
 
 // Object is the state of one object.
 type Object struct {
-	// Desired and Ready count the replicas of a workload or a MachineSet, the nodes of a pool, and the ready
-	// endpoints of a Service, of which Desired is 0.
+	// Desired and Ready count the replicas of a workload or a MachineSet, the nodes of a pool, the instances of an alert, and the
+	// ready endpoints of a Service, of which Desired is 0.
 	Desired, Ready int32
 	// Restarts is how often the containers of a workload restarted per pod and day, since each pod began.
 	Restarts float64
@@ -115,11 +77,24 @@ type Object struct {
 	// Generation is metadata.generation, which every change of the spec increases, also one of the number of
 	// replicas; 0 where the API has none, or where every update or a controller changes it, too.
 	Generation int64
-	// Detail is another fact by which kinds are compared: the versions of an operator, the boot ID of a node, the
+	// Detail is another fact by which kinds are compared: the phase of a kind without a row, the versions of an operator, the boot ID of a node, the
 	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode, the Service of an APIService
 	// and the last one of the webhooks of a configuration as NAMESPACE/NAME, the node for which a kubelet requests a
 	// certificate or [AnyNode], and [Ephemeral] of a Service.
 	Detail string
+	// UID identifies the object by a digest: one that was deleted and made again has another one.
+	UID string
+	// Release is true for an object that the release decides about, not a user (package ownership).
+	Release bool
+	// Owner is the controller that made it; the zero value for none. Refs are the objects that it depends on: those that it
+	// selects, and those that it names.
+	Owner Key
+	Refs  []Key
+	// Recovered is since when it is good, by the object itself; zero where it does not state that. A packed State does not have
+	// it.
+	Recovered time.Time
+	// Cordoned is true for a node that is unschedulable. A packed State does not have it.
+	Cordoned bool
 	// Problems are sorted by reason, one of each. None means that the object is good.
 	Problems []Problem
 }
@@ -143,6 +118,13 @@ const NoEndpoints = "NoEndpoints"
 // Ephemeral is the Detail of a Service that selects only pods which nothing makes again: those of a Job, which ends, and
 // those without an owner, which a drain deletes for good.
 const Ephemeral = "ephemeral"
+
+// Default is the Detail of the StorageClass for claims that name none, and Automatic that of a Subscription whose operator OLM
+// updates by itself.
+const (
+	Default   = "default"
+	Automatic = "Automatic"
+)
 
 // AnyNode is the Detail of the first CertificateSigningRequest of a kubelet, which does not state its node.
 const AnyNode = "*"

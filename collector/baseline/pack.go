@@ -10,6 +10,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/words"
@@ -17,7 +18,7 @@ import (
 
 const (
 	// format is the version of the packed form.
-	format = 1
+	format = 2
 	// MaxPacked bounds a packed State, in bytes.
 	MaxPacked = 8 << 20
 	// maxText bounds its text, in bytes.
@@ -38,6 +39,7 @@ type packed struct {
 	Version   string          `json:"version"`
 	Image     string          `json:"image"`
 	Unread    map[Kind]string `json:"unread,omitempty"`
+	APIs      map[Kind]API    `json:"apis,omitempty"`
 	Objects   packedObjects   `json:"objects"`
 }
 
@@ -53,6 +55,11 @@ type packedState struct {
 	Generation int64    `json:"g,omitempty"`
 	Detail     string   `json:"t,omitempty"`
 	Problems   []string `json:"p,omitempty"`
+	UID        string   `json:"u,omitempty"`
+	Release    bool     `json:"o,omitempty"`
+	// Refs are KIND/NAMESPACE/NAME, with sameNamespace for that of the object.
+	Refs  []string `json:"f,omitempty"`
+	Owner string   `json:"w,omitempty"`
 }
 
 // Pack encodes the State: gzip of JSON, of about ten bytes for each object. It leaves out the times and messages of
@@ -63,7 +70,7 @@ func (s State) Pack() ([]byte, error) {
 	}
 	whole := packed{
 		Format: format, Taken: s.Taken.UTC().Truncate(time.Second), ClusterID: s.ClusterID, Version: s.Version, Image: s.Image,
-		Unread: s.Unread, Objects: packedObjects{},
+		Unread: s.Unread, APIs: s.APIs, Objects: packedObjects{},
 	}
 	for key, object := range s.Objects {
 		kinds := whole.Objects[key.Namespace]
@@ -74,7 +81,7 @@ func (s State) Pack() ([]byte, error) {
 		if kinds[key.Kind] == nil {
 			kinds[key.Kind] = map[string]packedState{}
 		}
-		kinds[key.Kind][key.Name] = object.packed()
+		kinds[key.Kind][key.Name] = object.packed(key)
 	}
 	var buffer bytes.Buffer
 	compressed, err := gzip.NewWriterLevel(&buffer, gzip.BestCompression)
@@ -90,14 +97,43 @@ func (s State) Pack() ([]byte, error) {
 	return buffer.Bytes(), nil
 }
 
-func (o Object) packed() packedState {
-	state := packedState{Desired: o.Desired, Missing: o.Desired - o.Ready, Restarts: rounded(o.Restarts), Generation: o.Generation}
+func (o Object) packed(key Key) packedState {
+	state := packedState{UID: o.UID, Release: o.Release, Desired: o.Desired, Missing: o.Desired - o.Ready, Restarts: rounded(o.Restarts), Generation: o.Generation}
 	state.Revision, state.Detail = words.Cut(o.Revision, maxFact), words.Cut(o.Detail, maxFact)
 	for _, each := range o.Problems {
 		state.Problems = append(state.Problems, each.Reason)
 	}
+	for _, each := range o.Refs[:min(len(o.Refs), maxRefs)] {
+		state.Refs = append(state.Refs, each.packed(key))
+	}
+	if o.Owner != (Key{}) {
+		state.Owner = o.Owner.packed(key)
+	}
 	return state
 }
+
+// packed is a key as an object has it as a reference.
+func (k Key) packed(from Key) string {
+	if k.Namespace == from.Namespace {
+		k.Namespace = sameNamespace
+	}
+	return string(k.Kind) + "/" + k.Namespace + "/" + k.Name
+}
+
+func unpackedKey(text string, from Key) Key {
+	kind, rest, _ := strings.Cut(text, "/")
+	namespace, name, _ := strings.Cut(rest, "/")
+	if namespace == sameNamespace {
+		namespace = from.Namespace
+	}
+	return Key{Kind: Kind(kind), Namespace: namespace, Name: name}
+}
+
+// sameNamespace is the namespace of a reference that is that of the object.
+const sameNamespace = "."
+
+// maxRefs bounds the references of one object.
+const maxRefs = 50
 
 // rounded is a number with three digits: more of them would be most of what is packed. What is no number is 0.
 func rounded(number float64) float64 {
@@ -149,6 +185,7 @@ func decode(text io.Reader) (State, error) {
 		return State{}, errFormat(d.whole.Format)
 	}
 	d.state.Taken, d.state.ClusterID, d.state.Version, d.state.Image, d.state.Unread = d.whole.Taken, d.whole.ClusterID, d.whole.Version, d.whole.Image, d.whole.Unread
+	d.state.APIs = d.whole.APIs
 	return d.state, nil
 }
 
@@ -191,7 +228,21 @@ func (d *decoder) member(name string) error {
 	case "image":
 		return d.value(&d.whole.Image)
 	case "unread":
-		return d.value(&d.whole.Unread)
+		d.whole.Unread = map[Kind]string{}
+		return d.members(func(kind string) error {
+			var cause string
+			err := d.value(&cause)
+			d.whole.Unread[Kind(kind)] = cause
+			return err
+		})
+	case "apis":
+		d.whole.APIs = map[Kind]API{}
+		return d.members(func(kind string) error {
+			var api API
+			err := d.value(&api)
+			d.whole.APIs[Kind(kind)] = api
+			return err
+		})
 	case "objects":
 		return d.members(func(namespace string) error {
 			return d.members(func(kind string) error {
@@ -212,7 +263,7 @@ func (d *decoder) object(key Key) error {
 	if err := d.value(&found); err != nil {
 		return fmt.Errorf("%s: %w", words.External(key.String()), err)
 	}
-	d.state.Objects[key] = found.object()
+	d.state.Objects[key] = found.object(key)
 	return nil
 }
 
@@ -228,10 +279,16 @@ func (d *decoder) value(into any) error {
 	return json.Unmarshal(text, into)
 }
 
-func (p packedState) object() Object {
-	object := Object{Desired: p.Desired, Ready: p.Desired - p.Missing, Restarts: p.Restarts, Revision: p.Revision, Generation: p.Generation, Detail: p.Detail}
+func (p packedState) object(key Key) Object {
+	object := Object{UID: p.UID, Release: p.Release, Desired: p.Desired, Ready: p.Desired - p.Missing, Restarts: p.Restarts, Revision: p.Revision, Generation: p.Generation, Detail: p.Detail}
 	for _, reason := range slices.Compact(slices.Sorted(slices.Values(p.Problems))) {
 		object.Problems = append(object.Problems, Problem{Reason: reason})
+	}
+	for _, each := range p.Refs {
+		object.Refs = append(object.Refs, unpackedKey(each, key))
+	}
+	if p.Owner != "" {
+		object.Owner = unpackedKey(p.Owner, key)
 	}
 	return object
 }

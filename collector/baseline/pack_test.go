@@ -27,7 +27,8 @@ func shop() baseline.State {
 		Unread: map[baseline.Kind]string{baseline.Route: "could not list the routes of namespace shop"},
 		Objects: map[baseline.Key]baseline.Object{
 			{Kind: baseline.Deployment, Namespace: "shop", Name: "cart"}: {
-				Desired: 3, Ready: 1, Restarts: 0.333, Revision: "7", Generation: 12, Problems: []baseline.Problem{
+				Desired: 3, Ready: 1, Restarts: 0.333, Revision: "7", Generation: 12, UID: "1kpznf6", Owner: baseline.Key{Kind: "Shop.example.com", Namespace: "shop", Name: "cart"},
+				Recovered: taken(), Problems: []baseline.Problem{
 					{Reason: "CrashLoopBackOff", Since: taken(), Message: "2 pods of shop/cart wait", Node: "worker-1"},
 					{Reason: "Unavailable", Since: taken(), Message: "1 of 3 pods are ready"},
 				},
@@ -36,9 +37,9 @@ func shop() baseline.State {
 			{Kind: baseline.ClusterServiceVersion, Namespace: "shop", Name: "payments"}:       {Detail: "payments.v1.2.3"},
 			{Kind: baseline.PersistentVolumeClaim, Namespace: "shop", Name: "data-orders-0"}:  {Detail: "Bound"},
 			{Kind: baseline.Alert, Namespace: "shop", Name: "CartDown/critical"}:              {Problems: []baseline.Problem{{Reason: "Firing"}}},
-			{Kind: baseline.Service, Namespace: "openshift-ingress", Name: "router-default"}:  {Ready: 2},
-			{Kind: baseline.Service, Namespace: "shop", Name: "gatekeeper"}:                   {Ready: 1, Revision: "5f2c01aa"},
-			{Kind: baseline.Node, Name: "worker-1"}:                                           {Detail: "ee3f", Revision: "openshift-machine-api/a"},
+			{Kind: baseline.Service, Namespace: "openshift-ingress", Name: "router-default"}:  {Ready: 2, Release: true, Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: "openshift-ingress", Name: "router-default"}}},
+			{Kind: baseline.Service, Namespace: "shop", Name: "gatekeeper"}:                   {Ready: 1, Revision: "5f2c01aa", Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: "shop", Name: "cart"}, {Kind: baseline.Node, Name: "worker-1"}, {Kind: baseline.Alert, Namespace: "shop", Name: "CartDown/critical"}}},
+			{Kind: baseline.Node, Name: "worker-1"}:                                           {Detail: "ee3f", Revision: "openshift-machine-api/a", Cordoned: true},
 			{Kind: baseline.ValidatingWebhook, Name: "policy"}:                                {Detail: "shop/gatekeeper", Problems: []baseline.Problem{{Reason: "NoReadyEndpoints", Message: "Service shop/gatekeeper has no ready endpoint"}}},
 			{Kind: baseline.MachineSet, Namespace: "openshift-machine-api", Name: "negative"}: {Desired: 1, Ready: 2},
 		},
@@ -68,13 +69,15 @@ func compressed(tb testing.TB, text string) []byte {
 	return buffer.Bytes()
 }
 
-// What is compared after the update survives the storage: all but the times, messages and nodes of problems.
+// What is compared after the update survives the storage: all but the times, messages and nodes of problems, and what only a state
+// after the update is judged by.
 func TestPackedStateIsTheSame(t *testing.T) {
 	want := shop()
 	for key, object := range want.Objects {
 		for at, problem := range object.Problems {
 			object.Problems[at] = baseline.Problem{Reason: problem.Reason}
 		}
+		object.Recovered, object.Cordoned = time.Time{}, false
 		want.Objects[key] = object
 	}
 	got, err := baseline.Unpack(pack(t, shop()))
@@ -105,6 +108,23 @@ func TestPackedStateCanBeRead(t *testing.T) {
 	}
 }
 
+// A cluster with providers of a cloud serves a thousand kinds, and one without permissions has as many that were not read.
+func TestManyKinds(t *testing.T) {
+	state := baseline.State{APIs: map[baseline.Kind]baseline.API{}, Unread: map[baseline.Kind]string{}}
+	for i := range 1000 {
+		kind := baseline.Kind(fmt.Sprintf("Resource%d.compute.aws.example.org", i))
+		state.APIs[kind] = baseline.API{Version: "compute.aws.example.org/v1beta1", Resource: fmt.Sprintf("resource%ds", i)}
+		state.Unread[kind] = "could not list the resources: it is forbidden"
+	}
+	got, err := baseline.Unpack(pack(t, state))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.APIs) != 1000 || len(got.Unread) != 1000 {
+		t.Errorf("%d APIs, %d kinds that were not read", len(got.APIs), len(got.Unread))
+	}
+}
+
 func TestUnpackRefuses(t *testing.T) {
 	many := strings.Repeat(`"a":{},`, baseline.MaxObjects)
 	for name, tc := range map[string]struct {
@@ -114,20 +134,20 @@ func TestUnpackRefuses(t *testing.T) {
 	}{
 		"Nothing":     {reason: "no baseline is no empty one", want: "gzip"},
 		"Garbage":     {reason: "other bytes", data: []byte("a baseline"), want: "gzip"},
-		"OtherFormat": {reason: "another version of the tool may mean something else by it", data: compressed(t, `{"format":2,"objects":[]}`), want: "format 2"},
+		"OtherFormat": {reason: "another version of the tool may mean something else by it", data: compressed(t, `{"format":1,"objects":[]}`), want: "format 1"},
 		"NoFormat":    {reason: "JSON of something else", data: compressed(t, `{"objects":{}}`), want: "format 0"},
 		"NoObject":    {reason: "a list", data: compressed(t, `[]`), want: "no state"},
-		"NoObjects":   {reason: "objects that are a list", data: compressed(t, `{"format":1,"objects":[]}`), want: "no state"},
-		"Cut":         {reason: "a part would look like all", data: compressed(t, `{"format":1,"objects":{"a":{"Node":{"b":{}`), want: "EOF"},
+		"NoObjects":   {reason: "objects that are a list", data: compressed(t, `{"format":2,"objects":[]}`), want: "no state"},
+		"Cut":         {reason: "a part would look like all", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{}`), want: "EOF"},
 		"Truncated":   {reason: "the bytes end before the text", data: pack(t, shop())[:200], want: "EOF"},
 		"Checksum":    {reason: "a bit of it is not as it was written", data: func() []byte { p := pack(t, shop()); p[len(p)-6] ^= 1; return p }(), want: "checksum"},
-		"NoNumber":    {reason: "an object that cannot be decoded is named", data: compressed(t, `{"format":1,"objects":{"a":{"Node":{"b":{"d":"x"}}}}}`), want: "Node a/b"},
+		"NoNumber":    {reason: "an object that cannot be decoded is named", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{"d":"x"}}}}}`), want: "Node a/b"},
 		"TooLarge":    {reason: "more bytes than one may have", data: make([]byte, baseline.MaxPacked+1), want: "more than"},
-		"Bomb":        {reason: "few bytes that become many", data: compressed(t, `{"format":1,"x":"`+strings.Repeat(" ", 33<<20)), want: "bytes of text"},
-		"After":       {reason: "the same behind the state", data: compressed(t, `{"format":1}`+strings.Repeat(" ", 33<<20)), want: "bytes of text"},
-		"ManyObjects": {reason: "an object in memory is larger than its text", data: compressed(t, `{"format":1,"objects":{"a":{"Node":{`+many+`"a":{}}}}}`), want: "more than 300000 objects"},
-		"LongObject":  {reason: "so is a problem", data: compressed(t, `{"format":1,"objects":{"a":{"Node":{"b":{"p":[""`+strings.Repeat(`,""`, 1<<20)+`]}}}}}`), want: "more than 65536"},
-		"LongName":    {reason: "a message names no name of megabytes", data: compressed(t, `{"format":1,"objects":{"a":{"Node":{"`+strings.Repeat("n", 1<<20)+`":1}}}}`), want: "Node a/"},
+		"Bomb":        {reason: "few bytes that become many", data: compressed(t, `{"format":2,"x":"`+strings.Repeat(" ", 33<<20)), want: "bytes of text"},
+		"After":       {reason: "the same behind the state", data: compressed(t, `{"format":2}`+strings.Repeat(" ", 33<<20)), want: "bytes of text"},
+		"ManyObjects": {reason: "an object in memory is larger than its text", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{`+many+`"a":{}}}}}`), want: "more than 300000 objects"},
+		"LongObject":  {reason: "so is a problem", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{"p":[""`+strings.Repeat(`,""`, 1<<20)+`]}}}}}`), want: "more than 65536"},
+		"LongName":    {reason: "a message names no name of megabytes", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"`+strings.Repeat("n", 1<<20)+`":1}}}}`), want: "Node a/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := baseline.Unpack(tc.data)
@@ -140,8 +160,8 @@ func TestUnpackRefuses(t *testing.T) {
 
 // FuzzUnpack holds that any text is refused, or is a State that can be stored and is then the same.
 func FuzzUnpack(f *testing.F) {
-	f.Add(`{"format":1,"taken":"2026-11-27T10:00:00Z","unread":{"Node":"x"},"objects":{"":{"Node":{"a":{"d":1,"m":-1,"s":0.5,"r":"1","g":2,"t":"b","p":["B","A","B"]}}}}}`)
-	f.Add(`{"format":1,"objects":{"a":{},"a":{"Node":{"b":null}}}}`)
+	f.Add(`{"format":2,"taken":"2026-11-27T10:00:00Z","unread":{"Node":"x"},"objects":{"":{"Node":{"a":{"d":1,"m":-1,"s":0.5,"r":"1","g":2,"t":"b","p":["B","A","B"]}}}}}`)
+	f.Add(`{"format":2,"objects":{"a":{},"a":{"Node":{"b":null}}}}`)
 	f.Add(`{"objects":{}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		found, err := baseline.Unpack(compressed(t, text))
@@ -224,13 +244,23 @@ func large() baseline.State {
 	replicas := func() int32 { return int32(1 + random.Intn(5)) }
 	add(baseline.Deployment, 5000, func() baseline.Object {
 		desired := replicas()
-		return baseline.Object{Desired: desired, Ready: desired, Restarts: random.Float64(), Revision: fmt.Sprint(1 + random.Intn(40)), Generation: int64(1 + random.Intn(80))}
+		return baseline.Object{Desired: desired, Ready: desired, Restarts: random.Float64(), Revision: fmt.Sprint(1 + random.Intn(40)), Generation: int64(1 + random.Intn(80)), UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
 	})
 	add(baseline.Service, 5000, func() baseline.Object {
-		return baseline.Object{Ready: replicas(), Revision: fmt.Sprintf("%08x", random.Uint32())}
+		name := teams[random.Intn(len(teams))] + "-" + text("bcdfghjklmnpqrstvwxz2456789", 5)
+		return baseline.Object{Ready: replicas(), Revision: fmt.Sprintf("%08x", random.Uint32()), UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7), Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: ".", Name: name}}}
 	})
-	add(baseline.Route, 2000, func() baseline.Object { return baseline.Object{Ready: 1} })
-	add(baseline.PersistentVolumeClaim, 2000, func() baseline.Object { return baseline.Object{Detail: "Bound"} })
+	add(baseline.Route, 2000, func() baseline.Object {
+		return baseline.Object{Ready: 1, UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
+	})
+	add(baseline.PersistentVolumeClaim, 2000, func() baseline.Object {
+		return baseline.Object{Detail: "Bound", UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
+	})
+	for _, kind := range []baseline.Kind{"HorizontalPodAutoscaler.autoscaling", "PodDisruptionBudget.policy", "CronJob.batch", "Certificate.cert-manager.io"} {
+		add(kind, 1000, func() baseline.Object {
+			return baseline.Object{Revision: fmt.Sprintf("%08x", random.Uint32()), Generation: int64(1 + random.Intn(8)), UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
+		})
+	}
 	for i := range 500 {
 		name := fmt.Sprintf("ip-10-0-%d-%d.ec2.internal", i/256, i%256)
 		s.Objects[baseline.Key{Kind: baseline.Node, Name: name}] = baseline.Object{Detail: text("0123456789abcdef", 32), Revision: "openshift-machine-api/cluster-worker-" + text("bcdfgh", 5)}
@@ -244,7 +274,7 @@ func large() baseline.State {
 
 // The baseline of a large cluster is stored in one object beside the record of its run, whose limit is a megabyte.
 func TestLargeStateIsSmall(t *testing.T) {
-	const most = 200_000
+	const most = 400_000 // most of it are digests and references, which nothing predicts
 	if packed := pack(t, large()); len(packed) > most {
 		t.Errorf("%d objects are packed into %d bytes, want at most %d", len(large().Objects), len(packed), most)
 	}

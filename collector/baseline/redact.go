@@ -2,6 +2,7 @@ package baseline
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -18,6 +19,18 @@ func (s State) Redacted(hash func(name string) string) State {
 	for key, object := range s.Objects {
 		redacted.Objects[key.Redacted(hash)] = object.redacted(key, hash)
 	}
+	redacted.Leaving = make(map[string]bool, len(s.Leaving))
+	for namespace := range s.Leaving {
+		redacted.Leaving[Key{Kind: Namespace, Name: namespace}.Redacted(hash).Name] = true
+	}
+	redacted.Deleting = make(map[Key]bool, len(s.Deleting))
+	for key := range s.Deleting {
+		redacted.Deleting[key.Redacted(hash)] = true
+	}
+	redacted.Named = make(map[Key]string, len(s.Named))
+	for key, operator := range s.Named {
+		redacted.Named[key.Redacted(hash)] = operator
+	}
 	redacted.Unread = nil
 	for kind := range s.Unread {
 		if redacted.Unread == nil {
@@ -31,24 +44,44 @@ func (s State) Redacted(hash func(name string) string) State {
 // Redacted is the key with its namespace and name replaced, where the namespace is one of a user.
 func (k Key) Redacted(hash func(name string) string) Key {
 	if !k.ofUser() {
+		if name, labels, found := strings.Cut(k.Name, labelsOfAlert); found && k.Kind == Alert { // which may name what it is about
+			k.Name = name + labelsOfAlert + hash(labels)
+		}
 		return k
+	}
+	if k.Kind == Namespace {
+		return Key{Kind: k.Kind, Name: hash(k.Name)}
 	}
 	return Key{Kind: k.Kind, Namespace: hash(k.Namespace), Name: hash(k.Namespace + "/" + k.Name)}
 }
 
-func (k Key) ofUser() bool { return k.Namespace != "" && !k.Platform() }
+// labelsOfAlert begins the labels in the name of an alert.
+const labelsOfAlert = "{"
 
+func (k Key) ofUser() bool {
+	if k.Kind == Namespace {
+		return !Key{Namespace: k.Name}.Platform()
+	}
+	return k.Namespace != "" && !k.Platform()
+}
+
+// redacted replaces the facts that are made of names, and digests without a key of what can be guessed.
 func (o Object) redacted(key Key, hash func(name string) string) Object {
-	named := func(kinds ...Kind) bool { return slices.Contains(kinds, key.Kind) }
-	if key.ofUser() && o.Detail != "" && named(StatefulSet, ClusterServiceVersion) { // which have the name of the object
-		o.Detail = hash(key.Namespace + "/" + o.Detail)
+	if key.ofUser() {
+		if o.Detail != "" && RowOf(key.Kind).Named {
+			o.Detail = hash(key.Namespace + "/" + o.Detail)
+		}
+		if _, err := strconv.ParseUint(o.Revision, 10, 64); err != nil && o.Revision != "" {
+			o.Revision = hash(key.Namespace + "/" + o.Revision)
+		}
 	}
-	if key.ofUser() && o.Revision != "" && named(Service) { // a digest without a key, of labels that can be guessed
-		o.Revision = hash(key.Namespace + "/" + o.Revision)
-	}
-	if namespace, name, found := strings.Cut(o.Detail, "/"); found && named(ValidatingWebhook, MutatingWebhook, APIService) { // objects of the cluster, with the name of a Service
+	if namespace, name, found := strings.Cut(o.Detail, "/"); found && RowOf(key.Kind).Served { // objects of the cluster, with the name of a Service
 		service := Key{Kind: Service, Namespace: namespace, Name: name}.Redacted(hash)
 		o.Detail = service.Namespace + "/" + service.Name
+	}
+	o.Owner, o.Refs = o.Owner.Redacted(hash), slices.Clone(o.Refs)
+	for at := range o.Refs {
+		o.Refs[at] = o.Refs[at].Redacted(hash)
 	}
 	o.Problems = slices.Clone(o.Problems)
 	for at := range o.Problems {

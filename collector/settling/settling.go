@@ -23,15 +23,6 @@ const (
 	restNodes     = 20 * time.Minute
 )
 
-// How long an operator may be unavailable or degraded, and the cluster-version operator failing, before that counts as a
-// failure of an update: the limits by which "oc adm upgrade status" reports an error (openshift/oc,
-// pkg/cli/admin/upgrade/status).
-const (
-	MaxUnavailable = 20 * time.Minute
-	MaxDegraded    = 40 * time.Minute
-	MaxFailing     = MaxUnavailable
-)
-
 // maxNames bounds the names in a message.
 const maxNames = 5
 
@@ -63,11 +54,14 @@ type Progress struct {
 	// Settled is since when the rollout has settled, or when it will have, if nothing else happens; zero while it
 	// waits for something.
 	Settled time.Time
+	// Draining is true while nodes are being updated, or may be: the update is not complete, or a pool is not.
+	Draining bool
 	// Steps are sorted by time.
 	Steps []Step
 	// Paused are the MachineConfigPools that are paused: the rollout is judged without them.
 	Paused []string
-	// LeftOut are the NodePools that no part of the rollout updates, with why: the rollout is judged without them.
+	// LeftOut are the NodePools, and the MachineConfigPools, that no part of the rollout updates, with why: the rollout is judged
+	// without them.
 	LeftOut []string
 }
 
@@ -78,12 +72,15 @@ func Of(cluster Cluster, before baseline.State) Progress {
 	change := cluster.Change
 	p.step(change.Started, "the start of the update", "")
 	if change.Completed.IsZero() {
+		p.Draining = true
 		p.Waiting = append(p.Waiting, fmt.Sprintf("the cluster-version operator has not completed %s", words.External(change.To.Version)))
 	}
 	p.step(change.Completed, "the end of the update of the control plane", "")
 	last := change.Completed.Add(restOperators)
 	last = later(last, p.operators(cluster, change))
-	updated := later(p.pools(cluster.Pools, change), p.nodePools(cluster))
+	waits := len(p.Waiting)
+	updated := later(p.pools(cluster, before), p.nodePools(cluster))
+	p.Draining = p.Draining || len(p.Waiting) > waits
 	last = later(last, updated)
 	last = later(last, p.nodes(cluster, before, updated))
 	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Or(a.Time.Compare(b.Time), cmp.Compare(a.Text, b.Text)) })
@@ -172,7 +169,8 @@ func (p *Progress) waits(lead string, names []string) {
 }
 
 // pools returns when the pools have rested. A paused pool never settles.
-func (p *Progress) pools(pools []machineconfigurationv1.MachineConfigPool, change Change) time.Time {
+func (p *Progress) pools(cluster Cluster, before baseline.State) time.Time {
+	pools, change, dead := cluster.Pools, cluster.Change, deadBefore(cluster.Nodes, before)
 	var updating []string
 	var last time.Time
 	for i := range pools {
@@ -181,7 +179,12 @@ func (p *Progress) pools(pools []machineconfigurationv1.MachineConfigPool, chang
 			p.Paused = append(p.Paused, pool.Name)
 			continue
 		}
-		if outdated := Outdated(pool); outdated != "" {
+		outdated := Outdated(pool)
+		if left := pool.Status.MachineCount - pool.Status.UpdatedMachineCount; outdated != "" && left > 0 && int(left) <= dead {
+			p.LeftOut = append(p.LeftOut, "MachineConfigPool "+outdated+": its other nodes were not ready before the update")
+			continue
+		}
+		if outdated != "" {
 			updating = append(updating, outdated)
 			continue
 		}
@@ -195,6 +198,22 @@ func (p *Progress) pools(pools []machineconfigurationv1.MachineConfigPool, chang
 	}
 	p.waits("MachineConfigPools that are not updated: ", updating)
 	return last
+}
+
+// deadBefore counts the nodes that were not ready in the baseline and are not: no update reaches them.
+func deadBefore(nodes []corev1.Node, before baseline.State) int {
+	count := 0
+	for i := range nodes {
+		was := before.Objects[baseline.Key{Kind: baseline.Node, Name: nodes[i].Name}]
+		_, dead := was.Problem("NotReady")
+		ready := slices.ContainsFunc(nodes[i].Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		})
+		if dead && !ready {
+			count++
+		}
+	}
+	return count
 }
 
 // nodes returns when the nodes have rested that were rebooted. A boot ID that has changed proves a reboot; the node is

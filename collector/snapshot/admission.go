@@ -29,13 +29,13 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadat
 	})
 }
 
-// Services are all Services, sorted by namespace and name: their type, selector and ports.
+// Services are all Services, sorted by namespace and name: their type, selector, ports and load balancer.
 func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
 	return once(ctx, c, "services", func(ctx context.Context) ([]corev1.Service, error) {
 		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return c.api.Kubernetes.CoreV1().Services(corev1.NamespaceAll).List(ctx, options)
 		}, func(service *corev1.Service) {
-			service.Annotations, service.Labels, service.Status = nil, nil, corev1.ServiceStatus{}
+			service.Annotations, service.Labels, service.Status.Conditions = nil, nil, nil
 			service.Spec = corev1.ServiceSpec{Type: service.Spec.Type, Selector: service.Spec.Selector, Ports: service.Spec.Ports}
 		})
 	})

@@ -135,6 +135,9 @@ type Subscription struct {
 
 	Spec struct {
 		InstallPlanApproval string `json:"installPlanApproval"`
+		// Source is the CatalogSource that the operator is from, and SourceNamespace its namespace.
+		Source          string `json:"source"`
+		SourceNamespace string `json:"sourceNamespace"`
 	} `json:"spec"`
 	Status struct {
 		// InstalledCSV is the ClusterServiceVersion that runs, and CurrentCSV the one to which the operator is updated.

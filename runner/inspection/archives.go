@@ -45,7 +45,7 @@ func ofArchive(ctx context.Context, archived Archived, settings scene.Settings) 
 	if err != nil {
 		return observation.Observation{}, err
 	}
-	return observation.Of(ctx, s, monitoring.New(monitoring.Querier{Config: archived.Cluster.Config(), Dynamic: archived.Cluster.Dynamic}.Find, monitoring.DefaultTimeout))
+	return observation.Of(ctx, s, monitoring.New(monitoring.Querier{Config: archived.Cluster.Config(), Dynamic: archived.Cluster.Dynamic}.Find, monitoring.DefaultTimeout), nil)
 }
 
 // consecutive is an error unless the first archive is one of the cluster before the update that the second has had.

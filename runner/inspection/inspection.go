@@ -9,6 +9,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -32,6 +34,8 @@ type Options struct {
 	Run string
 	// Soak is for how long the cluster has to be good after it has settled.
 	Soak time.Duration
+	// Watched is true where a look follows each one soon, so that one which is not complete is taken again.
+	Watched bool
 	// Monitoring finds the alerts, which each look reads anew.
 	Monitoring monitoring.Finder
 	// Settings are how the cluster is read; their monitoring is not used. Of the guest of a hosted cluster, they have its
@@ -51,6 +55,11 @@ type Inspection struct {
 	begun  string
 	found  found
 	course afterupdate.Course
+	// kept are the problems of the course that was stored last, and full is when all kinds of objects were read, of which
+	// occupied had objects.
+	kept     string
+	full     time.Time
+	occupied map[baseline.Kind]bool
 }
 
 // found is the baseline of an update; its state is nil where none counts, and absent is why.
@@ -83,7 +92,7 @@ func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
 	if err != nil {
 		return afterupdate.Report{}, err
 	}
-	seen, err := observation.Of(ctx, s, monitoring.New(i.options.Monitoring, monitoring.DefaultTimeout))
+	seen, err := observation.Of(ctx, s, monitoring.New(i.options.Monitoring, monitoring.DefaultTimeout), i.kinds())
 	if err != nil {
 		return afterupdate.Report{}, err
 	}
@@ -92,12 +101,53 @@ func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
 		if err != nil {
 			return afterupdate.Report{}, err
 		}
-		i.begun, i.found, i.course = begun, before, afterupdate.Course{}
+		i.begun, i.found, i.course = begun, before, i.resumed(ctx, before, begun)
 	}
 	i.course = i.course.And(i.found.state, seen.Sample(i.found.state, i.found.digest))
+	if i.occupied == nil {
+		i.full, i.occupied = time.Now(), seen.State.Occupied
+	}
+	i.keep(ctx)
 	return afterupdate.Judge(afterupdate.Question{
-		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Stored: i.found.later, Soak: i.options.Soak,
+		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Stored: i.found.later, Soak: i.options.Soak, Watched: i.options.Watched,
 	}, i.course), nil
+}
+
+// fully is how often all kinds of objects are read: in between, those that have objects.
+const fully = 30 * time.Minute
+
+// kinds are those that a look reads; nil for all.
+func (i *Inspection) kinds() map[baseline.Kind]bool {
+	if time.Since(i.full) > fully {
+		i.occupied = nil
+	}
+	return i.occupied
+}
+
+// resumed is the course that earlier processes have stored.
+func (i *Inspection) resumed(ctx context.Context, of found, update string) afterupdate.Course {
+	if of.state == nil {
+		return afterupdate.Course{}
+	}
+	past, _, err := i.store.Past(ctx, of.run, update)
+	if err != nil {
+		return afterupdate.Course{} // it begins anew, as where the user may not read it
+	}
+	return afterupdate.Resume(past)
+}
+
+// keep stores the course for the next process where the user may: after each look that no other one follows, and when a problem has
+// begun or ended.
+func (i *Inspection) keep(ctx context.Context) {
+	var problems []string
+	for at, seen := range i.course.Problems {
+		problems = append(problems, fmt.Sprint(at, seen.Ended))
+	}
+	slices.Sort(problems)
+	if state := strings.Join(problems, "\n"); i.found.state != nil && (!i.options.Watched || state != i.kept) {
+		i.kept = state
+		_ = i.store.PutPast(ctx, i.found.run, i.begun, i.course.Past) // without it, the next process begins anew
+	}
 }
 
 // identity identifies an update: by its beginning, its release and its end.

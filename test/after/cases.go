@@ -171,7 +171,7 @@ func innocentsOfWorkloads() []Case {
 			changed(w, mail)
 			w.down(mail, 3, "ImagePullBackOff")
 			w.Fire("KubePodNotReady", "shop", "warning", broken)
-		}},
+		}, Also: []string{"Alert shop/KubePodNotReady/warning Firing"}}, // where another workload of its namespace is worse
 		{Name: "OwnerScaledToZero", Reason: "no pod is wanted", Apply: func(w *World) { w.Scale(mail, 0) }},
 		{Name: "ScaledUp", Reason: "the autoscaler added pods", Apply: func(w *World) { w.Scale(web, 9) }},
 		{Name: "ScaledDown", Reason: "the autoscaler removed pods", Apply: func(w *World) { w.Scale(web, 1) }},

@@ -71,7 +71,7 @@ func churnOfPods() map[string]churn {
 				r.rename(each, "redhat-operators-"+r.suffix(), 20*time.Minute)
 			}
 		}},
-		"CatalogPolled": {reason: "the pod of a catalog was made just now", kind: "Pod", young: []string{"Service openshift-marketplace/certified-operators NoReadyEndpoints"}, apply: func(r *recording) {
+		"CatalogPolled": {reason: "the pod of a catalog was made just now", kind: "Pod", young: []string{"CatalogSource openshift-marketplace/certified-operators ContainerCreating", "Service openshift-marketplace/certified-operators NoReadyEndpoints"}, apply: func(r *recording) {
 			for _, each := range r.in("Pod", "openshift-marketplace", "certified-operators-") {
 				r.unready(r.rename(each, "certified-operators-"+r.suffix(), 20*time.Second), "ContainerCreating")
 			}

@@ -60,8 +60,9 @@ func (w *World) pool(name string, nodes int) {
 
 func (w *World) AddNode(name string) {
 	ref := Ref{Kind: "Node", Name: name}
-	w.Set(ref, fmt.Sprintf(`{"metadata":{"annotations":{"machineconfiguration.openshift.io/state":"Done","machineconfiguration.openshift.io/currentConfig":"rendered-1","machineconfiguration.openshift.io/desiredConfig":"rendered-1",
-		"machineconfiguration.openshift.io/desiredDrain":"uncordon-1","machineconfiguration.openshift.io/lastAppliedDrain":"uncordon-1"}},"status":{"nodeInfo":{"bootID":"boot-1-%s","kubeletVersion":"v1.31.1","architecture":"amd64"}}}`, name))
+	role, _, _ := strings.Cut(name, "-")
+	w.Set(ref, fmt.Sprintf(`{"metadata":{"labels":{"node-role.kubernetes.io/%[2]s":""},"annotations":{"machineconfiguration.openshift.io/state":"Done","machineconfiguration.openshift.io/currentConfig":"rendered-1","machineconfiguration.openshift.io/desiredConfig":"rendered-1",
+		"machineconfiguration.openshift.io/desiredDrain":"uncordon-1","machineconfiguration.openshift.io/lastAppliedDrain":"uncordon-1"}},"status":{"nodeInfo":{"bootID":"boot-1-%[1]s","kubeletVersion":"v1.31.1","architecture":"amd64"}}}`, name, role))
 	if strings.HasPrefix(name, "worker-") {
 		w.Annotate(ref, map[string]string{"machine.openshift.io/machine": "openshift-machine-api/" + name})
 	}

@@ -21,7 +21,7 @@ func TestHostedCluster(t *testing.T) {
 		worse  []string
 		stated string
 	}{
-		"Good":        {reason: "its nodes have other names, and the pool that stays is named", want: afterupdate.Good, stated: "NodePools that the rollout does not update are left out: stable (it requests another release, and has 4.18.1)"},
+		"Good":        {reason: "its nodes have other names, and the pool that stays is named", want: afterupdate.Good, stated: "pools that the rollout does not update are left out: stable (it requests another release, and has 4.18.1)"},
 		"Progressing": {reason: "HyperShift does not complete the update", change: condition(after.HostedCluster(), "Progressing", "True", "Progressing"), want: afterupdate.Regressed, worse: []string{"HostedCluster clusters/example NotUpdated"}},
 		"Blocked":     {reason: "another condition keeps HyperShift from completing it", change: condition(after.HostedCluster(), "Progressing", "False", "Blocked"), want: afterupdate.Regressed, worse: []string{"HostedCluster clusters/example NotReconciled"}},
 		"Override": {reason: "spec.release is not the release of the control plane, by choice", want: afterupdate.Good, change: func(w *after.World) {
@@ -67,7 +67,7 @@ func TestHostedCluster(t *testing.T) {
 			w.Put(after.Workers(), "spec.platform.type", "None")
 			w.Put(after.Workers(), "status.nodesInfo", map[string]any{"nodeVersions": []any{map[string]any{"ocpVersion": after.From, "readyNodeCount": int64(3)}}})
 		}},
-		"PoolDeleted":       {reason: "an administrator deleted a pool", change: func(w *after.World) { w.Delete(after.Stable()) }, want: afterupdate.Good, stated: "no longer exist, by the release or by an administrator: NodePool clusters/stable"},
+		"PoolDeleted":       {reason: "an administrator deleted a pool", change: func(w *after.World) { w.Delete(after.Stable()) }, want: afterupdate.Good, stated: "no longer exist in namespace clusters, by the release or by their owner: NodePool stable"},
 		"WithoutManagement": {reason: "the guest does not show whether its nodes are updated", change: func(w *after.World) { w.Alone(true) }, want: afterupdate.Undecided, stated: "with --hosted-cluster"},
 		"BaselineWithoutManagement": {reason: "the baseline does not state whether the HostedCluster was good", want: afterupdate.Undecided, stated: "HostedCluster, in the baseline", before: func(w *after.World) { w.Alone(true) }, change: func(w *after.World) {
 			w.Alone(false)

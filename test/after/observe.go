@@ -92,7 +92,7 @@ func look(tb testing.TB, connected *cluster.Cluster, settings scene.Settings, fi
 	if err != nil {
 		tb.Fatal(err)
 	}
-	seen, err := observation.Of(tb.Context(), s, monitoring.New(find, monitoring.DefaultTimeout))
+	seen, err := observation.Of(tb.Context(), s, monitoring.New(find, monitoring.DefaultTimeout), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -132,6 +132,26 @@ func Judge(before *baseline.State, looks []observation.Observation) afterupdate.
 		course = course.And(before, seen.Sample(before, nil))
 	}
 	last := looks[len(looks)-1]
+	return afterupdate.Judge(afterupdate.Question{Cluster: last.Cluster, Run: "run", Change: last.Change, Before: before}, course)
+}
+
+// JudgeApart is Judge by looks of separate processes: each goes on from what the one before has stored.
+func JudgeApart(tb testing.TB, before *baseline.State, looks []observation.Observation) afterupdate.Report {
+	tb.Helper()
+	var course afterupdate.Course
+	for _, seen := range looks[:len(looks)-1] {
+		text, err := course.And(before, seen.Sample(before, nil)).Pack()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		past, err := afterupdate.UnpackPast(text)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		course = afterupdate.Resume(past)
+	}
+	last := looks[len(looks)-1]
+	course = course.And(before, last.Sample(before, nil))
 	return afterupdate.Judge(afterupdate.Question{Cluster: last.Cluster, Run: "run", Change: last.Change, Before: before}, course)
 }
 

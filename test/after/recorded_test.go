@@ -32,6 +32,11 @@ func addTo(gathered, users *recording) {
 	for _, each := range users.all("ValidatingWebhookConfiguration") {
 		gathered.add(each.DeepCopy())
 	}
+	var own []any
+	for _, namespace := range []string{"openshift-dns", "openshift-etcd", "openshift-kube-apiserver", "openshift-marketplace", "openshift-operator-lifecycle-manager", "openshift-machine-api"} {
+		own = append(own, map[string]any{"group": "", "resource": "namespaces", "name": namespace})
+	}
+	gathered.put(gathered.get("ClusterOperator", "", "machine-config"), "status.relatedObjects", own)
 	gathered.fire("KubeDeploymentReplicasMismatch", "openshift-dns", "firing", time.Hour)
 	gathered.listed("certificates.k8s.io", "certificatesigningrequests", "")
 	for _, name := range []string{"cordoned-1", "spare-1"} {

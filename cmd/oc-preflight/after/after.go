@@ -187,7 +187,7 @@ func (l live) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	options := inspection.Options{Soak: l.flags.soak, Monitoring: find, Settings: scene.Settings{ToolVersion: program.Version(), Estate: estate}}
+	options := inspection.Options{Soak: l.flags.soak, Watched: l.flags.watching.Watch, Monitoring: find, Settings: scene.Settings{ToolVersion: program.Version(), Estate: estate}}
 	if len(args) > 0 {
 		options.Run = runs.RunID(args[0])
 	}

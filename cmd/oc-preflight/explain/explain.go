@@ -184,7 +184,8 @@ func named(entries []Entry, name string) []Entry {
 // object and the reason. Checks have findings and reasons of the same names.
 func problem(entries []Entry, name string) []Entry {
 	var found []Entry
-	for _, kind := range baseline.Kinds() {
+	for _, row := range baseline.Rows() {
+		kind := row.Kind
 		if len(name) <= len(kind) || !strings.EqualFold(name[:len(kind)], string(kind)) {
 			continue
 		}

@@ -44,10 +44,10 @@ func Needs() access.Needs {
 	}
 }
 
-// Of reads the cluster of a scene. An error is about ClusterVersion; what else could not be read is in the State.
-func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client) (Observation, error) {
+// Of reads the cluster of a scene: of the objects without a row in package baseline those of these kinds; nil for all. An error is about ClusterVersion; what else could not be read is in the State.
+func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client, kinds map[baseline.Kind]bool) (Observation, error) {
 	controlPlane, _ := s.Settings.Estate.ControlPlane()
-	taken, err := sample.Take(ctx, s.Snapshot, controlPlane.State(), alerts, s.Start)
+	taken, err := sample.Of(ctx, s.Snapshot, controlPlane.State(), alerts, s.Start, kinds)
 	if err != nil {
 		return Observation{}, err
 	}

@@ -8,34 +8,258 @@ import (
 	"github.com/openshift/update-preflight/collector/baseline"
 )
 
-// origin is what a problem follows from: a webhook or API without endpoints from its Service, a Service without endpoints
-// from the workload of its name that has no ready pod, and any other problem from its own object. A workload with a
-// ready pod explains no Service without endpoints, which selects other pods then.
-func (c comparer) origin(found Found) Origin {
+// act is what the owner of an object did to it since the baseline that explains a problem, as a clause; empty for nothing. That of the
+// release is changed by the update.
+func (c comparer) act(key baseline.Key, reason string) string {
+	was, known := c.was(key)
+	is, exists := c.now.Objects[key]
+	row := baseline.RowOf(key.Kind)
+	switch {
+	case c.now.Leaving[key.Namespace]:
+		return "its namespace is being deleted"
+	case c.now.Deleting[key]:
+		return "it is being deleted"
+	case known && exists && row.Changes != nil: // which administrators do to objects of the release, too
+		return row.Changes(was, is)
+	case !known && !exists, is.Release || was.Release:
+		return ""
+	case !exists && c.unread(key.Kind), key.Kind == baseline.Alert:
+		return ""
+	case !exists && (key.Kind == baseline.Service && c.serves(was) || key.Kind == baseline.PersistentVolumeClaim):
+		return "" // who deleted it is not known
+	case !exists:
+		return "it was deleted since"
+	case !known:
+		return "it was created since"
+	case key.Namespace != "" && was.UID != "" && is.UID != "" && was.UID != is.UID:
+		return "it was deleted and made again since"
+	case was.Desired > 0 && is.Desired == 0 && key.Kind != baseline.Service:
+		return "it was scaled to none since"
+	case reason != Rolled && !c.isPart(was, is) && c.changed(key, was, is):
+		return "its owner changed it since"
+	case key.Kind == baseline.ClusterServiceVersion:
+		return c.replaced(key, was, is)
+	case key.Kind == baseline.Service && reason == baseline.NoEndpoints && was.Detail == baseline.Ephemeral:
+		return "it selected only pods that nothing makes again: those of a Job, or without an owner"
+	}
+	return ""
+}
+
+// changed reports whether the owner of an object changed more of it than the number of its replicas.
+func (c comparer) changed(key baseline.Key, was, is baseline.Object) bool {
+	switch {
+	case key.Kind == baseline.StatefulSet: // an update may change the revision of the pods, but not the generation of the spec
+		return was.Generation != is.Generation && was.Detail != is.Detail
+	case key.Kind == baseline.Node:
+		return false
+	}
+	generations := !key.Kind.Known() && was.Generation > 0 && is.Generation > 0 && was.Generation != is.Generation && was.Desired == is.Desired
+	return generations || was.Revision != "" && is.Revision != "" && was.Revision != is.Revision
+}
+
+// isPart reports whether another object makes this one, now and in the baseline: what is done to that excuses it, and not what its
+// controller does to it.
+func (c comparer) isPart(was, is baseline.Object) bool {
+	_, exists := c.now.Objects[is.Owner]
+	return is.Owner != (baseline.Key{}) && is.Owner == was.Owner && exists
+}
+
+// serves reports whether a workload is still there that a Service selected: who deletes what a webhook is deletes both.
+func (c comparer) serves(service baseline.Object) bool {
+	return slices.ContainsFunc(service.Refs, func(workload baseline.Key) bool { return c.now.Objects[workload].Desired > 0 })
+}
+
+// replaced is who replaced an operator of OLM by another version; empty where OLM did so by itself.
+func (c comparer) replaced(key baseline.Key, was, is baseline.Object) string {
+	if was.Detail == "" || is.Detail == "" || was.Detail == is.Detail {
+		return ""
+	}
+	for _, subscription := range is.Refs {
+		before, known := c.was(subscription)
+		now := c.now.Objects[subscription]
+		automatic := known && now.Detail == baseline.Automatic && before.Detail == now.Detail && before.Generation == now.Generation
+		ofUser := slices.ContainsFunc(now.Refs, func(catalog baseline.Key) bool {
+			source, exists := c.now.Objects[catalog]
+			return exists && !source.Release
+		})
+		if automatic && !ofUser {
+			return ""
+		}
+	}
+	return was.Detail + " was replaced by " + is.Detail + " since"
+}
+
+// dependencies are the objects that one depends on: its controller, those that it names or selects, now and in the baseline, and the
+// Service that serves it.
+func (c comparer) dependencies(key baseline.Key) []baseline.Key {
+	was, _ := c.was(key)
+	is := c.now.Objects[key]
+	all := append(slices.Clone(is.Refs), was.Refs...)
+	for _, owner := range []baseline.Key{is.Owner, was.Owner} {
+		if owner != (baseline.Key{}) {
+			all = append(all, owner)
+		}
+	}
+	if namespace, name, ok := strings.Cut(cmp.Or(is.Detail, was.Detail), "/"); ok && baseline.RowOf(key.Kind).Served {
+		all = append(all, baseline.Key{Kind: baseline.Service, Namespace: namespace, Name: name})
+	}
+	return all
+}
+
+// maxDepth bounds how far dependencies are followed.
+const maxDepth = 4
+
+// excuseDependents excuses what depends on objects that their owners changed, scaled to none, deleted or created, unless it also
+// depends on one that is worse. A router admits a Route without regard to its pods.
+func (c comparer) excuseDependents(found []Found) []Found {
+	if c.before == nil {
+		return found
+	}
+	for range maxDepth { // what follows from an object that is excused now is so in the next round
+		if !c.excuseOnce(found) {
+			break
+		}
+	}
+	namespaces := map[string]bool{"": false}
+	for _, each := range found {
+		namespaces[each.Key.Namespace] = namespaces[each.Key.Namespace] || each.Class == Worse && each.Key.Namespace != ""
+	}
+	for i := range found { // an alert about a namespace of users counts where something else there is worse
+		if each := &found[i]; each.Was == ofUsers && namespaces[each.Key.Namespace] {
+			each.Class, each.Was = Worse, "it was not firing"
+		}
+	}
+	return found
+}
+
+func (c comparer) excuseOnce(found []Found) (changed bool) {
+	worse, unknown := map[baseline.Key]bool{}, map[baseline.Key]bool{}
+	for _, each := range found {
+		if each.Class == Worse && each.Key.Kind != baseline.Alert {
+			worse[each.Key] = true
+		}
+		unknown[each.Key] = unknown[each.Key] || each.Class == Unattributed
+	}
+	for i := range found {
+		each := &found[i]
+		if each.Class != Worse || each.Key.Kind == baseline.Route || each.Problem.Reason == baseline.Missing || each.Problem.Reason == Rolled {
+			continue
+		}
+		dependency, text, unread := c.excuse(each.Key, worse)
+		switch {
+		case text != "":
+			each.Class, each.Was, changed = Excused, each.Was+"; "+dependency.String()+": "+text, true
+		case unread && each.Problem.Reason == baseline.NoEndpoints, c.isOf(each.Key, worse, unknown):
+			each.Class, each.Was, changed = Unattributed, "unknown: its workload was not read", true
+		}
+	}
+	return changed
+}
+
+// isOf reports whether a Service of which it is not known why it is bad serves an object.
+func (c comparer) isOf(key baseline.Key, worse, unknown map[baseline.Key]bool) bool {
+	if !baseline.RowOf(key.Kind).Served {
+		return false
+	}
+	return slices.ContainsFunc(c.dependencies(key), func(each baseline.Key) bool {
+		return each.Kind == baseline.Service && unknown[each] && !worse[each]
+	})
+}
+
+// excuse is what was done to an object that one depends on. One that is worse explains the problem as well, and more.
+func (c comparer) excuse(of baseline.Key, worse map[baseline.Key]bool) (dependency baseline.Key, text string, unread bool) {
+	seen, level := map[baseline.Key]bool{of: true}, []baseline.Key{of}
+	for range maxDepth {
+		var next []baseline.Key
+		for _, key := range level {
+			for _, each := range c.dependencies(key) {
+				if seen[each] {
+					continue
+				}
+				seen[each] = true
+				next = append(next, each)
+				if worse[each] {
+					return baseline.Key{}, "", false
+				}
+				if _, exists := c.now.Objects[each]; !exists && c.unread(each.Kind) {
+					unread = true
+				}
+				if done := c.act(each, ""); done != "" && text == "" {
+					dependency, text = each, done
+				}
+			}
+		}
+		level = next
+	}
+	return dependency, text, unread
+}
+
+// originate sets what each problem follows from: that of an object which uses another one, from that; that of an owner, from what it
+// owns; that of what a ClusterOperator names, from the operator; and any other one from its own object. A workload with a ready pod
+// explains no Service without endpoints, which selects other pods then.
+func (c comparer) originate(found []Found) {
+	worse, operators := map[baseline.Key]bool{}, map[baseline.Key]string{}
+	owned := map[baseline.Key]baseline.Key{}
+	for _, each := range found {
+		if each.Class == Worse || each.Class == Unattributed {
+			worse[each.Key] = true
+		}
+		if each.Key.Kind == baseline.ClusterOperator && each.Class == Worse {
+			operators[each.Key] = each.Problem.Reason
+		}
+	}
+	for _, each := range found {
+		if owner := c.now.Objects[each.Key].Owner; worse[each.Key] && worse[owner] && owner != (baseline.Key{}) && !owner.Kind.Known() {
+			owned[owner] = each.Key
+		}
+	}
+	for i := range found {
+		found[i].Origin = c.origin(found[i], worse, owned, operators)
+	}
+}
+
+func (c comparer) origin(found Found, worse map[baseline.Key]bool, owned map[baseline.Key]baseline.Key, operators map[baseline.Key]string) Origin {
 	key := found.Key
-	if isCondition(key.Kind) {
+	row := baseline.RowOf(key.Kind)
+	if row.Independent && key.Kind.Known() {
 		return Origin{Key: key, Reason: found.Problem.Reason}
 	}
-	if namespace, name, ok := strings.Cut(c.now.Objects[key].Detail, "/"); ok && isServed(key.Kind) {
-		if service := (baseline.Key{Kind: baseline.Service, Namespace: namespace, Name: name}); len(c.now.Objects[service].Problems) > 0 {
-			key = service
-		}
+	operator := baseline.Key{Kind: baseline.ClusterOperator, Name: c.now.Named[key]}
+	if reason := operators[operator]; reason != "" {
+		return Origin{Key: operator, Reason: reason}
 	}
-	if key.Kind != baseline.Service {
+	if found.Class != Worse && found.Class != Unattributed {
 		return Origin{Key: key}
 	}
-	for _, kind := range workloads() {
-		workload := baseline.Key{Kind: kind, Namespace: key.Namespace, Name: key.Name}
-		if is := c.now.Objects[workload]; is.Ready == 0 && len(is.Problems) > 0 {
-			key = workload
+	for range maxDepth {
+		next, follows := c.follows(key, worse)
+		if !follows {
+			if part, exists := owned[key]; exists && part != key {
+				next, follows = part, true
+			}
 		}
+		if !follows || next == found.Key {
+			break
+		}
+		key = next
+	}
+	if of := baseline.RowOf(key.Kind); of.Independent && key.Kind.Known() {
+		return Origin{Key: found.Key}
 	}
 	return Origin{Key: key}
 }
 
-// isServed is true for the kinds that a Service serves, by which their Detail names it.
-func isServed(kind baseline.Kind) bool {
-	return slices.Contains([]baseline.Kind{baseline.ValidatingWebhook, baseline.MutatingWebhook, baseline.APIService}, kind)
+// follows is the object that is worse and is used by one; false for none. The owner of an object is none.
+func (c comparer) follows(key baseline.Key, worse map[baseline.Key]bool) (baseline.Key, bool) {
+	is, owner := c.now.Objects[key], c.now.Objects[key].Owner
+	for _, each := range c.dependencies(key) {
+		at := c.now.Objects[each]
+		serves := key.Kind != baseline.Service || at.Ready == 0 || is.Ready > 0
+		if each != owner && worse[each] && serves {
+			return each, true
+		}
+	}
+	return baseline.Key{}, false
 }
 
 // CompareCauses orders the problems of one origin: those of the origin itself first, and of these what keeps pods from
@@ -45,102 +269,10 @@ func CompareCauses(a, b Found) int {
 		switch {
 		case f.Key != f.Origin.Key:
 			return 2
-		case slices.Contains([]string{"Unavailable", "RolloutIncomplete", "ProgressDeadlineExceeded"}, f.Problem.Reason):
+		case slices.Contains([]string{"Unavailable", "RolloutIncomplete", "ProgressDeadlineExceeded", "PartsNotReady"}, f.Problem.Reason):
 			return 1
 		}
 		return 0
 	}
 	return cmp.Or(cmp.Compare(rank(a), rank(b)), compare(a, b))
-}
-
-// excuseDependents excuses what depends on workloads that their owners changed, scaled to none or deleted: Services, the
-// webhooks and APIs that they serve, and alerts. A router admits a Route without regard to its pods.
-func (c comparer) excuseDependents(found []Found) []Found {
-	owners := c.owners(found)
-	services := map[string]Class{}
-	for i := range found {
-		if found[i].Key.Kind == baseline.Service {
-			found[i] = owners.excuse(found[i], found[i].Key.Namespace, found[i].Key.Name)
-			services[found[i].Key.Namespace+"/"+found[i].Key.Name] = found[i].Class
-		}
-	}
-	for i := range found {
-		key := found[i].Key
-		switch {
-		case key.Kind == baseline.Alert:
-			found[i] = owners.excuse(found[i], key.Namespace, "")
-		case isServed(key.Kind) && found[i].Class == Worse:
-			switch services[c.now.Objects[key].Detail] { //nolint:exhaustive // the others say nothing about it
-			case Excused:
-				found[i].Class, found[i].Was = Excused, found[i].Was+"; its Service, or a workload behind it, was changed by its owner since"
-			case Unattributed:
-				found[i].Class, found[i].Was = Unattributed, notRead
-			}
-		}
-	}
-	return found
-}
-
-// notRead is why it is not known whether an owner changed what an object depends on.
-const notRead = "unknown: its workload was not read"
-
-// owners are what the owners of workloads did since the baseline.
-type owners struct {
-	// of are the workloads by namespace and name: true for one that its owner changed, scaled to none or deleted.
-	of map[string]bool
-	// unread are those of before of which it is not known whether they exist.
-	unread map[string]bool
-	// changed are the namespaces with such a workload, and worse those with one whose problem its owner did not cause.
-	changed, worse map[string]bool
-}
-
-func (c comparer) owners(found []Found) owners {
-	made := owners{of: map[string]bool{}, unread: map[string]bool{}, changed: map[string]bool{}, worse: map[string]bool{}}
-	if c.before == nil {
-		return made
-	}
-	for key, was := range c.before.Objects {
-		is, exists := c.now.Objects[key]
-		switch {
-		case !isWorkload(key.Kind) || key.Platform():
-		case !exists && c.now.Unread[key.Kind] != "":
-			made.unread[key.Namespace+"/"+key.Name] = true
-		default:
-			made.note(key, was.Desired > 0 && is.Desired == 0)
-		}
-	}
-	for _, each := range found {
-		if isWorkload(each.Key.Kind) {
-			made.note(each.Key, each.Class == Excused)
-			made.worse[each.Key.Namespace] = made.worse[each.Key.Namespace] || each.Class == Worse
-		}
-	}
-	return made
-}
-
-// note notes a workload, and whether its owner changed it.
-func (o owners) note(key baseline.Key, byOwner bool) {
-	name := key.Namespace + "/" + key.Name
-	o.of[name] = o.of[name] || byOwner
-	o.changed[key.Namespace] = o.changed[key.Namespace] || byOwner
-}
-
-// excuse excuses a problem in a namespace of a user: by the workload of that name, or, where there is none, by any one
-// of the namespace, if no other is worse.
-func (o owners) excuse(found Found, namespace, name string) Found {
-	if found.Class != Worse || (baseline.Key{Namespace: namespace}).Platform() {
-		return found
-	}
-	byOwner, exists := o.of[namespace+"/"+name]
-	if !exists && o.unread[namespace+"/"+name] && found.Problem.Reason == baseline.NoEndpoints {
-		found.Class, found.Was = Unattributed, notRead
-		return found
-	}
-	if !exists {
-		byOwner = o.changed[namespace] && !o.worse[namespace]
-	}
-	if byOwner {
-		found.Class, found.Was = Excused, found.Was+"; a workload was changed by its owner since"
-	}
-	return found
 }

@@ -1,16 +1,19 @@
 // Package regression answers: what is worse in this cluster than in its baseline, and may the update have caused it?
 //
-// [Compare] classifies every problem of a later state. It is pure, and knows neither times nor limits: package
-// afterupdate decides how long a problem has to last.
+// [Compare] classifies every problem of a later state, and every object that is gone. It is pure, and knows neither times nor
+// limits: package afterupdate decides how long a problem has to last. What an owner did excuses the problems of that object
+// and of those that depend on it, and no others.
 package regression
 
 import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/catalog"
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -23,30 +26,36 @@ const (
 	Worse Class = "Worse"
 	// Unchanged means that it had the problem, or one like it, in the baseline.
 	Unchanged Class = "Unchanged"
-	// Excused means that the owner of the object changed, scaled or created it since the baseline.
+	// Excused means that the owner of the object, or of one that it depends on, changed, scaled, deleted or created that since
+	// the baseline.
 	Excused Class = "Excused"
-	// Unattributed means that the baseline does not state whether the object had the problem.
+	// Unattributed means that the baseline does not state whether the object had the problem, or nothing who deleted it.
 	Unattributed Class = "Unattributed"
 )
 
 // Reasons of problems that only a comparison finds.
 const (
-	// Missing is a node that is not registered any more.
-	Missing = "Missing"
 	// DriverMissing is a node without a driver for volumes that it had.
 	DriverMissing = "DriverMissing"
 	// Rolled is a StatefulSet whose pods were replaced, although its owner did not change it.
 	Rolled = "Rolled"
+	// PhaseLeft is an object that has left a phase in which all was well.
+	PhaseLeft = "PhaseLeft"
+	// PartsGone is an object without any of the pods that it had.
+	PartsGone = "PartsGone"
 )
 
 var _ = catalog.Reasons("A comparison with the time before the update finds this problem.", `
 DriverMissing | A CSI driver that the node had is not registered there, so that no volume of it can be mounted. | Check the pod of the driver on the
 	node. | oc get pods -A --field-selector spec.nodeName=NODE
-Missing | The node was registered before the update and is not any more, and no Machine made it. | Start the machine, and read the log of its kubelet.
+Missing | The object was there before the update and is gone. | Find out who deleted it, in the audit log of the API server, and create it again; a node is
+	started, and joins by itself.
+PartsGone | It had pods before the update, and has none. | Read its conditions, and the log of its controller. | oc describe KIND NAME -n NAMESPACE
+PhaseLeft | It was in a phase in which all was well, and is in another. | Read its status, and the log of its controller. | oc describe KIND NAME -n NAMESPACE
 Rolled | The pods of a StatefulSet were replaced although its owner did not change it: the new release has another default. | Check that its application has
 	recovered; no change of the object is needed.`)
 
-// Progressing is the reason of an operator whose rollout is in progress, which is no regression.
+// Progressing is the reason of an operator whose rollout is in progress, which is a problem only after its limit.
 const Progressing = "Progressing"
 
 // Found is one problem of one object, in comparison with the baseline.
@@ -73,20 +82,33 @@ type Comparison struct {
 	Found []Found
 	// Good is how many objects have no problem.
 	Good int
-	// Gone are the objects of some kinds that do not exist any more. A release or an administrator may have deleted
-	// them.
+	// Gone are the objects that do not exist any more, and whose absence is no problem: a release or their owner deleted them.
 	Gone []baseline.Key
+	// Stopped are the objects that their owners scaled to none. Lost are sorted by namespace.
+	Stopped []baseline.Key
+	// Leaving are the namespaces that are being deleted, whose objects are left out.
+	Leaving []string
+	Lost    []Loss
+}
+
+// Seen is what earlier states after the update had.
+type Seen struct {
+	// Cordoned are the nodes that were unschedulable.
+	Cordoned map[baseline.Key]bool
 }
 
 // Compare classifies the problems of a state. Without a baseline, every problem is Unattributed.
-func Compare(before *baseline.State, now baseline.State) Comparison {
-	c := comparer{before: before, now: now, notJoined: countNotJoined(before, now)}
+func Compare(before *baseline.State, now baseline.State, seen Seen) Comparison {
+	c := comparer{before: before, now: now, seen: seen, nodes: countNodes(before, now)}
 	var made Comparison
 	for _, key := range now.Keys() {
 		object := now.Objects[key]
 		problems := c.problems(key, object)
 		if len(problems) == 0 {
 			made.Good++
+			if was, known := c.was(key); known && !object.Release && isWorkload(key, was) && was.Desired > 0 && object.Desired == 0 {
+				made.Stopped = append(made.Stopped, key)
+			}
 		}
 		for _, each := range problems {
 			class, was := c.classify(key, object, each)
@@ -94,13 +116,14 @@ func Compare(before *baseline.State, now baseline.State) Comparison {
 		}
 	}
 	if before != nil {
-		made.Found = append(made.Found, c.missingNodes()...)
-		made.Gone = c.gone()
+		c.absences(&made)
 	}
+	for namespace := range now.Leaving {
+		made.Leaving = append(made.Leaving, namespace)
+	}
+	slices.Sort(made.Leaving)
 	made.Found = c.excuseDependents(made.Found)
-	for i := range made.Found {
-		made.Found[i].Origin = c.origin(made.Found[i])
-	}
+	c.originate(made.Found)
 	slices.SortStableFunc(made.Found, compare)
 	return made
 }
@@ -115,34 +138,44 @@ func compare(a, b Found) int {
 type comparer struct {
 	before *baseline.State
 	now    baseline.State
-	// notJoined is how many nodes are not ready that are not in the baseline.
-	notJoined int32
+	seen   Seen
+	nodes  nodes
 }
 
-// countNotJoined counts the nodes that were added since the baseline, and are not ready.
-func countNotJoined(before *baseline.State, now baseline.State) int32 {
+// nodes count those that are not ready: the ones that were added since the baseline, and those that were not ready in it.
+type nodes struct{ joining, dead int32 }
+
+func countNodes(before *baseline.State, now baseline.State) nodes {
+	var counted nodes
 	if before == nil || before.Unread[baseline.Node] != "" {
-		return 0
+		return counted
 	}
-	var count int32
 	for key, object := range now.Objects {
-		if key.Kind != baseline.Node {
+		if _, notReady := object.Problem("NotReady"); key.Kind != baseline.Node || !notReady {
 			continue
 		}
-		_, known := before.Objects[key]
-		if _, notReady := object.Problem("NotReady"); notReady && !known {
-			count++
+		was, known := before.Objects[key]
+		_, dead := was.Problem("NotReady")
+		switch {
+		case !known:
+			counted.joining++
+		case dead:
+			counted.dead++
 		}
 	}
-	return count
+	return counted
 }
 
-// joining is why an object lacks what is on nodes.
-const joining = "nodes that were added since are not ready"
-
-// lacksJoining reports whether what an object lacks is on nodes that were added since, and are not ready.
-func (c comparer) lacksJoining(is baseline.Object) bool {
-	return c.notJoined > 0 && is.Desired-is.Ready <= c.notJoined
+// lacksNodes is why an object lacks what is on nodes that the update cannot reach; empty where that does not explain it.
+func (c comparer) lacksNodes(is baseline.Object) (class Class, text string) {
+	missing := is.Desired - is.Ready
+	switch {
+	case c.nodes.joining > 0 && missing <= c.nodes.joining:
+		return Excused, "nodes that were added since are not ready"
+	case c.nodes.dead > 0 && missing <= c.nodes.dead:
+		return Unchanged, "nodes that were not ready before are not ready"
+	}
+	return "", ""
 }
 
 // was is the object in the baseline; false where it was not there.
@@ -158,25 +191,52 @@ func (c comparer) was(key baseline.Key) (baseline.Object, bool) {
 func (c comparer) problems(key baseline.Key, object baseline.Object) []baseline.Problem {
 	var all []baseline.Problem
 	for _, each := range object.Problems {
-		if each.Reason != Progressing && !expected(key) {
+		if !expected(key) {
 			all = append(all, each)
 		}
 	}
 	was, known := c.was(key)
-	if !known {
-		return slices.DeleteFunc(all, func(p baseline.Problem) bool { return p.Reason == baseline.NoEndpoints && c.before != nil })
+	if known && widened(key, was, object) && len(all) > 0 {
+		all[0].Since, all[0].Message = time.Time{}, "it is firing for "+words.Count(int64(object.Desired), "instance")
 	}
-	switch {
-	case key.Kind == baseline.CSINode:
-		if lost := c.lostDrivers(was.Detail, object.Detail); len(lost) > 0 {
-			all = append(all, baseline.Problem{Reason: DriverMissing, Message: "the node has no driver " + strings.Join(lost, ", "), Node: key.Name})
-		}
-	case key.Kind == baseline.StatefulSet && !key.Platform():
-		if object.Generation > 0 && was.Generation == object.Generation && was.Detail != "" && object.Detail != "" && was.Detail != object.Detail {
-			all = append(all, baseline.Problem{Reason: Rolled, Message: fmt.Sprintf("its pods were replaced: revision %s in place of %s, of the same spec", object.Detail, was.Detail)})
-		}
+	if !known {
+		return slices.DeleteFunc(all, func(p baseline.Problem) bool {
+			return p.Reason == baseline.NoEndpoints && c.before != nil && !object.Release
+		})
+	}
+	if found, ok := c.compared(key, was, object); ok {
+		all = append(all, found)
 	}
 	return all
+}
+
+// compared is the problem that only the comparison finds; false for none.
+func (c comparer) compared(key baseline.Key, was, is baseline.Object) (baseline.Problem, bool) {
+	switch {
+	case key.Kind == baseline.CSINode:
+		lost := c.lostDrivers(was.Detail, is.Detail)
+		return baseline.Problem{Reason: DriverMissing, Message: "the node has no driver " + strings.Join(lost, ", "), Node: key.Name}, len(lost) > 0
+	case key.Kind == baseline.StatefulSet && !is.Release:
+		rolled := is.Generation > 0 && was.Generation == is.Generation && was.UID == is.UID && was.Detail != "" && is.Detail != "" && was.Detail != is.Detail
+		return baseline.Problem{Reason: Rolled, Message: fmt.Sprintf("its pods were replaced: revision %s in place of %s, of the same spec", is.Detail, was.Detail)}, rolled
+	case key.Kind.Known() || len(is.Problems) > 0:
+		return baseline.Problem{}, false
+	case was.Ready > 0 && is.Ready == 0 && was.Desired == is.Desired && len(was.Problems) == 0:
+		return baseline.Problem{Reason: PartsGone, Message: fmt.Sprintf("none of its %d pods is left", was.Ready)}, true
+	case isGoodPhase(was.Detail) && is.Detail != "" && was.Detail != is.Detail && !isGoodPhase(is.Detail) && !hasEnded(is.Detail):
+		return baseline.Problem{Reason: PhaseLeft, Message: fmt.Sprintf("its phase is %q in place of %q", is.Detail, was.Detail)}, true
+	}
+	return baseline.Problem{}, false
+}
+
+// hasEnded reports whether a phase is that of what has done its work.
+func hasEnded(phase string) bool {
+	lower := strings.ToLower(phase)
+	return slices.ContainsFunc([]string{"complete", "finish", "done"}, func(word string) bool { return strings.HasPrefix(lower, word) })
+}
+
+func isGoodPhase(phase string) bool {
+	return phase != "" && reported.MeaningOf(strings.ToUpper(phase[:1])+strings.ToLower(phase[1:])) == reported.Good
 }
 
 // expectedAlerts fire because of an update that is good: about the next one.
@@ -208,71 +268,87 @@ func (c comparer) lostDrivers(was, is string) []string {
 	return lost
 }
 
-// missingNodes are the nodes of no Machine that are not registered any more. A Machine is deleted when a MachineSet is
-// scaled, and a MachineSet without all its machines has a problem of its own.
-func (c comparer) missingNodes() []Found {
-	if c.now.Unread[baseline.Node] != "" {
-		return nil
-	}
-	var missing []Found
-	for key, was := range c.before.Objects {
-		if _, exists := c.now.Objects[key]; exists || key.Kind != baseline.Node || was.Revision != "" {
-			continue
-		}
-		missing = append(missing, Found{Key: key, Class: Worse, Was: good(was), Problem: baseline.Problem{Reason: Missing, Message: "the node is not registered"}})
-	}
-	return missing
-}
-
-// gone are the objects that a release or an administrator has deleted.
-func (c comparer) gone() []baseline.Key {
-	kinds := []baseline.Kind{
-		baseline.StorageClass, baseline.CSIDriver, baseline.APIService, baseline.IngressController, baseline.CustomResourceDefinition,
-		baseline.ClusterServiceVersion, baseline.NodePool,
-	}
-	var gone []baseline.Key
-	for key := range c.before.Objects {
-		if _, exists := c.now.Objects[key]; !exists && slices.Contains(kinds, key.Kind) && c.now.Unread[key.Kind] == "" {
-			gone = append(gone, key)
-		}
-	}
-	slices.SortFunc(gone, baseline.Key.Compare)
-	return gone
-}
-
 // classify is the class of a problem that the object has now.
 func (c comparer) classify(key baseline.Key, object baseline.Object, problem baseline.Problem) (class Class, text string) {
 	was, known := c.was(key)
 	switch {
 	case c.before == nil:
 		return Unattributed, "unknown: there is no baseline"
-	case c.before.Unread[key.Kind] != "" && !known:
+	case !known && c.lacked(key):
 		return Unattributed, "unknown: the baseline lacks objects of this kind"
 	case !known && c.withoutHosted(key.Kind):
 		return Unattributed, "unknown: the baseline was taken without the management cluster"
-	case !known && key.Kind == baseline.Alert && !problem.Since.IsZero() && problem.Since.Before(c.before.Taken):
-		return Unchanged, "its condition held, for too short a time to fire"
 	case !known && key.Kind == baseline.CertificateSigningRequest:
 		return c.request(object)
 	case !known:
-		return absent(key)
+		return c.absent(key, object, problem)
 	}
 	if _, had := was.Problem(problem.Reason); had {
-		return Unchanged, bad(was)
+		return c.same(key, was, object)
 	}
-	if key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" && c.lacksJoining(object) {
-		return Excused, good(was) + "; " + joining
+	if lacks := key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" || key.Kind == baseline.DaemonSet && lacksPods(problem.Reason); lacks {
+		if class, why := c.lacksNodes(object); class != "" {
+			return class, good(was) + "; " + why
+		}
 	}
-	if isWorkload(key.Kind) {
-		return c.workload(key, was, object, problem)
-	}
-	if text := sinceByOthers(key, was, object); text != "" {
+	if text := c.act(key, problem.Reason); text != "" {
 		return Excused, good(was) + "; " + text
 	}
-	if isCondition(key.Kind) || len(was.Problems) == 0 {
+	if _, unscheduled := object.Problem("Unschedulable"); unscheduled && lacksPods(problem.Reason) && c.fewerMachines() {
+		return Excused, good(was) + "; a MachineSet was scaled down since"
+	}
+	if baseline.RowOf(key.Kind).Pods {
+		return c.workload(was, object, problem)
+	}
+	if baseline.RowOf(key.Kind).Independent || !slices.ContainsFunc(was.Problems, func(p baseline.Problem) bool { return !alone(p.Reason) }) || alone(problem.Reason) {
 		return Worse, good(was)
 	}
 	return Unchanged, bad(was)
+}
+
+// alone reports whether a problem is independent of the others of its object: an address that never was, as is usual without a cloud, does
+// not matter to endpoints.
+func alone(reason string) bool { return reason == "NoAddress" || reason == "NoCABundle" }
+
+// fewerMachines reports whether a MachineSet was scaled down, so that pods may have no room.
+func (c comparer) fewerMachines() bool {
+	for key, was := range c.before.Objects {
+		is, exists := c.now.Objects[key]
+		if key.Kind == baseline.MachineSet && exists && is.Desired < was.Desired {
+			return true
+		}
+	}
+	return false
+}
+
+// lacked reports whether the baseline does not state whether there were objects of a kind.
+func (c comparer) lacked(key baseline.Key) bool {
+	if c.before.Unread[key.Kind] != "" {
+		return true
+	}
+	_, read := c.before.APIs[key.Kind]
+	if key.Kind.Known() || read || key.Kind.Name() == string(key.Kind) { // what has no API group is a part of each cluster
+		return false
+	}
+	_, group, _ := strings.Cut(string(key.Kind), ".")
+	defined := baseline.Key{Kind: baseline.CustomResourceDefinition, Name: c.now.APIs[key.Kind].Resource + "." + group}
+	_, wasDefined := c.before.Objects[defined]
+	_, isDefined := c.now.Objects[defined]
+	return wasDefined || !isDefined
+}
+
+// same is the class of a problem that the object had: alerts are counted, and many more of them are another problem.
+func (c comparer) same(key baseline.Key, was, is baseline.Object) (class Class, text string) {
+	if widened(key, was, is) {
+		return Worse, "it was firing for " + words.Count(int64(was.Desired), "instance")
+	}
+	return Unchanged, bad(was)
+}
+
+// widened reports whether an alert fires for many more instances than in the baseline.
+func widened(key baseline.Key, was, is baseline.Object) bool {
+	const times, more = 3, 5 // fewer come and go
+	return key.Kind == baseline.Alert && is.Desired >= times*max(was.Desired, 1) && is.Desired >= was.Desired+more
 }
 
 // withoutHosted reports whether a kind is one of the management cluster, of which the baseline has nothing.
@@ -289,19 +365,53 @@ func (c comparer) withoutHosted(kind baseline.Kind) bool {
 }
 
 // absent is the class of a problem of an object that is not in the baseline.
-func absent(key baseline.Key) (class Class, text string) {
+func (c comparer) absent(key baseline.Key, object baseline.Object, problem baseline.Problem) (class Class, text string) {
+	alert := key.Kind == baseline.Alert
 	switch {
-	case key.Kind == baseline.Alert && of(key) == jobFailed:
+	case alert && !problem.Since.IsZero() && problem.Since.Before(c.before.Taken):
+		return Unchanged, "its condition held, for too short a time to fire"
+	case alert && of(key) == jobFailed:
 		return Excused, "it was not firing; a Job that failed once stays failed, by itself or because its pod was drained"
-	case key.Kind == baseline.Alert:
+	case alert && !object.Release:
+		return Excused, ofUsers
+	case alert:
 		return Worse, "it was not firing"
 	case key.Kind == baseline.VolumeAttachment:
 		return Worse, "there was none"
-	case ofRelease(key):
+	case object.Release:
 		return Worse, "it did not exist"
+	case c.runsOf(object.Owner, problem.Reason):
+		return Worse, "it did not exist; no other run of its owner since the update has succeeded, and those before did"
 	}
 	return Excused, "it did not exist: it was created since"
 }
+
+// runsOf reports whether all objects that an owner of the baseline has made since have the same problem, at least two, and none of before
+// has: who made the owner did nothing then.
+func (c comparer) runsOf(owner baseline.Key, reason string) bool {
+	if _, known := c.was(owner); !known || c.act(owner, "") != "" {
+		return false
+	}
+	const least = 2
+	bad := 0
+	for key, is := range c.now.Objects {
+		if is.Owner != owner {
+			continue
+		}
+		_, has := is.Problem(reason)
+		_, before := c.was(key)
+		if has == before {
+			return false
+		}
+		if has {
+			bad++
+		}
+	}
+	return bad >= least
+}
+
+// ofUsers is why an alert in a namespace of users is listed alone.
+const ofUsers = "it was not firing; it is an alert about a namespace of users"
 
 // jobFailed is an alert about the past: each Job that failed has it fire for as long as the object exists, also where later
 // runs of its CronJob succeed. Managed OpenShift silences it in all namespaces for that (configure-alertmanager-operator#276).
@@ -311,15 +421,6 @@ const jobFailed = "KubeJobFailed"
 func of(key baseline.Key) string {
 	alert, _, _ := strings.Cut(key.Name, "/")
 	return alert
-}
-
-// ofRelease reports whether the release decides about an object. It has operators of OLM in one namespace only; those of
-// users are in others of its prefix, too, such as openshift-operators.
-func ofRelease(key baseline.Key) bool {
-	if key.Kind == baseline.ClusterServiceVersion || key.Kind == baseline.Subscription {
-		return key.Namespace == "openshift-operator-lifecycle-manager"
-	}
-	return key.Platform()
 }
 
 // request is the class of a request for a certificate that is neither approved nor denied. That of a node which an administrator
@@ -364,69 +465,12 @@ func (c comparer) awaitsMachines() bool {
 	return false
 }
 
-// isCondition is true for the kinds whose problems are independent of each other.
-func isCondition(kind baseline.Kind) bool {
-	kinds := []baseline.Kind{
-		baseline.ClusterVersion, baseline.ClusterOperator, baseline.MachineConfigPool, baseline.Node, baseline.IngressController, baseline.Subscription,
-		baseline.HostedCluster, baseline.NodePool,
-	}
-	return slices.Contains(kinds, kind)
-}
-
-func isWorkload(kind baseline.Kind) bool {
-	return slices.Contains(workloads(), kind)
-}
-
-func workloads() []baseline.Kind {
-	return []baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController}
-}
-
-// sinceByOthers is what was done to an object since the baseline that explains its problem, and is no part of an update; empty for
-// nothing. A MachineSet is judged by its machines, since an update may change its boot image.
-func sinceByOthers(key baseline.Key, was, is baseline.Object) string {
-	switch key.Kind { //nolint:exhaustive // nothing else is done by others alone
-	case baseline.MachineSet, baseline.NodePool:
-		if is.Desired > was.Desired && is.Ready >= was.Ready {
-			return fmt.Sprintf("it was scaled from %d to %d since", was.Desired, is.Desired)
-		}
-	case baseline.ClusterServiceVersion:
-		if !ofRelease(key) && was.Detail != "" && is.Detail != "" && was.Detail != is.Detail {
-			return fmt.Sprintf("%s was replaced by %s since", was.Detail, is.Detail)
-		}
-	case baseline.Service:
-		return serviceByOthers(key, was, is)
-	case baseline.Route, baseline.IngressController, baseline.EgressIP, baseline.EgressFirewall, baseline.Subscription:
-		if was.Generation > 0 && is.Generation > 0 && was.Generation != is.Generation {
-			return "its owner changed it since"
-		}
-	}
-	return ""
-}
-
-// serviceByOthers is sinceByOthers for a Service. A pod without an owner is lost in a drain by the choice of who made it, and a Job
-// ends by itself.
-func serviceByOthers(key baseline.Key, was, is baseline.Object) string {
-	_, none := is.Problem(baseline.NoEndpoints)
-	switch {
-	case key.Platform():
-	case was.Revision != "" && was.Revision != is.Revision:
-		return "its owner changed which pods it selects since"
-	case none && was.Detail == baseline.Ephemeral:
-		return "it selected only pods that nothing makes again: those of a Job, or without an owner"
-	}
-	return ""
-}
-
-// workload is the class of a problem of a workload: its problems are consequences of each other, so that one that
+// workload is the class of a problem of a controller of pods: its problems are consequences of each other, so that one that
 // had any of them, and has no fewer ready pods now, is unchanged.
-func (c comparer) workload(key baseline.Key, was, is baseline.Object, problem baseline.Problem) (class Class, text string) {
+func (c comparer) workload(was, is baseline.Object, problem baseline.Problem) (class Class, text string) {
 	switch {
-	case !key.Platform() && problem.Reason != Rolled && changedByOwner(key.Kind, was, is):
-		return Excused, good(was) + "; its owner changed it since"
-	case !key.Platform() && is.Desired > was.Desired && is.Ready >= was.Ready && lacksPods(problem.Reason):
+	case !is.Release && is.Desired > was.Desired && is.Ready >= was.Ready && lacksPods(problem.Reason):
 		return Excused, good(was) + fmt.Sprintf("; it was scaled from %d to %d since", was.Desired, is.Desired)
-	case key.Kind == baseline.DaemonSet && c.lacksJoining(is) && lacksPods(problem.Reason):
-		return Excused, good(was) + "; " + joining
 	case len(was.Problems) > 0 && is.Ready >= was.Ready:
 		return Unchanged, bad(was)
 	case problem.Reason == restarting && was.Restarts > 0 && is.Restarts <= 2*was.Restarts:
@@ -442,14 +486,6 @@ func lacksPods(reason string) bool {
 
 // restarting is the reason of a workload whose containers restart.
 const restarting = "Restarting"
-
-// changedByOwner reports whether the template of the pods was changed by its owner.
-func changedByOwner(kind baseline.Kind, was, is baseline.Object) bool {
-	if kind == baseline.StatefulSet { // an update may change the revision of the pods, but not the generation of the spec
-		return was.Generation != is.Generation && was.Detail != is.Detail
-	}
-	return was.Revision != is.Revision
-}
 
 // good states an object of the baseline.
 func good(was baseline.Object) string {

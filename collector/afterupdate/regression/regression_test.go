@@ -2,6 +2,7 @@ package regression_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,12 @@ func bad(object baseline.Object, reasons ...string) baseline.Object {
 // of is a workload with ready pods of a number of desired ones.
 func of(ready, desired int32) baseline.Object {
 	return baseline.Object{Desired: desired, Ready: ready, Revision: "1", Generation: 1, Detail: "web-1"}
+}
+
+// ours is an object of the release, as sampling proves it.
+func ours(object baseline.Object) baseline.Object {
+	object.Release = true
+	return object
 }
 
 func TestClass(t *testing.T) {
@@ -57,7 +64,7 @@ func TestClass(t *testing.T) {
 		"BadBefore":        {reason: "it was as bad before", key: web, before: new(bad(of(1, 3), "CrashLoopBackOff")), now: bad(of(1, 3), "Unavailable"), problem: "Unavailable", class: regression.Unchanged},
 		"LessThanBefore":   {reason: "fewer pods are ready than before", key: web, before: new(bad(of(2, 3), "CrashLoopBackOff")), now: bad(of(0, 3), "Unavailable"), problem: "Unavailable", class: regression.Worse},
 		"OwnerChanged":     {reason: "its owner rolled out another template", key: web, before: new(of(3, 3)), now: bad(changed, "Unavailable"), problem: "Unavailable", class: regression.Excused},
-		"PlatformChanged":  {reason: "the release changes its own workloads", key: router, before: new(of(3, 3)), now: bad(changed, "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"PlatformChanged":  {reason: "the release changes its own workloads", key: router, before: new(ours(of(3, 3))), now: ours(bad(changed, "Unavailable")), problem: "Unavailable", class: regression.Worse},
 		"ScaledUp":         {reason: "as many pods as before are ready", key: web, before: new(of(3, 3)), now: bad(scaled, "Unavailable"), problem: "Unavailable", class: regression.Excused},
 		"ScaledAndWorse":   {reason: "fewer pods than before are ready", key: web, before: new(of(4, 4)), now: bad(scaled, "Unavailable"), problem: "Unavailable", class: regression.Worse},
 		"ScaledAndCrashes": {reason: "a pod of the same template crashes, which a number of replicas does not explain", key: web, before: new(of(3, 3)), now: bad(scaled, "CrashLoopBackOff"), problem: "CrashLoopBackOff", class: regression.Worse},
@@ -65,33 +72,34 @@ func TestClass(t *testing.T) {
 		"MachineLost":      {reason: "a machine of before is not ready", key: machines, before: &baseline.Object{Desired: 3, Ready: 3}, now: bad(baseline.Object{Desired: 4, Ready: 2}, "MachinesNotReady"), problem: "MachinesNotReady", class: regression.Worse},
 		"OperatorReplaced": {reason: "another version of the operator was installed since", key: operator, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
 		"OperatorSame":     {reason: "the same version fails", key: operator, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.3"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Worse},
-		"OperatorOfOCP":    {reason: "the release replaces its own operators", key: packages, before: &baseline.Object{Detail: "packageserver.v1"}, now: bad(baseline.Object{Detail: "packageserver.v2"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Worse},
+		"OperatorOfOCP":    {reason: "the release replaces its own operators", key: packages, before: new(ours(baseline.Object{Detail: "packageserver.v1"})), now: ours(bad(baseline.Object{Detail: "packageserver.v2"}, "NotSucceeded")), problem: "NotSucceeded", class: regression.Worse},
 		"FirewallChanged":  {reason: "its owner wrote rules that cannot be applied", key: firewall, before: &baseline.Object{Generation: 1}, now: bad(baseline.Object{Generation: 2}, "NotApplied"), problem: "NotApplied", class: regression.Excused},
 		"FirewallSame":     {reason: "the same rules are not applied", key: firewall, before: &baseline.Object{Generation: 1}, now: bad(baseline.Object{Generation: 1}, "NotApplied"), problem: "NotApplied", class: regression.Worse},
 		"AlertOfChannel":   {reason: "the channel of before has not the present version", key: baseline.Key{Kind: baseline.Alert, Name: "CannotRetrieveUpdates/warning"}, now: bad(baseline.Object{}, "Firing")},
 		"New":              {reason: "a user created it since", key: web, now: bad(of(0, 1), "Unavailable"), problem: "Unavailable", class: regression.Excused},
-		"NewOfRelease":     {reason: "the release brought it", key: router, now: bad(of(0, 1), "Unavailable"), problem: "Unavailable", class: regression.Worse},
+		"NewOfRelease":     {reason: "the release brought it", key: router, now: ours(bad(of(0, 1), "Unavailable")), problem: "Unavailable", class: regression.Worse},
 		"RolledByUpdate":   {reason: "the revision changed, and the spec did not", key: set, before: new(of(3, 3)), now: rolled, problem: regression.Rolled, class: regression.Worse},
 		"RolledByOwner":    {reason: "the spec changed", key: set, before: new(of(3, 3)), now: bad(rolledByOwner, "Unavailable"), problem: "Unavailable", class: regression.Excused},
 		"SetScaled":        {reason: "a change of the number of replicas alone explains no pod that is not ready", key: set, before: new(of(3, 3)), now: bad(setScaled, "Unavailable"), problem: "Unavailable", class: regression.Worse},
 		"RestartsAsBefore": {reason: "it restarted as often before", key: web, before: &often, now: bad(often, "Restarting"), problem: "Restarting", class: regression.Unchanged},
 		"RestartsMore":     {reason: "it restarts more than twice as often", key: web, before: &often, now: bad(oftener, "Restarting"), problem: "Restarting", class: regression.Worse},
 		"OtherCondition":   {reason: "conditions of an operator are independent", key: dns, before: new(bad(baseline.Object{}, "Degraded")), now: bad(baseline.Object{}, "Degraded", "Unavailable"), problem: "Unavailable", class: regression.Worse},
-		"Progressing":      {reason: "a rollout is no regression", key: dns, before: &baseline.Object{}, now: bad(baseline.Object{}, "Progressing")},
+		"Progressing":      {reason: "a rollout is a problem, which counts after its limit", key: dns, before: new(ours(baseline.Object{})), now: ours(bad(baseline.Object{}, "Progressing")), problem: "Progressing", class: regression.Worse},
 		"NodePressure":     {reason: "a condition of a node that was good", key: node, before: &baseline.Object{}, now: bad(baseline.Object{}, "DiskPressure"), problem: "DiskPressure", class: regression.Worse},
 		"DriverLost":       {reason: "volumes of the driver cannot be mounted there", key: csi, before: &baseline.Object{Detail: "a.example,b.example"}, now: baseline.Object{Detail: "b.example"}, problem: regression.DriverMissing, class: regression.Worse},
 		"Selection":        {reason: "its owner changed which pods it selects", key: service, before: &baseline.Object{Ready: 1, Revision: "a"}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Excused},
 		"SelectionUnknown": {reason: "the baseline does not state which pods it selected", key: service, before: &baseline.Object{Ready: 1}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
-		"SelectionOfOurs":  {reason: "the release changes its own Services", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: &baseline.Object{Ready: 1, Revision: "a"}, now: bad(baseline.Object{Revision: "b"}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
-		"Daemons":          {reason: "no node was added since, and old pods are ready", key: baseline.Key{Kind: baseline.DaemonSet, Namespace: "openshift-dns", Name: "dns-default"}, before: new(of(3, 3)), now: bad(of(3, 3), "RolloutIncomplete"), problem: "RolloutIncomplete", class: regression.Worse},
+		"SelectionOfOurs":  {reason: "the release changes its own Services", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: new(ours(baseline.Object{Ready: 1, Revision: "a"})), now: ours(bad(baseline.Object{Revision: "b"}, "NoEndpoints")), problem: "NoEndpoints", class: regression.Worse},
+		"Daemons":          {reason: "no node was added since, and old pods are ready", key: baseline.Key{Kind: baseline.DaemonSet, Namespace: "openshift-dns", Name: "dns-default"}, before: new(ours(of(3, 3))), now: ours(bad(of(3, 3), "RolloutIncomplete")), problem: "RolloutIncomplete", class: regression.Worse},
 		"OperatorOfAll":    {reason: "the release has no operator of OLM in this namespace", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
 		"OperatorOfAllNew": {reason: "a user installed it since", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, now: bad(baseline.Object{Detail: "widget.v1.2.4"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Excused},
 		"OperatorOfAllBad": {reason: "the same version fails", key: baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: "openshift-operators", Name: "widget"}, before: &baseline.Object{Detail: "widget.v1.2.3"}, now: bad(baseline.Object{Detail: "widget.v1.2.3"}, "NotSucceeded"), problem: "NotSucceeded", class: regression.Worse},
 		"Ephemeral":        {reason: "a Job has ended, or a pod without an owner was drained", key: service, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Excused},
 		"EphemeralUnready": {reason: "it selects a pod, which is not ready", key: service, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{Detail: baseline.Ephemeral}, "NoReadyEndpoints"), problem: "NoReadyEndpoints", class: regression.Worse},
-		"EphemeralOfOurs":  {reason: "an operator makes the pods of the release again", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: &baseline.Object{Ready: 1, Detail: baseline.Ephemeral}, now: bad(baseline.Object{}, "NoEndpoints"), problem: "NoEndpoints", class: regression.Worse},
-		"JobFailed":        {reason: "a Job that failed once stays failed", key: baseline.Key{Kind: baseline.Alert, Namespace: "openshift-image-registry", Name: "KubeJobFailed/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Excused},
-		"Alert":            {reason: "only firing alerts are in a state", key: baseline.Key{Kind: baseline.Alert, Name: "TargetDown/warning"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Worse},
+		"EphemeralOfOurs":  {reason: "an operator makes the pods of the release again", key: baseline.Key{Kind: baseline.Service, Namespace: "openshift-dns", Name: "dns"}, before: new(ours(baseline.Object{Ready: 1, Detail: baseline.Ephemeral})), now: ours(bad(baseline.Object{}, "NoEndpoints")), problem: "NoEndpoints", class: regression.Worse},
+		"JobFailed":        {reason: "a Job that failed once stays failed", key: baseline.Key{Kind: baseline.Alert, Namespace: "openshift-image-registry", Name: "KubeJobFailed/warning"}, now: ours(bad(baseline.Object{}, "Firing")), problem: "Firing", class: regression.Excused},
+		"AlertOfUsers":     {reason: "an alert about a namespace of users alone is listed", key: baseline.Key{Kind: baseline.Alert, Namespace: "shop", Name: "OrdersLate/critical"}, now: bad(baseline.Object{}, "Firing"), problem: "Firing", class: regression.Excused},
+		"Alert":            {reason: "only firing alerts are in a state", key: baseline.Key{Kind: baseline.Alert, Name: "TargetDown/warning"}, now: ours(bad(baseline.Object{}, "Firing")), problem: "Firing", class: regression.Worse},
 		"AlertOfNext":      {reason: "it is about the next update", key: baseline.Key{Kind: baseline.Alert, Name: "ClusterNotUpgradeable/warning"}, now: bad(baseline.Object{}, "Firing")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +107,7 @@ func TestClass(t *testing.T) {
 			if tc.before != nil {
 				before.Objects[tc.key] = *tc.before
 			}
-			made := regression.Compare(&before, baseline.State{Objects: map[baseline.Key]baseline.Object{tc.key: tc.now}})
+			made := regression.Compare(&before, baseline.State{Objects: map[baseline.Key]baseline.Object{tc.key: tc.now}}, regression.Seen{})
 			got := ""
 			for _, each := range made.Found {
 				if each.Problem.Reason == tc.problem {
@@ -126,7 +134,7 @@ func TestUnattributed(t *testing.T) {
 		"Unread":     {Unread: map[baseline.Kind]string{baseline.Deployment: "forbidden"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if made := regression.Compare(before, now); len(made.Found) != 1 || made.Found[0].Class != regression.Unattributed {
+			if made := regression.Compare(before, now, regression.Seen{}); len(made.Found) != 1 || made.Found[0].Class != regression.Unattributed {
 				t.Errorf("%+v", made.Found)
 			}
 		})
@@ -149,9 +157,9 @@ func TestAddedNodes(t *testing.T) {
 		"Restarting": {reason: "the node does not explain restarts", now: bad(of(1, 2), "CrashLoopBackOff"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Worse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := baseline.State{Objects: map[baseline.Key]baseline.Object{dns: of(1, 1), known: {}}}
-			now := baseline.State{Objects: map[baseline.Key]baseline.Object{dns: tc.now, known: {}, added: tc.joining}}
-			for _, each := range regression.Compare(&before, now).Found {
+			before := baseline.State{Objects: map[baseline.Key]baseline.Object{dns: ours(of(1, 1)), known: {}}}
+			now := baseline.State{Objects: map[baseline.Key]baseline.Object{dns: ours(tc.now), known: {}, added: tc.joining}}
+			for _, each := range regression.Compare(&before, now, regression.Seen{}).Found {
 				if each.Key == dns && each.Class != tc.want {
 					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Problem.Reason, each.Class, tc.want)
 				}
@@ -176,7 +184,7 @@ func TestPoolOfAddedNodes(t *testing.T) {
 		"Degraded": {reason: "a node that joins does not degrade its pool", pool: bad(of(3, 4), "Degraded"), joining: bad(baseline.Object{}, "NotReady"), want: regression.Worse},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, each := range regression.Compare(&before, baseline.State{Objects: map[baseline.Key]baseline.Object{pool: tc.pool, added: tc.joining}}).Found {
+			for _, each := range regression.Compare(&before, baseline.State{Objects: map[baseline.Key]baseline.Object{pool: tc.pool, added: tc.joining}}, regression.Seen{}).Found {
 				if each.Key == pool && each.Class != tc.want {
 					t.Errorf("%s: %s, want %s", tc.reason, each.Class, tc.want)
 				}
@@ -224,7 +232,7 @@ func TestRequests(t *testing.T) {
 			if tc.pool != "" {
 				now.Objects[baseline.Key{Kind: baseline.NodePool, Namespace: "clusters", Name: "workers"}] = bad(baseline.Object{}, tc.pool)
 			}
-			for _, each := range regression.Compare(&before, now).Found {
+			for _, each := range regression.Compare(&before, now, regression.Seen{}).Found {
 				if each.Key == request && each.Class != tc.want {
 					t.Errorf("%s: %s (%s), want %s", tc.reason, each.Class, each.Was, tc.want)
 				}
@@ -238,8 +246,8 @@ func TestPendingAlerts(t *testing.T) {
 	began := time.Date(2026, 11, 28, 8, 0, 0, 0, time.UTC)
 	alert := baseline.Key{Kind: baseline.Alert, Namespace: "openshift-etcd", Name: "CertificateExpires/warning"}
 	for since, want := range map[time.Time]regression.Class{began.Add(-time.Minute): regression.Unchanged, began.Add(time.Minute): regression.Worse, {}: regression.Worse} {
-		firing := baseline.Object{Problems: []baseline.Problem{{Reason: "Firing", Since: since}}}
-		made := regression.Compare(&baseline.State{Taken: began}, baseline.State{Objects: map[baseline.Key]baseline.Object{alert: firing}})
+		firing := baseline.Object{Release: true, Problems: []baseline.Problem{{Reason: "Firing", Since: since}}}
+		made := regression.Compare(&baseline.State{Taken: began}, baseline.State{Objects: map[baseline.Key]baseline.Object{alert: firing}}, regression.Seen{})
 		if len(made.Found) != 1 || made.Found[0].Class != want {
 			t.Errorf("since %s: %+v, want %s", since, made.Found, want)
 		}
@@ -253,7 +261,7 @@ func TestRouteBesideChangedWorkload(t *testing.T) {
 	changed.Revision = "2"
 	before := baseline.State{Objects: map[baseline.Key]baseline.Object{web: of(1, 1), route: {Ready: 1}}}
 	now := baseline.State{Objects: map[baseline.Key]baseline.Object{web: bad(changed, "Unavailable"), route: bad(baseline.Object{}, "NotAdmitted")}}
-	for _, each := range regression.Compare(&before, now).Found {
+	for _, each := range regression.Compare(&before, now, regression.Seen{}).Found {
 		if each.Key == route && each.Class != regression.Worse {
 			t.Errorf("%+v", each)
 		}
@@ -266,18 +274,18 @@ func TestMissingNodes(t *testing.T) {
 		{Kind: baseline.Node, Name: "metal-1"}: {},
 		{Kind: baseline.Node, Name: "cloud-1"}: {Revision: "openshift-machine-api/cloud-1"},
 	}}
-	made := regression.Compare(&before, baseline.State{})
-	if len(made.Found) != 1 || made.Found[0].Key.Name != "metal-1" || made.Found[0].Problem.Reason != regression.Missing {
+	made := regression.Compare(&before, baseline.State{}, regression.Seen{})
+	if len(made.Found) != 1 || made.Found[0].Key.Name != "metal-1" || made.Found[0].Problem.Reason != baseline.Missing {
 		t.Errorf("%+v", made.Found)
 	}
 	unread := baseline.State{Unread: map[baseline.Kind]string{baseline.Node: "forbidden"}}
-	if made := regression.Compare(&before, unread); len(made.Found) > 0 {
+	if made := regression.Compare(&before, unread, regression.Seen{}); len(made.Found) > 0 {
 		t.Errorf("nodes that were not read are missed: %+v", made.Found)
 	}
 }
 
-// What depends on a workload that its owner changed, scaled to none or deleted is excused with it: by its name, or, where
-// no workload has that, where no other of the namespace is worse.
+// What depends on a workload that its owner changed, scaled to none or deleted is excused with it: by what it selected, and never
+// by a name.
 func TestDependents(t *testing.T) {
 	key := func(kind baseline.Kind, name string) baseline.Key {
 		return baseline.Key{Kind: kind, Namespace: "shop", Name: name}
@@ -291,22 +299,30 @@ func TestDependents(t *testing.T) {
 		// workloads are Deployments now: web and api were there before.
 		workloads map[string]baseline.Object
 		service   string
-		problem   string
-		want      regression.Class
+		// selects is the Deployment whose pods the Service selected in the baseline; empty for none.
+		selects string
+		problem string
+		want    regression.Class
 	}{
-		"Changed":    {reason: "its owner changed the workload of its name", workloads: map[string]baseline.Object{"web": bad(changed, "Unavailable"), "api": of(1, 1)}, service: "web", problem: "NoReadyEndpoints", want: regression.Excused},
-		"ToNone":     {reason: "its owner scaled the workload of its name to none", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "web", problem: baseline.NoEndpoints, want: regression.Excused},
-		"Deleted":    {reason: "its owner deleted the workload of its name", workloads: map[string]baseline.Object{"api": of(1, 1)}, service: "web", problem: baseline.NoEndpoints, want: regression.Excused},
-		"OtherWorse": {reason: "another workload does not matter to it", workloads: map[string]baseline.Object{"web": none, "api": bad(of(0, 1), "Unavailable")}, service: "web", problem: baseline.NoEndpoints, want: regression.Excused},
-		"NotChanged": {reason: "no owner changed anything", workloads: worse, service: "web", problem: "NoReadyEndpoints", want: regression.Worse},
-		"OwnGood":    {reason: "the workload of its name was not changed, and another was", workloads: map[string]baseline.Object{"web": of(1, 1), "api": none}, service: "web", problem: "NoReadyEndpoints", want: regression.Worse},
-		"Unnamed":    {reason: "it may select the one that was changed", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "front", problem: baseline.NoEndpoints, want: regression.Excused},
-		"Unclear":    {reason: "it may select the one that is worse", workloads: map[string]baseline.Object{"web": none, "api": bad(of(0, 1), "Unavailable")}, service: "front", problem: baseline.NoEndpoints, want: regression.Worse},
+		"Changed":    {reason: "its owner changed the workload that it selects", workloads: map[string]baseline.Object{"web": bad(changed, "Unavailable"), "api": of(1, 1)}, service: "web", selects: "web", problem: "NoReadyEndpoints", want: regression.Excused},
+		"ToNone":     {reason: "its owner scaled the workload that it selects to none", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "web", selects: "web", problem: baseline.NoEndpoints, want: regression.Excused},
+		"Deleted":    {reason: "its owner deleted the workload that it selects", workloads: map[string]baseline.Object{"api": of(1, 1)}, service: "web", selects: "web", problem: baseline.NoEndpoints, want: regression.Excused},
+		"OtherWorse": {reason: "another workload does not matter to it", workloads: map[string]baseline.Object{"web": none, "api": bad(of(0, 1), "Unavailable")}, service: "web", selects: "web", problem: baseline.NoEndpoints, want: regression.Excused},
+		"NotChanged": {reason: "no owner changed anything", workloads: worse, service: "web", selects: "web", problem: "NoReadyEndpoints", want: regression.Worse},
+		"OwnGood":    {reason: "the workload that it selects was not changed, and another was", workloads: map[string]baseline.Object{"web": of(1, 1), "api": none}, service: "web", selects: "web", problem: "NoReadyEndpoints", want: regression.Worse},
+		"Selects":    {reason: "it selects a workload of another name, which its owner scaled to none", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "front", selects: "web", problem: baseline.NoEndpoints, want: regression.Excused},
+		"NameOnly":   {reason: "the workload of its name is none that it selects", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "web", selects: "api", problem: baseline.NoEndpoints, want: regression.Worse},
+		"Unnamed":    {reason: "nothing states that it selects the one that was changed", workloads: map[string]baseline.Object{"web": none, "api": of(1, 1)}, service: "front", problem: baseline.NoEndpoints, want: regression.Worse},
+		"Unclear":    {reason: "nor that it selects the one that is worse", workloads: map[string]baseline.Object{"web": none, "api": bad(of(0, 1), "Unavailable")}, service: "front", problem: baseline.NoEndpoints, want: regression.Worse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := key(baseline.Service, tc.service)
+			var selected []baseline.Key
+			if tc.selects != "" {
+				selected = []baseline.Key{key(baseline.Deployment, tc.selects)}
+			}
 			before := baseline.State{Objects: map[baseline.Key]baseline.Object{
-				key(baseline.Deployment, "web"): of(1, 1), key(baseline.Deployment, "api"): of(1, 1), service: {Ready: 1}, webhook: {Detail: "shop/" + tc.service}, api: {Detail: "shop/" + tc.service},
+				key(baseline.Deployment, "web"): of(1, 1), key(baseline.Deployment, "api"): of(1, 1), service: {Ready: 1, Refs: selected}, webhook: {Detail: "shop/" + tc.service}, api: {Detail: "shop/" + tc.service},
 			}}
 			now := baseline.State{Objects: map[baseline.Key]baseline.Object{
 				service: bad(baseline.Object{}, tc.problem), webhook: bad(baseline.Object{Detail: "shop/" + tc.service}, tc.problem),
@@ -315,7 +331,7 @@ func TestDependents(t *testing.T) {
 			for name, object := range tc.workloads {
 				now.Objects[key(baseline.Deployment, name)] = object
 			}
-			for _, each := range regression.Compare(&before, now).Found {
+			for _, each := range regression.Compare(&before, now, regression.Seen{}).Found {
 				if dependent := each.Key == service || each.Key == webhook || each.Key == api; dependent && each.Class != tc.want {
 					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Key, each.Class, tc.want)
 				}
@@ -327,7 +343,7 @@ func TestDependents(t *testing.T) {
 // Where the workloads were not read, it is not known whether an owner has deleted that of a Service which selects no pod.
 func TestUnreadWorkloads(t *testing.T) {
 	web, service, api := baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}, baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "web"}, baseline.Key{Kind: baseline.APIService, Name: "v1.example.com"}
-	before := baseline.State{Objects: map[baseline.Key]baseline.Object{web: of(1, 1), service: {Ready: 1}, api: {Detail: "shop/web"}}}
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{web: of(1, 1), service: {Ready: 1, Refs: []baseline.Key{web}}, api: {Detail: "shop/web"}}}
 	for name, tc := range map[string]struct {
 		reason   string
 		workload *baseline.Object
@@ -346,7 +362,7 @@ func TestUnreadWorkloads(t *testing.T) {
 			if tc.workload != nil {
 				now.Objects[web] = *tc.workload
 			}
-			for _, each := range regression.Compare(&before, now).Found {
+			for _, each := range regression.Compare(&before, now, regression.Seen{}).Found {
 				if each.Key != web && each.Class != tc.want {
 					t.Errorf("%s: %s is %s, want %s", tc.reason, each.Key, each.Class, tc.want)
 				}
@@ -357,12 +373,10 @@ func TestUnreadWorkloads(t *testing.T) {
 
 // What a release or an administrator deletes is named, and is no regression.
 func TestGone(t *testing.T) {
-	class := baseline.Key{Kind: baseline.StorageClass, Name: "fast"}
-	before := baseline.State{Objects: map[baseline.Key]baseline.Object{
-		class: {}, {Kind: baseline.Deployment, Namespace: "openshift-old", Name: "operator"}: of(1, 1),
-	}}
-	made := regression.Compare(&before, baseline.State{})
-	if len(made.Found) > 0 || len(made.Gone) != 1 || made.Gone[0] != class {
+	class, operator := baseline.Key{Kind: baseline.StorageClass, Name: "fast"}, baseline.Key{Kind: baseline.Deployment, Namespace: "openshift-old", Name: "operator"}
+	before := baseline.State{Objects: map[baseline.Key]baseline.Object{class: {}, operator: ours(of(1, 1))}}
+	made := regression.Compare(&before, baseline.State{}, regression.Seen{})
+	if len(made.Found) > 0 || !slices.Equal(made.Gone, []baseline.Key{operator, class}) {
 		t.Errorf("%+v", made)
 	}
 }

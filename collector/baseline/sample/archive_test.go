@@ -146,7 +146,8 @@ func TestCollectionIsTheCluster(t *testing.T) {
 	}
 	delete(kept.Unread, baseline.Alert)
 	delete(live.Unread, baseline.Alert)
-	for _, state := range []baseline.State{live, kept} {
+	for _, state := range []*baseline.State{&live, &kept} {
+		state.APIs, state.Occupied = nil, nil // an archive has the APIs of what was gathered
 		for _, object := range state.Objects {
 			for at := range object.Problems {
 				object.Problems[at].Message = ""

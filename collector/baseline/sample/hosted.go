@@ -141,22 +141,31 @@ func replaced() []string { return []string{"Replacing", "Deleting"} }
 
 // installed are the operators of OLM.
 func (s *sampler) installed(ctx context.Context) {
-	operators := kept(read(ctx, s, s.cluster.InstalledOperators, "ClusterServiceVersions", baseline.ClusterServiceVersion))
+	subscriptions := kept(s, baseline.Subscription, read(ctx, s, s.cluster.Subscriptions, "Subscriptions", baseline.Subscription))
+	subscribed := map[string][]baseline.Key{}
+	for i := range subscriptions {
+		of := &subscriptions[i]
+		object, key := subscriptionOf(of), baseline.Key{Kind: baseline.Subscription, Namespace: of.Namespace, Name: of.Name}
+		s.describe(&object, of, "operators.coreos.com", "subscriptions")
+		for _, name := range []string{of.Status.InstalledCSV, of.Status.CurrentCSV} {
+			subscribed[of.Namespace+"/"+name] = []baseline.Key{key}
+		}
+		s.keep(key, object)
+	}
+	operators := kept(s, baseline.ClusterServiceVersion, read(ctx, s, s.cluster.InstalledOperators, "ClusterServiceVersions", baseline.ClusterServiceVersion))
 	for i := range operators {
 		of := &operators[i]
 		if of.Copied() || slices.Contains(replaced(), of.Status.Phase) {
 			continue
 		}
 		object := baseline.Object{Detail: fact(of.Name)}
+		s.describe(&object, of, "operators.coreos.com", "clusterserviceversions")
+		object.UID, object.Owner = "", baseline.Key{} // each version is another object
+		object.Refs = subscribed[of.Namespace+"/"+of.Name]
 		if of.Status.Phase != "Succeeded" {
 			object.Add(baseline.Problem{Reason: "NotSucceeded", Message: "its phase is " + phase(of)})
 		}
 		s.keep(baseline.Key{Kind: baseline.ClusterServiceVersion, Namespace: of.Namespace, Name: operatorName(of)}, object)
-	}
-	subscriptions := kept(read(ctx, s, s.cluster.Subscriptions, "Subscriptions", baseline.Subscription))
-	for i := range subscriptions {
-		of := &subscriptions[i]
-		s.keep(baseline.Key{Kind: baseline.Subscription, Namespace: of.Namespace, Name: of.Name}, subscriptionOf(of))
 	}
 }
 
@@ -201,6 +210,10 @@ const upgradeFailed = "UpgradeFailed"
 
 func subscriptionOf(of *snapshot.Subscription) baseline.Object {
 	object := baseline.Object{Generation: of.Generation}
+	if of.Spec.InstallPlanApproval != "Manual" && of.Spec.Source != "" {
+		object.Detail = baseline.Automatic
+		object.Refs = []baseline.Key{{Kind: baseline.KindOf("operators.coreos.com", "CatalogSource"), Namespace: of.Spec.SourceNamespace, Name: of.Spec.Source}}
+	}
 	for _, each := range of.Status.Conditions {
 		if each.Status == corev1.ConditionTrue && slices.Contains(faults(), each.Type) {
 			object.Add(condition{each.Type, string(each.Status), each.Reason, each.Message, each.LastTransitionTime}.problem(each.Type))

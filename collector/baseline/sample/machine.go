@@ -29,6 +29,11 @@ NetworkUnavailable | Its network is not configured. | Check the pods of the netw
 NotReady | Its kubelet reports that it is not ready, or reports nothing. | Read its conditions, then the log of its kubelet. | oc adm node-logs NAME -u kubelet
 NotUpdated | Not all nodes of a pool have the new configuration, or a HostedCluster does not stop Progressing. | Read which nodes are left, and why. | oc adm upgrade status
 OutdatedConfig | It has another configuration than its pool wants. | Read the log of its machine-config daemon, and whether its pool is paused.
+OutdatedSoftware | It has the configuration of its pool, and another kubelet or kernel than the other nodes with it. | Read the log of its
+	machine-config daemon. | oc get nodes -o wide
+StaysCordoned | The update has requested that it be uncordoned, which was not done. | Read the log of the machine-config controller, then uncordon it. | oc adm uncordon NAME
+Tainted | A controller keeps pods from the node, such as the one of the cloud, which has not initialized it. | Read the log of the controller that the taint
+	names. | oc describe node NAME
 PIDPressure | It has too many processes. | Find the workload with too many processes, and restrict it.`)
 
 // Annotations of nodes by the machine-config-operator, the machine-api-operator and Cluster API.
@@ -50,7 +55,9 @@ const paused = "paused"
 func (s *sampler) machines(ctx context.Context) {
 	pools := read(ctx, s, s.cluster.MachineConfigPools, "MachineConfigPools", baseline.MachineConfigPool)
 	for i := range pools {
-		s.keep(baseline.Key{Kind: baseline.MachineConfigPool, Name: pools[i].Name}, poolOf(&pools[i]))
+		object := poolOf(&pools[i])
+		s.describe(&object, &pools[i], "machineconfiguration.openshift.io", "machineconfigpools")
+		s.keep(baseline.Key{Kind: baseline.MachineConfigPool, Name: pools[i].Name}, object)
 	}
 	sets := read(ctx, s, s.cluster.MachineSets, "MachineSets", baseline.MachineSet)
 	for i := range sets {
@@ -62,6 +69,7 @@ func (s *sampler) machines(ctx context.Context) {
 		if object.Ready < object.Desired {
 			object.Add(baseline.Problem{Reason: "MachinesNotReady", Message: fmt.Sprintf("%d of %s ready", object.Ready, words.Count(int64(object.Desired), "machine"))})
 		}
+		s.describe(&object, set, "machine.openshift.io", "machinesets")
 		s.keep(baseline.Key{Kind: baseline.MachineSet, Namespace: set.Namespace, Name: set.Name}, object)
 	}
 }
@@ -87,8 +95,15 @@ func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 
 func (s *sampler) nodes(ctx context.Context) {
 	nodes := read(ctx, s, s.cluster.Nodes, "nodes", baseline.Node)
+	old := outdatedNodes(nodes)
 	for i := range nodes {
-		s.keep(baseline.Key{Kind: baseline.Node, Name: nodes[i].Name}, nodeOf(&nodes[i]))
+		object := nodeOf(&nodes[i])
+		s.describe(&object, &nodes[i], "", "nodes")
+		object.Release = isControlPlane(&nodes[i])
+		if of, odd := old[nodes[i].Name]; odd {
+			object.Add(of)
+		}
+		s.keep(baseline.Key{Kind: baseline.Node, Name: nodes[i].Name}, object)
 	}
 	drivers := readAs[storagev1.CSINode](ctx, s, csiNodes(), baseline.CSINode)
 	for i := range drivers {
@@ -97,7 +112,7 @@ func (s *sampler) nodes(ctx context.Context) {
 			names = append(names, driver.Name)
 		}
 		slices.Sort(names)
-		s.keep(baseline.Key{Kind: baseline.CSINode, Name: drivers[i].Name}, baseline.Object{Detail: fact(strings.Join(names, ","))})
+		s.keep(baseline.Key{Kind: baseline.CSINode, Name: drivers[i].Name}, baseline.Object{Detail: fact(strings.Join(names, ",")), Refs: []baseline.Key{{Kind: baseline.Node, Name: drivers[i].Name}}})
 	}
 	s.requests(ctx)
 }
@@ -105,7 +120,10 @@ func (s *sampler) nodes(ctx context.Context) {
 func nodeOf(node *corev1.Node) baseline.Object {
 	notes := node.Annotations
 	object := baseline.Object{Detail: fact(node.Status.NodeInfo.BootID), Revision: fact(cmp.Or(notes[machineOfNode], notes[clusterMachine]))}
+	object.Cordoned = node.Spec.Unschedulable && !strings.HasPrefix(notes[desiredDrain], drainRequested)
 	states := conditionsOf(node.Status.Conditions, ofNode)
+	object.Recovered = states.of(string(corev1.NodeReady)).since(conditionTrue)
+	addTaints(&object, node)
 	if of := states.of(string(corev1.NodeReady)); of.Status != conditionTrue {
 		object.Add(of.problem("NotReady"))
 	}
@@ -117,13 +135,63 @@ func nodeOf(node *corev1.Node) baseline.Object {
 	if state := notes[configState]; state == "Degraded" || state == "Unreconcilable" {
 		object.Add(baseline.Problem{Reason: "ConfigDegraded", Message: clause(state, notes[configReason])})
 	}
-	if wanted := notes[desiredDrain]; node.Spec.Unschedulable && strings.HasPrefix(wanted, drainRequested) && wanted != notes[appliedDrain] {
-		object.Add(baseline.Problem{Reason: "Draining", Message: "its drain for an update is not complete"})
+	if wanted := notes[desiredDrain]; node.Spec.Unschedulable && wanted != notes[appliedDrain] {
+		if strings.HasPrefix(wanted, drainRequested) {
+			object.Add(baseline.Problem{Reason: "Draining", Message: "its drain for an update is not complete"})
+		} else if wanted != "" {
+			object.Add(baseline.Problem{Reason: "StaysCordoned", Message: "the update has requested that it be uncordoned, and it is not"})
+		}
 	}
 	if current, desired := notes[currentConfig], notes[desiredConfig]; current != desired {
 		object.Add(baseline.Problem{Reason: "OutdatedConfig", Message: fmt.Sprintf("it has configuration %s instead of %s", cmp.Or(words.External(current), "none"), cmp.Or(words.External(desired), "none"))})
 	}
 	return object
+}
+
+// addTaints adds the problem of a node that a controller of Kubernetes keeps pods from. The taints of a cordon and of what the node
+// states as a condition are no problems by themselves, nor are those of its role.
+func addTaints(object *baseline.Object, node *corev1.Node) {
+	for _, taint := range node.Spec.Taints {
+		domain, name, _ := strings.Cut(taint.Key, "/")
+		ofKubernetes := strings.HasSuffix(domain, ".kubernetes.io") && domain != "node-role.kubernetes.io" && domain != "node.kubernetes.io"
+		if ofKubernetes && taint.Effect != corev1.TaintEffectPreferNoSchedule {
+			object.Add(baseline.Problem{Reason: "Tainted", Message: fmt.Sprintf("it has the taint %s of a controller", words.External(domain+"/"+name))})
+		}
+	}
+}
+
+func isControlPlane(node *corev1.Node) bool {
+	for label := range node.Labels {
+		if label == "node-role.kubernetes.io/master" || label == "node-role.kubernetes.io/control-plane" {
+			return true
+		}
+	}
+	return false
+}
+
+// outdatedNodes are the nodes that have another kubelet or kernel than most others of one configuration.
+func outdatedNodes(nodes []corev1.Node) map[string]baseline.Problem {
+	type software struct{ config, kubelet, kernel string }
+	of := func(node *corev1.Node) software {
+		return software{node.Annotations[currentConfig], node.Status.NodeInfo.KubeletVersion, node.Status.NodeInfo.KernelVersion}
+	}
+	counts, total := map[software]int{}, map[string]int{}
+	for i := range nodes {
+		counts[of(&nodes[i])]++
+		total[of(&nodes[i]).config]++
+	}
+	found := map[string]baseline.Problem{}
+	for i := range nodes {
+		is := of(&nodes[i])
+		for most, count := range counts {
+			if is.config != "" && most.config == is.config && most != is && 2*count > total[is.config] {
+				found[nodes[i].Name] = baseline.Problem{Reason: "OutdatedSoftware", Message: fmt.Sprintf(
+					"it has kubelet %s and kernel %s, and others of its configuration have %s and %s",
+					words.External(is.kubelet), words.External(is.kernel), words.External(most.kubelet), words.External(most.kernel))}
+			}
+		}
+	}
+	return found
 }
 
 // latest is the later of two times.

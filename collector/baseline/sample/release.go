@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,7 +32,7 @@ Pending | The request of a kubelet or of a user is neither approved nor denied, 
 	approve it. | oc adm certificate approve NAME`)
 
 func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
-	object := baseline.Object{} // the request of an update changes the generation
+	object := baseline.Object{Release: true} // the request of an update changes the generation
 	states := conditionsOf(version.Status.Conditions, ofOperator)
 	for _, kind := range []string{"Failing", "Invalid", "ImplicitlyEnabledCapabilities"} {
 		if of := states.of(kind); of.Status == conditionTrue {
@@ -42,16 +43,17 @@ func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
 }
 
 // operators are the ClusterOperators but that of the preflight itself.
-func (s *sampler) operators(ctx context.Context, version *configv1.ClusterVersion) {
+func (s *sampler) operators(found []configv1.ClusterOperator, version *configv1.ClusterVersion) {
 	history := version.Status.History
 	completed := len(history) > 0 && history[0].State == configv1.CompletedUpdate
-	found := read(ctx, s, s.cluster.ClusterOperators, "ClusterOperators", baseline.ClusterOperator)
 	for i := range found {
 		operator := &found[i]
 		if operator.Name == ownsignal.ClusterOperator {
 			continue
 		}
 		object := operatorOf(operator)
+		s.describe(&object, operator, configv1.GroupName, "clusteroperators")
+		object.Release = true
 		if completed && object.Detail != "" && object.Detail != version.Status.Desired.Version {
 			object.Add(baseline.Problem{Reason: "OutdatedVersion", Message: fmt.Sprintf("it has version %s instead of %s", object.Detail, words.External(version.Status.Desired.Version))})
 		}
@@ -70,6 +72,7 @@ func operatorOf(operator *configv1.ClusterOperator) baseline.Object {
 			object.Add(of.problem(kind))
 		}
 	}
+	object.Recovered = latest(states.of("Available").since(conditionTrue), states.of("Degraded").since(conditionFalse))
 	for _, reported := range operator.Status.Versions {
 		if reported.Name == "operator" {
 			object.Detail = fact(reported.Version)
@@ -144,13 +147,56 @@ func readAlerts(ctx context.Context, s *sampler, client *monitoring.Client) {
 			continue
 		}
 		severity, alertName := string(each.Labels["severity"]), string(each.Labels[model.AlertNameLabel])
-		key := baseline.Key{Kind: baseline.Alert, Namespace: fact(string(each.Labels["namespace"])), Name: fact(alertName) + "/" + severity}
+		namespace := fact(string(each.Labels["namespace"]))
+		key := baseline.Key{Kind: baseline.Alert, Namespace: namespace, Name: fact(alertName+"/"+severity) + others(each.Labels)}
 		firing := baseline.Problem{Reason: "Firing", Since: each.ActiveAt.UTC(), Message: message(each)}
-		if known, exists := s.state.Objects[key]; exists && known.Problems[0].Since.Before(firing.Since) {
-			continue
+		object, exists := s.state.Objects[key]
+		if !exists || firing.Since.Before(object.Problems[0].Since) {
+			object.Problems = []baseline.Problem{firing}
 		}
-		s.state.Objects[key] = baseline.Object{Problems: []baseline.Problem{firing}}
+		object.Desired++
+		object.Release = namespace == "" || s.owners.Namespace(namespace)
+		object.Refs = s.about(each.Labels, namespace)
+		if !s.state.Leaving[namespace] {
+			s.state.Objects[key] = object
+		}
 	}
+}
+
+// instances are the labels that name one of the instances that an alert fires for: the others stay the same for all of them.
+func instances() []string { return []string{"pod", "pod_name", "instance", "uid", "container_id"} }
+
+// others are the labels of an alert beside its name, severity, namespace and instance, as they are in a query; empty for none.
+func others(all model.LabelSet) string {
+	kept := maps.Clone(all)
+	for _, name := range append(instances(), model.AlertNameLabel, "severity", "namespace", "prometheus") {
+		delete(kept, model.LabelName(name))
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return fact(kept.String())
+}
+
+// about are the objects that the labels of an alert name, such as the label "deployment".
+func (s *sampler) about(all model.LabelSet, namespace string) []baseline.Key {
+	var refs []baseline.Key
+	for _, kind := range []baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.PersistentVolumeClaim, baseline.Service, baseline.Node} {
+		named := string(all[model.LabelName(strings.ToLower(string(kind)))])
+		key := baseline.Key{Kind: kind, Namespace: namespace, Name: named}
+		if kind == baseline.Node {
+			key.Namespace = ""
+		}
+		if named != "" {
+			refs = append(refs, key)
+		}
+	}
+	if pod := string(all["pod"]); pod != "" {
+		if key, known := s.podController(namespace, pod); known {
+			refs = append(refs, key)
+		}
+	}
+	return refs
 }
 
 // counts reports whether an alert is about the state of the cluster, and not one of the preflight itself.

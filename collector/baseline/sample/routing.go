@@ -3,11 +3,15 @@ package sample
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"math"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -31,6 +35,8 @@ NotAssigned | One of its addresses is assigned to no node, so that traffic leave
 type route struct {
 	metav1.ObjectMeta `json:"metadata"`
 
+	// Spec is compared, since its API has no generation.
+	Spec   map[string]any `json:"spec"`
 	Status struct {
 		// Ingress has an entry for each router that selects the route.
 		Ingress []struct {
@@ -50,14 +56,20 @@ type ingressController struct {
 }
 
 func (s *sampler) routing(ctx context.Context) {
-	found := kept(readAs[route](ctx, s, routes(), baseline.Route))
+	found := kept(s, baseline.Route, readAs[route](ctx, s, routes(), baseline.Route))
 	for i := range found {
-		s.keep(baseline.Key{Kind: baseline.Route, Namespace: found[i].Namespace, Name: found[i].Name}, routeOf(&found[i]))
+		object := routeOf(&found[i])
+		s.describe(&object, &found[i], "route.openshift.io", "routes")
+		if to, _ := found[i].Spec["to"].(map[string]any); to["kind"] == string(baseline.Service) {
+			object.Refs = []baseline.Key{{Kind: baseline.Service, Namespace: found[i].Namespace, Name: fmt.Sprint(to["name"])}}
+		}
+		s.keep(baseline.Key{Kind: baseline.Route, Namespace: found[i].Namespace, Name: found[i].Name}, object)
 	}
-	controllers := kept(readAs[ingressController](ctx, s, ingressControllers(), baseline.IngressController))
+	controllers := kept(s, baseline.IngressController, readAs[ingressController](ctx, s, ingressControllers(), baseline.IngressController))
 	for i := range controllers {
 		of := &controllers[i]
 		object := baseline.Object{Generation: of.Generation}
+		s.describe(&object, of, "operator.openshift.io", "ingresscontrollers")
 		for _, each := range []struct{ kind, status, reason string }{
 			{"Available", conditionFalse, "Unavailable"}, {"Degraded", conditionTrue, "Degraded"}, {"CanaryChecksSucceeding", conditionFalse, "CanaryChecksFailing"},
 		} {
@@ -70,7 +82,7 @@ func (s *sampler) routing(ctx context.Context) {
 }
 
 func routeOf(of *route) baseline.Object {
-	object := baseline.Object{Generation: of.Generation}
+	object := baseline.Object{Generation: of.Generation, Revision: revision(of.Spec)}
 	for _, router := range of.Status.Ingress {
 		admitted := router.Conditions.of("Admitted")
 		if admitted.Status == conditionTrue {
@@ -117,7 +129,7 @@ type egressFirewall struct {
 const applied = "EgressFirewall Rules applied"
 
 func (s *sampler) egress(ctx context.Context) {
-	addresses := kept(readAs[egressIP](ctx, s, egressIPs(), baseline.EgressIP))
+	addresses := kept(s, baseline.EgressIP, readAs[egressIP](ctx, s, egressIPs(), baseline.EgressIP))
 	for i := range addresses {
 		of := &addresses[i]
 		object := baseline.Object{Generation: of.Generation, Desired: count(len(of.Spec.EgressIPs)), Ready: count(len(of.Status.Items))}
@@ -126,15 +138,17 @@ func (s *sampler) egress(ctx context.Context) {
 				object.Add(baseline.Problem{Reason: "NotAssigned", Message: fmt.Sprintf("%s is assigned to no node", words.External(wanted))})
 			}
 		}
+		s.describe(&object, of, "k8s.ovn.org", "egressips")
 		s.keep(baseline.Key{Kind: baseline.EgressIP, Name: of.Name}, object)
 	}
-	firewalls := kept(readAs[egressFirewall](ctx, s, egressFirewalls(), baseline.EgressFirewall))
+	firewalls := kept(s, baseline.EgressFirewall, readAs[egressFirewall](ctx, s, egressFirewalls(), baseline.EgressFirewall))
 	for i := range firewalls {
 		of := &firewalls[i]
 		object := baseline.Object{Generation: of.Generation}
 		if status := of.Status.Status; status != "" && !strings.HasPrefix(status, applied) {
 			object.Add(baseline.Problem{Reason: "NotApplied", Message: words.External(status)})
 		}
+		s.describe(&object, of, "k8s.ovn.org", "egressfirewalls")
 		s.keep(baseline.Key{Kind: baseline.EgressFirewall, Namespace: of.Namespace, Name: of.Name}, object)
 	}
 }
@@ -161,6 +175,7 @@ func count(items int) int32 { return int32(min(items, math.MaxInt32)) } //nolint
 var _ = catalog.Reasons("A volume or a PersistentVolumeClaim has a problem after the update that it did not have before.", `
 AttachFailed | The CSI driver could not attach it to the node of its pod. | Read the error of the VolumeAttachment. | oc get volumeattachments -o yaml
 Lost | Its PersistentVolume does not exist any more. | Restore the volume, or create the claim again from a backup.
+NotProvisioning | No new claim of the StorageClass gets a volume. | Read the events of the claims, and the log of the provisioner. | oc describe storageclass NAME
 NotBound | Its StorageClass has no provisioner that works. | Read the events of the claim. | oc describe persistentvolumeclaim NAME -n NAMESPACE`)
 
 // attachment is a VolumeAttachment (storage.k8s.io/v1).
@@ -188,14 +203,21 @@ func (s *sampler) storage(ctx context.Context) {
 	for i := range classes {
 		mode := classes[i].VolumeBindingMode
 		waits[classes[i].Name] = mode != nil && *mode == storagev1.VolumeBindingWaitForFirstConsumer
-		s.keep(baseline.Key{Kind: baseline.StorageClass, Name: classes[i].Name}, baseline.Object{})
+		var object baseline.Object
+		s.describe(&object, &classes[i], storagev1.GroupName, "storageclasses")
+		if classes[i].Annotations[defaultClass] == "true" {
+			object.Detail = baseline.Default
+		}
+		s.keep(baseline.Key{Kind: baseline.StorageClass, Name: classes[i].Name}, object)
 	}
 	drivers := readAs[metav1.PartialObjectMetadata](ctx, s, csiDrivers(), baseline.CSIDriver)
 	for i := range drivers {
-		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, baseline.Object{})
+		var object baseline.Object
+		s.describe(&object, &drivers[i], storagev1.GroupName, "csidrivers")
+		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, object)
 	}
 	complete := s.complete(baseline.StorageClass)
-	found := kept(readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim))
+	found := kept(s, baseline.PersistentVolumeClaim, readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim))
 	for i := range found {
 		of := &found[i]
 		class := ""
@@ -208,9 +230,59 @@ func (s *sampler) storage(ctx context.Context) {
 		if problem, exists := unbound(of, class); exists && (of.Status.Phase != corev1.ClaimPending || !mayWait) {
 			object.Add(problem)
 		}
+		s.describe(&object, of, "", "persistentvolumeclaims")
+		if class != "" {
+			object.Refs = []baseline.Key{{Kind: baseline.StorageClass, Name: class}}
+		}
 		s.keep(baseline.Key{Kind: baseline.PersistentVolumeClaim, Namespace: of.Namespace, Name: of.Name}, object)
 	}
+	s.provisioning(found, waits)
 	s.attachments(ctx)
+}
+
+// defaultClass is the annotation of the StorageClass for claims that name none.
+const defaultClass = "storageclass.kubernetes.io/is-default-class"
+
+// unprovisioned is how many new claims of a StorageClass have to wait, with none that is bound, before the class counts as the
+// cause: a single one may ask for what the class does not have.
+const unprovisioned = 2
+
+// provisioning adds the problem of a StorageClass whose new claims all wait, although others of it are bound.
+func (s *sampler) provisioning(claims []corev1.PersistentVolumeClaim, waits map[string]bool) {
+	type class struct {
+		waiting     int
+		since, last time.Time
+		bound       bool
+	}
+	classes := map[string]*class{}
+	for i := range claims {
+		of := &claims[i]
+		if of.Spec.StorageClassName == nil || waits[*of.Spec.StorageClassName] && of.Annotations["volume.kubernetes.io/selected-node"] == "" && of.Status.Phase == corev1.ClaimPending {
+			continue
+		}
+		name := *of.Spec.StorageClassName
+		if classes[name] == nil {
+			classes[name] = &class{}
+		}
+		at, created := classes[name], of.CreationTimestamp.UTC()
+		switch of.Status.Phase {
+		case corev1.ClaimPending:
+			at.waiting++
+			if at.since.IsZero() || created.Before(at.since) {
+				at.since = created
+			}
+		case corev1.ClaimBound:
+			at.bound, at.last = true, latest(at.last, created)
+		case corev1.ClaimLost:
+		}
+	}
+	for name, of := range classes {
+		key := baseline.Key{Kind: baseline.StorageClass, Name: name}
+		if object, exists := s.state.Objects[key]; exists && of.bound && of.waiting >= unprovisioned && of.last.Before(of.since) {
+			object.Add(baseline.Problem{Reason: "NotProvisioning", Since: of.since, Message: fmt.Sprintf("%s of it wait for a volume, and none that is newer is bound", words.Count(of.waiting, "claim"))})
+			s.state.Objects[key] = object
+		}
+	}
 }
 
 // unbound is the problem of a claim without a volume; false where it has one.
@@ -243,4 +315,15 @@ func (s *sampler) attachments(ctx context.Context) {
 		object.Add(baseline.Problem{Reason: "AttachFailed", Since: at(failed.Time), Message: cmp.Or(words.External(failed.Message), "it cannot be attached"), Node: fact(of.Spec.NodeName)})
 		s.keep(baseline.Key{Kind: baseline.VolumeAttachment, Name: of.Spec.Source.PersistentVolumeName}, object)
 	}
+}
+
+// revision identifies a spec.
+func revision(spec map[string]any) string {
+	text, err := json.Marshal(spec)
+	if err != nil || len(spec) == 0 {
+		return ""
+	}
+	sum := fnv.New32a()
+	_, _ = sum.Write(text) // it never fails
+	return strconv.FormatUint(uint64(sum.Sum32()), 16)
 }

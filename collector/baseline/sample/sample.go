@@ -28,10 +28,12 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/baseline/ownership"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -50,9 +52,24 @@ func Reads() []access.Request {
 		validatingWebhooks(), mutatingWebhooks(), claims(), storageClasses(), csiDrivers(), attachments(),
 		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
 		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"},
-		egressIPs(), egressFirewalls(),
+		egressIPs(), egressFirewalls(), corev1.SchemeGroupVersion.WithResource("namespaces"),
+		// Of the kinds without a row, these are of Kubernetes and OpenShift; ClusterRole cluster-reader has those of operators that users
+		// install.
+		{Resource: "persistentvolumes"},
+		{Resource: "resourcequotas"},
+		{Group: "batch", Resource: "cronjobs"},
+		{Group: "batch", Resource: "jobs"},
+		{Group: "autoscaling", Resource: "horizontalpodautoscalers"},
+		{Group: "networking.k8s.io", Resource: "ingresses"},
+		{Group: "policy", Resource: "poddisruptionbudgets"},
+		{Group: "apps.openshift.io", Resource: "deploymentconfigs"},
+		{Group: "image.openshift.io", Resource: "imagestreams"},
+		{Group: "operators.coreos.com", Resource: access.All},
 	} {
 		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})
+	}
+	for _, group := range reported.Groups() {
+		needs = append(needs, access.Request{Verb: "list", Group: group, Resource: access.All})
 	}
 	return append(needs, monitoring.Reads()...)
 }
@@ -105,26 +122,37 @@ func egressFirewalls() schema.GroupVersionResource {
 // management cluster has; nil for other clusters. client is nil for a cluster whose monitoring is not read. The error is about
 // the ClusterVersion, or that of ctx.
 func Take(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client, now time.Time) (baseline.State, error) {
+	return Of(ctx, cluster, of, client, now, nil)
+}
+
+// Of is Take, which reads of the kinds without a row only these; nil for all.
+func Of(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client, now time.Time, kinds map[baseline.Kind]bool) (baseline.State, error) {
 	version, err := cluster.ClusterVersion(ctx)
 	if err != nil {
 		return baseline.State{}, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
 	}
 	s := &sampler{cluster: cluster, now: now, state: baseline.State{
 		Taken: now, ClusterID: string(version.Spec.ClusterID), Version: version.Status.Desired.Version, Image: version.Status.Desired.Image,
-		Objects: map[baseline.Key]baseline.Object{}, Unread: map[baseline.Kind]string{},
+		Objects: map[baseline.Key]baseline.Object{}, Unread: map[baseline.Kind]string{}, APIs: map[baseline.Kind]baseline.API{}, Leaving: map[string]bool{}, Deleting: map[baseline.Key]bool{},
 	}}
 	readAhead(ctx, cluster)
+	operators := read(ctx, s, s.cluster.ClusterOperators, "ClusterOperators", baseline.ClusterOperator)
+	s.owners = ownership.Of(operators)
+	s.namespaces(ctx)
+	s.definitions(ctx)
+	s.others(ctx, kinds)
 	s.clusterVersion(version)
-	s.operators(ctx, version)
+	s.operators(operators, version)
 	s.pools(ctx, of)
 	s.nodes(ctx)
-	(&workloads{sampler: s, found: map[baseline.Key]baseline.Object{}}).read(ctx)
+	(&workloads{sampler: s, found: map[baseline.Key]baseline.Object{}, sets: map[baseline.Key]baseline.Key{}}).read(ctx)
 	(&serving{sampler: s}).read(ctx)
 	s.routing(ctx)
 	s.storage(ctx)
 	s.installed(ctx)
 	s.egress(ctx)
 	readAlerts(ctx, s, client)
+	s.inherit()
 	return s.state, ctx.Err()
 }
 
@@ -133,6 +161,12 @@ type sampler struct {
 	cluster *snapshot.Cluster
 	now     time.Time
 	state   baseline.State
+	owners  ownership.Owners
+	// pods are all pods, and controllers what makes each of them again; the zero value for none.
+	pods        []corev1.Pod
+	controllers []baseline.Key
+	// defined are the resources of CustomResourceDefinitions.
+	defined map[string]bool
 }
 
 // parallelism bounds the lists that are read at a time.
@@ -148,7 +182,7 @@ func readAhead(ctx context.Context, cluster *snapshot.Cluster) {
 		ahead(ctx, cluster.Deployments), ahead(ctx, cluster.StatefulSets),
 		ahead(ctx, cluster.DaemonSets), ahead(ctx, cluster.ReplicationControllers), ahead(ctx, cluster.Services), ahead(ctx, cluster.EndpointSlices),
 		ahead(ctx, cluster.Nodes), ahead(ctx, cluster.MachineConfigPools), ahead(ctx, cluster.MachineSets), ahead(ctx, cluster.ClusterOperators),
-		ahead(ctx, cluster.CertificateSigningRequests), ahead(ctx, cluster.APIServices), ahead(ctx, cluster.CustomResourceDefinitions),
+		ahead(ctx, cluster.CertificateSigningRequests), ahead(ctx, cluster.APIServices), ahead(ctx, cluster.Definitions),
 		ahead(ctx, cluster.InstalledOperators), ahead(ctx, cluster.Subscriptions),
 		ahead(ctx, listOf[corev1.PersistentVolumeClaim](cluster, claims())), ahead(ctx, listOf[storagev1.StorageClass](cluster, storageClasses())),
 		ahead(ctx, listOf[storagev1.CSINode](cluster, csiNodes())), ahead(ctx, listOf[metav1.PartialObjectMetadata](cluster, csiDrivers())),
@@ -214,8 +248,12 @@ func (s *sampler) unread(cause error, kinds ...baseline.Kind) {
 // complete reports whether all of a kind was read so far.
 func (s *sampler) complete(kind baseline.Kind) bool { return s.state.Unread[kind] == "" }
 
-// keep puts an object into the State. Of two with one key the second has the facts, and both have the problems.
+// keep puts an object into the State, but one of a namespace that is being deleted: who deletes that wants none of them. Of two
+// with one key the second has the facts, and both have the problems.
 func (s *sampler) keep(key baseline.Key, object baseline.Object) {
+	if s.state.Leaving[key.Namespace] {
+		return
+	}
 	if known, exists := s.state.Objects[key]; exists {
 		for _, problem := range object.Problems {
 			known.Add(problem)
@@ -228,15 +266,19 @@ func (s *sampler) keep(key baseline.Key, object baseline.Object) {
 // deletable is an object that may be being deleted.
 type deletable[T any] interface {
 	*T
-	GetDeletionTimestamp() *metav1.Time
+	metav1.Object
 }
 
 // kept are the objects that are not being deleted: who deletes an object does not want it to be good, and a finalizer may
 // keep it, and its namespace, for as long as it likes.
-func kept[T any, P deletable[T]](all []T) []T {
+func kept[T any, P deletable[T]](s *sampler, kind baseline.Kind, all []T) []T {
 	var made []T // without copies where nothing is being deleted, as is usual
 	for i := range all {
-		switch deleted := P(&all[i]).GetDeletionTimestamp() != nil; {
+		deleted := P(&all[i]).GetDeletionTimestamp() != nil
+		if deleted {
+			s.state.Deleting[baseline.Key{Kind: kind, Namespace: P(&all[i]).GetNamespace(), Name: P(&all[i]).GetName()}] = true
+		}
+		switch {
 		case deleted && made == nil:
 			made = append([]T{}, all[:i]...) // the snapshot has the list, too
 		case !deleted && made != nil:

@@ -220,11 +220,14 @@ func TestRelease(t *testing.T) {
 			objects: `{apiVersion: machine.openshift.io/v1beta1, kind: MachineSet, metadata: {name: a, namespace: openshift-machine-api}, spec: {replicas: 0}}`,
 			has:     "MachineSet openshift-machine-api/a",
 		},
-		"Node":        {reason: "it works, and is updated", objects: node(mco+"currentConfig: a, "+mco+"desiredConfig: a, "+mco+"state: Done", "", ready), has: "Node w1"},
-		"Cordoned":    {reason: "an administrator has cordoned it", objects: node(mco+"desiredDrain: uncordon-a, "+mco+"lastAppliedDrain: uncordon-a", "unschedulable: true", ready), has: "Node w1"},
-		"Drained":     {reason: "its drain is complete", objects: node(mco+"desiredDrain: drain-a, "+mco+"lastAppliedDrain: drain-a", "unschedulable: true", ready), has: "Node w1"},
-		"Uncordoning": {reason: "an administrator has cordoned it since", objects: node(mco+"desiredDrain: uncordon-b, "+mco+"lastAppliedDrain: drain-b", "unschedulable: true", ready), has: "Node w1"},
-		"Requested":   {reason: "its drain has not begun", objects: node(mco+"desiredDrain: drain-b, "+mco+"lastAppliedDrain: uncordon-a", "", ready), has: "Node w1"},
+		"Node":     {reason: "it works, and is updated", objects: node(mco+"currentConfig: a, "+mco+"desiredConfig: a, "+mco+"state: Done", "", ready), has: "Node w1"},
+		"Cordoned": {reason: "an administrator has cordoned it", objects: node(mco+"desiredDrain: uncordon-a, "+mco+"lastAppliedDrain: uncordon-a", "unschedulable: true", ready), has: "Node w1"},
+		"Drained":  {reason: "its drain is complete", objects: node(mco+"desiredDrain: drain-a, "+mco+"lastAppliedDrain: drain-a", "unschedulable: true", ready), has: "Node w1"},
+		"Uncordoning": {
+			reason: "its update has ended, and it was not uncordoned", objects: node(mco+"desiredDrain: uncordon-b, "+mco+"lastAppliedDrain: drain-b", "unschedulable: true", ready),
+			want: []string{"Node w1 StaysCordoned: the update has requested that it be uncordoned, and it is not"},
+		},
+		"Requested": {reason: "its drain has not begun", objects: node(mco+"desiredDrain: drain-b, "+mco+"lastAppliedDrain: uncordon-a", "", ready), has: "Node w1"},
 		"Draining": {
 			reason: "its drain does not end", objects: node(mco+"desiredDrain: drain-b, "+mco+"lastAppliedDrain: uncordon-a", "unschedulable: true", ready),
 			want: []string{"Node w1 Draining: its drain for an update is not complete"},
@@ -431,11 +434,39 @@ func TestPods(t *testing.T) {
 			objects: controller("DaemonSet", "log", "", "", "") + pod("a", ownedBy("DaemonSet", "log"), scheduled, strings.Replace(restarted(3, "2026-11-25T11:50:00Z"), "2026-11-25T10:05:00Z", "2026-10-25T10:05:00Z", 1)),
 			want:    []string{"DaemonSet shop/log Restarting on w1: pod a has a container with 3 restarts or more, the last one within 15 minutes"},
 		},
-		"Stabilized":  {reason: "it restarted at first", objects: web + pod("a", of, scheduled, restarted(9, "2026-11-25T11:40:00Z")), has: "Deployment shop/web"},
-		"OtherGroup":  {reason: "another API has a kind of this name", objects: controller("StatefulSet", "db", "", "replicas: 1", "readyReplicas: 1") + pod("a", strings.Replace(ownedBy("StatefulSet", "db"), "apps/v1", "apps.kruise.io/v1", 1), scheduled, pending+waiting("ErrImagePull")), has: "StatefulSet shop/db"},
-		"OtherParent": {reason: "its ReplicaSet is of no Deployment", objects: web + pod("a", of+", labels: {app: web}", scheduled, pending+waiting("ErrImagePull")), has: "Deployment shop/web"},
+		"Stabilized": {reason: "it restarted at first", objects: web + pod("a", of, scheduled, restarted(9, "2026-11-25T11:40:00Z")), has: "Deployment shop/web"},
+		"OtherGroup": {
+			reason:  "another API has a kind of this name, and its object is judged by its pods alone",
+			objects: controller("StatefulSet", "db", "", "replicas: 1", "readyReplicas: 1") + pod("a", strings.Replace(ownedBy("StatefulSet", "db"), "apps/v1", "apps.kruise.io/v1", 1), scheduled, pending+waiting("ErrImagePull")),
+			want: []string{
+				"StatefulSet shop/db ImagePullBackOff 2026-11-25T10:00:00Z on w1: pod a has a container that waits: ImagePullBackOff",
+				"StatefulSet shop/db PartsNotReady: 0 of 1 pod ready",
+			},
+		},
+		"OtherParent": {
+			reason: "its ReplicaSet is of no Deployment, and is judged by its pods alone", objects: web + pod("a", of+", labels: {app: web}", scheduled, pending+waiting("ErrImagePull")),
+			want: []string{
+				"ReplicaSet shop/web-1 ImagePullBackOff 2026-11-25T10:00:00Z on w1: pod a has a container that waits: ImagePullBackOff",
+				"ReplicaSet shop/web-1 PartsNotReady: 0 of 1 pod ready",
+			},
+		},
 	} {
 		t.Run(name, tc.test)
+	}
+}
+
+// A container that restarts every 40 minutes does so again and again, and the message does not state more.
+func TestSlowRestarts(t *testing.T) {
+	for finished, want := range map[string]bool{"2026-11-25T11:25:00Z": true, "2026-11-25T11:05:00Z": false} {
+		state := take(t, start(t, controller("Deployment", "web", "", "replicas: 1", "readyReplicas: 1, updatedReplicas: 1")+
+			pod("a", ownedBy("ReplicaSet", "web-1"), "nodeName: w1", "phase: Running, startTime: '2026-11-25T10:05:00Z', containerStatuses: [{restartCount: 2, lastState: {terminated: {finishedAt: '"+finished+"'}}, state: {running: {}}}]")), alerting(t, "[]"))
+		found, has := state.Objects[baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}].Problem("Restarting")
+		if has != want {
+			t.Errorf("the last of two restarts was at %s: restarting %t, want %t", finished, has, want)
+		}
+		if strings.Contains(found.Message, "3 restarts") || strings.Contains(found.Message, "15 minutes") {
+			t.Errorf("the last of two restarts was at %s: %s", finished, found.Message)
+		}
 	}
 }
 
@@ -504,18 +535,22 @@ func TestServing(t *testing.T) {
 		"Definition": {
 			reason: "presence alone counts", objects: "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.c}}", has: "CustomResourceDefinition a.b.c",
 		},
-		"Webhook": {reason: "its Service has a ready endpoint", objects: webhook("ValidatingWebhookConfiguration", "service: {namespace: shop, name: web}") + service("ports: [{port: 443}]") + slice("web-1", "IPv4", "true"), has: "ValidatingWebhookConfiguration policy"},
+		"Webhook": {reason: "its Service has a ready endpoint", objects: webhook("ValidatingWebhookConfiguration", "caBundle: Zm9v, service: {namespace: shop, name: web}") + service("ports: [{port: 443}]") + slice("web-1", "IPv4", "true"), has: "ValidatingWebhookConfiguration policy"},
 		"WebhookEmpty": {
-			reason: "its Service has none", objects: webhook("ValidatingWebhookConfiguration", "service: {namespace: shop, name: web}") + service("ports: [{port: 443}]"),
+			reason: "its Service has none", objects: webhook("ValidatingWebhookConfiguration", "caBundle: Zm9v, service: {namespace: shop, name: web}") + service("ports: [{port: 443}]"),
 			want: []string{"ValidatingWebhookConfiguration policy NoEndpoints: its Service shop/web has no ready endpoint"},
 		},
 		"WebhookMissing": {
-			reason: "its Service was deleted", objects: webhook("MutatingWebhookConfiguration", "service: {namespace: shop, name: web}"),
+			reason: "its Service was deleted", objects: webhook("MutatingWebhookConfiguration", "caBundle: Zm9v, service: {namespace: shop, name: web}"),
 			want: []string{"MutatingWebhookConfiguration policy NoReadyEndpoints: its Service shop/web does not exist"},
 		},
 		"WebhookPort": {
-			reason: "its Service has another port", objects: webhook("MutatingWebhookConfiguration", "service: {namespace: shop, name: web, port: 8443}") + service("ports: [{port: 443}]"),
+			reason: "its Service has another port", objects: webhook("MutatingWebhookConfiguration", "caBundle: Zm9v, service: {namespace: shop, name: web, port: 8443}") + service("ports: [{port: 443}]"),
 			want: []string{"MutatingWebhookConfiguration policy NoReadyEndpoints: its Service shop/web has no port 8443"},
+		},
+		"NoCABundle": {
+			reason: "nothing has injected the certificates of its Service", objects: webhook("ValidatingWebhookConfiguration", "service: {namespace: shop, name: web}") + service("ports: [{port: 443}]") + slice("web-1", "IPv4", "true"),
+			want: []string{"ValidatingWebhookConfiguration policy NoCABundle: a webhook by Service shop/web has no certificates to verify it by"},
 		},
 		"WebhookURL": {reason: "it is not in the cluster", objects: webhook("MutatingWebhookConfiguration", "url: 'https://example.com'"), has: "MutatingWebhookConfiguration policy"},
 		"Claim":      {reason: "it has a volume", objects: claim("storageClassName: gold", "Bound"), has: "PersistentVolumeClaim shop/data"},
@@ -656,20 +691,90 @@ func TestFacts(t *testing.T) {
 	}
 	for key, want := range map[baseline.Key]baseline.Object{
 		{Kind: baseline.Node, Name: "w1"}:                                       {Revision: "openshift-machine-api/m1", Detail: "b1"},
-		{Kind: baseline.CSINode, Name: "w1"}:                                    {Detail: "a,z"},
+		{Kind: baseline.CSINode, Name: "w1"}:                                    {Detail: "a,z", Refs: []baseline.Key{{Kind: baseline.Node, Name: "w1"}}},
 		{Kind: baseline.MachineConfigPool, Name: "worker"}:                      {Desired: 3, Ready: 2, Detail: "paused"},
 		{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}:             {Desired: 2, Ready: 2, Revision: "9", Generation: 4, Restarts: 1.5},
 		{Kind: baseline.StatefulSet, Namespace: "shop", Name: "db"}:             {Desired: 1, Ready: 1, Revision: "4", Generation: 4, Detail: "db-5d9"},
 		{Kind: baseline.DaemonSet, Namespace: "shop", Name: "log"}:              {Desired: 1, Ready: 1, Revision: "3", Generation: 4, Restarts: 1},
-		{Kind: baseline.ReplicationController, Namespace: "shop", Name: "cart"}: {Desired: 2, Ready: 2, Revision: "10"},
-		{Kind: baseline.Service, Namespace: "shop", Name: "web"}:                {Ready: 2, Revision: "f95e1400"}, // of app=web
+		{Kind: baseline.ReplicationController, Namespace: "shop", Name: "cart"}: {Desired: 2, Ready: 2, Revision: "10", Owner: baseline.Key{Kind: "DeploymentConfig.apps.openshift.io", Namespace: "shop", Name: "cart"}},
+		{Kind: baseline.Service, Namespace: "shop", Name: "web"}: {Ready: 2, Revision: "f95e1400", Refs: []baseline.Key{ // of app=web
+			{Kind: baseline.DaemonSet, Namespace: "shop", Name: "log"}, {Kind: baseline.Deployment, Namespace: "shop", Name: "web"},
+		}},
 		{Kind: baseline.APIService, Name: "v1.example.com"}:                     {Detail: "shop/web"},
 		{Kind: baseline.PersistentVolumeClaim, Namespace: "shop", Name: "data"}: {Detail: "Bound"},
 		{Kind: baseline.ClusterServiceVersion, Namespace: "shop", Name: "etcd"}: {Detail: "etcd.v1"},
-		{Kind: baseline.ClusterOperator, Name: "etcd"}:                          {Generation: 1, Detail: "4.19.3"},
+		{Kind: baseline.ClusterOperator, Name: "etcd"}:                          {Generation: 1, Detail: "4.19.3", Release: true},
 	} {
-		if diff := gocmp.Diff(want, state.Objects[key]); diff != "" {
+		got := state.Objects[key]
+		// Of a DeploymentConfig each revision is another object, and the others are none that a user makes again.
+		identified := !slices.Contains([]baseline.Kind{baseline.CSINode, baseline.ReplicationController, baseline.ClusterServiceVersion}, key.Kind)
+		if identified != (got.UID != "") {
+			t.Errorf("%s is identified by %q", key, got.UID)
+		}
+		got.UID = ""
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", key, diff)
+		}
+	}
+}
+
+// Whose an object is: proven by what states it, and never by its name. Who has written it is not kept of the kinds with a row.
+func TestOwnership(t *testing.T) {
+	written := func(manager string) string {
+		return "managedFields: [{manager: " + manager + ", operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {'f:spec': {}}}]"
+	}
+	in := func(kind, name, metadata string) string {
+		return "{apiVersion: " + kind + ", metadata: {name: " + name + ", " + metadata + "}, spec: {replicas: 0}, status: {}}\n---\n"
+	}
+	const deployment, router = "apps/v1, kind: Deployment", "operator.openshift.io/v1, kind: IngressController"
+	state := take(t, start(t, strings.Join([]string{
+		"{apiVersion: config.openshift.io/v1, kind: ClusterOperator, metadata: {name: ingress}, status: {relatedObjects: [{group: '', resource: namespaces, name: openshift-ingress}, {group: '', resource: namespaces, name: openshift-ingress-operator}]}}\n---\n",
+		in(deployment, "router", "namespace: openshift-ingress, "+written("ingress-operator")),
+		in(deployment, "debug", "namespace: openshift-ingress, "+written("kubectl-create")),
+		in(deployment, "owned", "namespace: shop, ownerReferences: [{apiVersion: apps/v1, kind: Deployment, name: applied, uid: u, controller: true}]"),
+		in(deployment, "applied", "namespace: shop, annotations: {include.release.openshift.io/self-managed-high-availability: 'true'}"),
+		in(deployment, "written", "namespace: shop, "+written("cluster-version-operator")),
+		in(deployment, "loki", "namespace: openshift-logging"),
+		in(router, "default", "namespace: openshift-ingress-operator, "+written("ingress-operator")),
+		in(router, "customers", "namespace: openshift-ingress-operator, "+written("argocd-controller")),
+		"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.a}, spec: {service: {namespace: openshift-ingress, name: a}}}\n---\n",
+		"{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: v1.b}, spec: {service: {namespace: shop, name: b}}}\n---\n",
+		"{apiVersion: v1, kind: Node, metadata: {name: m1, labels: {node-role.kubernetes.io/control-plane: ''}}}\n---\n",
+		"{apiVersion: v1, kind: Node, metadata: {name: w1}}\n",
+	}, "")), alerting(t, "[]"))
+	for text, want := range map[string]bool{
+		"Deployment openshift-ingress/router": true, "Deployment openshift-ingress/debug": true, "Deployment shop/owned": true, "Deployment shop/applied": true,
+		"Deployment shop/written": false, "Deployment openshift-logging/loki": false, "IngressController openshift-ingress-operator/default": true,
+		"IngressController openshift-ingress-operator/customers": true, "APIService v1.a": true, "APIService v1.b": false, "Node m1": true, "Node w1": false,
+		"ClusterOperator ingress": true, "ClusterVersion version": true,
+	} {
+		at := slices.IndexFunc(state.Keys(), func(key baseline.Key) bool { return key.String() == text })
+		if at < 0 {
+			t.Errorf("%s is not there", text)
+			continue
+		}
+		if got := state.Objects[state.Keys()[at]].Release; got != want {
+			t.Errorf("%s is of the release: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// Who cordons a node may remove it: an administrator, and not the update that drains it before its reboot.
+func TestCordoned(t *testing.T) {
+	const mco = "machineconfiguration.openshift.io/"
+	for name, tc := range map[string]struct {
+		reason, notes, spec string
+		want                bool
+	}{
+		"Administrator": {reason: "the update has uncordoned it before", notes: mco + "desiredDrain: uncordon-a, " + mco + "lastAppliedDrain: uncordon-a", spec: "unschedulable: true", want: true},
+		"Never":         {reason: "no update has drained it", spec: "unschedulable: true", want: true},
+		"Update":        {reason: "the update has drained it", notes: mco + "desiredDrain: drain-b, " + mco + "lastAppliedDrain: drain-b", spec: "unschedulable: true"},
+		"Drains":        {reason: "the update drains it", notes: mco + "desiredDrain: drain-b, " + mco + "lastAppliedDrain: uncordon-a", spec: "unschedulable: true"},
+		"Schedulable":   {reason: "pods are scheduled to it"},
+	} {
+		state := take(t, start(t, "{apiVersion: v1, kind: Node, metadata: {name: w1, annotations: {"+tc.notes+"}}, spec: {"+tc.spec+"}}"), alerting(t, "[]"))
+		if got := state.Objects[baseline.Key{Kind: baseline.Node, Name: "w1"}].Cordoned; got != tc.want {
+			t.Errorf("%s: cordoned %t, want %t: %s", name, got, tc.want, tc.reason)
 		}
 	}
 }
@@ -680,7 +785,7 @@ func TestUnread(t *testing.T) {
 		"{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: data, namespace: shop}, spec: {storageClassName: gold}, status: {phase: Pending}}\n---\n" +
 		"{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}, spec: {selector: {app: web}}}\n---\n" +
 		pod("a", "", "nodeName: w1", "phase: Running") +
-		"{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: policy}, webhooks: [{name: a.b.c, clientConfig: {service: {namespace: shop, name: web}}}]}"
+		"{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: policy}, webhooks: [{name: a.b.c, clientConfig: {caBundle: Zm9v, service: {namespace: shop, name: web}}}]}"
 	for name, tc := range map[string]struct {
 		reason string
 		denied schema.GroupResource

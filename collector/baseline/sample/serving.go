@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
@@ -24,6 +26,8 @@ import (
 
 var _ = catalog.Reasons("A Service, or a webhook by its Service, has a problem after the update that it did not have before.", `
 NoEndpoints | The Service selects no pod, whose workload may be scaled to none by choice. | Scale the workload, or delete the webhook configuration.
+NoCABundle | The webhook has no caBundle, so that the API server trusts no certificate of its Service. | Check what injects it: the service CA operator, or
+	cert-manager. | oc describe validatingwebhookconfiguration NAME
 NoReadyEndpoints | No pod of the Service is ready, or the Service or its port does not exist. | Check the pods that it selects. | oc describe service NAME -n NAMESPACE`)
 
 // noReadyEndpoints is the reason of a Service, and of a webhook by its Service.
@@ -42,6 +46,8 @@ type selectable struct {
 	labels labels.Set
 	// ephemeral is true for a pod that nothing makes again.
 	ephemeral bool
+	// controller is what makes it again.
+	controller baseline.Key
 }
 
 func (v *serving) read(ctx context.Context) {
@@ -49,12 +55,14 @@ func (v *serving) read(ctx context.Context) {
 	services := read(ctx, s, s.cluster.Services, "Services", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 	endpoints := read(ctx, s, s.cluster.EndpointSlices, "EndpointSlices", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 	v.backends = backend.NewBackends(services, endpoints)
-	v.pods = podsByNamespace(read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook))
-	v.services(ctx, kept(services), endpoints)
+	read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
+	v.pods = podsByNamespace(s.pods, s.controllers)
+	v.services(ctx, kept(s, baseline.Service, services), endpoints)
 	v.webhooks(ctx)
 	apis := read(ctx, s, s.cluster.APIServices, "APIServices", baseline.APIService)
 	for i := range apis {
 		object := baseline.Object{}
+		s.describe(&object, &apis[i], "apiregistration.k8s.io", "apiservices")
 		if service := apis[i].Spec.Service; service != nil {
 			object.Detail = fact(service.Namespace + "/" + service.Name)
 		}
@@ -63,10 +71,7 @@ func (v *serving) read(ctx context.Context) {
 		}
 		s.keep(baseline.Key{Kind: baseline.APIService, Name: apis[i].Name}, object)
 	}
-	definitions := read(ctx, s, s.cluster.CustomResourceDefinitions, "CustomResourceDefinitions", baseline.CustomResourceDefinition)
-	for i := range definitions {
-		s.keep(baseline.Key{Kind: baseline.CustomResourceDefinition, Name: definitions[i].Name}, baseline.Object{})
-	}
+	v.conversions(ctx)
 }
 
 // services are all Services. One that selects pods of which there are none may be scaled down by choice: its problem has another reason.
@@ -76,6 +81,13 @@ func (v *serving) services(ctx context.Context, services []corev1.Service, endpo
 		of := &services[i]
 		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}], Revision: selection(of.Spec.Selector)}
 		selects := len(of.Spec.Selector) > 0 && of.Spec.Type != corev1.ServiceTypeExternalName
+		v.sampler.describe(&object, of, "", "services")
+		if selects {
+			object.Refs = v.selected(of.Namespace, labels.SelectorFromSet(of.Spec.Selector))
+		}
+		if of.Spec.Type == corev1.ServiceTypeLoadBalancer && len(of.Status.LoadBalancer.Ingress) == 0 {
+			object.Add(baseline.Problem{Reason: "NoAddress", Message: "its load balancer has no address"})
+		}
 		if selects && v.ephemeral(of.Namespace, labels.SelectorFromSet(of.Spec.Selector)) {
 			object.Detail = baseline.Ephemeral
 		}
@@ -118,14 +130,47 @@ func readyEndpoints(all []discoveryv1.EndpointSlice) map[name]int32 {
 }
 
 // podsByNamespace are the pods that have not ended and are not being deleted.
-func podsByNamespace(pods []corev1.Pod) map[string][]selectable {
+func podsByNamespace(pods []corev1.Pod, controllers []baseline.Key) map[string][]selectable {
 	found := map[string][]selectable{}
 	for i := range pods {
 		if pods[i].DeletionTimestamp == nil && !hasEnded(&pods[i]) {
-			found[pods[i].Namespace] = append(found[pods[i].Namespace], selectable{pods[i].Labels, isEphemeral(&pods[i])})
+			found[pods[i].Namespace] = append(found[pods[i].Namespace], selectable{pods[i].Labels, isEphemeral(&pods[i]), controllers[i]})
 		}
 	}
 	return found
+}
+
+// selected are the controllers of the pods that a selector selects, sorted.
+func (v *serving) selected(namespace string, selects labels.Selector) []baseline.Key {
+	found := map[baseline.Key]bool{}
+	for _, pod := range v.pods[namespace] {
+		if pod.controller != (baseline.Key{}) && !found[pod.controller] && selects.Matches(pod.labels) {
+			found[pod.controller] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(found), baseline.Key.Compare)
+}
+
+// conversions adds the problem of a CustomResourceDefinition whose webhook has no Service that can respond.
+func (v *serving) conversions(ctx context.Context) {
+	found := read(ctx, v.sampler, v.sampler.cluster.Definitions, "CustomResourceDefinitions", baseline.CustomResourceDefinition)
+	for i := range found {
+		webhook := found[i].Webhook()
+		key := baseline.Key{Kind: baseline.CustomResourceDefinition, Name: found[i].Name}
+		object, exists := v.sampler.state.Objects[key]
+		if webhook == nil || !exists {
+			continue
+		}
+		v.webhook(ctx, &object, admissionregistrationv1.WebhookClientConfig{Service: serviceOf(webhook), URL: webhook.URL})
+		v.sampler.state.Objects[key] = object
+	}
+}
+
+func serviceOf(webhook *apiextensionsv1.WebhookClientConfig) *admissionregistrationv1.ServiceReference {
+	if webhook.Service == nil {
+		return nil
+	}
+	return &admissionregistrationv1.ServiceReference{Namespace: webhook.Service.Namespace, Name: webhook.Service.Name, Path: webhook.Service.Path, Port: webhook.Service.Port}
 }
 
 // isEphemeral reports whether nothing makes a pod again: it has no owner, or a Job, which ends. Some owners that make pods
@@ -165,21 +210,33 @@ func (v *serving) listed(ctx context.Context, namespace string) bool {
 
 // webhooks are without generation, which controllers change that rotate certificates.
 func (v *serving) webhooks(ctx context.Context) {
-	validating := kept(readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook))
+	validating := kept(v.sampler, baseline.ValidatingWebhook, readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook))
 	for i := range validating {
 		object := baseline.Object{}
+		v.sampler.describe(&object, &validating[i], admissionregistrationv1.GroupName, "validatingwebhookconfigurations")
 		for j := range validating[i].Webhooks {
+			addBundle(&object, validating[i].Webhooks[j].ClientConfig)
 			v.webhook(ctx, &object, validating[i].Webhooks[j].ClientConfig)
 		}
 		v.sampler.keep(baseline.Key{Kind: baseline.ValidatingWebhook, Name: validating[i].Name}, object)
 	}
-	mutating := kept(readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook))
+	mutating := kept(v.sampler, baseline.MutatingWebhook, readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook))
 	for i := range mutating {
 		object := baseline.Object{}
+		v.sampler.describe(&object, &mutating[i], admissionregistrationv1.GroupName, "mutatingwebhookconfigurations")
 		for j := range mutating[i].Webhooks {
+			addBundle(&object, mutating[i].Webhooks[j].ClientConfig)
 			v.webhook(ctx, &object, mutating[i].Webhooks[j].ClientConfig)
 		}
 		v.sampler.keep(baseline.Key{Kind: baseline.MutatingWebhook, Name: mutating[i].Name}, object)
+	}
+}
+
+// addBundle adds the problem of a webhook behind a Service whose certificate nothing can verify: only a public certificate, which
+// no Service has, is verified without a bundle.
+func addBundle(object *baseline.Object, config admissionregistrationv1.WebhookClientConfig) {
+	if config.Service != nil && len(config.CABundle) == 0 {
+		object.Add(baseline.Problem{Reason: "NoCABundle", Message: fmt.Sprintf("a webhook by Service %s/%s has no certificates to verify it by", words.External(config.Service.Namespace), words.External(config.Service.Name))})
 	}
 }
 

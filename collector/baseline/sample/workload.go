@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/baseline/sweep"
 	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -57,6 +58,8 @@ type workloads struct {
 	sampler *sampler
 	// found are the workloads, without what their pods state.
 	found map[baseline.Key]baseline.Object
+	// sets are the controllers of ReplicaSets that are not of Deployments.
+	sets map[baseline.Key]baseline.Key
 }
 
 func (w *workloads) read(ctx context.Context) {
@@ -67,12 +70,14 @@ func (w *workloads) read(ctx context.Context) {
 	configs := w.replicationControllers(ctx)
 	pods := read(ctx, s, s.cluster.Pods, "pods", baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController)
 	runs := map[baseline.Key]*podStates{}
+	s.controllers, s.pods = make([]baseline.Key, len(pods)), pods
 	for i := range pods {
 		pod := &pods[i]
-		key, ok := workloadOf(pod, configs)
-		if _, exists := w.found[key]; !ok || !exists || pod.DeletionTimestamp != nil || hasEnded(pod) {
+		key, ok := w.controllerOf(pod, configs)
+		if !ok || pod.DeletionTimestamp != nil || hasEnded(pod) {
 			continue
 		}
+		s.controllers[i] = key
 		if runs[key] == nil {
 			runs[key] = &podStates{now: s.now}
 		}
@@ -80,10 +85,77 @@ func (w *workloads) read(ctx context.Context) {
 	}
 	for key, object := range w.found {
 		if states := runs[key]; states != nil {
-			states.into(&object)
+			states.into(&object, key.Namespace)
 		}
 		s.keep(key, object)
 	}
+	for key, states := range runs {
+		if _, known := w.found[key]; !known {
+			w.other(key, states)
+		}
+	}
+}
+
+// other adds what pods state to their controller of another kind, or makes it an object that has nothing else.
+func (w *workloads) other(key baseline.Key, states *podStates) {
+	object, exists := w.sampler.state.Objects[key]
+	if !exists {
+		object.Release = w.sampler.owners.Namespace(key.Namespace)
+	}
+	states.into(&object, key.Namespace)
+	if object.Ready = states.ready; object.Ready < states.count {
+		object.Add(baseline.Problem{Reason: "PartsNotReady", Since: states.unreadySince(), Message: fmt.Sprintf("%d of %s ready", object.Ready, words.Count(int64(states.count), "pod"))})
+	}
+	if !w.sampler.state.Leaving[key.Namespace] {
+		w.sampler.state.Objects[key] = object
+	}
+}
+
+// controllerOf is the object of the State that makes a pod again; false for a pod that nothing makes again, or a Job. That of a
+// ReplicaSet of another controller than a Deployment, such as a Rollout, is the object of its name. A mirror of a static pod is
+// one by itself, whose name stays.
+func (w *workloads) controllerOf(pod *corev1.Pod, configs map[name]baseline.Key) (baseline.Key, bool) {
+	if key, ok := workloadOf(pod, configs); ok {
+		if _, exists := w.found[key]; exists {
+			return key, true
+		}
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil && len(pod.OwnerReferences) > 0 {
+		owner = &pod.OwnerReferences[0]
+	}
+	switch {
+	case owner == nil || owner.Kind == "Job":
+		return baseline.Key{}, false
+	case owner.Kind == string(baseline.Node):
+		return baseline.Key{Kind: baseline.Pod, Namespace: pod.Namespace, Name: pod.Name}, true
+	}
+	key := sweep.KeyOf(*owner, pod.Namespace)
+	if owner.Kind != replicaSet {
+		return key, true
+	}
+	for label, hash := range pod.Labels {
+		if of, ofHash := strings.CutSuffix(owner.Name, "-"+hash); ofHash && hash != "" && strings.HasSuffix(label, templateHash) {
+			key.Name = of
+		}
+	}
+	return w.named(key), true
+}
+
+// named is the object that has parts and the name of a ReplicaSet without its hash; the ReplicaSet where there is none.
+func (w *workloads) named(set baseline.Key) baseline.Key {
+	if known, done := w.sets[set]; done {
+		return known
+	}
+	found := set
+	for kind := range w.sampler.state.APIs {
+		at := baseline.Key{Kind: kind, Namespace: set.Namespace, Name: set.Name}
+		if object, exists := w.sampler.state.Objects[at]; exists && object.Desired > 0 && !kind.Known() {
+			found = at
+		}
+	}
+	w.sets[set] = found
+	return found
 }
 
 func hasEnded(pod *corev1.Pod) bool {
@@ -139,7 +211,7 @@ func replicas(of *int32) int32 {
 }
 
 func (w *workloads) deployments(ctx context.Context) {
-	found := kept(read(ctx, w.sampler, w.sampler.cluster.Deployments, "Deployments", baseline.Deployment))
+	found := kept(w.sampler, baseline.Deployment, read(ctx, w.sampler, w.sampler.cluster.Deployments, "Deployments", baseline.Deployment))
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -159,12 +231,13 @@ func (w *workloads) deployments(ctx context.Context) {
 		if !of.Spec.Paused { // which does not roll out by choice
 			outdated(&object, of.Status.UpdatedReplicas)
 		}
+		w.sampler.describe(&object, of, appsv1.GroupName, "deployments")
 		w.found[baseline.Key{Kind: baseline.Deployment, Namespace: of.Namespace, Name: of.Name}] = object
 	}
 }
 
 func (w *workloads) statefulSets(ctx context.Context) {
-	found := kept(read(ctx, w.sampler, w.sampler.cluster.StatefulSets, "StatefulSets", baseline.StatefulSet))
+	found := kept(w.sampler, baseline.StatefulSet, read(ctx, w.sampler, w.sampler.cluster.StatefulSets, "StatefulSets", baseline.StatefulSet))
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -177,12 +250,13 @@ func (w *workloads) statefulSets(ctx context.Context) {
 		if strategy.Type == appsv1.RollingUpdateStatefulSetStrategyType && !partial {
 			outdated(&object, of.Status.UpdatedReplicas)
 		}
+		w.sampler.describe(&object, of, appsv1.GroupName, "statefulsets")
 		w.found[baseline.Key{Kind: baseline.StatefulSet, Namespace: of.Namespace, Name: of.Name}] = object
 	}
 }
 
 func (w *workloads) daemonSets(ctx context.Context) {
-	found := kept(read(ctx, w.sampler, w.sampler.cluster.DaemonSets, "DaemonSets", baseline.DaemonSet))
+	found := kept(w.sampler, baseline.DaemonSet, read(ctx, w.sampler, w.sampler.cluster.DaemonSets, "DaemonSets", baseline.DaemonSet))
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
@@ -192,13 +266,14 @@ func (w *workloads) daemonSets(ctx context.Context) {
 		if of.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
 			outdated(&object, of.Status.UpdatedNumberScheduled)
 		}
+		w.sampler.describe(&object, of, appsv1.GroupName, "daemonsets")
 		w.found[baseline.Key{Kind: baseline.DaemonSet, Namespace: of.Namespace, Name: of.Name}] = object
 	}
 }
 
 // replicationControllers adds those that should have pods, those of a DeploymentConfig by its name, and returns the key of each.
 func (w *workloads) replicationControllers(ctx context.Context) map[name]baseline.Key {
-	found := kept(read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController))
+	found := kept(w.sampler, baseline.ReplicationController, read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController))
 	keys := map[name]baseline.Key{}
 	for i := range found {
 		of := &found[i]
@@ -208,9 +283,10 @@ func (w *workloads) replicationControllers(ctx context.Context) map[name]baselin
 		}
 		key := baseline.Key{Kind: baseline.ReplicationController, Namespace: of.Namespace, Name: of.Name}
 		object := baseline.Object{Desired: desired, Ready: of.Status.ReadyReplicas, Generation: of.Generation}
+		w.sampler.describe(&object, of, "", "replicationcontrollers")
 		if owner := metav1.GetControllerOfNoCopy(of); owner != nil && owner.Kind == deploymentConfig {
 			key.Name = owner.Name
-			object.Revision, object.Generation = fact(of.Annotations[configRevision]), 0 // each revision is another object
+			object.Revision, object.Generation, object.UID = fact(of.Annotations[configRevision]), 0, "" // each revision is another object
 		}
 		keys[name{of.Namespace, of.Name}] = key
 		if known, exists := w.found[key]; exists { // a rollout is in progress

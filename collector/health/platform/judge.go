@@ -151,19 +151,19 @@ func (p *platform) statementsOf(of *kind, report *reported.Object, others map[st
 			known = known || each.Status == metav1.ConditionTrue
 			continue
 		}
-		meaning, age := meaningOf(each.Type), each.For(p.now)
-		against := meaning == good && each.Status == metav1.ConditionFalse || meaning == bad && each.Status == metav1.ConditionTrue
+		meaning, age := reported.MeaningOf(each.Type), each.For(p.now)
+		against := meaning == reported.Good && each.Status == metav1.ConditionFalse || meaning == reported.Bad && each.Status == metav1.ConditionTrue
 		switch {
 		case against && (each.LastTransitionTime.IsZero() || age >= settled):
 			s.failures = append(s.failures, describe(each))
-		case meaning == progress && each.Status == metav1.ConditionTrue && age >= long:
+		case meaning == reported.Progress && each.Status == metav1.ConditionTrue && age >= long:
 			s.slow = append(s.slow, describe(each))
-		case meaning == unclear:
+		case meaning == reported.Unclear:
 			others[words.External(each.Type)] = true
 		}
 	}
 	s.failures = append(s.failures, report.Errors...)
-	if meaningOf(report.Phase) == bad {
+	if reported.MeaningOf(report.Phase) == reported.Bad {
 		s.failures = append(s.failures, "its phase is "+words.External(report.Phase))
 	}
 	if !known {

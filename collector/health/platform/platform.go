@@ -3,7 +3,7 @@
 // [Check] reads what operators report in their own objects, of every kind that the release ships: conditions by the
 // conventions of the Kubernetes API, a phase, an error, and installers of static pods that failed. The kinds come from
 // the CustomResourceDefinitions of the cluster and from what ClusterOperators name as theirs, and the meaning of a
-// condition from its type ([meaningOf]). No kind and no type of a condition has to be known: one whose meaning does not
+// condition from its type ([reported.MeaningOf]). No kind and no type of a condition has to be known: one whose meaning does not
 // follow from its type is listed as not evaluated. What another check reports of an object is left to it ([elsewhere]).
 //
 // A finding warns: an operator whose trouble stops an update says so in its ClusterOperator, which is checked by
@@ -64,17 +64,11 @@ func Check() check.Check {
 	}
 }
 
-// groups are the requests for the kinds of the platform: which there are is known from the cluster only, and a role
-// names groups. A kind of another group is read by users who may read everything, and reported as unread by others. A
-// test compares the groups with the definitions of openshift/api.
+// groups are the requests for the kinds of the platform. A kind of another group is read by users who may read everything, and
+// reported as unread by others.
 func groups() []access.Request {
 	var all []access.Request
-	for _, group := range []string{
-		"apiextensions.openshift.io", "cloud.network.openshift.io", "cloudcredential.openshift.io", "config.openshift.io", "controlplane.operator.openshift.io",
-		"etcd.openshift.io", "helm.openshift.io", "imageregistry.operator.openshift.io", "ingress.operator.openshift.io", "insights.openshift.io",
-		"machine.openshift.io", "machineconfiguration.openshift.io", "metal3.io", "monitoring.coreos.com", "monitoring.openshift.io", "network.openshift.io",
-		"network.operator.openshift.io", "operator.openshift.io", "route.openshift.io", "samples.operator.openshift.io", "sharedresource.openshift.io", "tuned.openshift.io",
-	} {
+	for _, group := range reported.Groups() {
 		all = append(all, check.List(group, access.All))
 	}
 	return all

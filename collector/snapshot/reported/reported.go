@@ -164,3 +164,14 @@ func (r *Object) add(listed any, of string) {
 		}
 	}
 }
+
+// Groups are the API groups of the platform, of which all kinds are read: which there are is known from the cluster only, and a role
+// names groups. A test compares them with the definitions of openshift/api.
+func Groups() []string {
+	return []string{
+		"apiextensions.openshift.io", "cloud.network.openshift.io", "cloudcredential.openshift.io", "config.openshift.io", "controlplane.operator.openshift.io",
+		"etcd.openshift.io", "helm.openshift.io", "imageregistry.operator.openshift.io", "ingress.operator.openshift.io", "insights.openshift.io",
+		"machine.openshift.io", "machineconfiguration.openshift.io", "metal3.io", "monitoring.coreos.com", "monitoring.openshift.io", "network.openshift.io",
+		"network.operator.openshift.io", "operator.openshift.io", "route.openshift.io", "samples.operator.openshift.io", "sharedresource.openshift.io", "tuned.openshift.io",
+	}
+}

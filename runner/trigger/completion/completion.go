@@ -10,6 +10,7 @@
 package completion
 
 import (
+	"github.com/openshift/update-preflight/collector/baseline"
 	"context"
 	"errors"
 	"fmt"
@@ -90,7 +91,7 @@ func (c Cluster) has(all []configv1.ClusterOperatorStatusCondition, kind configv
 const typeFailing configv1.ClusterStatusConditionType = "Failing"
 
 func (c Cluster) failing() (reason, message string) {
-	if is, took := c.has(c.Version.Status.Conditions, typeFailing, configv1.ConditionTrue); is && took > settling.MaxFailing {
+	if is, took := c.has(c.Version.Status.Conditions, typeFailing, configv1.ConditionTrue); is && took > baseline.MaxFailing {
 		return v1alpha1.ReasonUpdateFailing, "the cluster-version operator reports: " + words.External(condition(c.Version.Status.Conditions, typeFailing).Message)
 	}
 	return "", ""
@@ -103,7 +104,7 @@ func (c Cluster) updating() (reason, message string) {
 	incomplete := len(status.History) == 0 || status.History[0].State != configv1.CompletedUpdate || status.History[0].Image != status.Desired.Image
 	switch {
 	case failing:
-		return v1alpha1.ReasonSettling, "the cluster-version operator has reported a failure for less than " + settling.MaxFailing.String()
+		return v1alpha1.ReasonSettling, "the cluster-version operator has reported a failure for less than " + baseline.MaxFailing.String()
 	case progressing || incomplete:
 		return v1alpha1.ReasonUpdating, fmt.Sprintf("the cluster-version operator updates to %s", words.External(status.Desired.Version))
 	}
@@ -161,7 +162,7 @@ func (c Cluster) operators() (reason, message string) {
 		down, downFor := c.has(operator.Status.Conditions, configv1.OperatorAvailable, configv1.ConditionFalse)
 		degraded, degradedFor := c.has(operator.Status.Conditions, configv1.OperatorDegraded, configv1.ConditionTrue)
 		switch {
-		case downFor > settling.MaxUnavailable || degradedFor > settling.MaxDegraded:
+		case downFor > baseline.MaxUnavailable || degradedFor > baseline.MaxDegraded:
 			failed = append(failed, operator.Name)
 		case down || degraded || settling.Behind(operator, c.Version.Status.Desired.Version) || settling.Progressing(operator):
 			unsettled = append(unsettled, operator.Name)

@@ -1,6 +1,7 @@
 package completion
 
 import (
+	"github.com/openshift/update-preflight/collector/settling"
 	"fmt"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
-	"github.com/openshift/update-preflight/collector/settling"
+	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
@@ -55,7 +56,7 @@ func (c Cluster) hosted() (reason, message string) {
 	sort := func(object string, unmet []metav1.Condition) {
 		for _, condition := range unmet {
 			text := fmt.Sprintf("%s (%s)", object, condition.Type)
-			if condition.Status != "" && c.Now.Sub(condition.LastTransitionTime.Time) > settling.MaxDegraded {
+			if condition.Status != "" && c.Now.Sub(condition.LastTransitionTime.Time) > baseline.MaxDegraded {
 				failed = append(failed, text)
 			} else {
 				unsettled = append(unsettled, text)
@@ -68,7 +69,7 @@ func (c Cluster) hosted() (reason, message string) {
 	}
 	switch {
 	case len(failed) > 0:
-		return v1alpha1.ReasonOperatorUnhealthy, "not as they should be for more than " + settling.MaxDegraded.String() + ": " + words.List(failed, maxNames)
+		return v1alpha1.ReasonOperatorUnhealthy, "not as they should be for more than " + baseline.MaxDegraded.String() + ": " + words.List(failed, maxNames)
 	case len(unsettled) > 0:
 		return v1alpha1.ReasonSettling, "not settled: " + words.List(unsettled, maxNames)
 	}

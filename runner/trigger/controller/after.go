@@ -29,7 +29,7 @@ type after struct {
 func newAfter(c *cluster.Cluster, options Options, metrics *announcement.Metrics, recorder events.EventRecorder, changed func()) *after {
 	a := &after{metrics: metrics, recorder: recorder, changed: changed}
 	a.follower = followup.New(c, followup.Options{
-		Inspection: inspection.Options{Monitoring: options.Monitoring, Settings: options.Run.Settings()},
+		Inspection: inspection.Options{Watched: true, Monitoring: options.Monitoring, Settings: options.Run.Settings()},
 		Pauses:     options.After, Logger: options.Logger, Changed: a.state,
 	})
 	return a

@@ -67,6 +67,7 @@ func harmlessChanged() []row {
 			w.Put(server, "metadata.annotations", map[string]any{"deployment.kubernetes.io/revision": "2"})
 			w.Replace(server, 1, since)
 			down(w, server, 1, "CrashLoopBackOff", since)
+			w.Put(argo, "spec.server.image", "example.com/none")
 			w.Put(argo, "status.phase", "Pending")
 			w.Put(argo, "status.server", "Failed")
 		}, answer: answer{listed: refs(in("Deployment openshift-gitops/openshift-gitops-server"))}},
@@ -182,7 +183,7 @@ func harmlessNodes() []row {
 			}
 			conditions(w, budget, since, "DisruptionAllowed=False/InsufficientPods")
 			w.Fire("PodDisruptionBudgetAtLimit", "shop", "warning", since)
-		}, answer: answer{listed: refs(in("PodDisruptionBudget shop/api"))}},
+		}, answer: answer{listed: refs(in("Alert shop/PodDisruptionBudgetAtLimit/warning"))}},
 		{name: "16MachineSetScaled", reason: "an administrator has fewer machines", change: func(w *after.World) {
 			workers, web := in("MachineSet openshift-machine-api/workers"), in("Deployment shop/web")
 			w.Put(workers, "spec.replicas", 2)

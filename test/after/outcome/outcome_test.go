@@ -96,7 +96,7 @@ func (r row) judged(tb testing.TB) afterupdate.Report {
 		}
 	}
 	if r.separate {
-		seen = seen[len(seen)-1:]
+		return after.JudgeApart(tb, baseline, seen)
 	}
 	return after.Judge(baseline, seen)
 }

@@ -129,7 +129,7 @@ func worseServing() []row {
 			w.Managed(api, "cluster-monitoring-operator", "Update", 110*time.Minute)
 			conditions(w, api, 50*time.Minute, "Available=False/FailedDiscoveryCheck")
 			service(w, "openshift-monitoring", "metrics-server", 0)
-		}, answer: answer{named: refs(in("APIService v1beta2.metrics.k8s.io")), also: refs(in("Service openshift-monitoring/metrics-server"))}},
+		}, answer: answer{either: refs(in("APIService v1beta2.metrics.k8s.io"), in("Service openshift-monitoring/metrics-server"))}},
 		{name: "30NewWebhook", reason: "the release brought it, and its Service does not exist", change: func(w *after.World) {
 			w.Released(made(w, "ValidatingWebhookConfiguration machine-api", 110*time.Minute, `{"webhooks":[{"name":"machines.machine.openshift.io","admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","clientConfig":{"caBundle":"Y2E=","service":{"namespace":"openshift-machine-api","name":"machine-api-operator-webhook"}},"rules":[{"apiGroups":["machine.openshift.io"],"apiVersions":["v1beta1"],"operations":["CREATE","UPDATE"],"resources":["machines"]}]}]}`))
 		}, answer: answer{named: refs(in("ValidatingWebhookConfiguration machine-api"))}},
