@@ -25,9 +25,6 @@ type Table struct {
 	Groups []Group `json:"groups"`
 	// Rows are sorted by state, the worst first, then by name.
 	Rows []Row `json:"rows"`
-	// Taken are how the update was in the clusters of which it is the last one: to the requested version, or to those that
-	// a cluster may be updated to, the newest first.
-	Taken []Taken `json:"taken,omitempty"`
 	// Notices are what else is to be said about the members, such as one that is known twice.
 	Notices []string `json:"notices,omitempty"`
 	// Actions are the next steps. The program that shows the table adds them.
@@ -45,6 +42,9 @@ type Counts struct {
 	Hibernating  int `json:"hibernating"`
 	NotInstalled int `json:"notInstalled"`
 	Updated      int `json:"updated"`
+	// Taken are how the update was in the clusters of which it is the last one: to the requested version, or to those that
+	// a cluster may be updated to, the newest first.
+	Taken []Taken `json:"taken,omitempty"`
 }
 
 // Group is a cause and the clusters that have it.
@@ -74,9 +74,11 @@ func Of(target string, rows []Row) Table {
 	})
 	table.Rows, table.Notices = merged(table.Rows)
 	number(table.Rows)
-	table.Groups, table.Taken = groups(table.Rows), taken(table.Target, table.Rows)
+	table.Groups = groups(table.Rows)
+	updates := taken(table.Target, table.Rows)
 	slices.SortStableFunc(table.Rows, func(a, b Row) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
 	table.Counts = count(table.Rows)
+	table.Counts.Taken = updates
 	table.Decision = table.Counts.decide()
 	return table
 }

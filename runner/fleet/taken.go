@@ -169,8 +169,12 @@ func newer(a, b string) int {
 // Sentence is how the update was, such as "4.19.12: taken by 3 clusters of this fleet, from 4.18.12 (3): 3 good".
 func (t Taken) Sentence() string {
 	var from, how []string
+	rest := t.Clusters
 	for _, each := range t.From {
-		from = append(from, fmt.Sprintf("%s (%d)", each.Name, each.Clusters))
+		from, rest = append(from, fmt.Sprintf("%s (%d)", each.Name, each.Clusters)), rest-each.Clusters
+	}
+	if rest > 0 {
+		from = append(from, fmt.Sprintf("others (%d)", rest))
 	}
 	for _, each := range t.Outcomes {
 		how = append(how, fmt.Sprintf("%d %s", each.Clusters, wordOf(each.Name))+t.worse(each.Name))

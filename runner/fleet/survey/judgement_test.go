@@ -1,3 +1,5 @@
+// Tests of: runner/record/judgement
+
 package survey_test
 
 import (

@@ -61,7 +61,7 @@ func (t Table) Document(view document.View) document.Document {
 // taken is how the updates were in the clusters that took them.
 func (t Table) taken() document.List {
 	list := document.List{Lead: "The same update in this fleet:"}
-	for _, each := range t.Taken {
+	for _, each := range t.Counts.Taken {
 		list.Entries = append(list.Entries, each.Sentence())
 	}
 	return list

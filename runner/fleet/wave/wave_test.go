@@ -280,7 +280,7 @@ func TestEachFieldOfATableIsDeclared(t *testing.T) {
 	}})
 	declared := map[string]string{
 		"Table.APIVersion": question, "Table.Kind": question, "Table.Target": question,
-		"Table.Rows": answer, "Table.Taken": display, "Row.LastUpdate": display, "Table.Time": display, "Table.ToolVersion": display, "Table.Decision": display, "Table.Counts": display,
+		"Table.Rows": answer, "Row.LastUpdate": display, "Table.Time": display, "Table.ToolVersion": display, "Table.Decision": display, "Table.Counts": display,
 		"Table.Groups": display, "Table.Notices": display, "Table.Actions": display,
 		"Row.Target": question, "Row.Observed": question, "Row.State": answer, "Row.Update": answer, "Row.Cluster": answer,
 		"Row.Message": display, "Row.Version": display, "Row.Targets": display, "Row.Causes": display, "Row.Until": display, "Row.Evidence": display,
