@@ -107,36 +107,37 @@ func (u *LastUpdate) isWorse() bool {
 func taken(target string, rows []Row) []Taken {
 	var made []Taken
 	for _, version := range wanted(target, rows) {
-		one := Taken{Version: version}
-		from, how := map[string]int{}, map[string]int{}
-		for _, row := range rows {
-			last := row.LastUpdate
-			if last == nil || last.To != version {
-				continue
-			}
-			one.Clusters++
-			from[last.From]++
-			how[last.Outcome]++
-			if last.isWorse() && len(one.Worse) < maxWorse {
-				one.Worse = append(one.Worse, Worse{Cluster: row.Cluster.Name, Outcome: last.Outcome, Objects: last.Objects, MoreObjects: last.MoreObjects})
-			}
+		took := slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return row.LastUpdate == nil || row.LastUpdate.To != version })
+		if len(took) > 0 {
+			made = append(made, takenBy(version, took))
 		}
-		if one.Clusters == 0 {
-			continue
-		}
-		for name, clusters := range from {
-			one.From = append(one.From, Tally{cmp.Or(name, "?"), clusters})
-		}
-		slices.SortFunc(one.From, func(a, b Tally) int { return cmp.Or(cmp.Compare(b.Clusters, a.Clusters), newer(a.Name, b.Name)) })
-		one.From = one.From[:min(len(one.From), maxOrigins)]
-		for _, name := range outcomes() {
-			if how[name] > 0 {
-				one.Outcomes = append(one.Outcomes, Tally{name, how[name]})
-			}
-		}
-		made = append(made, one)
 	}
 	return made[:min(len(made), maxTaken)]
+}
+
+// takenBy is the update to a version in the clusters that took it.
+func takenBy(version string, rows []Row) Taken {
+	made := Taken{Version: version, Clusters: len(rows)}
+	from, how := map[string]int{}, map[string]int{}
+	for _, row := range rows {
+		last := row.LastUpdate
+		from[cmp.Or(last.From, "?")]++
+		how[last.Outcome]++
+		if last.isWorse() && len(made.Worse) < maxWorse {
+			made.Worse = append(made.Worse, Worse{Cluster: row.Cluster.Name, Outcome: last.Outcome, Objects: last.Objects, MoreObjects: last.MoreObjects})
+		}
+	}
+	for name, clusters := range from {
+		made.From = append(made.From, Tally{name, clusters})
+	}
+	slices.SortFunc(made.From, func(a, b Tally) int { return cmp.Or(cmp.Compare(b.Clusters, a.Clusters), newer(a.Name, b.Name)) })
+	made.From = made.From[:min(len(made.From), maxOrigins)]
+	for _, name := range outcomes() {
+		if how[name] > 0 {
+			made.Outcomes = append(made.Outcomes, Tally{name, how[name]})
+		}
+	}
+	return made
 }
 
 // wanted are the versions about which the table is, the newest first.

@@ -174,6 +174,17 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			w.store(w.run, w.judged(afterupdate.Regressed))
 			w.putBack(earlier)
 		}, status: "Unknown", message: "an earlier judgement was put back"},
+		"JudgedAgain": {reason: "the update was judged once more since", act: func(w *world) {
+			made := w.judged(afterupdate.Good)
+			made.Samples.Last = words.Time(w.noon.Add(-2 * time.Minute))
+			w.store(w.run, made)
+			earlier := w.stored()
+			made = w.judged(afterupdate.Regressed)
+			made.Samples.Last = words.Time(w.noon.Add(-time.Minute))
+			w.store(w.run, made)
+			w.putBack(earlier)
+			w.store(w.run, w.judged(afterupdate.Good))
+		}, status: "True"},
 		"PutBackOfOneSecond": {reason: "both are of one second", act: func(w *world) {
 			w.store(w.run, w.judged(afterupdate.Good))
 			earlier := w.stored()
@@ -344,7 +355,7 @@ func TestJudgementIsThatOfTheCondition(t *testing.T) {
 			w.store(w.run, made)
 			stated := projection.Status(&v1alpha1.UpdatePreflight{}, projection.Observation{Now: w.noon, Target: update.Release{Version: after.To, Image: "release@" + records.Digest('b')}, After: &made})
 			condition := meta.FindStatusCondition(stated.Conditions, v1alpha1.ConditionAfterUpdate)
-			if got := w.update(after.To).Judgement; got == nil || condition == nil || got.Status != string(condition.Status) || got.Message != condition.Message {
+			if got := w.update(after.To).Judgement; got == nil || condition == nil || got.Status != string(condition.Status) || got.Message != condition.Message || decision.Final() && got.Since != words.Time(condition.LastTransitionTime.Time) {
 				t.Errorf("got %+v, want %+v", got, condition)
 			}
 		})

@@ -61,11 +61,17 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 		ObjectMeta: metav1.ObjectMeta{Name: judgementName(beside.Run()), Labels: map[string]string{labelJudgement: beside.Run()}},
 		BinaryData: map[string][]byte{keyJudgement: packed},
 	}
+	by := Candidate{}
+	if object, err := s.records.Object(ctx, indexName(beside.Run())); err != nil {
+		return fmt.Errorf("could not store the judgement: %w", err)
+	} else if object != nil {
+		by.Judged = object.Data[recordformat.KeyJudged]
+	}
 	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		if found == nil {
 			return made.DeepCopy(), nil
 		}
-		next, stays := succeeding(made, report, found)
+		next, stays := succeeding(made, report, found, by)
 		if next == nil {
 			report = stays
 		}
@@ -115,10 +121,10 @@ func sampleOf(mark string) time.Time {
 
 // succeeding is what is stored in place of an authentic judgement; nil to leave that as it is. The first of several by which
 // one update is Good stays, since a soak counts from it; stays is what is stored.
-func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap) (next *corev1.ConfigMap, stays afterupdate.Report) {
+func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap, by Candidate) (next *corev1.ConfigMap, stays afterupdate.Report) {
 	stored, err := reportOf(found)
-	if err != nil {
-		return made.DeepCopy(), stored // of another version of the tool
+	if err != nil || (Judgement{Report: stored}).Precedes(by) && !lastSample(judged).Before(sampleOf(by.Judged)) {
+		return made.DeepCopy(), stored // of another version of the tool, or put back
 	}
 	again := sameUpdate(stored, judged) && stored.Decision == afterupdate.Good && judged.Decision == afterupdate.Good
 	if again || lastSample(stored).After(lastSample(judged)) || bytes.Equal(made.BinaryData[keyJudgement], found.BinaryData[keyJudgement]) {

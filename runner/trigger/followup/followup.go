@@ -134,13 +134,14 @@ func (f *Follower) look(ctx context.Context, inspected *inspection.Inspection) t
 		return f.options.Pauses.Decided
 	}
 	judged, err := inspected.Look(ctx)
-	switch {
-	case err != nil && ctx.Err() == nil:
-		f.options.Logger.Warn("the update could not be judged", "error", err)
-		fallthrough
-	case err != nil:
-		f.set(of, stored)
+	if err != nil {
+		if ctx.Err() == nil {
+			f.options.Logger.Warn("the update could not be judged", "error", err)
+			f.set(of, stored)
+		}
 		return f.options.Pauses.Settling
+	}
+	switch {
 	case judged.Update.Run == "" || judged.Baseline == nil:
 		f.set(of, stored)
 		return f.options.Pauses.Decided

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner/inspection"
@@ -172,6 +175,43 @@ func TestStored(t *testing.T) {
 				t.Errorf("%s: %d changes, the last one is %+v", tc.reason, len(all), all[len(all)-1])
 			}
 		})
+	}
+}
+
+// Before the store was read, and when another update has begun, an update is neither good nor without a judgement: a gate
+// would count it.
+func TestNotReadYet(t *testing.T) {
+	w := updated(t)
+	w.store(afterupdate.Good)
+	version, err := w.cluster.OpenShift.ConfigV1().ClusterVersions().Get(t.Context(), "version", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := make(chan afterupdate.Report, 1)
+	follower := followup.New(w.cluster, followup.Options{Inspection: w.options, Pauses: followup.Standard(), Logger: slog.New(slog.DiscardHandler), Changed: func(judged afterupdate.Report) { shown <- judged }})
+	if got := follower.Latest(version); got.Decision != afterupdate.Settling || got.Update.Image != version.Status.History[0].Image {
+		t.Errorf("before the first look it is %+v", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- follower.Start(ctx) }()
+	select {
+	case <-shown:
+	case <-ctx.Done():
+		t.Fatal(ctx.Err())
+	}
+	if got := follower.Latest(version); got.Decision != afterupdate.Good {
+		t.Errorf("after the first look it is %+v", got)
+	}
+	next := configv1.UpdateHistory{State: configv1.PartialUpdate, Version: "4.18.3", Image: "release@next", StartedTime: metav1.Now()}
+	version.Status.History = append([]configv1.UpdateHistory{next}, version.Status.History...)
+	if got := follower.Latest(version); got.Decision != afterupdate.Settling || got.Update.To != next.Version {
+		t.Errorf("when another update has begun it is %+v", got)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/sigstore/sigstore/pkg/signature"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	configv1 "github.com/openshift/api/config/v1"
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
@@ -77,7 +77,7 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 
 // judge adds the judgement of the last update, if that is the one to the target.
 func (r *Reporter) judge(o *projection.Observation, subject runplan.Subject, state runplan.State) {
-	if r.after == nil {
+	if r.after == nil || state.ClusterVersion == nil {
 		return
 	}
 	judged := r.after(state.ClusterVersion)
