@@ -10,15 +10,11 @@ import (
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 )
 
-// The outcomes of an update beside the decisions of package afterupdate.
-const (
-	// OutcomeUnknown means that what is stored about the update does not count, or could not be read.
-	OutcomeUnknown = "Unknown"
-	// OutcomeNotJudged means that nothing is stored about the update.
-	OutcomeNotJudged = "NotJudged"
-)
+// OutcomeUnknown is the outcome of an update where what is stored about it does not count, or could not be read.
+const OutcomeUnknown = "Unknown"
 
 // The bounds of the last updates: the objects of one, and the versions, origins and clusters of a table.
 const maxObjects, maxTaken, maxOrigins, maxWorse = 3, 10, 10, 20
@@ -64,7 +60,7 @@ type Worse struct {
 
 // outcomes are all of them, in the order of a sentence. Any other is Unknown.
 func outcomes() []string {
-	return []string{string(afterupdate.Good), string(afterupdate.Regressed), string(afterupdate.RolledBack), string(afterupdate.Settling), string(afterupdate.Unfinished), OutcomeUnknown, OutcomeNotJudged}
+	return []string{string(afterupdate.Good), string(afterupdate.Regressed), string(afterupdate.RolledBack), string(afterupdate.Settling), string(afterupdate.Unfinished), OutcomeUnknown, judgement.NotJudged}
 }
 
 func (u *LastUpdate) bounded() *LastUpdate {
@@ -184,7 +180,7 @@ func (t Taken) Sentence() string {
 }
 
 func wordOf(outcome string) string {
-	return cmp.Or(map[string]string{string(afterupdate.RolledBack): "rolled back", OutcomeNotJudged: "not judged"}[outcome], strings.ToLower(outcome))
+	return cmp.Or(map[string]string{string(afterupdate.RolledBack): "rolled back", judgement.NotJudged: "not judged"}[outcome], strings.ToLower(outcome))
 }
 
 // worse names the clusters with an outcome, and what is worse there.

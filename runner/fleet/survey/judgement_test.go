@@ -1,5 +1,3 @@
-// Tests of: runner/record/judgement
-
 package survey_test
 
 import (

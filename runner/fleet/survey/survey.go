@@ -262,7 +262,7 @@ func lastUpdate(change settling.Change, stored afterupdate.Report, exists bool) 
 	made := &fleet.LastUpdate{From: change.From.Version, To: change.To.Version, Outcome: string(stored.Decision)}
 	switch {
 	case !exists:
-		made.Outcome = fleet.OutcomeNotJudged
+		made.Outcome = judgement.NotJudged
 	case stored.Decision == afterupdate.Undecided:
 		made.Outcome, made.Message = fleet.OutcomeUnknown, words.External(stored.Message)
 	}
