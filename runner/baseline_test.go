@@ -84,6 +84,10 @@ func TestBaselineIsStoredBeforeTheEndOfTheRun(t *testing.T) {
 			if err != nil || calls != 1 || len(decided.Notices) > 0 {
 				t.Fatalf("%d states were read, notices %v, error %v", calls, decided.Notices, err)
 			}
+			recorded, err := records.Get(t.Context(), decided.Run.ID)
+			if err != nil || !recorded.Baseline.Equal(found.State.Taken.Truncate(time.Second)) || decided.Run.Baseline == "" {
+				t.Errorf("the record states a baseline of %s, and the report of %q, error %v", recorded.Baseline, decided.Run.Baseline, err)
+			}
 			if found.State.Taken.Before(began) || found.State.Taken.After(w.cluster.Now()) || found.Digest != nil {
 				t.Errorf("taken at %s, redacted %t; want a plain one that was taken since %s", found.State.Taken, found.Digest != nil, began)
 			}

@@ -207,6 +207,9 @@ type Run struct {
 	ToolVersion string `json:"toolVersion"`
 	// ChecksFrom is the ID of the earlier run whose Job results are reused; empty when the Jobs are this run's own.
 	ChecksFrom string `json:"checksFrom,omitempty"`
+	// Baseline is when the stored state of the cluster was taken with which "after" compares, RFC 3339 in UTC; empty where
+	// none is stored.
+	Baseline string `json:"baseline,omitempty"`
 }
 
 // Cluster is what would be updated.

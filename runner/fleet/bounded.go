@@ -30,6 +30,7 @@ func Bounded(row Row) Row {
 	if row.Update != nil {
 		row.Update = &Update{Stage: line(row.Update.Stage, maxName), Since: line(row.Update.Since, maxName), Message: line(row.Update.Message, maxText), Judgement: row.Update.Judgement.bounded()}
 	}
+	row.LastUpdate = row.LastUpdate.bounded()
 	row.Targets = slices.Clone(row.Targets[:min(len(row.Targets), maxCandidates)])
 	for i, each := range row.Targets {
 		row.Targets[i].Version = line(each.Version, maxName)

@@ -79,6 +79,8 @@ type Row struct {
 	Until    string `json:"until,omitempty"`
 	// Update is how far the update to the target is; nil where it was not read.
 	Update *Update `json:"update,omitempty"`
+	// LastUpdate is the last update of the cluster, to whichever release; nil where none is known.
+	LastUpdate *LastUpdate `json:"lastUpdate,omitempty"`
 	// Evidence is how the row is known other than from the cluster itself, such as an
 	// earlier result; empty otherwise.
 	Evidence string `json:"evidence,omitempty"`

@@ -40,7 +40,7 @@ func merged(rows []Row) (kept []Row, notices []string) {
 // disputed is the row of a cluster whose ID another one claims: what it states, such as how far the update is,
 // may be about that.
 func (r Row) disputed() Row {
-	r.Update = nil
+	r.Update, r.LastUpdate = nil, nil
 	if slices.Contains([]State{Ready, Clear, Updated, Blocked}, r.State) {
 		r.State, r.Message = Undecided, "another cluster claims the same ID"
 	}
@@ -64,6 +64,9 @@ func one(a, b Row) (shown Row, notice string) {
 	}
 	if why == "" && ((shown.Update == nil) != (left.Update == nil) || shown.Update != nil && shown.Update.Stage != left.Update.Stage) {
 		shown.Update = nil // the rows contradict each other
+	}
+	if why == "" {
+		shown.LastUpdate = agreed(shown.LastUpdate, left.LastUpdate)
 	}
 	if why == "" && shown.Update != nil {
 		shown.Update = shown.Update.with(left.Update.Judgement)

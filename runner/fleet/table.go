@@ -42,6 +42,9 @@ type Counts struct {
 	Hibernating  int `json:"hibernating"`
 	NotInstalled int `json:"notInstalled"`
 	Updated      int `json:"updated"`
+	// Taken are how the update was in the clusters of which it is the last one: to the requested version, or to those that
+	// a cluster may be updated to, the newest first.
+	Taken []Taken `json:"taken,omitempty"`
 }
 
 // Group is a cause and the clusters that have it.
@@ -72,8 +75,10 @@ func Of(target string, rows []Row) Table {
 	table.Rows, table.Notices = merged(table.Rows)
 	number(table.Rows)
 	table.Groups = groups(table.Rows)
+	updates := taken(table.Target, table.Rows)
 	slices.SortStableFunc(table.Rows, func(a, b Row) int { return cmp.Compare(a.State.rank(), b.State.rank()) })
 	table.Counts = count(table.Rows)
+	table.Counts.Taken = updates
 	table.Decision = table.Counts.decide()
 	return table
 }

@@ -122,7 +122,8 @@ func EndingOf(decided report.Report) (record.Ending, error) {
 	if err != nil {
 		return record.Ending{}, fmt.Errorf("the report cannot be recorded: %w", err)
 	}
-	return record.Ending{Phase: record.Phase(decided.Run.Phase), Verdict: decided.Verdict, Report: text}, nil
+	taken, _ := time.Parse(time.RFC3339, decided.Run.Baseline) // empty for none
+	return record.Ending{Phase: record.Phase(decided.Run.Phase), Verdict: decided.Verdict, Report: text, Baseline: taken}, nil
 }
 
 // RemovalOf is what a report has of a cleanup.

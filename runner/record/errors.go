@@ -77,6 +77,8 @@ type Ending struct {
 	Report []byte
 	// Fingerprint is the state of the cluster to which the verdict applies.
 	Fingerprint map[string]string
+	// Baseline is when the baseline was taken that is stored beside the record; zero for none.
+	Baseline time.Time
 }
 
 // ValidUntil is the end of the validity of a verdict of that time: what the verdict

@@ -107,6 +107,8 @@ type Record struct {
 	Decision string
 	// Ended is why the verdict ended before its time; empty if it did not.
 	Ended string
+	// Baseline is when the baseline was taken that the run has stored; zero for none, and in records of versions without it.
+	Baseline time.Time
 	// VerdictFile is verdict.json, of List only; empty unless the record is authentic.
 	VerdictFile string
 	// Results are the recorded results, one per check, sorted by check.

@@ -80,6 +80,7 @@ func (r Run) Keep(ctx context.Context, taken Sample, decided report.Report) repo
 		err = baselinestore.New(r.Scene.Cluster.Kubernetes).Put(ctx, decided.Run.ID, taken.state, r.Names)
 	}
 	if err == nil {
+		decided.Run.Baseline = words.Time(taken.state.Taken)
 		return decided
 	}
 	notice := "no baseline is stored, so the state after the update cannot be compared with that before it: " + words.Line(err.Error(), maxNotice)

@@ -168,17 +168,14 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 	return asking.Rows(ctx, members, judge)
 }
 
-// measured adds to each row how far the update to a version is; none without one.
+// measured adds to each row the last update of the cluster and how far the update to a version is.
 func measured(judge survey.Judge, to string) survey.Judge {
-	if to == "" {
-		return judge
-	}
 	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		row, err := judge(ctx, member, reached)
-		if err == nil {
-			row.Update = survey.UpdateOf(ctx, reached.Cluster, reached.Estate, to)
+		if err != nil {
+			return row, err
 		}
-		return row, err
+		return survey.Measured(ctx, row, reached.Cluster, reached.Estate, to), nil
 	}
 }
 

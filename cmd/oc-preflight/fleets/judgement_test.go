@@ -51,15 +51,16 @@ func TestGateByJudgements(t *testing.T) {
 		decision afterupdate.Decision
 		ago      time.Duration
 		denied   bool
+		taken    string
 		args     []string
 		code     int
 		want     string
 	}{
-		"Good":      {reason: "it was good for the soak", decision: afterupdate.Good, ago: 40 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Ready, want: "1 of 1 cluster succeeded"},
-		"Soaking":   {reason: "it is good since ten minutes, and updated since more than an hour", decision: afterupdate.Good, ago: 10 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "good after the update for 10m0s of 30m0s"},
-		"Regressed": {reason: "it failed, also without a soak", decision: afterupdate.Regressed, code: exit.Blocked, want: "the message of Regressed"},
-		"NotJudged": {reason: "the judgement may have been deleted: a baseline is stored", args: []string{"--soak", "30m"}, code: exit.Undecided, want: "there is no judgement by it"},
-		"Forbidden": {reason: "it may have regressed", decision: afterupdate.Regressed, denied: true, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "the stored judgements could not be read"},
+		"Good":      {taken: "good", reason: "it was good for the soak", decision: afterupdate.Good, ago: 40 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Ready, want: "1 of 1 cluster succeeded"},
+		"Soaking":   {taken: "good", reason: "it is good since ten minutes, and updated since more than an hour", decision: afterupdate.Good, ago: 10 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "good after the update for 10m0s of 30m0s"},
+		"Regressed": {taken: "regressed", reason: "it failed, also without a soak", decision: afterupdate.Regressed, code: exit.Blocked, want: "the message of Regressed"},
+		"NotJudged": {taken: "settling", reason: "the judgement may have been deleted: a baseline is stored", args: []string{"--soak", "30m"}, code: exit.Undecided, want: "there is no judgement by it"},
+		"Forbidden": {taken: "unknown", reason: "it may have regressed", decision: afterupdate.Regressed, denied: true, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "the stored judgements could not be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, kubeconfig := judged(t, tc.decision, tc.ago)
@@ -69,6 +70,10 @@ func TestGateByJudgements(t *testing.T) {
 			directory, table := write(t, map[string]string{"a": kubeconfig}), filepath.Join(t.TempDir(), "wave.json")
 			if got := program.Call(t, "fleet", "targets", "--kubeconfigs", directory, "--to", after.To, "--quiet", "--report", "json="+table); got.Code != exit.Undecided { // it runs the release, so nothing was evaluated
 				t.Fatalf("exit code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
+			}
+			text := program.Call(t, "fleet", "targets", "--kubeconfigs", directory, "--to", after.To, "--quiet").Stdout
+			if want := after.To + ": taken by 1 cluster of this fleet, from " + after.From + " (1): 1 " + tc.taken; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+				t.Errorf("%s: want %q in\n%s", tc.reason, want, text)
 			}
 			got := program.Call(t, append([]string{"fleet", "gate", "--to", after.To, "--table", table}, tc.args...)...)
 			if got.Code != tc.code || !strings.Contains(strings.Join(strings.Fields(got.Stdout), " "), tc.want) {

@@ -34,6 +34,8 @@ func newTargets(client *cli.Client) *cobra.Command {
 
 With --to, each cluster is judged for that version, also where it does not list it, and one that was updated to it has the judgement that "after" or the controller has stored there; the roles of "auth history" permit reading it. Without, the row of a cluster is about the best of its updates: the newest that is Clear.
 
+For each update, the table shows how it was in the clusters of which it is the last one, by the same judgements: from which releases, how many were good, and what is worse in the others. A judgement that cannot be read or is not authentic is unknown.
+
 The causes are ranked by what their remedy achieves: "Frees" is the number of clusters that have no other cause.
 ` + exitCodes,
 		Example: `  # Which clusters of these contexts can go to 4.19.12, and what keeps the others from it?

@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/record"
-	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 	"github.com/openshift/update-preflight/runner/record/standing"
 )
 
@@ -39,16 +39,13 @@ type History struct {
 
 // Of is the history of the runs, in their order, with what their verdicts are worth and what was judged about the updates
 // after them.
-func Of(verdicts standing.Verdicts, judged []baselinestore.Judgement) History {
+func Of(verdicts standing.Verdicts, judged judgement.Runs) History {
 	runs, now := verdicts.Runs, verdicts.Now
 	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, verdicts: verdicts, after: map[string]string{}, now: now}
-	for _, each := range judged {
-		history.after[each.Run] = string(each.Report.Decision)
-		if each.Authentication.State != record.Authentic {
-			history.after[each.Run] = Unverified
-		}
-	}
 	for _, each := range runs {
+		if after := judged.After(each); after != nil {
+			history.after[each.ID] = after.Decision
+		}
 		history.Runs = append(history.Runs, run{
 			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Path: runner.PathOf(each), Image: each.Target.Image,
 			StartTime: words.Time(each.StartTime), CompletionTime: words.Time(each.CompletionTime),
@@ -83,8 +80,8 @@ type run struct {
 	// Outdated is why the verdict no longer holds, and Refusal why one that is Ready and holds permits no update.
 	Outdated string `json:"outdated,omitempty"`
 	Refusal  string `json:"refusal,omitempty"`
-	// AfterUpdate is Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; empty where the
-	// update after the run was not judged.
+	// AfterUpdate is Good, Regressed or RolledBack, Unverified for a judgement that is not authentic, or NotJudged where the
+	// cluster runs the release and none is stored; empty where the update was not made.
 	AfterUpdate string `json:"afterUpdate,omitempty"`
 }
 
@@ -236,15 +233,9 @@ func shortest(runs []record.Record) int {
 	return most
 }
 
-// Unverified is the decision of a record, and of a judgement after its update, that is not authentic.
-const Unverified = "Unverified"
-
-// NotJudged is the decision after an update whose judgement is not stored.
-const NotJudged = "NotJudged"
-
 func decision(run record.Record) string {
 	if run.Verified() != nil {
-		return Unverified
+		return judgement.Unverified
 	}
 	return run.Decision
 }

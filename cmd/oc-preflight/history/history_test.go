@@ -14,6 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/test/golden"
 )
@@ -88,7 +89,7 @@ func TestGolden(t *testing.T) {
 		for _, output := range []string{"text", "wide", "name", "json", "markdown", "html"} {
 			t.Run(name+"."+output, func(t *testing.T) {
 				var got bytes.Buffer
-				if err := format.Write(&got, output, history.Of(at(runs), nil), format.Style{}); err != nil {
+				if err := format.Write(&got, output, history.Of(at(runs), judgement.Runs{}), format.Style{}); err != nil {
 					t.Fatal(err)
 				}
 				golden.Compare(t, "testdata/"+name+"."+output, got.Bytes())
@@ -107,7 +108,7 @@ func TestTerminal(t *testing.T) {
 	runs[0].Requester = record.Ahead
 	for _, width := range []int{80, 40} {
 		var got bytes.Buffer
-		if err := format.Write(&got, "text", history.Of(at(runs), nil), format.Style{Width: width, Symbols: true}); err != nil {
+		if err := format.Write(&got, "text", history.Of(at(runs), judgement.Runs{}), format.Style{Width: width, Symbols: true}); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(got.String()) {
@@ -135,7 +136,7 @@ func TestAfterUpdate(t *testing.T) {
 	runs = append(runs, ended(run("ffffffff-89ab-4cde-8f01-23456789abcd", time.Hour, record.Complete, "Blocked"), time.Second))
 	for _, output := range []string{"text", "wide", "json"} {
 		var got bytes.Buffer
-		if err := format.Write(&got, output, history.Of(at(runs), judged), format.Style{}); err != nil {
+		if err := format.Write(&got, output, history.Of(at(runs), judgement.RunsOf(judged, nil, nil)), format.Style{}); err != nil {
 			t.Fatal(err)
 		}
 		golden.Compare(t, "testdata/judged."+output, got.Bytes())
@@ -143,7 +144,7 @@ func TestAfterUpdate(t *testing.T) {
 }
 
 func TestUnknownFormatNamesTheOthers(t *testing.T) {
-	err := format.Write(&bytes.Buffer{}, "xml", history.Of(standing.Verdicts{}, nil), format.Style{})
+	err := format.Write(&bytes.Buffer{}, "xml", history.Of(standing.Verdicts{}, judgement.Runs{}), format.Style{})
 	if err == nil || !strings.Contains(err.Error(), `"xml": it must be one of text, wide, name, json, yaml`) {
 		t.Errorf("format xml: %v", err)
 	}
@@ -170,7 +171,7 @@ func TestLimit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := format.Write(&got, test.output, history.Of(at(runs), nil), format.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
+			if err := format.Write(&got, test.output, history.Of(at(runs), judgement.Runs{}), format.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
 				t.Fatal(err)
 			}
 			if lines := strings.Count(got.String(), "\n"); lines != test.lines || !strings.HasSuffix(got.String(), test.last) {

@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 	"github.com/openshift/update-preflight/test/exit"
 	"github.com/openshift/update-preflight/test/openshift"
 	"github.com/openshift/update-preflight/test/program"
@@ -47,7 +48,7 @@ func TestJudgementAfterTheUpdate(t *testing.T) {
 	if _, err := maps.Update(t.Context(), edited, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.expectAfter(id, report.AfterUpdate{Decision: history.Unverified, Message: "the stored judgement is not authentic: configmap \"" + edited.Name + "\" has a MAC that does not match its content"})
+	w.expectAfter(id, report.AfterUpdate{Decision: judgement.Unverified, Message: "the stored judgement is not authentic: configmap \"" + edited.Name + "\" has a MAC that does not match its content"})
 }
 
 // expectAfter compares what status and history state about the update after a run.
@@ -80,7 +81,7 @@ func TestNotJudgedAfterTheUpdate(t *testing.T) {
 		exitCode int
 	}{
 		"Before":   {reason: "the update has not begun", change: func(*openshift.State) {}, next: "", exitCode: exit.Ready},
-		"Updated":  {reason: "the update is complete", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('1') }, want: history.NotJudged, next: "See what is worse since the update: oc preflight after ", exitCode: exit.Undecided},
+		"Updated":  {reason: "the update is complete", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('1') }, want: judgement.NotJudged, next: "See what is worse since the update: oc preflight after ", exitCode: exit.Undecided},
 		"Updating": {reason: "the update is in progress", change: func(s *openshift.State) { s.Version, s.Image, s.Updating = "4.19.1", records.Image('1'), true }, exitCode: exit.Undecided},
 		"Other":    {reason: "the cluster was updated to another image of that version", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('2') }, exitCode: exit.Undecided},
 	} {
@@ -93,7 +94,7 @@ func TestNotJudgedAfterTheUpdate(t *testing.T) {
 			if got.Code != tc.exitCode || !strings.Contains(got.Stdout, tc.next) {
 				t.Errorf("%s: exit code %d\n%s%s", tc.reason, got.Code, got.Stdout, got.Stderr)
 			}
-			if strings.Contains(got.Stdout, history.NotJudged) != (tc.want != "") {
+			if strings.Contains(got.Stdout, judgement.NotJudged) != (tc.want != "") {
 				t.Errorf("%s: want NotJudged %t\n%s", tc.reason, tc.want != "", got.Stdout)
 			}
 			if tc.want != "" && strings.Contains(got.Stdout, "oc preflight run") {

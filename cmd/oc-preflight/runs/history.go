@@ -16,8 +16,9 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
-	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/trigger/published"
@@ -86,9 +87,10 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 		defer done()
 		ctx, gaps := gap.Track(c.Context())
 		runs, err := store.records.List(ctx)
-		var judged []baselinestore.Judgement
+		var judged judgement.Runs
 		if err == nil {
-			judged, err = baselinestore.New(store.Kubernetes).Judgements(ctx)
+			version, _ := snapshot.Of(store.Cluster).ClusterVersion(ctx) // without it, no run is NotJudged
+			judged, err = judgement.OfRuns(ctx, store.Kubernetes, version)
 		}
 		done()
 		if err != nil {

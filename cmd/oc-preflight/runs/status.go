@@ -14,7 +14,6 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
@@ -33,6 +32,7 @@ import (
 	"github.com/openshift/update-preflight/runner/reassessment"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/record/standing"
 	"github.com/openshift/update-preflight/runner/selection"
@@ -206,28 +206,14 @@ func untimed(stored report.Report) report.Report {
 	return stored
 }
 
-// afterUpdate is the stored judgement of the update after a run. Without one it is NotJudged where the cluster runs the
-// release, and else nil.
+// afterUpdate is the stored judgement of the update after a run; nil where that was not made.
 func (s runStore) afterUpdate(ctx context.Context, of record.Record) (*report.AfterUpdate, error) {
-	judged, exists, err := baselinestore.New(s.Kubernetes).Judgement(ctx, of.ID)
-	if unauthentic, ok := errors.AsType[*record.UnauthenticError](err); ok {
-		lead := "the stored judgement is not authentic: "
-		if unauthentic.State == record.Unverifiable {
-			lead = "unknown whether the stored judgement is authentic: "
-		}
-		return &report.AfterUpdate{Decision: history.Unverified, Message: lead + unauthentic.Cause}, nil
-	}
+	version, _ := snapshot.Of(s.Cluster).ClusterVersion(ctx) // what cannot be read now is reported by the judgement
+	judged, err := judgement.OfRuns(ctx, s.Kubernetes, version)
 	if err != nil {
 		return nil, err
 	}
-	if !exists {
-		version, err := snapshot.Of(s.Cluster).ClusterVersion(ctx)
-		if err != nil || scene.Installed(version, of.Target) == nil {
-			return nil, ctx.Err() // what cannot be read now is reported by the judgement
-		}
-		return &report.AfterUpdate{Decision: history.NotJudged, Message: "the cluster runs the release"}, nil
-	}
-	return &report.AfterUpdate{Decision: string(judged.Report.Decision), Message: words.External(judged.Report.Message), Time: judged.Report.Samples.Last}, nil
+	return judged.After(of), ctx.Err()
 }
 
 // switches are those that are on in the cluster, and of a hosted cluster in its management cluster.

@@ -182,7 +182,7 @@ func TestJudgedUpdates(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"good": "/Succeeded/Succeeded", "lately": "/Progressing/Succeeded", "regressed": "/Failed/Failed", "waiting": "/Progressing/Succeeded", "unstated": "/Unknown/Succeeded",
+		"good": "/Succeeded/Succeeded", "lately": "/Progressing/Succeeded", "regressed": "/Failed/Failed", "waiting": "/Progressing/Progressing", "unstated": "/Unknown/Succeeded",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("with and without a soak (-want, +got):\n%s", diff)

@@ -1,6 +1,7 @@
 package survey_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -83,9 +84,44 @@ func (w *world) edit() {
 func (w *world) other() string { return w.records.Completed('c', records.Report(), nil) }
 
 // forget deletes what was stored of the state before the update.
-func (w *world) forget() {
+func (w *world) forget() { w.t.Helper(); w.delete("preflight.openshift.io/baseline") }
+
+// stored is the object with the judgement after the run.
+func (w *world) stored() corev1.ConfigMap {
 	w.t.Helper()
-	err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "preflight.openshift.io/baseline"})
+	found, err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/afterupdate=" + w.run})
+	if err != nil || len(found.Items) != 1 {
+		w.t.Fatal(found, err)
+	}
+	return found.Items[0]
+}
+
+// putBack replaces what is stored of a judgement by an earlier content.
+func (w *world) putBack(earlier corev1.ConfigMap) {
+	w.t.Helper()
+	now := w.stored()
+	now.Data, now.BinaryData = earlier.Data, earlier.BinaryData
+	if _, err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).Update(w.t.Context(), &now, metav1.UpdateOptions{}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// record is the record of a run that has stored a baseline then.
+func (w *world) record(taken time.Time) {
+	w.t.Helper()
+	intent := record.Intent{ID: "0b9f7a52-6a1e-4a0f-9a57-1c6f2f8f3c11", From: after.From, Target: update.Release{Version: after.To, Image: records.Image('d')}, Requester: record.ByUser}
+	err := recordstore.New(w.records.Client).Add(w.t.Context(), intent, func(context.Context) (record.Ending, error) {
+		return record.Ending{Phase: record.Complete, Report: []byte("{}"), Baseline: taken}, nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// delete deletes the ConfigMaps with a label.
+func (w *world) delete(label string) {
+	w.t.Helper()
+	err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -112,7 +148,7 @@ func (w *world) update(to string) *fleet.Update {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return survey.UpdateOf(w.t.Context(), reached, hosted.Estate{}, to)
+	return survey.Measured(w.t.Context(), fleet.Row{}, reached, hosted.Estate{}, to).Update
 }
 
 // What "after" or the controller has stored is the judgement of the update that the history shows, and nothing that is not
@@ -125,9 +161,64 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 		// status is empty for no judgement.
 		status, message string
 	}{
-		"Good":               {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Good)) }, status: "True", message: "the message of Good"},
-		"Regressed":          {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)) }, status: "False", message: "the message of Regressed"},
-		"None":               {reason: "a judgement that was deleted looks like none: what was good before is stored", act: func(*world) {}, status: "Unknown", message: "and there is no judgement by it"},
+		"Good":      {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Good)) }, status: "True", message: "the message of Good"},
+		"Regressed": {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)) }, status: "False", message: "the message of Regressed"},
+		"None":      {reason: "a judgement that was deleted looks like none: what was good before is stored", act: func(*world) {}, status: "Unknown", message: "and there is no judgement by it"},
+		"PutBack": {reason: "an earlier Good was put back over a later Regressed", act: func(w *world) {
+			made := w.judged(afterupdate.Good)
+			made.Samples.Last = words.Time(w.noon.Add(-time.Minute))
+			w.store(w.run, made)
+			earlier := w.stored()
+			w.store(w.run, w.judged(afterupdate.Regressed))
+			w.putBack(earlier)
+		}, status: "Unknown", message: "an earlier judgement was put back"},
+		"JudgedAgain": {reason: "the update was judged once more since", act: func(w *world) {
+			made := w.judged(afterupdate.Good)
+			made.Samples.Last = words.Time(w.noon.Add(-2 * time.Minute))
+			w.store(w.run, made)
+			earlier := w.stored()
+			made = w.judged(afterupdate.Regressed)
+			made.Samples.Last = words.Time(w.noon.Add(-time.Minute))
+			w.store(w.run, made)
+			w.putBack(earlier)
+			w.store(w.run, w.judged(afterupdate.Good))
+		}, status: "True"},
+		"PutBackOfOneSecond": {reason: "both are of one second", act: func(w *world) {
+			w.store(w.run, w.judged(afterupdate.Good))
+			earlier := w.stored()
+			w.store(w.run, w.judged(afterupdate.Regressed))
+			w.putBack(earlier)
+		}, status: "Unknown", message: "an earlier judgement was put back"},
+		"PutBackWithoutBaseline": {reason: "what shows that it was put back was deleted", act: func(w *world) {
+			w.store(w.run, w.judged(afterupdate.Good))
+			earlier := w.stored()
+			w.store(w.run, w.judged(afterupdate.Regressed))
+			w.putBack(earlier)
+			w.forget()
+		}, status: "Unknown", message: "does not exist any more"},
+		"RegressedWithoutBaseline": {reason: "nothing makes it good", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)); w.forget() }, status: "False"},
+		"GoodAgain": {reason: "the first one stays, and is none that was put back", act: func(w *world) {
+			w.store(w.run, w.judged(afterupdate.Good))
+			made := w.judged(afterupdate.Good)
+			made.Samples.Last = words.Time(w.noon.Add(time.Hour))
+			w.store(w.run, made)
+		}, status: "True"},
+		"JudgedAndDeleted": {reason: "it was judged, and the judgement deleted", act: func(w *world) {
+			w.store(w.run, w.judged(afterupdate.Regressed))
+			w.delete("preflight.openshift.io/afterupdate")
+		}, status: "Unknown", message: "and there is no judgement by it"},
+		"Stored": {reason: "the record states a baseline, and all beside it was deleted", act: func(w *world) {
+			w.record(w.noon.Add(-4 * time.Hour))
+			w.forget()
+		}, status: "Unknown", message: "neither that nor a judgement by it exists any more"},
+		"StoredDuring": {reason: "that baseline was taken after the update had begun", act: func(w *world) {
+			w.record(w.noon.Add(-time.Minute))
+			w.forget()
+		}},
+		"StoredLongBefore": {reason: "that baseline is of an update before", act: func(w *world) {
+			w.record(w.noon.Add(-41 * 24 * time.Hour))
+			w.forget()
+		}},
 		"NoBaseline":         {reason: "a fleet that stores no baselines continues as before", act: func(w *world) { w.forget() }},
 		"NoSecret":           {reason: "the baseline may be of this update", act: func(w *world) { w.deny("secrets") }, status: "Unknown", message: "unknown whether the update was judged"},
 		"NoSecretNoBaseline": {reason: "nothing is stored, so nothing is to be verified", act: func(w *world) { w.forget(); w.deny("secrets") }},
@@ -262,7 +353,7 @@ func TestJudgementIsThatOfTheCondition(t *testing.T) {
 			w.store(w.run, made)
 			stated := projection.Status(&v1alpha1.UpdatePreflight{}, projection.Observation{Now: w.noon, Target: update.Release{Version: after.To, Image: "release@" + records.Digest('b')}, After: &made})
 			condition := meta.FindStatusCondition(stated.Conditions, v1alpha1.ConditionAfterUpdate)
-			if got := w.update(after.To).Judgement; got == nil || condition == nil || got.Status != string(condition.Status) || got.Message != condition.Message {
+			if got := w.update(after.To).Judgement; got == nil || condition == nil || got.Status != string(condition.Status) || got.Message != condition.Message || decision.Final() && got.Since != words.Time(condition.LastTransitionTime.Time) {
 				t.Errorf("got %+v, want %+v", got, condition)
 			}
 		})

@@ -15,13 +15,16 @@ import (
 
 	configv1 "github.com/openshift/api/config/v1"
 
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/settling"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/roster"
 	"github.com/openshift/update-preflight/runner/fleet/wave"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 	"github.com/openshift/update-preflight/runner/trigger/completion"
 )
 
@@ -228,22 +231,61 @@ func (r *round) await(done <-chan result) (result, bool) {
 	}
 }
 
-// UpdateOf is how far the update of a cluster to a version is, with the judgement that is stored in the cluster about it.
-// What could not be read is Silent, with the cause.
-func UpdateOf(ctx context.Context, reached *cluster.Cluster, estate hosted.Estate, to string) *fleet.Update {
-	present := snapshot.Of(reached)
-	version, err := present.ClusterVersion(ctx)
+// Measured is the row of a cluster with its last update and, where that is not empty, with how far the update to a version
+// is: both with the judgement that is stored in the cluster. What could not be read is Silent, with the cause.
+func Measured(ctx context.Context, row fleet.Row, reached *cluster.Cluster, estate hosted.Estate, to string) fleet.Row {
+	version, err := snapshot.Of(reached).ClusterVersion(ctx)
 	if err != nil {
-		return silent(fmt.Errorf("could not read ClusterVersion: %w", err))
+		if to != "" {
+			row.Update = silent(fmt.Errorf("could not read ClusterVersion: %w", err))
+		}
+		return row
 	}
-	judgement := judgementOf(ctx, reached, version, to)
+	change, found := settling.ChangeOf(version.Status.History)
+	var judged *fleet.Judgement
+	if found {
+		stored, exists := judgement.Last(ctx, reached, version)
+		row.LastUpdate = lastUpdate(change, stored, exists)
+		if exists && change.To.Version == to {
+			judged = &fleet.Judgement{Status: string(judgement.Status(stored.Decision)), Since: stored.Samples.Last, Message: words.External(stored.Message)}
+		}
+	}
+	if to != "" {
+		row.Update = updateOf(ctx, reached, version, estate, to)
+		row.Update.Judgement = judged
+	}
+	return row
+}
+
+// lastUpdate is the last update of a cluster with what is stored about it.
+func lastUpdate(change settling.Change, stored afterupdate.Report, exists bool) *fleet.LastUpdate {
+	made := &fleet.LastUpdate{From: change.From.Version, To: change.To.Version, Outcome: string(stored.Decision)}
+	switch {
+	case !exists:
+		made.Outcome = judgement.NotJudged
+	case stored.Decision == afterupdate.Undecided:
+		made.Outcome, made.Message = fleet.OutcomeUnknown, words.External(stored.Message)
+	}
+	for _, each := range stored.Regressions {
+		name := each.Object.Name
+		if each.Object.Namespace != "" {
+			name = each.Object.Namespace + "/" + name
+		}
+		made.Objects = append(made.Objects, each.Object.Kind+" "+name)
+	}
+	made.MoreObjects = max(0, stored.Counts.Regressions-len(stored.Regressions))
+	return made
+}
+
+// updateOf is how far the update of a cluster to a version is.
+func updateOf(ctx context.Context, reached *cluster.Cluster, version *configv1.ClusterVersion, estate hosted.Estate, to string) *fleet.Update {
 	if version.Status.Desired.Version != to {
-		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version), Judgement: judgement}
+		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version)}
 	}
 	controlPlane, _ := estate.ControlPlane()
-	of := completion.Read(ctx, present, controlPlane.State(), version, reached.Now())
+	of := completion.Read(ctx, snapshot.Of(reached), controlPlane.State(), version, reached.Now())
 	condition := completion.Of(of)
-	made := &fleet.Update{Stage: string(wave.StageOf(string(condition.Status), condition.Reason)), Message: condition.Message, Judgement: judgement}
+	made := &fleet.Update{Stage: string(wave.StageOf(string(condition.Status), condition.Reason)), Message: condition.Message}
 	switch wave.Stage(made.Stage) {
 	case wave.Updated:
 		made.Since, made.Message = words.Time(completion.Since(of)), ""

@@ -9,6 +9,7 @@ import (
 	"github.com/openshift/update-preflight/collector/archive"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/survey"
 )
 
@@ -88,7 +89,7 @@ func TestOf(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := survey.UpdateOf(t.Context(), reached, hosted.Estate{}, tc.to)
+			got := survey.Measured(t.Context(), fleet.Row{}, reached, hosted.Estate{}, tc.to).Update
 			if got.Stage != tc.stage || !strings.Contains(got.Message, tc.message) || got.Since != tc.since {
 				t.Errorf("%s: %+v", tc.reason, got)
 			}

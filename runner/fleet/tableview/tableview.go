@@ -48,6 +48,7 @@ func (t Table) Document(view document.View) document.Document {
 	if view.Full { // a page is scrolled, and a text is read from its end
 		made.Blocks[2], made.Blocks[3] = made.Blocks[3], made.Blocks[2]
 	}
+	made.Blocks = append(made.Blocks, t.taken())
 	if !view.Brief {
 		made.Blocks = append(made.Blocks, document.List{Lead: "Notices:", Entries: t.Notices})
 	}
@@ -55,6 +56,15 @@ func (t Table) Document(view document.View) document.Document {
 		made.Blocks = append(made.Blocks, document.Command{Lead: "Next:", Text: action.Command})
 	}
 	return made
+}
+
+// taken is how the updates were in the clusters that took them.
+func (t Table) taken() document.List {
+	list := document.List{Lead: "The same update in this fleet:"}
+	for _, each := range t.Counts.Taken {
+		list.Entries = append(list.Entries, each.Sentence())
+	}
+	return list
 }
 
 // Short is the decision in one line that stands alone.

@@ -35,6 +35,13 @@ func example() tableview.Table {
 		if status != "" {
 			made.Update.Judgement.Since = "2026-11-26T04:00:00Z"
 		}
+		made.LastUpdate = &fleet.LastUpdate{From: "4.18.21", To: "4.19.12", Outcome: map[string]string{"True": "Good", "False": "Regressed", "Unknown": "Unknown"}[status]}
+		if status == "False" {
+			made.LastUpdate.Objects = []string{"Deployment shop/web", "Route shop/web"}
+		}
+		if status == "" {
+			made.LastUpdate = nil // a hub does not state it
+		}
 		return made
 	}
 	rows := []fleet.Row{
@@ -80,7 +87,8 @@ func TestAttacksDocument(t *testing.T) {
 	const attack = "</td><script>alert(1)</script>\x1b[2J\u202e|x|\n# head\n```\n]]>"
 	hostile := fleet.Row{
 		Cluster: fleet.Cluster{Name: attack, ID: attack, Source: attack}, State: fleet.Blocked, Version: attack, Target: attack, Message: attack, Evidence: attack, Update: &fleet.Update{Judgement: &fleet.Judgement{Status: "False", Since: attack, Message: attack}},
-		Causes: []fleet.Cause{{Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack, Actions: []finding.Action{{Type: finding.ActionRun, Command: strings.ReplaceAll(attack, "\n", " ")}, {Type: finding.ActionRun, Sentence: attack}}}},
+		LastUpdate: &fleet.LastUpdate{From: attack, To: attack, Outcome: attack, Objects: []string{attack}, Message: attack},
+		Causes:     []fleet.Cause{{Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack, Actions: []finding.Action{{Type: finding.ActionRun, Command: strings.ReplaceAll(attack, "\n", " ")}, {Type: finding.ActionRun, Sentence: attack}}}},
 	}
 	table := tableview.Table{Table: fleet.Of(attack, []fleet.Row{hostile, {Cluster: fleet.Cluster{Name: "honest"}, State: fleet.Clear}})}
 	for _, name := range format.Names(table) {

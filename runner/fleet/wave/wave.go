@@ -215,7 +215,7 @@ func (s Strategy) statusOf(cluster Progress, now time.Time) (status Status, mess
 // soaked is the status of a cluster that is updated. The soak begins when the update was judged as Good.
 func (s Strategy) soaked(cluster Progress, now time.Time) (status Status, message string) {
 	since, word := cluster.Since, "updated"
-	if judged := cluster.Judgement; judged != nil && s.MinSuccessTime > 0 {
+	if judged := cluster.Judgement; judged != nil && (s.MinSuccessTime > 0 || judged.Status == string(metav1.ConditionUnknown)) {
 		switch metav1.ConditionStatus(judged.Status) {
 		case metav1.ConditionTrue:
 			word = "good after the update"

@@ -102,7 +102,9 @@ func TestJudgements(t *testing.T) {
 		"Unstated":     {"a controller that does not judge proves nothing", judged(updated, "", 9*day), day, wave.Unknown},
 		"Other":        {"a status of a later version proves nothing", judged(updated, "Fine", 9*day), day, wave.Unknown},
 		"Untimed":      {"a soak has a beginning", untimed, day, wave.Unknown},
-		"NoSoak":       {"without a soak, a cluster that is updated is done", judged(updated, "Unknown", 0), 0, wave.Succeeded},
+		"NoSoak":       {"without a soak as well, what was stored before the update counts only by a judgement", judged(updated, "Unknown", 0), 0, wave.Progressing},
+		"UnstatedNow":  {"without a soak, a cluster that stores nothing is done when it is updated", judged(updated, "", 0), 0, wave.Succeeded},
+		"GoodNow":      {"without a soak, Good counts at once", judged(updated, "True", 0), 0, wave.Succeeded},
 		"Regressed":    {"it failed", judged(updated, "False", 0), day, wave.Failed},
 		"RegressedNow": {"also without a soak", judged(updated, "False", 0), 0, wave.Failed},
 		"RolledBack":   {"it does not run the release any more", judged(at(wave.Outstanding, 0), "False", 0), 0, wave.Failed},
@@ -278,7 +280,7 @@ func TestEachFieldOfATableIsDeclared(t *testing.T) {
 	}})
 	declared := map[string]string{
 		"Table.APIVersion": question, "Table.Kind": question, "Table.Target": question,
-		"Table.Rows": answer, "Table.Time": display, "Table.ToolVersion": display, "Table.Decision": display, "Table.Counts": display,
+		"Table.Rows": answer, "Row.LastUpdate": display, "Table.Time": display, "Table.ToolVersion": display, "Table.Decision": display, "Table.Counts": display,
 		"Table.Groups": display, "Table.Notices": display, "Table.Actions": display,
 		"Row.Target": question, "Row.Observed": question, "Row.State": answer, "Row.Update": answer, "Row.Cluster": answer,
 		"Row.Message": display, "Row.Version": display, "Row.Targets": display, "Row.Causes": display, "Row.Until": display, "Row.Evidence": display,

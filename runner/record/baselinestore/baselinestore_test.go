@@ -260,6 +260,86 @@ func TestLastUpdateIsNotPruned(t *testing.T) {
 	}
 }
 
+// The record by whose baseline the last update was judged stays: whatever phase its run has, whatever runs follow it, and
+// also where the update was rolled back, so that the cluster runs the version of before again.
+func TestRecordsOfTheLastUpdateAreKept(t *testing.T) {
+	const kept = 20
+	for name, tc := range map[string]struct {
+		reason string
+		begin  func(t *testing.T, w world) string
+		// then is the version from which the runs after it start.
+		then string
+	}{
+		"Unjudged": {reason: "its baseline is the newest of another version", then: "4.20.1", begin: func(t *testing.T, w world) string {
+			t.Helper()
+			id := w.runFrom(t, "4.20.0")
+			w.put(t, id, ofVersion("4.20.0"))
+			return id
+		}},
+		"WithoutBaselineSince": {reason: "a later run from that version has stored none", then: "4.20.1", begin: func(t *testing.T, w world) string {
+			t.Helper()
+			id := w.runFrom(t, "4.20.0")
+			w.put(t, id, ofVersion("4.20.0"))
+			w.runFrom(t, "4.20.0")
+			return id
+		}},
+		"RolledBack": {reason: "the cluster runs the version of before again", then: "4.20.0", begin: func(t *testing.T, w world) string {
+			t.Helper()
+			id := w.runFrom(t, "4.20.0")
+			w.put(t, id, ofVersion("4.20.0"))
+			if err := w.store.PutJudgement(t.Context(), id, judgementAt(afterupdate.RolledBack, 5)); err != nil {
+				t.Fatal(err)
+			}
+			return id
+		}},
+		"Interrupted": {reason: "the run was killed after it had stored the baseline", then: "4.20.1", begin: func(t *testing.T, w world) string {
+			t.Helper()
+			id := w.interrupted(t, "4.20.0")
+			w.put(t, id, ofVersion("4.20.0"))
+			for range kept {
+				w.interrupted(t, "4.20.1")
+			}
+			return id
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			id := tc.begin(t, w)
+			for i := range kept + 2 {
+				next := w.runFrom(t, tc.then)
+				state := ofVersion(tc.then)
+				state.Taken = at(i + 10)
+				w.put(t, next, state)
+			}
+			if _, err := w.records.Get(t.Context(), id); err != nil {
+				t.Errorf("%s: %v", tc.reason, err)
+			}
+			all, err := w.records.List(t.Context())
+			complete := slices.DeleteFunc(all, func(each record.Record) bool { return each.Phase != record.Complete })
+			if err != nil || len(complete) > kept+2 {
+				t.Errorf("%s: %d records are left, error %v", tc.reason, len(complete), err)
+			}
+		})
+	}
+}
+
+func ofVersion(version string) baseline.State {
+	state := small(1)
+	state.Version = version
+	return state
+}
+
+// interrupted records a run that was killed, and returns its ID.
+func (w world) interrupted(t *testing.T, version string) string {
+	t.Helper()
+	intent := record.Intent{ID: uuid.NewString(), From: version, Requester: record.ByUser, Target: update.Release{Version: "4.21.3", Image: fmt.Sprintf("registry.example/release@sha256:%064x", 7)}}
+	ending := func(context.Context) (record.Ending, error) { return record.Ending{Phase: record.Interrupted}, nil }
+	if err := w.records.Add(t.Context(), intent, ending); err != nil {
+		t.Fatal(err)
+	}
+	return intent.ID
+}
+
 func TestNamesOfUsersAreDigests(t *testing.T) {
 	w := newWorld(t)
 	id := w.run(t)

@@ -71,6 +71,9 @@ type Candidate struct {
 	Authentication record.Authentication
 	// Unreadable is why it cannot be read, as a clause; empty if it can.
 	Unreadable string
+	// Judged is of which sample the last judgement by it is, and its decision: see [Judgement.Precedes]. Empty where it has
+	// not judged an update.
+	Judged string
 }
 
 // Choose returns the baselines of the last update of a history, which has the newest entry first, as status.history of

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordformat"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
@@ -59,30 +61,76 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 		ObjectMeta: metav1.ObjectMeta{Name: judgementName(beside.Run()), Labels: map[string]string{labelJudgement: beside.Run()}},
 		BinaryData: map[string][]byte{keyJudgement: packed},
 	}
+	by := Candidate{}
+	if object, err := s.records.Object(ctx, indexName(beside.Run())); err != nil {
+		return fmt.Errorf("could not store the judgement: %w", err)
+	} else if object != nil {
+		by.Judged = object.Data[recordformat.KeyJudged]
+	}
 	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		if found == nil {
 			return made.DeepCopy(), nil
 		}
-		return succeeding(made, report, found), nil
+		next, stays := succeeding(made, report, found, by)
+		if next == nil {
+			report = stays
+		}
+		return next, nil
 	})
+	if err == nil {
+		err = mark(ctx, beside, report)
+	}
 	if err != nil {
 		return fmt.Errorf("could not store the judgement beside the record of run %s: %w", beside.Run(), err)
 	}
 	return nil
 }
 
+// mark notes beside the baseline that it has judged an update, so that an earlier judgement which is put back does not
+// count. The mark of the newest sample stays.
+func mark(ctx context.Context, beside *recordstore.Beside, judged afterupdate.Report) error {
+	return beside.Change(ctx, indexName(beside.Run()), func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		text := markOf(judged)
+		if found == nil || found.Data[recordformat.KeyJudged] == text || sampleOf(found.Data[recordformat.KeyJudged]).After(lastSample(judged)) {
+			return nil, nil //nolint:nilnil // nothing is written
+		}
+		data := maps.Clone(found.Data)
+		data[recordformat.KeyJudged] = text
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: found.Name, Labels: found.Labels}, Data: data}, nil
+	})
+}
+
+// markOf is the time of the last sample of a judgement in RFC 3339 with its decision.
+func markOf(judged afterupdate.Report) string {
+	return words.Time(lastSample(judged)) + " " + string(judged.Decision)
+}
+
+// Precedes reports whether a judgement is earlier than the last one by its baseline: it was put back in place of that one,
+// or is about to be replaced.
+func (j Judgement) Precedes(by Candidate) bool {
+	is, at := lastSample(j.Report), sampleOf(by.Judged)
+	return by.Judged != "" && (is.Before(at) || is.Equal(at) && markOf(j.Report) != by.Judged)
+}
+
+// sampleOf is the time of a mark; zero where it states none.
+func sampleOf(mark string) time.Time {
+	sample, _, _ := strings.Cut(mark, " ")
+	at, _ := time.Parse(time.RFC3339, sample)
+	return at
+}
+
 // succeeding is what is stored in place of an authentic judgement; nil to leave that as it is. The first of several by which
-// one update is Good stays, since a soak counts from it.
-func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap) *corev1.ConfigMap {
+// one update is Good stays, since a soak counts from it; stays is what is stored.
+func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap, by Candidate) (next *corev1.ConfigMap, stays afterupdate.Report) {
 	stored, err := reportOf(found)
-	if err != nil {
-		return made.DeepCopy() // of another version of the tool
+	if err != nil || (Judgement{Report: stored}).Precedes(by) && !lastSample(judged).Before(sampleOf(by.Judged)) {
+		return made.DeepCopy(), stored // of another version of the tool, or put back
 	}
 	again := sameUpdate(stored, judged) && stored.Decision == afterupdate.Good && judged.Decision == afterupdate.Good
 	if again || lastSample(stored).After(lastSample(judged)) || bytes.Equal(made.BinaryData[keyJudgement], found.BinaryData[keyJudgement]) {
-		return nil
+		return nil, stored
 	}
-	return made.DeepCopy()
+	return made.DeepCopy(), stored
 }
 
 func sameUpdate(a, b afterupdate.Report) bool {

@@ -28,11 +28,7 @@ import (
 )
 
 const (
-	// labelBaseline is the ID of the run, on what a baseline is of.
-	labelBaseline = "preflight.openshift.io/baseline"
-
-	keyIndex = "baseline.json"
-	format   = 1
+	format = 1
 	// maxPart bounds the data of one part, in bytes: the API server accepts 1 MiB.
 	maxPart  = 512 << 10
 	maxParts = baseline.MaxPacked / maxPart
@@ -119,8 +115,8 @@ func (s *Store) Put(ctx context.Context, id string, state baseline.State, names 
 		return fmt.Errorf("could not encode what the baseline is of: %w", err)
 	}
 	return beside.Write(ctx, &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: indexName(beside.Run()), Labels: map[string]string{labelBaseline: beside.Run()}},
-		Data:       map[string]string{keyIndex: string(text)},
+		ObjectMeta: metav1.ObjectMeta{Name: indexName(beside.Run()), Labels: map[string]string{recordformat.LabelBaseline: beside.Run()}},
+		Data:       map[string]string{recordformat.KeyBaseline: string(text)},
 	})
 }
 
@@ -176,7 +172,7 @@ func (s *Store) Taken(ctx context.Context) ([]Candidate, error) {
 
 // list are the stored baselines by the ID of the run, and the key of the records.
 func (s *Store) list(ctx context.Context) (map[string]stored, recordformat.LoadedKey, error) {
-	objects, err := s.records.Headers(ctx, labelBaseline)
+	objects, err := s.records.Headers(ctx, recordformat.LabelBaseline)
 	if err != nil {
 		return nil, recordformat.LoadedKey{}, fmt.Errorf("could not list the baselines: %w", err)
 	}
@@ -209,16 +205,17 @@ type stored struct {
 
 // storedOf is the baseline with this index.
 func storedOf(object *corev1.ConfigMap, loaded recordformat.LoadedKey) stored {
-	found := stored{object: object, Candidate: Candidate{Run: object.Labels[labelBaseline]}}
+	found := stored{object: object, Candidate: Candidate{Run: object.Labels[recordformat.LabelBaseline]}}
 	found.Authentication = recordstore.VerifyBeside(object, found.Run, loaded)
 	if found.Authentication.State != record.Authentic {
 		return found
 	}
-	if err := json.Unmarshal([]byte(object.Data[keyIndex]), &found.index); err != nil {
-		found.Unreadable = fmt.Sprintf("%s of configmap %q cannot be decoded: %v", keyIndex, object.Name, err)
+	if err := json.Unmarshal([]byte(object.Data[recordformat.KeyBaseline]), &found.index); err != nil {
+		found.Unreadable = fmt.Sprintf("%s of configmap %q cannot be decoded: %v", recordformat.KeyBaseline, object.Name, err)
 		return found
 	}
 	found.Taken, found.ClusterID, found.Version, found.Image = found.index.Taken, found.index.ClusterID, found.index.Version, found.index.Image
+	found.Judged = object.Data[recordformat.KeyJudged]
 	if found.index.Format != format {
 		found.Unreadable = fmt.Sprintf("it has the format %d of another version of the tool; this one reads %d", found.index.Format, format)
 	}

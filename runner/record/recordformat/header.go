@@ -83,7 +83,8 @@
 //	preflight-XXXXXXXXXX-baseline     what the baseline of the run is of, as JSON under the
 //	                                  key baseline.json, with the number, the size and the
 //	                                  SHA-256 digest of its parts; it is written after them,
-//	                                  and has the label preflight.openshift.io/baseline
+//	                                  and has the label preflight.openshift.io/baseline. The
+//	                                  key judged has the time and decision of the last judgement
 //	preflight-XXXXXXXXXX-baseline-N   part N, without a label
 //	preflight-XXXXXXXXXX-afterupdate  the judgement after the update, as compressed JSON under
 //	                                  the key judgement.gz; the label is
@@ -133,6 +134,11 @@ const (
 	keyChecks  = "checks.gz"
 	keyResults = "results.gz"
 	keyReport  = "report.gz"
+	// LabelBaseline is the ID of the run, on what a baseline is of: KeyBaseline is the key of that, as JSON. KeyJudged is the
+	// key of when an update was judged by the baseline; absent until then.
+	LabelBaseline = "preflight.openshift.io/baseline"
+	KeyBaseline   = "baseline.json"
+	KeyJudged     = "judged"
 	// KeyPart is the key of the content of a part.
 	KeyPart = "part.gz"
 	// keyAttachment is absent from records without one.
@@ -182,6 +188,7 @@ type summary struct {
 	Provisional    bool         `json:"provisional,omitempty"`
 	Narrowed       []string     `json:"narrowed,omitempty"`
 	Ended          string       `json:"ended,omitempty"`
+	Baseline       string       `json:"baseline,omitempty"`
 	Expected       int          `json:"expected"`
 	Reported       int          `json:"reported"`
 	ResultParts    int          `json:"resultParts,omitempty"`
@@ -206,7 +213,7 @@ func (h Header) ConfigMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	text, err := yaml.Marshal(summary{
 		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: words.Time(r.StartTime), CompletionTime: words.Time(r.CompletionTime),
 		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
-		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional, Narrowed: r.Narrowed, Ended: r.Ended,
+		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional, Narrowed: r.Narrowed, Ended: r.Ended, Baseline: words.Time(r.Baseline),
 		Expected: len(r.Checks), Reported: h.Reported, ResultParts: h.ResultParts, ReportParts: h.ReportParts,
 	})
 	if err != nil {
@@ -305,12 +312,16 @@ func (s summary) record(of *corev1.ConfigMap) (record.Record, error) {
 	if written := cluster.LastWrite(of).UTC(); end.After(written) {
 		end = written
 	}
+	taken, err := parseTime(s.Baseline)
+	if err != nil {
+		return record.Record{}, err
+	}
 	return record.Record{
 		Intent: record.Intent{
 			ID: s.ID, From: s.From, Target: update.Release{Version: s.To, Image: s.Image}, ToolVersion: s.ToolVersion, Selection: s.Selection,
 			Requester: record.Requester(s.Requester).Known(), Generation: s.Generation, Provisional: s.Provisional, Narrowed: s.Narrowed,
 		},
-		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision, Ended: s.Ended,
+		Phase: s.Phase, StartTime: start, CompletionTime: end, Decision: s.Decision, Ended: s.Ended, Baseline: taken,
 	}, nil
 }
 

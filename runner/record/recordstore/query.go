@@ -3,6 +3,7 @@ package recordstore
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -177,19 +178,47 @@ func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-
 // exceed the limits beside the run that has just ended, from that release, in that phase. Runs
 // that cannot be deleted are left to the next run.
 func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, from string, ended record.Phase) {
-	for _, old := range surplus(headers, from, ended) {
+	all := surplus(headers, from, ended)
+	if len(all) == 0 {
+		return
+	}
+	baselines, err := s.Headers(ctx, recordformat.LabelBaseline)
+	if err != nil {
+		return
+	}
+	kept := ofLastUpdate(baselines, from)
+	for _, old := range all {
+		if slices.Contains(kept, old.Labels[record.Label]) {
+			continue
+		}
 		if err := s.Maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil && !apierrors.IsNotFound(err) {
 			return
 		}
 	}
 }
 
+// ofLastUpdate are the runs with the baseline of the last update of a cluster that runs this version, in whichever phase:
+// the one by whose baseline an update was judged last, and the newest one with a baseline of another version.
+func ofLastUpdate(baselines []corev1.ConfigMap, version string) []string {
+	var judged, taken, judgedRun, takenRun string
+	for _, each := range baselines {
+		run := each.Labels[recordformat.LabelBaseline]
+		if at := each.Data[recordformat.KeyJudged]; at > judged {
+			judged, judgedRun = at, run
+		}
+		var of struct{ Taken, Version string }
+		if err := json.Unmarshal([]byte(each.Data[recordformat.KeyBaseline]), &of); err == nil && of.Version != version && of.Taken > taken {
+			taken, takenRun = of.Taken, run
+		}
+	}
+	return []string{judgedRun, takenRun}
+}
+
 // surplus are the ended runs that are not kept: the oldest of those with a verdict, and the oldest of the others. The newest
-// one with a verdict from another release than the present one stays: beside it are the baseline of the last update, and
-// what was judged about that.
+// one with a verdict from another release than the present one stays.
 func surplus(headers []corev1.ConfigMap, from string, ended record.Phase) []corev1.ConfigMap {
 	sortNewest(headers)
-	ofLastUpdate := slices.IndexFunc(headers, func(header corev1.ConfigMap) bool {
+	last := slices.IndexFunc(headers, func(header corev1.ConfigMap) bool {
 		found, err := recordformat.Parse(&header)
 		return err == nil && found.Record.Phase == record.Complete && found.Record.From != from
 	})
@@ -197,7 +226,7 @@ func surplus(headers []corev1.ConfigMap, from string, ended record.Phase) []core
 	left[ended == record.Complete]--
 	var old []corev1.ConfigMap
 	for i, header := range headers {
-		if i == ofLastUpdate {
+		if i == last {
 			continue
 		}
 		verdict := header.Labels[record.LabelPhase] == string(record.Complete)

@@ -123,6 +123,7 @@ func (w *Writer) Finish(ctx context.Context, ending record.Ending, report []byte
 	}
 	last := w.content
 	last.Record.Phase, last.Record.Decision, last.Verdict = ending.Phase, string(ending.Verdict.Decision), ending.Verdict
+	last.Record.Baseline = ending.Baseline
 	last.Record.CompletionTime = w.Clock.Now().Truncate(time.Second)
 	var chunks [][]byte
 	if len(report) > recordformat.MaxChunk {

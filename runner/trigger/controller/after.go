@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,12 +23,14 @@ type after struct {
 	recorder events.EventRecorder
 	// changed has the statuses of the UpdatePreflights written.
 	changed func()
+	// began is when the process began, by the clock of the cluster: an event is only about a later judgement.
+	began time.Time
 	// history is that of ClusterVersion for which the follower was woken. Only Reconcile uses it.
 	history string
 }
 
 func newAfter(c *cluster.Cluster, options Options, metrics *announcement.Metrics, recorder events.EventRecorder, changed func()) *after {
-	a := &after{metrics: metrics, recorder: recorder, changed: changed}
+	a := &after{metrics: metrics, recorder: recorder, changed: changed, began: c.Now().Truncate(time.Second)}
 	a.follower = followup.New(c, followup.Options{
 		Inspection: inspection.Options{Watched: true, Monitoring: options.Monitoring, Settings: options.Run.Settings()},
 		Pauses:     options.After, Logger: options.Logger, Changed: a.state,
@@ -54,7 +57,7 @@ const maxNote = 800
 func (a *after) state(made afterupdate.Report) {
 	a.metrics.SetAfter(made.Update.To, made.Decision)
 	a.changed()
-	if !made.Decision.Final() {
+	if judged, err := time.Parse(time.RFC3339, made.Samples.Last); err != nil || judged.Before(a.began) || !made.Decision.Final() {
 		return
 	}
 	kind := corev1.EventTypeWarning

@@ -1,12 +1,14 @@
 // Package followup answers: was the last update of this cluster good?
 //
-// A [Follower] judges an update when the cluster-version operator has completed it, until there is a decision, and
-// [Follower.Latest] is the judgement. It stores what is final beside the record of the run that took the baseline. It
-// judges no update without a baseline, writes nothing else, and holds nothing open.
+// A [Follower] judges an update from its end until there is a decision, at most for [judgement.Window], and stores what
+// is final beside the record of the run that took the baseline. [Follower.Latest] is what is stored about the last update,
+// also after a restart, until another update begins. It judges no update without a baseline, writes nothing else, and holds
+// nothing open.
 package followup
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,28 +20,27 @@ import (
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/settling"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/inspection"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 )
 
 // Pauses are the times between two looks at a cluster.
 type Pauses struct {
-	// Settling is that while there is no decision. Decided is that after Regressed, which may end, and after Undecided.
+	// Settling is that while there is no decision. Decided is that after any other look.
 	Settling, Decided time.Duration
 }
 
 // Standard are the pauses of the controller.
 func Standard() Pauses { return Pauses{Settling: time.Minute, Decided: 10 * time.Minute} }
 
-// maxAge is how long after its end an update is judged: later changes are those of others.
-const maxAge = 24 * time.Hour
-
 // Options are what a Follower needs. All are required.
 type Options struct {
 	Inspection inspection.Options
 	Pauses     Pauses
 	Logger     *slog.Logger
-	// Changed is called after each judgement whose decision or regressions differ.
+	// Changed is called after each judgement of another update, or whose decision or number of regressions differs.
 	Changed func(afterupdate.Report)
 }
 
@@ -55,6 +56,8 @@ type Follower struct {
 
 	mutex  sync.Mutex
 	latest afterupdate.Report
+	// of identifies the update of latest; empty before the first look.
+	of string
 }
 
 // New makes the Follower of a cluster.
@@ -70,11 +73,24 @@ func (f *Follower) Wake() {
 	}
 }
 
-// Latest is the judgement of the last update, if that is over.
-func (f *Follower) Latest() afterupdate.Report {
+// Latest is the judgement of the last update in the history of this ClusterVersion; the zero value where none is stored.
+// One that has not been read yet is Settling.
+func (f *Follower) Latest(version *configv1.ClusterVersion) afterupdate.Report {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	return f.latest
+	change, found := settling.ChangeOf(version.Status.History)
+	if !found || f.of == identity(change) {
+		return f.latest
+	}
+	return afterupdate.Report{
+		Update:   afterupdate.Update{From: change.From.Version, To: change.To.Version, Image: change.To.Image},
+		Decision: afterupdate.Settling, Message: "the stored judgement of the update has not been read yet",
+	}
+}
+
+// identity identifies an update.
+func identity(of settling.Change) string {
+	return fmt.Sprint(of.To.Version, of.To.Image, words.Time(of.Started), words.Time(of.Completed), of.RolledBack)
 }
 
 // Start judges until ctx is done.
@@ -95,95 +111,86 @@ func (f *Follower) Start(ctx context.Context) error {
 	}
 }
 
-// look judges the update once, and returns when to look again; 0 for when ClusterVersion changes.
+// look reads and judges the update once, and returns when to look again; 0 for when ClusterVersion changes.
 func (f *Follower) look(ctx context.Context, inspected *inspection.Inspection) time.Duration {
-	due, err := f.due(ctx)
+	version, err := f.version(ctx)
 	if err != nil {
 		f.options.Logger.Warn("it is unknown whether an update is to be judged", "error", err)
 		return f.options.Pauses.Settling
 	}
-	if !due {
-		f.set(afterupdate.Report{})
+	change, found := settling.ChangeOf(version.Status.History)
+	if !found {
+		f.set("", afterupdate.Report{})
 		return 0
 	}
-	if known := f.Latest(); known.Decision == afterupdate.Good && f.isOf(ctx, known) {
-		return 0
+	of := identity(change)
+	stored, exists := judgement.Last(ctx, f.cluster, version)
+	if ctx.Err() != nil {
+		return f.options.Pauses.Settling
+	}
+	due := change.Completed.IsZero() || f.cluster.Now().Sub(change.Completed) < judgement.Window
+	if !due || stored.Decision == afterupdate.Good || stored.Decision == afterupdate.RolledBack {
+		f.set(of, stored)
+		return f.options.Pauses.Decided
 	}
 	judged, err := inspected.Look(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
 			f.options.Logger.Warn("the update could not be judged", "error", err)
+			f.set(of, stored)
 		}
 		return f.options.Pauses.Settling
 	}
-	if judged.Update.Run == "" || judged.Baseline == nil {
-		f.set(afterupdate.Report{})
+	switch {
+	case judged.Update.Run == "" || judged.Baseline == nil:
+		f.set(of, stored)
+		return f.options.Pauses.Decided
+	case judged.Decision.Final():
+		return f.keep(ctx, inspected, of, judged)
+	case !exists || !stored.Decision.Final():
+		f.set(of, judged)
+	default:
+		f.set(of, stored) // a new process has seen too little yet
+	}
+	if judged.Decision == afterupdate.Undecided {
 		return f.options.Pauses.Decided
 	}
-	return f.keep(ctx, inspected, judged)
-}
-
-// due reports whether an update has ended lately, or is in progress.
-func (f *Follower) due(ctx context.Context) (bool, error) {
-	version, err := f.version(ctx)
-	if err != nil {
-		return false, err
-	}
-	change, found := settling.ChangeOf(version.Status.History)
-	return found && (change.Completed.IsZero() || f.cluster.Now().Sub(change.Completed) < maxAge), nil
+	return f.options.Pauses.Settling
 }
 
 func (f *Follower) version(ctx context.Context) (*configv1.ClusterVersion, error) {
 	return f.cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
 }
 
-// isOf reports whether a judgement is of the last update.
-func (f *Follower) isOf(ctx context.Context, judged afterupdate.Report) bool {
-	version, err := f.version(ctx)
-	if err != nil || len(version.Status.History) == 0 || version.Status.History[0].CompletionTime == nil {
-		return false
-	}
-	return version.Status.History[0].CompletionTime.UTC().Format(time.RFC3339) == judged.Update.CompletionTime
-}
-
-// keep makes a judgement the latest one. A Good one that was stored before stays: what is bad a day later is
-// no consequence of the update.
-func (f *Follower) keep(ctx context.Context, inspected *inspection.Inspection, judged afterupdate.Report) time.Duration {
-	if stored, ok := f.stored(ctx, judged); ok {
-		f.set(stored)
-		return 0
-	}
-	if judged.Decision.Final() {
-		if err := inspected.Record(ctx, judged); err != nil && ctx.Err() == nil {
+// keep stores a judgement that is final, and shows what is stored then.
+func (f *Follower) keep(ctx context.Context, inspected *inspection.Inspection, of string, judged afterupdate.Report) time.Duration {
+	if err := inspected.Record(ctx, judged); err != nil {
+		if ctx.Err() == nil {
 			f.options.Logger.Warn("the judgement of the update is not stored", "run", judged.Update.Run, "error", err)
 		}
+		if judged.Decision != afterupdate.Good { // what is not stored is not in favor of the update
+			f.set(of, judged)
+		}
+		return f.options.Pauses.Settling
 	}
-	f.set(judged)
-	switch judged.Decision {
-	case afterupdate.Good, afterupdate.RolledBack:
-		return 0
-	case afterupdate.Regressed, afterupdate.Undecided:
-		return f.options.Pauses.Decided
-	case afterupdate.Settling, afterupdate.Unfinished:
+	version, err := f.version(ctx)
+	if err != nil {
+		return f.options.Pauses.Settling
 	}
-	return f.options.Pauses.Settling
+	stored, _ := judgement.Last(ctx, f.cluster, version)
+	if change, found := settling.ChangeOf(version.Status.History); !found || identity(change) != of {
+		return f.options.Pauses.Settling // another update has begun
+	}
+	f.set(of, stored)
+	return f.options.Pauses.Decided
 }
 
-// stored is the final judgement that another process stored of the same update, if it is Good.
-func (f *Follower) stored(ctx context.Context, judged afterupdate.Report) (afterupdate.Report, bool) {
-	found, ok, err := baselinestore.New(f.cluster.Kubernetes).Judgement(ctx, judged.Update.Run)
-	if err != nil || !ok || found.Report.Decision != afterupdate.Good || found.Report.Update.CompletionTime != judged.Update.CompletionTime {
-		return afterupdate.Report{}, false
-	}
-	return found.Report, true
-}
-
-func (f *Follower) set(next afterupdate.Report) {
+func (f *Follower) set(of string, next afterupdate.Report) {
 	f.mutex.Lock()
-	last := f.latest
-	f.latest = next
+	last, same := f.latest, f.of == of
+	f.latest, f.of = next, of
 	f.mutex.Unlock()
-	if last.Decision == next.Decision && last.Counts.Regressions == next.Counts.Regressions {
+	if same && last.Decision == next.Decision && last.Counts.Regressions == next.Counts.Regressions || last.Decision == "" && next.Decision == "" {
 		return
 	}
 	f.options.Changed(next)

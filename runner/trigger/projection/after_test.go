@@ -56,6 +56,32 @@ func TestAfterUpdate(t *testing.T) {
 	}
 }
 
+// A soak on a hub counts from the stored sample, as in a table, also where the judgement was not known for a while.
+func TestAfterUpdateSince(t *testing.T) {
+	mine := object()
+	for i, step := range []struct {
+		reason   string
+		decision afterupdate.Decision
+		sample   time.Duration
+		want     time.Duration
+	}{
+		{"it was judged before the controller began", afterupdate.Good, -time.Hour, -time.Hour},
+		{"the store could not be read", afterupdate.Undecided, 0, time.Minute},
+		{"it is the same judgement", afterupdate.Good, -time.Hour, -time.Hour},
+		{"it became worse", afterupdate.Regressed, 2 * time.Minute, 2 * time.Minute},
+		{"it is good again", afterupdate.Good, 3 * time.Minute, 3 * time.Minute},
+	} {
+		made := judged(step.decision, 0)
+		if step.sample != 0 {
+			made.Samples.Last = noon.Add(step.sample).Format(time.RFC3339)
+		}
+		mine.Status = projection.Status(mine, projection.Observation{Now: noon.Add(time.Duration(i) * time.Minute), Target: update.Release{Version: version, Image: image("1")}, After: made})
+		if got := meta.FindStatusCondition(mine.Status.Conditions, v1alpha1.ConditionAfterUpdate).LastTransitionTime.Time; !got.Equal(noon.Add(step.want)) {
+			t.Errorf("%s: since %s, want %s", step.reason, got, noon.Add(step.want))
+		}
+	}
+}
+
 // The condition has the time at which its status changed.
 func TestAfterUpdateTransition(t *testing.T) {
 	mine := object()

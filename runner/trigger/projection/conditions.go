@@ -12,6 +12,7 @@ import (
 	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record/judgement"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
@@ -71,7 +72,9 @@ func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Co
 		condition.ObservedGeneration = p.object.Generation
 		condition.LastTransitionTime = metav1.Time{Time: p.observed.Now.Truncate(time.Second)}
 		previous := meta.FindStatusCondition(p.object.Status.Conditions, condition.Type)
-		if previous != nil && previous.Status == condition.Status {
+		if condition.Type == v1alpha1.ConditionAfterUpdate && p.judgedAt() != nil {
+			condition.LastTransitionTime = *p.judgedAt() // also after it was not known for a while
+		} else if previous != nil && previous.Status == condition.Status {
 			condition.LastTransitionTime = previous.LastTransitionTime
 		}
 		conditions = append(conditions, condition)
@@ -250,15 +253,17 @@ func unreported(p projected, step string) metav1.Condition {
 
 // afterUpdate is the condition of a judgement, without its times.
 func afterUpdate(judged afterupdate.Report) metav1.Condition {
-	status := metav1.ConditionUnknown
-	switch judged.Decision {
-	case afterupdate.Good:
-		status = metav1.ConditionTrue
-	case afterupdate.Regressed, afterupdate.RolledBack:
-		status = metav1.ConditionFalse
-	case afterupdate.Settling, afterupdate.Unfinished, afterupdate.Undecided:
+	return metav1.Condition{Type: v1alpha1.ConditionAfterUpdate, Status: judgement.Status(judged.Decision), Reason: string(judged.Decision), Message: judged.Message}
+}
+
+// judgedAt is the last sample of a judgement that is stored; nil for none. A gate counts the soak from it, whether it reads
+// the hub or the cluster.
+func (p projected) judgedAt() *metav1.Time {
+	at, err := time.Parse(time.RFC3339, p.observed.After.Samples.Last)
+	if err != nil || !p.observed.After.Decision.Final() {
+		return nil
 	}
-	return metav1.Condition{Type: v1alpha1.ConditionAfterUpdate, Status: status, Reason: string(judged.Decision), Message: judged.Message}
+	return &metav1.Time{Time: at}
 }
 
 // judgement is the part of a status about a judgement; nil for none.

@@ -5,16 +5,17 @@ import (
 	"log/slog"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
 	"github.com/sigstore/sigstore/pkg/signature"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/runner/trigger/completion"
-	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/runner/trigger/projection"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 )
@@ -37,12 +38,12 @@ type Reporter struct {
 	// present is the cluster as it was read for the observations of a pass.
 	present *snapshot.Cluster
 	// after is the judgement of the last update; nil for a cluster whose updates are not judged.
-	after func() afterupdate.Report
+	after func(*configv1.ClusterVersion) afterupdate.Report
 }
 
 // NewReporter makes the Reporter of one cluster. Without a key, it signs nothing. after is the judgement of the last
 // update; nil for a cluster whose updates are not judged.
-func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger, after func() afterupdate.Report) *Reporter {
+func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger, after func(*configv1.ClusterVersion) afterupdate.Report) *Reporter {
 	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}, after: after}
 }
 
@@ -65,7 +66,7 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 	if !subject.Accepted {
 		return time.Time{}
 	}
-	r.judge(o, subject)
+	r.judge(o, subject, state)
 	updated := completion.Of(completion.Read(ctx, r.present, nil, state.ClusterVersion, state.Now))
 	o.Updated = &updated
 	if updated.Status == metav1.ConditionTrue {
@@ -75,11 +76,11 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 }
 
 // judge adds the judgement of the last update, if that is the one to the target.
-func (r *Reporter) judge(o *projection.Observation, subject runplan.Subject) {
-	if r.after == nil {
+func (r *Reporter) judge(o *projection.Observation, subject runplan.Subject, state runplan.State) {
+	if r.after == nil || state.ClusterVersion == nil {
 		return
 	}
-	judged := r.after()
+	judged := r.after(state.ClusterVersion)
 	if of := (update.Release{Version: judged.Update.To, Image: judged.Update.Image}); of.Digest() != "" && of.Digest() == subject.Target.Digest() {
 		o.After = &judged
 	}

@@ -44,7 +44,7 @@ func (f *Fleet) Update(ctx context.Context) error {
 		}
 	}
 	f.Show("\n")
-	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, and a regression in the first wave that closes the gate to the second and blocks its clusters")
+	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, and a regression in the first wave that closes the gate to the second")
 	return nil
 }
 

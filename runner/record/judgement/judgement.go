@@ -1,0 +1,255 @@
+// Package judgement answers: was the last update of this cluster good, by what is stored in it?
+//
+// [Last] is the stored judgement of the last update, and [Runs] are the judgements after all recorded runs. The controller,
+// fleets, gates, "status" and "history" show these and no others.
+//
+// Not visible here is that the record of a run was deleted with all that is beside it, or that its judgement and its
+// baseline were both replaced by earlier contents of the same objects.
+package judgement
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/openshift/update-preflight/collector/afterupdate"
+	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/settling"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/baselinestore"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
+)
+
+// Window is how long after its end an update is judged: later changes have other causes.
+const Window = 24 * time.Hour
+
+// last is the last update of a cluster, whose judgement is looked for.
+type last struct {
+	settling.Change
+
+	cluster   *cluster.Cluster
+	clusterID string
+	history   []configv1.UpdateHistory
+	baselines *baselinestore.Store
+	records   *recordstore.Store
+}
+
+// Last is the judgement of the last update in the history of ClusterVersion, as "after" or the controller has stored it;
+// false where nothing is stored about that update, so that a fleet in which no update is judged has none.
+//
+// A judgement counts if its MAC matches and it states this cluster and the start and end of this update. Of several, the
+// one by the newest baseline counts, and of these the newest sample. The decision is Undecided, and the message states
+// why, where judgements cannot be read; where one that is not authentic may be about this update, since it could be newer,
+// and not good; where a run has stored a baseline of this update and there is no judgement by it, since an editor of
+// ConfigMaps can delete one; and where an earlier judgement was put back. It is Settling where an update that ended within
+// the Window has not been judged yet.
+func Last(ctx context.Context, reached *cluster.Cluster, version *configv1.ClusterVersion) (afterupdate.Report, bool) {
+	change, found := settling.ChangeOf(version.Status.History)
+	if !found {
+		return afterupdate.Report{}, false
+	}
+	of := last{
+		Change: change, cluster: reached, clusterID: string(version.Spec.ClusterID), history: version.Status.History,
+		baselines: baselinestore.New(reached.Kubernetes), records: recordstore.New(reached.Kubernetes),
+	}
+	ctx, gaps := gap.Track(ctx)
+	stored, err := of.baselines.Judgements(ctx)
+	if err != nil {
+		return of.unknown(unreadable(err)), true
+	}
+	newest := of.newest(stored)
+	if newest != nil && Status(newest.Report.Decision) == metav1.ConditionFalse {
+		return newest.Report, true
+	}
+	doubt := of.unauthentic(ctx, stored)
+	if doubt == "" && newest == nil && gaps.Lacks("configmaps") {
+		doubt = "the archive lacks ConfigMaps of the namespace " + record.Namespace + ", in which judgements are stored"
+	}
+	if doubt != "" {
+		return of.unknown(doubt), true
+	}
+	return of.backed(ctx, stored, newest)
+}
+
+// Status is the status of the condition AfterUpdate of an UpdatePreflight.
+func Status(decision afterupdate.Decision) metav1.ConditionStatus {
+	switch decision {
+	case afterupdate.Good:
+		return metav1.ConditionTrue
+	case afterupdate.Regressed, afterupdate.RolledBack:
+		return metav1.ConditionFalse
+	case afterupdate.Settling, afterupdate.Unfinished, afterupdate.Undecided:
+	}
+	return metav1.ConditionUnknown
+}
+
+// backed is the newest judgement where the baselines of the update agree with it.
+func (l last) backed(ctx context.Context, stored []baselinestore.Judgement, newest *baselinestore.Judgement) (afterupdate.Report, bool) {
+	taken, err := l.baselines.Taken(ctx)
+	if err != nil {
+		return l.unknown(unreadable(err)), true
+	}
+	candidates, err := baselinestore.Choose(taken, l.history, l.clusterID)
+	if absent, is := errors.AsType[*baselinestore.AbsentError](err); is {
+		return l.without(ctx, absent, newest)
+	}
+	by := candidates[0]
+	if !slices.ContainsFunc(stored, func(each baselinestore.Judgement) bool { return each.Run == by.Run && l.isOf(each.Report) }) {
+		made := l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and there is no judgement by it: judge the update with \"after\"", words.External(by.Run)))
+		if by.Judged == "" && (l.Completed.IsZero() || l.cluster.Now().Sub(l.Completed) < Window) {
+			made.Decision = afterupdate.Settling
+		}
+		return made, true
+	}
+	for _, each := range stored {
+		at := slices.IndexFunc(candidates, func(c baselinestore.Candidate) bool { return c.Run == each.Run })
+		if at >= 0 && l.isOf(each.Report) && each.Precedes(candidates[at]) {
+			return l.unknown(putBack(each)), true
+		}
+	}
+	return newest.Report, true
+}
+
+// putBack states that a judgement replaces a later one, as a clause.
+func putBack(judged baselinestore.Judgement) string {
+	return fmt.Sprintf("the stored judgement of run %s is older than the last one by its baseline: an earlier judgement was put back", words.External(judged.Run))
+}
+
+// without is the judgement of an update of which there is no baseline that counts. A baseline that is not authentic may be
+// of the update.
+func (l last) without(ctx context.Context, absent *baselinestore.AbsentError, newest *baselinestore.Judgement) (afterupdate.Report, bool) {
+	switch absent.Reason {
+	case baselinestore.Unreadable, baselinestore.Unauthentic, baselinestore.Unverifiable:
+		if of, err := l.records.Get(ctx, absent.Run); err != nil || l.mayBeAfter(of) {
+			return l.unknown("unknown whether the update was judged: " + words.External(absent.Message)), true
+		}
+	case baselinestore.NoUpdate:
+		if newest != nil {
+			return newest.Report, true
+		}
+	case baselinestore.TakenDuring, baselinestore.TakenEarlier, baselinestore.OtherCluster, baselinestore.OtherRelease, baselinestore.NotTaken:
+	}
+	if newest != nil {
+		return l.unknown(fmt.Sprintf("the baseline of run %s, by which the update was judged, does not exist any more: an earlier judgement may have been put back", words.External(newest.Run))), true
+	}
+	listed, err := l.records.List(ctx)
+	if err != nil {
+		return l.unknown(unreadable(err)), true
+	}
+	for _, each := range listed {
+		if l.isBefore(each) {
+			return l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and neither that nor a judgement by it exists any more", words.External(each.ID))), true
+		}
+	}
+	return afterupdate.Report{}, false
+}
+
+// isBefore reports whether a run has recorded that it stored a baseline of the update.
+func (l last) isBefore(run record.Record) bool {
+	from := l.From.CompletionTime
+	return !run.Baseline.IsZero() && run.From == l.From.Version && !run.Baseline.After(l.Started) && (from == nil || !run.Baseline.Before(from.Time))
+}
+
+func (l last) unknown(message string) afterupdate.Report {
+	return afterupdate.Report{Decision: afterupdate.Undecided, Message: message, Update: l.update()}
+}
+
+// update is the update as judgements state it.
+func (l last) update() afterupdate.Update {
+	return afterupdate.Update{From: l.From.Version, To: l.To.Version, Image: l.To.Image, StartTime: words.Time(l.Started), CompletionTime: words.Time(l.Completed)}
+}
+
+func unreadable(err error) string {
+	message := "the stored judgements could not be read: " + words.External(err.Error())
+	if apierrors.IsForbidden(err) {
+		message += `; have an administrator of the cluster apply the roles that "oc preflight auth history" prints`
+	}
+	return message
+}
+
+// newest is the judgement of the newest sample of the update; nil for none.
+func (l last) newest(stored []baselinestore.Judgement) *baselinestore.Judgement {
+	var newest *baselinestore.Judgement
+	for i, each := range stored {
+		if each.Authentication.State == record.Authentic && l.isOf(each.Report) && (newest == nil || later(each.Report, newest.Report)) {
+			newest = &stored[i]
+		}
+	}
+	return newest
+}
+
+// isOf reports whether a judgement is of the update: the same version may be updated to again.
+func (l last) isOf(made afterupdate.Report) bool {
+	is := l.update()
+	return made.Cluster.ID == l.clusterID && made.Update.To == is.To && made.Update.StartTime == is.StartTime && made.Update.CompletionTime == is.CompletionTime
+}
+
+// later reports whether the baseline of a is later than that of b, by which the controller judges as well, or of equal ones the
+// last sample, or whether of equal ones a is not in favor of the update.
+func later(a, b afterupdate.Report) bool {
+	if by := baselineOf(a).Compare(baselineOf(b)); by != 0 {
+		return by > 0
+	}
+	is, _ := time.Parse(time.RFC3339, a.Samples.Last) // a time that cannot be parsed is the earliest
+	was, _ := time.Parse(time.RFC3339, b.Samples.Last)
+	return cmp.Or(is.Compare(was), cmp.Compare(rank(a.Decision), rank(b.Decision))) > 0
+}
+
+// baselineOf is when the baseline of a judgement was taken; zero for none.
+func baselineOf(judged afterupdate.Report) time.Time {
+	if judged.Baseline == nil {
+		return time.Time{}
+	}
+	taken, _ := time.Parse(time.RFC3339, judged.Baseline.Time) // a time that cannot be parsed is the earliest
+	return taken
+}
+
+func rank(decision afterupdate.Decision) int {
+	return slices.Index([]metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionUnknown, metav1.ConditionFalse}, Status(decision))
+}
+
+// unauthentic is about a judgement that is not authentic and may be of the update, as a clause; empty for none.
+func (l last) unauthentic(ctx context.Context, stored []baselinestore.Judgement) string {
+	unverified := slices.DeleteFunc(slices.Clone(stored), func(each baselinestore.Judgement) bool { return each.Authentication.State == record.Authentic })
+	if len(unverified) == 0 {
+		return ""
+	}
+	runs := map[string]record.Record{}
+	if listed, err := l.records.List(ctx); err == nil { // without the records, each may be of the update
+		for _, each := range listed {
+			runs[each.ID] = each
+		}
+	}
+	for _, each := range unverified {
+		if of, known := runs[each.Run]; known && !l.mayBeAfter(of) {
+			continue
+		}
+		return unverifiedOf(fmt.Sprintf("the stored judgement of run %s", words.External(each.Run)), each)
+	}
+	return ""
+}
+
+// unverifiedOf states why a judgement does not count, as a clause.
+func unverifiedOf(judgement string, of baselinestore.Judgement) string {
+	if of.Authentication.State == record.Unverifiable {
+		return fmt.Sprintf("unknown whether %s is authentic: %s", judgement, words.External(of.Authentication.Cause))
+	}
+	return fmt.Sprintf("%s is not authentic: %s", judgement, words.External(of.Authentication.Cause))
+}
+
+// mayBeAfter reports whether a run may have stored the baseline of the update: not one that began after the update did,
+// or ended before the release was complete from which the update started. A record that is not authentic may state other
+// times, but who can write it can delete the judgement as well.
+func (l last) mayBeAfter(run record.Record) bool {
+	from := l.From.CompletionTime
+	return !run.StartTime.After(l.Started) && (from == nil || run.CompletionTime.IsZero() || !run.CompletionTime.Before(from.Time))
+}
