@@ -2,6 +2,7 @@ package afterupdate
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -64,7 +65,7 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 		c = Course{}
 	}
 	next := Course{
-		Past:   Past{Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}},
+		Past:   Past{Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}, Restarts: map[baseline.Key]Growth{}},
 		unread: sample.State.Unread, apis: sample.State.APIs, progress: sample.Progress, names: sample.Names,
 	}
 	if next.First.IsZero() {
@@ -73,6 +74,7 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 	if len(sample.State.Unread) > 0 {
 		next.Gaps = c.Gaps + 1
 	}
+	sample.State.Objects = next.restarting(c.Restarts, sample.State.Objects)
 	next.comparison = regression.Compare(before, sample.State, regression.Seen{Cordoned: c.Cordoned})
 	next.note(c.Cordoned, sample.State, before)
 	next.follow(c.Past, before, sample.State)
@@ -95,6 +97,49 @@ func (c *Course) note(cordoned map[baseline.Key]bool, state baseline.State, befo
 			c.recovered = recovery{key, object.Recovered}
 		}
 	}
+}
+
+// Growth is how the restarts of a workload have grown from sample to sample, while no node was being updated.
+type Growth struct {
+	Total int64 `json:"total"`
+	// Times is how many samples had more of them than the one before, the first one at Since and the last one at Latest.
+	Times  int       `json:"times,omitempty"`
+	Since  time.Time `json:"since,omitzero"`
+	Latest time.Time `json:"latest,omitzero"`
+}
+
+// restarting are the objects of a sample, with the problem of those whose containers restart from time to time: what a single sample
+// does not show. One time may have any cause.
+func (c *Course) restarting(before map[baseline.Key]Growth, objects map[baseline.Key]baseline.Object) map[baseline.Key]baseline.Object {
+	found := map[baseline.Key]baseline.Object{}
+	for key, object := range objects {
+		was, known := before[key]
+		grown := Growth{Total: object.Restarted, Times: was.Times, Since: was.Since, Latest: was.Latest}
+		if c.Last.Sub(grown.Latest) > forgotten {
+			grown.Times = 0
+		}
+		if c.Number > 1 && object.Restarted > was.Total && !c.progress.Draining && !c.progress.Settled.After(c.Last) {
+			grown.Times++
+			grown.Latest = c.Last
+			if grown.Times == 1 {
+				grown.Since = c.Last
+			}
+		}
+		if object.Restarted > 0 || known {
+			c.Restarts[key] = grown
+		}
+		if grown.Times > 1 {
+			object.Problems = slices.Clone(object.Problems)
+			object.Add(baseline.Problem{Reason: regression.Hourly, Since: grown.Since, Message: "containers of its pods have restarted " + words.Count(int64(grown.Times), "time") + " since " + words.Time(grown.Since)})
+			found[key] = object
+		}
+	}
+	if len(found) == 0 {
+		return objects
+	}
+	objects = maps.Clone(objects)
+	maps.Copy(objects, found)
+	return objects
 }
 
 // forgotten is after which time a problem that has ended is no part of the course any more.

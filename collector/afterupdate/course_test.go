@@ -129,7 +129,7 @@ func problem(reason string, minutes int) baseline.Object {
 	return object
 }
 
-// An operator that goes on and on holds back nothing that is down.
+// An operator that is progressing for hours holds back nothing that is down.
 func TestProgressingHoldsNothing(t *testing.T) {
 	dns := baseline.Key{Kind: baseline.ClusterOperator, Name: "dns"}
 	sample := look(0, baseline.Problem{Reason: "Unavailable", Since: ago(40)}, settling.Progress{Waiting: []string{"ClusterOperators that are progressing: dns"}})

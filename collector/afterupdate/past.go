@@ -20,6 +20,7 @@ type Past struct {
 	First, Last  time.Time
 	Problems     map[Problem]Seen
 	Cordoned     map[baseline.Key]bool
+	Restarts     map[baseline.Key]Growth
 }
 
 // Resume is a course that goes on from what earlier samples have left.
@@ -33,6 +34,13 @@ type packedPast struct {
 	Last     time.Time      `json:"last"`
 	Problems []packedSeen   `json:"problems,omitempty"`
 	Cordoned []baseline.Key `json:"cordoned,omitempty"`
+	Restarts []packedGrowth `json:"restarts,omitempty"`
+}
+
+type packedGrowth struct {
+	Key baseline.Key `json:"key"`
+
+	Growth
 }
 
 type packedSeen struct {
@@ -58,6 +66,11 @@ func (p Past) Pack() ([]byte, error) {
 			made.Problems = append(made.Problems, packedSeen{Key: at.Key, Reason: at.Reason, Began: seen.Began, First: seen.First, Since: seen.Since, Ended: seen.Ended, Bad: seen.Bad, Times: seen.Times, Was: seen.Found.Was})
 		}
 	}
+	for key, grown := range p.Restarts {
+		made.Restarts = append(made.Restarts, packedGrowth{key, grown})
+	}
+	slices.SortFunc(made.Restarts, func(a, b packedGrowth) int { return a.Key.Compare(b.Key) })
+	made.Restarts = made.Restarts[:min(len(made.Restarts), maxProblems)]
 	slices.SortFunc(made.Problems, func(a, b packedSeen) int { return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(a.Reason, b.Reason)) })
 	made.Problems = made.Problems[:min(len(made.Problems), maxProblems)]
 	text, err := json.Marshal(made)
@@ -77,6 +90,10 @@ func UnpackPast(text []byte) (Past, error) {
 	for _, each := range of.Problems {
 		found := regression.Found{Key: each.Key, Problem: baseline.Problem{Reason: each.Reason}, Class: regression.Worse, Was: each.Was, Origin: regression.Origin{Key: each.Key}}
 		past.Problems[Problem{each.Key, each.Reason}] = Seen{Began: each.Began, First: each.First, Since: each.Since, Ended: each.Ended, Bad: each.Bad, Times: each.Times, Found: found}
+	}
+	past.Restarts = map[baseline.Key]Growth{}
+	for _, each := range of.Restarts {
+		past.Restarts[each.Key] = each.Growth
 	}
 	for _, key := range of.Cordoned {
 		past.Cordoned[key] = true

@@ -15,9 +15,10 @@ import (
 
 // Key identifies an object of a State: never a pod, which does not survive a rollout.
 type Key struct {
-	Kind Kind
+	Kind Kind `json:"kind"`
 	// Namespace is empty for an object of the cluster.
-	Namespace, Name string
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
 }
 
 // String is the key for people: "Deployment shop/web".
@@ -93,6 +94,8 @@ type Object struct {
 	// Recovered is since when it is good, by the object itself; zero where it does not state that. A packed State does not have
 	// it.
 	Recovered time.Time
+	// Restarted is how often the containers of its pods have restarted. A packed State does not have it.
+	Restarted int64
 	// Cordoned is true for a node that is unschedulable. A packed State does not have it.
 	Cordoned bool
 	// Problems are sorted by reason, one of each. None means that the object is good.

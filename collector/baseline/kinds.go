@@ -99,7 +99,7 @@ func limitsOfPods() map[string]time.Duration {
 	const short = 10 * time.Minute
 	return map[string]time.Duration{
 		"ContainerCreating": short, "CrashLoopBackOff": short, "CreateContainerError": short, "FailedCreate": short, "ImagePullBackOff": short,
-		"ProgressDeadlineExceeded": 0, "Restarting": 30 * time.Minute, "Rolled": 0,
+		"ProgressDeadlineExceeded": 0, "Restarting": 30 * time.Minute, "RestartsHourly": 30 * time.Minute, "Rolled": 0,
 	}
 }
 
@@ -108,12 +108,14 @@ const (
 	standardLimit = 10 * time.Minute
 	// inProgress is how long a kind without a row may be reconciled, or its object have an unobserved generation.
 	inProgress = time.Hour
-	// MaxUnavailable, MaxDegraded and MaxFailing are how long an operator may be unavailable or degraded, and the
-	// cluster-version operator failing, before that counts as a failure of an update: the limits by which "oc adm upgrade
-	// status" reports an error (openshift/oc, pkg/cli/admin/upgrade/status), as are those of nodes.
+	// MaxUnavailable is how long an operator may be unavailable before that counts as a failure of an update: this and the next
+	// two are the limits by which "oc adm upgrade status" reports an error (openshift/oc, pkg/cli/admin/upgrade/status), as are
+	// those of nodes.
 	MaxUnavailable = 20 * time.Minute
-	MaxDegraded    = 40 * time.Minute
-	MaxFailing     = MaxUnavailable
+	// MaxDegraded is how long an operator may be degraded.
+	MaxDegraded = 40 * time.Minute
+	// MaxFailing is how long the cluster-version operator may be failing.
+	MaxFailing = MaxUnavailable
 	// MaxProgressing is how long an operator may be progressing after the nodes are updated.
 	MaxProgressing = 2 * time.Hour
 )

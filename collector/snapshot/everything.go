@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -31,51 +32,52 @@ type Resource struct {
 // states that.
 func (c *Cluster) Served(ctx context.Context) ([]Resource, error) {
 	return once(ctx, c, "served resources", func(ctx context.Context) ([]Resource, error) {
-		lists, err := discovery.ServerPreferredResources(c.api.Kubernetes.Discovery())
+		groups, lists, err := discovery.ToServerResourcesInterfaceWithContext(c.api.Kubernetes.Discovery()).ServerGroupsAndResourcesWithContext(ctx)
 		if _, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); err != nil && !partial {
 			return nil, fmt.Errorf("could not list the served APIs: %w", err)
 		}
-		with, err := c.withStatus(ctx)
-		if err != nil {
-			return nil, err
+		preferred := map[string]string{"": "v1"}
+		for _, group := range groups {
+			preferred[group.Name] = group.PreferredVersion.GroupVersion
 		}
-		var served []Resource
+		found := map[schema.GroupResource]Resource{}
 		for _, list := range lists {
 			group, err := schema.ParseGroupVersion(list.GroupVersion)
 			if err != nil {
 				continue // it has no path
 			}
-			for i := range list.APIResources {
-				of := &list.APIResources[i]
-				if resource := group.WithResource(of.Name); slices.Contains(of.Verbs, "list") && !strings.Contains(of.Name, "/") {
-					served = append(served, Resource{GroupVersionResource: resource, Kind: of.Kind, Namespaced: of.Namespaced, Status: with[resource.GroupResource()]})
-				}
-			}
+			addServed(found, group, preferred[group.Group] == list.GroupVersion, list.APIResources)
 		}
+		served := slices.Collect(maps.Values(found))
+		served = slices.DeleteFunc(served, func(r Resource) bool { return r.Kind == noKind })
 		slices.SortFunc(served, func(a, b Resource) int { return strings.Compare(a.String(), b.String()) })
 		return served, nil
 	})
 }
 
-// withStatus are the resources with a subresource "status".
-func (c *Cluster) withStatus(context.Context) (map[schema.GroupResource]bool, error) {
-	_, lists, err := c.api.Kubernetes.Discovery().ServerGroupsAndResources()
-	if _, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); err != nil && !partial {
-		return nil, fmt.Errorf("could not list the served APIs: %w", err)
-	}
-	found := map[schema.GroupResource]bool{}
-	for _, list := range lists {
-		group, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue
+// noKind is the kind of a resource of which only the status was found so far.
+const noKind = "-"
+
+// addServed adds the resources of a version of an API: those of the preferred version replace others.
+func addServed(found map[schema.GroupResource]Resource, version schema.GroupVersion, preferred bool, resources []metav1.APIResource) { //nolint:revive // it chooses the version
+	for i := range resources {
+		of := &resources[i]
+		name, isStatus := strings.CutSuffix(of.Name, "/status")
+		key := schema.GroupResource{Group: version.Group, Resource: name}
+		known, exists := found[key]
+		if !exists {
+			known.Kind = noKind
 		}
-		for i := range list.APIResources {
-			if name, ok := strings.CutSuffix(list.APIResources[i].Name, "/status"); ok {
-				found[group.WithResource(name).GroupResource()] = true
-			}
+		switch {
+		case isStatus:
+			known.Status = true
+		case !strings.Contains(of.Name, "/") && slices.Contains(of.Verbs, "list") && (known.Kind == noKind || preferred):
+			known.GroupVersionResource, known.Kind, known.Namespaced = version.WithResource(of.Name), of.Kind, of.Namespaced
+		}
+		if exists || known.Kind != noKind || isStatus {
+			found[key] = known
 		}
 	}
-	return found, nil
 }
 
 // ErrMany means that a resource has more objects than are read.

@@ -58,6 +58,7 @@ func (w *World) pool(name string, nodes int) {
 	}
 }
 
+// AddNode adds a node that is healthy, of the role that its name begins with.
 func (w *World) AddNode(name string) {
 	ref := Ref{Kind: "Node", Name: name}
 	role, _, _ := strings.Cut(name, "-")
@@ -107,7 +108,7 @@ func (w *World) user() {
 		w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: fmt.Sprintf("data-db-%d", i)}, `{"spec":{"storageClassName":"nfs"},"status":{"phase":"Bound"}}`)
 	}
 	w.Workload("Deployment", "policy", "webhook", 2)
-	w.Set(Ref{Kind: "ValidatingWebhookConfiguration", Name: "policy"}, `{"webhooks":[{"name":"policy.example.com","admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","clientConfig":{"service":{"namespace":"policy","name":"webhook"}},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]}]}`)
+	w.Set(Ref{Kind: "ValidatingWebhookConfiguration", Name: "policy"}, `{"webhooks":[{"name":"policy.example.com","admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","clientConfig":{"caBundle":"Y2E=","service":{"namespace":"policy","name":"webhook"}},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]}]}`)
 	w.Workload("Deployment", "operators", "widget-operator", 1)
 	w.Set(Ref{Kind: "ClusterServiceVersion", Namespace: "operators", Name: "widget.v1.2.3"}, `{"status":{"phase":"Succeeded","reason":"InstallSucceeded"}}`)
 	w.Set(Ref{Kind: "Subscription", Namespace: "operators", Name: "widget"}, `{"spec":{"name":"widget"},"status":{"state":"AtLatestKnown","installedCSV":"widget.v1.2.3","currentCSV":"widget.v1.2.3"}}`)
@@ -116,6 +117,7 @@ func (w *World) user() {
 	w.Set(Ref{Kind: "MachineSet", Namespace: "openshift-machine-api", Name: "workers"}, `{"spec":{"replicas":3},"status":{"replicas":3,"readyReplicas":3,"availableReplicas":3}}`)
 }
 
+// AddRoute adds a Route to the Service of its name, which the router admits.
 func (w *World) AddRoute(namespace, name string) {
 	ref := Ref{Kind: "Route", Namespace: namespace, Name: name}
 	w.Set(ref, `{"spec":{"to":{"kind":"Service","name":"`+name+`"}}}`)
@@ -210,6 +212,7 @@ func (w *World) Pods(ref Ref) []Ref {
 	})
 }
 
+// Owner is the owner reference of what an object controls, as JSON.
 func (w *World) Owner(ref Ref) string {
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, w.kinds[ref.Kind].API, ref.plain(), ref.Name, w.Object(ref).GetUID())
 }

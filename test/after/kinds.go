@@ -172,7 +172,7 @@ func (w *World) Managed(ref Ref, manager, operation string, ago time.Duration) {
 	managers := slices.DeleteFunc(object.GetManagedFields(), func(each metav1.ManagedFieldsEntry) bool { return each.Manager == manager })
 	object.SetManagedFields(append(managers, metav1.ManagedFieldsEntry{
 		Manager: manager, Operation: metav1.ManagedFieldsOperationType(operation), APIVersion: object.GetAPIVersion(), Time: &at,
-		FieldsType: "FieldsV1", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:spec":{}}`)},
+		FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{}}`),
 	}))
 }
 

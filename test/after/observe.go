@@ -135,7 +135,7 @@ func Judge(before *baseline.State, looks []observation.Observation) afterupdate.
 	return afterupdate.Judge(afterupdate.Question{Cluster: last.Cluster, Run: "run", Change: last.Change, Before: before}, course)
 }
 
-// JudgeApart is Judge by looks of separate processes: each goes on from what the one before has stored.
+// JudgeApart is Judge by looks of separate processes: each continues what the one before has stored.
 func JudgeApart(tb testing.TB, before *baseline.State, looks []observation.Observation) afterupdate.Report {
 	tb.Helper()
 	var course afterupdate.Course

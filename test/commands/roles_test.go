@@ -100,11 +100,11 @@ func commandsUnderRoles(t *testing.T, pullSpec string) map[string]underRoles {
 	return map[string]underRoles{
 		"run": {
 			reason: "a run that copies accounts, roles and bindings", auth: []string{"run", "--to", to},
-			use: joined(exit.Ready), unused: runsWithout(),
+			use: joined(exit.Ready), unused: runsWithout(), undeclared: unlisted(),
 		},
 		"pull": {
 			reason: "a run whose images are pulled by nodes, of which there are none", auth: []string{"run", "--to", to, "--images", "pull"},
-			use: joined(exit.Undecided, "--images", "pull"), unused: pullsWithout(),
+			use: joined(exit.Undecided, "--images", "pull"), unused: pullsWithout(), undeclared: unlisted(),
 		},
 		"checks":     {reason: "the list of checks", auth: []string{"checks"}, use: once(exit.Ready, "checks", "--to", to)},
 		"verify":     {reason: "the signature alone", auth: []string{"verify"}, use: once(exit.Ready, "verify", pullSpec), unused: verifiesWithout()},

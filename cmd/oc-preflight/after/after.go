@@ -79,9 +79,13 @@ The decision is
   RolledBack  the release before the update was requested again
   Undecided   there is no baseline, or not everything could be read
 
-A rollout has settled when all operators state the version, all MachineConfigPools but the paused ones are updated, no node was rebooted within 20 minutes, and two samples are equal. What was bad before is no regression, and neither is what its owner changed, scaled or created since.
+A rollout has settled when all operators state the version and none is progressing, all MachineConfigPools but the paused ones are updated, and no node was rebooted within 20 minutes. A problem that ended has to stay away for its limit before the update is Good, and one that comes and goes counts by its share of the time. What is gone counts as well; where it is not known who deleted it, the decision is Undecided.
 
-With --watch, a sample is taken after each --interval until there is a decision. Without it, two samples are taken, and a problem whose object does not state since when it exists is not known to last.
+What was bad before is no regression, and neither is what its owner changed, scaled, deleted or created since. What begins more than an hour after the rollout has settled is listed as since the update, not by it.
+
+With --watch, a sample is taken after each --interval until there is a decision. Without it, two samples are taken. Samples of earlier calls count: they are stored beside the record where the user may write there.
+
+All kinds of objects with a status are compared, as far as the user may list them. The roles of "auth after" list those of Kubernetes and OpenShift; bind the ClusterRole cluster-reader for the custom resources of operators that users installed.
 
 With --hosted-cluster, the update is one of the control plane of a hosted cluster (HyperShift): the guest is read, which has the baseline, and the HostedCluster with its NodePools. A NodePool that requests another release is left out, and named.
 

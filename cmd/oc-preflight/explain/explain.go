@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/document"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot/reported"
 	"github.com/openshift/update-preflight/collector/words"
 	_ "github.com/openshift/update-preflight/runner/trigger/projection" // declares reasons that only the controller reports
 	"github.com/openshift/update-preflight/signature/refusal"
@@ -163,6 +165,9 @@ func Find(entries []Entry, word string) (Page, error) {
 			return Page{APIVersion: report.APIVersion, Kind: Kind, Entries: found}, nil
 		}
 		end := strings.LastIndexAny(name, "-.") // of the object that a name is about
+		if found = ofOther(entries, word); end < 0 && len(found) > 0 {
+			return Page{APIVersion: report.APIVersion, Kind: Kind, Entries: found}, nil
+		}
 		if end < 0 {
 			return Page{}, &UnknownError{Word: word, Similar: similar(entries, word)}
 		}
@@ -196,6 +201,52 @@ func problem(entries []Entry, name string) []Entry {
 		}
 	}
 	return found
+}
+
+// ofOther are the entries of a problem after an update by its name, where package baseline has no row of the kind: those of its reason,
+// or a general one where the reason is made of a condition or a field of the status.
+func ofOther(entries []Entry, name string) []Entry {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		return nil
+	}
+	isStated := false
+	for at, letter := range name {
+		if at == 0 || !unicode.IsUpper(letter) {
+			continue // no kind ends here
+		}
+		reason := name[at:]
+		if found := ofAnyKind(entries, reason); len(found) > 0 {
+			return found
+		}
+		isStated = isStated || states(reason)
+	}
+	if !isStated {
+		return nil
+	}
+	return []Entry{{
+		Kind: KindReason, Name: name, Package: "collector/baseline/health", Subject: afterUpdate,
+		Meaning: "The object reports a problem after the update that it did not report before. The name is the kind of the object, then the type of the condition, or the field and value of the status, that reports it.",
+		Cause:   "Its controller has found it: the message of the condition states why.",
+		Remedy:  "Read its conditions, and the documentation of its operator: `oc describe KIND NAME -n NAMESPACE`.",
+	}}
+}
+
+// ofAnyKind are the entries of a reason that a problem of any kind may have: of the object itself, or of its pods.
+func ofAnyKind(entries []Entry, reason string) []Entry {
+	_, ofPods := baseline.RowOf("").Limits[reason]
+	return slices.DeleteFunc(named(entries, reason), func(each Entry) bool {
+		general := ofPods || slices.Contains([]string{"collector/baseline/health", "collector/afterupdate/regression"}, each.Package)
+		return each.Subject != afterUpdate || !general
+	})
+}
+
+// states reports whether a reason is made of a condition, "NotHealthy" or "Degraded", or of a field of the status and its value,
+// "PhaseFailed".
+func states(reason string) bool {
+	rest, negated := strings.CutPrefix(reason, "Not")
+	isType := negated && strings.ContainsFunc(rest, unicode.IsUpper)
+	isField := slices.ContainsFunc([]string{"Phase", "State", "Status", "Health"}, func(field string) bool { return strings.HasPrefix(reason, field) && reason != field })
+	return isType || isField || reported.MeaningOf(reason) == reported.Bad
 }
 
 // similar are the names that contain a word, or else those with the fewest differences from it, if these

@@ -154,6 +154,37 @@ func TestNames(t *testing.T) {
 	}
 }
 
+// The name of a problem of any kind is explained: by the entry of its reason, or by a general one.
+func TestProblemsOfAnyKind(t *testing.T) {
+	entries := explain.Entries()
+	for name, tc := range map[string]struct {
+		reason string
+		// want is the package of the entry, and named the name of it; none for an unknown word.
+		want, named string
+	}{
+		"CronJobNotScheduled":        {reason: "a reason of any kind", want: "collector/baseline/health", named: "NotScheduled"},
+		"ReplicaSetCrashLoopBackOff": {reason: "a reason of pods", want: "collector/baseline/sample", named: "CrashLoopBackOff"},
+		"KafkaPartsGone":             {reason: "only a comparison finds it", want: "collector/afterupdate/regression", named: "PartsGone"},
+		"RolloutNotHealthy":          {reason: "a condition is False", want: "collector/baseline/health", named: "RolloutNotHealthy"},
+		"KafkaNotReady":              {reason: "nodes have a reason of the same name", want: "collector/baseline/health", named: "KafkaNotReady"},
+		"MetalLBDegraded":            {reason: "a condition is True", want: "collector/baseline/health", named: "MetalLBDegraded"},
+		"ClusterPolicyStateNotready": {reason: "a field of the status has this value", want: "collector/baseline/health", named: "ClusterPolicyStateNotready"},
+		"VSphereTooOld":              {reason: "the reason of a condition"},
+		"quorum-NotLost":             {reason: "the check of an operator"},
+	} {
+		page, err := explain.Find(entries, name)
+		if tc.want == "" {
+			if err == nil {
+				t.Errorf("%s (%s): found %+v", name, tc.reason, page.Entries)
+			}
+			continue
+		}
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Package != tc.want || page.Entries[0].Name != tc.named || page.Entries[0].Subject != "After an update" {
+			t.Errorf("%s (%s): error %v, entries %+v", name, tc.reason, err, page.Entries)
+		}
+	}
+}
+
 // The name of a problem after an update is explained, also where a check has a finding of the same name.
 func TestProblemsAfterUpdate(t *testing.T) {
 	entries := explain.Entries()

@@ -38,7 +38,7 @@ func (c comparer) act(key baseline.Key, reason string) string {
 	case reason != Rolled && !c.isPart(was, is) && c.changed(key, was, is):
 		return "its owner changed it since"
 	case key.Kind == baseline.ClusterServiceVersion:
-		return c.replaced(key, was, is)
+		return c.replaced(was, is)
 	case key.Kind == baseline.Service && reason == baseline.NoEndpoints && was.Detail == baseline.Ephemeral:
 		return "it selected only pods that nothing makes again: those of a Job, or without an owner"
 	}
@@ -47,10 +47,10 @@ func (c comparer) act(key baseline.Key, reason string) string {
 
 // changed reports whether the owner of an object changed more of it than the number of its replicas.
 func (c comparer) changed(key baseline.Key, was, is baseline.Object) bool {
-	switch {
-	case key.Kind == baseline.StatefulSet: // an update may change the revision of the pods, but not the generation of the spec
+	switch key.Kind { //nolint:exhaustive // the others are compared by their revisions
+	case baseline.StatefulSet: // an update may change the revision of the pods, but not the generation of the spec
 		return was.Generation != is.Generation && was.Detail != is.Detail
-	case key.Kind == baseline.Node:
+	case baseline.Node:
 		return false
 	}
 	generations := !key.Kind.Known() && was.Generation > 0 && is.Generation > 0 && was.Generation != is.Generation && was.Desired == is.Desired
@@ -70,7 +70,7 @@ func (c comparer) serves(service baseline.Object) bool {
 }
 
 // replaced is who replaced an operator of OLM by another version; empty where OLM did so by itself.
-func (c comparer) replaced(key baseline.Key, was, is baseline.Object) string {
+func (c comparer) replaced(was, is baseline.Object) string {
 	if was.Detail == "" || is.Detail == "" || was.Detail == is.Detail {
 		return ""
 	}
@@ -168,30 +168,36 @@ func (c comparer) isOf(key baseline.Key, worse, unknown map[baseline.Key]bool) b
 
 // excuse is what was done to an object that one depends on. One that is worse explains the problem as well, and more.
 func (c comparer) excuse(of baseline.Key, worse map[baseline.Key]bool) (dependency baseline.Key, text string, unread bool) {
-	seen, level := map[baseline.Key]bool{of: true}, []baseline.Key{of}
+	for _, each := range c.reached(of) {
+		if worse[each] {
+			return baseline.Key{}, "", false
+		}
+		if _, exists := c.now.Objects[each]; !exists && c.unread(each.Kind) {
+			unread = true
+		}
+		if done := c.act(each, ""); done != "" && text == "" {
+			dependency, text = each, done
+		}
+	}
+	return dependency, text, unread
+}
+
+// reached are the objects that one depends on, and those that these depend on, the nearest first.
+func (c comparer) reached(of baseline.Key) []baseline.Key {
+	seen, all, level := map[baseline.Key]bool{of: true}, []baseline.Key(nil), []baseline.Key{of}
 	for range maxDepth {
 		var next []baseline.Key
 		for _, key := range level {
-			for _, each := range c.dependencies(key) {
-				if seen[each] {
-					continue
-				}
-				seen[each] = true
-				next = append(next, each)
-				if worse[each] {
-					return baseline.Key{}, "", false
-				}
-				if _, exists := c.now.Objects[each]; !exists && c.unread(each.Kind) {
-					unread = true
-				}
-				if done := c.act(each, ""); done != "" && text == "" {
-					dependency, text = each, done
-				}
-			}
+			next = append(next, c.dependencies(key)...)
 		}
-		level = next
+		next = slices.DeleteFunc(next, func(key baseline.Key) bool {
+			known := seen[key]
+			seen[key] = true
+			return known
+		})
+		all, level = append(all, next...), next
 	}
-	return dependency, text, unread
+	return all
 }
 
 // originate sets what each problem follows from: that of an object which uses another one, from that; that of an owner, from what it
@@ -220,8 +226,7 @@ func (c comparer) originate(found []Found) {
 
 func (c comparer) origin(found Found, worse map[baseline.Key]bool, owned map[baseline.Key]baseline.Key, operators map[baseline.Key]string) Origin {
 	key := found.Key
-	row := baseline.RowOf(key.Kind)
-	if row.Independent && key.Kind.Known() {
+	if independent(key.Kind) {
 		return Origin{Key: key, Reason: found.Problem.Reason}
 	}
 	operator := baseline.Key{Kind: baseline.ClusterOperator, Name: c.now.Named[key]}
@@ -233,21 +238,22 @@ func (c comparer) origin(found Found, worse map[baseline.Key]bool, owned map[bas
 	}
 	for range maxDepth {
 		next, follows := c.follows(key, worse)
-		if !follows {
-			if part, exists := owned[key]; exists && part != key {
-				next, follows = part, true
-			}
+		if part, exists := owned[key]; !follows && exists {
+			next, follows = part, true
 		}
-		if !follows || next == found.Key {
+		if !follows || next == found.Key || next == key {
 			break
 		}
 		key = next
 	}
-	if of := baseline.RowOf(key.Kind); of.Independent && key.Kind.Known() {
+	if independent(key.Kind) {
 		return Origin{Key: found.Key}
 	}
 	return Origin{Key: key}
 }
+
+// independent reports whether each problem of an object of the kind is a cause by itself.
+func independent(kind baseline.Kind) bool { return kind.Known() && baseline.RowOf(kind).Independent }
 
 // follows is the object that is worse and is used by one; false for none. The owner of an object is none.
 func (c comparer) follows(key baseline.Key, worse map[baseline.Key]bool) (baseline.Key, bool) {

@@ -236,7 +236,7 @@ func hasEnded(phase string) bool {
 }
 
 func isGoodPhase(phase string) bool {
-	return phase != "" && reported.MeaningOf(strings.ToUpper(phase[:1])+strings.ToLower(phase[1:])) == reported.Good
+	return phase != "" && (strings.EqualFold(phase, "running") || reported.MeaningOf(strings.ToUpper(phase[:1])+strings.ToLower(phase[1:])) == reported.Good)
 }
 
 // expectedAlerts fire because of an update that is good: about the next one.
@@ -286,24 +286,33 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 	if _, had := was.Problem(problem.Reason); had {
 		return c.same(key, was, object)
 	}
-	if lacks := key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" || key.Kind == baseline.DaemonSet && lacksPods(problem.Reason); lacks {
-		if class, why := c.lacksNodes(object); class != "" {
-			return class, good(was) + "; " + why
-		}
+	if class, why := c.explained(key, object, problem); class != "" {
+		return class, good(was) + "; " + why
 	}
-	if text := c.act(key, problem.Reason); text != "" {
-		return Excused, good(was) + "; " + text
-	}
-	if _, unscheduled := object.Problem("Unschedulable"); unscheduled && lacksPods(problem.Reason) && c.fewerMachines() {
-		return Excused, good(was) + "; a MachineSet was scaled down since"
-	}
-	if baseline.RowOf(key.Kind).Pods {
+	row := baseline.RowOf(key.Kind)
+	switch {
+	case row.Pods:
 		return c.workload(was, object, problem)
-	}
-	if baseline.RowOf(key.Kind).Independent || !slices.ContainsFunc(was.Problems, func(p baseline.Problem) bool { return !alone(p.Reason) }) || alone(problem.Reason) {
+	case row.Independent || alone(problem.Reason) || !slices.ContainsFunc(was.Problems, func(p baseline.Problem) bool { return !alone(p.Reason) }):
 		return Worse, good(was)
 	}
 	return Unchanged, bad(was)
+}
+
+// explained is the class of a problem that nodes, machines or what was done to the object explain, with why; none where nothing does.
+func (c comparer) explained(key baseline.Key, object baseline.Object, problem baseline.Problem) (class Class, why string) {
+	if lacks := key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" || key.Kind == baseline.DaemonSet && lacksPods(problem.Reason); lacks {
+		if class, why := c.lacksNodes(object); class != "" {
+			return class, why
+		}
+	}
+	if text := c.act(key, problem.Reason); text != "" {
+		return Excused, text
+	}
+	if _, unscheduled := object.Problem("Unschedulable"); unscheduled && lacksPods(problem.Reason) && c.fewerMachines() {
+		return Excused, "a MachineSet was scaled down since"
+	}
+	return "", ""
 }
 
 // alone reports whether a problem is independent of the others of its object: an address that never was, as is usual without a cloud, does
@@ -473,7 +482,7 @@ func (c comparer) workload(was, is baseline.Object, problem baseline.Problem) (c
 		return Excused, good(was) + fmt.Sprintf("; it was scaled from %d to %d since", was.Desired, is.Desired)
 	case len(was.Problems) > 0 && is.Ready >= was.Ready:
 		return Unchanged, bad(was)
-	case problem.Reason == restarting && was.Restarts > 0 && is.Restarts <= 2*was.Restarts:
+	case (problem.Reason == restarting || problem.Reason == Hourly) && was.Restarts > 0 && is.Restarts <= 2*was.Restarts:
 		return Unchanged, fmt.Sprintf("%s, with %.1f restarts per pod and day", good(was), was.Restarts)
 	}
 	return Worse, good(was)
@@ -484,8 +493,12 @@ func lacksPods(reason string) bool {
 	return slices.Contains([]string{"Unavailable", "Unschedulable", "ContainerCreating", "FailedCreate", "RolloutIncomplete", "ProgressDeadlineExceeded"}, reason)
 }
 
-// restarting is the reason of a workload whose containers restart.
-const restarting = "Restarting"
+// The reasons of a workload whose containers restart: often, or every hour.
+const (
+	restarting = "Restarting"
+	// Hourly is found by several samples.
+	Hourly = "RestartsHourly"
+)
 
 // good states an object of the baseline.
 func good(was baseline.Object) string {

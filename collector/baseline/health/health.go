@@ -247,7 +247,7 @@ func addParts(made *baseline.Object, stated map[string]any) {
 	if !counted {
 		return
 	}
-	made.Ready = int32(min(max(ready, 0), math.MaxInt32)) //nolint:gosec // bounded here
+	made.Ready = int32(min(max(ready, 0), math.MaxInt32))
 	if made.Ready < made.Desired {
 		made.Add(baseline.Problem{Reason: "PartsNotReady", Message: fmt.Sprintf("%d of %d are ready", made.Ready, made.Desired)})
 	}
@@ -318,7 +318,7 @@ func desired(value any) int32 {
 	var count int64
 	for _, field := range []string{"replicas", "instances"} { // which decide alone
 		if number, ok := integer(mapOf(value)[field]); ok {
-			return int32(min(max(number, 0), math.MaxInt32)) //nolint:gosec // bounded here
+			return int32(min(max(number, 0), math.MaxInt32))
 		}
 	}
 	walk(value, func(field string, value any) {

@@ -76,10 +76,11 @@ func (s *sampler) others(ctx context.Context, only map[baseline.Kind]bool) {
 // podController is what makes a pod again; false where that is not known.
 func (s *sampler) podController(namespace, pod string) (baseline.Key, bool) {
 	at := slices.IndexFunc(s.pods, func(each corev1.Pod) bool { return each.Namespace == namespace && each.Name == pod })
-	if at < 0 || s.controllers[at] == (baseline.Key{}) {
+	if at < 0 {
 		return baseline.Key{}, false
 	}
-	return s.controllers[at], true
+	key, known := s.controllers[&s.pods[at]]
+	return key, known
 }
 
 // everything stands for the kinds without a row, where it is not known which there are.
@@ -89,19 +90,9 @@ const everything = baseline.Kind("objects of other kinds")
 // that a Service in a namespace of the release serves. An owner of the cluster has no namespace.
 func (s *sampler) inherit() {
 	for key, object := range s.state.Objects {
-		if owner := object.Owner; owner != (baseline.Key{}) {
-			if _, exists := s.state.Objects[owner]; !exists {
-				owner.Namespace = ""
-				if _, exists := s.state.Objects[owner]; exists {
-					object.Owner = owner
-				}
-			}
-		}
+		object.Owner = s.existing(object.Owner)
 		for i, each := range object.Refs {
-			cluster := baseline.Key{Kind: each.Kind, Name: each.Name}
-			if _, exists := s.state.Objects[cluster]; exists {
-				object.Refs[i] = cluster
-			}
+			object.Refs[i] = s.existing(each)
 		}
 		if namespace, _, served := strings.Cut(object.Detail, "/"); served && key.Namespace == "" && baseline.RowOf(key.Kind).Served {
 			object.Release = object.Release || s.owners.Namespace(namespace)
@@ -114,6 +105,15 @@ func (s *sampler) inherit() {
 			s.state.Objects[key] = object
 		}
 	}
+}
+
+// existing is a key that an object has of another one, without the namespace where that is one of the cluster.
+func (s *sampler) existing(key baseline.Key) baseline.Key {
+	ofCluster := baseline.Key{Kind: key.Kind, Name: key.Name}
+	if _, exists := s.state.Objects[ofCluster]; exists {
+		return ofCluster
+	}
+	return key
 }
 
 // maxOwners bounds the owners of an object that are followed.

@@ -19,9 +19,6 @@ const (
 	// restarts and recently are when a container that runs counts as one that restarts again and again.
 	restarts = 3
 	recently = 15 * time.Minute
-	// repeats and rarely are when one counts that restarts every hour or more often.
-	repeats = 2
-	rarely  = time.Hour
 )
 
 // waitingReason is the reason of the problem of a container that waits for a reason; empty for none.
@@ -63,20 +60,13 @@ type podProblem struct {
 // add adds a pod that has neither ended nor is being deleted.
 func (p *podStates) add(pod *corev1.Pod) {
 	p.count++
+	p.use(pod)
 	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady })
 	switch {
 	case at >= 0 && pod.Status.Conditions[at].Status == corev1.ConditionTrue:
 		p.ready++
 	case at >= 0 && pod.Status.Conditions[at].LastTransitionTime.After(p.unready):
 		p.unready = pod.Status.Conditions[at].LastTransitionTime.UTC()
-	}
-	for i := range pod.Spec.Volumes {
-		if of := pod.Spec.Volumes[i].PersistentVolumeClaim; of != nil {
-			if p.claims == nil {
-				p.claims = map[string]bool{}
-			}
-			p.claims[of.ClaimName] = true
-		}
 	}
 	started := pod.CreationTimestamp.Time
 	if pod.Status.StartTime != nil {
@@ -92,7 +82,7 @@ func (p *podStates) add(pod *corev1.Pod) {
 	for reason := range p.reasonsOf(pod) {
 		since := time.Time{} // a pod that has run does not state it
 		switch {
-		case reason == "Restarting" || reason == restartsRarely:
+		case reason == "Restarting":
 			if float64(count) >= steadily*p.now.Sub(started).Hours() { // otherwise those of long ago may be others
 				since = started.UTC()
 			}
@@ -100,6 +90,20 @@ func (p *podStates) add(pod *corev1.Pod) {
 			since = created
 		}
 		p.note(reason, pod, since)
+	}
+}
+
+// use notes the claims of the volumes of a pod.
+func (p *podStates) use(pod *corev1.Pod) {
+	for i := range pod.Spec.Volumes {
+		of := pod.Spec.Volumes[i].PersistentVolumeClaim
+		if of == nil {
+			continue
+		}
+		if p.claims == nil {
+			p.claims = map[string]bool{}
+		}
+		p.claims[of.ClaimName] = true
 	}
 }
 
@@ -113,10 +117,7 @@ func (p *podStates) reasonsOf(pod *corev1.Pod) map[string]bool {
 	containers := disturbed(pod)
 	for i := range containers {
 		of := &containers[i]
-		switch {
-		case p.restarting(pod, of):
-			found[restartsRarely] = true
-		case ended(of) && of.RestartCount >= restarts && p.now.Sub(of.LastTerminationState.Terminated.FinishedAt.Time) <= recently:
+		if ended := of.LastTerminationState.Terminated; of.RestartCount >= restarts && ended != nil && p.now.Sub(ended.FinishedAt.Time) <= recently {
 			found["Restarting"] = true
 		}
 		if of.State.Waiting == nil {
@@ -136,28 +137,6 @@ func (p *podStates) reasonsOf(pod *corev1.Pod) map[string]bool {
 		found["ContainerCreating"] = true
 	}
 	return found
-}
-
-// restartsRarely is the problem Restarting of a container for which that is not obvious.
-const restartsRarely = "restartsRarely"
-
-func ended(of *corev1.ContainerStatus) bool { return of.LastTerminationState.Terminated != nil }
-
-// restarting reports whether a container restarts at least once an hour, and goes on to do so.
-func (p *podStates) restarting(pod *corev1.Pod, of *corev1.ContainerStatus) bool {
-	if !ended(of) {
-		return false
-	}
-	last := p.now.Sub(of.LastTerminationState.Terminated.FinishedAt.Time)
-	if of.RestartCount >= restarts && last <= recently {
-		return false // it is often
-	}
-	started := pod.CreationTimestamp.Time
-	if pod.Status.StartTime != nil {
-		started = pod.Status.StartTime.Time
-	}
-	between := p.now.Sub(started) / time.Duration(max(of.RestartCount, 1))
-	return of.RestartCount >= repeats && between <= rarely && last <= min(between*3/2, rarely*3/4) //nolint:mnd // one that is late is no end
 }
 
 // disturbed are the containers of a pod that wait or have restarted, init containers first.
@@ -202,15 +181,12 @@ func (p *podStates) into(object *baseline.Object, namespace string) {
 	for _, claim := range slices.Sorted(maps.Keys(p.claims)) {
 		object.Refs = append(object.Refs, baseline.Key{Kind: baseline.PersistentVolumeClaim, Namespace: namespace, Name: claim})
 	}
+	object.Restarted = p.restarts
 	if p.life > 0 {
 		object.Restarts = float64(p.restarts) / p.life
 	}
-	for kind, of := range p.problems {
-		reason := kind
-		if kind == restartsRarely {
-			reason = "Restarting"
-		}
-		object.Add(baseline.Problem{Reason: reason, Since: of.since, Node: of.node, Message: of.message(kind)})
+	for reason, of := range p.problems {
+		object.Add(baseline.Problem{Reason: reason, Since: of.since, Node: of.node, Message: of.message(reason)})
 	}
 }
 
@@ -226,8 +202,7 @@ func predicate(reason, has, is string) string {
 	switch reason {
 	case "Restarting":
 		return fmt.Sprintf("%s a container with %d restarts or more, the last one within %d minutes", has, restarts, int(recently.Minutes()))
-	case restartsRarely:
-		return has + " a container that restarts every hour, or more often"
+
 	case "Unschedulable":
 		return is + " not scheduled to a node"
 	case "ContainerCreating":

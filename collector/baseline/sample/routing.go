@@ -198,6 +198,19 @@ type attachment struct {
 }
 
 func (s *sampler) storage(ctx context.Context) {
+	waits := s.classes(ctx)
+	drivers := readAs[metav1.PartialObjectMetadata](ctx, s, csiDrivers(), baseline.CSIDriver)
+	for i := range drivers {
+		var object baseline.Object
+		s.describe(&object, &drivers[i], storagev1.GroupName, "csidrivers")
+		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, object)
+	}
+	s.claimed(ctx, waits)
+	s.attachments(ctx)
+}
+
+// classes are the StorageClasses; it returns those whose claims wait for their first pod.
+func (s *sampler) classes(ctx context.Context) map[string]bool {
 	classes := readAs[storagev1.StorageClass](ctx, s, storageClasses(), baseline.StorageClass, baseline.PersistentVolumeClaim)
 	waits := map[string]bool{}
 	for i := range classes {
@@ -210,12 +223,11 @@ func (s *sampler) storage(ctx context.Context) {
 		}
 		s.keep(baseline.Key{Kind: baseline.StorageClass, Name: classes[i].Name}, object)
 	}
-	drivers := readAs[metav1.PartialObjectMetadata](ctx, s, csiDrivers(), baseline.CSIDriver)
-	for i := range drivers {
-		var object baseline.Object
-		s.describe(&object, &drivers[i], storagev1.GroupName, "csidrivers")
-		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, object)
-	}
+	return waits
+}
+
+// claimed are the PersistentVolumeClaims.
+func (s *sampler) claimed(ctx context.Context, waits map[string]bool) {
 	complete := s.complete(baseline.StorageClass)
 	found := kept(s, baseline.PersistentVolumeClaim, readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim))
 	for i := range found {
@@ -237,7 +249,6 @@ func (s *sampler) storage(ctx context.Context) {
 		s.keep(baseline.Key{Kind: baseline.PersistentVolumeClaim, Namespace: of.Namespace, Name: of.Name}, object)
 	}
 	s.provisioning(found, waits)
-	s.attachments(ctx)
 }
 
 // defaultClass is the annotation of the StorageClass for claims that name none.
@@ -247,14 +258,30 @@ const defaultClass = "storageclass.kubernetes.io/is-default-class"
 // cause: a single one may ask for what the class does not have.
 const unprovisioned = 2
 
+// provisioned are the claims of a StorageClass: how many wait, since when, and when the newest one was created that is bound.
+type provisioned struct {
+	waiting     int
+	since, last time.Time
+	bound       bool
+}
+
+func (p *provisioned) add(claim *corev1.PersistentVolumeClaim) {
+	created := claim.CreationTimestamp.UTC()
+	switch claim.Status.Phase {
+	case corev1.ClaimPending:
+		p.waiting++
+		if p.since.IsZero() || created.Before(p.since) {
+			p.since = created
+		}
+	case corev1.ClaimBound:
+		p.bound, p.last = true, latest(p.last, created)
+	case corev1.ClaimLost:
+	}
+}
+
 // provisioning adds the problem of a StorageClass whose new claims all wait, although others of it are bound.
 func (s *sampler) provisioning(claims []corev1.PersistentVolumeClaim, waits map[string]bool) {
-	type class struct {
-		waiting     int
-		since, last time.Time
-		bound       bool
-	}
-	classes := map[string]*class{}
+	classes := map[string]*provisioned{}
 	for i := range claims {
 		of := &claims[i]
 		if of.Spec.StorageClassName == nil || waits[*of.Spec.StorageClassName] && of.Annotations["volume.kubernetes.io/selected-node"] == "" && of.Status.Phase == corev1.ClaimPending {
@@ -262,19 +289,9 @@ func (s *sampler) provisioning(claims []corev1.PersistentVolumeClaim, waits map[
 		}
 		name := *of.Spec.StorageClassName
 		if classes[name] == nil {
-			classes[name] = &class{}
+			classes[name] = &provisioned{}
 		}
-		at, created := classes[name], of.CreationTimestamp.UTC()
-		switch of.Status.Phase {
-		case corev1.ClaimPending:
-			at.waiting++
-			if at.since.IsZero() || created.Before(at.since) {
-				at.since = created
-			}
-		case corev1.ClaimBound:
-			at.bound, at.last = true, latest(at.last, created)
-		case corev1.ClaimLost:
-		}
+		classes[name].add(of)
 	}
 	for name, of := range classes {
 		key := baseline.Key{Kind: baseline.StorageClass, Name: name}

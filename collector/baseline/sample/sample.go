@@ -122,11 +122,23 @@ func egressFirewalls() schema.GroupVersionResource {
 // management cluster has; nil for other clusters. client is nil for a cluster whose monitoring is not read. The error is about
 // the ClusterVersion, or that of ctx.
 func Take(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client, now time.Time) (baseline.State, error) {
-	return Of(ctx, cluster, of, client, now, nil)
+	return Look{Cluster: cluster, Hosted: of, Monitoring: client, Now: now}.Take(ctx)
 }
 
-// Of is Take, which reads of the kinds without a row only these; nil for all.
-func Of(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client, now time.Time, kinds map[baseline.Kind]bool) (baseline.State, error) {
+// Look is what is read at one time.
+type Look struct {
+	Cluster *snapshot.Cluster
+	// Hosted is the hosted cluster of a guest, and Monitoring what the alerts are read from; nil for none.
+	Hosted     *hypershift.State
+	Monitoring *monitoring.Client
+	Now        time.Time
+	// Kinds are those that are read of the kinds without a row; nil for all.
+	Kinds map[baseline.Kind]bool
+}
+
+// Take is the function Take.
+func (l Look) Take(ctx context.Context) (baseline.State, error) {
+	cluster, of, client, now, kinds := l.Cluster, l.Hosted, l.Monitoring, l.Now, l.Kinds
 	version, err := cluster.ClusterVersion(ctx)
 	if err != nil {
 		return baseline.State{}, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
@@ -162,9 +174,9 @@ type sampler struct {
 	now     time.Time
 	state   baseline.State
 	owners  ownership.Owners
-	// pods are all pods, and controllers what makes each of them again; the zero value for none.
+	// pods are all pods, and controllers what makes each of them again.
 	pods        []corev1.Pod
-	controllers []baseline.Key
+	controllers map[*corev1.Pod]baseline.Key
 	// defined are the resources of CustomResourceDefinitions.
 	defined map[string]bool
 }

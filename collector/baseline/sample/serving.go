@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/openshift/update-preflight/collector/admission/backend"
 	"github.com/openshift/update-preflight/collector/baseline"
@@ -37,18 +39,13 @@ const noReadyEndpoints = "NoReadyEndpoints"
 type serving struct {
 	sampler  *sampler
 	backends *backend.Backends
-	// pods are the pods of each namespace that have not ended and are not being deleted.
-	pods map[string][]selectable
+	// pods are those that have not ended and are not being deleted, by their labels and by their namespaces: each Service is compared
+	// with few.
+	pods map[label][]int
 }
 
-// selectable is a pod as a Service selects it.
-type selectable struct {
-	labels labels.Set
-	// ephemeral is true for a pod that nothing makes again.
-	ephemeral bool
-	// controller is what makes it again.
-	controller baseline.Key
-}
+// label is a label in a namespace; of no key for all pods of that.
+type label struct{ namespace, key, value string }
 
 func (v *serving) read(ctx context.Context) {
 	s := v.sampler
@@ -56,7 +53,7 @@ func (v *serving) read(ctx context.Context) {
 	endpoints := read(ctx, s, s.cluster.EndpointSlices, "EndpointSlices", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 	v.backends = backend.NewBackends(services, endpoints)
 	read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
-	v.pods = podsByNamespace(s.pods, s.controllers)
+	v.pods = podsByLabel(s.pods)
 	v.services(ctx, kept(s, baseline.Service, services), endpoints)
 	v.webhooks(ctx)
 	apis := read(ctx, s, s.cluster.APIServices, "APIServices", baseline.APIService)
@@ -79,7 +76,7 @@ func (v *serving) services(ctx context.Context, services []corev1.Service, endpo
 	ready := readyEndpoints(endpoints)
 	for i := range services {
 		of := &services[i]
-		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}], Revision: selection(of.Spec.Selector)}
+		object := baseline.Object{Ready: ready[name{of.Namespace, of.Name}], Revision: selectionOf(of.Spec.Selector)}
 		selects := len(of.Spec.Selector) > 0 && of.Spec.Type != corev1.ServiceTypeExternalName
 		v.sampler.describe(&object, of, "", "services")
 		if selects {
@@ -98,8 +95,8 @@ func (v *serving) services(ctx context.Context, services []corev1.Service, endpo
 	}
 }
 
-// selection identifies the pods that a Service selects; empty for one without a selector, whose endpoints another process makes.
-func selection(selector map[string]string) string {
+// selectionOf identifies the pods that a Service selects; empty for one without a selector, whose endpoints another process makes.
+func selectionOf(selector map[string]string) string {
 	if len(selector) == 0 {
 		return ""
 	}
@@ -129,23 +126,49 @@ func readyEndpoints(all []discoveryv1.EndpointSlice) map[name]int32 {
 	return ready
 }
 
-// podsByNamespace are the pods that have not ended and are not being deleted.
-func podsByNamespace(pods []corev1.Pod, controllers []baseline.Key) map[string][]selectable {
-	found := map[string][]selectable{}
+// podsByLabel are the places of the pods in their list.
+func podsByLabel(pods []corev1.Pod) map[label][]int {
+	found := map[label][]int{}
 	for i := range pods {
-		if pods[i].DeletionTimestamp == nil && !hasEnded(&pods[i]) {
-			found[pods[i].Namespace] = append(found[pods[i].Namespace], selectable{pods[i].Labels, isEphemeral(&pods[i]), controllers[i]})
+		if pods[i].DeletionTimestamp != nil || hasEnded(&pods[i]) {
+			continue
+		}
+		at := label{namespace: pods[i].Namespace}
+		found[at] = append(found[at], i)
+		for at.key, at.value = range pods[i].Labels {
+			found[at] = append(found[at], i)
 		}
 	}
 	return found
 }
 
+// selects are the pods of a namespace that a selector selects.
+func (v *serving) selects(namespace string, selector labels.Selector) iter.Seq[*corev1.Pod] {
+	requirements, selectable := selector.Requirements()
+	candidates := v.pods[label{namespace: namespace}]
+	for _, each := range requirements {
+		if value, exact := each.Values().PopAny(); exact && each.Operator() == selection.Equals {
+			if some := v.pods[label{namespace, each.Key(), value}]; len(some) < len(candidates) {
+				candidates = some
+			}
+		}
+	}
+	return func(yield func(*corev1.Pod) bool) {
+		for _, at := range candidates {
+			pod := &v.sampler.pods[at]
+			if selectable && selector.Matches(labels.Set(pod.Labels)) && !yield(pod) {
+				return
+			}
+		}
+	}
+}
+
 // selected are the controllers of the pods that a selector selects, sorted.
-func (v *serving) selected(namespace string, selects labels.Selector) []baseline.Key {
+func (v *serving) selected(namespace string, selector labels.Selector) []baseline.Key {
 	found := map[baseline.Key]bool{}
-	for _, pod := range v.pods[namespace] {
-		if pod.controller != (baseline.Key{}) && !found[pod.controller] && selects.Matches(pod.labels) {
-			found[pod.controller] = true
+	for pod := range v.selects(namespace, selector) {
+		if controller := v.sampler.controllers[pod]; controller != (baseline.Key{}) {
+			found[controller] = true
 		}
 	}
 	return slices.SortedFunc(maps.Keys(found), baseline.Key.Compare)
@@ -182,17 +205,20 @@ func isEphemeral(pod *corev1.Pod) bool {
 }
 
 // ephemeral reports whether a selector selects pods, and only those that nothing makes again.
-func (v *serving) ephemeral(namespace string, selects labels.Selector) bool {
-	pods := v.pods[namespace]
-	selected := func(ephemeral bool) bool {
-		return slices.ContainsFunc(pods, func(pod selectable) bool { return pod.ephemeral == ephemeral && selects.Matches(pod.labels) })
+func (v *serving) ephemeral(namespace string, selector labels.Selector) bool {
+	some := false
+	for pod := range v.selects(namespace, selector) {
+		if !isEphemeral(pod) {
+			return false
+		}
+		some = true
 	}
-	return selected(true) && !selected(false) // few namespaces have such pods, so the others are seldom compared
+	return some
 }
 
 // endpointless is the problem of a Service without a ready endpoint, by the pods that it selects.
-func (v *serving) endpointless(namespace string, selects labels.Selector) baseline.Problem {
-	if slices.ContainsFunc(v.pods[namespace], func(pod selectable) bool { return selects.Matches(pod.labels) }) {
+func (v *serving) endpointless(namespace string, selector labels.Selector) baseline.Problem {
+	for range v.selects(namespace, selector) {
 		return baseline.Problem{Reason: noReadyEndpoints, Message: "none of its endpoints is ready"}
 	}
 	return baseline.Problem{Reason: baseline.NoEndpoints, Message: "it selects no pod"}

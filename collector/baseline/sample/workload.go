@@ -29,6 +29,7 @@ FailedCreate | Its pods cannot be created: a quota, an admission plugin or a Sec
 ImagePullBackOff | The node cannot pull an image: it does not exist, the registry is not reachable, or the pull secret lacks it. | `+events+`
 ProgressDeadlineExceeded | Its rollout did not advance within its deadline. | Read its conditions and the events of its pods. | oc describe deployment NAME -n NAMESPACE
 Restarting | A container that runs has restarted often, the last time within minutes. | `+logs+`
+RestartsHourly | A container restarts every hour or more often, and did not before. | `+logs+`
 RolloutIncomplete | Fewer of its pods are of its present revision than it should have. | `+events+`
 Unavailable | It has fewer ready pods than it should have, or its condition Available is not True. | Read its conditions and its pods. | oc describe KIND NAME -n NAMESPACE
 Unschedulable | No node suits one of its pods: the labels, taints or free resources of the nodes have changed. | `+events)
@@ -70,14 +71,14 @@ func (w *workloads) read(ctx context.Context) {
 	configs := w.replicationControllers(ctx)
 	pods := read(ctx, s, s.cluster.Pods, "pods", baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.ReplicationController)
 	runs := map[baseline.Key]*podStates{}
-	s.controllers, s.pods = make([]baseline.Key, len(pods)), pods
+	s.controllers, s.pods = make(map[*corev1.Pod]baseline.Key, len(pods)), pods
 	for i := range pods {
 		pod := &pods[i]
 		key, ok := w.controllerOf(pod, configs)
 		if !ok || pod.DeletionTimestamp != nil || hasEnded(pod) {
 			continue
 		}
-		s.controllers[i] = key
+		s.controllers[pod] = key
 		if runs[key] == nil {
 			runs[key] = &podStates{now: s.now}
 		}

@@ -5,7 +5,9 @@ package afterview
 
 import (
 	"fmt"
+	"math"
 	"strings"
+	"time"
 
 	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/document"
@@ -40,12 +42,12 @@ func (r Report) Document(view document.View) document.Document {
 		{r.Unattributed, r.Counts.Unattributed, document.Mark{Level: document.Unclear, Word: "BAD"}},
 	} {
 		shown := view.Entries(len(each.found), entries)
-		blocks = append(blocks, items(each.found[:shown], number, each.mark, each.total-shown))
+		blocks = append(blocks, r.items(each.found[:shown], number, each.mark, each.total-shown))
 		number += shown
 	}
 	blocks = append(blocks,
 		document.List{Most: entries, Lead: "Already failing before the update:", Entries: lines(r.Unchanged)},
-		document.List{Most: entries, Lead: "Bad, and changed or created by their owners since the baseline:", Entries: lines(r.Excused)},
+		document.List{Most: entries, Lead: "Bad, and not by the update: by their owners, or begun later:", Entries: lines(r.Excused)},
 		document.List{Lead: "Notes:", Entries: r.Notices},
 		document.List{Lead: "Not read:", Entries: r.Unread},
 	)
@@ -120,7 +122,7 @@ func (r Report) counts() string {
 		{r.Counts.Pending, "too new to count"},
 		{r.Counts.Unattributed, "of unknown origin"},
 		{r.Counts.Unchanged, "as before"},
-		{r.Counts.Excused, "by their owners"},
+		{r.Counts.Excused, "not by the update"},
 	} {
 		if each.number > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", each.number, each.text))
@@ -130,7 +132,7 @@ func (r Report) counts() string {
 }
 
 // items are the problems that speak against the update, numbered after those before.
-func items(found []afterupdate.Regression, before int, as document.Mark, more int) document.Block {
+func (r Report) items(found []afterupdate.Regression, before int, as document.Mark, more int) document.Block {
 	made := document.Items{More: more}
 	for i, each := range found {
 		item := document.Item{
@@ -144,10 +146,21 @@ func items(found []afterupdate.Regression, before int, as document.Mark, more in
 			item.Fact("Also:", words.Count(each.Unlisted, "more problem"))
 		}
 		item.Fact("Since", each.Since)
-		item.Fact("Follows", each.Step)
+		item.Fact("Counts", r.counted(each.CountsTime))
+		item.Fact("Coincides", each.Step)
 		made.Entries = append(made.Entries, item)
 	}
 	return made
+}
+
+// counted is when a problem counts, from the last sample on; empty where that is not known.
+func (r Report) counted(at string) string {
+	counts, err := time.Parse(time.RFC3339, at)
+	last, wrong := time.Parse(time.RFC3339, r.Samples.Last)
+	if err != nil || wrong != nil {
+		return ""
+	}
+	return "in " + words.Count(int64(math.Ceil(counts.Sub(last).Minutes())), "minute") + ", if it lasts"
 }
 
 func name(of finding.Object) string {

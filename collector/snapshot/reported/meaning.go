@@ -27,7 +27,7 @@ const (
 func vocabulary() map[Meaning][]string {
 	return map[Meaning][]string{
 		Good: {
-			"Accepted", "Admitted", "Available", "Bound", "Connected", "Established", "Healthy", "Programmed", "Reachable", "Ready", "Reconciled", "Running",
+			"Accepted", "Admitted", "Available", "Bound", "Connected", "Established", "Healthy", "Programmed", "Reachable", "Ready", "Reconciled",
 			"Succeeded", "Succeeding", "Success", "Synced", "Valid",
 		},
 		Bad: {

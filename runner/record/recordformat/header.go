@@ -89,6 +89,8 @@
 //	preflight-XXXXXXXXXX-afterupdate  the judgement after the update, as compressed JSON under
 //	                                  the key judgement.gz; the label is
 //	                                  preflight.openshift.io/afterupdate
+//	preflight-XXXXXXXXXX-aftercourse  what the samples after the update have shown, as compressed
+//	                                  JSON under the key course.gz, without a label
 //
 // Where a baseline is redacted, a name is the first 16 hex digits of its HMAC-SHA256, keyed
 // with the HMAC-SHA256 of the domain "preflight.openshift.io/baseline.digests/v1" under the
@@ -134,11 +136,12 @@ const (
 	keyChecks  = "checks.gz"
 	keyResults = "results.gz"
 	keyReport  = "report.gz"
-	// LabelBaseline is the ID of the run, on what a baseline is of: KeyBaseline is the key of that, as JSON. KeyJudged is the
-	// key of when an update was judged by the baseline; absent until then.
+	// LabelBaseline is the ID of the run, on what its baseline is of.
 	LabelBaseline = "preflight.openshift.io/baseline"
-	KeyBaseline   = "baseline.json"
-	KeyJudged     = "judged"
+	// KeyBaseline is the key of what a baseline is of, as JSON.
+	KeyBaseline = "baseline.json"
+	// KeyJudged is the key of when an update was judged by the baseline; absent until then.
+	KeyJudged = "judged"
 	// KeyPart is the key of the content of a part.
 	KeyPart = "part.gz"
 	// keyAttachment is absent from records without one.

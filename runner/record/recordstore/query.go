@@ -206,7 +206,10 @@ func ofLastUpdate(baselines []corev1.ConfigMap, version string) []string {
 		if at := each.Data[recordformat.KeyJudged]; at > judged {
 			judged, judgedRun = at, run
 		}
-		var of struct{ Taken, Version string }
+		var of struct {
+			Taken   string `json:"taken"`
+			Version string `json:"version"`
+		}
 		if err := json.Unmarshal([]byte(each.Data[recordformat.KeyBaseline]), &of); err == nil && of.Version != version && of.Taken > taken {
 			taken, takenRun = of.Taken, run
 		}

@@ -10,7 +10,6 @@
 package completion
 
 import (
-	"github.com/openshift/update-preflight/collector/baseline"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/hypershift"
 	"github.com/openshift/update-preflight/collector/settling"

@@ -1,7 +1,6 @@
 package completion
 
 import (
-	"github.com/openshift/update-preflight/collector/settling"
 	"fmt"
 	"time"
 
@@ -9,8 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/hypershift/hostedcondition"
+	"github.com/openshift/update-preflight/collector/settling"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )

@@ -8,8 +8,8 @@ import (
 )
 
 // steady is a row of an object that has other conditions after the update, which are no harm.
-func steady(name, reason, of, content string, before, now []string) row {
-	made := turned(name, reason, of, content, before, now)
+func steady(name, reason string, of thing, before, now []string) row {
+	made := turned(name, reason, of, before, now)
 	made.answer = answer{}
 	return made
 }
@@ -60,10 +60,10 @@ func runsHarmless() []row {
 func statesHarmless() []row {
 	application, storage, certificate := in("Application openshift-gitops/shop"), in("ClusterOperator storage"), in("Certificate shop/tls")
 	return []row{
-		steady("ScalingLimited", "it has as many pods as its owner permits", "HorizontalPodAutoscaler shop/api", `{"spec":{"minReplicas":1,"maxReplicas":3,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"api"}},"status":{"currentReplicas":3,"desiredReplicas":3}}`, all("AbleToScale=True/ReadyForNewScale", "ScalingActive=True/ValidMetricFound", "ScalingLimited=False/DesiredWithinRange"), all("ScalingLimited=True/TooManyReplicas")),
-		steady("BudgetAtLimit", "it permits no disruption by its spec, as before", "PodDisruptionBudget shop/db", `{"spec":{"maxUnavailable":0,"selector":{"matchLabels":{"app":"db"}}},"status":{"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":3,"desiredHealthy":3,"expectedPods":3}}`, all("DisruptionAllowed=False/InsufficientPods"), all("DisruptionAllowed=False/InsufficientPods")),
-		steady("RevisionIdle", "no request came since the update", "Revision shop/hello-00001", `{"spec":{},"status":{"observedGeneration":1,"desiredReplicas":1,"actualReplicas":1}}`, all("Ready=True", "Active=True", "ResourcesAvailable=True", "ContainerHealthy=True"), all("Active=False/NoTraffic")),
-		steady("OperatorCondition", "an operator permits no upgrade of itself", "OperatorCondition operators/widget.v1.2.3", `{"spec":{},"status":{}}`, all("Upgradeable=True"), all("Upgradeable=False/MigrationRuns")),
+		steady("ScalingLimited", "it has as many pods as its owner permits", thing{"HorizontalPodAutoscaler shop/api", `{"spec":{"minReplicas":1,"maxReplicas":3,"scaleTargetRef":{"apiVersion":"apps/v1","kind":"Deployment","name":"api"}},"status":{"currentReplicas":3,"desiredReplicas":3}}`}, all("AbleToScale=True/ReadyForNewScale", "ScalingActive=True/ValidMetricFound", "ScalingLimited=False/DesiredWithinRange"), all("ScalingLimited=True/TooManyReplicas")),
+		steady("BudgetAtLimit", "it permits no disruption by its spec, as before", thing{"PodDisruptionBudget shop/db", `{"spec":{"maxUnavailable":0,"selector":{"matchLabels":{"app":"db"}}},"status":{"observedGeneration":1,"disruptionsAllowed":0,"currentHealthy":3,"desiredHealthy":3,"expectedPods":3}}`}, all("DisruptionAllowed=False/InsufficientPods"), all("DisruptionAllowed=False/InsufficientPods")),
+		steady("RevisionIdle", "no request came since the update", thing{"Revision shop/hello-00001", `{"spec":{},"status":{"observedGeneration":1,"desiredReplicas":1,"actualReplicas":1}}`}, all("Ready=True", "Active=True", "ResourcesAvailable=True", "ContainerHealthy=True"), all("Active=False/NoTraffic")),
+		steady("OperatorCondition", "an operator permits no upgrade of itself", thing{"OperatorCondition operators/widget.v1.2.3", `{"spec":{},"status":{}}`}, all("Upgradeable=True"), all("Upgradeable=False/MigrationRuns")),
 		{name: "OutOfSync", reason: "its owner pushed a change that is not synchronized by itself", before: func(w *after.World) {
 			put(w, text(application), `{"spec":{"project":"default"},"status":{"health":{"status":"Healthy"},"sync":{"status":"Synced","revision":"1"}}}`)
 		}, change: func(w *after.World) {
@@ -77,10 +77,10 @@ func statesHarmless() []row {
 			}
 		}},
 		{name: "ProgressingShortly", reason: "a certificate was rotated, so that the operator rolled out for four minutes", at: func(w *after.World, before time.Duration) {
-			switch before {
-			case 50 * time.Minute:
+			if before == 50*time.Minute {
 				conditions(w, storage, 52*time.Minute, "Progressing=True/Rotation")
-			case 45 * time.Minute:
+			}
+			if before == 45*time.Minute {
 				conditions(w, storage, 48*time.Minute, "Progressing=False/AsExpected")
 			}
 		}, looks: []time.Duration{70 * time.Minute, 50 * time.Minute, 45 * time.Minute, 20 * time.Minute, 5 * time.Minute, time.Minute, 0}},
@@ -92,8 +92,8 @@ func statesHarmless() []row {
 			w.FireFor("RequestErrorsHigh", "shop", "web-8", "warning", since)
 			w.FireFor("RequestErrorsHigh", "shop", "web-9", "warning", since)
 		}, answer: answer{asBefore: refs(in("Alert shop/RequestErrorsHigh/warning"))}},
-		steady("Reconciling", "Flux applies it again, which it reports meanwhile", "Kustomization flux-system/shop", `{"spec":{"interval":"10m"},"status":{"observedGeneration":1,"lastAppliedRevision":"main@sha1:1"}}`, all("Ready=True/ReconciliationSucceeded"), all("Ready=True/ReconciliationSucceeded", "Reconciling=False/Progressing")),
-		steady("Quota", "a namespace uses all that it may", "ResourceQuota shop/pods", `{"spec":{"hard":{"pods":"30"}},"status":{"hard":{"pods":"30"},"used":{"pods":"30"}}}`, nil, nil),
+		steady("Reconciling", "Flux applies it again, which it reports meanwhile", thing{"Kustomization flux-system/shop", `{"spec":{"interval":"10m"},"status":{"observedGeneration":1,"lastAppliedRevision":"main@sha1:1"}}`}, all("Ready=True/ReconciliationSucceeded"), all("Ready=True/ReconciliationSucceeded", "Reconciling=False/Progressing")),
+		steady("Quota", "a namespace uses all that it may", thing{"ResourceQuota shop/pods", `{"spec":{"hard":{"pods":"30"}},"status":{"hard":{"pods":"30"},"used":{"pods":"30"}}}`}, nil, nil),
 	}
 }
 
@@ -135,14 +135,14 @@ func ownersHarmless() []row {
 		}, answer: answer{listed: refs(image)}},
 		{name: "NodeJoins", reason: "the autoscaler added a node, which was not ready for five minutes", at: func(w *after.World, before time.Duration) {
 			node := in("Node worker-9")
-			switch before {
-			case 35 * time.Minute:
+			if before == 35*time.Minute {
 				w.AddNode(node.Name)
 				w.Put(node, "metadata.creationTimestamp", w.At(37*time.Minute))
 				w.Put(node, "status.nodeInfo.kubeletVersion", "v1.31.2")
 				w.Annotate(node, map[string]string{"machineconfiguration.openshift.io/currentConfig": "rendered-2", "machineconfiguration.openshift.io/desiredConfig": "rendered-2"})
 				conditions(w, node, 37*time.Minute, "Ready=False/KubeletNotReady")
-			case 5 * time.Minute:
+			}
+			if before == 5*time.Minute {
 				conditions(w, node, 32*time.Minute, "Ready=True/KubeletReady")
 			}
 		}},

@@ -7,14 +7,17 @@ import (
 	"github.com/openshift/update-preflight/test/after"
 )
 
+// thing is an object, as its kind, namespace and name, with its content as JSON.
+type thing struct{ ref, content string }
+
 // turned is a row of an object that is good before the update, and has other conditions after it.
-func turned(name, reason, of, content string, good, bad []string) row {
-	return row{name: name, reason: reason, before: func(w *after.World) { with(w, of, content, good...) }, change: func(w *after.World) { conditions(w, in(of), since, bad...) }, answer: answer{named: refs(in(of))}}
+func turned(name, reason string, of thing, good, bad []string) row {
+	return row{name: name, reason: reason, before: func(w *after.World) { with(w, of.ref, of.content, good...) }, change: func(w *after.World) { conditions(w, in(of.ref), since, bad...) }, answer: answer{named: refs(in(of.ref))}}
 }
 
 // became is a row of an object of which one field of the status has another value after the update.
-func became(name, reason, of, content, field string, value any) row {
-	return row{name: name, reason: reason, before: func(w *after.World) { put(w, of, content) }, change: func(w *after.World) { w.Put(in(of), field, value) }, answer: answer{named: refs(in(of))}}
+func became(name, reason string, of thing, field string, value any) row {
+	return row{name: name, reason: reason, before: func(w *after.World) { put(w, of.ref, of.content) }, change: func(w *after.World) { w.Put(in(of.ref), field, value) }, answer: answer{named: refs(in(of.ref))}}
 }
 
 func all(each ...string) []string { return each }
@@ -29,13 +32,13 @@ func conditionsWorse() []row {
 	store, secret := in("ClusterSecretStore vault"), in("ExternalSecret shop/card")
 	path := in("HTTPRoute shop/web")
 	return []row{
-		turned("Knative", "its revision does not start", "Service.serving.knative.dev shop/hello", `{"spec":{"template":{}},"status":{"observedGeneration":1,"latestReadyRevisionName":"hello-00001"}}`, all("Ready=True", "ConfigurationsReady=True", "RoutesReady=True"), all("Ready=False/RevisionFailed", "RoutesReady=False/RevisionFailed")),
-		turned("KafkaTopic", "the topic operator does not reach the brokers", "KafkaTopic shop/orders", `{"spec":{"partitions":3},"status":{"observedGeneration":1,"topicName":"orders"}}`, all("Ready=True"), all("Ready=False/KafkaError")),
-		turned("NodeFeatures", "nodes lose the labels by which pods are placed", "NodeFeatureDiscovery openshift-nfd/nfd", `{"spec":{},"status":{}}`, all("Available=True", "Degraded=False", "Progressing=False", "Upgradeable=True"), all("Available=False/NFDWorkerDaemonSetDegraded", "Degraded=True/NFDWorkerDaemonSetDegraded")),
-		turned("MetalLB", "no address is announced", "MetalLB metallb-system/metallb", `{"spec":{},"status":{}}`, all("Available=True", "Degraded=False", "Progressing=False", "Upgradeable=True"), all("Available=False/ResourceNotReady", "Degraded=True/ResourceNotReady")),
-		turned("Crossplane", "its provider is not permitted to reconcile it any more", "Bucket invoices", `{"spec":{"forProvider":{"region":"eu-central-1"}},"status":{"atProvider":{"id":"invoices"}}}`, all("Ready=True/Available", "Synced=True/ReconcileSuccess"), all("Synced=False/ReconcileError")),
-		turned("Prometheus", "its operator does not reconcile it", "Prometheus openshift-monitoring/k8s", `{"spec":{"replicas":2},"status":{"replicas":2,"updatedReplicas":2,"availableReplicas":2,"unavailableReplicas":0}}`, all("Available=True", "Reconciled=True"), all("Reconciled=False/ReconciliationFailed")),
-		turned("Gateway", "the data plane does not serve it", "Gateway openshift-ingress/edge", `{"spec":{"gatewayClassName":"openshift-default"},"status":{}}`, all("Accepted=True/Accepted", "Programmed=True/Programmed"), all("Programmed=False/AddressNotAssigned")),
+		turned("Knative", "its revision does not start", thing{"Service.serving.knative.dev shop/hello", `{"spec":{"template":{}},"status":{"observedGeneration":1,"latestReadyRevisionName":"hello-00001"}}`}, all("Ready=True", "ConfigurationsReady=True", "RoutesReady=True"), all("Ready=False/RevisionFailed", "RoutesReady=False/RevisionFailed")),
+		turned("KafkaTopic", "the topic operator does not reach the brokers", thing{"KafkaTopic shop/orders", `{"spec":{"partitions":3},"status":{"observedGeneration":1,"topicName":"orders"}}`}, all("Ready=True"), all("Ready=False/KafkaError")),
+		turned("NodeFeatures", "nodes lose the labels by which pods are placed", thing{"NodeFeatureDiscovery openshift-nfd/nfd", `{"spec":{},"status":{}}`}, all("Available=True", "Degraded=False", "Progressing=False", "Upgradeable=True"), all("Available=False/NFDWorkerDaemonSetDegraded", "Degraded=True/NFDWorkerDaemonSetDegraded")),
+		turned("MetalLB", "no address is announced", thing{"MetalLB metallb-system/metallb", `{"spec":{},"status":{}}`}, all("Available=True", "Degraded=False", "Progressing=False", "Upgradeable=True"), all("Available=False/ResourceNotReady", "Degraded=True/ResourceNotReady")),
+		turned("Crossplane", "its provider is not permitted to reconcile it any more", thing{"Bucket invoices", `{"spec":{"forProvider":{"region":"eu-central-1"}},"status":{"atProvider":{"id":"invoices"}}}`}, all("Ready=True/Available", "Synced=True/ReconcileSuccess"), all("Synced=False/ReconcileError")),
+		turned("Prometheus", "its operator does not reconcile it", thing{"Prometheus openshift-monitoring/k8s", `{"spec":{"replicas":2},"status":{"replicas":2,"updatedReplicas":2,"availableReplicas":2,"unavailableReplicas":0}}`}, all("Available=True", "Reconciled=True"), all("Reconciled=False/ReconciliationFailed")),
+		turned("Gateway", "the data plane does not serve it", thing{"Gateway openshift-ingress/edge", `{"spec":{"gatewayClassName":"openshift-default"},"status":{}}`}, all("Accepted=True/Accepted", "Programmed=True/Programmed"), all("Programmed=False/AddressNotAssigned")),
 		{name: "HTTPRoute", reason: "the condition is that of a parent", before: func(w *after.World) {
 			put(w, text(path), `{"spec":{"parentRefs":[{"name":"edge"}]},"status":{"parents":[{"controllerName":"openshift.io/gateway-controller/v1","parentRef":{"name":"edge"},"conditions":[{"type":"Accepted","status":"True","reason":"Accepted"},{"type":"ResolvedRefs","status":"True","reason":"ResolvedRefs"}]}]}}`)
 		}, change: func(w *after.World) {
@@ -48,10 +51,10 @@ func conditionsWorse() []row {
 			conditions(w, store, since, "Ready=False/InvalidProviderConfig")
 			conditions(w, secret, since-5*time.Minute, "Ready=False/SecretSyncedError")
 		}, answer: answer{named: refs(store), also: refs(secret)}},
-		turned("NMState", "a network of nodes is not configured", "NodeNetworkConfigurationPolicy bond", `{"spec":{"desiredState":{}},"status":{}}`, all("Available=True/SuccessfullyConfigured", "Degraded=False/SuccessfullyConfigured", "Progressing=False"), all("Available=False/FailedToConfigure", "Degraded=True/FailedToConfigure")),
-		turned("PerformanceProfile", "its nodes have another kernel command line", "PerformanceProfile low-latency", `{"spec":{"cpu":{"isolated":"2-7"}},"status":{"tuned":"openshift-cluster-node-tuning-operator/openshift-node-performance"}}`, all("Available=True", "Degraded=False", "Progressing=False", "Upgradeable=True"), all("Available=False/KubeletConfigFailure", "Degraded=True/KubeletConfigFailure")),
-		turned("Tuned", "the profile of one node is not applied", "Profile openshift-cluster-node-tuning-operator/worker-1", `{"spec":{"config":{"tunedProfile":"openshift-node"}},"status":{"tunedProfile":"openshift-node"}}`, all("Applied=True/AsExpected", "Degraded=False/AsExpected"), all("Applied=False/Failed", "Degraded=True/TunedError")),
-		turned("HealthCheck", "too many machines are unhealthy to replace one", "MachineHealthCheck openshift-machine-api/workers", `{"spec":{"maxUnhealthy":"40%"},"status":{"expectedMachines":3,"currentHealthy":3,"remediationsAllowed":1}}`, all("RemediationAllowed=True"), all("RemediationAllowed=False/TooManyUnhealthy")),
+		turned("NMState", "a network of nodes is not configured", thing{"NodeNetworkConfigurationPolicy bond", `{"spec":{"desiredState":{}},"status":{}}`}, all("Available=True/SuccessfullyConfigured", "Degraded=False/SuccessfullyConfigured", "Progressing=False"), all("Available=False/FailedToConfigure", "Degraded=True/FailedToConfigure")),
+		turned("PerformanceProfile", "its nodes have another kernel command line", thing{"PerformanceProfile low-latency", `{"spec":{"cpu":{"isolated":"2-7"}},"status":{"tuned":"openshift-cluster-node-tuning-operator/openshift-node-performance"}}`}, all("Available=True", "Degraded=False", "Progressing=False", "Upgradeable=True"), all("Available=False/KubeletConfigFailure", "Degraded=True/KubeletConfigFailure")),
+		turned("Tuned", "the profile of one node is not applied", thing{"Profile openshift-cluster-node-tuning-operator/worker-1", `{"spec":{"config":{"tunedProfile":"openshift-node"}},"status":{"tunedProfile":"openshift-node"}}`}, all("Applied=True/AsExpected", "Degraded=False/AsExpected"), all("Applied=False/Failed", "Degraded=True/TunedError")),
+		turned("HealthCheck", "too many machines are unhealthy to replace one", thing{"MachineHealthCheck openshift-machine-api/workers", `{"spec":{"maxUnhealthy":"40%"},"status":{"expectedMachines":3,"currentHealthy":3,"remediationsAllowed":1}}`}, all("RemediationAllowed=True"), all("RemediationAllowed=False/TooManyUnhealthy")),
 	}
 }
 
@@ -60,11 +63,11 @@ func phasesWorse() []row {
 	application, record, machine := in("Application openshift-gitops/shop"), in("DNSRecord openshift-ingress-operator/default-wildcard"), in("VirtualMachine shop/vm")
 	volume, claim, failed := in("PersistentVolume pv-9"), in("PersistentVolumeClaim shop/scratch"), in("Machine openshift-machine-api/worker-1")
 	return []row{
-		became("Elasticsearch", "shards are lost", "Elasticsearch shop/search", `{"spec":{"version":"8.15.0"},"status":{"health":"green","phase":"Ready","availableNodes":3,"version":"8.15.0","observedGeneration":1}}`, "status.health", "red"),
-		became("BackupLocation", "no backup can be stored", "BackupStorageLocation openshift-adp/default", `{"spec":{"provider":"aws"},"status":{"phase":"Available"}}`, "status.phase", "Unavailable"),
-		became("GPU", "no node has a driver", "ClusterPolicy gpu-cluster-policy", `{"spec":{},"status":{"namespace":"nvidia-gpu-operator","state":"ready"}}`, "status.state", "notReady"),
-		became("SRIOV", "the virtual functions of a node are not configured", "SriovNetworkNodeState openshift-sriov-network-operator/worker-1", `{"spec":{},"status":{"syncStatus":"Succeeded","lastSyncError":""}}`, "status.syncStatus", "Failed"),
-		became("StorageCluster", "the storage of users is in an error", "StorageCluster openshift-storage/ocs-storagecluster", `{"spec":{},"status":{"phase":"Ready"}}`, "status.phase", "Error"),
+		became("Elasticsearch", "shards are lost", thing{"Elasticsearch shop/search", `{"spec":{"version":"8.15.0"},"status":{"health":"green","phase":"Ready","availableNodes":3,"version":"8.15.0","observedGeneration":1}}`}, "status.health", "red"),
+		became("BackupLocation", "no backup can be stored", thing{"BackupStorageLocation openshift-adp/default", `{"spec":{"provider":"aws"},"status":{"phase":"Available"}}`}, "status.phase", "Unavailable"),
+		became("GPU", "no node has a driver", thing{"ClusterPolicy gpu-cluster-policy", `{"spec":{},"status":{"namespace":"nvidia-gpu-operator","state":"ready"}}`}, "status.state", "notReady"),
+		became("SRIOV", "the virtual functions of a node are not configured", thing{"SriovNetworkNodeState openshift-sriov-network-operator/worker-1", `{"spec":{},"status":{"syncStatus":"Succeeded","lastSyncError":""}}`}, "status.syncStatus", "Failed"),
+		became("StorageCluster", "the storage of users is in an error", thing{"StorageCluster openshift-storage/ocs-storagecluster", `{"spec":{},"status":{"phase":"Ready"}}`}, "status.phase", "Error"),
 		{name: "VolumeDelete", reason: "its driver does not delete it any more", before: func(w *after.World) {
 			put(w, text(volume), `{"spec":{"capacity":{"storage":"1Gi"},"accessModes":["ReadWriteOnce"],"storageClassName":"nfs","persistentVolumeReclaimPolicy":"Delete","claimRef":{"namespace":"shop","name":"scratch"}},"status":{"phase":"Bound"}}`)
 			put(w, text(claim), `{"spec":{"storageClassName":"nfs","volumeName":"pv-9","accessModes":["ReadWriteOnce"]},"status":{"phase":"Bound"}}`)
@@ -79,7 +82,7 @@ func phasesWorse() []row {
 			w.Put(failed, "status.errorMessage", "Can't find created instance.")
 			conditions(w, in("Node worker-1"), since, "Ready=Unknown/NodeStatusUnknown")
 		}, answer: answer{either: refs(failed, in("Node worker-1"))}},
-		became("Catalog", "no operator can be installed from it", "CatalogSource openshift-marketplace/redhat-operators", `{"spec":{"sourceType":"grpc"},"status":{"connectionState":{"address":"redhat-operators:50051","lastObservedState":"READY"}}}`, "status.connectionState.lastObservedState", "TRANSIENT_FAILURE"),
+		became("Catalog", "no operator can be installed from it", thing{"CatalogSource openshift-marketplace/redhat-operators", `{"spec":{"sourceType":"grpc"},"status":{"connectionState":{"address":"redhat-operators:50051","lastObservedState":"READY"}}}`}, "status.connectionState.lastObservedState", "TRANSIENT_FAILURE"),
 		{name: "Application", reason: "Argo CD reports that what it deployed is degraded", before: func(w *after.World) {
 			put(w, text(application), `{"spec":{"project":"default"},"status":{"health":{"status":"Healthy"},"sync":{"status":"Synced","revision":"1"},"reconciledAt":"`+w.At(5*time.Hour)+`"}}`)
 		}, change: func(w *after.World) {

@@ -84,7 +84,11 @@ func worseCourses() []row {
 			}
 		}, answer: answer{named: refs(storage)}},
 		{name: "25ReadinessFlaps", reason: "no pod is ready half of the time", looks: every(5*time.Minute, 70*time.Minute, 0), at: func(w *after.World, before time.Duration) {
-			flap(w, web, before, int(before.Minutes())%10 < 5)
+			ready := 0
+			if int(before.Minutes())%10 < 5 {
+				ready = len(w.Pods(web))
+			}
+			flap(w, web, before, ready)
 		}, answer: answer{named: refs(web)}},
 		{name: "26Restarts", reason: "it never restarted before, and does so each 40 minutes", looks: []time.Duration{70 * time.Minute, 35 * time.Minute, 0, -60 * time.Minute, -110 * time.Minute}, at: func(w *after.World, before time.Duration) {
 			for _, pod := range w.Pods(web) {
@@ -96,19 +100,19 @@ func worseCourses() []row {
 	}
 }
 
-// flap has no pod of a Deployment be ready since this look, or all.
-func flap(w *after.World, of after.Ref, at time.Duration, isReady bool) {
-	status, number := "False", 0
-	all := w.Pods(of)
-	if isReady {
-		status, number = "True", len(all)
+// flap has so many pods of a Deployment be ready since this look: none, or all.
+func flap(w *after.World, of after.Ref, at time.Duration, ready int) {
+	status := "False"
+	if ready > 0 {
+		status = "True"
 	}
+	all := w.Pods(of)
 	for _, pod := range all {
-		w.Put(pod, "status.containerStatuses", []any{map[string]any{"name": "main", "ready": isReady, "restartCount": int64(1), "state": map[string]any{"running": map[string]any{"startedAt": w.At(88 * time.Minute)}}}})
+		w.Put(pod, "status.containerStatuses", []any{map[string]any{"name": "main", "ready": ready > 0, "restartCount": int64(1), "state": map[string]any{"running": map[string]any{"startedAt": w.At(88 * time.Minute)}}}})
 		conditions(w, pod, at+time.Minute, "Ready="+status, "ContainersReady="+status)
 	}
-	w.Counts(of, len(all), number)
-	w.Endpoints(of.Namespace, of.Name, number)
+	w.Counts(of, len(all), ready)
+	w.Endpoints(of.Namespace, of.Name, ready)
 	conditions(w, of, at+time.Minute, "Available="+status)
 }
 

@@ -78,7 +78,7 @@ webhooks:
   admissionReviewVersions: [v1]
   sideEffects: None
   failurePolicy: Ignore
-  clientConfig: {service: {namespace: %s, name: %s}}
+  clientConfig: {caBundle: Cg==, service: {namespace: %s, name: %s}}
   rules: [{apiGroups: [example.com], apiVersions: [v1], operations: [CREATE], resources: [widgets]}]
 `, name, namespace, service)
 }
