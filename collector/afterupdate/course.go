@@ -17,12 +17,17 @@ import (
 type Course struct {
 	Past
 
-	unread     map[baseline.Kind]string
-	apis       map[baseline.Kind]baseline.API
-	progress   settling.Progress
+	last       seenLast
 	comparison regression.Comparison
 	recovered  recovery
-	names      map[baseline.Key]baseline.Key
+}
+
+// seenLast is what the last sample had beside its objects.
+type seenLast struct {
+	unread   map[baseline.Kind]string
+	apis     map[baseline.Kind]baseline.API
+	progress settling.Progress
+	names    map[baseline.Key]baseline.Key
 }
 
 // Problem identifies a problem of an object.
@@ -65,8 +70,8 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 		c = Course{}
 	}
 	next := Course{
-		Past:   Past{Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}, Restarts: map[baseline.Key]Growth{}},
-		unread: sample.State.Unread, apis: sample.State.APIs, progress: sample.Progress, names: sample.Names,
+		Past: Past{Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}, Restarts: map[baseline.Key]Growth{}},
+		last: seenLast{unread: sample.State.Unread, apis: sample.State.APIs, progress: sample.Progress, names: sample.Names},
 	}
 	if next.First.IsZero() {
 		next.First = sample.State.Taken
@@ -118,7 +123,7 @@ func (c *Course) restarting(before map[baseline.Key]Growth, objects map[baseline
 		if c.Last.Sub(grown.Latest) > forgotten {
 			grown.Times = 0
 		}
-		if c.Number > 1 && object.Restarted > was.Total && !c.progress.Draining && !c.progress.Settled.After(c.Last) {
+		if c.Number > 1 && object.Restarted > was.Total && !c.last.progress.Draining && !c.last.progress.Settled.After(c.Last) {
 			grown.Times++
 			grown.Latest = c.Last
 			if grown.Times == 1 {
@@ -157,7 +162,7 @@ func (c *Course) follow(past Past, before *baseline.State, state baseline.State)
 			continue
 		}
 		switch {
-		case c.unread[at.Key.Kind] != "": // what was not read now is no break
+		case c.last.unread[at.Key.Kind] != "": // what was not read now is no break
 		case seen.Ended.IsZero():
 			seen.Ended = c.Last
 			seen.Bad += c.counted(past.Last, c.Last) / 2 //nolint:mnd // it ended between two samples
@@ -209,7 +214,7 @@ func (c *Course) again(seen Seen, known bool, last time.Time, found regression.F
 
 // counted is a time, as far as no node was being updated.
 func (c *Course) counted(from, to time.Time) time.Duration {
-	if c.progress.Draining {
+	if c.last.progress.Draining {
 		return 0
 	}
 	return to.Sub(from)

@@ -18,19 +18,19 @@ func (j judge) listed(causes []cause) ([]Regression, int) {
 	entries := make([]Regression, 0, min(len(causes), MaxListed))
 	for _, each := range causes[:min(len(causes), MaxListed)] {
 		root := each.found[0]
-		since := j.course.Problems[Problem{root.Key, root.Problem.Reason}].Since
+		since := j.timing.course.Problems[Problem{root.Key, root.Problem.Reason}].Since
 		counts := ""
-		if each.group == pending && !j.held(root) && j.counts(root).After(j.now) {
-			counts = timeOf(j.counts(root))
+		if each.group == pending && !j.timing.held(root) && j.timing.counts(root).After(j.timing.now) {
+			counts = timeOf(j.timing.counts(root))
 		}
-		root.Key = j.course.named(root.Key)
+		root.Key = j.timing.course.named(root.Key)
 		entry := Regression{
-			Name: nameOf(root), Object: j.objectOf(root.Key), Was: root.Was, Is: isOf(root), Since: timeOf(since), CountsTime: counts,
-			Step: stepOf(j.course.progress.Steps, root, since), Command: j.inspect(root.Key).Command, Action: j.inspect(root.Key),
+			Name: nameOf(root), Object: j.apis().objectOf(root.Key), Was: root.Was, Is: isOf(root), Since: timeOf(since), CountsTime: counts,
+			Step: stepOf(j.timing.course.last.progress.Steps, root, since), Command: j.apis().inspect(root.Key).Command, Action: j.apis().inspect(root.Key),
 		}
 		for _, follows := range each.found[1:min(len(each.found), maxFolded+1)] {
-			follows.Key = j.course.named(follows.Key)
-			entry.Follows = append(entry.Follows, Folded{Name: nameOf(follows), Object: j.objectOf(follows.Key), Is: isOf(follows)})
+			follows.Key = j.timing.course.named(follows.Key)
+			entry.Follows = append(entry.Follows, Folded{Name: nameOf(follows), Object: j.apis().objectOf(follows.Key), Is: isOf(follows)})
 		}
 		entry.Unlisted = len(each.found) - 1 - len(entry.Follows)
 		entries = append(entries, entry)
@@ -43,7 +43,7 @@ const maxFolded = 20
 
 // named is the key with the name of its object, also where the state has a hash of it.
 func (c Course) named(key baseline.Key) baseline.Key {
-	if name, redacted := c.names[key]; redacted {
+	if name, redacted := c.last.names[key]; redacted {
 		return name
 	}
 	return key
@@ -73,22 +73,30 @@ func nameOf(found regression.Found) string {
 	return notInName.ReplaceAllString(name, "-")
 }
 
-func (j judge) objectOf(key baseline.Key) finding.Object {
-	version, _ := j.apiOf(key.Kind)
+// apis are those of kinds: now, and in the baseline, which is nil for none.
+type apis struct {
+	seen   map[baseline.Kind]baseline.API
+	before *baseline.State
+}
+
+func (j judge) apis() apis { return apis{j.timing.course.last.apis, j.timing.question.Before} }
+
+func (a apis) objectOf(key baseline.Key) finding.Object {
+	version, _ := a.apiOf(key.Kind)
 	return finding.Object{APIVersion: version, Kind: key.Kind.Name(), Namespace: key.Namespace, Name: key.Name}
 }
 
 // apiOf is the API of a kind: now, or in the baseline.
-func (j judge) apiOf(kind baseline.Kind) (version, resource string) {
-	if version, resource := (baseline.State{APIs: j.course.apis}).APIOf(kind); version != "" || j.question.Before == nil {
+func (a apis) apiOf(kind baseline.Kind) (version, resource string) {
+	if version, resource := (baseline.State{APIs: a.seen}).APIOf(kind); version != "" || a.before == nil {
 		return version, resource
 	}
-	return j.question.Before.APIOf(kind)
+	return a.before.APIOf(kind)
 }
 
 // inspect shows the object, or for a key that names no object, all of its kind.
-func (j judge) inspect(key baseline.Key) finding.Action {
-	_, plural := j.apiOf(key.Kind)
+func (a apis) inspect(key baseline.Key) finding.Action {
+	_, plural := a.apiOf(key.Kind)
 	var made finding.Action
 	switch key.Kind { //nolint:exhaustive // the others are shown by their name
 	case baseline.Alert:

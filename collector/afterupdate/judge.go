@@ -35,11 +35,11 @@ type Question struct {
 
 // Judge judges an update by what its course has shown.
 func Judge(question Question, course Course) Report {
-	j := judge{question: question, course: course, now: course.Last}
+	j := judge{timing{question: question, course: course, now: course.Last}}
 	made := Report{
 		APIVersion: report.APIVersion, Kind: Kind, Cluster: question.Cluster, Update: j.update(),
 		Samples: Samples{Number: course.Number, First: timeOf(course.First), Last: timeOf(course.Last)},
-		Waiting: course.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: j.notCovered(), Regressions: []Regression{},
+		Waiting: course.last.progress.Waiting, Notices: j.notices(), Unread: j.unread(), NotCovered: j.notCovered(), Regressions: []Regression{},
 	}
 	if question.Before == nil {
 		made.Stored = timeOf(question.Stored)
@@ -54,8 +54,8 @@ func Judge(question Question, course Course) Report {
 	made.Unattributed, made.Counts.Unattributed = j.listed(causes[unattributed])
 	made.Counts.Good = course.comparison.Good
 	made.Decision, made.Message = j.decide(made)
-	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 && !course.progress.Settled.After(j.now) {
-		made.Update.SettledTime = timeOf(course.progress.Settled)
+	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 && !course.last.progress.Settled.After(j.timing.now) {
+		made.Update.SettledTime = timeOf(course.last.progress.Settled)
 	}
 	return made
 }
@@ -69,7 +69,11 @@ func NotCovered() []string {
 	}
 }
 
-type judge struct {
+// judge makes the report.
+type judge struct{ timing timing }
+
+// timing answers when problems count.
+type timing struct {
 	question Question
 	course   Course
 	now      time.Time
@@ -83,8 +87,8 @@ func timeOf(t time.Time) string {
 }
 
 func (j judge) update() Update {
-	made := Update{Run: j.question.Run, From: j.question.Cluster.Version, To: j.question.Cluster.Version}
-	if change := j.question.Change; change != nil {
+	made := Update{Run: j.timing.question.Run, From: j.timing.question.Cluster.Version, To: j.timing.question.Cluster.Version}
+	if change := j.timing.question.Change; change != nil {
 		made.From, made.To, made.Image, made.Retargeted = change.From.Version, change.To.Version, change.To.Image, change.Retargeted
 		made.StartTime, made.CompletionTime = timeOf(change.Started), timeOf(change.Completed)
 	}
@@ -93,26 +97,26 @@ func (j judge) update() Update {
 
 func (j judge) notices() []string {
 	var notices []string
-	if paused := j.course.progress.Paused; len(paused) > 0 {
+	if paused := j.timing.course.last.progress.Paused; len(paused) > 0 {
 		notices = append(notices, "paused MachineConfigPools are left out, and their nodes are not updated: "+words.List(paused, maxNames))
 	}
-	if leftOut := j.course.progress.LeftOut; len(leftOut) > 0 {
+	if leftOut := j.timing.course.last.progress.LeftOut; len(leftOut) > 0 {
 		notices = append(notices, "pools that the rollout does not update are left out: "+words.List(leftOut, maxNames))
 	}
 	notices = append(notices, j.gone()...)
 	var stopped []string
-	for _, key := range j.course.comparison.Stopped {
-		stopped = append(stopped, j.course.named(key).String())
+	for _, key := range j.timing.course.comparison.Stopped {
+		stopped = append(stopped, j.timing.course.named(key).String())
 	}
 	for lead, names := range map[string][]string{
-		"were scaled to none by their owners: ": stopped, "namespaces that are being deleted are left out: ": j.course.comparison.Leaving,
+		"were scaled to none by their owners: ": stopped, "namespaces that are being deleted are left out: ": j.timing.course.comparison.Leaving,
 	} {
 		if len(names) > 0 {
 			notices = append(notices, lead+words.List(names, maxNames))
 		}
 	}
 	slices.Sort(notices)
-	if j.question.Moment {
+	if j.timing.question.Moment {
 		notices = append(notices, "an archive is one moment: what was bad before or after it is not known")
 	}
 	return notices
@@ -121,8 +125,8 @@ func (j judge) notices() []string {
 // gone names what no longer exists, by its namespace.
 func (j judge) gone() []string {
 	names := map[string][]string{}
-	for _, key := range j.course.comparison.Gone {
-		named := j.course.named(key)
+	for _, key := range j.timing.course.comparison.Gone {
+		named := j.timing.course.named(key)
 		at := "no longer exist, by the release or by an administrator: "
 		if named.Namespace != "" {
 			at = "no longer exist in namespace " + named.Namespace + ", by the release or by their owner: "
@@ -146,15 +150,15 @@ const maxNames = 10
 
 func (j judge) unread() []string {
 	var unread []string
-	for kind, cause := range j.course.unread {
+	for kind, cause := range j.timing.course.last.unread {
 		if j.never(kind) {
 			continue
 		}
 		unread = append(unread, fmt.Sprintf("%s: %s", kind, cause))
 	}
-	if before := j.question.Before; before != nil {
+	if before := j.timing.question.Before; before != nil {
 		for kind, cause := range before.Unread {
-			if j.course.unread[kind] == "" && kind.Known() {
+			if j.timing.course.last.unread[kind] == "" && kind.Known() {
 				unread = append(unread, fmt.Sprintf("%s, in the baseline: %s", kind, cause))
 			}
 		}
@@ -166,13 +170,13 @@ func (j judge) unread() []string {
 // never reports whether a kind that is not a part of each cluster could not be read before the update, either: such as custom
 // resources that the user may not list.
 func (j judge) never(kind baseline.Kind) bool {
-	return !kind.Known() && j.question.Before != nil && j.question.Before.Unread[kind] != ""
+	return !kind.Known() && j.timing.question.Before != nil && j.timing.question.Before.Unread[kind] != ""
 }
 
 // notCovered is what is not judged: that which no object shows, and the kinds that were never read.
 func (j judge) notCovered() []string {
 	var kinds []string
-	for kind := range j.course.unread {
+	for kind := range j.timing.course.last.unread {
 		if j.never(kind) {
 			kinds = append(kinds, kind.Name())
 		}
@@ -210,7 +214,7 @@ func (j judge) causes() map[group][]cause {
 	}
 	var order []place
 	all := map[place]*cause{}
-	for _, each := range j.course.comparison.Found {
+	for _, each := range j.timing.course.comparison.Found {
 		of := j.groupOf(&each)
 		at := place{each.Origin, max(of, pending)}
 		if all[at] == nil {
@@ -230,17 +234,17 @@ func (j judge) groupOf(found *regression.Found) group {
 	switch {
 	case found.Class == regression.Unchanged:
 		return unchanged
-	case found.Class == regression.Worse && j.earlier(*found):
+	case found.Class == regression.Worse && j.timing.earlier(*found):
 		found.Was += "; bad since before the update began"
 		return unchanged
 	case found.Class == regression.Excused:
 		return excused
-	case found.Class == regression.Worse && j.later(*found):
+	case found.Class == regression.Worse && j.timing.later(*found):
 		found.Was += fmt.Sprintf("; it began more than %s after the update had settled: since, not by", window)
 		return excused
 	case found.Class == regression.Unattributed:
 		return unattributed
-	case j.updated() && j.lasts(*found) && !j.held(*found):
+	case j.timing.updated() && j.timing.lasts(*found) && !j.timing.held(*found):
 		return regressed
 	}
 	return pending
@@ -248,7 +252,7 @@ func (j judge) groupOf(found *regression.Found) group {
 
 // earlier reports whether the object states that it was bad before the update began, which the baseline does not contradict. A
 // container that restarts may have begun to do so later than its pod.
-func (j judge) earlier(found regression.Found) bool {
+func (j timing) earlier(found regression.Found) bool {
 	since := believed(found, j.question.Before)
 	return j.updated() && found.Problem.Reason != "Restarting" && !since.IsZero() && since.Before(j.question.Change.Started)
 }
@@ -257,15 +261,15 @@ func (j judge) earlier(found regression.Found) bool {
 const window = time.Hour
 
 // later reports whether a problem is known to have begun after the window.
-func (j judge) later(found regression.Found) bool {
+func (j timing) later(found regression.Found) bool {
 	began := j.course.Problems[Problem{found.Key, found.Problem.Reason}].Began
-	return j.settled() && began.After(j.course.progress.Settled.Add(window))
+	return j.settled() && began.After(j.course.last.progress.Settled.Add(window))
 }
 
 // held reports whether a problem does not count yet, for how long it may last: workloads are evicted while nodes are updated, and
 // operators may be progressing then.
-func (j judge) held(found regression.Found) bool {
-	switch progress := j.course.progress; {
+func (j timing) held(found regression.Found) bool {
+	switch progress := j.course.last.progress; {
 	case j.overdue():
 		return false
 	case found.Problem.Reason == regression.Progressing:
@@ -278,11 +282,11 @@ func (j judge) held(found regression.Found) bool {
 	return j.rests()
 }
 
-// rests reports whether the nodes and operators have ended their rollout a moment ago. An operator that goes on is not waited for.
-func (j judge) rests() bool { return j.course.progress.Settled.After(j.now) }
+// rests reports whether the nodes and operators have ended their rollout a moment ago. An operator that continues is not waited for.
+func (j timing) rests() bool { return j.course.last.progress.Settled.After(j.now) }
 
 // overdue reports whether the rollout stopped for longer than its limit, so that nothing is evicted any more.
-func (j judge) overdue() bool {
+func (j timing) overdue() bool {
 	return slices.ContainsFunc(j.course.comparison.Found, func(each regression.Found) bool {
 		stops := each.Problem.Reason == "NotUpdated" || each.Problem.Reason == "OutdatedVersion"
 		return stops && each.Class == regression.Worse && !j.earlier(each) && j.lasts(each)
@@ -290,25 +294,25 @@ func (j judge) overdue() bool {
 }
 
 // updated reports whether there is an update after the baseline that could have caused anything.
-func (j judge) updated() bool {
+func (j timing) updated() bool {
 	change := j.question.Change
 	return change != nil && !change.RolledBack && !change.Completed.IsZero() && j.question.Before != nil && !j.question.notBegun()
 }
 
 // lasts reports whether a problem has been there for longer than its limit. What was bad before the end of the
 // update of the control plane counts from that end: it was a part of the rollout.
-func (j judge) lasts(found regression.Found) bool {
+func (j timing) lasts(found regression.Found) bool {
 	return !j.counts(found).After(j.now) || j.course.Problems[Problem{found.Key, found.Problem.Reason}].recurs(j.now)
 }
 
 // counts is when a problem counts, if it lasts.
-func (j judge) counts(found regression.Found) time.Time {
+func (j timing) counts(found regression.Found) time.Time {
 	since := j.course.Problems[Problem{found.Key, found.Problem.Reason}].Since
 	if change := j.question.Change; change != nil && change.Completed.After(since) {
 		since = change.Completed
 	}
 	if found.Problem.Reason == "NotUpdated" || found.Problem.Reason == regression.Progressing {
-		since = latest(since, j.course.progress.Steps)
+		since = latest(since, j.course.last.progress.Steps)
 	}
 	return since.Add(baseline.RowOf(found.Key.Kind).LimitOf(found.Problem.Reason))
 }
@@ -325,27 +329,27 @@ func latest(since time.Time, steps []settling.Step) time.Time {
 }
 
 // settled reports whether the rollout has settled.
-func (j judge) settled() bool {
-	progress := j.course.progress
+func (j timing) settled() bool {
+	progress := j.course.last.progress
 	return len(progress.Waiting) == 0 && !progress.Settled.IsZero() && !progress.Settled.After(j.now)
 }
 
 // decide makes the decision, the first that applies.
 func (j judge) decide(made Report) (Decision, string) {
-	change := j.question.Change
+	change := j.timing.question.Change
 	switch {
 	case change == nil:
 		return Unfinished, "no update has begun: the cluster runs the release with which it was installed"
 	case change.RolledBack:
 		return RolledBack, fmt.Sprintf("%s was requested again after %s, so that the update was undone", change.From.Version, change.To.Version)
-	case j.question.Before != nil && j.question.notBegun():
+	case j.timing.question.Before != nil && j.timing.question.notBegun():
 		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs", change.To.Version)
 	case change.Completed.IsZero():
 		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version, timeOf(change.Started))
-	case j.question.Before == nil && !j.question.Stored.IsZero():
-		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before it; the one of %s is of %s: the next update is compared with it", timeOf(j.question.Stored), change.To.Version)
-	case j.question.Before == nil:
-		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.question.NoBaseline, "no run has stored one"))
+	case j.timing.question.Before == nil && !j.timing.question.Stored.IsZero():
+		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before it; the one of %s is of %s: the next update is compared with it", timeOf(j.timing.question.Stored), change.To.Version)
+	case j.timing.question.Before == nil:
+		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.timing.question.NoBaseline, "no run has stored one"))
 	}
 	return j.compare(made)
 }
@@ -356,31 +360,31 @@ func (q Question) notBegun() bool {
 }
 
 func (j judge) compare(made Report) (Decision, string) {
-	progress, counts := j.course.progress, made.Counts
-	again, recent := j.ended()
+	progress, counts := j.timing.course.last.progress, made.Counts
+	again, recent := j.timing.ended()
 	switch {
 	case counts.Regressions > 0:
 		return Regressed, words.Count(counts.Regressions, "problem") + " that the cluster did not have before the update"
 	case len(progress.Waiting) > 0:
 		return Settling, "the rollout waits: " + words.Clauses(progress.Waiting, maxNames)
-	case !j.settled():
+	case !j.timing.settled():
 		return Settling, fmt.Sprintf("the rollout has ended, and settles until %s", timeOf(progress.Settled))
 	case counts.Pending > 0:
 		return Settling, words.Count(counts.Pending, "problem") + " that the cluster did not have before the update, not known to last for longer than the limit"
-	case len(j.course.comparison.Lost) > 0:
+	case len(j.timing.course.comparison.Lost) > 0:
 		return Undecided, "nothing else is known to be worse, but " + words.Clauses(j.lost(), maxNames)
-	case len(j.unread()) > 0 && j.question.Watched && j.course.Gaps < complete:
+	case len(j.unread()) > 0 && j.timing.question.Watched && j.timing.course.Gaps < complete:
 		return Settling, "the last sample is not complete, and is taken again: " + words.Clauses(j.unread(), maxNames)
 	case counts.Unattributed > 0 || len(j.unread()) > 0:
 		return Undecided, "nothing is known to be worse, but " + j.unknown(made)
-	case !j.question.Moment && j.course.Number < least:
+	case !j.timing.question.Moment && j.timing.course.Number < least:
 		return Settling, "one more sample is needed"
-	case !j.question.Moment && recent:
+	case !j.timing.question.Moment && recent:
 		return Settling, again
-	case j.now.Before(j.soaked()):
-		return Settling, fmt.Sprintf("the cluster has been good since %s, and soaks until %s", timeOf(j.goodSince()), timeOf(j.soaked()))
+	case j.timing.now.Before(j.timing.soaked()):
+		return Settling, fmt.Sprintf("the cluster has been good since %s, and soaks until %s", timeOf(j.timing.goodSince()), timeOf(j.timing.soaked()))
 	}
-	return Good, fmt.Sprintf("the update from %s to %s has settled, and nothing that was good before is bad", j.question.Change.From.Version, j.question.Change.To.Version)
+	return Good, fmt.Sprintf("the update from %s to %s has settled, and nothing that was good before is bad", j.timing.question.Change.From.Version, j.timing.question.Change.To.Version)
 }
 
 // least is how many samples a decision needs, and complete how many in a row are not complete before that is one.
@@ -392,9 +396,9 @@ const (
 // lost states what so much was lost of that no owner is assumed.
 func (j judge) lost() []string {
 	var clauses []string
-	for _, each := range j.course.comparison.Lost {
+	for _, each := range j.timing.course.comparison.Lost {
 		namespace := each.Namespace
-		for redacted, key := range j.course.names {
+		for redacted, key := range j.timing.course.last.names {
 			if redacted.Namespace == namespace {
 				namespace = key.Namespace
 				break
@@ -420,15 +424,15 @@ func (j judge) unknown(made Report) string {
 }
 
 // ended states which problem ended a moment ago, that it may come again; false for none.
-func (j judge) ended() (text string, recent bool) {
+func (j timing) ended() (text string, recent bool) {
 	var last time.Time
 	for at, seen := range j.course.Problems {
 		over := seen.Ended.Add(resting(seen))
-		if seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.Since.After(j.course.progress.Settled) && over.After(j.now) && over.After(last) {
+		if seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.Since.After(j.course.last.progress.Settled) && over.After(j.now) && over.After(last) {
 			last, text = over, fmt.Sprintf("%s was bad until %s (%s), and has to stay good until %s", j.course.named(at.Key), timeOf(seen.Ended), at.Reason, timeOf(over))
 		}
 	}
-	recovered, settled := j.course.recovered, j.course.progress.Settled
+	recovered, settled := j.course.recovered, j.course.last.progress.Settled
 	over := recovered.at.Add(baseline.RowOf(recovered.key.Kind).Limit)
 	if recovered.at.After(settled) && recovered.at.Before(settled.Add(window)) && over.After(j.now) && over.After(last) {
 		last, text = over, fmt.Sprintf("%s was bad until %s, and has to stay good until %s", recovered.key, timeOf(recovered.at), timeOf(over))
@@ -437,8 +441,8 @@ func (j judge) ended() (text string, recent bool) {
 }
 
 // goodSince is since when the settled cluster is good: a problem that ended before the first sample is not known.
-func (j judge) goodSince() time.Time {
-	since := j.course.progress.Settled
+func (j timing) goodSince() time.Time {
+	since := j.course.last.progress.Settled
 	for _, seen := range j.course.Problems {
 		if seen.Found.Class == regression.Worse && seen.Ended.After(since) {
 			since = seen.Ended
@@ -447,4 +451,4 @@ func (j judge) goodSince() time.Time {
 	return since
 }
 
-func (j judge) soaked() time.Time { return j.goodSince().Add(j.question.Soak) }
+func (j timing) soaked() time.Time { return j.goodSince().Add(j.question.Soak) }

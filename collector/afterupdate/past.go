@@ -23,7 +23,7 @@ type Past struct {
 	Restarts     map[baseline.Key]Growth
 }
 
-// Resume is a course that goes on from what earlier samples have left.
+// Resume is a course that continues from what earlier samples have left.
 func Resume(past Past) Course { return Course{Past: past} }
 
 // packedPast is the JSON of a Past: of the problems those that are worse, since the others count at once.

@@ -17,13 +17,19 @@ type Loss struct {
 // loss counts the workloads of a namespace of users, and those that are gone.
 type loss struct{ had, gone, objects int }
 
+// absence finds what is gone.
+type absence struct {
+	states states
+	seen   Seen
+}
+
 // absences adds what was in the baseline and is gone.
-func (c comparer) absences(made *Comparison) {
+func (c absence) absences(made *Comparison) {
 	losses := map[string]*loss{}
-	for key, was := range c.before.Objects {
-		_, exists := c.now.Objects[key]
+	for key, was := range c.states.before.Objects {
+		_, exists := c.states.now.Objects[key]
 		c.count(losses, key, was, exists)
-		if exists || c.unread(key.Kind) || baseline.RowOf(key.Kind).Absence == baseline.Fleeting || c.now.Deleting[key] || c.left(key) {
+		if exists || c.states.unread(key.Kind) || baseline.RowOf(key.Kind).Absence == baseline.Fleeting || c.states.now.Deleting[key] || c.states.left(key) {
 			continue
 		}
 		class, text := c.missing(key, was)
@@ -40,13 +46,13 @@ func (c comparer) absences(made *Comparison) {
 
 // unread reports whether it is not known which objects of a kind there are: those of a kind that is not served any more went with
 // its CustomResourceDefinition.
-func (c comparer) unread(kind baseline.Kind) bool {
+func (c states) unread(kind baseline.Kind) bool {
 	_, served := c.now.APIs[kind]
 	return c.now.Unread[kind] != "" || !kind.Known() && !served && kind != baseline.Namespace && kind != baseline.Pod
 }
 
 // left reports whether an object went with its namespace, which is a deed by itself.
-func (c comparer) left(key baseline.Key) bool {
+func (c states) left(key baseline.Key) bool {
 	if key.Namespace == "" || c.unread(baseline.Namespace) {
 		return c.now.Leaving[key.Namespace] || key.Kind == baseline.Namespace && c.now.Leaving[key.Name]
 	}
@@ -57,19 +63,19 @@ func (c comparer) left(key baseline.Key) bool {
 }
 
 // missing is the class of an object that is gone, and a clause about it; none where that is listed only.
-func (c comparer) missing(key baseline.Key, was baseline.Object) (class Class, text string) {
+func (c absence) missing(key baseline.Key, was baseline.Object) (class Class, text string) {
 	row := baseline.RowOf(key.Kind)
 	switch {
 	case row.Absence == baseline.OfNodes:
 		return c.missingNode(key, was)
 	case key.Kind == baseline.CSINode:
-		_, node := c.now.Objects[baseline.Key{Kind: baseline.Node, Name: key.Name}]
+		_, node := c.states.now.Objects[baseline.Key{Kind: baseline.Node, Name: key.Name}]
 		return when(node, Worse), "the node has no CSINode, so that no volume can be mounted there"
 	case key.Kind == baseline.StorageClass && was.Detail == baseline.Default:
 		return when(!c.hasDefaultClass(), Worse), "it was the class of claims that name none, and there is no other one"
 	case key.Kind == baseline.MachineConfigPool:
 		return when(key.Name == "master" || key.Name == "worker", Worse), "the pool does not exist"
-	case was.Release && (row.Absence == baseline.Lost || c.now.Named[key] != "" || key.Kind == baseline.Pod):
+	case was.Release && (row.Absence == baseline.Lost || c.states.now.Named[key] != "" || key.Kind == baseline.Pod):
 		return Worse, "it does not exist"
 	case was.Release && row.Pods && c.isUsed(key):
 		return Worse, "it does not exist, and a Service still selects its pods"
@@ -89,7 +95,7 @@ func when(holds bool, class Class) Class { //nolint:revive // it chooses a value
 
 // missingNode is the class of a node that is not registered any more. A Machine is deleted when a MachineSet is scaled, and a
 // MachineSet without all its machines has a problem of its own. Who removes a node without a Machine cordons it first.
-func (c comparer) missingNode(key baseline.Key, was baseline.Object) (class Class, text string) {
+func (c absence) missingNode(key baseline.Key, was baseline.Object) (class Class, text string) {
 	switch {
 	case was.Release:
 		return Worse, "the node of the control plane is not registered"
@@ -101,8 +107,8 @@ func (c comparer) missingNode(key baseline.Key, was baseline.Object) (class Clas
 	return Worse, "the node is not registered"
 }
 
-func (c comparer) hasDefaultClass() bool {
-	for key, object := range c.now.Objects {
+func (c absence) hasDefaultClass() bool {
+	for key, object := range c.states.now.Objects {
 		if key.Kind == baseline.StorageClass && object.Detail == baseline.Default {
 			return true
 		}
@@ -111,12 +117,12 @@ func (c comparer) hasDefaultClass() bool {
 }
 
 // isUsed reports whether a Service that selected the pods of a workload is still there, and selects those of no other one.
-func (c comparer) isUsed(workload baseline.Key) bool {
-	for key, was := range c.before.Objects {
+func (c absence) isUsed(workload baseline.Key) bool {
+	for key, was := range c.states.before.Objects {
 		if key.Kind != baseline.Service || key.Namespace != workload.Namespace || !slices.Contains(was.Refs, workload) {
 			continue
 		}
-		if is, exists := c.now.Objects[key]; exists && len(is.Refs) == 0 {
+		if is, exists := c.states.now.Objects[key]; exists && len(is.Refs) == 0 {
 			return true
 		}
 	}
@@ -124,9 +130,9 @@ func (c comparer) isUsed(workload baseline.Key) bool {
 }
 
 // clearedAway reports whether the workload of a claim is gone, or scaled to none, as one whose volumes are deleted is.
-func (c comparer) clearedAway(claim baseline.Key) bool {
-	for key, was := range c.before.Objects {
-		if is, exists := c.now.Objects[key]; key.Namespace == claim.Namespace && slices.Contains(was.Refs, claim) && (!exists || is.Desired == 0) {
+func (c absence) clearedAway(claim baseline.Key) bool {
+	for key, was := range c.states.before.Objects {
+		if is, exists := c.states.now.Objects[key]; key.Namespace == claim.Namespace && slices.Contains(was.Refs, claim) && (!exists || is.Desired == 0) {
 			return true
 		}
 	}
@@ -139,8 +145,8 @@ func isWorkload(key baseline.Key, object baseline.Object) bool {
 }
 
 // count counts a workload of users, but in a namespace that is deleted.
-func (c comparer) count(losses map[string]*loss, key baseline.Key, was baseline.Object, exists bool) { //nolint:revive // what is counted
-	if was.Release || key.Namespace == "" || c.unread(key.Kind) || c.now.Deleting[key] || c.left(key) {
+func (c absence) count(losses map[string]*loss, key baseline.Key, was baseline.Object, exists bool) { //nolint:revive // what is counted
+	if was.Release || key.Namespace == "" || c.states.unread(key.Kind) || c.states.now.Deleting[key] || c.states.left(key) {
 		return
 	}
 	at := losses[key.Namespace]

@@ -10,7 +10,7 @@ import (
 
 // act is what the owner of an object did to it since the baseline that explains a problem, as a clause; empty for nothing. That of the
 // release is changed by the update.
-func (c comparer) act(key baseline.Key, reason string) string {
+func (c states) act(key baseline.Key, reason string) string {
 	was, known := c.was(key)
 	is, exists := c.now.Objects[key]
 	row := baseline.RowOf(key.Kind)
@@ -46,7 +46,7 @@ func (c comparer) act(key baseline.Key, reason string) string {
 }
 
 // changed reports whether the owner of an object changed more of it than the number of its replicas.
-func (c comparer) changed(key baseline.Key, was, is baseline.Object) bool {
+func (c states) changed(key baseline.Key, was, is baseline.Object) bool {
 	switch key.Kind { //nolint:exhaustive // the others are compared by their revisions
 	case baseline.StatefulSet: // an update may change the revision of the pods, but not the generation of the spec
 		return was.Generation != is.Generation && was.Detail != is.Detail
@@ -59,18 +59,18 @@ func (c comparer) changed(key baseline.Key, was, is baseline.Object) bool {
 
 // isPart reports whether another object makes this one, now and in the baseline: what is done to that excuses it, and not what its
 // controller does to it.
-func (c comparer) isPart(was, is baseline.Object) bool {
+func (c states) isPart(was, is baseline.Object) bool {
 	_, exists := c.now.Objects[is.Owner]
 	return is.Owner != (baseline.Key{}) && is.Owner == was.Owner && exists
 }
 
 // serves reports whether a workload is still there that a Service selected: who deletes what a webhook is deletes both.
-func (c comparer) serves(service baseline.Object) bool {
+func (c states) serves(service baseline.Object) bool {
 	return slices.ContainsFunc(service.Refs, func(workload baseline.Key) bool { return c.now.Objects[workload].Desired > 0 })
 }
 
 // replaced is who replaced an operator of OLM by another version; empty where OLM did so by itself.
-func (c comparer) replaced(was, is baseline.Object) string {
+func (c states) replaced(was, is baseline.Object) string {
 	if was.Detail == "" || is.Detail == "" || was.Detail == is.Detail {
 		return ""
 	}
@@ -91,7 +91,7 @@ func (c comparer) replaced(was, is baseline.Object) string {
 
 // dependencies are the objects that one depends on: its controller, those that it names or selects, now and in the baseline, and the
 // Service that serves it.
-func (c comparer) dependencies(key baseline.Key) []baseline.Key {
+func (c states) dependencies(key baseline.Key) []baseline.Key {
 	was, _ := c.was(key)
 	is := c.now.Objects[key]
 	all := append(slices.Clone(is.Refs), was.Refs...)
@@ -109,10 +109,13 @@ func (c comparer) dependencies(key baseline.Key) []baseline.Key {
 // maxDepth bounds how far dependencies are followed.
 const maxDepth = 4
 
+// dependents are what depends on other objects.
+type dependents struct{ states states }
+
 // excuseDependents excuses what depends on objects that their owners changed, scaled to none, deleted or created, unless it also
 // depends on one that is worse. A router admits a Route without regard to its pods.
-func (c comparer) excuseDependents(found []Found) []Found {
-	if c.before == nil {
+func (c dependents) excuseDependents(found []Found) []Found {
+	if c.states.before == nil {
 		return found
 	}
 	for range maxDepth { // what follows from an object that is excused now is so in the next round
@@ -132,7 +135,7 @@ func (c comparer) excuseDependents(found []Found) []Found {
 	return found
 }
 
-func (c comparer) excuseOnce(found []Found) (changed bool) {
+func (c dependents) excuseOnce(found []Found) (changed bool) {
 	worse, unknown := map[baseline.Key]bool{}, map[baseline.Key]bool{}
 	for _, each := range found {
 		if each.Class == Worse && each.Key.Kind != baseline.Alert {
@@ -157,25 +160,25 @@ func (c comparer) excuseOnce(found []Found) (changed bool) {
 }
 
 // isOf reports whether a Service of which it is not known why it is bad serves an object.
-func (c comparer) isOf(key baseline.Key, worse, unknown map[baseline.Key]bool) bool {
+func (c dependents) isOf(key baseline.Key, worse, unknown map[baseline.Key]bool) bool {
 	if !baseline.RowOf(key.Kind).Served {
 		return false
 	}
-	return slices.ContainsFunc(c.dependencies(key), func(each baseline.Key) bool {
+	return slices.ContainsFunc(c.states.dependencies(key), func(each baseline.Key) bool {
 		return each.Kind == baseline.Service && unknown[each] && !worse[each]
 	})
 }
 
 // excuse is what was done to an object that one depends on. One that is worse explains the problem as well, and more.
-func (c comparer) excuse(of baseline.Key, worse map[baseline.Key]bool) (dependency baseline.Key, text string, unread bool) {
-	for _, each := range c.reached(of) {
+func (c dependents) excuse(of baseline.Key, worse map[baseline.Key]bool) (dependency baseline.Key, text string, unread bool) {
+	for _, each := range c.states.reached(of) {
 		if worse[each] {
 			return baseline.Key{}, "", false
 		}
-		if _, exists := c.now.Objects[each]; !exists && c.unread(each.Kind) {
+		if _, exists := c.states.now.Objects[each]; !exists && c.states.unread(each.Kind) {
 			unread = true
 		}
-		if done := c.act(each, ""); done != "" && text == "" {
+		if done := c.states.act(each, ""); done != "" && text == "" {
 			dependency, text = each, done
 		}
 	}
@@ -183,7 +186,7 @@ func (c comparer) excuse(of baseline.Key, worse map[baseline.Key]bool) (dependen
 }
 
 // reached are the objects that one depends on, and those that these depend on, the nearest first.
-func (c comparer) reached(of baseline.Key) []baseline.Key {
+func (c states) reached(of baseline.Key) []baseline.Key {
 	seen, all, level := map[baseline.Key]bool{of: true}, []baseline.Key(nil), []baseline.Key{of}
 	for range maxDepth {
 		var next []baseline.Key
@@ -203,7 +206,7 @@ func (c comparer) reached(of baseline.Key) []baseline.Key {
 // originate sets what each problem follows from: that of an object which uses another one, from that; that of an owner, from what it
 // owns; that of what a ClusterOperator names, from the operator; and any other one from its own object. A workload with a ready pod
 // explains no Service without endpoints, which selects other pods then.
-func (c comparer) originate(found []Found) {
+func (c dependents) originate(found []Found) {
 	worse, operators := map[baseline.Key]bool{}, map[baseline.Key]string{}
 	owned := map[baseline.Key]baseline.Key{}
 	for _, each := range found {
@@ -215,7 +218,7 @@ func (c comparer) originate(found []Found) {
 		}
 	}
 	for _, each := range found {
-		if owner := c.now.Objects[each.Key].Owner; worse[each.Key] && worse[owner] && owner != (baseline.Key{}) && !owner.Kind.Known() {
+		if owner := c.states.now.Objects[each.Key].Owner; worse[each.Key] && worse[owner] && owner != (baseline.Key{}) && !owner.Kind.Known() {
 			owned[owner] = each.Key
 		}
 	}
@@ -224,12 +227,12 @@ func (c comparer) originate(found []Found) {
 	}
 }
 
-func (c comparer) origin(found Found, worse map[baseline.Key]bool, owned map[baseline.Key]baseline.Key, operators map[baseline.Key]string) Origin {
+func (c dependents) origin(found Found, worse map[baseline.Key]bool, owned map[baseline.Key]baseline.Key, operators map[baseline.Key]string) Origin {
 	key := found.Key
 	if independent(key.Kind) {
 		return Origin{Key: key, Reason: found.Problem.Reason}
 	}
-	operator := baseline.Key{Kind: baseline.ClusterOperator, Name: c.now.Named[key]}
+	operator := baseline.Key{Kind: baseline.ClusterOperator, Name: c.states.now.Named[key]}
 	if reason := operators[operator]; reason != "" {
 		return Origin{Key: operator, Reason: reason}
 	}
@@ -256,10 +259,10 @@ func (c comparer) origin(found Found, worse map[baseline.Key]bool, owned map[bas
 func independent(kind baseline.Kind) bool { return kind.Known() && baseline.RowOf(kind).Independent }
 
 // follows is the object that is worse and is used by one; false for none. The owner of an object is none.
-func (c comparer) follows(key baseline.Key, worse map[baseline.Key]bool) (baseline.Key, bool) {
-	is, owner := c.now.Objects[key], c.now.Objects[key].Owner
-	for _, each := range c.dependencies(key) {
-		at := c.now.Objects[each]
+func (c dependents) follows(key baseline.Key, worse map[baseline.Key]bool) (baseline.Key, bool) {
+	is, owner := c.states.now.Objects[key], c.states.now.Objects[key].Owner
+	for _, each := range c.states.dependencies(key) {
+		at := c.states.now.Objects[each]
 		serves := key.Kind != baseline.Service || at.Ready == 0 || is.Ready > 0
 		if each != owner && worse[each] && serves {
 			return each, true

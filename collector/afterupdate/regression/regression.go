@@ -99,14 +99,15 @@ type Seen struct {
 
 // Compare classifies the problems of a state. Without a baseline, every problem is Unattributed.
 func Compare(before *baseline.State, now baseline.State, seen Seen) Comparison {
-	c := comparer{before: before, now: now, seen: seen, nodes: countNodes(before, now)}
+	both := states{before, now}
+	c := comparer{states: both, nodes: countNodes(before, now)}
 	var made Comparison
 	for _, key := range now.Keys() {
 		object := now.Objects[key]
 		problems := c.problems(key, object)
 		if len(problems) == 0 {
 			made.Good++
-			if was, known := c.was(key); known && !object.Release && isWorkload(key, was) && was.Desired > 0 && object.Desired == 0 {
+			if was, known := both.was(key); known && !object.Release && isWorkload(key, was) && was.Desired > 0 && object.Desired == 0 {
 				made.Stopped = append(made.Stopped, key)
 			}
 		}
@@ -116,14 +117,15 @@ func Compare(before *baseline.State, now baseline.State, seen Seen) Comparison {
 		}
 	}
 	if before != nil {
-		c.absences(&made)
+		absence{both, seen}.absences(&made)
 	}
 	for namespace := range now.Leaving {
 		made.Leaving = append(made.Leaving, namespace)
 	}
 	slices.Sort(made.Leaving)
-	made.Found = c.excuseDependents(made.Found)
-	c.originate(made.Found)
+	follow := dependents{both}
+	made.Found = follow.excuseDependents(made.Found)
+	follow.originate(made.Found)
 	slices.SortStableFunc(made.Found, compare)
 	return made
 }
@@ -135,10 +137,15 @@ func compare(a, b Found) int {
 	return strings.Compare(a.Problem.Reason, b.Problem.Reason)
 }
 
-type comparer struct {
+// states are the two that are compared.
+type states struct {
 	before *baseline.State
 	now    baseline.State
-	seen   Seen
+}
+
+// comparer classifies the problems of objects that are there.
+type comparer struct {
+	states states
 	nodes  nodes
 }
 
@@ -179,7 +186,7 @@ func (c comparer) lacksNodes(is baseline.Object) (class Class, text string) {
 }
 
 // was is the object in the baseline; false where it was not there.
-func (c comparer) was(key baseline.Key) (baseline.Object, bool) {
+func (c states) was(key baseline.Key) (baseline.Object, bool) {
 	if c.before == nil {
 		return baseline.Object{}, false
 	}
@@ -195,13 +202,13 @@ func (c comparer) problems(key baseline.Key, object baseline.Object) []baseline.
 			all = append(all, each)
 		}
 	}
-	was, known := c.was(key)
+	was, known := c.states.was(key)
 	if known && widened(key, was, object) && len(all) > 0 {
 		all[0].Since, all[0].Message = time.Time{}, "it is firing for "+words.Count(int64(object.Desired), "instance")
 	}
 	if !known {
 		return slices.DeleteFunc(all, func(p baseline.Problem) bool {
-			return p.Reason == baseline.NoEndpoints && c.before != nil && !object.Release
+			return p.Reason == baseline.NoEndpoints && c.states.before != nil && !object.Release
 		})
 	}
 	if found, ok := c.compared(key, was, object); ok {
@@ -259,8 +266,8 @@ func (c comparer) lostDrivers(was, is string) []string {
 		if driver == "" || slices.Contains(present, driver) {
 			continue
 		}
-		_, had := c.was(baseline.Key{Kind: baseline.CSIDriver, Name: driver})
-		if _, has := c.now.Objects[baseline.Key{Kind: baseline.CSIDriver, Name: driver}]; had && !has {
+		_, had := c.states.was(baseline.Key{Kind: baseline.CSIDriver, Name: driver})
+		if _, has := c.states.now.Objects[baseline.Key{Kind: baseline.CSIDriver, Name: driver}]; had && !has {
 			continue // the driver was removed from the cluster
 		}
 		lost = append(lost, driver)
@@ -270,13 +277,13 @@ func (c comparer) lostDrivers(was, is string) []string {
 
 // classify is the class of a problem that the object has now.
 func (c comparer) classify(key baseline.Key, object baseline.Object, problem baseline.Problem) (class Class, text string) {
-	was, known := c.was(key)
+	was, known := c.states.was(key)
 	switch {
-	case c.before == nil:
+	case c.states.before == nil:
 		return Unattributed, "unknown: there is no baseline"
-	case !known && c.lacked(key):
+	case !known && c.states.lacked(key):
 		return Unattributed, "unknown: the baseline lacks objects of this kind"
-	case !known && c.withoutHosted(key.Kind):
+	case !known && c.states.withoutHosted(key.Kind):
 		return Unattributed, "unknown: the baseline was taken without the management cluster"
 	case !known && key.Kind == baseline.CertificateSigningRequest:
 		return c.request(object)
@@ -306,10 +313,10 @@ func (c comparer) explained(key baseline.Key, object baseline.Object, problem ba
 			return class, why
 		}
 	}
-	if text := c.act(key, problem.Reason); text != "" {
+	if text := c.states.act(key, problem.Reason); text != "" {
 		return Excused, text
 	}
-	if _, unscheduled := object.Problem("Unschedulable"); unscheduled && lacksPods(problem.Reason) && c.fewerMachines() {
+	if _, unscheduled := object.Problem("Unschedulable"); unscheduled && lacksPods(problem.Reason) && c.states.fewerMachines() {
 		return Excused, "a MachineSet was scaled down since"
 	}
 	return "", ""
@@ -320,7 +327,7 @@ func (c comparer) explained(key baseline.Key, object baseline.Object, problem ba
 func alone(reason string) bool { return reason == "NoAddress" || reason == "NoCABundle" }
 
 // fewerMachines reports whether a MachineSet was scaled down, so that pods may have no room.
-func (c comparer) fewerMachines() bool {
+func (c states) fewerMachines() bool {
 	for key, was := range c.before.Objects {
 		is, exists := c.now.Objects[key]
 		if key.Kind == baseline.MachineSet && exists && is.Desired < was.Desired {
@@ -331,7 +338,7 @@ func (c comparer) fewerMachines() bool {
 }
 
 // lacked reports whether the baseline does not state whether there were objects of a kind.
-func (c comparer) lacked(key baseline.Key) bool {
+func (c states) lacked(key baseline.Key) bool {
 	if c.before.Unread[key.Kind] != "" {
 		return true
 	}
@@ -361,7 +368,7 @@ func widened(key baseline.Key, was, is baseline.Object) bool {
 }
 
 // withoutHosted reports whether a kind is one of the management cluster, of which the baseline has nothing.
-func (c comparer) withoutHosted(kind baseline.Kind) bool {
+func (c states) withoutHosted(kind baseline.Kind) bool {
 	if kind != baseline.HostedCluster && kind != baseline.NodePool {
 		return false
 	}
@@ -377,7 +384,7 @@ func (c comparer) withoutHosted(kind baseline.Kind) bool {
 func (c comparer) absent(key baseline.Key, object baseline.Object, problem baseline.Problem) (class Class, text string) {
 	alert := key.Kind == baseline.Alert
 	switch {
-	case alert && !problem.Since.IsZero() && problem.Since.Before(c.before.Taken):
+	case alert && !problem.Since.IsZero() && problem.Since.Before(c.states.before.Taken):
 		return Unchanged, "its condition held, for too short a time to fire"
 	case alert && of(key) == jobFailed:
 		return Excused, "it was not firing; a Job that failed once stays failed, by itself or because its pod was drained"
@@ -398,17 +405,17 @@ func (c comparer) absent(key baseline.Key, object baseline.Object, problem basel
 // runsOf reports whether all objects that an owner of the baseline has made since have the same problem, at least two, and none of before
 // has: who made the owner did nothing then.
 func (c comparer) runsOf(owner baseline.Key, reason string) bool {
-	if _, known := c.was(owner); !known || c.act(owner, "") != "" {
+	if _, known := c.states.was(owner); !known || c.states.act(owner, "") != "" {
 		return false
 	}
 	const least = 2
 	bad := 0
-	for key, is := range c.now.Objects {
+	for key, is := range c.states.now.Objects {
 		if is.Owner != owner {
 			continue
 		}
 		_, has := is.Problem(reason)
-		_, before := c.was(key)
+		_, before := c.states.was(key)
 		if has == before {
 			return false
 		}
@@ -437,9 +444,9 @@ func of(key baseline.Key) string {
 // requests an operator of the release approves.
 func (c comparer) request(object baseline.Object) (class Class, text string) {
 	switch {
-	case object.Detail == "" || c.requests(object.Detail) || c.awaitsMachines():
+	case object.Detail == "" || c.states.requests(object.Detail) || c.states.awaitsMachines():
 		return Worse, "there was none"
-	case c.before.Unread[baseline.Node] != "" || c.now.Unread[baseline.Node] != "" || c.now.Unread[baseline.MachineSet] != "" || c.now.Unread[baseline.NodePool] != "":
+	case c.states.before.Unread[baseline.Node] != "" || c.states.now.Unread[baseline.Node] != "" || c.states.now.Unread[baseline.MachineSet] != "" || c.states.now.Unread[baseline.NodePool] != "":
 		return Unattributed, "unknown: it may be of a node that an administrator adds"
 	}
 	return Excused, "it is of no node of before; who adds a node has to approve its requests"
@@ -447,7 +454,7 @@ func (c comparer) request(object baseline.Object) (class Class, text string) {
 
 // requests reports whether a node of the baseline can have made a request, of that node or of any one. A kubelet that
 // requests its first certificate has none, so that its node is not ready.
-func (c comparer) requests(node string) bool {
+func (c states) requests(node string) bool {
 	if node != baseline.AnyNode {
 		_, known := c.before.Objects[baseline.Key{Kind: baseline.Node, Name: node}]
 		return known
@@ -463,7 +470,7 @@ func (c comparer) requests(node string) bool {
 }
 
 // awaitsMachines reports whether a MachineSet or a NodePool waits for machines.
-func (c comparer) awaitsMachines() bool {
+func (c states) awaitsMachines() bool {
 	for key, each := range c.now.Objects {
 		_, notReady := each.Problem("MachinesNotReady")
 		_, replaces := each.Problem("NotUpdated")

@@ -32,19 +32,21 @@ var errManagement = errors.New("it is in the management cluster of this guest: u
 
 // pools reads what the nodes belong to: MachineConfigPools and MachineSets, or the NodePools of a guest with their
 // HostedCluster, which its management cluster has; of is nil for none.
-func (s *sampler) pools(ctx context.Context, of *hypershift.State) {
+func (m machinery) pools(ctx context.Context, of *hypershift.State) {
+	s := m.sampler
 	topology, err := s.cluster.Topology(ctx)
 	switch isGuest := err == nil && topology == snapshot.HyperShift; {
 	case of != nil:
-		s.hosted(of)
+		m.hosted(of)
 	case isGuest:
 		s.unread(errManagement, baseline.HostedCluster, baseline.NodePool)
 	default:
-		s.machines(ctx)
+		m.machines(ctx)
 	}
 }
 
-func (s *sampler) hosted(of *hypershift.State) {
+func (m machinery) hosted(of *hypershift.State) {
+	s := m.sampler
 	s.keep(baseline.Key{Kind: baseline.HostedCluster, Namespace: of.Cluster.Namespace, Name: of.Cluster.Name}, hostedClusterOf(of))
 	if of.PoolsError != nil {
 		s.unread(of.PoolsError, baseline.NodePool)
@@ -140,7 +142,8 @@ const describe = "oc describe subscription.operators.coreos.com NAME -n NAMESPAC
 func replaced() []string { return []string{"Replacing", "Deleting"} }
 
 // installed are the operators of OLM.
-func (s *sampler) installed(ctx context.Context) {
+func (c configured) installed(ctx context.Context) {
+	s := c.sampler
 	subscriptions := kept(s, baseline.Subscription, read(ctx, s, s.cluster.Subscriptions, "Subscriptions", baseline.Subscription))
 	subscribed := map[string][]baseline.Key{}
 	for i := range subscriptions {

@@ -52,7 +52,11 @@ const (
 // paused is the Detail of a pool that an administrator has paused.
 const paused = "paused"
 
-func (s *sampler) machines(ctx context.Context) {
+// machinery are the nodes, and what they belong to.
+type machinery struct{ sampler *sampler }
+
+func (m machinery) machines(ctx context.Context) {
+	s := m.sampler
 	pools := read(ctx, s, s.cluster.MachineConfigPools, "MachineConfigPools", baseline.MachineConfigPool)
 	for i := range pools {
 		object := poolOf(&pools[i])
@@ -93,7 +97,8 @@ func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 	return object
 }
 
-func (s *sampler) nodes(ctx context.Context) {
+func (m machinery) nodes(ctx context.Context) {
+	s := m.sampler
 	nodes := read(ctx, s, s.cluster.Nodes, "nodes", baseline.Node)
 	old := outdatedNodes(nodes)
 	for i := range nodes {
@@ -114,7 +119,7 @@ func (s *sampler) nodes(ctx context.Context) {
 		slices.Sort(names)
 		s.keep(baseline.Key{Kind: baseline.CSINode, Name: drivers[i].Name}, baseline.Object{Detail: fact(strings.Join(names, ",")), Refs: []baseline.Key{{Kind: baseline.Node, Name: drivers[i].Name}}})
 	}
-	s.requests(ctx)
+	m.requests(ctx)
 }
 
 func nodeOf(node *corev1.Node) baseline.Object {

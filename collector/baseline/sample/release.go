@@ -82,7 +82,8 @@ func operatorOf(operator *configv1.ClusterOperator) baseline.Object {
 }
 
 // requests are the CertificateSigningRequests that no user or controller has decided about. The others are deleted after an hour or a day.
-func (s *sampler) requests(ctx context.Context) {
+func (m machinery) requests(ctx context.Context) {
+	s := m.sampler
 	found := read(ctx, s, s.cluster.CertificateSigningRequests, "CertificateSigningRequests", baseline.CertificateSigningRequest)
 	for i := range found {
 		request := &found[i]

@@ -55,7 +55,11 @@ type ingressController struct {
 	} `json:"status"`
 }
 
-func (s *sampler) routing(ctx context.Context) {
+// configured are objects that users configure, beside workloads.
+type configured struct{ sampler *sampler }
+
+func (c configured) routing(ctx context.Context) {
+	s := c.sampler
 	found := kept(s, baseline.Route, readAs[route](ctx, s, routes(), baseline.Route))
 	for i := range found {
 		object := routeOf(&found[i])
@@ -128,7 +132,8 @@ type egressFirewall struct {
 // applied begins the status of an EgressFirewall that works (ovn-kubernetes go-controller pkg/ovn/egressfirewall.go).
 const applied = "EgressFirewall Rules applied"
 
-func (s *sampler) egress(ctx context.Context) {
+func (c configured) egress(ctx context.Context) {
+	s := c.sampler
 	addresses := kept(s, baseline.EgressIP, readAs[egressIP](ctx, s, egressIPs(), baseline.EgressIP))
 	for i := range addresses {
 		of := &addresses[i]
@@ -197,20 +202,25 @@ type attachment struct {
 	} `json:"status"`
 }
 
-func (s *sampler) storage(ctx context.Context) {
-	waits := s.classes(ctx)
+// volumes are the claims, and what provides them.
+type volumes struct{ sampler *sampler }
+
+func (v volumes) storage(ctx context.Context) {
+	s := v.sampler
+	waits := v.classes(ctx)
 	drivers := readAs[metav1.PartialObjectMetadata](ctx, s, csiDrivers(), baseline.CSIDriver)
 	for i := range drivers {
 		var object baseline.Object
 		s.describe(&object, &drivers[i], storagev1.GroupName, "csidrivers")
 		s.keep(baseline.Key{Kind: baseline.CSIDriver, Name: drivers[i].Name}, object)
 	}
-	s.claimed(ctx, waits)
-	s.attachments(ctx)
+	v.claimed(ctx, waits)
+	v.attachments(ctx)
 }
 
 // classes are the StorageClasses; it returns those whose claims wait for their first pod.
-func (s *sampler) classes(ctx context.Context) map[string]bool {
+func (v volumes) classes(ctx context.Context) map[string]bool {
+	s := v.sampler
 	classes := readAs[storagev1.StorageClass](ctx, s, storageClasses(), baseline.StorageClass, baseline.PersistentVolumeClaim)
 	waits := map[string]bool{}
 	for i := range classes {
@@ -227,7 +237,8 @@ func (s *sampler) classes(ctx context.Context) map[string]bool {
 }
 
 // claimed are the PersistentVolumeClaims.
-func (s *sampler) claimed(ctx context.Context, waits map[string]bool) {
+func (v volumes) claimed(ctx context.Context, waits map[string]bool) {
+	s := v.sampler
 	complete := s.complete(baseline.StorageClass)
 	found := kept(s, baseline.PersistentVolumeClaim, readAs[corev1.PersistentVolumeClaim](ctx, s, claims(), baseline.PersistentVolumeClaim))
 	for i := range found {
@@ -248,7 +259,7 @@ func (s *sampler) claimed(ctx context.Context, waits map[string]bool) {
 		}
 		s.keep(baseline.Key{Kind: baseline.PersistentVolumeClaim, Namespace: of.Namespace, Name: of.Name}, object)
 	}
-	s.provisioning(found, waits)
+	v.provisioning(found, waits)
 }
 
 // defaultClass is the annotation of the StorageClass for claims that name none.
@@ -280,7 +291,8 @@ func (p *provisioned) add(claim *corev1.PersistentVolumeClaim) {
 }
 
 // provisioning adds the problem of a StorageClass whose new claims all wait, although others of it are bound.
-func (s *sampler) provisioning(claims []corev1.PersistentVolumeClaim, waits map[string]bool) {
+func (v volumes) provisioning(claims []corev1.PersistentVolumeClaim, waits map[string]bool) {
+	s := v.sampler
 	classes := map[string]*provisioned{}
 	for i := range claims {
 		of := &claims[i]
@@ -320,7 +332,8 @@ func unbound(of *corev1.PersistentVolumeClaim, class string) (baseline.Problem, 
 
 // attachments are those that have failed, by their PersistentVolume: the name of a VolumeAttachment does not survive a move to
 // another node.
-func (s *sampler) attachments(ctx context.Context) {
+func (v volumes) attachments(ctx context.Context) {
+	s := v.sampler
 	found := readAs[attachment](ctx, s, attachments(), baseline.VolumeAttachment)
 	for i := range found {
 		of := &found[i]

@@ -147,7 +147,7 @@ func (r Report) items(found []afterupdate.Regression, before int, as document.Ma
 		}
 		item.Fact("Since", each.Since)
 		item.Fact("Counts", r.counted(each.CountsTime))
-		item.Fact("Coincides", each.Step)
+		item.Fact("Coincides with", each.Step)
 		made.Entries = append(made.Entries, item)
 	}
 	return made
