@@ -3,7 +3,6 @@ package attestation
 import (
 	"bytes"
 	"cmp"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -33,56 +32,16 @@ type envelopeSignature struct {
 	Sig   string `json:"sig"`
 }
 
-// Content is an in-toto statement whose predicate is of a known type.
-type Content struct {
-	Subjects  []Subject
-	Predicate json.RawMessage
+// content is an in-toto statement whose predicate is a verdict.
+type content struct {
+	subjects  []Subject
+	predicate json.RawMessage
 }
 
-// Open returns the statement that the key signed, with a predicate of that type. It decodes the bytes
-// that were verified.
-func Open(text []byte, key signature.Verifier, predicateType string) (Content, error) {
-	payload, problem := verified(text, key)
-	if problem != nil {
-		return Content{}, problem
-	}
-	content, problem := contentOf(payload, predicateType)
-	if problem != nil {
-		return Content{}, problem
-	}
-	return content, nil
-}
-
-// Claimed is the payload of an envelope, which no key has verified.
-func Claimed(text []byte) ([]byte, error) {
-	found, problem := enveloped(text)
-	if problem != nil {
-		return nil, problem
-	}
-	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding} {
-		if payload, err := encoding.DecodeString(found.Payload); err == nil {
-			return payload, nil
-		}
-	}
-	return nil, forged(reasonEnvelope, "this is no DSSE envelope: its payload is not encoded in base64")
-}
-
-// Read decodes an in-toto statement with a predicate of that type, which no key has verified.
-func Read(payload []byte, predicateType string) (Content, error) {
-	content, problem := contentOf(payload, predicateType)
-	if problem != nil {
-		return Content{}, problem
-	}
-	return content, nil
-}
-
-// Decode decodes the predicate, in which no name may be repeated.
-func (c Content) Decode(into any) error { return unmarshal(c.Predicate, into) }
-
-// Missing is the name of the first of these subjects that the statement does not have; empty for none.
-func (c Content) Missing(expected []Subject) string {
+// missing is the name of the first of these subjects that the statement does not have; empty for none.
+func (c content) missing(expected []Subject) string {
 	for _, each := range expected {
-		if !slices.ContainsFunc(c.Subjects, func(other Subject) bool { return maps.Equal(other.Digest, each.Digest) }) {
+		if !slices.ContainsFunc(c.subjects, func(other Subject) bool { return maps.Equal(other.Digest, each.Digest) }) {
 			return each.Name
 		}
 	}
@@ -95,15 +54,15 @@ func open(text []byte, key signature.Verifier) (Predicate, *problem) {
 	if problem != nil {
 		return Predicate{}, problem
 	}
-	content, problem := contentOf(payload, PredicateType)
+	stated, problem := contentOf(payload)
 	if problem != nil {
 		return Predicate{}, problem
 	}
 	var decided Predicate
-	if err := content.Decode(&decided); err != nil {
+	if err := unmarshal(stated.predicate, &decided); err != nil {
 		return Predicate{}, forged(reasonStatement, "the predicate of the statement is no verdict: %s", words.External(err.Error()))
 	}
-	return decided, decided.check(content)
+	return decided, decided.check(stated)
 }
 
 // enveloped decodes an envelope.
@@ -143,7 +102,7 @@ func verified(text []byte, key signature.Verifier) ([]byte, *problem) {
 	return payload, nil
 }
 
-func contentOf(payload []byte, predicateType string) (Content, *problem) {
+func contentOf(payload []byte) (content, *problem) {
 	var stated struct {
 		Type          string          `json:"_type"`
 		Subject       []Subject       `json:"subject"`
@@ -151,15 +110,15 @@ func contentOf(payload []byte, predicateType string) (Content, *problem) {
 		Predicate     json.RawMessage `json:"predicate"`
 	}
 	if err := unmarshal(payload, &stated); err != nil {
-		return Content{}, forged(reasonStatement, "the content is something else than an in-toto statement: %s", words.External(err.Error()))
+		return content{}, forged(reasonStatement, "the content is something else than an in-toto statement: %s", words.External(err.Error()))
 	}
 	if stated.Type != statementType {
-		return Content{}, forged(reasonStatement, "the content is a statement of the type %q, not %q", words.External(stated.Type), statementType)
+		return content{}, forged(reasonStatement, "the content is a statement of the type %q, not %q", words.External(stated.Type), statementType)
 	}
-	if stated.PredicateType != predicateType {
-		return Content{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q", words.External(stated.PredicateType), predicateType)
+	if stated.PredicateType != PredicateType {
+		return content{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q", words.External(stated.PredicateType), PredicateType)
 	}
-	return Content{stated.Subject, stated.Predicate}, nil
+	return content{stated.Subject, stated.Predicate}, nil
 }
 
 // unmarshal decodes JSON in which no name is repeated.
@@ -169,12 +128,12 @@ func unmarshal(text []byte, into any) error {
 }
 
 // check returns a problem for a predicate that its subjects or its own fields contradict.
-func (p Predicate) check(content Content) *problem {
+func (p Predicate) check(stated content) *problem {
 	expected, err := subjectsOf(p.Cluster.ID, p.Target)
 	if err != nil {
 		return forged(reasonSubjects, "the verdict names no cluster or no release: %s", words.External(err.Error()))
 	}
-	if missing := content.Missing(expected); missing != "" {
+	if missing := stated.missing(expected); missing != "" {
 		return forged(reasonSubjects, "%s, which the verdict is about, is not a subject of the statement", words.External(missing))
 	}
 	if text := p.contradiction(); text != "" {
