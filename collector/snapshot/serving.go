@@ -78,6 +78,8 @@ type definedVersion struct {
 		OpenAPIV3Schema struct {
 			Properties struct {
 				Status struct {
+					// Type is empty for a kind without a status.
+					Type       string                 `json:"type"`
 					Properties map[string]statusField `json:"properties"`
 				} `json:"status"`
 			} `json:"properties"`
@@ -138,6 +140,13 @@ func (d *Definition) Served() []string {
 		}
 	}
 	return served
+}
+
+// HasStatus reports whether the objects of a served version have a status, by the schema.
+func (d *Definition) HasStatus() bool {
+	return slices.ContainsFunc(d.Spec.Versions, func(v definedVersion) bool {
+		return v.Served && v.Schema.OpenAPIV3Schema.Properties.Status.Type != ""
+	})
 }
 
 // Reporting is the resource in a served version in which its objects report anything, that of the storage if it is one;

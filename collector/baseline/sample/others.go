@@ -39,7 +39,7 @@ func (s *sampler) definitions(ctx context.Context) {
 	found := kept(s, baseline.CustomResourceDefinition, read(ctx, s, s.cluster.Definitions, "CustomResourceDefinitions", baseline.CustomResourceDefinition))
 	for i := range found {
 		of := &found[i]
-		s.defined[of.Name] = true
+		s.defined[of.Name] = of.HasStatus()
 		var object baseline.Object
 		s.describe(&object, of, "apiextensions.k8s.io", "customresourcedefinitions")
 		s.keep(baseline.Key{Kind: baseline.CustomResourceDefinition, Name: of.Name}, object)

@@ -32,8 +32,7 @@ import (
 type Options struct {
 	Now    time.Time
 	Owners ownership.Owners
-	// Definitions are the names of the CustomResourceDefinitions, all of whose kinds are read: some have a status without a
-	// subresource.
+	// Definitions are the names of the CustomResourceDefinitions whose kinds have a status: some have it without a subresource.
 	Definitions map[string]bool
 	// Only are the kinds that are read; nil for all.
 	Only map[baseline.Kind]bool
@@ -144,12 +143,13 @@ func isCustom(group string) bool {
 }
 
 // elsewhere reports whether objects are read in a way of their own, or are parts of others by design: a Pod is its workload, a
-// ReplicaSet its Deployment, an Event the past, and a Project its Namespace.
+// ReplicaSet its Deployment, an Event the past, and a Project its Namespace. APIRequestCounts, of which each has a day of counts, state
+// no health.
 func elsewhere(of snapshot.Resource, kind baseline.Kind) bool {
 	if kind.Known() {
 		return true
 	}
-	return slices.Contains([]string{"pods", "replicasets.apps", "events", "events.events.k8s.io", "namespaces", "projects.project.openshift.io", "secrets", "configmaps"}, of.GroupResource().String())
+	return slices.Contains([]string{"pods", "replicasets.apps", "events", "events.events.k8s.io", "namespaces", "projects.project.openshift.io", "secrets", "configmaps", "apirequestcounts.apiserver.openshift.io"}, of.GroupResource().String())
 }
 
 func objectOf(object *unstructured.Unstructured, resource snapshot.Resource, options Options) baseline.Object {
