@@ -24,10 +24,12 @@ type Course struct {
 
 // seenLast is what the last sample had beside its objects.
 type seenLast struct {
-	unread   map[baseline.Kind]string
-	apis     map[baseline.Kind]baseline.API
-	progress settling.Progress
-	names    map[baseline.Key]baseline.Key
+	unread map[baseline.Kind]string
+	// forbidden are those of unread that the user may not list.
+	forbidden map[baseline.Kind]bool
+	apis      map[baseline.Kind]baseline.API
+	progress  settling.Progress
+	names     map[baseline.Key]baseline.Key
 }
 
 // Problem identifies a problem of an object.
@@ -71,13 +73,15 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 	}
 	next := Course{
 		Past: Past{Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}, Restarts: map[baseline.Key]Growth{}},
-		last: seenLast{unread: sample.State.Unread, apis: sample.State.APIs, progress: sample.Progress, names: sample.Names},
+		last: seenLast{unread: sample.State.Unread, forbidden: sample.State.Forbidden, apis: sample.State.APIs, progress: sample.Progress, names: sample.Names},
 	}
 	if next.First.IsZero() {
 		next.First = sample.State.Taken
 	}
-	if len(sample.State.Unread) > 0 {
-		next.Gaps = c.Gaps + 1
+	for kind := range sample.State.Unread {
+		if !sample.State.Forbidden[kind] {
+			next.Gaps = c.Gaps + 1
+		}
 	}
 	sample.State.Objects = next.restarting(c.Restarts, sample.State.Objects)
 	next.comparison = regression.Compare(before, sample.State, regression.Seen{Cordoned: c.Cordoned})

@@ -167,10 +167,11 @@ func (j judge) unread() []string {
 	return unread
 }
 
-// never reports whether a kind that is not a part of each cluster could not be read before the update, either: such as custom
-// resources that the user may not list.
+// never reports whether a kind that is not a part of each cluster is not covered: it could not be read before the update, either, or
+// the user may not list it, such as custom resources of an operator that a user has installed.
 func (j judge) never(kind baseline.Kind) bool {
-	return !kind.Known() && j.timing.question.Before != nil && j.timing.question.Before.Unread[kind] != ""
+	before := j.timing.question.Before
+	return !kind.Known() && (before != nil && before.Unread[kind] != "" || j.timing.course.last.forbidden[kind])
 }
 
 // notCovered is what is not judged: that which no object shows, and the kinds that were never read.
@@ -185,7 +186,7 @@ func (j judge) notCovered() []string {
 		return NotCovered()
 	}
 	slices.Sort(kinds)
-	return append(NotCovered(), words.Count(len(kinds), "kind")+" of objects that could be read neither before the update nor now: "+words.List(kinds, maxNames)+": bind the ClusterRole cluster-reader")
+	return append(NotCovered(), words.Count(len(kinds), "kind")+" of objects that the user may not list, or that could not be read before, either: "+words.List(kinds, maxNames)+": bind the ClusterRole cluster-reader")
 }
 
 // group is what is said about a problem. A cause is said to be what the first of its problems in this order is.

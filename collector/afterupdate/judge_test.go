@@ -65,6 +65,12 @@ func TestDecision(t *testing.T) {
 		made.State.Objects, made.State.Unread = nil, map[baseline.Kind]string{baseline.Deployment: "the API server is overloaded"}
 		return made
 	}
+	forbidden := func(minutes int, of map[baseline.Kind]bool) afterupdate.Sample {
+		made := look(minutes, good, rested())
+		made.State.Unread, made.State.Forbidden = map[baseline.Kind]string{"Rollout.argoproj.io": "it failed"}, of
+		return made
+	}
+	denied := map[baseline.Kind]bool{"Rollout.argoproj.io": true}
 	for name, tc := range map[string]struct {
 		reason  string
 		samples []afterupdate.Sample
@@ -113,6 +119,12 @@ func TestDecision(t *testing.T) {
 			edit: func(q *afterupdate.Question) {
 				q.Before, q.Stored = nil, noon().Add(-time.Hour)
 			}, want: afterupdate.Undecided, message: "the one of 2026-11-28T11:00:00Z is of 4.18.2: the next update is compared with it",
+		},
+		"Forbidden": {reason: "custom resources that the user may not list are not covered, which the report states", samples: []afterupdate.Sample{forbidden(1, denied), forbidden(0, denied)}, want: afterupdate.Good},
+		"Failed":    {reason: "those that could not be listed now are unknown", samples: []afterupdate.Sample{forbidden(1, nil), forbidden(0, nil)}, want: afterupdate.Undecided, message: "Rollout"},
+		"Watched": {
+			reason: "a sample with a gap is taken again", samples: []afterupdate.Sample{forbidden(1, nil), forbidden(0, nil)}, edit: func(q *afterupdate.Question) { q.Watched = true },
+			want: afterupdate.Settling, message: "is taken again",
 		},
 		"Unread": {
 			reason: "not read is never good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},

@@ -55,8 +55,9 @@ type State struct {
 	Unread map[Kind]string
 	// APIs are those of the kinds without a row whose objects were read, also of those that have none.
 	APIs map[Kind]API
-	// Occupied are the kinds of APIs that have objects. A packed State does not have them.
-	Occupied map[Kind]bool
+	// Occupied are the kinds of APIs that have objects, and Forbidden those that the user may not list, which are Unread as well. A packed
+	// State has neither.
+	Occupied, Forbidden map[Kind]bool
 	// Leaving are the namespaces that are being deleted. Their objects are left out. Named are the objects without a row that a
 	// ClusterOperator names as its own, with the name of that. A packed State has neither.
 	Leaving map[string]bool

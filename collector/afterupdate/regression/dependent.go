@@ -53,8 +53,11 @@ func (c states) changed(key baseline.Key, was, is baseline.Object) bool {
 	case baseline.Node:
 		return false
 	}
-	generations := !key.Kind.Known() && was.Generation > 0 && is.Generation > 0 && was.Generation != is.Generation && was.Desired == is.Desired
-	return generations || was.Revision != "" && is.Revision != "" && was.Revision != is.Revision
+	revised := was.Revision != "" && is.Revision != "" && was.Revision != is.Revision
+	if !key.Kind.Known() && was.Generation > 0 && is.Generation > 0 { // a new definition may have other defaults, which no owner wrote
+		return was.Generation != is.Generation && (revised || was.Desired == is.Desired)
+	}
+	return revised
 }
 
 // isPart reports whether another object makes this one, now and in the baseline: what is done to that excuses it, and not what its

@@ -236,10 +236,10 @@ func (c comparer) compared(key baseline.Key, was, is baseline.Object) (baseline.
 	return baseline.Problem{}, false
 }
 
-// hasEnded reports whether a phase is that of what has done its work.
+// hasEnded reports whether a phase is that of what has done its work, such as a volume whose claim was deleted.
 func hasEnded(phase string) bool {
 	lower := strings.ToLower(phase)
-	return slices.ContainsFunc([]string{"complete", "finish", "done"}, func(word string) bool { return strings.HasPrefix(lower, word) })
+	return slices.ContainsFunc([]string{"complete", "finish", "done", "released"}, func(word string) bool { return strings.HasPrefix(lower, word) })
 }
 
 func isGoodPhase(phase string) bool {
@@ -394,12 +394,18 @@ func (c comparer) absent(key baseline.Key, object baseline.Object, problem basel
 		return Worse, "it was not firing"
 	case key.Kind == baseline.VolumeAttachment:
 		return Worse, "there was none"
-	case object.Release:
+	case object.Release && !c.isRun(object, problem):
 		return Worse, "it did not exist"
 	case c.runsOf(object.Owner, problem.Reason):
 		return Worse, "it did not exist; no other run of its owner since the update has succeeded, and those before did"
 	}
 	return Excused, "it did not exist: it was created since"
+}
+
+// isRun reports whether an object is one of several runs of an owner, of which one may fail: the next one may not.
+func (c comparer) isRun(object baseline.Object, problem baseline.Problem) bool {
+	_, known := c.states.was(object.Owner)
+	return known && object.Owner.Kind != baseline.ClusterVersion && slices.Contains([]string{"Failed", "FailureTarget", "NotSucceeded", "PhaseFailed"}, problem.Reason)
 }
 
 // runsOf reports whether all objects that an owner of the baseline has made since have the same problem, at least two, and none of before

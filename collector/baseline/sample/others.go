@@ -66,7 +66,9 @@ func (s *sampler) others(ctx context.Context, only map[baseline.Kind]bool) {
 			}
 		}
 	}
+	s.state.Forbidden = map[baseline.Kind]bool{}
 	for kind, cause := range swept.Unread {
+		s.state.Forbidden[kind] = apierrors.IsForbidden(cause)
 		if !apierrors.IsNotFound(cause) {
 			s.unread(cause, kind)
 		}

@@ -22,6 +22,7 @@ func newly(name, reason, of, content string, now ...string) row {
 // runsHarmless are runs that ended, well or not: a run is no state of the cluster.
 func runsHarmless() []row {
 	nightly, web := in("CronJob shop/nightly"), in("Deployment shop/web")
+	collects := in("CronJob openshift-monitoring/collect-profiles")
 	return []row{
 		newly("TaskRun", "the build of a user failed", "TaskRun shop/build-1", `{"spec":{"taskRef":{"name":"build"}},"status":{"podName":"build-1-pod"}}`, "Succeeded=False/Failed"),
 		newly("PipelineRun", "its owner cancelled it", "PipelineRun shop/deploy-1", `{"spec":{"status":"Cancelled"},"status":{}}`, "Succeeded=False/Cancelled"),
@@ -36,6 +37,16 @@ func runsHarmless() []row {
 			w.Put(nightly, "status.lastScheduleTime", w.At(0))
 			w.Put(nightly, "status.lastSuccessfulTime", w.At(0))
 		}},
+		{name: "JobOnceOfRelease", reason: "one run of a CronJob of the release failed, while nodes were updated", before: func(w *after.World) {
+			put(w, text(collects), `{"spec":{"schedule":"*/20 * * * *","suspend":false,"jobTemplate":{"spec":{}}},"status":{"lastScheduleTime":"`+w.At(240*time.Minute)+`"}}`)
+			job(w, collects, 1, 240*time.Minute, "Complete=True/CompletionsReached")
+		}, change: func(w *after.World) {
+			job(w, collects, 2, 80*time.Minute, "Failed=True/BackoffLimitExceeded")
+			w.Put(collects, "status.lastScheduleTime", w.At(0))
+		}},
+		{name: "VolumeReleased", reason: "its owner deleted the claim of a workload that is gone, and keeps the volume", before: func(w *after.World) {
+			put(w, "PersistentVolume pv-9", `{"spec":{"persistentVolumeReclaimPolicy":"Retain","claimRef":{"kind":"PersistentVolumeClaim","apiVersion":"v1","namespace":"shop","name":"old"}},"status":{"phase":"Bound"}}`)
+		}, change: func(w *after.World) { w.Put(in("PersistentVolume pv-9"), "status.phase", "Released") }},
 		{name: "Suspended", reason: "its owner suspended it", before: func(w *after.World) {
 			put(w, text(nightly), `{"spec":{"schedule":"*/20 * * * *","suspend":false,"jobTemplate":{"spec":{}}},"status":{"lastScheduleTime":"`+w.At(240*time.Minute)+`"}}`)
 		}, change: func(w *after.World) {
