@@ -119,7 +119,7 @@ func TestReportFields(t *testing.T) {
 	delete(result, "duration") // only with MachineConfigPools
 	sections := map[string][]string{
 		"":         {"actions", "apiVersion", "cluster", "created", "cvo", "expected", "findings", "kind", "run", "target", "verdict"},
-		"run":      {"completionTime", "id", "phase", "startTime", "toolVersion"},
+		"run":      {"baseline", "completionTime", "id", "phase", "startTime", "toolVersion"},
 		"cluster":  {"id", "image", "kubernetes", "version"},
 		"target":   {"image", "signers", "updateKind", "verified", "version"},
 		"verdict":  {"accepted", "blocking", "decision", "forced", "undecided", "validUntil"},

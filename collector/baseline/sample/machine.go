@@ -11,6 +11,7 @@ import (
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/collector/catalog"
@@ -127,7 +128,7 @@ func nodeOf(node *corev1.Node) baseline.Object {
 	object := baseline.Object{Detail: fact(node.Status.NodeInfo.BootID), Revision: fact(cmp.Or(notes[machineOfNode], notes[clusterMachine]))}
 	object.Cordoned = node.Spec.Unschedulable && !strings.HasPrefix(notes[desiredDrain], drainRequested)
 	states := conditionsOf(node.Status.Conditions, ofNode)
-	object.Recovered = states.of(string(corev1.NodeReady)).since(conditionTrue)
+	object.Recovered = recovered(states.of(string(corev1.NodeReady)).since(conditionTrue), node.CreationTimestamp)
 	addTaints(&object, node)
 	if of := states.of(string(corev1.NodeReady)); of.Status != conditionTrue {
 		object.Add(of.problem("NotReady"))
@@ -151,6 +152,17 @@ func nodeOf(node *corev1.Node) baseline.Object {
 		object.Add(baseline.Problem{Reason: "OutdatedConfig", Message: fmt.Sprintf("it has configuration %s instead of %s", cmp.Or(words.External(current), "none"), cmp.Or(words.External(desired), "none"))})
 	}
 	return object
+}
+
+// settlesIn is how long a new object takes to be good for the first time, which is no recovery.
+const settlesIn = 20 * time.Minute
+
+// recovered is since when an object is good again; zero for one that has been good since it was new.
+func recovered(since time.Time, created metav1.Time) time.Time {
+	if since.Before(created.Add(settlesIn)) {
+		return time.Time{}
+	}
+	return since
 }
 
 // addTaints adds the problem of a node that a controller of Kubernetes keeps pods from. The taints of a cordon and of what the node

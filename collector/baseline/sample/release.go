@@ -72,7 +72,7 @@ func operatorOf(operator *configv1.ClusterOperator) baseline.Object {
 			object.Add(of.problem(kind))
 		}
 	}
-	object.Recovered = latest(states.of("Available").since(conditionTrue), states.of("Degraded").since(conditionFalse))
+	object.Recovered = recovered(latest(states.of("Available").since(conditionTrue), states.of("Degraded").since(conditionFalse)), operator.CreationTimestamp)
 	for _, reported := range operator.Status.Versions {
 		if reported.Name == "operator" {
 			object.Detail = fact(reported.Version)
