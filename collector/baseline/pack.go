@@ -228,21 +228,9 @@ func (d *decoder) member(name string) error {
 	case "image":
 		return d.value(&d.whole.Image)
 	case "unread":
-		d.whole.Unread = map[Kind]string{}
-		return d.members(func(kind string) error {
-			var cause string
-			err := d.value(&cause)
-			d.whole.Unread[Kind(kind)] = cause
-			return err
-		})
+		return byKindOf(d, &d.whole.Unread)
 	case "apis":
-		d.whole.APIs = map[Kind]API{}
-		return d.members(func(kind string) error {
-			var api API
-			err := d.value(&api)
-			d.whole.APIs[Kind(kind)] = api
-			return err
-		})
+		return byKindOf(d, &d.whole.APIs)
 	case "objects":
 		return d.members(func(namespace string) error {
 			return d.members(func(kind string) error {
@@ -253,6 +241,17 @@ func (d *decoder) member(name string) error {
 		})
 	}
 	return d.value(&json.RawMessage{})
+}
+
+// byKindOf decodes values by their kinds, one at a time: there may be more of them than one value may have.
+func byKindOf[T any](d *decoder, into *map[Kind]T) error {
+	*into = map[Kind]T{}
+	return d.members(func(kind string) error {
+		var of T
+		err := d.value(&of)
+		(*into)[Kind(kind)] = of
+		return err
+	})
 }
 
 func (d *decoder) object(key Key) error {

@@ -37,7 +37,7 @@ PartsNotReady | Fewer of its parts are ready than it should have. | Read its con
 
 // Of is the state of an object, with its problems, at a time by the clock of the cluster. A run, which ends, has none.
 func Of(object *unstructured.Unstructured, now time.Time) baseline.Object {
-	made := baseline.Object{Revision: revisionOf(object.Object), Desired: desired(object.Object["spec"]), Detail: phaseOf(object.Object)}
+	made := baseline.Object{Revision: Revision(object.Object), Desired: desired(object.Object["spec"]), Detail: phaseOf(object.Object)}
 	stated, _ := object.Object["status"].(map[string]any)
 	if hasEnded(stated) {
 		return baseline.Object{Revision: made.Revision}
@@ -349,9 +349,9 @@ func walk(value any, visit func(field string, value any), depth int) {
 	}
 }
 
-// revisionOf identifies what the owner of an object decides about: all of it but its metadata, its status and how many
+// Revision identifies what the owner of an object decides about: all of it but its metadata, its status and how many
 // replicas it has, which autoscalers change. It is empty where it cannot be encoded.
-func revisionOf(object map[string]any) string {
+func Revision(object map[string]any) string {
 	content := maps.Clone(object)
 	for _, field := range []string{"metadata", "status", "apiVersion", "kind"} {
 		delete(content, field)

@@ -3,13 +3,10 @@ package sample
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"math"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/baseline"
+	"github.com/openshift/update-preflight/collector/baseline/health"
 	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -86,7 +84,7 @@ func (c configured) routing(ctx context.Context) {
 }
 
 func routeOf(of *route) baseline.Object {
-	object := baseline.Object{Generation: of.Generation, Revision: revision(of.Spec)}
+	object := baseline.Object{Generation: of.Generation, Revision: health.Revision(map[string]any{"spec": of.Spec})}
 	for _, router := range of.Status.Ingress {
 		admitted := router.Conditions.of("Admitted")
 		if admitted.Status == conditionTrue {
@@ -345,15 +343,4 @@ func (v volumes) attachments(ctx context.Context) {
 		object.Add(baseline.Problem{Reason: "AttachFailed", Since: at(failed.Time), Message: cmp.Or(words.External(failed.Message), "it cannot be attached"), Node: fact(of.Spec.NodeName)})
 		s.keep(baseline.Key{Kind: baseline.VolumeAttachment, Name: of.Spec.Source.PersistentVolumeName}, object)
 	}
-}
-
-// revision identifies a spec.
-func revision(spec map[string]any) string {
-	text, err := json.Marshal(spec)
-	if err != nil || len(spec) == 0 {
-		return ""
-	}
-	sum := fnv.New32a()
-	_, _ = sum.Write(text) // it never fails
-	return strconv.FormatUint(uint64(sum.Sum32()), 16)
 }
