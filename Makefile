@@ -11,6 +11,11 @@ SWITCHES    := cluster-operator,admission-deny
 REGISTRY    :=
 # Requirements to add or upgrade with "make tidy"; GNU make predefines the variable.
 GET         :=
+# What "make sign" signs with: a key of cosign (a file, or KMS://...); without one it signs
+# keyless, by the identity of the workflow, in the transparency log. BUILDER is a URI of who
+# builds, which the provenance names.
+KEY         :=
+BUILDER     :=
 # Not empty: only what the change since the last green run concerns, as CI does.
 CHANGED     :=
 
@@ -25,6 +30,7 @@ export CGO_ENABLED := 0
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 # The newest version whose requirements the module proxy has. SBOMs are written by syft.
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.1
+COSIGN := go run github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
 # The SDK is for others to call, so what only they call is not dead.
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
 # The generated files of the API: DeepCopy, and the CustomResourceDefinition.
@@ -155,3 +161,9 @@ tag: ## make the modules require each other with VERSION=vX.Y.Z, and print how t
 .PHONY: release
 release: test-release ## build the files of a release into dist/: archives, checksums, SBOMs, krew manifest; without the tag of a version, those of a snapshot
 	@GOFLAGS= $(GORELEASER) release --clean --skip=publish $(if $(shell git tag --points-at HEAD --list 'v*'),,--snapshot)
+
+.PHONY: sign
+sign: ## sign the files of "make release": SHA256SUMS and their SLSA provenance, by KEY or keyless, for BUILDER
+	@go run ./test/build/provenance -builder "$(BUILDER)" dist > dist/provenance.json || { rm -f dist/provenance.json; exit 1; }
+	@cd dist && GOFLAGS= $(COSIGN) sign-blob --yes $(if $(KEY),--key "$(KEY)" --use-signing-config=false --tlog-upload=false) --bundle SHA256SUMS.sigstore.json SHA256SUMS > /dev/null
+	@cd dist && GOFLAGS= $(COSIGN) attest-blob --yes $(if $(KEY),--key "$(KEY)" --use-signing-config=false --tlog-upload=false) --statement provenance.json --bundle provenance.sigstore.json SHA256SUMS > /dev/null
