@@ -275,34 +275,37 @@ type UpdatePreflightStatus struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Ready;Blocked;Undecided
 	Decision string `json:"decision,omitempty"`
-	// blocking names the findings that block, sorted. blockingOmitted is how many more
-	// there are.
+	// blocking names the findings that block, sorted, at most 16.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Blocking []string `json:"blocking,omitempty"`
+	// blockingOmitted is how many more findings block.
+	//
 	// +optional
 	BlockingOmitted int32 `json:"blockingOmitted,omitempty"`
-	// undecided names the findings that are inconclusive, sorted. undecidedOmitted is how
-	// many more there are.
+	// undecided names the findings that are inconclusive, sorted, at most 16.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Undecided []string `json:"undecided,omitempty"`
+	// undecidedOmitted is how many more findings are inconclusive.
+	//
 	// +optional
 	UndecidedOmitted int32 `json:"undecidedOmitted,omitempty"`
-	// accepted names the findings that were accepted, sorted. acceptedOmitted is how many
-	// more there are.
+	// accepted names the findings that were accepted, sorted, at most 16.
 	//
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Accepted []string `json:"accepted,omitempty"`
+	// acceptedOmitted is how many more findings were accepted.
+	//
 	// +optional
 	AcceptedOmitted int32 `json:"acceptedOmitted,omitempty"`
 	// validUntil is the end of the validity of the verdict, unless the cluster changes
