@@ -47,8 +47,12 @@ type flags struct {
 	hosted                              hostedFlags
 }
 
-// parse reads the arguments; errors and the help are written to out.
-func parse(args []string, out io.Writer) (flags, error) {
+// variablePrefix begins the names of the environment variables that stand for flags. It is not UPDATE_PREFLIGHT_:
+// Kubernetes gives pods such variables for the Service update-preflight.
+const variablePrefix = "PREFLIGHT_CONTROLLER_"
+
+// parse reads the arguments, and the variables of flags without an argument; errors and the help are written to out.
+func parse(args, environment []string, out io.Writer) (flags, error) {
 	var f flags
 	set := pflag.NewFlagSet("preflight-controller", pflag.ContinueOnError)
 	set.SetOutput(out)
@@ -81,7 +85,33 @@ func parse(args []string, out io.Writer) (flags, error) {
 	if set.NArg() > 0 {
 		return flags{}, fmt.Errorf("the program takes no argument, but got %q", set.Arg(0))
 	}
+	if err := setFromEnvironment(set, environment); err != nil {
+		return flags{}, err
+	}
 	return f, f.validate()
+}
+
+// setFromEnvironment sets each flag that has no argument by its variable: --ahead-delay by PREFLIGHT_CONTROLLER_AHEAD_DELAY.
+// OLM keeps the variables of a Subscription, and reverts arguments.
+func setFromEnvironment(set *pflag.FlagSet, environment []string) error {
+	for _, each := range environment {
+		variable, value, _ := strings.Cut(each, "=")
+		name, found := strings.CutPrefix(variable, variablePrefix)
+		if !found {
+			continue
+		}
+		flag := set.Lookup(strings.ToLower(strings.ReplaceAll(name, "_", "-")))
+		if flag == nil {
+			return fmt.Errorf("the environment variable %s stands for no flag", variable)
+		}
+		if flag.Changed {
+			continue
+		}
+		if err := set.Set(flag.Name, value); err != nil {
+			return fmt.Errorf("the environment variable %s: %w", variable, err)
+		}
+	}
+	return nil
 }
 
 func (f flags) validate() error {

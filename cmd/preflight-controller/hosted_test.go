@@ -20,7 +20,7 @@ func TestHostedFlags(t *testing.T) {
 		"Mode":     {reason: "the mode is named", args: []string{"--hosted-clusters=1", "--hosted-admission=Audit"}, want: `--hosted-admission is "Audit"`},
 		"ModeOnly": {reason: "each update would be refused", args: []string{"--hosted-admission=Warn"}, want: "needs --hosted-clusters"},
 	} {
-		f, err := parse(tc.args, io.Discard)
+		f, err := parse(tc.args, nil, io.Discard)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %s: want %q, got %v", name, tc.reason, tc.want, err)
 		}

@@ -223,7 +223,7 @@ func TestInvalidFlags(t *testing.T) {
 		"LeaderSpaces": {"the Lease has a namespace", []string{"--namespace="}, "--leader-elect needs a --namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, err := parse(tc.args, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), tc.want) {
+			if _, err := parse(tc.args, nil, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.want, err)
 			}
 		})

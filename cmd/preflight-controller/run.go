@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -50,7 +53,7 @@ const (
 // run runs the controller until ctx is done, or uninstalls it. It logs to log; out has
 // what was uninstalled.
 func run(ctx context.Context, args []string, out, log io.Writer) error {
-	f, err := parse(args, log)
+	f, err := parse(args, os.Environ(), log)
 	if errors.Is(err, pflag.ErrHelp) {
 		return nil
 	}
@@ -71,7 +74,27 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 	if f.uninstall {
 		return uninstall(ctx, reached, out)
 	}
+	if err := f.checkNamespace(config.BearerTokenFile); err != nil {
+		return err
+	}
 	return f.serve(ctx, reached, logger)
+}
+
+// checkNamespace returns an error in a pod of another namespace than --namespace. OLM installs into any: without the roles
+// and the Lease there, the pod would be ready and never lead. TokenFile is the token by which it connects; in a pod, the
+// kubelet writes the namespace beside it.
+func (f flags) checkNamespace(tokenFile string) error {
+	if tokenFile == "" {
+		return nil
+	}
+	own, err := os.ReadFile(filepath.Join(filepath.Dir(tokenFile), "namespace")) //nolint:gosec // a file of the kubelet
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the token of a kubeconfig
+	}
+	if err == nil && string(own) != f.namespace {
+		err = fmt.Errorf("the pod runs in the namespace %q, and --namespace is %q: install the controller in that namespace", own, f.namespace)
+	}
+	return err
 }
 
 // serve runs the controller until ctx is done.
