@@ -101,6 +101,10 @@ fleet-demo: tools ## judge five clusters at once: four causes, one that does not
 image: ## build the image of the controller and push it to REGISTRY (host:port), without a container engine
 	@go run ./test/build/image -registry "$(REGISTRY)"
 
+.PHONY: bundle
+bundle: ## write the OLM bundle and the catalog of VERSION=vX.Y.Z into bin/bundle; IMAGE=...@sha256:... is the controller, BUNDLE=...@sha256:... the pushed bundle (for OLM v1)
+	@go run ./test/build/bundle -o $(BIN)/bundle -version "$(VERSION)" -image "$(IMAGE)" -bundle "$(BUNDLE)"
+
 .PHONY: bench
 bench: tools ## measure time to verdict and to the end of the command against kubectl, up to 5 000 checks; the cost of verifying and reading a release, of 500 targets, of 150 CRDs with 50 000 objects, of a path, of an archive, of the drains of 20 000 pods, of 100 clusters, of 5 000 reports of a hub, of the rehearsal of 900 manifests, of what comes after an update of 10 000 workloads
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./collector/updateplan/path ./cmd/oc-preflight/cli ./cmd/oc-preflight/decide ./cmd/oc-preflight/fleets ./runner/fleet/hub ./runner/inspection ./runner/payload ./runner/definition ./runner/rehearsal ./test/e2e ./test/commands
