@@ -92,40 +92,72 @@ func TestAttacksAreRefused(t *testing.T) {
 		change func(string, []byte) []byte
 		want   string
 	}{
-		"Kind": {"OLM does not install it", adds("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: x}\n"),
-			"cannot carry ValidatingAdmissionPolicy x"},
-		"Group": {"the kind is that of another API", adds("apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: x, namespace: openshift-update-preflight}\n"),
-			"cannot carry Service openshift-update-preflight/x"},
-		"OtherNamespace": {"OLM would create it in that of the operator", adds("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: openshift-config}\n"),
-			"cannot carry ConfigMap openshift-config/x"},
-		"UnknownRole": {"the rules are not known", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: x, namespace: kube-system}\n" +
-			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apiserver-authentication-reader}\n" + subject),
-			"cannot carry RoleBinding kube-system/x"},
-		"UnboundRole": {"OLM does not create it there", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: x, namespace: kube-system}\n"),
-			"cannot carry Role kube-system/x"},
-		"OtherSubject": {"a part of the binding would be lost", adds(strings.TrimSuffix(boundRole, "]\n") + ", {kind: Group, name: admins, apiGroup: rbac.authorization.k8s.io}]\n"),
-			"RoleBinding openshift-etcd/more has other subjects"},
-		"Aggregated": {"its rules are those of the cluster", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x}\naggregationRule: {clusterRoleSelectors: [{}]}\n---\n" +
-			"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: x}\n" + subject),
-			"ClusterRole x is aggregated"},
-		"Deployments": {"which one is the controller?", adds("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: second, namespace: openshift-update-preflight}\n"),
-			"the bundle has one Deployment"},
-		"Namespaces": {"OLM has one for the operator", adds("apiVersion: v1\nkind: Namespace\nmetadata: {name: second}\n"),
-			"the bundle has one Namespace"},
-		"SecondContainer": {"its image has a tag", replaces(t, deployment, "      containers:\n", "      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy:4.20'}\n"),
-			`the image "quay.io/openshift/proxy:4.20" of the container proxy is not`},
-		"InitContainer": {"so has this one", replaces(t, deployment, "      containers:\n", "      initContainers:\n      - {name: wait, image: busybox}\n      containers:\n"),
-			`the image "busybox" of the container wait is not`},
-		"Image": {"the image of the controller would not be replaced", replaces(t, deployment, "quay.io/openshift/origin-update-preflight:latest", "quay.io/other/name@sha256:"+strings.Repeat("b", 64)),
-			"no container of Deployment openshift-update-preflight/update-preflight has the image"},
-		"Annotation": {"OLM sets none of the Deployment", replaces(t, deployment, "metadata:\n", "metadata:\n  annotations: {a: b}\n"),
-			"has annotations"},
-		"PullSecret": {"OLM creates the ServiceAccount without it", replaces(t, "base/serviceaccount.yaml", "kind: ServiceAccount\n", "kind: ServiceAccount\nimagePullSecrets: [{name: x}]\n"),
-			"ServiceAccount openshift-update-preflight/update-preflight has more than a name"},
-		"Account": {"OLM gives rules to a ServiceAccount", replaces(t, deployment, "      serviceAccountName: update-preflight\n", ""),
-			"has no serviceAccountName"},
-		"Description": {"a field has no descriptor", replaces(t, "crd/preflight.openshift.io_updatepreflights.yaml", "                description: blockingOmitted is how many more findings block.\n", ""),
-			"status.blockingOmitted has no description"},
+		"Kind": {
+			"OLM does not install it", adds("apiVersion: admissionregistration.k8s.io/v1\nkind: ValidatingAdmissionPolicy\nmetadata: {name: x}\n"),
+			"cannot carry ValidatingAdmissionPolicy x",
+		},
+		"Group": {
+			"the kind is that of another API", adds("apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: x, namespace: openshift-update-preflight}\n"),
+			"cannot carry Service openshift-update-preflight/x",
+		},
+		"OtherNamespace": {
+			"OLM would create it in that of the operator", adds("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: openshift-config}\n"),
+			"cannot carry ConfigMap openshift-config/x",
+		},
+		"UnknownRole": {
+			"the rules are not known", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: x, namespace: kube-system}\n" +
+				"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apiserver-authentication-reader}\n" + subject),
+			"cannot carry RoleBinding kube-system/x",
+		},
+		"UnboundRole": {
+			"OLM does not create it there", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: x, namespace: kube-system}\n"),
+			"cannot carry Role kube-system/x",
+		},
+		"OtherSubject": {
+			"a part of the binding would be lost", adds(strings.TrimSuffix(boundRole, "]\n") + ", {kind: Group, name: admins, apiGroup: rbac.authorization.k8s.io}]\n"),
+			"RoleBinding openshift-etcd/more has other subjects",
+		},
+		"Aggregated": {
+			"its rules are those of the cluster", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x}\naggregationRule: {clusterRoleSelectors: [{}]}\n---\n" +
+				"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: x}\n" + subject),
+			"ClusterRole x is aggregated",
+		},
+		"Deployments": {
+			"which one is the controller?", adds("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: second, namespace: openshift-update-preflight}\n"),
+			"the bundle has one Deployment",
+		},
+		"Namespaces": {
+			"OLM has one for the operator", adds("apiVersion: v1\nkind: Namespace\nmetadata: {name: second}\n"),
+			"the bundle has one Namespace",
+		},
+		"SecondContainer": {
+			"its image has a tag", replaces(t, deployment, "      containers:\n", "      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy:4.20'}\n"),
+			`the image "quay.io/openshift/proxy:4.20" of the container proxy is not`,
+		},
+		"InitContainer": {
+			"so has this one", replaces(t, deployment, "      containers:\n", "      initContainers:\n      - {name: wait, image: busybox}\n      containers:\n"),
+			`the image "busybox" of the container wait is not`,
+		},
+		"Image": {
+			"the image of the controller would not be replaced", replaces(t, deployment, "quay.io/openshift/origin-update-preflight:latest", "quay.io/other/name@sha256:"+strings.Repeat("b", 64)),
+			"no container of Deployment openshift-update-preflight/update-preflight has the image",
+		},
+		"Annotation": {
+			"OLM sets none of the Deployment", replaces(t, deployment, "metadata:\n", "metadata:\n  annotations: {a: b}\n"),
+			"has annotations",
+		},
+		"PullSecret": {
+			"OLM creates the ServiceAccount without it", replaces(t, "base/serviceaccount.yaml", "kind: ServiceAccount\n", "kind: ServiceAccount\nimagePullSecrets: [{name: x}]\n"),
+			"ServiceAccount openshift-update-preflight/update-preflight has more than a name",
+		},
+		"Account": {
+			"OLM gives rules to a ServiceAccount", replaces(t, deployment, "      serviceAccountName: update-preflight\n", ""),
+			"has no serviceAccountName",
+		},
+		"Description": {
+			"a field has no descriptor", replaces(t, "crd/preflight.openshift.io_updatepreflights.yaml", "                description: blockingOmitted is how many more findings block.\n", ""),
+			"status.blockingOmitted has no description",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := options()
@@ -148,15 +180,19 @@ func TestAttacksAreCarried(t *testing.T) {
 		widened []bundle.Widened
 		equal   bool
 	}{
-		"Role": {reason: "a Role in a new namespace", change: adds(boundRole), want: "- key",
-			widened: []bundle.Widened{{Namespace: "openshift-etcd", Role: "more", Permission: "delete secrets key"}}},
+		"Role": {
+			reason: "a Role in a new namespace", change: adds(boundRole), want: "- key",
+			widened: []bundle.Widened{{Namespace: "openshift-etcd", Role: "more", Permission: "delete secrets key"}},
+		},
 		"ReadRole": {reason: "all may be read everywhere, so nothing is wider", change: adds(strings.ReplaceAll(boundRole, "[get, delete]", "[get]")), want: "- key"},
 		"SameRole": {reason: "OLM derives names from the rules", change: adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: again, namespace: openshift-config}\n" +
 			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: update-preflight}\n" + subject), equal: true},
 		"Label":    {reason: "kustomize adds labels", change: replaces(t, "kustomization.yaml", "- pairs: {", "- pairs: {example.com/new: added, "), want: "example.com/new: added"},
 		"Variable": {reason: "an environment variable", change: replaces(t, deployment, "        args: []", "        env: [{name: EXAMPLE, value: 'value'}]\n        args: []"), want: "name: EXAMPLE"},
-		"Digest": {reason: "a second container by digest is a related image", want: "- image: quay.io/openshift/proxy@sha256:" + strings.Repeat("b", 64),
-			change: replaces(t, deployment, "      containers:\n", "      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy@sha256:"+strings.Repeat("b", 64)+"'}\n")},
+		"Digest": {
+			reason: "a second container by digest is a related image", want: "- image: quay.io/openshift/proxy@sha256:" + strings.Repeat("b", 64),
+			change: replaces(t, deployment, "      containers:\n", "      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy@sha256:"+strings.Repeat("b", 64)+"'}\n"),
+		},
 		"Tag":  {reason: "the image of the manifests has another tag", change: replaces(t, deployment, ":latest", ":v9"), equal: true},
 		"CRLF": {reason: "git on Windows", change: func(_ string, text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")) }, equal: true},
 	} {

@@ -2,7 +2,8 @@
 // cluster?
 //
 // It is installed as by an administrator, with a kustomization of manifests/kubernetes that
-// sets the image and the switches. The image is built and pushed without a container engine.
+// sets the image and the switches (Overlay), or as by OLM, from its bundle (OpenBundle). The image
+// is built and pushed without a container engine.
 package installation
 
 import (
@@ -20,16 +21,13 @@ import (
 
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/test/bundle"
 	"github.com/openshift/update-preflight/test/cluster"
 	"github.com/openshift/update-preflight/test/openshift"
 )
 
-const (
-	// imageName is the name of the image in the manifests.
-	imageName = "quay.io/openshift/origin-update-preflight"
-	// pollInterval is the time between two lists of the records.
-	pollInterval = 200 * time.Millisecond
-)
+// pollInterval is the time between two lists of the records.
+const pollInterval = 200 * time.Millisecond
 
 // ConnectRegistry configures a mirror of the local registry that pods can reach. A release
 // refers to its images by an address that only this machine can reach.
@@ -64,7 +62,7 @@ func (o Overlay) Write(root, directory string) error {
 	kustomization := map[string]any{
 		"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization",
 		"resources": []string{filepath.Join(manifests, "kubernetes")},
-		"images":    []any{map[string]string{"name": imageName, "newName": name, "digest": digest}},
+		"images":    []any{map[string]string{"name": bundle.ImageName, "newName": name, "digest": digest}},
 	}
 	if len(o.Switches) > 0 {
 		var components []string

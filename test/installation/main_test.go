@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -29,12 +32,26 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	olm, err := moduleFile("github.com/operator-framework/api", "crds/operators.coreos.com_clusterserviceversions.yaml")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 	cluster.Main(m, func(c *cluster.Cluster) {
 		local, testCluster = c, zoo.At(c)
 		if err := prepare(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-	}, cluster.CRDs("testdata/servicemonitors.crd.yaml", root+"/runner/trigger/guard/testdata/prometheusrules.crd.yaml"))
+	}, cluster.CRDs(olm, "testdata/servicemonitors.crd.yaml", root+"/runner/trigger/guard/testdata/prometheusrules.crd.yaml"))
+}
+
+// moduleFile is the path of a file of a module.
+func moduleFile(module, file string) (string, error) {
+	directory, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", module).Output() //nolint:noctx // a local command that ends
+	if err != nil {
+		return "", fmt.Errorf("module %s: %w", module, err)
+	}
+	return filepath.Join(strings.TrimSpace(string(directory)), file), nil
 }
 
 // prepare starts a Prometheus, and creates a PriorityClass that every OpenShift cluster has.
