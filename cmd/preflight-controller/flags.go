@@ -45,6 +45,7 @@ type flags struct {
 	lease, renew, retry                 time.Duration
 	verbosity                           int
 	hosted                              hostedFlags
+	console                             consoleFlags
 }
 
 // variablePrefix begins the names of the environment variables that stand for flags. It is not UPDATE_PREFLIGHT_:
@@ -73,7 +74,8 @@ func parse(args, environment []string, out io.Writer) (flags, error) {
 	set.BoolVar(&f.noBaseline, "no-baseline", false, "Do not store the state of the cluster, with which the state after an update is compared.")
 	set.BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests in place of the names of users' namespaces and of what is in them.")
 	f.hosted.add(set)
-	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator and the published verdicts, print them, and end. The controller must have ended.")
+	f.console.add(set)
+	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator, the published verdicts and the objects for the console, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", leaseDuration, "How long others wait after the last renewal of the Lease.")
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", renewDeadline, "How long the leader tries to renew the Lease before it ends.")
@@ -136,5 +138,5 @@ func (f flags) validate() error {
 	if _, err := guard.Choose(f.signals...); err != nil {
 		return fmt.Errorf("--signal: %w", err)
 	}
-	return f.hosted.validate()
+	return errors.Join(f.hosted.validate(), f.console.validate())
 }

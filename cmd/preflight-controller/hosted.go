@@ -14,6 +14,7 @@ import (
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
@@ -73,16 +74,17 @@ func (h hostedFlags) addTo(m manager.Manager, management *cluster.Cluster, optio
 	})
 }
 
-// uninstall removes the signals, the ClusterOperator and what is published for CVO, and writes
+// uninstall removes the signals, the ClusterOperator, what is published for CVO and the objects for the console, and writes
 // a line to out for each object that it has deleted, also when others could not be.
 func uninstall(ctx context.Context, reached *cluster.Cluster, out io.Writer) error {
-	if err := guard.UninstallNeeds().And(hostedguard.UninstallNeeds()).And(published.RemoveNeeds()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := guard.UninstallNeeds().And(hostedguard.UninstallNeeds()).And(published.RemoveNeeds()).And(console.UninstallNeeds()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
 	deleted, err := guard.Uninstall(ctx, reached.Dynamic)
 	hosted, hostedErr := hostedguard.Uninstall(ctx, reached.Dynamic)
 	removed, removeErr := published.Remove(ctx, reached.Kubernetes)
-	deleted, err = slices.Concat(hosted, deleted, removed), errors.Join(hostedErr, err, removeErr)
+	shown, shownErr := console.Uninstall(ctx, reached.Dynamic)
+	deleted, err = slices.Concat(hosted, deleted, removed, shown), errors.Join(hostedErr, err, removeErr, shownErr)
 	for _, object := range deleted {
 		_, writeErr := fmt.Fprintf(out, "deleted %s %s\n", object.Kind, path.Join(object.Namespace, object.Name))
 		err = errors.Join(err, writeErr)

@@ -37,6 +37,7 @@ import (
 	"github.com/openshift/update-preflight/runner/cache"
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
@@ -166,8 +167,12 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 	if err != nil {
 		return controller.Options{}, err
 	}
+	shown, err := console.New(reached, f.console.downloads, program.Version(), logger)
+	if err != nil {
+		return controller.Options{}, fmt.Errorf("--cli-downloads: %w", err)
+	}
 	return controller.Options{
-		Ahead: f.ahead, Run: run, JudgePause: controller.JudgePause, After: followup.Standard(), Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
+		Ahead: f.ahead, Run: run, Console: shown, JudgePause: controller.JudgePause, After: followup.Standard(), Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
 		Delay: func() time.Duration { return rand.N(f.delay + 1) }, //nolint:gosec // it spreads load
 	}, nil
 }

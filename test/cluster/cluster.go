@@ -191,7 +191,7 @@ func Existing(ctx context.Context, kubeconfig, registry string) (*Cluster, error
 	if p.root, err = build.Root(); err != nil {
 		return nil, err
 	}
-	if p.crds, err = p.crdFiles(ctx); err != nil {
+	if p.crds, err = p.crdFiles(ctx, crdResources()); err != nil {
 		return nil, err
 	}
 	return p.cluster, p.installCRDs(ctx)

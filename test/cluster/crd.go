@@ -141,20 +141,25 @@ func established(event watch.Event) bool {
 	return false
 }
 
-// crdFiles returns the manifest of each resource for the feature set.
-func (p *plan) crdFiles(ctx context.Context) ([]string, error) {
-	module, err := p.moduleDir(ctx, "github.com/openshift/api")
-	if err != nil {
-		return nil, fmt.Errorf("OpenShift CRDs: %w", err)
-	}
+// crdFiles returns the manifests of these resources, for the feature set, and the further ones.
+func (p *plan) crdFiles(ctx context.Context, apis ...map[string][]string) ([]string, error) {
 	files := slices.Clone(p.furtherCRDs)
-	for api, resources := range crdResources() {
-		for _, resource := range resources {
-			file, err := p.crdFile(filepath.Join(module, api, "zz_generated.crd-manifests"), resource)
-			if err != nil {
-				return nil, err
+	for _, resources := range append(apis, p.furtherAPIs) {
+		if len(resources) == 0 {
+			continue
+		}
+		module, err := p.moduleDir(ctx, "github.com/openshift/api")
+		if err != nil {
+			return nil, fmt.Errorf("OpenShift CRDs: %w", err)
+		}
+		for api, resources := range resources {
+			for _, resource := range resources {
+				file, err := p.crdFile(filepath.Join(module, api, "zz_generated.crd-manifests"), resource)
+				if err != nil {
+					return nil, err
+				}
+				files = append(files, file)
 			}
-			files = append(files, file)
 		}
 	}
 	return files, nil

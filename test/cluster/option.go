@@ -56,6 +56,13 @@ func CRDs(files ...string) Option {
 	return func(p *plan) { p.furtherCRDs = files }
 }
 
+// Console also installs the APIs of the web console, which a cluster without that capability does not have.
+func Console() Option {
+	return func(p *plan) {
+		p.furtherAPIs = map[string][]string{"config/v1": {"consoles"}, "console/v1": {"consoleclidownloads", "consolelinks", "consolenotifications"}}
+	}
+}
+
 // Progress calls report after each step of the start with the time that it took.
 // Calls come from several goroutines, but never concurrently.
 func Progress(report func(step string, took time.Duration)) Option {

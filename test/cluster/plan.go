@@ -41,6 +41,7 @@ type plan struct {
 	standing         bool
 	featureSet       string
 	furtherCRDs      []string
+	furtherAPIs      map[string][]string // as those of crdResources
 	report           func(step string, took time.Duration)
 	reporting        sync.Mutex
 
@@ -95,7 +96,7 @@ func newPlan(ctx context.Context, dir string, options []Option) (*plan, error) {
 	if err := p.checkPrograms(); err != nil {
 		return nil, err
 	}
-	if p.crds, err = p.crdFiles(ctx); err != nil {
+	if p.crds, err = p.crdFiles(ctx, crdResources()); err != nil {
 		return nil, err
 	}
 	return p, nil

@@ -194,6 +194,8 @@ func (p *plan) reuse(ctx context.Context, dir string) error {
 	if err := p.cluster.awaitServed(ctx, written, objects); err != nil {
 		return err
 	}
-	p.crds = p.furtherCRDs
+	if p.crds, err = p.crdFiles(ctx); err != nil {
+		return err
+	}
 	return p.installCRDs(ctx)
 }

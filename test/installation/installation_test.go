@@ -3,6 +3,7 @@ package installation_test
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,9 +18,11 @@ import (
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
+	collected "github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/test/story"
@@ -37,9 +40,11 @@ func TestInstallAndUninstall(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, directory, uninstall string
 		switches                     []*guard.Switch
+		// console is true where the web console exists.
+		console bool
 	}{
 		"OpenShift": {
-			reason: "all objects", directory: "manifests", uninstall: "manifests/uninstall.yaml", switches: switches(t),
+			reason: "all objects", directory: "manifests", uninstall: "manifests/uninstall.yaml", switches: switches(t), console: true,
 		},
 		"Kubernetes": {
 			reason: "without monitoring", directory: "manifests/kubernetes", uninstall: "manifests/kubernetes/uninstall.yaml", switches: switches(t)[1:],
@@ -60,11 +65,30 @@ func TestInstallAndUninstall(t *testing.T) {
 			if _, err := published.Apply(t.Context(), testCluster.Client(t), nil, "", time.Now()); err != nil {
 				t.Fatal(err)
 			}
+			if tc.console {
+				showInConsole(t)
+			}
 			testCluster.Kubectl(t, "delete", "--ignore-not-found", "-f", filepath.Join(root, tc.uninstall))
 			if diff := cmp.Diff(before, inventory(t)); diff != "" {
 				t.Errorf("%s: objects (-before, +after):\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// showInConsole creates the objects for the web console.
+func showInConsole(t *testing.T) {
+	t.Helper()
+	reached, err := collected.Connect(local.Config, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keeper, err := console.New(reached, "https://mirror.example.com", "v1.0.0", slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := keeper.Apply(t.Context(), []console.Notice{{Text: "a notice", Until: reached.Now().Add(time.Hour)}}); err != nil {
+		t.Fatal(err)
 	}
 }
 

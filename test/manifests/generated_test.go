@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/guard"
 	"github.com/openshift/update-preflight/runner/trigger/hostedguard"
@@ -89,6 +90,18 @@ func guards() []*unstructured.Unstructured {
 	}
 }
 
+// ofConsole are the objects that the controller creates for the web console.
+func ofConsole() []*unstructured.Unstructured {
+	dashboard := stub("v1", "ConfigMap", console.Namespace)
+	dashboard.SetName(console.Dashboard)
+	return []*unstructured.Unstructured{
+		dashboard, stub(consoleVersion, "ConsoleNotification", ""), stub(consoleVersion, "ConsoleLink", ""), stub(consoleVersion, "ConsoleCLIDownload", ""),
+	}
+}
+
+// consoleVersion is the API of the web console, which a cluster without OpenShift does not have.
+const consoleVersion = "console.openshift.io/v1"
+
 func stub(version, kind, namespace string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion(version)
@@ -115,11 +128,13 @@ func rank(object *unstructured.Unstructured) int {
 	case "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy", "ClusterOperator", "PrometheusRule":
 		return 1
 	case "ConfigMap":
-		if object.GetNamespace() == published.Namespace {
+		if object.GetNamespace() == published.Namespace && object.GetName() == published.Name {
 			return 1
 		}
 	case "Namespace":
 		return 3
+	case "ConsoleNotification", "ConsoleLink", "ConsoleCLIDownload":
+		return 4
 	}
 	return 2
 }
@@ -133,17 +148,17 @@ func TestUninstallIsCurrent(t *testing.T) {
 `
 	for name, tc := range map[string]struct {
 		reason, directory, file string
-		monitoring              bool
+		openshift               bool
 	}{
-		"OpenShift":  {reason: "all objects", directory: ".", file: "uninstall.yaml", monitoring: true},
+		"OpenShift":  {reason: "all objects", directory: ".", file: "uninstall.yaml", openshift: true},
 		"Kubernetes": {reason: "kubectl fails for kinds that the cluster does not have", directory: "kubernetes", file: "kubernetes/uninstall.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			all := slices.Concat(hosted(), guards(), overlay(t, tc.directory, "hosted-clusters", "signing"))
+			all := slices.Concat(hosted(), guards(), ofConsole(), overlay(t, tc.directory, "hosted-clusters", "signing"))
 			slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 			var stubs []any
 			for _, each := range all {
-				if tc.monitoring || each.GetKind() != "PrometheusRule" {
+				if tc.openshift || each.GetKind() != "PrometheusRule" && each.GetAPIVersion() != consoleVersion {
 					stubs = append(stubs, names(each))
 				}
 			}

@@ -34,6 +34,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/plannedrun"
 	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
@@ -56,8 +57,9 @@ type Options struct {
 	JudgePause time.Duration
 	// After are the times between two looks at the cluster after an update.
 	After followup.Pauses
-	// Signals state the verdicts.
+	// Signals state the verdicts, and Console shows them in the web console.
 	Signals announcement.Signals
+	Console *console.Keeper
 	// Key signs the verdicts of the UpdatePreflights of administrators; nil signs none.
 	Key    signature.Signer
 	Logger *slog.Logger
@@ -125,6 +127,9 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c.inputs.watch = built.Watch
 	if err := c.signaler.Watch(m); err != nil {
 		return fmt.Errorf("could not add the signals: %w", err)
+	}
+	if err := m.Add(options.Console); err != nil {
+		return fmt.Errorf("could not add the objects for the console: %w", err)
 	}
 	c.objects = &objects{cache: m.GetCache(), logger: options.Logger, watch: built.Watch}
 	c.writer = updatepreflight.Writer{

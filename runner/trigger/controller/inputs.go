@@ -27,6 +27,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/rehearsal"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
@@ -164,7 +165,7 @@ func Needs() access.Needs {
 	} {
 		watched.Required = append(watched.Required, access.Verbs(object, "list", "watch")...)
 	}
-	return watched.And(inputNeeds()).And(objectNeeds()).And(upgradeconfig.Needs()).And(published.Needs()).And(runner.RunNeeds(image.PullAll, rehearsal.Off)).And(hold.CancelNeeds()).And(followup.Needs())
+	return watched.And(inputNeeds()).And(objectNeeds()).And(upgradeconfig.Needs()).And(published.Needs()).And(console.Needs()).And(runner.RunNeeds(image.PullAll, rehearsal.Off)).And(hold.CancelNeeds()).And(followup.Needs())
 }
 
 // objectNeeds are the permissions for UpdatePreflights, and for their events, which are

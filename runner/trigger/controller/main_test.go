@@ -19,5 +19,5 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, func(c *cluster.Cluster) {
 		config, kubeconfig = rest.CopyConfig(c.Config), c.Kubeconfig
 		config.QPS = -1
-	}, cluster.ControlPlaneOnly(), cluster.CRDs("../guard/testdata/prometheusrules.crd.yaml"))
+	}, cluster.ControlPlaneOnly(), cluster.Console(), cluster.CRDs("../guard/testdata/prometheusrules.crd.yaml"))
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/trigger/announcement"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/runner/trigger/updatepreflight"
@@ -37,7 +38,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if apierrors.IsNotFound(err) {
 		c.options.Logger.Warn("this cluster has no ClusterVersion \"version\": no preflight runs")
 		c.conductor.follow(round, order{})
-		c.publish(nil, nil, nil)
+		c.publish(nil, &version, nil, nil)
 		return reconcile.Result{}, nil
 	}
 	if err != nil {
@@ -51,7 +52,7 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	wanted := runplan.Targets(&version, scheduled, c.options.Ahead)
 	seen, err := c.observe(ctx, &version, wanted, subjects)
 	seen.state.Scheduled, seen.state.Unscheduled = scheduled, unscheduled
-	c.publish(err, wanted, seen.decided)
+	c.publish(err, &version, wanted, seen.decided)
 	if err != nil {
 		return reconcile.Result{}, errors.Join(err, listErr, scheduleErr)
 	}
@@ -82,10 +83,13 @@ func (c *controller) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 }
 
 // publish has the metrics and the signals state the verdicts, or that they could not be
-// read.
-func (c *controller) publish(err error, wanted []runplan.Target, decided runplan.Verdicts) {
+// read: the notices stay until they end then.
+func (c *controller) publish(err error, version *configv1.ClusterVersion, wanted []runplan.Target, decided runplan.Verdicts) {
 	c.metrics.Set(err == nil, wanted, decided)
 	c.signaler.Set(err, wanted, decided)
+	if err == nil {
+		c.options.Console.Set(console.Notices(wanted, decided, c.after.follower.Latest(version))...)
+	}
 }
 
 // delay removes a new run ahead from a plan until its random delay has passed.

@@ -44,6 +44,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
+	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/test/await"
 )
@@ -215,6 +216,9 @@ func lead(t *testing.T, c *cluster.Cluster, log io.Writer, options controller.Op
 	options.Monitoring = func(context.Context) (*rest.Config, error) { return nil, errors.New("no run reads the monitoring") }
 	options.Logger, options.Registry = logger, prometheus.NewRegistry()
 	options.Run.Hooks.ToolVersion = toolVersion
+	if options.Console, err = console.New(c, "", toolVersion, logger); err != nil {
+		t.Fatal(err)
+	}
 	if err := controller.Add(m, c, options); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ package owned
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,7 +112,9 @@ func (o Objects) List(ctx context.Context) ([]preflight.Object, error) {
 }
 
 func (o Objects) apply(ctx context.Context, object Object, content *unstructured.Unstructured) error {
-	content.SetLabels(map[string]string{Label: o.Switch})
+	labels := map[string]string{Label: o.Switch}
+	maps.Copy(labels, content.GetLabels())
+	content.SetLabels(labels)
 	data, err := content.MarshalJSON()
 	if err != nil {
 		return err
