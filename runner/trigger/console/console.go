@@ -127,6 +127,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-k.changed:
+			k.pause = 0
 		case <-timer:
 		}
 		timer = time.After(k.round(ctx))
