@@ -27,17 +27,22 @@ var style string
 // highest is the level of the headings below the title, and lowest that of HTML.
 const highest, lowest = 2, 6
 
+// Policy is the Content-Security-Policy of a page: it has no content but its style. A page states it itself; a server of
+// pages sends it as well, and adds what a page cannot state (frame-ancestors).
+func Policy() string {
+	hash := sha256.Sum256([]byte(style))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; base-uri 'none'; form-action 'none'"
+}
+
 // Write writes the document as a page.
 func Write(w io.Writer, d document.Document) error {
-	hash := sha256.Sum256([]byte(style))
-	policy := "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; base-uri 'none'; form-action 'none'"
 	var page writer
 	return line(h.Doctype(h.HTML(h.Lang("en"),
 		line(),
 		h.Head(
 			line(),
 			line(h.Meta(h.Charset("utf-8"))),
-			line(h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(policy))),
+			line(h.Meta(g.Attr("http-equiv", "Content-Security-Policy"), h.Content(Policy()))),
 			line(h.Meta(h.Name("viewport"), h.Content("width=device-width, initial-scale=1"))),
 			line(h.Meta(h.Name("color-scheme"), h.Content("light dark"))),
 			line(h.Meta(h.Name("referrer"), h.Content("no-referrer"))),

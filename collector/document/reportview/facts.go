@@ -110,7 +110,7 @@ func addValidity(r Report, table *document.Table, view document.View) {
 		table.Row("Holds", "until "+r.Verdict.ValidUntil+", unless the cluster changes")
 	default:
 		table.Row("Holds", "until "+r.Verdict.ValidUntil+", unless a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition changes before; "+
-			"gates, risks and health are judged again whenever it is shown")
+			"\"status\" judges gates, risks and health as they are then")
 	}
 }
 
