@@ -46,6 +46,7 @@ type flags struct {
 	verbosity                           int
 	hosted                              hostedFlags
 	console                             consoleFlags
+	page                                pageFlags
 }
 
 // variablePrefix begins the names of the environment variables that stand for flags. It is not UPDATE_PREFLIGHT_:
@@ -75,6 +76,7 @@ func parse(args, environment []string, out io.Writer) (flags, error) {
 	set.BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests in place of the names of users' namespaces and of what is in them.")
 	f.hosted.add(set)
 	f.console.add(set)
+	f.page.add(set)
 	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator, the published verdicts and the objects for the console, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", leaseDuration, "How long others wait after the last renewal of the Lease.")
@@ -138,5 +140,5 @@ func (f flags) validate() error {
 	if _, err := guard.Choose(f.signals...); err != nil {
 		return fmt.Errorf("--signal: %w", err)
 	}
-	return errors.Join(f.hosted.validate(), f.console.validate())
+	return errors.Join(f.hosted.validate(), f.console.validate(), f.page.validate())
 }

@@ -104,7 +104,7 @@ func (f flags) serve(ctx context.Context, reached *cluster.Cluster, logger *slog
 	if err != nil {
 		return fmt.Errorf("--signal: %w", err)
 	}
-	if err := controller.Needs().And(chosen.Needs()).And(f.hosted.needs()).And(f.signingNeeds()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := controller.Needs().And(chosen.Needs()).And(f.hosted.needs()).And(f.signingNeeds()).And(f.page.needs()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
 	options, err := f.options(reached, logger, chosen)
@@ -123,7 +123,7 @@ func (f flags) serve(ctx context.Context, reached *cluster.Cluster, logger *slog
 	if err := controller.Add(m, reached, options); err != nil {
 		return err
 	}
-	if err := f.hosted.addTo(m, reached, options, logger); err != nil {
+	if err := errors.Join(f.hosted.addTo(m, reached, options, logger), f.page.addTo(m, reached, options)); err != nil {
 		return err
 	}
 	return m.Start(ctx)
