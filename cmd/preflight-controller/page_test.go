@@ -1,22 +1,30 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
+	"github.com/openshift/update-preflight/runner/trigger/page"
 	"github.com/openshift/update-preflight/test/await"
 )
 
@@ -108,6 +116,40 @@ func TestPageCertificate(t *testing.T) {
 	for range 2 {
 		if err := <-ended; err != nil {
 			t.Errorf("the server ended with %v", err)
+		}
+	}
+}
+
+// The API server gets the token in the content of a request, which client-go logs at a high verbosity.
+func TestTokenIsNotLogged(t *testing.T) {
+	const token = "sha256~secret"
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/tokenreviews") { // the answer repeats the token
+			fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":%q},"status":{"authenticated":true,"user":{"username":"alice"}}}`, token)
+			return
+		}
+		fmt.Fprint(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":false}}`)
+	}))
+	defer api.Close()
+	logged := &bytes.Buffer{} // one request at a time
+	logger := slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.Level(-10)}))
+	program.LogTo(logger, 10)
+	defer program.LogTo(slog.New(slog.DiscardHandler), 0)
+	reached, err := cluster.Connect(&rest.Config{Host: api.URL}, "test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
+	request.SetBasicAuth("", token)
+	got := httptest.NewRecorder()
+	page.New(reached, page.Options{Now: time.Now, Logger: logger}).ServeHTTP(got, request)
+	if got.Code != http.StatusForbidden || strings.Contains(got.Body.String(), token) {
+		t.Errorf("status %d:\n%s", got.Code, got.Body)
+	}
+	for text, want := range map[string]bool{"subjectaccessreviews": true, token: false, base64.StdEncoding.EncodeToString([]byte(":" + token)): false} {
+		if strings.Contains(logged.String(), text) != want {
+			t.Errorf("the log has %q: %t, want %t:\n%s", text, !want, want, logged)
 		}
 	}
 }
