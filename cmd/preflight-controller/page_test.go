@@ -40,7 +40,7 @@ func TestPageFlags(t *testing.T) {
 		"NoCertificate": {reason: "browsers do not accept one that is signed by itself", args: []string{"--page-bind-address=:9443"}, want: "serving-cert-secret-name"},
 		"NoAddress":     {reason: "the page would be missed", args: []string{"--page-cert-dir=/certs"}, want: "needs --page-bind-address"},
 	} {
-		f, err := parse(tc.args, io.Discard)
+		f, err := parse(tc.args, nil, io.Discard)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
 			t.Errorf("%s: %s: want %q, got %v", name, tc.reason, tc.want, err)
 		}

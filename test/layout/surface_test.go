@@ -11,7 +11,7 @@ import (
 
 // maxSurface bounds the sum of the surfaces of all packages. A change that needs more raises it, and states why: errors
 // have their commands as package finding has them.
-const maxSurface = 49_700 // 49 200 without the page of the controller: it reads records and judgements, and writes documents
+const maxSurface = 50_000 // 49 200 without the page and the console of the controller: they read records, and write documents and objects
 
 // surface is how much of the product may depend on what a package exports: its importers times its exported names.
 // Lines are only printed: they say how long a package takes to read, not how hard it is to change.
