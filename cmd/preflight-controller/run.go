@@ -88,7 +88,7 @@ func (f flags) checkNamespace(tokenFile string) error {
 	if tokenFile == "" {
 		return nil
 	}
-	own, err := os.ReadFile(filepath.Join(filepath.Dir(tokenFile), "namespace")) //nolint:gosec // a file of the kubelet
+	own, err := os.ReadFile(filepath.Join(filepath.Dir(tokenFile), "namespace"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the token of a kubeconfig
 	}

@@ -46,7 +46,7 @@ func copied(tb testing.TB, change func(file string, text []byte) []byte) string 
 	return to
 }
 
-// adds adds a document to the manifests.
+// adds returns a change that appends a document to the manifests.
 func adds(document string) func(string, []byte) []byte {
 	return func(file string, text []byte) []byte {
 		if file == "openshift/monitoring.yaml" {
@@ -56,7 +56,7 @@ func adds(document string) func(string, []byte) []byte {
 	}
 }
 
-// replaces replaces a text of one file.
+// replaces returns a change of one text of a file.
 func replaces(tb testing.TB, in, old, replacement string) func(string, []byte) []byte {
 	tb.Helper()
 	return func(file string, text []byte) []byte {

@@ -25,8 +25,10 @@ import (
 const (
 	// ImageName is the name of the controller's image in the manifests.
 	ImageName = "quay.io/openshift/origin-update-preflight"
-	// Package is the name of the package in catalogs; Channel is its only channel.
-	Package, Channel = "update-preflight", "stable"
+	// Package is the name of the package in catalogs.
+	Package = "update-preflight"
+	// Channel is the only channel of the package.
+	Channel = "stable"
 	// dockerfile is the file by which Write recognizes a directory that it wrote before.
 	dockerfile = "bundle.Dockerfile"
 )

@@ -4,8 +4,10 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/blang/semver/v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,16 +38,14 @@ func (g generator) csv() (*unstructured.Unstructured, error) {
 		return nil, fmt.Errorf("the Kubernetes of OpenShift %s is not known", g.parts.oldest.line())
 	}
 	spec := texts()
-	for field, value := range map[string]any{
+	maps.Copy(spec, map[string]any{
 		"version": g.version.String(), "minKubeVersion": fmt.Sprintf("1.%d.0", kubernetes),
 		"icon": icon, "relatedImages": images, "installModes": installModes(),
 		"customresourcedefinitions": map[string]any{"owned": apis},
 		"install": map[string]any{"strategy": "deployment", "spec": map[string]any{
 			"deployments": deployments, "clusterPermissions": g.parts.entries(g.rights.cluster), "permissions": g.parts.entries(g.rights.namespaced),
 		}},
-	} {
-		spec[field] = value
-	}
+	})
 	return plain(map[string]any{
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": csvKind,
 		"metadata": map[string]any{"name": g.csvName(), "annotations": annotations}, "spec": spec,
@@ -67,41 +67,53 @@ func plain(value any) (*unstructured.Unstructured, error) {
 	return object, object.UnmarshalJSON(text)
 }
 
+// relatedImage is an image that mirrors copy.
+type relatedImage struct {
+	Name  string `json:"name"`
+	Image string `json:"image"`
+}
+
 // deployments are the Deployment of the install strategy, and the images that it refers to.
-func (g generator) deployments() (deployments, images []any, err error) {
+func (g generator) deployments() (deployments []any, images []relatedImage, err error) {
 	deployment := g.parts.deployment.DeepCopy()
 	template, _, err := unstructured.NestedMap(deployment.Object, "spec", "template", "spec")
 	if err != nil {
 		return nil, nil, err
 	}
-	found := map[string]bool{}
 	for _, list := range []string{"initContainers", "containers"} {
-		containers, _, err := unstructured.NestedSlice(template, list)
+		used, err := g.images(template, list)
 		if err != nil {
 			return nil, nil, err
 		}
-		for _, each := range containers {
-			container, _ := each.(map[string]any)
-			image, err := g.image(container)
-			if err != nil {
-				return nil, nil, err
-			}
-			if !found[image] {
-				images = append(images, map[string]any{"name": container["name"], "image": image})
-			}
-			found[image] = true
-		}
-		if len(containers) > 0 {
-			template[list] = containers
-		}
+		images = append(images, used...)
 	}
-	if !found[g.Image] {
+	if !slices.ContainsFunc(images, func(each relatedImage) bool { return each.Image == g.Image }) {
 		return nil, nil, fmt.Errorf("no container of %s has the image %s", named(deployment), ImageName)
 	}
 	if err := unstructured.SetNestedMap(deployment.Object, template, "spec", "template", "spec"); err != nil {
 		return nil, nil, err
 	}
 	return []any{map[string]any{"name": deployment.GetName(), "label": deployment.GetLabels(), "spec": deployment.Object["spec"]}}, images, nil
+}
+
+// images sets the images of a list of containers, and returns them as related images.
+func (g generator) images(template map[string]any, list string) ([]relatedImage, error) {
+	containers, found, err := unstructured.NestedSlice(template, list)
+	if err != nil || !found {
+		return nil, err
+	}
+	var images []relatedImage
+	for _, each := range containers {
+		container, _ := each.(map[string]any)
+		image, err := g.image(container)
+		if err != nil {
+			return nil, err
+		}
+		name, _ := container["name"].(string)
+		images = append(images, relatedImage{Name: name, Image: image})
+	}
+	template[list] = containers
+	return images, nil
 }
 
 // image sets the image of a container of the controller, and returns that of any.

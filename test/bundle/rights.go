@@ -180,10 +180,10 @@ func permissions(rules []rbacv1.PolicyRule) []string {
 }
 
 // entries are the rules as entries of an install strategy.
-func (a *parts) entries(all [][]rbacv1.PolicyRule) []any {
+func (p *parts) entries(all [][]rbacv1.PolicyRule) []any {
 	var entries []any
 	for _, rules := range all {
-		entries = append(entries, map[string]any{"serviceAccountName": a.account, "rules": rules})
+		entries = append(entries, map[string]any{"serviceAccountName": p.account, "rules": rules})
 	}
 	return entries
 }

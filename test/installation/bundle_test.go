@@ -39,7 +39,7 @@ func TestBundle(t *testing.T) {
 	if err := demo.Prepare(ctx); err != nil {
 		t.Fatal(err)
 	}
-	defer beLikeOpenShift(ctx, t)()
+	defer beLikeOpenShift(t)()
 	before := inventory(t)
 
 	opened := openBundle(ctx, t)
@@ -78,11 +78,11 @@ func TestBundle(t *testing.T) {
 
 // beLikeOpenShift gives the cluster what the bundle expects of it, until undo: nodes of the control plane, and the mirror that
 // pods reach.
-func beLikeOpenShift(ctx context.Context, t *testing.T) (undo func()) {
+func beLikeOpenShift(t *testing.T) (undo func()) {
 	t.Helper()
 	const label = "node-role.kubernetes.io/control-plane"
 	testCluster.Kubectl(t, "label", "nodes", "--all", "--overwrite", label+"=")
-	if err := installation.ConnectRegistry(ctx, local); err != nil {
+	if err := installation.ConnectRegistry(t.Context(), local); err != nil {
 		t.Fatal(err)
 	}
 	return func() { // no cleanup, which begins when the context of the test has ended

@@ -25,7 +25,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 
 	"github.com/openshift/update-preflight/test/objects"
 )
@@ -241,7 +240,7 @@ func (b *Bundle) deployment(of operatorsv1alpha1.StrategyDeploymentSpec, uid typ
 		}
 	}
 	template.Annotations = annotations
-	deployment.Spec.RevisionHistoryLimit = ptr.To[int32](1)
+	deployment.Spec.RevisionHistoryLimit = new(int32(1))
 	for i := range template.Spec.Containers {
 		container := &template.Spec.Containers[i]
 		container.Env = append(container.Env, corev1.EnvVar{Name: "OPERATOR_CONDITION_NAME", Value: b.csv.Name})
