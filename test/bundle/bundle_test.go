@@ -212,3 +212,58 @@ func TestNamespace(t *testing.T) {
 		t.Errorf("annotations %v, template %+v", annotations, template)
 	}
 }
+
+// The catalog is a package whose default channel has the one bundle, with exactly its manifests. "opm validate" builds for
+// minutes, so that it is left to who changes the form of the catalog (CONTRIBUTING.md).
+func TestCatalog(t *testing.T) {
+	type property struct {
+		Type  string          `json:"type"`
+		Value json.RawMessage `json:"value"`
+	}
+	type document struct {
+		Schema, Package, Name, Image, DefaultChannel string
+		Entries                                      []struct{ Name, SkipRange string }
+		Properties                                   []property
+	}
+	made := generate(t, options())
+	decoder := json.NewDecoder(bytes.NewReader(made.Files["catalog/update-preflight/catalog.json"]))
+	catalog := map[string]document{}
+	for decoder.More() {
+		var next document
+		if err := decoder.Decode(&next); err != nil {
+			t.Fatal(err)
+		}
+		catalog[next.Schema] = next
+	}
+	channel, bundled := catalog["olm.channel"], catalog["olm.bundle"]
+	if catalog["olm.package"].DefaultChannel != channel.Name || channel.Package != bundled.Package || len(catalog) != 3 {
+		t.Errorf("the catalog has other parts: %+v", catalog)
+	}
+	if len(channel.Entries) != 1 || channel.Entries[0].Name != bundled.Name || channel.Entries[0].SkipRange != ">=0.0.0 <1.2.3" {
+		t.Errorf("the channel has %+v, want the one bundle %s, to which every earlier version is updated", channel.Entries, bundled.Name)
+	}
+	var objects, files []any
+	for _, each := range bundled.Properties {
+		if each.Type != "olm.bundle.object" {
+			continue
+		}
+		object := decode[struct{ Data []byte }](t, each.Value)
+		objects = append(objects, decode[any](t, object.Data))
+	}
+	for _, name := range slices.Sorted(maps.Keys(made.Files)) {
+		if strings.HasPrefix(name, "manifests/") {
+			files = append(files, decode[any](t, made.Files[name]))
+		}
+	}
+	named := func(objects []any) map[string]any {
+		all := map[string]any{}
+		for _, each := range objects {
+			object := unstructured.Unstructured{Object: each.(map[string]any)} //nolint:forcetypeassert // an object of JSON
+			all[object.GetKind()+" "+object.GetName()] = each
+		}
+		return all
+	}
+	if diff := cmp.Diff(named(files), named(objects)); diff != "" {
+		t.Errorf("objects of the catalog (-manifests, +catalog):\n%s", diff)
+	}
+}

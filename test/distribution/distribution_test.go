@@ -1,5 +1,5 @@
 // Package distribution_test answers: are the programs of a release reproducible and
-// within their size limit, and is its catalog valid?
+// within their size limit?
 package distribution_test
 
 import (
