@@ -90,13 +90,17 @@ func TestPageCertificate(t *testing.T) {
 	go func() { ended <- watched.Start(ctx) }()
 	go func() { ended <- server.Start(ctx) }()
 	served := func() (string, string) {
-		dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}}} //nolint:gosec // the test reads the certificate
-		made, err := dialer.DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+		var dialer net.Dialer
+		raw, err := dialer.DialContext(t.Context(), "tcp", server.Listener.Addr().String())
 		if err != nil {
 			return err.Error(), ""
 		}
-		defer made.Close() //nolint:errcheck // nothing was written
-		state := made.(*tls.Conn).ConnectionState()
+		defer raw.Close() //nolint:errcheck // nothing was written
+		made := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
+		if err := made.HandshakeContext(t.Context()); err != nil {
+			return err.Error(), ""
+		}
+		state := made.ConnectionState()
 		return state.PeerCertificates[0].DNSNames[0], state.NegotiatedProtocol
 	}
 	if name, protocol := served(); name != "first" || protocol != "http/1.1" {
@@ -104,11 +108,11 @@ func TestPageCertificate(t *testing.T) {
 	}
 	renew(t, directory, "second")
 	await.Until(t, "the second certificate is served", func(context.Context) bool { name, _ := served(); return name == "second" })
-	old := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}} //nolint:gosec // it must fail
+	old := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MaxVersion: tls.VersionTLS11}}
 	if _, err := old.DialContext(t.Context(), "tcp", server.Listener.Addr().String()); err == nil {
 		t.Error("TLS 1.1 is accepted")
 	}
-	taken := pageFlags{address: server.Listener.Addr().(*net.TCPAddr).String(), certificates: directory}
+	taken := pageFlags{address: server.Listener.Addr().String(), certificates: directory}
 	if _, _, err := taken.server(reached, options); err == nil || !strings.Contains(err.Error(), "--page-bind-address") {
 		t.Errorf("an address that is taken: %v", err)
 	}

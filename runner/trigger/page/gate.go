@@ -71,8 +71,10 @@ type decision struct {
 // decide asks for a decision. One on a known user is kept; an error is none.
 func (g gate) decide(ctx context.Context, token string) (decision, error) {
 	key := sha256.Sum256([]byte(token))
-	if known, ok := g.decided.Get(key); ok {
-		return known.(decision), nil //nolint:forcetypeassert // of one type
+	if kept, ok := g.decided.Get(key); ok {
+		if known, is := kept.(decision); is {
+			return known, nil
+		}
 	}
 	// client-go logs the content of requests at high verbosity, and this one has the token.
 	reviewed, err := g.client.AuthenticationV1().TokenReviews().Create(logr.NewContext(ctx, logr.Discard()),

@@ -11,6 +11,7 @@ import (
 
 // Only who may get updatepreflights sees the page, and whatever is not known of a request shows nothing.
 func TestWhoSeesThePage(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		reason string
 		change func(*http.Request)

@@ -40,6 +40,7 @@ type reviews struct {
 }
 
 func (r *reviews) handler(tb testing.TB, objects http.Handler) http.Handler {
+	tb.Helper()
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		resource := request.URL.Path[strings.LastIndex(request.URL.Path, "/")+1:]
 		if resource != "tokenreviews" && resource != "subjectaccessreviews" {
@@ -90,6 +91,7 @@ type world struct {
 	records.Cluster
 	*reviews
 
+	tb     testing.TB
 	server *apiserver.Server
 	state  openshift.State
 	url    string
@@ -119,11 +121,11 @@ const admin, reader, stranger = "admin-token", "reader-token", "stranger-token"
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
 	w := &world{
-		server: apiserver.Start(tb), state: records.State(), now: time.Now(), log: &strings.Builder{},
+		tb: tb, server: apiserver.Start(tb), state: records.State(), now: time.Now(), log: &strings.Builder{},
 		reviews: &reviews{users: map[string]string{admin: "admin", reader: "reader", stranger: "<b>stranger</b>"}, may: map[string]bool{"admin": true, "reader": true}},
 	}
 	w.Cluster = records.In(tb, w.server.Config())
-	w.present(tb)
+	w.present()
 	at, err := url.Parse(w.server.URL)
 	if err != nil {
 		tb.Fatal(err)
@@ -144,10 +146,10 @@ func newWorld(tb testing.TB) *world {
 }
 
 // present writes the state to the cluster.
-func (w *world) present(tb testing.TB) {
-	tb.Helper()
-	if err := openshift.Apply(tb.Context(), w.server.Config(), w.state); err != nil {
-		tb.Fatal(err)
+func (w *world) present() {
+	w.tb.Helper()
+	if err := openshift.Apply(w.tb.Context(), w.server.Config(), w.state); err != nil {
+		w.tb.Fatal(err)
 	}
 }
 
