@@ -82,6 +82,6 @@ func (p pageFlags) server(reached *cluster.Cluster, options controller.Options) 
 	secured := tls.NewListener(netutil.LimitListener(listener, maxPageConnections), &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: watched.GetCertificate,
 	})
-	shown := page.New(reached, page.Options{Asked: options.Run.Asked("the controller"), Now: time.Now, Logger: options.Logger})
+	shown := page.New(reached, options.Run.Asked("the controller"), options.Logger)
 	return watched, &manager.Server{Name: "page", Server: page.Server(shown, options.Logger), Listener: secured, ShutdownTimeout: new(pageShutdown)}, nil
 }

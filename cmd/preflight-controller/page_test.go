@@ -17,12 +17,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/trigger/controller"
 	"github.com/openshift/update-preflight/runner/trigger/page"
 	"github.com/openshift/update-preflight/test/await"
@@ -147,7 +147,7 @@ func TestTokenIsNotLogged(t *testing.T) {
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
 	request.SetBasicAuth("", token)
 	got := httptest.NewRecorder()
-	page.New(reached, page.Options{Now: time.Now, Logger: logger}).ServeHTTP(got, request)
+	page.New(reached, runner.Options{}.Asked("the controller"), logger).ServeHTTP(got, request)
 	if got.Code != http.StatusForbidden || strings.Contains(got.Body.String(), token) {
 		t.Errorf("status %d:\n%s", got.Code, got.Body)
 	}

@@ -2,7 +2,6 @@ package page
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,7 +10,6 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/openshift/update-preflight/collector/access"
@@ -20,9 +18,6 @@ import (
 
 // Role is the ClusterRole of the manifests with [Permission].
 const Role = "update-preflight-reader"
-
-// maxDecisions bounds the decisions that are kept.
-const maxDecisions = 256
 
 // Permission is the request that a user must be allowed to make to see the page.
 func Permission() access.Request {
@@ -58,8 +53,7 @@ func tokenOf(r *http.Request) string {
 // gate asks the API server who may see the page. k8s.io/apiserver's delegating authenticator does not distinguish a token
 // that is rejected from a review that failed.
 type gate struct {
-	client  kubernetes.Interface
-	decided *cache.LRUExpireCache
+	client kubernetes.Interface
 }
 
 // decision is who has a token, and whether that user may see the page. The user is empty for a token that is rejected.
@@ -68,14 +62,8 @@ type decision struct {
 	allowed bool
 }
 
-// decide asks for a decision. One on a known user is kept; an error is none.
+// decide asks for a decision; an error is none.
 func (g gate) decide(ctx context.Context, token string) (decision, error) {
-	key := sha256.Sum256([]byte(token))
-	if kept, ok := g.decided.Get(key); ok {
-		if known, is := kept.(decision); is {
-			return known, nil
-		}
-	}
 	// client-go logs the content of requests at high verbosity, and this one has the token.
 	reviewed, err := g.client.AuthenticationV1().TokenReviews().Create(logr.NewContext(ctx, logr.Discard()),
 		&authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
@@ -97,7 +85,5 @@ func (g gate) decide(ctx context.Context, token string) (decision, error) {
 	if err != nil {
 		return decision{}, fmt.Errorf("could not review the permission of %q: %w", user.Username, err)
 	}
-	made := decision{user: user.Username, allowed: allowed.Status.Allowed && !allowed.Status.Denied}
-	g.decided.Add(key, made, kept)
-	return made, nil
+	return decision{user: user.Username, allowed: allowed.Status.Allowed && !allowed.Status.Denied}, nil
 }

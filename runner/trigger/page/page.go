@@ -11,10 +11,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
-	"sync"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/cache"
 
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/document"
@@ -27,31 +24,16 @@ import (
 const (
 	// maxRequests bounds the requests that are answered at a time.
 	maxRequests = 8
-	// kept is how long a page, and the decision of the API server on a token, are used again.
-	kept = 5 * time.Second
 	// reviewTimeout bounds the reviews of a request, and readTimeout the reading of a page.
 	reviewTimeout, readTimeout = 10 * time.Second, 30 * time.Second
 )
-
-// Options are what may be chosen about the page. All fields are required.
-type Options struct {
-	// Asked is what the controller asks of a verdict.
-	Asked selection.Asked
-	// Now is the clock by which what is kept expires.
-	Now    func() time.Time
-	Logger *slog.Logger
-}
 
 // Handler serves the page.
 type Handler struct {
 	records records
 	gate    gate
-	options Options
+	logger  *slog.Logger
 	places  chan struct{}
-
-	mutex sync.Mutex
-	last  answer
-	until time.Time
 }
 
 // answer is a page with its status.
@@ -60,16 +42,12 @@ type answer struct {
 	body   []byte
 }
 
-type clock func() time.Time
-
-func (c clock) Now() time.Time { return c() }
-
-// New makes the handler of the page of a cluster. It requests what [Needs] has, and reads what the controller reads.
-func New(c *cluster.Cluster, options Options) *Handler {
+// New makes the handler of the page of a cluster, whose verdicts are those that count for what is asked. It requests what
+// [Needs] has, and reads what the controller reads.
+func New(c *cluster.Cluster, asked selection.Asked, logger *slog.Logger) *Handler {
 	return &Handler{
-		records: records{cluster: c, store: recordstore.New(c.Kubernetes), asked: options.Asked},
-		gate:    gate{client: c.Kubernetes, decided: cache.NewLRUExpireCacheWithClock(maxDecisions, clock(options.Now))},
-		options: options, places: make(chan struct{}, maxRequests),
+		records: records{cluster: c, store: recordstore.New(c.Kubernetes), asked: asked},
+		gate:    gate{client: c.Kubernetes}, logger: logger, places: make(chan struct{}, maxRequests),
 	}
 }
 
@@ -77,8 +55,8 @@ func New(c *cluster.Cluster, options Options) *Handler {
 func Server(handler http.Handler, logger *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second,
-		WriteTimeout:                 2*reviewTimeout + 2*readTimeout, // it may wait for a page that is being read
-		MaxHeaderBytes:               12 << 10,                        // net/http reads 4 KiB more
+		WriteTimeout:                 2 * (reviewTimeout + readTimeout),
+		MaxHeaderBytes:               12 << 10, // net/http reads 4 KiB more
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(logger.Handler(), slog.LevelDebug), // what clients do wrong
 	}
@@ -131,7 +109,7 @@ func (h *Handler) answer(r *http.Request) answer {
 	decided, err := h.gate.decide(ctx, token)
 	switch {
 	case err != nil:
-		h.options.Logger.Warn("the user of the page could not be reviewed", "error", err)
+		h.logger.Warn("the user of the page could not be reviewed", "error", err)
 		return written(http.StatusServiceUnavailable, notShown("The API server could not be asked who you are and what you may do. Try again."))
 	case decided.user == "":
 		return unauthorized("The API server does not accept the token.")
@@ -141,23 +119,16 @@ func (h *Handler) answer(r *http.Request) answer {
 	return h.page(r.Context())
 }
 
-// page is the page. Requests that come while it is read, and shortly after, share it.
+// page is the page as it is now.
 func (h *Handler) page(ctx context.Context) answer {
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	if h.options.Now().Before(h.until) {
-		return h.last
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout) // it is read for others, too
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	made, err := h.records.document(ctx)
-	status := http.StatusOK
 	if err != nil {
-		h.options.Logger.Warn("the page could not be read", "error", err)
-		status = http.StatusServiceUnavailable
+		h.logger.Warn("the page could not be read", "error", err)
+		return written(http.StatusServiceUnavailable, made)
 	}
-	h.last, h.until = written(status, made), h.options.Now().Add(kept)
-	return h.last
+	return written(http.StatusOK, made)
 }
 
 func written(status int, d document.Document) answer {

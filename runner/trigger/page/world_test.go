@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -98,22 +97,6 @@ type world struct {
 	client *http.Client
 	// log is what the page has logged.
 	log *strings.Builder
-
-	clock sync.Mutex
-	now   time.Time
-}
-
-func (w *world) time() time.Time {
-	w.clock.Lock()
-	defer w.clock.Unlock()
-	return w.now
-}
-
-// pass lets what is kept expire.
-func (w *world) pass() {
-	w.clock.Lock()
-	defer w.clock.Unlock()
-	w.now = w.now.Add(5*time.Second + 1)
 }
 
 const admin, reader, stranger = "admin-token", "reader-token", "stranger-token"
@@ -121,7 +104,7 @@ const admin, reader, stranger = "admin-token", "reader-token", "stranger-token"
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
 	w := &world{
-		tb: tb, server: apiserver.Start(tb), state: records.State(), now: time.Now(), log: &strings.Builder{},
+		tb: tb, server: apiserver.Start(tb), state: records.State(), log: &strings.Builder{},
 		reviews: &reviews{users: map[string]string{admin: "admin", reader: "reader", stranger: "<b>stranger</b>"}, may: map[string]bool{"admin": true, "reader": true}},
 	}
 	w.Cluster = records.In(tb, w.server.Config())
@@ -138,7 +121,7 @@ func newWorld(tb testing.TB) *world {
 	}
 	logger := slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.Level(-10)}))
 	shown := httptest.NewUnstartedServer(nil)
-	shown.Config = page.Server(page.New(reached, page.Options{Asked: runner.Options{}.Asked("the controller"), Now: w.time, Logger: logger}), logger)
+	shown.Config = page.Server(page.New(reached, runner.Options{}.Asked("the controller"), logger), logger)
 	shown.StartTLS()
 	tb.Cleanup(shown.Close)
 	w.url, w.client = shown.URL, shown.Client()
@@ -191,7 +174,6 @@ func bearer(token string) func(*http.Request) {
 // shown is the page as the administrator sees it now.
 func (w *world) shown(tb testing.TB, status int) string {
 	tb.Helper()
-	w.pass()
 	got := w.send(tb, bearer(admin))
 	if got.StatusCode != status {
 		tb.Fatalf("status %d, want %d:\n%s", got.StatusCode, status, got.body)
