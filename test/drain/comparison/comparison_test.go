@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/drain"
+	"github.com/openshift/update-preflight/collector/health/draining"
 	"github.com/openshift/update-preflight/test/drain/comparison"
 	"github.com/openshift/update-preflight/test/drain/lab"
 )
@@ -110,6 +111,34 @@ func TestRare(t *testing.T) {
 	} {
 		if got := tc.sample.Rare(); got != tc.want {
 			t.Errorf("%s: %s: got %t", name, tc.reason, got)
+		}
+	}
+}
+
+// A pod that is created again and is not is a contradiction, unless the one comes after the other.
+func TestContradictions(t *testing.T) {
+	debug := drain.Reference{Namespace: "shop", Name: "debug"}
+	for name, tc := range map[string]struct {
+		reason  string
+		lost    drain.Lost
+		pending drain.Pending
+		want    int
+	}{
+		"Both":          {"it cannot wait for a node and be lost", drain.Lost{}, drain.Pending{}, 1},
+		"BothBehind":    {"nor behind an obstacle", drain.Lost{Behind: true}, drain.Pending{Behind: true}, 1},
+		"LostFirst":     {"what is lost does not wait later", drain.Lost{}, drain.Pending{Behind: true}, 1},
+		"LostLater":     {"a pod of a Job waits at an obstacle, and is evicted once more behind it", drain.Lost{Behind: true}, drain.Pending{}, 0},
+		"LostPerhaps":   {"other choices of the scheduler create it again", drain.Lost{Uncertain: true}, drain.Pending{}, 0},
+		"WaitsPerhaps":  {"other choices of the scheduler have a node for it", drain.Lost{}, drain.Pending{Uncertain: true}, 0},
+		"AnotherIsLost": {"two pods", drain.Lost{Pod: drain.Reference{Namespace: "shop", Name: "other"}}, drain.Pending{}, 0},
+	} {
+		if tc.lost.Pod == (drain.Reference{}) {
+			tc.lost.Pod = debug
+		}
+		tc.pending.Pod = debug
+		plan := draining.Plan{Rehearsal: drain.Rehearsal{Lost: []drain.Lost{tc.lost}, Pending: []drain.Pending{tc.pending}}}
+		if got := comparison.Contradictions(&plan); len(got) != tc.want {
+			t.Errorf("%s: %s: %q, want %d", name, tc.reason, got, tc.want)
 		}
 	}
 }

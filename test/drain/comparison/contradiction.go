@@ -58,15 +58,19 @@ func contradictions(of *drain.Rehearsal) []string {
 	return append(found, again(of)...)
 }
 
-// again are the pods that are created again and are not.
+// again are the pods that are created again and are not. One that waits for a node at an obstacle may be lost behind it:
+// a pod of a Job is created again and evicted again, until its backoffLimit is exceeded.
 func again(of *drain.Rehearsal) []string {
 	var found []string
-	certain := map[drain.Reference]bool{}
+	lost := map[drain.Reference]drain.Lost{}
 	for _, each := range of.Lost {
-		certain[each.Pod] = !each.Uncertain
+		lost[each.Pod] = each
 	}
 	for i := range of.Pending {
-		if each := &of.Pending[i]; certain[each.Pod] && !each.Uncertain {
+		each := &of.Pending[i]
+		gone, isLost := lost[each.Pod]
+		later := gone.Behind && !each.Behind
+		if isLost && !gone.Uncertain && !each.Uncertain && !later {
 			found = append(found, fmt.Sprintf("pod %s is created again, and is not", each.Pod))
 		}
 	}
