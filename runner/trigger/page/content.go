@@ -165,7 +165,7 @@ func (r records) report(ctx context.Context, question standing.Question, id stri
 	shown := reportview.Report{Report: stored}
 	if stored.Run.Phase != report.PhaseRunning {
 		if shown.AfterUpdate = judged.After(recorded); shown.AfterUpdate != nil {
-			shown.After = finding.Read("oc preflight after %s", id).Command
+			shown.After = finding.Change("oc preflight after %s", id).Command
 		}
 	}
 	shown.Actions = slices.DeleteFunc(slices.Clone(stored.Actions), func(a finding.Action) bool {
@@ -186,7 +186,7 @@ func (r records) after(ctx context.Context, version *configv1.ClusterVersion) []
 		return nil
 	}
 	shown := section(afterview.Report{Report: made}, "")
-	return append([]document.Block{shown}, command("Judge the update as the cluster is now:", finding.Read("oc preflight after"))...)
+	return append([]document.Block{shown}, command("Judge the update as the cluster is now:", finding.Change("oc preflight after"))...)
 }
 
 // section is a document as a part of the page.
