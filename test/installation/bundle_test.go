@@ -3,6 +3,11 @@ package installation_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -64,6 +69,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("the log of the controller has errors:\n%s", log)
 	}
 	testCluster.ExpectNothingLeft(t)
+	expectPage(ctx, t)
 
 	if err := opened.Remove(ctx, local.Config); err != nil {
 		t.Fatal(err)
@@ -114,8 +120,52 @@ func openBundle(ctx context.Context, t *testing.T) *installation.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened.Environment = map[string]string{"PREFLIGHT_CONTROLLER_AHEAD_DELAY": "0s", "PREFLIGHT_CONTROLLER_PROMETHEUS": "http://" + exposed}
+	opened.Environment = map[string]string{
+		"PREFLIGHT_CONTROLLER_AHEAD_DELAY": "0s", "PREFLIGHT_CONTROLLER_PROMETHEUS": "http://" + exposed,
+		"PREFLIGHT_CONTROLLER_PAGE_BIND_ADDRESS": ":9443", "PREFLIGHT_CONTROLLER_PAGE_CERT_DIR": "/etc/update-preflight/serving-cert",
+	}
 	return opened
+}
+
+// expectPage expects that the pod shows its page to users who may read UpdatePreflights, and to no others.
+func expectPage(ctx context.Context, t *testing.T) {
+	t.Helper()
+	const reader = "page-reader"
+	testCluster.Kubectl(t, "create", "serviceaccount", reader, "-n", namespace)
+	testCluster.Kubectl(t, "create", "clusterrole", reader, "--verb=get", "--resource=updatepreflights.preflight.openshift.io")
+	testCluster.Kubectl(t, "create", "clusterrolebinding", reader, "--clusterrole="+reader, "--serviceaccount="+namespace+":"+reader)
+	address := testCluster.Kubectl(t, "get", "pod", "-n", namespace, "-l", "app=update-preflight", "-o", "jsonpath={.items[0].status.podIP}")
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // signed by itself
+	defer client.CloseIdleConnections()
+	for name, tc := range map[string]struct {
+		reason, token string
+		status        int
+		want          string
+	}{
+		"Reader":  {"the permission is that of the API", testCluster.Kubectl(t, "create", "token", reader, "-n", namespace), http.StatusOK, "Do not update this cluster to " + story.To},
+		"Default": {"another account does not have it", testCluster.Kubectl(t, "create", "token", "default", "-n", namespace), http.StatusForbidden, "lack the permission"},
+		"None":    {"there is no user", "", http.StatusUnauthorized, "has no token"},
+	} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(address, "9443"), http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.token != "" {
+			request.SetBasicAuth("anyone", strings.TrimSpace(tc.token))
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err := errors.Join(err, response.Body.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if response.StatusCode != tc.status || !strings.Contains(string(text), tc.want) {
+			t.Errorf("%s: %s: status %d, want %d and %q:\n%s", name, tc.reason, response.StatusCode, tc.status, tc.want, text)
+		}
+	}
+	testCluster.Kubectl(t, "delete", "clusterrolebinding,clusterrole", reader)
 }
 
 // createServingCertificate creates the Secret that the service CA operator of OpenShift writes for the Service.
