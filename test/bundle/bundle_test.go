@@ -220,10 +220,17 @@ func TestCatalog(t *testing.T) {
 		Type  string          `json:"type"`
 		Value json.RawMessage `json:"value"`
 	}
+	type entry struct {
+		Name      string `json:"name"`
+		SkipRange string `json:"skipRange"`
+	}
 	type document struct {
-		Schema, Package, Name, Image, DefaultChannel string
-		Entries                                      []struct{ Name, SkipRange string }
-		Properties                                   []property
+		Schema         string     `json:"schema"`
+		Package        string     `json:"package"`
+		Name           string     `json:"name"`
+		DefaultChannel string     `json:"defaultChannel"`
+		Entries        []entry    `json:"entries"`
+		Properties     []property `json:"properties"`
 	}
 	made := generate(t, options())
 	decoder := json.NewDecoder(bytes.NewReader(made.Files["catalog/update-preflight/catalog.json"]))
@@ -258,8 +265,9 @@ func TestCatalog(t *testing.T) {
 	named := func(objects []any) map[string]any {
 		all := map[string]any{}
 		for _, each := range objects {
-			object := unstructured.Unstructured{Object: each.(map[string]any)} //nolint:forcetypeassert // an object of JSON
-			all[object.GetKind()+" "+object.GetName()] = each
+			content, _ := each.(map[string]any)
+			object := unstructured.Unstructured{Object: content}
+			all[object.GetKind()+" "+object.GetName()] = content
 		}
 		return all
 	}

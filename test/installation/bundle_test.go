@@ -69,7 +69,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("the log of the controller has errors:\n%s", log)
 	}
 	testCluster.ExpectNothingLeft(t)
-	expectPage(ctx, t)
+	expectPage(t)
 
 	if err := opened.Remove(ctx, local.Config); err != nil {
 		t.Fatal(err)
@@ -128,14 +128,14 @@ func openBundle(ctx context.Context, t *testing.T) *installation.Bundle {
 }
 
 // expectPage expects that the pod shows its page to users who may read UpdatePreflights, and to no others.
-func expectPage(ctx context.Context, t *testing.T) {
+func expectPage(t *testing.T) {
 	t.Helper()
 	const reader = "page-reader"
 	testCluster.Kubectl(t, "create", "serviceaccount", reader, "-n", namespace)
 	testCluster.Kubectl(t, "create", "clusterrole", reader, "--verb=get", "--resource=updatepreflights.preflight.openshift.io")
 	testCluster.Kubectl(t, "create", "clusterrolebinding", reader, "--clusterrole="+reader, "--serviceaccount="+namespace+":"+reader)
 	address := testCluster.Kubectl(t, "get", "pod", "-n", namespace, "-l", "app=update-preflight", "-o", "jsonpath={.items[0].status.podIP}")
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // signed by itself
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	defer client.CloseIdleConnections()
 	for name, tc := range map[string]struct {
 		reason, token string
@@ -146,7 +146,7 @@ func expectPage(ctx context.Context, t *testing.T) {
 		"Default": {"another account does not have it", testCluster.Kubectl(t, "create", "token", "default", "-n", namespace), http.StatusForbidden, "lack the permission"},
 		"None":    {"there is no user", "", http.StatusUnauthorized, "has no token"},
 	} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+net.JoinHostPort(address, "9443"), http.NoBody)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+net.JoinHostPort(address, "9443"), http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,10 +26,10 @@ import (
 const downloads = "https://mirror.example.com/preflight/"
 
 // notification is the text of the banner; empty for none.
-func notification(t *testing.T) string {
+func notification(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	var found consolev1.ConsoleNotification
-	if !read(t, "ConsoleNotification", &found) {
+	if !read(ctx, t, "ConsoleNotification", &found) {
 		return ""
 	}
 	if found.Spec.Location != consolev1.BannerTop {
@@ -39,15 +39,15 @@ func notification(t *testing.T) string {
 }
 
 // shown describes the objects.
-func shown(t *testing.T) []string {
+func shown(ctx context.Context, t *testing.T) []string {
 	t.Helper()
 	all := []string{}
 	var link consolev1.ConsoleLink
-	if read(t, "ConsoleLink", &link) {
+	if read(ctx, t, "ConsoleLink", &link) {
 		all = append(all, "link "+link.Spec.Href)
 	}
 	var banner consolev1.ConsoleNotification
-	if read(t, "ConsoleNotification", &banner) {
+	if read(ctx, t, "ConsoleNotification", &banner) {
 		href := ""
 		if banner.Spec.Link != nil {
 			href = " " + banner.Spec.Link.Href
@@ -55,11 +55,11 @@ func shown(t *testing.T) []string {
 		all = append(all, "notification "+banner.Spec.Text+href)
 	}
 	var files consolev1.ConsoleCLIDownload
-	if read(t, "ConsoleCLIDownload", &files) {
+	if read(ctx, t, "ConsoleCLIDownload", &files) {
 		all = append(all, fmt.Sprintf("downloads %d %s", len(files.Spec.Links), files.Spec.Links[0].Href))
 	}
 	var board corev1.ConfigMap
-	if read(t, "ConfigMap", &board) {
+	if read(ctx, t, "ConfigMap", &board) {
 		all = append(all, fmt.Sprintf("dashboard %d %s", len(board.Data), board.Labels["console.openshift.io/dashboard"]))
 	}
 	return all
@@ -118,7 +118,7 @@ func TestObjects(t *testing.T) {
 				setURL(t, c, tc.url)
 				keeper := newKeeper(t, c, tc.downloads, tc.version, &text{})
 				apply(t, keeper, tc.notices...)
-				if diff := cmp.Diff(tc.want, shown(t)); diff != "" {
+				if diff := cmp.Diff(tc.want, shown(t.Context(), t)); diff != "" {
 					t.Errorf("%s, with %s before (-want, +got):\n%s", tc.reason, before, diff)
 				}
 			}
@@ -149,7 +149,7 @@ func TestAPIComesAndGoes(t *testing.T) {
 	}
 	ofConsole := slices.DeleteFunc(listed.Items, func(d apiextensionsv1.CustomResourceDefinition) bool { return d.Spec.Group != consolev1.GroupName })
 	served := func(ctx context.Context) int {
-		found, err := c.Kubernetes.Discovery().WithLegacy().ServerResourcesForGroupVersion(consolev1.GroupVersion.String()) //nolint:contextcheck // it has no ctx
+		found, err := c.Kubernetes.Discovery().WithLegacy().ServerResourcesForGroupVersion(consolev1.GroupVersion.String())
 		if err != nil || ctx.Err() != nil {
 			return 0
 		}
@@ -171,6 +171,8 @@ func TestAPIComesAndGoes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+	awaitServed := func() {
 		await.Until(t, "they are served", func(ctx context.Context) bool {
 			_, err := c.Dynamic.Resource(kinds()["ConsoleLink"]).List(ctx, metav1.ListOptions{})
 			return err == nil && served(ctx) == len(ofConsole)
@@ -179,7 +181,10 @@ func TestAPIComesAndGoes(t *testing.T) {
 	if len(ofConsole) != 3 {
 		t.Fatalf("%d definitions", len(ofConsole))
 	}
-	t.Cleanup(func() { install(context.WithoutCancel(t.Context())) })
+	t.Cleanup(func() {
+		install(context.WithoutCancel(t.Context()))
+		awaitServed()
+	})
 	log := &text{}
 	keeper := newKeeper(t, c, downloads, "v1.0.0", log)
 	notice := until(c, "text", time.Hour)
@@ -195,13 +200,14 @@ func TestAPIComesAndGoes(t *testing.T) {
 		t.Errorf("uninstalled %v, %v", deleted, err)
 	}
 	install(t.Context())
+	awaitServed()
 	apply(t, keeper, notice)
-	if got := shown(t); len(got) != 4 {
+	if got := shown(t.Context(), t); len(got) != 4 {
 		t.Errorf("with the API there are %q", got)
 	}
 	remove(slices.DeleteFunc(slices.Clone(ofConsole), func(d apiextensionsv1.CustomResourceDefinition) bool { return d.Spec.Names.Kind != "ConsoleLink" }))
 	apply(t, keeper)
-	if notification(t) != "" {
+	if notification(t.Context(), t) != "" {
 		t.Error("without ConsoleLinks, the notification has not gone")
 	}
 }
@@ -235,7 +241,7 @@ func TestForeignObjects(t *testing.T) {
 				t.Fatal(err)
 			}
 			apply(t, keeper, until(c, "text", time.Hour))
-			if got := shown(t); len(got) != 4 {
+			if got := shown(t.Context(), t); len(got) != 4 {
 				t.Errorf("when it is gone there are %q", got)
 			}
 		})
@@ -250,7 +256,7 @@ func TestVersionsInTurn(t *testing.T) {
 	for _, version := range []string{"v1.0.0", "v1.1.0", "v1.1.0", "v1.0.0"} {
 		apply(t, newKeeper(t, c, downloads, version, &text{}), notice)
 		var files consolev1.ConsoleCLIDownload
-		read(t, "ConsoleCLIDownload", &files)
+		read(t.Context(), t, "ConsoleCLIDownload", &files)
 		for _, each := range files.Spec.Links {
 			if !strings.HasPrefix(each.Href, downloads+version+"/") {
 				t.Errorf("%s links to %s", version, each.Href)
@@ -279,7 +285,7 @@ func TestUninstall(t *testing.T) {
 			t.Errorf("uninstalled %v, %v; want %d objects", deleted, err, want)
 		}
 	}
-	if got := shown(t); len(got) > 0 {
+	if got := shown(t.Context(), t); len(got) > 0 {
 		t.Errorf("there are still %q", got)
 	}
 }
@@ -347,7 +353,7 @@ func TestStart(t *testing.T) {
 	}()
 	shows := func(want string) {
 		t.Helper()
-		await.Until(t, "the notification is "+want, func(context.Context) bool { return notification(t) == want })
+		await.Until(t, "the notification is "+want, func(ctx context.Context) bool { return notification(ctx, t) == want })
 	}
 	keeper.Set(until(c, "first", time.Hour))
 	shows("first")
@@ -368,5 +374,5 @@ func TestStart(t *testing.T) {
 	if err := resources.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	await.Until(t, "the link exists, by a retry", func(context.Context) bool { return slices.Contains(shown(t), "link "+page) })
+	await.Until(t, "the link exists, by a retry", func(ctx context.Context) bool { return slices.Contains(shown(ctx, t), "link "+page) })
 }

@@ -77,7 +77,7 @@ func TestDownloadsAreThoseOfARelease(t *testing.T) {
 	c := newWorld(t, consoleURL)
 	apply(t, newKeeper(t, c, downloads, "v1.0.0", &text{}))
 	var found consolev1.ConsoleCLIDownload
-	read(t, "ConsoleCLIDownload", &found)
+	read(t.Context(), t, "ConsoleCLIDownload", &found)
 	var got []string
 	for _, each := range found.Spec.Links {
 		got = append(got, path.Base(each.Href))
@@ -143,7 +143,9 @@ type panel struct {
 	} `json:"targets"`
 	Styles    []map[string]any `json:"styles"`
 	ValueMaps []struct {
-		Op, Value, Text string
+		Op    string `json:"op"`
+		Value string `json:"value"`
+		Text  string `json:"text"`
 	} `json:"valueMaps"`
 }
 
@@ -152,7 +154,7 @@ func readBoard(t *testing.T) board {
 	t.Helper()
 	apply(t, newKeeper(t, newWorld(t, consoleURL), "", "v1.0.0", &text{}))
 	var found corev1.ConfigMap
-	read(t, "ConfigMap", &found)
+	read(t.Context(), t, "ConfigMap", &found)
 	var parsed board
 	for name, content := range found.Data {
 		if err := json.Unmarshal([]byte(content), &parsed); err != nil || !strings.HasSuffix(name, ".json") {

@@ -60,10 +60,10 @@ func object(kind string) (dynamic.ResourceInterface, string) {
 }
 
 // read reads an object into a type of openshift/api that has all of its fields, and reports whether it exists.
-func read(t *testing.T, kind string, into any) bool {
+func read(ctx context.Context, t *testing.T, kind string, into any) bool {
 	t.Helper()
 	resources, name := object(kind)
-	found, err := resources.Get(t.Context(), name, metav1.GetOptions{})
+	found, err := resources.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return false
 	}

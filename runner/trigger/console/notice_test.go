@@ -129,7 +129,7 @@ func TestHostileVersions(t *testing.T) {
 			if _, err := keeper.Apply(t.Context(), []console.Notice{notice}); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			got := notification(t)
+			got := notification(t.Context(), t)
 			isControl := func(r rune) bool { return !unicode.IsPrint(r) }
 			if got != notice.Text || len(got) > 200 || !utf8.ValidString(got) || strings.ContainsFunc(got, isControl) || !strings.HasPrefix(got, "The ") {
 				t.Errorf("%s: the text is %q, want %q", name, got, notice.Text)

@@ -22,6 +22,7 @@ import (
 // The console has a banner while the verdict on the selected update is Blocked. It goes when that is remedied, and there
 // is none for an update that is only offered.
 func TestConsoleFollowsTheSelection(t *testing.T) {
+	const minor, patch = "4.19.8", "4.18.8" // the events about them are no other test's
 	w := newWorld(t)
 	w.install()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: console.Namespace}}

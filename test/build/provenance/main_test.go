@@ -30,7 +30,7 @@ func sources(t *testing.T, files map[string]string) (dist string) {
 	for _, args := range [][]string{
 		{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "--quiet", "--message=x"},
 	} {
-		if text, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil { //nolint:gosec // our own arguments
+		if text, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
 			t.Fatalf("git %v: %v\n%s", args, err, text)
 		}
 	}
