@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -92,7 +93,7 @@ func (f flags) checkNamespace(tokenFile string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the token of a kubeconfig
 	}
-	if err == nil && string(own) != f.namespace {
+	if err == nil && strings.TrimSpace(string(own)) != f.namespace {
 		err = fmt.Errorf("the pod runs in the namespace %q, and --namespace is %q: install the controller in that namespace", own, f.namespace)
 	}
 	return err

@@ -214,7 +214,7 @@ func TestNamespace(t *testing.T) {
 }
 
 // The catalog is a package whose default channel has the one bundle, with exactly its manifests. "opm validate" builds for
-// minutes, so that it is left to who changes the form of the catalog (CONTRIBUTING.md).
+// minutes: run it after a change of the form of the catalog (CONTRIBUTING.md).
 func TestCatalog(t *testing.T) {
 	type property struct {
 		Type  string          `json:"type"`

@@ -151,7 +151,7 @@ func expectPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		if tc.token != "" {
-			request.SetBasicAuth("anyone", strings.TrimSpace(tc.token))
+			request.SetBasicAuth("user", strings.TrimSpace(tc.token))
 		}
 		response, err := client.Do(request)
 		if err != nil {

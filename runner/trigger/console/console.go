@@ -264,7 +264,7 @@ func Needs() access.Needs {
 	for _, each := range all(nil) {
 		verbs := []string{"get", "create", "patch", "delete"}
 		if each.All[0].Kind == kindDashboard {
-			verbs = verbs[:3]
+			verbs = verbs[:3] // it is always wanted
 		}
 		needs.Optional = append(needs.Optional, each.All[0].Requests(verbs...)...)
 	}
