@@ -277,14 +277,27 @@ func TestWrite(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(made.Files)), slices.Sorted(maps.Keys(found))); diff != "" || !cmp.Equal(made.Files, found) {
 		t.Errorf("files (-bundle, +directory):\n%s", diff)
 	}
-	other := t.TempDir()
-	if err := os.WriteFile(filepath.Join(other, "thesis.txt"), []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := made.Write(other); err == nil || !strings.Contains(err.Error(), "name another one") {
-		t.Errorf("a directory with other files: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(other, "thesis.txt")); err != nil {
-		t.Errorf("a file of another directory: %v", err)
+	for name, tc := range map[string]struct {
+		reason string
+		files  []string
+	}{
+		"Other":      {"a directory of something else", []string{"thesis.txt"}},
+		"Repository": {"one of an operator, which has a bundle.Dockerfile, too", []string{"bundle.Dockerfile", "thesis.txt"}},
+		"Alike":      {"one with a file of the same name", []string{"install.yaml"}},
+	} {
+		other := t.TempDir()
+		for _, file := range tc.files {
+			if err := os.WriteFile(filepath.Join(other, file), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := made.Write(other); err == nil || !strings.Contains(err.Error(), "name another one") {
+			t.Errorf("%s: %s: %v", name, tc.reason, err)
+		}
+		for _, file := range tc.files {
+			if text, err := os.ReadFile(filepath.Join(other, file)); err != nil || string(text) != "x" {
+				t.Errorf("%s: %s: %s is %q, %v", name, tc.reason, file, text, err)
+			}
+		}
 	}
 }

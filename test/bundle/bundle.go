@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/blang/semver/v4"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -204,8 +205,16 @@ func (b Bundle) Write(directory string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(directory, dockerfile)); len(entries) > 0 && err != nil {
-		return fmt.Errorf("the directory %s has files, and none is %s of an earlier bundle: name another one", directory, dockerfile)
+	own := map[string]bool{}
+	for file := range b.Files {
+		first, _, _ := strings.Cut(file, "/")
+		own[first] = true
+	}
+	_, notWritten := os.Stat(filepath.Join(directory, dockerfile))
+	for _, entry := range entries {
+		if notWritten != nil || !own[entry.Name()] {
+			return fmt.Errorf("the directory %s has %s, which is not of an earlier bundle: name another one", directory, entry.Name())
+		}
 	}
 	if err := os.RemoveAll(directory); err != nil {
 		return err
