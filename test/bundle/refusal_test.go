@@ -86,7 +86,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: more}
 )
 
 // What the bundle would lose, or grant in another way, is an error that names it.
-func TestAttacksAreRefused(t *testing.T) {
+func TestRefusedManifests(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason string
 		change func(string, []byte) []byte
@@ -170,7 +170,7 @@ func TestAttacksAreRefused(t *testing.T) {
 }
 
 // What the manifests gain is in the bundle, or changes nothing.
-func TestAttacksAreCarried(t *testing.T) {
+func TestCarriedManifests(t *testing.T) {
 	plain := generate(t, options())
 	for name, tc := range map[string]struct {
 		reason string
@@ -213,7 +213,7 @@ func TestAttacksAreCarried(t *testing.T) {
 	}
 }
 
-func TestAttacksOnArguments(t *testing.T) {
+func TestRefusedArguments(t *testing.T) {
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
 		reason, version, image, bundleImage string
