@@ -12,7 +12,7 @@ import (
 type consoleFlags struct{ downloads string }
 
 func (c *consoleFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&c.downloads, "cli-downloads", "", "https:// URL below which the files of a release of oc-preflight are in a directory vX.Y.Z: the web console links to those of this version. Default: no links.")
+	set.StringVar(&c.downloads, "cli-downloads", "", "https:// URL with the released files of oc-preflight, in a directory vX.Y.Z for each version. The web console links to those of this version. Default: no links.")
 }
 
 func (c consoleFlags) validate() error {

@@ -28,14 +28,14 @@ import (
 
 const title = "Update preflight"
 
-// records are what the page is made of.
+// records read the runs and judgements that the page shows.
 type records struct {
 	cluster *cluster.Cluster
 	store   *recordstore.Store
 	asked   selection.Asked
 }
 
-// view is that of "-o html".
+// view shows as much as "-o html" does.
 func view() document.View { return document.View{Full: true} }
 
 // document is the run in progress, the verdict on the selected target, or else the newest one, and the judgement of the
@@ -114,7 +114,7 @@ func (r records) verdict(ctx context.Context, question standing.Question, versio
 	if err != nil {
 		return []document.Block{unreadable(err)}, false, err
 	}
-	now := command("Gates, risks and health are those of the run. As they are now:", finding.Read("oc preflight status %s", counts.ID))
+	now := command("This is what the run found. To evaluate gates, risks and health as they are now:", finding.Read("oc preflight status %s", counts.ID))
 	return append([]document.Block{section(stored, "")}, now...), stored.AfterUpdate != nil, nil
 }
 
