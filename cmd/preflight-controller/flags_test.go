@@ -98,6 +98,7 @@ func TestNamespaceOfPod(t *testing.T) {
 		"Own":   {reason: "the namespace of the manifests", own: "openshift-update-preflight"},
 		"Other": {reason: "the pod would be ready and never lead", own: "openshift-operators", err: `the namespace "openshift-operators", and --namespace is "openshift-update-preflight"`},
 		"Both":  {reason: "roles and Lease are in the other one as well", own: "other", args: []string{"--namespace=other"}},
+		"None":  {reason: "without leader election no namespace is needed", own: "other", args: []string{"--namespace=", "--leader-elect=false"}},
 		"Token": {reason: "a process of an administrator, with the token of a file"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -48,7 +48,7 @@ func (p pageFlags) validate() error {
 	return nil
 }
 
-// needs are the permissions that the page needs beside those of the controller.
+// needs are the permissions for the page; none while it is off.
 func (p pageFlags) needs() access.Needs {
 	if !p.on() {
 		return access.Needs{}

@@ -86,7 +86,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) error {
 // and the Lease there, the pod would be ready and never lead. TokenFile is the token by which it connects; in a pod, the
 // kubelet writes the namespace beside it.
 func (f flags) checkNamespace(tokenFile string) error {
-	if tokenFile == "" {
+	if tokenFile == "" || f.namespace == "" { // without leader election, no namespace is needed
 		return nil
 	}
 	own, err := os.ReadFile(filepath.Join(filepath.Dir(tokenFile), "namespace"))

@@ -152,7 +152,7 @@ func command(lead string, action finding.Action) []document.Block {
 	return []document.Block{document.Command{Lead: lead, Text: action.Command}}
 }
 
-// report is what a recorded run is worth now, with the commands for it.
+// report evaluates a recorded run as of now, and adds the commands that follow from it.
 func (r records) report(ctx context.Context, question standing.Question, id string, judged judgement.Runs) (reportview.Report, error) {
 	recorded, err := r.store.Get(ctx, id)
 	if err != nil {
