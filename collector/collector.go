@@ -7,8 +7,11 @@ package collector
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
@@ -70,4 +73,122 @@ func (c Collection) Merged(accepted map[string]string) Collection {
 // Expectation counts the sources and those that have reported.
 func (c Collection) Expectation() verdict.Expectation {
 	return verdict.Expectation{Checks: c.Expected, Reported: c.Expected - len(c.Missing), Missing: c.Missing}
+}
+
+// Source is one check that is ready to run.
+type Source struct {
+	// Name is the name of the check. It names the Unknown finding of a check that was inconclusive.
+	Name string
+	Kind finding.Source
+	// Collect returns at least one finding. A failing check is a finding. An error
+	// means that the check was inconclusive, never that it failed.
+	Collect func(context.Context) ([]finding.Finding, error)
+}
+
+// Known is a source whose findings are there already.
+func Known(name string, kind finding.Source, findings ...finding.Finding) Source {
+	return Source{Name: name, Kind: kind, Collect: func(context.Context) ([]finding.Finding, error) { return findings, nil }}
+}
+
+// Bind makes sources of built-in checks, for one update of one cluster.
+func Bind(subject check.Subject, lists ...[]check.Check) []Source {
+	var sources []Source
+	for _, c := range slices.Concat(lists...) {
+		sources = append(sources, Source{Name: c.Name, Kind: c.Kind, Collect: func(ctx context.Context) ([]finding.Finding, error) {
+			return c.Examine(ctx, subject)
+		}})
+	}
+	return sources
+}
+
+type result struct {
+	findings []finding.Finding
+	// reported is true when the source itself returned findings.
+	reported bool
+}
+
+// The reasons for which a check itself is defective.
+var (
+	ReasonPanic = finding.NewReason("Panic", finding.Explanation{
+		Meaning: "Reported for a check that crashed.",
+		Cause:   "A defect of the check.",
+		Remedy:  "Report it to the authors of the check: this is a defect of the check, not of the cluster.",
+	})
+	ReasonNoResult = finding.NewReason("NoResult", finding.Explanation{
+		Meaning: "Reported for a check that ended without a result.",
+		Cause:   "A defect of the check.",
+		Remedy:  "Report it to the authors of the check: this is a defect of the check, not of the cluster.",
+	})
+)
+
+func (s Source) run(ctx context.Context) (outcome result) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			crashed := finding.Unknown(ReasonPanic, "the check panicked: %v", cause)
+			outcome = result{findings: s.complete(crashed)}
+		}
+	}()
+	findings, err := s.Collect(ctx)
+	if err != nil {
+		return result{findings: s.complete(append(findings, inconclusive(err))...)}
+	}
+	if len(findings) == 0 {
+		return result{findings: s.complete(finding.Unknown(ReasonNoResult, "the check returned no findings"))}
+	}
+	return result{findings: s.complete(findings...), reported: true}
+}
+
+// complete sets the kind of check, whether the finding blocks, and the name where there is none.
+func (s Source) complete(findings ...finding.Finding) []finding.Finding {
+	for i := range findings {
+		findings[i] = findings[i].From(s.Kind).Judged(findings[i].Outcome)
+		if findings[i].Name == "" {
+			findings[i].Name = s.Name
+		}
+	}
+	return findings
+}
+
+// The reasons for which a check ended with an error.
+var (
+	ReasonInterrupted = finding.NewReason("Interrupted", finding.Explanation{
+		Meaning: "Reported for a check that was still running when the run was canceled.",
+		Cause:   "Ctrl-C, \"cancel\", or the end of the process that held the run.",
+		Remedy:  "Run the preflight again and let it finish.",
+	})
+	ReasonTimeout = finding.NewReason("Timeout", finding.Explanation{
+		Meaning: "Reported for a check that did not end before the deadline of the run.",
+		Cause:   "The check is slow, waits for a node, or the timeout is too short.",
+		Remedy:  "Run the preflight again with a longer timeout.",
+	})
+	ReasonForbidden = finding.NewReason("Forbidden", finding.Explanation{
+		Meaning: "Reported for a check that read something it has no permission for.",
+		Cause:   "The user or ServiceAccount that runs the check lacks a role.",
+		Remedy:  "Bind the roles that \"auth\" prints.",
+	})
+	ReasonUnauthorized = finding.NewReason("Unauthorized", finding.Explanation{
+		Meaning: "Reported when the API server rejects the credentials.",
+		Cause:   "The token has expired or was revoked.",
+		Remedy:  "Log in again.",
+	})
+	ReasonError = finding.NewReason("Error", finding.Explanation{
+		Meaning: "Reported for a check that could not be completed for a cause without a reason of its own; the message has it.",
+		Cause:   "An object could not be read, or a server did not respond.",
+		Remedy:  "Fix what the message names, then run the preflight again.",
+	})
+)
+
+func inconclusive(err error) finding.Finding {
+	switch {
+	case errors.Is(err, context.Canceled):
+		return finding.Unknown(ReasonInterrupted, "%v", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return finding.Unknown(ReasonTimeout, "%v", err).Do(finding.Retry(finding.OptionTimeout))
+	case apierrors.IsForbidden(err):
+		return finding.Unknown(ReasonForbidden, "%v", err).
+			Remedy("Run the preflight as a user with permission to read what the message names.").Do(finding.Roles())
+	case apierrors.IsUnauthorized(err):
+		return finding.Unknown(ReasonUnauthorized, "%v", err).Do(finding.OnThisMachine("oc login"))
+	}
+	return finding.Unknown(ReasonError, "%v", err)
 }

@@ -8,8 +8,15 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
+
+	configv1 "github.com/openshift/api/config/v1"
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/drain/order"
@@ -135,4 +142,184 @@ func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding,
 		}
 	}
 	return found, err
+}
+
+// The reasons that checks of several kinds have in common.
+var (
+	ReasonPlainKubernetes = finding.NewReason("PlainKubernetes", finding.Explanation{
+		Meaning: "Reported for a check of something that only OpenShift has, on a cluster that is not OpenShift.",
+		Cause:   "The cluster has no Infrastructure \"cluster\".",
+	})
+	ReasonHyperShift = finding.NewReason("HyperShift", finding.Explanation{
+		Meaning: "Reported for a check that does not apply to a hosted cluster, whose control plane and machines are " +
+			"managed by another cluster.",
+		Cause: "Status.controlPlaneTopology of the Infrastructure \"cluster\" is External.",
+	})
+	reasonAPIMissing = finding.NewReason("APIMissing", finding.Explanation{
+		Meaning: "Reported when an OpenShift cluster lacks an API, or an object, that every OpenShift cluster has.",
+		Cause:   "The CustomResourceDefinition or the object was deleted, or the server of the API is down.",
+		Remedy:  "Restore the API: `oc api-resources` and `oc get clusteroperators`.",
+	})
+	ReasonStaleStatus = finding.NewReason("StaleStatus", finding.Explanation{
+		Meaning: "Reported when the status of an object is of an earlier generation than its spec, so that it does not " +
+			"describe the present spec. One finding blocks the update; checks that depend on the same status are skipped.",
+		Cause:  "The controller of the object has not processed the last change of the spec, or does not run.",
+		Remedy: "Wait until the controller has updated the status, then run the preflight again.",
+	})
+	ReasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
+		Meaning: "Reported when a check of the cluster's health finds nothing wrong.",
+		Cause:   "The objects are in the expected state.",
+	})
+	reasonUnread = finding.NewReason("Unread", finding.Explanation{
+		Meaning: "Reported when the objects of a check that only warns could not be read.",
+		Cause:   "The message has the error, such as a missing permission.",
+		Remedy:  "Bind the roles that `oc preflight auth` prints, or fix what the message names.",
+	})
+)
+
+// ReadsTopology are the requests of [Subject.Topology], and of everything here that depends on it.
+func ReadsTopology() []access.Request {
+	return []access.Request{Get(configv1.GroupName, "infrastructures", "", "cluster")}
+}
+
+// ReadsClusterVersion are the requests of a check of the ClusterVersion. The
+// Infrastructure distinguishes a Kubernetes cluster from an OpenShift cluster
+// without a ClusterVersion.
+func ReadsClusterVersion() []access.Request {
+	return append(ReadsTopology(), Get(configv1.GroupName, "clusterversions", "", "version"))
+}
+
+// Topology reads the topology of the cluster. An error names the object that could not be read.
+func (s Subject) Topology(ctx context.Context) (snapshot.Topology, error) {
+	topology, err := s.Cluster.Topology(ctx)
+	if err != nil {
+		return "", fmt.Errorf("could not read the Infrastructure \"cluster\": %w", err)
+	}
+	return topology, nil
+}
+
+// ClusterVersion reads the ClusterVersion of the cluster. An error names it.
+func (s Subject) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, error) {
+	version, err := s.Cluster.ClusterVersion(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("could not read ClusterVersion \"version\": %w", err)
+	}
+	return version, nil
+}
+
+// WithoutClusterVersion is the result of a check of the ClusterVersion on a cluster that has none.
+func (s Subject) WithoutClusterVersion(ctx context.Context) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ClusterVersion \"version\" does not exist, and %w", err)
+	}
+	if topology == snapshot.Kubernetes {
+		return []finding.Finding{PlainKubernetes("ClusterVersion")}, nil
+	}
+	return []finding.Finding{finding.Unknown(reasonAPIMissing, "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
+		Remedy("Check that CVO, which creates it, is running.").
+		Do(CVOPods()).
+		About(ClusterVersionObject())}, nil
+}
+
+// WithoutAPI is the result of a check that lists objects of this kind, where the
+// API server does not serve them or has none.
+func (s Subject) WithoutAPI(ctx context.Context, kind, group string) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("the cluster has no %s, and %w", kind, err)
+	}
+	if topology == snapshot.Kubernetes {
+		return []finding.Finding{PlainKubernetes(kind)}, nil
+	}
+	return []finding.Finding{APIMissing(kind, group)}, nil
+}
+
+// PlainKubernetes is the result of a check of a kind of objects on a cluster that is not OpenShift.
+func PlainKubernetes(kind string) finding.Finding {
+	return finding.Skipped(gap.Proven("the response of the API server"), ReasonPlainKubernetes, "the cluster has no Infrastructure \"cluster\", so it is not OpenShift and has no %s", kind)
+}
+
+// APIMissing is the result of a check of a kind of objects that every OpenShift cluster has, and this one has not.
+func APIMissing(kind, group string) finding.Finding {
+	return finding.Unknown(reasonAPIMissing, "this OpenShift cluster has no %s of %s, so the check is inconclusive", kind, group).
+		Remedy("Restore the API, then run the preflight again.").
+		Do(finding.Read("oc api-resources --api-group=%s", group), finding.Read("oc get clusteroperators"))
+}
+
+// ClusterVersionObject is the ClusterVersion of the cluster.
+func ClusterVersionObject() finding.Object {
+	return finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: "version"}
+}
+
+// CVOPods is the action of listing the pods of CVO.
+func CVOPods() finding.Action { return finding.Read("oc -n openshift-cluster-version get pods") }
+
+// Stale reports whether the status of an object is of an earlier generation than
+// its spec, as the finding of a check that needs the present status.
+func Stale(object finding.Object, observed, generation int64) (finding.Finding, bool) {
+	if observed >= generation {
+		return finding.Finding{}, false
+	}
+	return finding.Unknown(ReasonStaleStatus, "the status of %s is of generation %d, but its spec is of generation %d, so the status is out of date",
+		Describe(object), observed, generation).
+		About(object), true
+}
+
+// Describe is the kind and the name of an object, for messages.
+func Describe(object finding.Object) string {
+	if object.Namespace == "" {
+		return fmt.Sprintf("%s %q", object.Kind, object.Name)
+	}
+	return fmt.Sprintf("%s %s/%s", object.Kind, object.Namespace, object.Name)
+}
+
+// OfCluster reports whether a namespace belongs to the cluster itself, not to a workload.
+func OfCluster(namespace string) bool {
+	return snapshot.OfCluster(namespace)
+}
+
+// OfRelease reports whether an object is in the manifests of the release: each has an annotation with a cluster profile
+// (cluster-version-operator docs, "What do I put in /manifests?").
+func OfRelease(object metav1.Object) bool {
+	for name := range object.GetAnnotations() {
+		if strings.HasPrefix(name, "include.release.openshift.io/") {
+			return true
+		}
+	}
+	return false
+}
+
+// Unread is the result of a check that warns at most and could not list objects: it warns
+// of that, since a missing permission must not block what its presence would not.
+func Unread(kind string, err error) []finding.Finding {
+	f := finding.Warn(reasonUnread, "could not list the %s: %v", kind, err)
+	if apierrors.IsForbidden(err) {
+		return []finding.Finding{f.Remedy("Run the preflight as a user with permission to list them.").Do(finding.Roles())}
+	}
+	return []finding.Finding{f.Remedy("Fix what the message names, then run the preflight again.")}
+}
+
+// PausedBy is the program that has paused a pool; empty for a person, and where it is not known. It needs the nodes, and
+// does without them where they cannot be read.
+func (s Subject) PausedBy(ctx context.Context, pool *machineconfigurationv1.MachineConfigPool) string {
+	if !pool.Spec.Paused {
+		return ""
+	}
+	watched, _ := gap.Watch(ctx)
+	nodes, err := s.Cluster.Nodes(watched)
+	if err != nil {
+		nodes = nil
+	}
+	return snapshot.PausedBy(pool, nodes)
+}
+
+// Unpause is a finding about a paused MachineConfigPool with what ends that: the program by which it was paused, if any,
+// and otherwise the remedy.
+func Unpause(f finding.Finding, pool, by, remedy string) finding.Finding {
+	if by != "" {
+		return f.Remedy("Wait until %s, which paused the pool, has ended its work, and unpauses it. If it does not, read its log.", by).
+			Do(finding.Read("oc describe machineconfigpool %s", pool))
+	}
+	return f.Remedy("%s", remedy).Do(finding.Change(`oc patch machineconfigpool %s --type merge --patch {"spec":{"paused":false}}`, pool))
 }

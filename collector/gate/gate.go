@@ -12,13 +12,20 @@ import (
 	"slices"
 	"strings"
 
+	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate/adminack"
 	"github.com/openshift/update-preflight/collector/gate/clusterversion"
 	"github.com/openshift/update-preflight/collector/gate/measure"
 	"github.com/openshift/update-preflight/collector/gate/removedapi"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
@@ -107,4 +114,182 @@ func poolsWith(reason string, findings []finding.Finding) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+var (
+	nameMachineConfigPool = finding.NewName("MachineConfigPool",
+		"The gate that is closed while a pool of nodes is degraded, or the build of its image was interrupted "+
+			"(machine-config-operator pkg/operator/status.go): a finding MachineConfigPool-<name> for each pool that "+
+			"blocks or has a warning. It concerns updates to another minor or major version. A pool that is updating "+
+			"or paused does not block this update; KubeletSkew reports when it will.")
+
+	reasonPoolsUpdated = finding.NewReason("PoolsUpdated", finding.Explanation{
+		Meaning: "Reported when no MachineConfigPool is degraded, updating or paused.",
+		Cause:   "All pools are up to date.",
+	})
+	reasonDegradedPool = finding.NewReason("DegradedPool", finding.Explanation{
+		Meaning: "Reported when a MachineConfigPool is degraded.",
+		Cause: "The machine-config-operator could not apply a configuration to a node of the pool; the message has the " +
+			"conditions of the pool.",
+		Remedy:  "Fix what the conditions of the pool name.",
+		Command: "oc describe machineconfigpool NAME",
+	})
+	reasonInterruptedBuild = finding.NewReason("InterruptedBuild", finding.Explanation{
+		Meaning: "Reported when the build of the operating system image of a MachineConfigPool was interrupted.",
+		Cause:   "The build was canceled, or its pod was deleted.",
+		Remedy:  "Check what interrupted the build, and start it again.",
+		Command: "oc get machineosbuilds",
+	})
+	reasonNoDegradedCondition = finding.NewReason("NoDegradedCondition", finding.Explanation{
+		Meaning: "Reported when a MachineConfigPool has no condition Degraded, or one that is neither True nor False.",
+		Cause:   "The machine-config-controller has not evaluated the pool yet, or does not run.",
+		Remedy:  "Wait until the controller has evaluated the pool.",
+		Command: "oc describe machineconfigpool NAME",
+	})
+	reasonPoolUpdating = finding.NewReason("PoolUpdating", finding.Explanation{
+		Meaning: "Reported while the nodes of a MachineConfigPool are being updated.",
+		Cause:   "An earlier update or a change of the configuration is in progress.",
+		Remedy:  "Wait until the pool is updated.",
+		Command: "oc wait machineconfigpool NAME --for condition=Updated --timeout=-1s",
+	})
+)
+
+// maxPoolMessage bounds a pool's conditions in a message, in bytes.
+const maxPoolMessage = 1024
+
+// MachineConfigPools is the check MachineConfigPool.
+func MachineConfigPools() check.Check {
+	return check.Check{
+		Name: nameMachineConfigPool, Kind: finding.SourceGate,
+		Reads: append(check.ReadsClusterVersion(), check.List(machineconfigurationv1.GroupName, "machineconfigpools"), check.List("", "nodes")),
+		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, _ measure.Measure) ([]finding.Finding, error) {
+			if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
+				return skipped, err
+			}
+			pools, err := s.Cluster.MachineConfigPools(ctx)
+			if apierrors.IsNotFound(err) {
+				return []finding.Finding{check.APIMissing("MachineConfigPools", machineconfigurationv1.GroupName)}, nil
+			}
+			if err != nil {
+				return nil, fmt.Errorf("could not list the MachineConfigPools: %w", err)
+			}
+			read := gap.ExtentOf(ctx)
+			return judgePools(read, pools, func(pool *machineconfigurationv1.MachineConfigPool) string { return s.PausedBy(ctx, pool) }), nil
+		}),
+	}
+}
+
+func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPool, by func(*machineconfigurationv1.MachineConfigPool) string) []finding.Finding {
+	var findings []finding.Finding
+	for i := range pools {
+		if f, ok := judgePool(&pools[i], by); ok {
+			findings = append(findings, f.Named(nameMachineConfigPool+"-"+pools[i].Name).About(poolObject(pools[i].Name)))
+		}
+	}
+	if len(findings) == 0 {
+		return []finding.Finding{finding.Pass(read, reasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
+	}
+	return finding.Bounded(finding.Drafts(findings...))
+}
+
+// judgePool returns the worst finding of a pool; false for a pool without one.
+func judgePool(pool *machineconfigurationv1.MachineConfigPool, by func(*machineconfigurationv1.MachineConfigPool) string) (finding.Finding, bool) {
+	degraded := poolCondition(pool, machineconfigurationv1.MachineConfigPoolDegraded)
+	interrupted := poolCondition(pool, machineconfigurationv1.MachineConfigPoolBuildInterrupted)
+	updating := poolCondition(pool, machineconfigurationv1.MachineConfigPoolUpdating)
+	describe := finding.Read("oc describe machineconfigpool %s", pool.Name)
+	if stale, ok := check.Stale(poolObject(pool.Name), pool.Status.ObservedGeneration, pool.Generation); ok {
+		return stale.Do(finding.Read("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-controller")), true
+	}
+	switch {
+	case degraded.Status == corev1.ConditionTrue:
+		return finding.Fail(reasonDegradedPool,
+			"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).Do(describe), true
+	case interrupted.Status == corev1.ConditionTrue:
+		return finding.Fail(reasonInterruptedBuild,
+			"the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates", pool.Name, explain(interrupted, nil)).
+			Do(finding.Read("oc get machineosbuilds"), describe), true
+	case degraded.Status != corev1.ConditionFalse:
+		return finding.Unknown(reasonNoDegradedCondition,
+			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).Do(describe), true
+	case pool.Spec.Paused && pool.Status.MachineCount > 0: // a pool without nodes keeps none from an update
+		return check.Unpause(finding.Warn(reasonPoolPaused,
+			"MachineConfigPool %q is paused: %d of its %s are up to date, and none is updated until it is unpaused; see %s for when they have to be",
+			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName),
+			pool.Name, by(pool), "Unpause the pool when its nodes may be updated."), true
+	case updating.Status == corev1.ConditionTrue:
+		return finding.Warn(reasonPoolUpdating,
+			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")).
+			Do(finding.Read(waitForPool, pool.Name)), true
+	}
+	return finding.Finding{}, false
+}
+
+// poolCondition returns a condition; its status is empty where there is none.
+func poolCondition(
+	pool *machineconfigurationv1.MachineConfigPool, kind machineconfigurationv1.MachineConfigPoolConditionType,
+) machineconfigurationv1.MachineConfigPoolCondition {
+	for _, condition := range pool.Status.Conditions {
+		if condition.Type == kind {
+			return condition
+		}
+	}
+	return machineconfigurationv1.MachineConfigPoolCondition{}
+}
+
+// degradedBy are the conditions that Degraded summarizes: they name the node and the cause.
+func degradedBy(pool *machineconfigurationv1.MachineConfigPool) []machineconfigurationv1.MachineConfigPoolCondition {
+	return slices.DeleteFunc(slices.Clone(pool.Status.Conditions), func(condition machineconfigurationv1.MachineConfigPoolCondition) bool {
+		return condition.Status != corev1.ConditionTrue || condition.Type == machineconfigurationv1.MachineConfigPoolDegraded ||
+			!strings.HasSuffix(string(condition.Type), "Degraded")
+	})
+}
+
+// explain joins the message of a condition with the messages of the conditions that it summarizes.
+func explain(
+	condition machineconfigurationv1.MachineConfigPoolCondition, causes []machineconfigurationv1.MachineConfigPoolCondition,
+) string {
+	var texts []string
+	if condition.Message != "" {
+		texts = append(texts, condition.Message)
+	}
+	for _, cause := range causes {
+		texts = append(texts, fmt.Sprintf("%s: %s", cause.Type, cause.Message))
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return ": " + words.Lines(strings.Join(texts, "; "), maxPoolMessage)
+}
+
+var reasonPoolPaused = finding.NewReason("PoolPaused", finding.Explanation{
+	Meaning: "Reported when a MachineConfigPool is paused, so that its nodes keep their kubelets.",
+	Cause:   "An administrator paused the pool, for example to skip a reboot.",
+	Remedy: "Unpause the pool before the release that the message names: `oc patch machineconfigpool NAME --type " +
+		"merge --patch '{\"spec\":{\"paused\":false}}'`.",
+})
+
+// waitForPool is a command that ends when a pool is up to date.
+const waitForPool = "oc wait machineconfigpool %s --for condition=Updated --timeout=-1s"
+
+// withoutPools is the result of a check of MachineConfigPools on a cluster whose
+// nodes they do not update; it is nil for other clusters.
+func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+	topology, err := s.Topology(ctx)
+	if err != nil {
+		return nil, err
+	}
+	switch topology {
+	case snapshot.HyperShift:
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
+			"the control plane of this cluster is hosted; NodePools of the hosting cluster update its nodes by their own rules")}, nil
+	case snapshot.Kubernetes:
+		return []finding.Finding{check.PlainKubernetes("MachineConfigPools")}, nil
+	case snapshot.SelfManaged:
+	}
+	return nil, nil
+}
+
+func poolObject(name string) finding.Object {
+	return finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: name}
 }

@@ -14,15 +14,19 @@ import (
 
 	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
+	machinev1beta1 "github.com/openshift/api/machine/v1beta1"
 	operatorv1 "github.com/openshift/api/operator/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/machine/machineconfig"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Checks are all checks of the machines. A new one is added here.
@@ -182,5 +186,158 @@ func allManaged(managers []operatorv1.MachineManager) bool {
 	}
 	return !slices.ContainsFunc(managers, func(manager operatorv1.MachineManager) bool {
 		return manager.Resource == operatorv1.MachineSets && manager.APIGroup == operatorv1.MachineAPI && manager.Selection.Mode != operatorv1.All
+	})
+}
+
+var nameCgroupMode = finding.NewName("CgroupMode",
+	"The check for cgroup v1 before an update to 4.19 or later, which does not support it (enhancement "+
+		"cgroupv1-removal; machine-config-operator#4921). The machine-config-operator of 4.18 reports what "+
+		"nodes.config.openshift.io configures by Upgradeable=False, where its gate says it; an earlier one does not, and "+
+		"none reports the kernel arguments of MachineConfigs (okd#710, okd#2148).")
+
+// reportedReason is the reason of Upgradeable=False of the machine-config-operator for
+// cgroup v1 (pkg/operator/status.go).
+const reportedReason = "ClusterOnCgroupV1"
+
+// cgroupModeV1 is no longer a constant of the API.
+const cgroupModeV1 configv1.CgroupMode = "v1"
+
+// CgroupMode is the check CgroupMode.
+func CgroupMode() check.Check {
+	return check.Check{
+		Name: nameCgroupMode, Kind: finding.SourceHealth,
+		Concerns: func(u update.Update) bool { return withoutPre(u.To).GTE(machineconfig.FirstWithoutV1()) },
+		Reads: append(machineconfig.Reads(),
+			check.Get(configv1.GroupName, "nodes", "", "cluster"), check.List(configv1.GroupName, "clusteroperators")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			var found []finding.Finding
+			if s.Update.From.LT(machineconfig.FirstWithoutV1()) { // later ones have no such mode
+				ofMode, err := judgeMode(ctx, s)
+				if err != nil {
+					return nil, err
+				}
+				found = ofMode
+			}
+			ofPools, err := machineconfig.JudgeArguments(ctx, s)
+			if found = append(found, ofPools...); err == nil && len(found) == 0 {
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the nodes are not configured to use cgroup v1")}, nil
+			}
+			return found, err
+		},
+	}
+}
+
+// judgeMode is about the mode of all nodes; nothing where it is not v1.
+func judgeMode(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+	config, err := s.Cluster.NodeConfig(ctx)
+	if apierrors.IsNotFound(err) || err == nil && config.Spec.CgroupMode != cgroupModeV1 {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("could not read Node \"cluster\" of config.openshift.io: %w", err)
+	}
+	operators, err := s.Cluster.ClusterOperators(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("could not list the ClusterOperators: %w", err)
+	}
+	return []finding.Finding{cgroupV1(operators, s.Update.To.String())}, nil
+}
+
+// withoutPre is a version without its prerelease: that of 4.19.0 is one of 4.19.
+func withoutPre(version semver.Version) semver.Version {
+	version.Pre = nil
+	return version
+}
+
+func cgroupV1(operators []configv1.ClusterOperator, target string) finding.Finding {
+	for _, operator := range operators {
+		for _, condition := range operator.Status.Conditions {
+			if condition.Type == configv1.OperatorUpgradeable && condition.Status == configv1.ConditionFalse && condition.Reason == reportedReason {
+				return finding.Skipped(gap.Proven("the ClusterOperator"), machineconfig.ReasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
+			}
+		}
+	}
+	return finding.Fail(machineconfig.ReasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support", target).
+		Remedy("Configure cgroup v2, check that workloads run with it, and wait until all nodes have rebooted.").
+		Do(finding.Change(`oc patch nodes.config.openshift.io cluster --type=merge -p {"spec":{"cgroupMode":"v2"}}`),
+			finding.Read("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
+		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "Node", Name: "cluster"})
+}
+
+var (
+	nameMachineHealthChecks = finding.NewName("MachineHealthChecks",
+		"The check for MachineHealthChecks that are not paused, a step of the documented preparation of an "+
+			"update. It concerns every update, and warns.")
+
+	reasonNotPaused = finding.NewReason("NotPaused", finding.Explanation{
+		Meaning: "Reported when MachineHealthChecks are not paused.",
+		Cause: "A node that reboots for the update is NotReady; a MachineHealthCheck that tolerates less than the reboot " +
+			"takes deletes its machine.",
+		Remedy: "Pause them for the time of the update: `oc -n NAMESPACE annotate mhc NAME cluster.x-k8s.io/paused=\"\"`.",
+	})
+	reasonPaused = finding.NewReason("Paused", finding.Explanation{
+		Meaning: "Reported when all MachineHealthChecks are paused.",
+		Cause:   "Each that acts on nodes which are not Ready has the annotation cluster.x-k8s.io/paused.",
+		Remedy:  "None needed. Remove the annotation after the update.",
+	})
+)
+
+// pausedAnnotation pauses a MachineHealthCheck, whatever its value
+// (machine-api-operator pkg/controller/machinehealthcheck).
+const pausedAnnotation = "cluster.x-k8s.io/paused"
+
+const maxPaused = 20
+
+// HealthChecks is the check MachineHealthChecks.
+func HealthChecks() check.Check {
+	return check.Check{
+		Name: nameMachineHealthChecks, Kind: finding.SourceHealth,
+		Reads: []access.Request{check.List(machinev1beta1.GroupName, "machinehealthchecks")},
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			all, err := s.Cluster.MachineHealthChecks(ctx)
+			if apierrors.IsNotFound(err) {
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the cluster has no Machine API")}, nil
+			}
+			if err != nil {
+				return check.Unread("MachineHealthChecks", err), ctx.Err()
+			}
+			return []finding.Finding{judgeHealthChecks(gap.ExtentOf(ctx), all)}, nil
+		},
+	}
+}
+
+func judgeHealthChecks(read gap.Extent, all []machinev1beta1.MachineHealthCheck) finding.Finding {
+	active := slices.DeleteFunc(slices.Clone(all), func(each machinev1beta1.MachineHealthCheck) bool { return !actsOnReadiness(each) })
+	running := slices.DeleteFunc(slices.Clone(active), func(each machinev1beta1.MachineHealthCheck) bool {
+		_, paused := each.Annotations[pausedAnnotation]
+		return paused
+	})
+	switch {
+	case len(active) == 0:
+		return finding.Pass(read, reasonAsExpected, "no MachineHealthCheck acts on nodes that are not Ready")
+	case len(running) == 0:
+		return finding.Pass(read, reasonPaused, "all MachineHealthChecks that act on nodes which are not Ready are paused")
+	}
+	var names []string
+	var objects []finding.Object
+	var actions []finding.Action
+	for _, each := range running {
+		names = append(names, each.Namespace+"/"+each.Name)
+		objects = append(objects, finding.Object{APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineHealthCheck", Namespace: each.Namespace, Name: each.Name})
+		if len(actions) < maxPaused {
+			actions = append(actions, finding.Change(`oc -n %s annotate mhc %s %s=`, each.Namespace, each.Name, pausedAnnotation))
+		}
+	}
+	return finding.Warn(reasonNotPaused, "not paused, so a machine may be deleted while its node reboots for the update: %s of MachineHealthCheck, %s",
+		words.Count(len(names), "object"), words.List(names, maxPaused)).
+		Remedy("Pause them for the time of the update, and remove the annotation after it.").
+		Do(actions...).About(objects...)
+}
+
+// actsOnReadiness is true for one that deletes machines whose node is not Ready, as during a
+// reboot. The one for spot instances acts on their termination only.
+func actsOnReadiness(each machinev1beta1.MachineHealthCheck) bool {
+	return slices.ContainsFunc(each.Spec.UnhealthyConditions, func(condition machinev1beta1.UnhealthyCondition) bool {
+		return condition.Type == corev1.NodeReady
 	})
 }

@@ -8,13 +8,18 @@ package snapshot
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"reflect"
 	"sync"
 
 	configv1 "github.com/openshift/api/config/v1"
 	machineconfigurationv1 "github.com/openshift/api/machineconfiguration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -23,6 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/snapshot/field"
 )
 
 // Cluster is a snapshot of one cluster. Its methods may be called concurrently; their
@@ -221,4 +227,176 @@ func (c *Cluster) DaemonSets(ctx context.Context) ([]appsv1.DaemonSet, error) {
 		resource := appsv1.SchemeGroupVersion.WithResource("daemonsets")
 		return (&reader[appsv1.DaemonSet]{cluster: c, resource: resource, rules: templateRules[appsv1.DaemonSet]()}).all(ctx)
 	})
+}
+
+// Namespaces are the metadata of all namespaces, sorted by name, of the annotations those with the nodes that
+// their pods select (OpenShift's project node selector, and the admission plugin PodNodeSelector).
+func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "namespaces", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Metadata.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).List(ctx, options)
+		}
+		return list(ctx, page, func(namespace *metav1.PartialObjectMetadata) {
+			maps.DeleteFunc(namespace.Annotations, func(name, _ string) bool {
+				return name != "openshift.io/node-selector" && name != "scheduler.alpha.kubernetes.io/node-selector"
+			})
+		})
+	})
+}
+
+// Services are all Services, sorted by namespace and name: their type, selector, ports and load balancer.
+func (c *Cluster) Services(ctx context.Context) ([]corev1.Service, error) {
+	return once(ctx, c, "services", func(ctx context.Context) ([]corev1.Service, error) {
+		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Kubernetes.CoreV1().Services(corev1.NamespaceAll).List(ctx, options)
+		}, func(service *corev1.Service) {
+			service.Annotations, service.Labels, service.Status.Conditions = nil, nil, nil
+			service.Spec = corev1.ServiceSpec{Type: service.Spec.Type, Selector: service.Spec.Selector, Ports: service.Spec.Ports}
+		})
+	})
+}
+
+// Listed returns an error where not all objects of the resources in a namespace can be listed, so that one
+// which the lists of all namespaces lack may exist.
+func (c *Cluster) Listed(ctx context.Context, namespace string, resources ...schema.GroupVersionResource) error {
+	for _, resource := range resources {
+		_, err := once(ctx, c, "listed "+resource.String()+" of "+namespace, func(ctx context.Context) (struct{}, error) {
+			ctx, log := gap.Watch(ctx)
+			_, err := c.api.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+			if err == nil {
+				err = log.Err()
+			}
+			return struct{}{}, err
+		})
+		if err != nil {
+			return fmt.Errorf("could not list all %s of namespace %s: %w", resource.Resource, namespace, err)
+		}
+	}
+	return nil
+}
+
+// EndpointSlices are all EndpointSlices, sorted by namespace and name, without the addresses of the endpoints.
+func (c *Cluster) EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
+	return once(ctx, c, "endpointSlices", func(ctx context.Context) ([]discoveryv1.EndpointSlice, error) {
+		return list(ctx, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return c.api.Kubernetes.DiscoveryV1().EndpointSlices(corev1.NamespaceAll).List(ctx, options)
+		}, func(slice *discoveryv1.EndpointSlice) {
+			slice.Annotations, slice.OwnerReferences = nil, nil
+			for i := range slice.Endpoints {
+				endpoint := &slice.Endpoints[i]
+				slice.Endpoints[i] = discoveryv1.Endpoint{Conditions: endpoint.Conditions, NodeName: endpoint.NodeName}
+			}
+		})
+	})
+}
+
+// Replicas are one pod of each controller, and every pod that has none or is a mirror
+// of a static pod, sorted by namespace and name. Of a pod, name, namespace, labels and
+// controller are read. Pods that are pending or have ended are left out.
+func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+	return once(ctx, c, "replicas", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
+		pods, err := c.Pods(ctx)
+		if err != nil {
+			return nil, err
+		}
+		found := firstReplicas(pods)
+		if len(found) > maxObjects {
+			return nil, fmt.Errorf("the pods of the cluster have more than %d controllers", maxObjects)
+		}
+		return found, nil
+	})
+}
+
+// firstReplicas are the first running pod of each controller, given the pods by namespace and name.
+func firstReplicas(pods []corev1.Pod) []metav1.PartialObjectMetadata {
+	var found []metav1.PartialObjectMetadata
+	known := map[string]bool{}
+	for i := range pods {
+		pod := &metav1.PartialObjectMetadata{ObjectMeta: pods[i].ObjectMeta}
+		if key := controllerKey(pod); running(&pods[i]) && !known[key] {
+			known[key] = true
+			found = append(found, *replica(pod))
+		}
+	}
+	return found
+}
+
+// running is false for a pod that is pending or has ended.
+func running(pod *corev1.Pod) bool {
+	phase := pod.Status.Phase
+	return phase != corev1.PodPending && phase != corev1.PodSucceeded && phase != corev1.PodFailed
+}
+
+// controllerKey identifies the controller of a pod, or the pod if it has none.
+func controllerKey(pod *metav1.PartialObjectMetadata) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind == "Node" {
+		return pod.Namespace + "/" + pod.Name
+	}
+	return pod.Namespace + "/" + owner.Kind + "/" + owner.Name
+}
+
+// replica is a pod with the fields that are kept.
+func replica(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	kept := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels}}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		kept.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	return kept
+}
+
+// Deployments are all Deployments, sorted by namespace and name, without what the containers of their pods run.
+func (c *Cluster) Deployments(ctx context.Context) ([]appsv1.Deployment, error) {
+	return once(ctx, c, "deployments", func(ctx context.Context) ([]appsv1.Deployment, error) {
+		resource := appsv1.SchemeGroupVersion.WithResource("deployments")
+		return (&reader[appsv1.Deployment]{cluster: c, resource: resource, rules: templateRules[appsv1.Deployment]()}).all(ctx)
+	})
+}
+
+// ReplicaSets are all ReplicaSets, sorted by namespace and name, without what the containers of their
+// pods run. Those of earlier revisions, which keep no pod and have none, are without the template of their
+// pods, too: a Deployment has ten of them.
+func (c *Cluster) ReplicaSets(ctx context.Context) ([]appsv1.ReplicaSet, error) {
+	return once(ctx, c, "replicaSets", func(ctx context.Context) ([]appsv1.ReplicaSet, error) {
+		r := &reader[appsv1.ReplicaSet]{cluster: c, resource: appsv1.SchemeGroupVersion.WithResource("replicasets"), rules: templateRules[appsv1.ReplicaSet]()}
+		r.keep = func(set *appsv1.ReplicaSet) {
+			if set.Spec.Replicas != nil && *set.Spec.Replicas == 0 && set.Status.Replicas == 0 {
+				set.Spec.Template = corev1.PodTemplateSpec{}
+			}
+		}
+		return r.all(ctx)
+	})
+}
+
+// StatefulSets are all StatefulSets, sorted by namespace and name, without what the containers of their pods run.
+func (c *Cluster) StatefulSets(ctx context.Context) ([]appsv1.StatefulSet, error) {
+	return once(ctx, c, "statefulSets", func(ctx context.Context) ([]appsv1.StatefulSet, error) {
+		return (&reader[appsv1.StatefulSet]{cluster: c, resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"), rules: templateRules[appsv1.StatefulSet]()}).all(ctx)
+	})
+}
+
+// ReplicationControllers are all ReplicationControllers, sorted by namespace and name, without what the
+// containers of their pods run.
+func (c *Cluster) ReplicationControllers(ctx context.Context) ([]corev1.ReplicationController, error) {
+	return once(ctx, c, "replicationControllers", func(ctx context.Context) ([]corev1.ReplicationController, error) {
+		return (&reader[corev1.ReplicationController]{cluster: c, resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), rules: templateRules[corev1.ReplicationController]()}).all(ctx)
+	})
+}
+
+// Jobs are all Jobs, sorted by namespace and name, without what the containers of their pods run.
+func (c *Cluster) Jobs(ctx context.Context) ([]batchv1.Job, error) {
+	return once(ctx, c, "jobs", func(ctx context.Context) ([]batchv1.Job, error) {
+		return (&reader[batchv1.Job]{cluster: c, resource: batchv1.SchemeGroupVersion.WithResource("jobs"), rules: templateRules[batchv1.Job]()}).all(ctx)
+	})
+}
+
+// templateRules are the rules for the fields of a controller with a template of pods. Revisions of a Deployment, and
+// Jobs of a CronJob, share the specs of their pods.
+func templateRules[T any]() field.Rules {
+	of, controller := allBut[T](), reflect.TypeFor[T]()
+	dropContent(of, controller, "spec.template.spec")
+	if controller != reflect.TypeFor[corev1.ReplicationController]() { // whose template is a pointer
+		of.Own(controller, "metadata", "status", "spec.replicas", "spec.selector", "spec.template.metadata")
+	}
+	return of
 }

@@ -17,20 +17,35 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
+	"net/url"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	apiserverv1 "github.com/openshift/api/apiserver/v1"
+	configv1 "github.com/openshift/api/config/v1"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/pager"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/archive/inventory"
+	"github.com/openshift/update-preflight/collector/archive/redaction"
 	"github.com/openshift/update-preflight/collector/archive/reduction"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/monitoring"
+	"github.com/openshift/update-preflight/collector/risk"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -238,4 +253,183 @@ func rank(r reading) int {
 		return 0
 	}
 	return 1
+}
+
+const (
+	// parallelQueries bounds the concurrent queries.
+	parallelQueries = 8
+	// maxQueries bounds the queries, and maxResult one result, in bytes: that of a condition is one sample.
+	maxQueries, maxResult = 1000, 64 << 10
+	alertsFile            = "monitoring/alerts.json"
+)
+
+// readMetrics gathers the metrics of the API server that stand for the counts of requests where
+// the cluster has none.
+func (g *gatherer) readMetrics(ctx context.Context) error {
+	counts := inventory.Resource{Group: apiserverv1.GroupName, Name: "apirequestcounts"}
+	wanted := false
+	for _, unserved := range g.out.index.Unserved {
+		wanted = wanted || unserved == counts.String()
+	}
+	if !wanted {
+		return nil
+	}
+	g.step("reading the metrics of the API server")
+	metrics, err := g.cluster.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
+	if err == nil {
+		var kept []byte
+		kept, err = apiuse.KeepMetrics(metrics)
+		err = errors.Join(err, metrics.Close())
+		g.out.index.Metrics = "# those of deprecated APIs\n" + string(kept)
+	}
+	if err != nil {
+		g.out.index.Metrics = ""
+		g.miss(reading{resource: inventory.Resource{Name: "/metrics"}}, err)
+	}
+	return ctx.Err()
+}
+
+func (g *gatherer) readMonitoring(ctx context.Context, queries []string) error {
+	if g.request.Monitoring == nil {
+		return nil
+	}
+	g.step("reading the alerts")
+	alerts, err := g.request.Monitoring.AlertsData(ctx)
+	if err != nil {
+		if failed, ok := errors.AsType[*monitoring.Error](err); !ok || failed.Reason != monitoring.ReasonNoMonitoring {
+			g.miss(reading{resource: inventory.Resource{Name: "alerts"}}, err)
+		}
+		return ctx.Err()
+	}
+	g.alerts = alerts
+	if err := g.out.learn(alerts); err != nil {
+		return err
+	}
+	if len(queries) == 0 {
+		return nil
+	}
+	g.step(fmt.Sprintf("executing the queries of risks (%d)", len(queries)))
+	return g.execute(ctx, queries[:min(len(queries), maxQueries)])
+}
+
+// execute executes the queries. One without a result is missing.
+func (g *gatherer) execute(ctx context.Context, queries []string) error {
+	g.out.index.Queries = map[string]json.RawMessage{}
+	var mutex sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelQueries)
+	for _, query := range queries {
+		group.Go(func() error {
+			data, err := g.request.Monitoring.QueryData(ctx, query)
+			mutex.Lock()
+			defer mutex.Unlock()
+			if err == nil && len(data) > maxResult {
+				err = fmt.Errorf("its result has more than %d bytes", maxResult)
+			}
+			if err == nil {
+				err = g.out.learn(data)
+			}
+			if err != nil {
+				g.miss(reading{resource: inventory.Resource{Name: "queries"}, name: query}, err)
+				return ctx.Err()
+			}
+			g.out.index.Queries[query] = data
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// identify reads the ID of the cluster, and the queries that decide on its risks. Only OpenShift has them.
+func (g *gatherer) identify(ctx context.Context) (id string, queries []string, err error) {
+	version, err := g.cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, "version", metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		version = &configv1.ClusterVersion{}
+	case err != nil:
+		return "", nil, fmt.Errorf("could not read ClusterVersion \"version\", which every archive has: %w", err)
+	}
+	topology, err := snapshot.Of(g.cluster).Topology(ctx)
+	if err != nil {
+		topology = "" // the queries of a hosted cluster are missing then
+	}
+	if err := g.learn(ctx); err != nil {
+		return "", nil, err
+	}
+	return string(version.Spec.ClusterID), risk.Queries(version, topology), nil
+}
+
+// nodePage is the number of nodes of a page: each has a list of images.
+const nodePage = 50
+
+// learn reads which names are replaced. Without the nodes nothing can be.
+func (g *gatherer) learn(ctx context.Context) error {
+	if !g.request.Redact {
+		return nil
+	}
+	g.step("reading the names to replace")
+	nodes, err := nodeNames(ctx, g.cluster)
+	if err != nil {
+		return fmt.Errorf("names cannot be replaced: could not list the nodes: %w", err)
+	}
+	infrastructure, err := g.cluster.OpenShift.ConfigV1().Infrastructures().Get(ctx, "cluster", metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("names cannot be replaced: could not read the Infrastructure \"cluster\": %w", err)
+	}
+	groups := map[string]bool{}
+	for resource := range g.api.resources {
+		groups[resource.Group] = true
+	}
+	names := redaction.New(redaction.Known{Nodes: nodes, Domains: domainsOf(infrastructure), Groups: slices.Sorted(maps.Keys(groups))})
+	file, err := g.out.files.Scratch()
+	if err != nil {
+		return &writeError{err}
+	}
+	g.spool = newSpool(file, names)
+	g.into, g.out.names = g.spool, names
+	return nil
+}
+
+// nodeNames are the names of each node, its own first.
+func nodeNames(ctx context.Context, c *cluster.Cluster) ([][]string, error) {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return c.Kubernetes.CoreV1().Nodes().List(ctx, options)
+	})
+	pages.PageSize, pages.PageBufferSize = nodePage, 1
+	var names [][]string
+	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
+		node, ok := item.(*corev1.Node)
+		if !ok {
+			return errors.ErrUnsupported // the list has no others
+		}
+		all := []string{node.Name, node.Labels[corev1.LabelHostname]}
+		for _, address := range node.Status.Addresses {
+			if address.Type != corev1.NodeInternalIP && address.Type != corev1.NodeExternalIP {
+				all = append(all, address.Address)
+			}
+		}
+		names = append(names, slices.DeleteFunc(all, func(name string) bool { return name == "" }))
+		return nil
+	})
+	return names, err
+}
+
+// domainsOf returns the domains of the API server.
+func domainsOf(infrastructure *configv1.Infrastructure) []string {
+	if infrastructure == nil {
+		return nil
+	}
+	domains := []string{infrastructure.Status.EtcdDiscoveryDomain}
+	for _, address := range []string{infrastructure.Status.APIServerURL, infrastructure.Status.APIServerInternalURL} {
+		parsed, err := url.Parse(address)
+		if err != nil || net.ParseIP(parsed.Hostname()) != nil {
+			continue
+		}
+		host := parsed.Hostname()
+		for _, prefix := range []string{"api.", "api-int."} {
+			host = strings.TrimPrefix(host, prefix)
+		}
+		domains = append(domains, host)
+	}
+	return domains
 }

@@ -1,9 +1,12 @@
 package gathering
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"slices"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -148,3 +151,242 @@ type writeError struct{ err error }
 func (e *writeError) Error() string { return "the archive cannot be written: " + e.err.Error() }
 
 func (e *writeError) Unwrap() error { return e.err }
+
+// spool keeps what was read on the disk until all names are known: the name of a host may stand before what
+// shows that it is one. Its file has no name, and ends with the process.
+type spool struct {
+	file    *os.File
+	into    *bufio.Writer
+	encoder *json.Encoder
+	names   *redaction.Names
+	// sources are what was read, and count is the number of records.
+	sources []source
+	count   int
+}
+
+// The kinds of records of a spool.
+const (
+	recordSingle = "single"
+	recordItem   = "item"
+	recordEnd    = "end"
+	recordTorn   = "torn"
+)
+
+// record is a step of the writing of an archive.
+type record struct {
+	Kind string `json:"kind"`
+	// Source is the position of what was read.
+	Source int `json:"source"`
+	// Object is that of a single object or an item, and Revision the resourceVersion of a list that ends.
+	Object   json.RawMessage `json:"object,omitempty"`
+	Revision string          `json:"revision,omitempty"`
+}
+
+// spoolBuffer is the size of the buffers of a spool, in bytes.
+const spoolBuffer = 64 << 10
+
+func newSpool(file *os.File, names *redaction.Names) *spool {
+	into := bufio.NewWriterSize(file, spoolBuffer)
+	encoder := json.NewEncoder(into)
+	encoder.SetEscapeHTML(false)
+	return &spool{file: file, into: into, encoder: encoder, names: names}
+}
+
+func (s *spool) put(each record, content map[string]any) error {
+	if content != nil {
+		s.names.Learn(content)
+		text, err := json.Marshal(content)
+		if err != nil {
+			return fmt.Errorf("an object cannot be written: %w", err)
+		}
+		each.Object = text
+	}
+	if err := s.encoder.Encode(each); err != nil {
+		return &writeError{err}
+	}
+	s.count++
+	return nil
+}
+
+func (s *spool) add(of source) int {
+	s.sources = append(s.sources, of)
+	return len(s.sources) - 1
+}
+
+func (s *spool) single(content map[string]any, of source) error {
+	return s.put(record{Kind: recordSingle, Source: s.add(of)}, content)
+}
+
+func (s *spool) list(of source) sink { return spooledList{s, s.add(of)} }
+
+type spooledList struct {
+	spool *spool
+	at    int
+}
+
+func (l spooledList) add(content map[string]any) error {
+	return l.spool.put(record{Kind: recordItem, Source: l.at}, content)
+}
+
+func (l spooledList) finish(revision string) error {
+	return l.spool.put(record{Kind: recordEnd, Source: l.at, Revision: revision}, nil)
+}
+
+func (l spooledList) abandon() error { return l.spool.put(record{Kind: recordTorn, Source: l.at}, nil) }
+
+func (s *spool) replay(into *output) error {
+	if err := s.names.Seal(); err != nil {
+		return err
+	}
+	if err := s.into.Flush(); err != nil {
+		return &writeError{err}
+	}
+	if _, err := s.file.Seek(0, io.SeekStart); err != nil {
+		return &writeError{err}
+	}
+	lists := map[int]sink{}
+	records := json.NewDecoder(bufio.NewReaderSize(s.file, spoolBuffer))
+	for range s.count {
+		var each record
+		if err := records.Decode(&each); err != nil {
+			return &writeError{err}
+		}
+		of := s.sources[each.Source]
+		if lists[each.Source] == nil && each.Kind != recordSingle {
+			lists[each.Source] = into.list(of)
+		}
+		if err := each.replay(of, into, lists[each.Source]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r record) replay(of source, into *output, list sink) error {
+	switch r.Kind {
+	case recordEnd:
+		return list.finish(r.Revision)
+	case recordTorn:
+		return list.abandon()
+	}
+	var content map[string]any
+	if err := utiljson.Unmarshal(r.Object, &content); err != nil {
+		return &writeError{err}
+	}
+	replaced, ok := into.names.Object(content).(map[string]any)
+	switch {
+	case !ok:
+		return errors.ErrUnsupported // an object stays one
+	case r.Kind == recordSingle:
+		return into.single(replaced, of)
+	}
+	return list.add(replaced)
+}
+
+// lists writes the objects of one list: cluster-scoped ones to a file each, and others to a list
+// for each namespace.
+type lists struct {
+	source
+
+	output *output
+	// open is the namespace of the file which is open; empty where none is.
+	open string
+	// ended are the namespaces whose lists are written. The API server sorts by them; an object
+	// of one that comes later is written to a file of its own.
+	ended map[string]bool
+	// revision is the resourceVersion of the list, which is known at its end, and count the number of objects.
+	revision string
+	count    int
+}
+
+func (l *lists) add(content map[string]any) error {
+	made, err := encode(content)
+	if err != nil {
+		return err
+	}
+	l.count++
+	if made.namespace == "" || l.ended[made.namespace] {
+		if err := l.end(); err != nil {
+			return err
+		}
+		return l.output.write(l.place(made.namespace, made.name).Path(), made.text)
+	}
+	if made.namespace != l.open {
+		if err := l.end(); err != nil {
+			return err
+		}
+		if err := l.begin(made.namespace, "items:\n"); err != nil {
+			return err
+		}
+	}
+	return l.print("- " + string(made.text))
+}
+
+func (l *lists) place(namespace, name string) layout.Place {
+	return layout.Place{Group: l.resource.Group, Resource: l.resource.Name, Namespace: namespace, Name: name}
+}
+
+func (l *lists) begin(namespace, items string) error {
+	if err := l.output.files.Begin(l.place(namespace, "").Path()); err != nil {
+		return &writeError{err}
+	}
+	l.open = namespace
+	return l.print(fmt.Sprintf("---\napiVersion: %s\n%s", l.served.version, items))
+}
+
+func (l *lists) print(text string) error {
+	if _, err := l.output.files.Write([]byte(text)); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// end completes the file which is open.
+func (l *lists) end() error {
+	if l.open == "" {
+		return nil
+	}
+	if err := l.print(fmt.Sprintf("kind: %sList\nmetadata:\n  resourceVersion: %q\n", l.served.kind, l.revision)); err != nil {
+		return err
+	}
+	l.ended[l.open], l.open = true, ""
+	if err := l.output.files.End(); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// finish completes the list. Of a namespace without objects there is an empty one.
+func (l *lists) finish(revision string) error {
+	l.revision = revision
+	if err := l.end(); err != nil {
+		return err
+	}
+	if l.namespace == "" {
+		l.output.index.Complete = append(l.output.index.Complete, l.resource.String())
+		if l.output.index.Objects == nil {
+			l.output.index.Objects = map[string]int{}
+		}
+		l.output.index.Objects[l.resource.String()] = l.count
+		return nil
+	}
+	if len(l.ended) > 0 {
+		return nil
+	}
+	if err := l.begin(l.output.text(l.namespace), "items: []\n"); err != nil {
+		return err
+	}
+	return l.end()
+}
+
+// abandon drops the file which is open: a list that lacks objects is none.
+func (l *lists) abandon() error {
+	if l.open == "" {
+		return nil
+	}
+	l.open = ""
+	if err := l.output.files.Drop(); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}

@@ -4,6 +4,21 @@
 // decoded as a type that is known weighs as much as that type; anything else, as the largest that it could be.
 package weight
 
+import (
+	"bytes"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+
+	"google.golang.org/protobuf/encoding/protowire"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
 // What a part of a response occupies at most, in bytes. A slice that grows by append occupies 2.25 times its
 // elements while it is copied.
 const (
@@ -111,4 +126,147 @@ func (j *JSON) skipString(text []byte) []byte {
 		}
 	}
 	return nil
+}
+
+// Prefix is how Kubernetes begins an object in protobuf.
+const Prefix = "k8s\x00"
+
+// Protobuf is the weight of an object with the Prefix, as client-go decodes it: as the kind that it states. One of
+// a kind that is not known weighs as much as any could.
+func Protobuf(object []byte) int64 {
+	return int64(len(object))*PerByte + ofObject(object, 0)
+}
+
+func ofObject(object []byte, level int) int64 {
+	var unknown runtime.Unknown
+	if err := unknown.Unmarshal(object[len(Prefix):]); err != nil {
+		return 0 // nothing decodes it
+	}
+	var of fields
+	if kind := kinds()[unknown.GroupVersionKind()]; kind != nil {
+		of = fieldsOf(kind)
+	}
+	return ofMessage(unknown.Raw, of, level)
+}
+
+// kinds are the types that client-go decodes from protobuf.
+var kinds = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type { //nolint:gochecknoglobals // they are derived once
+	all := runtime.NewScheme()
+	utilruntime.Must(scheme.AddToScheme(all))
+	utilruntime.Must(metav1.AddMetaToScheme(all))
+	return all.AllKnownTypes()
+})
+
+// ofMessage is the weight of what is made of a message, beside the struct itself; of is nil where its type is unknown.
+func ofMessage(message []byte, of fields, level int) (weight int64) {
+	if level > MaxLevels {
+		return TooMuch
+	}
+	for len(message) > 0 && weight < TooMuch {
+		number, kind, size := protowire.ConsumeTag(message)
+		if size < 0 {
+			return weight
+		}
+		whole := protowire.ConsumeFieldValue(number, kind, message[size:])
+		if whole < 0 {
+			return weight
+		}
+		var value []byte
+		if kind == protowire.BytesType {
+			value, _ = protowire.ConsumeBytes(message[size:])
+		}
+		message = message[size+whole:]
+		if of == nil {
+			weight += ofAny(value, kind, level)
+		} else if field, ok := of[number]; ok {
+			weight += field.weight(value, level)
+		}
+	}
+	return weight
+}
+
+// ofAny is the weight of a field of an unknown type: a value that can be a message is one.
+func ofAny(value []byte, kind protowire.Type, level int) int64 {
+	switch {
+	case kind != protowire.BytesType || !isMessage(value):
+		return ofScalar
+	case level == 0: // the items of a list
+		return ofItem + ofMessage(value, nil, level+1)
+	}
+	return ofElement + ofMessage(value, nil, level+1)
+}
+
+func isMessage(value []byte) bool {
+	for len(value) > 0 {
+		_, _, size := protowire.ConsumeField(value)
+		if size < 0 {
+			return false
+		}
+		value = value[size:]
+	}
+	return true
+}
+
+// fields are those of a struct in protobuf, by number. A decoder skips others.
+type fields map[protowire.Number]field
+
+type field struct {
+	of reflect.Type
+	// repeated is false for a slice that is a message of its own, such as Verbs.
+	repeated bool
+}
+
+// weight is what a value of the field occupies, beside the struct that has it.
+func (f field) weight(value []byte, level int) int64 {
+	switch f.of.Kind() { //nolint:exhaustive // a string or number is within the struct
+	case reflect.Slice:
+		switch elem := f.of.Elem(); {
+		case elem.Kind() == reflect.Uint8 && bytes.HasPrefix(value, []byte(Prefix)): // an event of a watch has an object
+			return ofObject(value, level+1)
+		case elem.Kind() == reflect.Uint8:
+			return 0
+		case f.repeated, elem.Kind() == reflect.Struct: // of which not all have that in their tag
+			return sizeOf(elem)*grown/4 + within(value, elem, level)
+		default:
+			return ofMessage(value, fields{1: {of: f.of, repeated: true}}, level+1)
+		}
+	case reflect.Pointer:
+		return sizeOf(f.of.Elem()) + within(value, f.of.Elem(), level)
+	case reflect.Map:
+		entry := ofMember + 4*sizeOf(f.of.Elem())
+		if f.of.Elem().Kind() == reflect.String {
+			return entry
+		}
+		return entry + ofMessage(value, fields{2: {of: f.of.Elem()}}, level+1)
+	}
+	return within(value, f.of, level)
+}
+
+func sizeOf(of reflect.Type) int64 { return int64(of.Size()) } //nolint:gosec // kilobytes
+
+func within(value []byte, of reflect.Type, level int) int64 {
+	if of.Kind() != reflect.Struct {
+		return 0
+	}
+	return ofMessage(value, fieldsOf(of), level+1)
+}
+
+var known sync.Map //nolint:gochecknoglobals // the fields of types, which are derived once
+
+func fieldsOf(of reflect.Type) fields {
+	if found, ok := known.Load(of); ok {
+		return found.(fields) //nolint:forcetypeassert,errcheck // nothing else is stored
+	}
+	found := fields{}
+	for each := range of.Fields() {
+		tag := strings.Split(each.Tag.Get("protobuf"), ",")
+		if len(tag) < 3 {
+			continue
+		}
+		if number, err := strconv.ParseInt(tag[1], 10, 32); err == nil {
+			found[protowire.Number(number)] = field{of: each.Type, repeated: tag[2] == "rep"}
+		}
+	}
+	known.Store(of, found)
+	return found
 }

@@ -6,7 +6,9 @@
 package picture
 
 import (
+	"fmt"
 	"strconv"
+	"time"
 
 	g "maragu.dev/gomponents"
 	h "maragu.dev/gomponents/html"
@@ -151,4 +153,201 @@ func area(path, color string) g.Node { return g.El("path", g.Attr("d", path), fi
 // stroke is a white line in an area.
 func stroke(path, width string) g.Node {
 	return g.El("path", g.Attr("d", path), fill("none"), g.Attr("stroke", white), g.Attr("stroke-width", width))
+}
+
+// Steps is a picture of what happens at which of numbered steps, with the same data as a table.
+type Steps struct {
+	Title, Legend string
+	// Rows are at least one.
+	Rows []StepRow
+	// Text is the picture for formats without drawings.
+	Text string
+}
+
+// StepRow is a thing with a result, and the steps at which it happens, from 1 on.
+type StepRow struct {
+	Name, Result string
+	Level        document.Level
+	At           []int
+}
+
+// maxSteps bounds the rows of the picture; the table has more.
+const maxSteps = 60
+
+// Picture is the steps with their table.
+func (s Steps) Picture() document.Picture {
+	rows := s.Rows[:min(len(s.Rows), maxSteps)]
+	last := 1
+	for _, row := range rows {
+		for _, step := range row.At {
+			last = max(last, step)
+		}
+	}
+	drawing := g.Group{label("0", axisBaseline, "step 1"), label("100%", axisBaseline, "step "+strconv.Itoa(last), anchor("end"))}
+	for i, row := range rows {
+		drawing = append(drawing, row.node(axisHeight+barHeight*i, scale(last)))
+	}
+	legend := s.Legend
+	if more := len(s.Rows) - len(rows); more > 0 {
+		legend += fmt.Sprintf(" Left out of the picture: %s.", words.Count(more, "row"))
+	}
+	return document.Picture{
+		Title: s.Title, Legend: legend, Text: s.Text, Table: s.table(),
+		Drawing: drawn(s.Title, "; the table below has the same data", "100%", axisHeight+barHeight*len(rows), drawing),
+	}
+}
+
+func (r StepRow) node(top int, width scale) g.Node {
+	content := g.Group{label("0", top+barBaseline, r.Name+": "+r.Result), baseline(top + barTop)}
+	for _, step := range r.At {
+		content = append(content, width.solid(top+barTop, float64(step-1), float64(step), colorOf(r.Level)))
+	}
+	return content
+}
+
+func (s Steps) table() document.Table {
+	table := document.Table{Title: s.Title + ", as a table", Columns: []string{"What", "Result", "Steps"}}
+	for _, row := range s.Rows {
+		var steps []string
+		for _, step := range row.At {
+			steps = append(steps, strconv.Itoa(step))
+		}
+		table.Rows = append(table.Rows, []string{row.Name, row.Result, words.List(steps, maxSteps)})
+	}
+	return table
+}
+
+// Ranges is a picture of estimated durations on one axis, with the same data as a table.
+type Ranges struct {
+	Title string
+	// Rows are at least one.
+	Rows []RangeRow
+	// Table has the data of the picture.
+	Table document.Table
+}
+
+// RangeRow is what happens one after the other: the solid part, then the striped one.
+type RangeRow struct {
+	Name string
+	// Start is when the solid part begins.
+	Start, Solid, Striped time.Duration
+	// Low and High are the bounds of the end of both, after Start.
+	Low, High time.Duration
+}
+
+// maxRanges bounds the picture; the table has more.
+const maxRanges = 20
+
+func (r RangeRow) end() time.Duration { return r.Start + max(r.Solid+r.Striped, r.High) }
+
+// Picture is the ranges with their table.
+func (r Ranges) Picture() document.Picture {
+	rows := r.Rows[:min(len(r.Rows), maxRanges)]
+	span := time.Minute
+	for _, row := range rows {
+		span = max(span, row.end())
+	}
+	drawing := g.Group{label("0", axisBaseline, "0"), label("100%", axisBaseline, span.String(), anchor("end"))}
+	for i, row := range rows {
+		drawing = append(drawing, row.node(axisHeight+barHeight*i, scale(span)))
+	}
+	legend := "Solid: control plane, as expected. Striped: nodes of other pools, as expected. Thin: between the lowest and the highest estimate."
+	if more := len(r.Rows) - len(rows); more > 0 {
+		legend += fmt.Sprintf(" Left out of the picture: %s.", words.Count(more, "row"))
+	}
+	return document.Picture{
+		Title: r.Title, Legend: legend, Table: r.Table,
+		Drawing: drawn(r.Title, "; the table below has the same data", "100%", axisHeight+barHeight*len(rows), drawing),
+	}
+}
+
+func (r RangeRow) node(top int, width scale) g.Node {
+	solid, striped := r.Start+r.Solid, r.Start+r.Solid+r.Striped
+	content := g.Group{
+		label("0", top+barBaseline, r.Name), baseline(top + barTop),
+		width.solid(top+barTop, float64(r.Start), float64(solid), green),
+	}
+	if r.Striped > 0 {
+		content = append(content, width.striped(top+barTop, float64(solid), float64(striped)))
+	}
+	return append(content,
+		width.thin(top+barTop, float64(r.Start+r.Low), float64(min(striped, r.Start+r.High)), white),
+		width.thin(top+barTop, float64(striped), float64(max(striped, r.Start+r.High)), axis),
+	)
+}
+
+// Matrix is a picture of which findings are about which targets, with the same data as a
+// table. Findings are referred to by their numbers, from 1.
+type Matrix struct {
+	Title    string
+	Findings []string
+	Rows     []MatrixRow
+	// Table has the data of the picture.
+	Table document.Table
+}
+
+// MatrixRow is a target with its decision.
+type MatrixRow struct {
+	Name, Decision string
+	// Results are the results of the findings, by their index.
+	Results map[int]document.Mark
+}
+
+// The limits of the picture; the table has more.
+const (
+	maxMatrixRows, maxMatrixColumns = 60, 40
+)
+
+// The geometry of the picture, in pixels.
+const (
+	cell         = 26
+	firstColumn  = 210
+	matrixMargin = 4
+	// maxMatrixName bounds the name of a target in the picture, in bytes.
+	maxMatrixName = 26
+)
+
+func (m Matrix) columns() int { return min(len(m.Findings), maxMatrixColumns) }
+
+func (m Matrix) rows() []MatrixRow { return m.Rows[:min(len(m.Rows), maxMatrixRows)] }
+
+// Picture is the matrix with its table.
+func (m Matrix) Picture() document.Picture {
+	drawing := g.Group{}
+	for column := range m.columns() {
+		drawing = append(drawing, label(strconv.Itoa(firstColumn+cell*column+cell/2), barBaseline, strconv.Itoa(column+1), anchor("middle")))
+	}
+	for i, row := range m.rows() {
+		drawing = append(drawing, m.row(row, cell*(i+1)))
+	}
+	width, height := firstColumn+cell*m.columns()+matrixMargin, cell*(len(m.rows())+1)+matrixMargin
+	return document.Picture{
+		Title: m.Title, Legend: "A column is a finding, by its number below." + m.more(),
+		Drawing: drawn(m.Title, "; the table below has the same data", strconv.Itoa(width), height, drawing), Table: m.Table,
+	}
+}
+
+// row draws a target and its results, top pixels below the top of the picture.
+func (m Matrix) row(row MatrixRow, top int) g.Node {
+	content := g.Group{label("0", top+barBaseline, words.Line(row.Name, maxMatrixName)+" "+row.Decision)}
+	for column := range m.columns() {
+		result, ok := row.Results[column]
+		if !ok {
+			continue
+		}
+		x := strconv.Itoa(firstColumn + cell*column + (cell-shapeSize)/2)
+		content = append(content, line(h.SVG(
+			at(x, top+matrixMargin), size(strconv.Itoa(shapeSize), shapeSize), viewBox(),
+			svgTitle(row.Name+", "+m.Findings[column]+": "+result.Word), shape(result.Level),
+		)))
+	}
+	return content
+}
+
+func (m Matrix) more() string {
+	rows, columns := len(m.Rows)-len(m.rows()), len(m.Findings)-m.columns()
+	if rows+columns == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Left out of the picture: %s, %s.", words.Count(rows, "target"), words.Count(columns, "finding"))
 }

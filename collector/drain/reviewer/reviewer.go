@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -235,4 +236,148 @@ func (w *webhook) decides(match admission.Match) Answer {
 		return Answer{Outcome: eviction.Unknown, By: w.name, Why: "what " + w.label + " answers is not known"}
 	}
 	return Answer{Outcome: eviction.Evicted}
+}
+
+// evictions are the evictions of pods among the resources of a rule.
+const evictions = "pods/eviction"
+
+// general reports whether no rule is about evictions: a rule with a wildcard receives them among other
+// requests, as those of Gatekeeper (charts/gatekeeper, "*" with pods/eviction among its subresources)
+// and of Kyverno (pkg/controllers/webhook, "*/*").
+func general(rules []admissionregistrationv1.RuleWithOperations) bool {
+	return !slices.ContainsFunc(rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
+		wildcard := func(of string) bool { return strings.Contains(of, "*") }
+		return slices.Contains(rule.Resources, evictions) && !slices.ContainsFunc(rule.Resources, wildcard)
+	})
+}
+
+// backendOf is what serves a webhook: webhooks of one operator have the same.
+func backendOf(of admissionregistrationv1.ValidatingWebhook) string {
+	if reference, ok := backend.ReferenceOf(of.ClientConfig); ok {
+		return reference.Namespace + "/" + reference.Name
+	}
+	return of.Name
+}
+
+// General are webhooks and policies that receive evictions of pods among other requests, and of which it is
+// not known what they answer.
+type General struct {
+	// Name is the name of the first webhook, or of the binding of the policy.
+	Name string
+	// Labels name all that one Service serves, such as: webhook "a" of ValidatingWebhookConfiguration "b".
+	Labels []string
+}
+
+// General are those that receive the eviction of at least one of the pods.
+func (r *Reviewers) General(pods []*corev1.Pod) []General {
+	if r == nil || r.unread != "" {
+		return nil // without a decision, or with that of Of
+	}
+	ctx := context.Background() //nolint:forbidigo // nothing is requested
+	var found []General
+	known := map[string]int{}
+	for i := range r.webhooks {
+		w := &r.webhooks[i]
+		receives := func(pod *corev1.Pod) bool {
+			return r.matcher.Match(ctx, w.hook, r.request(pod.ObjectMeta)) != admission.Excluded
+		}
+		if !w.general || w.known || w.state != "" || !slices.ContainsFunc(pods, receives) {
+			continue
+		}
+		at, ok := known[w.backend]
+		if !ok {
+			at = len(found)
+			known[w.backend], found = at, append(found, General{Name: w.name})
+		}
+		found[at].Labels = append(found[at].Labels, w.label)
+	}
+	for i := range r.policies {
+		p := &r.policies[i]
+		open := func(pod *corev1.Pod) bool {
+			return p.decides(ctx, r.matcher, r.request(pod.ObjectMeta)) == eviction.Unknown
+		}
+		if p.general && slices.ContainsFunc(pods, open) {
+			found = append(found, General{Name: p.binding, Labels: []string{fmt.Sprintf("ValidatingAdmissionPolicyBinding %q", p.binding)}})
+		}
+	}
+	return found
+}
+
+type policy struct {
+	binding string
+	// since is when the younger of the policy and the binding came.
+	since metav1.Time
+	// matches are the constraints of the policy and of the binding, which both have to match.
+	matches []*admission.Hook
+	// validations are those that can be evaluated, each alone; open is true if there are others.
+	validations []*admission.Hook
+	open        bool
+	// general is true if the rules of the policy have evictions among other requests.
+	general bool
+}
+
+func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy, binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+	own, policyErr := admission.Resources(of.Spec.MatchConstraints, of.Spec.MatchConditions)
+	bound, bindingErr := admission.Resources(binding.Spec.MatchResources, nil)
+	if policyErr != nil || bindingErr != nil {
+		r.unread = fmt.Sprintf("the invalid selectors of ValidatingAdmissionPolicyBinding %q or of its policy", binding.Name)
+		return
+	}
+	added := policy{binding: binding.Name, matches: []*admission.Hook{own, bound}, general: true, since: of.CreationTimestamp}
+	if added.since.Before(&binding.CreationTimestamp) {
+		added.since = binding.CreationTimestamp
+	}
+	if of.Spec.MatchConstraints != nil {
+		var rules []admissionregistrationv1.RuleWithOperations
+		for _, rule := range of.Spec.MatchConstraints.ResourceRules {
+			rules = append(rules, rule.RuleWithOperations)
+		}
+		added.general = general(rules)
+	}
+	for _, match := range added.matches {
+		if !r.matcher.Concerns(match, r.example()) {
+			return
+		}
+	}
+	for _, validation := range of.Spec.Validations {
+		alone := of.DeepCopy()
+		alone.Spec.Validations = []admissionregistrationv1.Validation{validation}
+		if hook := admission.Validations(alone); hook != nil {
+			added.validations = append(added.validations, hook)
+			continue
+		}
+		added.open = true
+	}
+	r.policies = append(r.policies, added)
+}
+
+// decides is what the policy answers to a request: Evicted to let it pass, Refused or Unknown.
+func (p *policy) decides(ctx context.Context, matcher *admission.Matcher, request admission.Request) eviction.Outcome {
+	certain := true
+	for _, match := range p.matches {
+		switch matcher.Match(ctx, match, request) {
+		case admission.Excluded:
+			return eviction.Evicted
+		case admission.Uncertain:
+			certain = false
+		case admission.Matched:
+		}
+	}
+	open := p.open
+	for _, validation := range p.validations {
+		switch matcher.Match(ctx, validation, request) {
+		case admission.Excluded:
+			if certain {
+				return eviction.Refused
+			}
+			open = true
+		case admission.Uncertain:
+			open = true
+		case admission.Matched:
+		}
+	}
+	if open {
+		return eviction.Unknown
+	}
+	return eviction.Evicted
 }

@@ -1,6 +1,7 @@
 package adminack
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/blang/semver/v4"
 	configv1 "github.com/openshift/api/config/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
 )
 
@@ -147,4 +153,127 @@ func (p pair) write(ctx context.Context, acks corev1client.ConfigMapInterface, k
 	return acks.Create(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: acksName, Namespace: p.location.acks}, Data: data,
 	}, metav1.CreateOptions{DryRun: dryRun})
+}
+
+var (
+	nameAdminAckAhead = finding.NewName("AdminAckAhead",
+		"Lists the admin acknowledgements that are required after this update or, where it spans more than one "+
+			"minor version, on the way. It compares the gates of the target's payload, by key, with the ConfigMap "+
+			"admin-acks; acknowledged gates are left out. It concerns every update, and warns at most: the gates do "+
+			"not block this update.")
+
+	reasonNothingAhead = finding.NewReason("NothingAhead", finding.Explanation{
+		Meaning: "Reported when the target release brings no gate that an administrator has to acknowledge before a later update.",
+		Cause:   "The release has no admin gates, or they are acknowledged already.",
+	})
+	reasonAcksAhead = finding.NewReason("AcksAhead", finding.Explanation{
+		Meaning: "Reported when the target release brings gates that block later updates until they are acknowledged.",
+		Cause:   "A later release removes or changes something that has to be prepared.",
+		Remedy: "Plan the tasks in the message. Once the cluster runs the release and they are done, acknowledge each " +
+			"gate: `oc preflight ack GATE`.",
+	})
+	reasonAdminGatesUnread = finding.NewReason("AdminGatesUnread", finding.Explanation{
+		Meaning: "Reported for a later update of a path when the admin gates of the release before it are unknown.",
+		Cause:   "The release could not be verified or read.",
+		Remedy:  "Fix the finding about the release, then run the preflight again.",
+	})
+)
+
+// maxAhead bounds the gates that are described.
+const maxAhead = 20
+
+// Ahead is the check AdminAckAhead.
+func Ahead(gates map[string]string) check.Check {
+	return check.Check{
+		Name: nameAdminAckAhead, Kind: finding.SourceGate,
+		Reads: reads(),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			acked := map[string]string{}
+			// Check reports a ConfigMap that cannot be read.
+			if acks, err := s.Cluster.ConfigMap(ctx, locations()[0].acks, acksName); err == nil {
+				acked = acks.Data
+			}
+			return []finding.Finding{acksAhead(s.Update, gates, acked)}, nil
+		},
+	}
+}
+
+func acksAhead(u update.Update, gates, acked map[string]string) finding.Finding {
+	var lines []string
+	url := ""
+	for _, key := range slices.Sorted(maps.Keys(gates)) {
+		hop := hopOf(u, key)
+		if hop == "" || acked[key] == "true" {
+			continue
+		}
+		gate := adminGate{key: key, text: gates[key]}
+		lines = append(lines, fmt.Sprintf("%s, %s: %s", hop, key, cmp.Or(gate.description(), "(no description)")))
+		url = cmp.Or(url, urlIn(gate.text))
+	}
+	if len(lines) == 0 {
+		return finding.Pass(gap.Proven("the manifests of the release"), reasonNothingAhead, "release %s brings no admin gate that has to be acknowledged later", u.To)
+	}
+	if more := len(lines) - maxAhead; more > 0 {
+		lines = append(lines[:maxAhead], fmt.Sprintf("and %d more", more))
+	}
+	return finding.Warn(reasonAcksAhead,
+		"release %s brings admin gates that do not block this update, but later ones:\n%s", u.To, strings.Join(lines, "\n")).
+		Remedy("Plan the tasks. Acknowledge each gate when the cluster runs the release and the task is done. Patch updates require no acknowledgement.").
+		Documented(url)
+}
+
+// hopOf is the hop of a later update at which the gate blocks a cluster that makes this update; empty for none.
+func hopOf(u update.Update, key string) string {
+	minor, ok := minorOf(key)
+	if !ok {
+		return "at every update to another minor version, because its name is invalid"
+	}
+	at, err := semver.Parse(minor + ".0")
+	to := semver.Version{Major: u.To.Major, Minor: u.To.Minor}
+	from := semver.Version{Major: u.From.Major, Minor: u.From.Minor}
+	switch {
+	case err != nil:
+		return ""
+	case at.EQ(to):
+		return "to leave " + minor
+	case at.GT(from) && at.LT(to):
+		return "on the way, to leave " + minor
+	}
+	return ""
+}
+
+// Later is the check with the gates of the payload of the release before the
+// update. They can be acknowledged ahead: CVO reads the acknowledgements once it runs that
+// release.
+func Later(before map[string]string) check.Check {
+	later := Check()
+	later.Concerns, later.Reads = update.Update.LeavesMinor, reads()
+	later.Run = func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+		if before == nil {
+			return []finding.Finding{gatesUnread(s.Update)}, nil
+		}
+		return laterAcks(ctx, s, before)
+	}
+	return later
+}
+
+func gatesUnread(u update.Update) finding.Finding {
+	return finding.Unknown(reasonAdminGatesUnread,
+		"unknown which admin acknowledgements are required to leave %s: the release %s could not be read", update.Line(u.From), u.From).
+		Remedy("Fix the findings about release %s, then run the preflight again.", u.From)
+}
+
+func laterAcks(ctx context.Context, s check.Subject, before map[string]string) ([]finding.Finding, error) {
+	location := locations()[0]
+	acks, err := read(ctx, s.Cluster.ConfigMap, location.acks, acksName)
+	if err != nil {
+		return nil, err
+	}
+	of := adminAck{read: gap.Proven("the manifests of the release").And(gap.ExtentOf(ctx)), minor: update.Line(s.Update.From)}
+	judged := of.judgeAll([]pair{{location: location, gates: &corev1.ConfigMap{Data: before}, acks: acks}})
+	for i, f := range judged {
+		// The command "ack" knows the gates of the present release only.
+		judged[i].Actions = slices.DeleteFunc(slices.Clone(f.Actions), func(a finding.Action) bool { return a.Type == finding.ActionAcknowledge })
+	}
+	return slices.DeleteFunc(judged, func(f finding.Finding) bool { return f.Name == nameUnused }), nil
 }

@@ -1,17 +1,21 @@
 package clusterversion
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cvo"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // The name of the finding about the span of an update, and its reasons.
@@ -94,4 +98,184 @@ func judgeLaterHop(u update.Update) finding.Finding {
 	}
 	found.Weight = cvo.Blocking
 	return violated(*found).Remedy("%s", hopsTo(situation{update: u}))
+}
+
+var (
+	nameClusterVersionUpdating = finding.NewName("ClusterVersionUpdating",
+		"The gate that is closed while an update is in progress (enhancement eus-upgrades-mvp: 4.6 to 4.7 to "+
+			"4.8): operators of the new minor version, which know what blocks the next one, do not run yet. It blocks "+
+			"updates that leave the minor version in progress; another target within it is a warning, since it may "+
+			"fix a stuck update. A retargeted update is in progress until the last one is complete.")
+
+	reasonNotUpdating = finding.NewReason("NotUpdating", finding.Explanation{
+		Meaning: "Reported when no update is in progress.",
+		Cause:   "The condition Progressing of ClusterVersion is not True, and the last update in its history is complete.",
+	})
+	reasonUpdateInProgress = finding.NewReason("UpdateInProgress", finding.Explanation{
+		Meaning: "Reported while an update is in progress, and the target is in another minor version or is that update.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`.",
+	})
+	reasonPatchVersionUpdateInProgress = finding.NewReason("PatchVersionUpdateInProgress", finding.Explanation{
+		Meaning: "Reported while a patch update is in progress, which the update would retarget.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
+	})
+	reasonMinorVersionClusterUpdateInProgress = finding.NewReason("MinorVersionClusterUpdateInProgress", finding.Explanation{
+		Meaning: "Reported while an update to another minor version is in progress, which the update would retarget.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
+	})
+	reasonMajorVersionClusterUpdateInProgress = finding.NewReason("MajorVersionClusterUpdateInProgress", finding.Explanation{
+		Meaning: "Reported while an update to another major version is in progress, which the update would retarget.",
+		Cause:   "The update has not completed yet, or is stuck.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
+	})
+)
+
+// Updating is the check ClusterVersionUpdating.
+func Updating() check.Check {
+	return check.Check{
+		Name: nameClusterVersionUpdating, Kind: finding.SourceGate,
+		Reads: check.ReadsClusterVersion(),
+		Run:   onClusterVersion(current(judgeUpdating)),
+	}
+}
+
+func judgeUpdating(s situation) []finding.Finding {
+	progressing := s.condition(configv1.OperatorProgressing)
+	history := s.version.Status.History
+	partial := len(history) > 0 && history[0].State == configv1.PartialUpdate
+	switch {
+	case progressing.Status == configv1.ConditionTrue || partial:
+		return []finding.Finding{s.updating(progressing)}
+	case progressing.Status == configv1.ConditionFalse || len(history) > 0:
+		return []finding.Finding{finding.Pass(s.read, reasonNotUpdating, "no update is in progress: the cluster has completed %s", s.update.From)}
+	}
+	return []finding.Finding{finding.Unknown(reasonNotReported,
+		"ClusterVersion has neither the condition Progressing nor a history, so it is unknown whether an update is in progress").
+		Remedy("Check that CVO is running.").
+		Do(check.CVOPods())}
+}
+
+func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition) finding.Finding {
+	completed := cvo.CompletedVersion(s.version.Status)
+	progress := fmt.Sprintf("%s is in progress (%s)", inProgress(s.version.Status.History, completed, s.update.From.String()), cmp.Or(progressing.Message, "it is Partial in status.history"))
+	status := finding.Read("oc adm upgrade")
+	switch {
+	case s.update.LeavesMinor():
+		return finding.Fail(reasonUpdateInProgress,
+			"%s, and %s would leave %s before the operators of %s can report what blocks that; updates within %s are not blocked",
+			progress, s.target(), s.minor(), s.update.From, s.minor()).
+			Remedy("Let the update complete, then run the preflight again.").Do(status)
+	case s.update.Kind() == update.Same:
+		return finding.Warn(reasonUpdateInProgress, "%s, and leads to the target", progress).
+			Remedy("Check how far the update is.").Do(status)
+	}
+	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s", progress, s.target(), s.minor()).
+		Remedy("Let the update complete. If it is stuck and %s has the fix, the update to %s retargets it.", s.target(), s.target()).
+		Do(status)
+}
+
+// inProgress names the update from the last completed release to another one.
+func inProgress(history []configv1.UpdateHistory, completed, desired string) string {
+	done := slices.ContainsFunc(history, func(past configv1.UpdateHistory) bool { return past.State == configv1.CompletedUpdate })
+	switch {
+	case len(history) > 0 && !done:
+		return "the installation of " + desired
+	case completed == desired:
+		return "the update to another image of " + desired
+	}
+	return fmt.Sprintf("the update from %s to %s", cmp.Or(completed, "an unknown release"), desired)
+}
+
+func retargetReason(completed string, next update.Update) finding.Reason {
+	inProgress, err := update.Parse(completed, next.From.String())
+	if err != nil {
+		return reasonPatchVersionUpdateInProgress
+	}
+	switch inProgress.Kind() {
+	case update.Minor, update.SkipLevel:
+		return reasonMinorVersionClusterUpdateInProgress
+	case update.Major:
+		return reasonMajorVersionClusterUpdateInProgress
+	case update.Same, update.Patch, update.Rollback:
+	}
+	return reasonPatchVersionUpdateInProgress
+}
+
+var (
+	nameTracked = finding.NewName("ClusterVersionTracked",
+		"The gate about a ClusterVersion that Argo CD tracks. It is part of the check ClusterVersionRequest, "+
+			"concerns every update, and only warns.")
+	nameForce = finding.NewName("ClusterVersionForce",
+		"The gate about force: true that stays in spec.desiredUpdate of ClusterVersion. It is part of the check "+
+			"ClusterVersionRequest, concerns every update, and only warns.")
+
+	reasonTrackedByArgoCD = finding.NewReason("TrackedByArgoCD", finding.Explanation{
+		Meaning: "Reported when an Application of Argo CD tracks ClusterVersion. With automatic sync, a spec.desiredUpdate in Git " +
+			"starts an update when it is synced; with self-heal, it replaces the update that `oc adm upgrade` has requested.",
+		Cause: "Argo CD has applied ClusterVersion: its annotation argocd.argoproj.io/tracking-id names it, or its label of the " +
+			"instance was applied by Argo CD. Another object's annotation, and a label that Argo CD did not apply, do not count.",
+		Remedy: "Change spec.desiredUpdate in Git after the preflight is Ready, or have the Application ignore it: " +
+			"spec.ignoreDifferences with the pointer /spec/desiredUpdate, and the sync option RespectIgnoreDifferences=true.",
+		Command: "oc get clusterversion version --show-managed-fields -o yaml",
+	})
+	reasonForceStays = finding.NewReason("ForceStays", finding.Explanation{
+		Meaning: "Reported when spec.desiredUpdate of ClusterVersion has force: true. A program that changes only the version of it, " +
+			"as a ClusterCurator does, requests the next update by force: CVO verifies neither its signature nor the preconditions.",
+		Cause:   "An update was forced, by an administrator or a ClusterCurator, and force was not removed.",
+		Remedy:  "Remove force once no update is in progress.",
+		Command: `oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/desiredUpdate/force"}]'`,
+	})
+)
+
+// How Argo CD marks the objects of an Application (util/argo/resource_tracking.go): by an annotation
+// APPLICATION:GROUP/KIND:NAMESPACE/NAME, or by a label. The name of the latter is an option, by default one
+// that others use as well, and the documentation recommends one of its own domain.
+const (
+	trackingAnnotation = "argocd.argoproj.io/tracking-id"
+	trackingLabel      = "argocd.argoproj.io/instance"
+	instanceLabel      = "app.kubernetes.io/instance"
+	// argoManager begins the names by which Argo CD applies objects: argocd-controller on the server
+	// side, argocd-application-controller otherwise.
+	argoManager = "argocd-"
+)
+
+// application is the Application of Argo CD that tracks an object of a kind, GROUP/KIND; empty for none.
+func application(object metav1.Object, kind string) string {
+	if id := strings.Split(object.GetAnnotations()[trackingAnnotation], ":"); len(id) == 3 {
+		_, name, _ := strings.Cut(id[2], "/")
+		if id[1] == kind && name == object.GetName() {
+			return id[0]
+		}
+	}
+	labels := object.GetLabels()
+	if name := labels[trackingLabel]; name != "" {
+		return name
+	}
+	applied := slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return strings.HasPrefix(entry.Manager, argoManager)
+	})
+	if applied {
+		return labels[instanceLabel]
+	}
+	return ""
+}
+
+func (s situation) writers() []finding.Finding {
+	var findings []finding.Finding
+	if name := application(s.version, "config.openshift.io/ClusterVersion"); name != "" {
+		findings = append(findings, finding.Warn(reasonTrackedByArgoCD,
+			"the Application %s of Argo CD tracks ClusterVersion: with automatic sync, a spec.desiredUpdate in Git starts an update when it is synced, "+
+				"and with self-heal it replaces the one that \"oc adm upgrade\" has requested", cmp.Or(words.External(name), "without a name")).
+			Named(nameTracked).Do(finding.Read("oc get clusterversion version --show-managed-fields -o yaml")))
+	}
+	if request := s.version.Spec.DesiredUpdate; request != nil && request.Force {
+		findings = append(findings, finding.Warn(reasonForceStays,
+			"spec.desiredUpdate of ClusterVersion has force: true, so a program that changes only its version, such as ClusterCurator, requests the next "+
+				"update without verification of its signature and of the preconditions").
+			Named(nameForce).Do(finding.Change(`oc patch clusterversion version --type json --patch [{"op":"remove","path":"/spec/desiredUpdate/force"}]`)))
+	}
+	return findings
 }

@@ -7,13 +7,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/robfig/cron/v3"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/apiuse"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -159,4 +162,238 @@ func describeWriters(writers []snapshot.Writer) string {
 		texts = append(texts, fmt.Sprintf("field manager %q (%s)", words.Line(writer.Manager, maxClientName), words.Count(writer.Objects, "object")))
 	}
 	return words.ListOf(texts, len(writers))
+}
+
+// bucket is the grain of the counts.
+const bucket = time.Hour
+
+// minute is how messages write times.
+const minute = "2006-01-02 15:04 MST"
+
+// change is the last change of all workloads of a client.
+type change struct {
+	// at is when it took effect.
+	at   time.Time
+	text string
+	// period is the longest period of the schedules of its CronJobs.
+	period time.Duration
+	// scheduled is true where all its workloads are CronJobs.
+	scheduled bool
+}
+
+// interactive are programs that are run by hand; a change of a workload does not explain their silence.
+func interactive() []string {
+	return []string{"kubectl", "oc", "helm", "Helm", "curl", "Mozilla", "k9s"}
+}
+
+// changeOf is the last change of the workloads of a client, where all of them changed
+// after its last use, in an hour that ended at end. doubt is why that is unknown.
+func (o owners) changeOf(client apiuse.Client, end time.Time) (last change, doubt string) {
+	owner, ok := o[client.User]
+	switch {
+	case !ok:
+		return change{}, "no workload of it is known"
+	case owner.unread:
+		return change{}, "its workloads could not be read"
+	case len(owner.templates) == 0:
+		return change{}, "no workload with a rollout uses the service account"
+	}
+	if doubt := owner.unmanaged(); doubt != "" {
+		return change{}, doubt
+	}
+	last.scheduled = true
+	for _, template := range owner.templates {
+		each, doubt := owner.changed(template, end)
+		if doubt != "" {
+			return change{}, doubt
+		}
+		last.period, last.scheduled = max(last.period, each.period), last.scheduled && each.scheduled
+		if last.text == "" || each.at.After(last.at) {
+			last.at, last.text = each.at, each.text
+		}
+	}
+	program, _, _ := strings.Cut(client.Agent, "/")
+	if !last.scheduled && slices.Contains(interactive(), program) {
+		return change{}, "its program is one that is run by hand"
+	}
+	return last, ""
+}
+
+// unmanaged is empty where every workload with pods has a template.
+func (o owner) unmanaged() string {
+	for _, workload := range o.workloads {
+		if !slices.ContainsFunc(o.templates, func(t snapshot.PodOwner) bool { return t.Kind == workload.Kind && t.Name == workload.Name }) {
+			return fmt.Sprintf("when %s is run again is unknown", o.name(workload.Kind, workload.Name))
+		}
+	}
+	return ""
+}
+
+// changed is the change of one workload after the last use, in an hour that ended at end.
+func (o owner) changed(template snapshot.PodOwner, end time.Time) (change, string) {
+	name := o.name(template.Kind, template.Name)
+	start := end.Add(-bucket)
+	if template.Kind == "CronJob" {
+		return scheduledChange(name, template, end)
+	}
+	oldest, newest := o.pods(template)
+	switch {
+	case oldest.IsZero():
+		return change{}, name + " has no pod now"
+	case template.Kind == "Deployment" && (template.Changed.Before(start) || oldest.Before(start)):
+		return change{}, name + " has not completed a rollout since " + start.Format(minute)
+	case template.Kind == "Deployment":
+		return change{at: latest(template.Changed, newest), text: name + " completed its rollout at " + template.Changed.UTC().Format(minute)}, ""
+	case oldest.Before(end):
+		return change{}, name + " has pods from before " + end.Format(minute)
+	}
+	return change{at: newest, text: name + " started its pods from " + oldest.UTC().Format(minute)}, ""
+}
+
+// scheduledChange is the change of a CronJob, which has succeeded since.
+func scheduledChange(name string, job snapshot.PodOwner, end time.Time) (change, string) {
+	period, known := cronPeriod(job.Schedule)
+	at := latest(job.Changed, end)
+	switch {
+	case job.Changed.Before(end.Add(-bucket)):
+		return change{}, name + " has not been changed since " + end.Add(-bucket).Format(minute)
+	case job.Suspended:
+		return change{}, name + " is suspended"
+	case !known:
+		return change{}, fmt.Sprintf("the period of %s is unknown (schedule %q)", name, words.Line(job.Schedule, maxClientName))
+	case !job.Succeeded.After(at):
+		return change{}, name + " has not succeeded since " + at.UTC().Format(minute)
+	}
+	return change{at: at, text: name + " was changed at " + job.Changed.UTC().Format(minute), period: period, scheduled: true}, ""
+}
+
+// pods are the creation times of the pods of a workload, zero without any.
+func (o owner) pods(template snapshot.PodOwner) (oldest, newest time.Time) {
+	for _, workload := range o.workloads {
+		if workload.Kind != template.Kind || workload.Name != template.Name {
+			continue
+		}
+		if oldest.IsZero() || workload.Oldest.Before(oldest) {
+			oldest = workload.Oldest
+		}
+		newest = latest(newest, workload.Newest)
+	}
+	return oldest, newest
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b.UTC()
+	}
+	return a.UTC()
+}
+
+const (
+	// maxWorkloads bounds the workloads of one service account that a message names.
+	maxWorkloads = 3
+	// ownersTimeout bounds the reading of workloads. Clients whose workloads are not read
+	// are not named with them, and are not known to be fixed.
+	ownersTimeout = 10 * time.Second
+)
+
+// maxClientName bounds a name in a message, in bytes.
+const maxClientName = 100
+
+type owners map[string]owner
+
+type owner struct {
+	namespace string
+	// workloads have pods now.
+	workloads []snapshot.Workload
+	// templates use the account, with pods or without.
+	templates []snapshot.PodOwner
+	// unread is true where the workloads, or the templates, could not be read.
+	unread bool
+}
+
+func readOwners(ctx context.Context, cluster *snapshot.Cluster, users []string) owners {
+	ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
+	defer cancel()
+	found := owners{}
+	for _, user := range users {
+		namespace, account, _ := serviceAccount(user)
+		ctx, missing := gap.Watch(ctx)
+		workloads, err := cluster.WorkloadsOf(ctx, namespace, account)
+		templates, unread := cluster.PodOwners(ctx, namespace, account)
+		if err != nil {
+			workloads = nil // the workloads of the first pages look like all
+		}
+		found[user] = owner{namespace: namespace, workloads: workloads, templates: templates, unread: err != nil || unread != nil || missing.Err() != nil}
+	}
+	return found
+}
+
+func serviceAccount(user string) (namespace, account string, ok bool) {
+	rest, ok := strings.CutPrefix(user, "system:serviceaccount:")
+	if !ok {
+		return "", "", false
+	}
+	namespace, account, _ = strings.Cut(rest, ":")
+	valid := len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(account)) == 0
+	return namespace, account, valid
+}
+
+// String names the first workloads, and is empty without any.
+func (o owner) String() string {
+	var texts []string
+	for _, workload := range o.workloads[:min(len(o.workloads), maxWorkloads)] {
+		text := o.name(workload.Kind, workload.Name)
+		if workload.Installation != "" {
+			text += " (" + workload.Installer + " " + words.Line(workload.Installation, maxClientName) + ")"
+		}
+		texts = append(texts, text)
+	}
+	return words.ListOf(texts, len(o.workloads))
+}
+
+func (o owner) name(kind, name string) string {
+	return words.Line(kind, maxClientName) + " " + o.namespace + "/" + words.Line(name, maxClientName)
+}
+
+const (
+	day = 24 * time.Hour
+	// everyValue is the bit by which the parser marks a field that is "*" or "?".
+	everyValue = 1 << 63
+)
+
+// cronPeriod is the longest time between two scheduled times of a CronJob that runs on
+// every day, at most 24 hours. It is unknown for other schedules, and for those with a time
+// zone in the text, of which the parser panics where nothing follows it.
+func cronPeriod(schedule string) (time.Duration, bool) {
+	if strings.Contains(schedule, "TZ=") {
+		return 0, false
+	}
+	parsed, err := cron.ParseStandard(schedule)
+	if err != nil {
+		return 0, false
+	}
+	switch parsed := parsed.(type) {
+	case cron.ConstantDelaySchedule: // the parser makes one second of a shorter or a negative delay
+		if parsed.Delay > time.Second && parsed.Delay <= day {
+			return parsed.Delay, true
+		}
+	case *cron.SpecSchedule:
+		daily := parsed.Dom&parsed.Month&parsed.Dow&everyValue != 0
+		named := strings.HasPrefix(schedule, "@") && schedule != "@hourly"
+		if daily && !named && parsed.Minute != 0 && parsed.Hour != 0 {
+			return longestGap(parsed), true
+		}
+	}
+	return 0, false
+}
+
+// longestGap is the longest time between two scheduled times of a day and the next.
+func longestGap(schedule *cron.SpecSchedule) time.Duration {
+	first := schedule.Next(time.Time{})
+	longest := time.Duration(0)
+	for last := first; last.Before(first.Add(day)); {
+		next := schedule.Next(last)
+		longest, last = max(longest, next.Sub(last)), next
+	}
+	return longest
 }

@@ -11,14 +11,18 @@
 package platform
 
 import (
+	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -27,8 +31,10 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/health/migration"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/snapshot/reported"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Check is the check PlatformConditions.
@@ -191,4 +197,185 @@ func isRun(of *reported.Object) bool {
 		return slices.ContainsFunc(types, func(kind string) bool { _, ok := of.Condition(kind); return ok })
 	}
 	return has("Failed") && has("Succeeded", "Complete", "Completed")
+}
+
+var (
+	namePlatformConditions = finding.NewName("PlatformConditions",
+		"The check for objects of the platform that report a failure: a finding PlatformConditions-<kind>.<namespace>.<name> "+
+			"for each object of a kind that the release ships, or that a ClusterOperator names as its own, with a condition that is "+
+			"against it, a phase Failed, an error, or static pods whose installer failed. The last word of its type says what a condition means: Available, "+
+			"Degraded. It is not said of the objects of an operator whose ClusterOperator is degraded or not available, nor of what another check "+
+			"reports. Objects in namespaces of users do not count. It concerns every update, and warns.")
+
+	reasonReportsFailure = finding.NewReason("ReportsFailure", finding.Explanation{
+		Meaning: "Reported for an object of the platform whose operator reports in it that something is wrong.",
+		Cause:   "A condition such as Degraded is True, or one such as Available is False.",
+		Remedy:  "Fix what the message names, then update: `oc describe KIND NAME`.",
+	})
+	reasonProgressesLong = finding.NewReason("ProgressingForHours", finding.Explanation{
+		Meaning: "Reported for an object of the platform that has been progressing for more than two hours.",
+		Cause:   "A rollout that does not complete. No operator of the platform takes that long for one of its own.",
+		Remedy:  "Find out what the rollout waits for: `oc describe KIND NAME`. Waiting longer rarely ends it.",
+	})
+	reasonNothingReported = finding.NewReason("NothingReported", finding.Explanation{
+		Meaning: "Reported when no object of the platform reports a failure.",
+		Cause:   "All conditions whose meaning is known are as they should be.",
+	})
+	reasonNoKinds = finding.NewReason("NoKindsOfRelease", finding.Explanation{
+		Meaning: "Reported for a cluster without CustomResourceDefinitions of the release.",
+		Cause:   "Each release of OpenShift ships dozens of them, so this is not a complete cluster.",
+	})
+	reasonMeaningUnknown = finding.NewReason("ConditionNotEvaluated", finding.Explanation{
+		Meaning: "Reported for conditions of the platform's objects that are not evaluated.",
+		Cause:   "It does not follow from their type whether it is good that they are True.",
+	})
+)
+
+const (
+	// settled is from when a condition counts: operators pass most of their own on after this time only
+	// (library-go pkg/operator/status, the inertia of conditions).
+	settled = 2 * time.Minute
+	// long is from when progress does not look like progress.
+	long = 2 * time.Hour
+	// maxText bounds a text of an object, in bytes, and maxNamed the conditions or kinds in a message.
+	maxText, maxNamed = 512, 5
+	// maxUnclear bounds the types of conditions that are listed as not evaluated.
+	maxUnclear = 60
+)
+
+type platform struct {
+	now       time.Time
+	operators []configv1.ClusterOperator
+	kinds     []*kind
+}
+
+func (p *platform) judge(read gap.Extent) []finding.Finding {
+	var found []finding.Finding
+	others, count := map[string]bool{}, 0
+	for _, each := range p.kinds {
+		for _, report := range ofPlatform(each.reports) {
+			count++
+			if f, ok := p.judgeReport(each, report, others); ok {
+				found = append(found, f)
+			}
+		}
+	}
+	drafts := append(finding.Bounded(finding.Drafts(found...)), p.unread()...)
+	if len(drafts) == 0 {
+		drafts = append(drafts, finding.Pass(read, reasonNothingReported, "none of %s of %s of the platform reports a failure",
+			words.Count(count, "object"), words.Count(len(p.kinds), "kind")))
+	}
+	if len(others) > 0 {
+		list := words.List(slices.Sorted(maps.Keys(others)), maxUnclear)
+		drafts = append(drafts, finding.Skipped(read, reasonMeaningUnknown, "conditions whose meaning does not follow from their type: %s", list).
+			Observed(map[string]string{reported.NotEvaluated: list}))
+	}
+	return drafts
+}
+
+// unread is about the kinds that could not be read.
+func (p *platform) unread() []finding.Finding {
+	var names []string
+	var failure error
+	for _, each := range p.kinds {
+		if each.unread != nil {
+			names, failure = append(names, each.Spec.Names.Kind), each.unread
+		}
+	}
+	if failure == nil {
+		return nil
+	}
+	return check.Unread(words.List(names, maxNamed), failure)
+}
+
+// ofPlatform are the reports of objects that are the platform's: not in namespaces of users, and no run that a later one
+// replaces.
+func ofPlatform(reports []reported.Object) []*reported.Object {
+	return slices.DeleteFunc(newestRuns(reports), func(report *reported.Object) bool {
+		return report.Namespace != "" && !check.OfCluster(report.Namespace) || report.Name == ownsignal.ClusterOperator
+	})
+}
+
+// judgeReport is false for an object without a failure, or with one that its ClusterOperator reports.
+func (p *platform) judgeReport(of *kind, report *reported.Object, others map[string]bool) (finding.Finding, bool) {
+	if report.Spec["managementState"] == "Removed" || p.saidByOperator(of, report) {
+		return finding.Finding{}, false
+	}
+	s := p.statementsOf(of, report, others)
+	reason, remedy := reasonReportsFailure, "Fix what the message names, then update."
+	switch {
+	case len(s.failures) > 0:
+	case len(s.slow) > 0:
+		reason, remedy = reasonProgressesLong, "Find out what it waits for: waiting longer rarely ends it."
+	default:
+		return finding.Finding{}, false
+	}
+	name := of.Spec.Names.Kind
+	object := finding.Object{APIVersion: of.resource.GroupVersion().String(), Kind: name, Namespace: report.Namespace, Name: report.Name}
+	describe := finding.Read("oc describe %s %s", of.resource.GroupResource().String(), report.Name).Namespaced(report.Namespace)
+	return finding.Warn(reason, "%s: %s", check.Describe(object), words.Clauses(append(s.failures, s.slow...), maxNamed)).
+		Named(finding.NameOf(namePlatformConditions, strings.Join(slices.DeleteFunc([]string{name, report.Namespace, report.Name}, isEmpty), "."))).
+		Remedy("%s", remedy).Do(describe).About(object), true
+}
+
+func isEmpty(text string) bool { return text == "" }
+
+// statements are what an object says against itself, as clauses.
+type statements struct{ failures, slow []string }
+
+func (p *platform) statementsOf(of *kind, report *reported.Object, others map[string]bool) statements {
+	var s statements
+	known := false
+	for _, each := range report.Conditions {
+		if isElsewhere(of.resource, each.Type) {
+			known = known || each.Status == metav1.ConditionTrue
+			continue
+		}
+		meaning, age := reported.MeaningOf(each.Type), each.For(p.now)
+		against := meaning == reported.Good && each.Status == metav1.ConditionFalse || meaning == reported.Bad && each.Status == metav1.ConditionTrue
+		switch {
+		case against && (each.LastTransitionTime.IsZero() || age >= settled):
+			s.failures = append(s.failures, describe(each))
+		case meaning == reported.Progress && each.Status == metav1.ConditionTrue && age >= long:
+			s.slow = append(s.slow, describe(each))
+		case meaning == reported.Unclear:
+			others[words.External(each.Type)] = true
+		}
+	}
+	s.failures = append(s.failures, report.Errors...)
+	if reported.MeaningOf(report.Phase) == reported.Bad {
+		s.failures = append(s.failures, "its phase is "+words.External(report.Phase))
+	}
+	if !known {
+		s.failures = append(s.failures, migration.Failures(report)...)
+	}
+	return s
+}
+
+func describe(c reported.Condition) string {
+	text := c.Type + " is " + words.Condition(c.Status, words.External(c.Reason), words.Line(c.Message, maxText))
+	if c.Of != "" {
+		text = "in status." + c.Of + ", " + text
+	}
+	if !c.LastTransitionTime.IsZero() {
+		text += ", since " + words.Time(c.LastTransitionTime.Time)
+	}
+	return text
+}
+
+// saidByOperator is true where a ClusterOperator that names the object as its own, or is it, is degraded or not
+// available.
+func (p *platform) saidByOperator(of *kind, report *reported.Object) bool {
+	for i := range p.operators {
+		troubled := slices.ContainsFunc(p.operators[i].Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
+			return c.Type == configv1.OperatorDegraded && c.Status == configv1.ConditionTrue || c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionFalse
+		})
+		itself := of.resource.GroupResource() == configv1.Resource("clusteroperators") && p.operators[i].Name == report.Name
+		if troubled && (itself || slices.ContainsFunc(p.operators[i].Status.RelatedObjects, func(r configv1.ObjectReference) bool {
+			return isOf(r, of.resource) && cmp.Or(r.Name, report.Name) == report.Name && cmp.Or(r.Namespace, report.Namespace) == report.Namespace
+		})) {
+			return true
+		}
+	}
+	return false
 }

@@ -7,6 +7,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,7 +18,10 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/drain/eviction"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 const (
@@ -133,4 +137,235 @@ func gathered(log *gap.Log) error {
 		return fmt.Errorf("the archive has %s", gaps[0])
 	}
 	return nil
+}
+
+// Name is the name of the check that Judge makes the findings of.
+var Name = finding.NewName("HostedControlPlanePods",
+	"The pods of the control plane in its namespace of the management cluster: replicas of etcd and of the API server, "+
+		"PodDisruptionBudgets that allow no eviction, and room on the nodes for the pods that a rollout adds.")
+
+var (
+	reasonPodsReady = finding.NewReason("ControlPlanePodsReady", finding.Explanation{
+		Meaning: "Reported when the pods of the control plane are ready, and a rollout has room.",
+		Cause:   "All replicas are ready, budgets allow evictions, and each Deployment has a node for one more pod.",
+	})
+	reasonPodsUnknown = finding.NewReason("ControlPlanePodsUnknown", finding.Explanation{
+		Meaning: "Reported when the namespace of the control plane cannot be read, or has no etcd or API server.",
+		Cause:   "A permission is missing in the management cluster, or the control plane does not exist yet.",
+		Remedy:  "Grant the permissions in the management cluster, by the roles that are printed for it: `oc preflight auth targets --hosted-cluster NAMESPACE/NAME`.",
+	})
+	reasonEtcdNotReady = finding.NewReason("EtcdMemberNotReady", finding.Explanation{
+		Meaning: "Reported when a member of etcd is not ready: an update restarts the members one after another, and another one that is not ready may cost the quorum.",
+		Cause:   "A pod of the StatefulSet etcd does not run, or is not ready.",
+		Remedy:  "Restore the member before the update: check the pods of the StatefulSet etcd.",
+	})
+	reasonAPIServerNotReady = finding.NewReason("APIServerNotReady", finding.Explanation{
+		Meaning: "Reported when replicas of the API server of the guest are not ready. Without a ready one the update cannot start; with fewer the rollout waits.",
+		Cause:   "A pod of the Deployment kube-apiserver does not run, or is not ready.",
+		Remedy:  "Check the pods of the Deployment kube-apiserver in the namespace of the control plane.",
+	})
+	reasonBudgetNever = finding.NewReason("ControlPlaneBudgetNever", finding.Explanation{
+		Meaning: "Reported when pods of the control plane can never be evicted. The update of a hosted cluster evicts none of them, but the drain of their nodes, when the management cluster is updated, does not end.",
+		Cause:   "The PodDisruptionBudget requires all replicas, its status cannot be computed, or several budgets select the same pods.",
+		Remedy:  "Check the replicas of the workload and its budget: `oc -n NAMESPACE get poddisruptionbudgets`. HyperShift restores its own budgets.",
+	})
+	reasonBudgetAtLimit = finding.NewReason("ControlPlaneBudgetAtLimit", finding.Explanation{
+		Meaning: "Reported when a PodDisruptionBudget of the control plane allows no eviction at present.",
+		Cause:   "Too few pods of the budget are ready.",
+		Remedy:  "Check why the pods are not ready before the update.",
+	})
+	reasonNoSurge = finding.NewReason("NoRoomForRollout", finding.Explanation{
+		Meaning: "Reported when no node of the management cluster suits one more pod of a Deployment whose rollout adds a pod before it removes one: such a rollout does not end.",
+		Cause:   "The message counts the nodes by why they do not suit, such as pod anti-affinity with as many replicas as nodes. An autoscaler may add nodes, the scheduler may preempt pods, and the next release may have another strategy.",
+		Remedy:  "Add a node that suits the pods, or make room: `oc describe nodes`.",
+	})
+	reasonRoomUnknown = finding.NewReason("RolloutRoomUnknown", finding.Explanation{
+		Meaning: "Reported when it is unknown whether the management cluster has room for the rollout of a control plane.",
+		Cause:   "Nodes, namespaces or pods of the management cluster cannot be read, or the placement rests on more than this preflight evaluates.",
+		Remedy:  "Check that each Deployment of the control plane has a node for one more pod.",
+	})
+)
+
+// Said is what the conditions of the HostedCluster report already, so that it is not reported again.
+type Said struct {
+	// Etcd and APIServer are true where they are reported as unavailable. Unmanaged is true for etcd
+	// outside of the management cluster.
+	Etcd, APIServer, Unmanaged bool
+}
+
+// Judge has at least one finding. What could not be read of the namespace is one inconclusive finding;
+// budgets and room only warn.
+func (s *State) Judge(said Said) []finding.Finding {
+	if s.unread != nil {
+		return []finding.Finding{finding.Unknown(reasonPodsUnknown, "the pods of the control plane are unknown: %s", s.unread).
+			About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: s.namespace})}
+	}
+	found := s.replicas(said)
+	found = append(found, s.evictions()...)
+	found = append(found, s.room()...)
+	if len(found) == 0 {
+		return []finding.Finding{finding.Pass(gap.Proven("the lists of the namespace of the control plane"), reasonPodsReady, "the pods of the control plane in namespace %s are ready, and their rollout has room", s.namespace)}
+	}
+	return found
+}
+
+func (s *State) replicas(said Said) []finding.Finding {
+	var found []finding.Finding
+	if !said.Etcd && !said.Unmanaged {
+		found = append(found, s.etcdReplicas()...)
+	}
+	if said.APIServer {
+		return found
+	}
+	at := slices.IndexFunc(s.deployments, func(d appsv1.Deployment) bool { return d.Name == apiServer })
+	if at < 0 {
+		return append(found, s.missing("Deployment", apiServer))
+	}
+	wanted, ready := wantedOf(s.deployments[at].Spec.Replicas), s.deployments[at].Status.ReadyReplicas
+	report := finding.Warn
+	if ready == 0 {
+		report = finding.Fail
+	}
+	if ready < wanted || wanted == 0 {
+		found = append(found, s.about("Deployment", apiServer, report(reasonAPIServerNotReady, "%d of %d replicas of Deployment %s/%s are ready", ready, wanted, s.namespace, apiServer)))
+	}
+	return found
+}
+
+func (s *State) etcdReplicas() []finding.Finding {
+	if s.etcd == nil {
+		return []finding.Finding{s.missing("StatefulSet", etcd)}
+	}
+	if wanted, ready := wantedOf(s.etcd.Spec.Replicas), s.etcd.Status.ReadyReplicas; ready < wanted || wanted == 0 {
+		return []finding.Finding{s.about("StatefulSet", etcd, finding.Fail(reasonEtcdNotReady, "%d of %d members of etcd in StatefulSet %s/%s are ready", ready, wanted, s.namespace, etcd))}
+	}
+	return nil
+}
+
+// wantedOf is the number of replicas, whose default is 1.
+func wantedOf(replicas *int32) int32 {
+	if replicas == nil {
+		return 1
+	}
+	return *replicas
+}
+
+func (s *State) missing(kind, name string) finding.Finding {
+	return s.about(kind, name, finding.Unknown(reasonPodsUnknown, "namespace %s has no %s %s, so its replicas are unknown", s.namespace, kind, name).
+		Remedy("Check that the control plane is installed, and that the kubeconfig is that of its management cluster."))
+}
+
+func (s *State) about(kind, name string, f finding.Finding) finding.Finding {
+	return f.About(finding.Object{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: kind, Namespace: s.namespace, Name: name}).
+		Do(finding.Read("oc -n %s get pods -o wide", s.namespace).In(finding.Management))
+}
+
+// refused are the pods that one budget, or several, keep on their nodes for one cause.
+type refused struct {
+	outcome eviction.Outcome
+	cause   eviction.Cause
+	budget  string
+	pods    []string
+}
+
+// evictions are the budgets that refuse the eviction of a pod now or always.
+func (s *State) evictions() []finding.Finding {
+	index := eviction.NewBudgets(s.budgets)
+	states := make([]eviction.Budget, len(s.budgets))
+	for i := range s.budgets {
+		states[i] = eviction.BudgetOf(&s.budgets[i])
+	}
+	var causes []refused
+	for i := range s.pods {
+		var budgets []*eviction.Budget
+		for _, at := range index.Of(s.namespace, s.pods[i].Labels) {
+			budgets = append(budgets, &states[at])
+		}
+		answer := eviction.Of(eviction.PodOf(&s.pods[i], nil), budgets)
+		if answer.Outcome == eviction.Evicted || answer.Outcome == eviction.KeptOnNode {
+			continue
+		}
+		causes = refuse(causes, refused{outcome: answer.Outcome, cause: answer.Cause, budget: budgets[0].Name}, s.pods[i].Name)
+	}
+	var found []finding.Finding
+	for _, each := range causes {
+		found = append(found, s.describe(each))
+	}
+	return found
+}
+
+// refuse adds a pod to those with the same cause.
+func refuse(causes []refused, of refused, pod string) []refused {
+	at := slices.IndexFunc(causes, func(c refused) bool { return c.budget == of.budget && c.cause == of.cause })
+	if at < 0 {
+		at, causes = len(causes), append(causes, of)
+	}
+	causes[at].pods = append(causes[at].pods, pod)
+	return causes
+}
+
+// maxNamed bounds the names in a message.
+const maxNamed = 5
+
+func (s *State) describe(of refused) finding.Finding {
+	pods := words.List(of.pods, maxNamed)
+	found := finding.Warn(reasonBudgetAtLimit, "PodDisruptionBudget %s/%s allows no eviction at present (%s): %s", s.namespace, of.budget, of.cause, pods)
+	if of.outcome == eviction.Never {
+		found = finding.Warn(reasonBudgetNever, "PodDisruptionBudget %s/%s never allows an eviction (%s), so a drain of the management cluster does not end: %s", s.namespace, of.budget, of.cause, pods)
+	}
+	return found.About(finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: s.namespace, Name: of.budget}).
+		Do(finding.Read("oc -n %s get poddisruptionbudgets,pods -o wide", s.namespace).In(finding.Management))
+}
+
+// room is about the Deployments whose rollout needs a node for one more pod.
+func (s *State) room() []finding.Finding {
+	if s.unknownRoom != nil {
+		return []finding.Finding{finding.Warn(reasonRoomUnknown, "whether the management cluster has room for the rollout of the control plane is unknown: %s", s.unknownRoom)}
+	}
+	type group struct {
+		reason finding.Reason
+		why    string
+	}
+	var order []group
+	grouped := map[group][]string{}
+	for _, each := range s.rollouts() {
+		key := group{each.reason, each.why}
+		if grouped[key] == nil {
+			order = append(order, key)
+		}
+		grouped[key] = append(grouped[key], each.deployment)
+	}
+	var found []finding.Finding
+	for _, key := range order {
+		text := "no node of the management cluster suits one more pod of Deployment %s in namespace %s, which its rollout adds before it removes one: %s"
+		if key.reason == reasonRoomUnknown {
+			text = "it is unknown whether a node of the management cluster suits one more pod of Deployment %s in namespace %s: %s"
+		}
+		var objects []finding.Object
+		for _, name := range grouped[key] {
+			objects = append(objects, finding.Object{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: s.namespace, Name: name})
+		}
+		found = append(found, finding.Warn(key.reason, text, words.List(grouped[key], maxNamed), s.namespace, words.External(key.why)).About(objects...).
+			Do(finding.Read("oc -n %s get pods -o wide", s.namespace).In(finding.Management)))
+	}
+	return found
+}
+
+func running(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// surges reports whether a rollout of the Deployment adds a pod before it removes one: where no pod may
+// be unavailable. A percentage of maxUnavailable is rounded down and one of maxSurge up, and both
+// are never 0 (kubernetes pkg/controller/deployment/util, ResolveFenceposts).
+func surges(d *appsv1.Deployment) (bool, error) {
+	replicas := int(wantedOf(d.Spec.Replicas))
+	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType || d.Spec.Paused || replicas == 0 {
+		return false, nil
+	}
+	surge, unavailable, err := limits(d.Spec.Strategy.RollingUpdate, replicas)
+	if err != nil {
+		return false, fmt.Errorf("its strategy is invalid: %w", err)
+	}
+	return unavailable == 0 && surge > 0, nil
 }

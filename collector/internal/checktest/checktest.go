@@ -4,12 +4,22 @@
 package checktest
 
 import (
+	"cmp"
+	"net/http"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	configv1 "github.com/openshift/api/config/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
@@ -131,4 +141,136 @@ func verify(t *testing.T, f finding.Finding) {
 	if found := ownCommand.FindString(strings.Join(texts, " ")); found != "" {
 		t.Errorf("a text or a command of %s has %q; a finding names such a step by an action", f.Name, found)
 	}
+}
+
+// At is a healthy cluster that completed an update to a version, after updates to others, newest first.
+func At(version string, before ...string) *configv1.ClusterVersion {
+	now := metav1.Now()
+	cluster := &configv1.ClusterVersion{
+		ObjectMeta: metav1.ObjectMeta{Name: "version"},
+		Spec:       configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", Channel: "stable"},
+		Status: configv1.ClusterVersionStatus{
+			ObservedGeneration: 1, VersionHash: "0", AvailableUpdates: []configv1.Release{},
+			Desired: configv1.Release{Version: version, Image: PullSpec(version)},
+		},
+	}
+	for _, past := range append([]string{version}, before...) {
+		cluster.Status.History = append(cluster.Status.History, configv1.UpdateHistory{
+			State: configv1.CompletedUpdate, Version: past, Image: PullSpec(past), StartedTime: now, CompletionTime: &now,
+		})
+	}
+	cluster = With(cluster, configv1.OperatorProgressing, configv1.ConditionFalse, "", "")
+	cluster = With(cluster, configv1.RetrievedUpdates, configv1.ConditionTrue, "", "")
+	return With(cluster, "Failing", configv1.ConditionFalse, "", "")
+}
+
+// Toward is a cluster that is being updated to the last of the attempts, after the others were retargeted.
+func Toward(completed string, attempts ...string) *configv1.ClusterVersion {
+	target := attempts[len(attempts)-1]
+	cluster := At(completed)
+	cluster.Status.Desired = configv1.Release{Version: target, Image: PullSpec(target)}
+	now := metav1.Now()
+	for _, attempt := range attempts {
+		cluster.Status.History = append([]configv1.UpdateHistory{{
+			State: configv1.PartialUpdate, Version: attempt, Image: PullSpec(attempt), StartedTime: now, CompletionTime: &now,
+		}}, cluster.Status.History...)
+	}
+	return With(cluster, configv1.OperatorProgressing, configv1.ConditionTrue, "", "Working towards "+target+": 113 of 902 done (12% complete)")
+}
+
+// With sets a condition.
+func With(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) *configv1.ClusterVersion {
+	condition := configv1.ClusterOperatorStatusCondition{
+		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
+	}
+	for i := range cluster.Status.Conditions {
+		if cluster.Status.Conditions[i].Type == kind {
+			cluster.Status.Conditions[i] = condition
+			return cluster
+		}
+	}
+	cluster.Status.Conditions = append(cluster.Status.Conditions, condition)
+	return cluster
+}
+
+// PullSpec is the image of a release.
+func PullSpec(version string) string { return "quay.io/release@sha256:" + version }
+
+// Infrastructure makes the cluster an OpenShift cluster with this topology.
+func Infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
+	return &configv1.Infrastructure{
+		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
+		Status: configv1.InfrastructureStatus{
+			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
+		},
+	}
+}
+
+// Contains fails the test for each part that the text lacks.
+func Contains(t *testing.T, name, text string, parts []string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s %q lacks %q", name, text, part)
+		}
+	}
+}
+
+// MinorUpdate is an update, from 4.18.3 to 4.19.0 where a version is empty.
+func MinorUpdate(t *testing.T, from, to string) update.Update {
+	t.Helper()
+	return Update(t, cmp.Or(from, "4.18.3"), cmp.Or(to, "4.19.0"))
+}
+
+// recorder records the requests to an API server, as its authorizer interprets them.
+type recorder struct {
+	mutex    sync.Mutex
+	requests []access.Request
+}
+
+func (r *recorder) wrap(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(httpRequest *http.Request) (*http.Response, error) {
+		r.record(httpRequest)
+		return next.RoundTrip(httpRequest)
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(httpRequest *http.Request) (*http.Response, error) {
+	return f(httpRequest)
+}
+
+// record records requests for resources. Discovery, other non-resource URLs and reviews of the user's own
+// permissions are not part of a check's declaration.
+func (r *recorder) record(httpRequest *http.Request) {
+	resolver := request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+	info, err := resolver.NewRequestInfo(httpRequest)
+	if err != nil || !info.IsResourceRequest || info.Resource == "selfsubjectaccessreviews" {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.requests = append(r.requests, access.Request{
+		Verb: info.Verb, Group: info.APIGroup, Resource: info.Resource, Subresource: info.Subresource, Namespace: info.Namespace, Name: info.Name,
+	})
+}
+
+// undeclared fails the test for each request that the check does not declare, and forgets the requests.
+func (r *recorder) undeclared(t *testing.T, c check.Check) {
+	t.Helper()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for _, made := range r.requests {
+		if !slices.ContainsFunc(slices.Concat(c.Reads, c.IfPermitted), func(declared access.Request) bool { return access.Includes(declared, made) }) {
+			t.Errorf("check %s made a request that it does not declare: %s", c.Name, access.Describe(made))
+		}
+	}
+	r.requests = nil
+}
+
+func (r *recorder) forget() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.requests = nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/snapshot"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // The annotations by which the machine-config-controller configures a node, and the prefix of the names of MachineConfigs
@@ -158,4 +159,219 @@ func configObject(name string) finding.Object {
 // isWindows reports whether the windows-machine-config-operator configures a node, and not the machine-config-operator.
 func isWindows(node *corev1.Node) bool {
 	return node.Labels[corev1.LabelOSStable] == string(corev1.Windows)
+}
+
+var (
+	nameRenderedConfigs = finding.NewName("RenderedConfigs",
+		"The check for rendered MachineConfigs that a node or a MachineConfigPool names and that do not exist, or that "+
+			"are deleted with another object than their pool (machine-config-operator#2010 and #2635). It concerns every "+
+			"update. Releases do not remove rendered MachineConfigs; people do, and restored backups lack them.")
+
+	reasonNodeConfigMissing = finding.NewReason("NodeConfigMissing", finding.Explanation{
+		Meaning: "Reported when the current or the desired configuration of nodes is a MachineConfig that does not exist.",
+		Cause: "It was deleted, or its pool was. The machine-config-daemon of such a node reads both before it does anything " +
+			"(pkg/daemon/daemon.go, getStateAndConfigs, of all releases): it marks the node Degraded, and updates it no more.",
+		Remedy: "Restore the MachineConfig from a backup. Without one, make a MachineConfig that exists the current and the " +
+			"desired one of the node, by its annotations and its file /etc/machine-config-daemon/currentconfig.",
+		Command: "oc get machineconfigs",
+	})
+	reasonPoolConfigMissing = finding.NewReason("PoolConfigMissing", finding.Explanation{
+		Meaning: "Reported when the configuration of a MachineConfigPool is a MachineConfig that does not exist.",
+		Cause: "It was deleted. The machine-config-controller renders the one of spec again; until the pool has the one of " +
+			"status, the machine-config-server has no configuration for a new machine (pkg/server/cluster_server.go).",
+		Remedy:  "Check that the machine-config-controller renders the MachineConfig again, and restore it from a backup otherwise.",
+		Command: "oc get machineconfigs",
+	})
+	reasonConfigOwner = finding.NewReason("ConfigOwner", finding.Explanation{
+		Meaning: "Reported when the MachineConfig that was rendered for a pool belongs to another object.",
+		Cause: "The pool was deleted and made again, for example from a backup, so that its UID differs, or the owner was " +
+			"edited. The garbage collector of Kubernetes deletes an object whose owners do not exist. The machine-config-" +
+			"controller sets the pool as the owner only where it makes the MachineConfig (pkg/controller/render).",
+		Remedy:  "Replace the owner of the MachineConfig by the pool that uses it.",
+		Command: "oc get machineconfig NAME -o yaml",
+	})
+	reasonNoConfigs = finding.NewReason("NoMachineConfigs", finding.Explanation{
+		Meaning: "Reported when the cluster has no MachineConfig at all, although nodes or pools name some.",
+		Cause:   "The machine-config-operator, which makes several for each pool, has never run, or all were deleted.",
+		Remedy:  "Check that the machine-config-operator runs.",
+		Command: "oc -n openshift-machine-config-operator get pods",
+	})
+
+	namePoolConfigMissing = reasonPoolConfigMissing.Names("PoolConfigMissing")
+	nameNodeConfigMissing = reasonNodeConfigMissing.Names("NodeConfigMissing")
+	nameConfigOwner       = reasonConfigOwner.Names("ConfigOwner")
+)
+
+const (
+	// maxConfigsNamed bounds the nodes, pools and MachineConfigs of a message.
+	maxConfigsNamed = 10
+	// maxName is the length of the longest name of an object, in bytes. An annotation may have more.
+	maxName = 253
+)
+
+// RenderedConfigs is the check RenderedConfigs.
+func RenderedConfigs() check.Check {
+	return check.Check{
+		Name: nameRenderedConfigs, Kind: finding.SourceHealth, NotHosted: NotHosted,
+		Reads: append(Reads(), check.List("", "nodes")),
+		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
+			configuration, without, err := readPools(ctx, s)
+			if without != nil || err != nil {
+				return without, err
+			}
+			nodes, err := s.Cluster.Nodes(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("could not list the nodes: %w", err)
+			}
+			if !configuration.names() && !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return len(namedBy(&node)) > 0 }) {
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "no node and no MachineConfigPool names a rendered MachineConfig")}, nil
+			}
+			if without, err := configuration.readConfigs(ctx, s); without != nil || err != nil {
+				return without, err
+			}
+			found := configuration.judgeReferences(nodes)
+			if len(found) == 0 {
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "the MachineConfigs that %s and %s name exist",
+					words.Count(len(nodes), "node"), words.Count(len(configuration.pools), "MachineConfigPool"))}, nil
+			}
+			return found, nil
+		},
+	}
+}
+
+// judgeReferences is about what does not exist, or will not; nothing where all is as expected. Where the list of
+// MachineConfigs is a part, it states nothing about those that it lacks.
+func (c *configuration) judgeReferences(nodes []corev1.Node) []finding.Finding {
+	if len(c.configs) == 0 && c.whole {
+		return []finding.Finding{finding.Warn(reasonNoConfigs, "the cluster has no MachineConfig at all, although its nodes or MachineConfigPools name some").
+			Do(finding.Read("oc -n openshift-machine-config-operator get pods"), finding.Read("oc get machineconfigs,machineconfigpools"))}
+	}
+	var found []finding.Finding
+	add := func(f finding.Finding, ok bool) {
+		if ok {
+			found = append(found, f)
+		}
+	}
+	if c.whole {
+		add(c.missingOfNodes(nodes))
+		add(c.missingOfPools())
+	}
+	add(c.foreign())
+	return found
+}
+
+// namedBy are the rendered MachineConfigs that a node names, by the annotation.
+func namedBy(node *corev1.Node) map[string]string {
+	named := map[string]string{}
+	if isWindows(node) {
+		return named
+	}
+	for _, annotation := range []string{currentConfig, desiredConfig} {
+		if name := node.Annotations[annotation]; isRendered(name) {
+			named[annotation] = words.Line(name, maxName)
+		}
+	}
+	return named
+}
+
+type subjects struct {
+	clauses []string
+	objects []finding.Object
+	configs []string
+}
+
+func (s *subjects) add(of finding.Object, config, format string, args ...any) {
+	s.clauses = append(s.clauses, fmt.Sprintf(format, args...))
+	if !slices.Contains(s.objects, of) {
+		s.objects = append(s.objects, of)
+	}
+	if !slices.Contains(s.configs, config) {
+		s.configs = append(s.configs, config)
+	}
+}
+
+func (s *subjects) all() []finding.Object {
+	all := slices.Clone(s.objects)
+	for _, name := range s.configs {
+		all = append(all, configObject(name))
+	}
+	return all
+}
+
+func (c *configuration) missingOfNodes(nodes []corev1.Node) (finding.Finding, bool) {
+	var missing subjects
+	for i := range nodes {
+		named := namedBy(&nodes[i])
+		for _, annotation := range []string{desiredConfig, currentConfig} {
+			if name := named[annotation]; name != "" && c.configs[name] == nil {
+				missing.add(finding.Object{APIVersion: "v1", Kind: "Node", Name: nodes[i].Name}, name, "%s of node %s is %s", annotation, nodes[i].Name, name)
+			}
+		}
+	}
+	if len(missing.clauses) == 0 {
+		return finding.Finding{}, false
+	}
+	count := len(missing.objects)
+	return finding.Fail(reasonNodeConfigMissing, "MachineConfigs of %d of %s do not exist, so the machine-config-daemon does not update these: %s",
+		count, words.Count(len(nodes), "node"), words.Clauses(missing.clauses, maxConfigsNamed)).
+		Named(nameNodeConfigMissing).
+		Do(finding.Read("oc get machineconfigs"), finding.Read("oc get node %s -o yaml", missing.objects[0].Name),
+			finding.Read("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon")).
+		About(missing.all()...), true
+}
+
+func (c *configuration) missingOfPools() (finding.Finding, bool) {
+	var missing subjects
+	for i := range c.pools {
+		pool := &c.pools[i]
+		for _, field := range []struct{ path, name string }{
+			{"spec.configuration", pool.Spec.Configuration.Name}, {"status.configuration", pool.Status.Configuration.Name},
+		} {
+			if isRendered(field.name) && c.configs[field.name] == nil {
+				missing.add(poolObject(pool.Name), field.name, "%s of MachineConfigPool %q is %s", field.path, pool.Name, field.name)
+			}
+		}
+	}
+	if len(missing.clauses) == 0 {
+		return finding.Finding{}, false
+	}
+	return finding.Warn(reasonPoolConfigMissing, "MachineConfigPools are configured by MachineConfigs that do not exist, which new machines get none of: %s",
+		words.Clauses(missing.clauses, maxConfigsNamed)).
+		Named(namePoolConfigMissing).
+		Do(finding.Read("oc get machineconfigs"), finding.Read("oc describe machineconfigpool %s", missing.objects[0].Name),
+			finding.Read("oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c machine-config-controller")).
+		About(missing.all()...), true
+}
+
+// foreign is about rendered MachineConfigs whose owner is not the pool that uses them.
+func (c *configuration) foreign() (finding.Finding, bool) {
+	var foreign subjects
+	for i := range c.pools {
+		pool := &c.pools[i]
+		names := []string{pool.Spec.Configuration.Name, pool.Status.Configuration.Name}
+		slices.Sort(names)
+		for _, name := range slices.Compact(names) {
+			config := c.configs[name]
+			if config == nil || !isRendered(name) || len(config.OwnerReferences) == 0 || slices.ContainsFunc(config.OwnerReferences, ownedBy(pool)) {
+				continue
+			}
+			owner := config.OwnerReferences[0]
+			foreign.add(configObject(name), name, "MachineConfig %s of MachineConfigPool %q belongs to %s %q with the UID %s", name, pool.Name, owner.Kind, owner.Name, owner.UID)
+		}
+	}
+	if len(foreign.clauses) == 0 {
+		return finding.Finding{}, false
+	}
+	return finding.Warn(reasonConfigOwner, "rendered MachineConfigs are deleted with another object than the MachineConfigPool that uses them, and at once if that does not exist: %s",
+		words.Clauses(foreign.clauses, maxConfigsNamed)).
+		Named(nameConfigOwner).
+		Do(finding.Read("oc get machineconfig %s -o yaml", foreign.configs[0]), finding.Read("oc get machineconfigpools -o yaml")).
+		About(foreign.objects...), true
+}
+
+// ownedBy reports whether an owner is a pool. Without a UID, as in a manifest, the name decides.
+func ownedBy(pool *machineconfigurationv1.MachineConfigPool) func(metav1.OwnerReference) bool {
+	return func(owner metav1.OwnerReference) bool {
+		return owner.Kind == "MachineConfigPool" && owner.Name == pool.Name && (owner.UID == "" || pool.UID == "" || owner.UID == pool.UID)
+	}
 }

@@ -7,17 +7,29 @@
 package departure
 
 import (
+	"context"
+	"fmt"
 	"slices"
+	"strings"
+
+	configv1 "github.com/openshift/api/config/v1"
 
 	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/builtin"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/gate"
+	"github.com/openshift/update-preflight/collector/gate/adminack"
+	"github.com/openshift/update-preflight/collector/gate/clusterversion"
+	"github.com/openshift/update-preflight/collector/monitoring"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/risk"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan/graph"
 	"github.com/openshift/update-preflight/collector/verdict"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
 // Departure is the release that an update starts from.
@@ -125,4 +137,143 @@ var (
 func notComparable(cause error) collector.Source {
 	return collector.Known(nameUpdate, finding.SourceGate, finding.Unknown(reasonUnknownUpdateKind, "the gates and risks cannot be evaluated: %v", cause).
 		Named(nameUpdate))
+}
+
+// Later is a later update of a path.
+type Later struct {
+	// Releases are the releases of the path before the target, the cluster's first; at
+	// least two.
+	Releases []update.Release
+	Target   update.Release
+	// Gates are the admin gates of the last release before the target; nil if unknown.
+	Gates map[string]string
+	Edge  Edge
+}
+
+// Edge is the update as the update graph has it.
+type Edge struct {
+	Risks []graph.Risk
+	// Known is true if the graph has the update; otherwise Cause states why not.
+	Known bool
+	Cause string
+}
+
+// EdgeOf is the update between two versions in a graph. The graph is nil if it could not be
+// read, for the reason unread.
+func EdgeOf(g *graph.Graph, unread error, from, to string) Edge {
+	if g == nil {
+		return Edge{Cause: fmt.Sprintf("the update graph could not be read: %v", unread)}
+	}
+	source, target := g.Find(from), g.Find(to)
+	for _, each := range g.Updates {
+		if source >= 0 && each.From == source && each.To == target {
+			return Edge{Risks: each.Risks, Known: true}
+		}
+	}
+	return Edge{Cause: "the update graph does not have this update"}
+}
+
+// After is the departure of a later update of a path.
+func After(l Later) Departure { return later{l} }
+
+type later struct{ Later }
+
+// before is the release that the update starts from.
+func (l later) before() update.Release { return l.Releases[len(l.Releases)-1] }
+
+func (l later) From(scene.Scene) string { return l.before().Version }
+
+func (l later) Path() []update.Release { return l.Releases }
+
+func (l later) Checks(s scene.Scene) []check.Check {
+	return append(gate.Later(l.Gates, s.Settings.Judgement.Fixed), l.risks(s))
+}
+
+func (l later) Postponed(s scene.Scene) []report.AskedAgain {
+	var postponed []report.AskedAgain
+	evaluated := l.Checks(s)
+	for _, each := range builtin.Checks(s.Settings.Judgement) {
+		if !slices.ContainsFunc(evaluated, func(c check.Check) bool { return c.Name == each.Name }) {
+			postponed = append(postponed, report.AskedAgain{Name: each.Name, Reason: l.whyLater(each)})
+		}
+	}
+	return postponed
+}
+
+// whyLater is why a check cannot be evaluated in advance.
+func (l later) whyLater(c check.Check) string {
+	switch {
+	case c.Kind == finding.SourceHealth:
+		return "the state of the cluster before the update counts"
+	case c.Name == risk.NameAlerts:
+		return "alerts that fire before the update count"
+	}
+	return fmt.Sprintf("it reads what ClusterVersion and the operators report at %s", l.before().Version)
+}
+
+func (l later) Annotate(s scene.Scene, findings []finding.Finding) {
+	for i, f := range findings {
+		if dependsOnPresent(f) {
+			findings[i] = f.Noted("Judged from %s, which the cluster runs; the update to %s may change this.", s.About.Version, l.before().Version)
+		}
+	}
+}
+
+// dependsOnPresent reports whether a failure, or that a Job was inconclusive, is due to the
+// present cluster, and not to the releases or acknowledgements, which are the same before
+// the update.
+func dependsOnPresent(f finding.Finding) bool {
+	inReleases := strings.HasPrefix(f.Name, adminack.Name) || f.Name == clusterversion.NameGiantHop
+	isJob := f.Source == finding.SourceJob
+	if isJob && f.Job != nil && f.Inconclusive() {
+		return true
+	}
+	return f.Outcome == preflight.Fail && (isJob || f.Source == finding.SourceGate && !inReleases)
+}
+
+var (
+	reasonEdgeRecommended = finding.NewReason("RecommendedByGraph", finding.Explanation{
+		Meaning: "Reported for a later update of a path that the update graph recommends without conditions.",
+		Cause:   "The graph has the update without risks.",
+	})
+	reasonEdgeUnknown = finding.NewReason("UpdateNotInGraph", finding.Explanation{
+		Meaning: "Reported for a later update of a path that the update graph does not have, so that its risks are unknown.",
+		Cause:   "The update was removed from the graph, the graph could not be read, or it is of other channels.",
+		Remedy:  "Run or attach with the channels or graphs that have the update, or plan the path again: `oc preflight plan`.",
+	})
+)
+
+// risks is ClusterVersionRecommendedUpdate for an update that ClusterVersion does
+// not list: each risk of the update graph is evaluated on the present cluster.
+func (l later) risks(s scene.Scene) check.Check {
+	recommended := risk.Recommended(s.Settings.Judgement.Monitoring, risk.Options{})
+	return check.Check{
+		Name: recommended.Name, Kind: finding.SourceRisk, Reads: append(check.ReadsClusterVersion(), monitoring.Reads()...),
+		Run: func(ctx context.Context, subject check.Subject) ([]finding.Finding, error) {
+			switch {
+			case !l.Edge.Known:
+				return []finding.Finding{l.edgeUnknown(recommended.Name)}, nil
+			case len(l.Edge.Risks) == 0:
+				return []finding.Finding{finding.Pass(gap.Proven("the update graph"), reasonEdgeRecommended, "the update graph has the update from %s to %s without risks", subject.Update.From, subject.Update.To)}, nil
+			}
+			evaluator := risk.Evaluator{Subject: subject, Client: s.Settings.Judgement.Monitoring, ClusterID: s.Version.Spec.ClusterID}
+			return l.judgeRisks(ctx, evaluator)
+		},
+	}
+}
+
+func (l later) judgeRisks(ctx context.Context, evaluator risk.Evaluator) ([]finding.Finding, error) {
+	var findings []finding.Finding
+	for _, each := range l.Edge.Risks {
+		findings = append(findings, evaluator.Judge(ctx, configv1.ConditionalUpdateRisk{
+			Name: each.Name, Message: each.Message, URL: each.URL, MatchingRules: risk.Conditions(each.Rules),
+		}, evaluator.Subject.Update.To.String()))
+	}
+	return findings, ctx.Err()
+}
+
+func (l later) edgeUnknown(name string) finding.Finding {
+	return finding.Unknown(reasonEdgeUnknown, "the risks of the update from %s to %s are unknown: %s", l.before().Version, l.Target.Version, l.Edge.Cause).
+		Remedy("Name the channels or graphs that have this update, or plan the path again. To continue with this update, read its known issues, and accept the risk.").
+		Do(finding.Retry(finding.OptionGraph), finding.Accept(name))
 }
