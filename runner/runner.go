@@ -16,18 +16,37 @@ package runner
 
 import (
 	"context"
+	"fmt"
+	"time"
 
+	"github.com/blang/semver/v4"
+	configv1 "github.com/openshift/api/config/v1"
+
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/cvo"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/input"
 	"github.com/openshift/update-preflight/collector/report"
 	"github.com/openshift/update-preflight/collector/scene"
 	"github.com/openshift/update-preflight/collector/scene/departure"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/updateplan/duration"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/contents"
 	"github.com/openshift/update-preflight/runner/estate"
+	"github.com/openshift/update-preflight/runner/execution"
+	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/rehearsal"
+	"github.com/openshift/update-preflight/runner/sampling"
+	"github.com/openshift/update-preflight/runner/selection"
 )
 
 // Run makes the preflight of one target.
@@ -158,4 +177,208 @@ func (p preparation) read(ctx context.Context, proven proof.Proof) (contents.Con
 		return contents.Contents{}, err
 	}
 	return p.reader().ReadSite(ctx, inside, p.options.Selection.Site), nil
+}
+
+// Target selects the target release. Exactly one field is set.
+type Target struct {
+	// Version is looked up in ClusterVersion: status.availableUpdates, then
+	// conditionalUpdates, then history.
+	Version string
+	// Latest selects the newest of status.availableUpdates.
+	Latest bool
+	// Image is a pull spec by digest.
+	Image string
+
+	// release is known already for a later update of a path.
+	release update.Release
+}
+
+func (t Target) given() int {
+	given := 0
+	for _, set := range []bool{t.Version != "", t.Latest, t.Image != ""} {
+		if set {
+			given++
+		}
+	}
+	return given
+}
+
+// validate returns an error for an invalid selection, before a request to the cluster.
+// An empty selection is left to resolve, whose error lists the known releases.
+func (t Target) validate() error {
+	if t.given() > 1 {
+		return input.Errorf("more than one target release is named: name a version, the latest or an image")
+	}
+	if t.Version == "" {
+		return nil
+	}
+	if _, err := semver.Parse(t.Version); err != nil {
+		return input.Errorf("the version %q is not a semantic version like 4.19.3: %w", t.Version, err)
+	}
+	return nil
+}
+
+// resolve finds the release.
+func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
+	known := scene.KnownReleases(clusterVersion)
+	switch {
+	case t.given() == 0:
+		return update.Release{}, input.Errorf("no target release is named; the cluster knows %s", scene.ListVersions(known))
+	case t.release.Image != "":
+		return t.release, nil
+	case t.Image != "":
+		return update.Release{Image: t.Image}, nil
+	case t.Latest:
+		return latest(clusterVersion)
+	}
+	for _, candidate := range known {
+		if candidate.Version == t.Version && candidate.Image != "" {
+			return candidate, nil
+		}
+	}
+	return update.Release{}, input.Errorf("the cluster knows no release %s; it knows %s%s: name another one, or its image by digest",
+		t.Version, scene.ListVersions(known), notRetrieved(clusterVersion))
+}
+
+// notRetrieved is why the cluster may know no updates, in CVO's words; empty where it has
+// retrieved them.
+func notRetrieved(clusterVersion *configv1.ClusterVersion) string {
+	for _, condition := range clusterVersion.Status.Conditions {
+		if condition.Type == configv1.RetrievedUpdates && condition.Status == configv1.ConditionFalse {
+			return ", since its updates could not be retrieved: RetrievedUpdates is " + words.Condition(condition.Status, words.Line(condition.Reason, maxCause), words.Line(condition.Message, maxCause))
+		}
+	}
+	return ""
+}
+
+// maxCause bounds the words of CVO in an error, in bytes.
+const maxCause = 512
+
+func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
+	var newest update.Release
+	var newestVersion semver.Version
+	for _, available := range clusterVersion.Status.AvailableUpdates {
+		version, err := semver.Parse(available.Version)
+		if err != nil {
+			continue // cannot be compared; it can still be named by its version
+		}
+		if newest.Image == "" || version.GT(newestVersion) {
+			newest, newestVersion = update.Release{Version: available.Version, Image: available.Image}, version
+		}
+	}
+	if newest.Image == "" {
+		return update.Release{}, input.Errorf("ClusterVersion %q has no available updates in channel %q%s; name a release by its version or image",
+			clusterVersion.Name, clusterVersion.Spec.Channel, notRetrieved(clusterVersion))
+	}
+	return newest, nil
+}
+
+// reported is what a report has of the run itself.
+type reported struct {
+	id      string
+	started time.Time
+	reused  hold.Reuse
+	created []report.Object
+}
+
+// reportOf folds everything that was found into the report.
+func (p preparation) reportOf(ctx context.Context, inside contents.Contents, found execution.Found, run reported) report.Report {
+	decided := p.judge(inside, found.Collection, found.Phase)
+	decided.Run.ID, decided.Run.StartTime, decided.Run.ChecksFrom = run.id, words.Time(run.started), run.reused.ID
+	decided.Created = append(decided.Created, run.created...)
+	decided.Duration = duration.Of(ctx, p.scene, update.Kind(decided.Target.UpdateKind))
+	if found.Phase == report.PhaseComplete {
+		decided.Verdict.ValidUntil = words.Time(p.validUntil(decided.Verdict.Accepted, run.reused))
+	}
+	if decided.Permits() {
+		decided.Actions = p.scene.StartOf(p.target)
+	}
+	return decided
+}
+
+// withBaseline stores the state from which the update of a report starts, and returns the report with a notice where
+// that is not possible. A later update of a path, and one whose checks have not ended, have no such state.
+func (p preparation) withBaseline(ctx context.Context, decided report.Report) report.Report {
+	if decided.Run.Phase != report.PhaseComplete || departure.Provisional(p.request.from) {
+		return decided
+	}
+	run := sampling.Run{Scene: p.scene, Progress: p.progress, Sampler: p.options.Hooks.Sampler, Names: p.options.Baseline}
+	return run.Keep(ctx, run.Read(ctx), decided)
+}
+
+// judge folds findings into a report, without what belongs to a run.
+func (p preparation) judge(inside contents.Contents, collected collector.Collection, phase string) report.Report {
+	from := p.request.from
+	policy := departure.Policy(p.scene, from, p.target.Version)
+	expected := collected.Expectation()
+	decided, findings := departure.Fold(collected.Findings, expected, policy)
+	decided.Narrowed = selection.Narrowed(p.options.Selection, p.options.Judgement)
+	return report.Report{
+		APIVersion: report.APIVersion, Kind: report.Kind, AskedAgain: from.Postponed(p.scene),
+		Run: report.Run{
+			StartTime: words.Time(p.scene.Start), CompletionTime: words.Time(p.scene.Cluster.Now()), Phase: phase, ToolVersion: p.options.Hooks.ToolVersion,
+		},
+		Cluster:  p.scene.About,
+		Target:   p.reportedTarget(inside),
+		Path:     departure.Versions(from, p.target.Version),
+		Verdict:  decided,
+		Expected: expected,
+		CVO:      p.predict(inside, policy, findings),
+		Findings: findings,
+		Created:  []report.Object{},
+	}
+}
+
+func (p preparation) reportedTarget(inside contents.Contents) report.Target {
+	target := report.Target{
+		Version: p.target.Version, Image: p.target.Image, Child: inside.Child(), Signers: []string{},
+		UpdateKind: departure.Kind(p.scene, p.request.from, p.target.Version),
+	}
+	if signers := inside.Proof.Signers(); len(signers) > 0 {
+		target.Verified, target.Signers = true, signers
+	}
+	return target
+}
+
+// validUntil is when a verdict that is made now ends to hold, unless the cluster
+// changes before: reused results may be older, and an acceptance may expire.
+func (p preparation) validUntil(accepted []string, reused hold.Reuse) time.Time {
+	until := p.scene.Cluster.Now().Add(fingerprint.MaxAge)
+	if !reused.Until.IsZero() && reused.Until.Before(until) {
+		until = reused.Until
+	}
+	if expiry := p.scene.Account(p.target.Version).Until(accepted); !expiry.IsZero() && expiry.Before(until) {
+		until = expiry
+	}
+	return until
+}
+
+// predict is what CVO would do with the same request: with the image where one was
+// named, otherwise with the version alone, as "oc adm upgrade --to" requests it.
+func (p preparation) predict(inside contents.Contents, policy verdict.Policy, findings []finding.Finding) report.CVO {
+	if policy.Provisional {
+		return report.CVO{Reason: "NotEvaluated", Message: fmt.Sprintf("CVO evaluates this update when the cluster runs %s", p.request.from.From(p.scene))}
+	}
+	if refusal, refused := refusedByNodes(findings); refused {
+		return refusal
+	}
+	request := cvo.Request{Version: p.target.Version, Signed: inside.Proof.CVO, PayloadVersion: inside.Version()}
+	if p.request.target.Image != "" {
+		request.Version, request.Image = "", p.target.Image
+	}
+	return p.scene.Predict(request, policy, findings)
+}
+
+var _ = catalog.Reasons("The cluster-version operator refuses the update.", `
+RetrievePayload | It cannot download or verify the release. | Do what the finding about the release states.`)
+
+// refusedByNodes reports whether the image policies of the cluster refuse the
+// release to the pod in which CVO unpacks it. Force does not get past them.
+func refusedByNodes(findings []finding.Finding) (report.CVO, bool) {
+	for _, f := range findings {
+		if f.Name == proof.NameReleasePolicy && f.Outcome == preflight.Fail {
+			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + f.Message}, true
+		}
+	}
+	return report.CVO{}, false
 }

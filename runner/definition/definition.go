@@ -32,11 +32,14 @@ package definition
 
 import (
 	"context"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +54,7 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -231,4 +235,215 @@ func objectName(o *unstructured.Unstructured) string {
 		return o.GetName()
 	}
 	return o.GetNamespace() + "/" + o.GetName()
+}
+
+const (
+	maxObjects = 50_000
+	maxBytes   = 512 << 20
+	maxPage    = 500
+)
+
+type survey struct {
+	client  dynamic.Interface
+	now     time.Time
+	budget  *budget
+	found   []finding.Finding
+	unread  []unread
+	objects int
+}
+
+// unread is a definition for which the check was inconclusive.
+type unread struct {
+	name string
+	err  error
+}
+
+// errBudget is returned for objects beyond the limits.
+var errBudget = errors.New("not read: the objects of the preflight exceed 50 000 objects or 512 MiB")
+
+// budget counts what may still be read.
+type budget struct{ objects, bytes int }
+
+func newBudget() *budget { return &budget{objects: maxObjects, bytes: maxBytes} }
+
+// take accounts for a page, and returns errBudget beyond the limits.
+func (b *budget) take(objects, bytes int) error {
+	b.objects -= objects
+	b.bytes -= bytes
+	if b.objects < 0 || b.bytes < 0 {
+		return errBudget
+	}
+	return nil
+}
+
+const (
+	// pageBytes is the wanted size of a page, and firstPage its number of objects while
+	// the size of an object is unknown: objects have up to 1.5 MiB.
+	pageBytes = 2 << 20
+	firstPage = 20
+)
+
+// stored validates the objects of a definition, if the target may treat them otherwise.
+func (s *survey) stored(ctx context.Context, c change) error {
+	version := servedVersion(c.present, func(name string) bool { return hasVersion(c.target, name) })
+	under, gone := version, c.gone()
+	if version == "" {
+		version, under = servedVersion(c.present, func(string) bool { return true }), storageVersion(c.target)
+	}
+	if version == "" {
+		return nil // no object can be read or written
+	}
+	t, err := c.tally(version, under)
+	if err != nil || t.rules == nil && len(gone) == 0 {
+		return err
+	}
+	t.gone = gone
+	resource := schema.GroupVersionResource{Group: c.present.Spec.Group, Version: version, Resource: c.present.Spec.Names.Plural}
+	err = s.each(ctx, resource, func(page []unstructured.Unstructured) error { return t.addPage(ctx, page) })
+	s.objects += t.count
+	s.found = append(s.found, t.findings(c)...)
+	return err
+}
+
+// each reads all objects of a resource in pages of a bounded size.
+func (s *survey) each(ctx context.Context, resource schema.GroupVersionResource, do func(page []unstructured.Unstructured) error) error {
+	options := metav1.ListOptions{Limit: firstPage}
+	for {
+		page, err := s.client.Resource(resource).List(ctx, options)
+		if err != nil {
+			return err
+		}
+		bytes := 0
+		for i := range page.Items {
+			bytes += sizeOf(page.Items[i].Object)
+		}
+		if err := s.budget.take(len(page.Items), bytes); err != nil {
+			return err
+		}
+		if err := do(page.Items); err != nil {
+			return err
+		}
+		options.Continue = page.GetContinue()
+		if options.Continue == "" {
+			return nil
+		}
+		options.Limit = pageOf(len(page.Items), bytes)
+	}
+}
+
+// pageOf is the number of objects for the next page, by the size of those in the last.
+func pageOf(objects, bytes int) int64 {
+	if objects == 0 {
+		return firstPage
+	}
+	return int64(min(maxPage, max(1, pageBytes/max(1, bytes/objects))))
+}
+
+// sizeOf estimates the size of a value as JSON, in bytes.
+func sizeOf(value any) int {
+	switch value := value.(type) {
+	case string:
+		return len(value) + 2
+	case map[string]any:
+		size := 2
+		for key, inner := range value {
+			size += len(key) + 4 + sizeOf(inner)
+		}
+		return size
+	case []any:
+		size := 2
+		for _, inner := range value {
+			size += 1 + sizeOf(inner)
+		}
+		return size
+	}
+	return 8
+}
+
+func sliceResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
+}
+
+// conversion checks that the conversion webhook of the target can be reached. It fails
+// only for a Service that the cluster uses for conversion now: the target may bring
+// another one.
+func (s *survey) conversion(ctx context.Context, c change) error {
+	webhook := webhookOf(c.target)
+	if webhook == nil {
+		return nil
+	}
+	outcome := preflight.Warn
+	if sameService(webhook, webhookOf(c.present)) {
+		outcome = preflight.Fail
+	}
+	report := func(reason finding.Reason, format string, args ...any) finding.Finding {
+		return finding.New(outcome, reason, format, args...).Named(nameConversion).About(object(c.target))
+	}
+	if expired(webhook.CABundle, s.now) {
+		s.found = append(s.found, report(reasonConversionCAExpired, "all certificates in the caBundle of the conversion webhook of %s have expired", describe(c.target)).
+			Do(finding.Read("oc get crd %s -o jsonpath={.spec.conversion.webhook}", c.target.Name)))
+	}
+	if webhook.Service == nil {
+		return nil
+	}
+	ready, err := s.ready(ctx, webhook.Service)
+	if err != nil || ready {
+		return err
+	}
+	s.found = append(s.found, report(reasonConversionUnavailable, "the Service %s/%s of the conversion webhook of %s has no ready endpoint",
+		webhook.Service.Namespace, webhook.Service.Name, describe(c.target)).
+		Remedy("Start the pods of the Service.").Do(finding.Read("oc -n %s get service,endpointslices,pods", webhook.Service.Namespace)))
+	return nil
+}
+
+func sameService(a, b *apiextensionsv1.WebhookClientConfig) bool {
+	return b != nil && a.Service != nil && b.Service != nil && a.Service.Namespace == b.Service.Namespace && a.Service.Name == b.Service.Name
+}
+
+func (s *survey) ready(ctx context.Context, service *apiextensionsv1.ServiceReference) (bool, error) {
+	if len(validation.IsDNS1035Label(service.Name)) > 0 || len(validation.IsDNS1123Label(service.Namespace)) > 0 {
+		return false, nil // no Service has this name
+	}
+	list, err := s.client.Resource(sliceResource()).Namespace(service.Namespace).List(ctx, metav1.ListOptions{
+		LabelSelector: discoveryv1.LabelServiceName + "=" + service.Name, Limit: maxPage,
+	})
+	if err != nil {
+		return false, fmt.Errorf("the endpoints of the conversion webhook: %w", err)
+	}
+	for i := range list.Items {
+		if anyReady(&list.Items[i]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// anyReady reports whether an EndpointSlice has a ready endpoint; an unknown condition is ready, as in the API.
+func anyReady(object *unstructured.Unstructured) bool {
+	var slice discoveryv1.EndpointSlice
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &slice); err != nil {
+		return false
+	}
+	for _, endpoint := range slice.Endpoints {
+		if endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready {
+			return true
+		}
+	}
+	return false
+}
+
+// expired is true when the bundle has certificates and all of them have expired.
+func expired(bundle []byte, now time.Time) bool {
+	found := false
+	for block, rest := pem.Decode(bundle); block != nil; block, rest = pem.Decode(rest) {
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			continue
+		}
+		if now.Before(certificate.NotAfter) {
+			return false
+		}
+		found = true
+	}
+	return found
 }

@@ -5,11 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/jobs/diagnosis"
+	"github.com/openshift/update-preflight/runner/jobs/jobwatch"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // Collect creates the Job when the queue grants it, and waits for the findings.
@@ -201,4 +208,159 @@ func (s *source) complete(findings []finding.Finding) []finding.Finding {
 	findings = s.waits.addTo(findings, time.Now())
 	s.report(diagnosis.Classification{State: diagnosis.Done, Findings: findings})
 	return findings
+}
+
+var (
+	reasonQueued = finding.NewReason("Queued", finding.Explanation{
+		Meaning: "Reported for the time in which a check had no Job.",
+		Cause: "As many Jobs of the run were unfinished as the parallelism allows, or another check of the component " +
+			"ran, and its checks run one at a time.",
+		Remedy: "None needed; a higher parallelism shortens it.",
+	})
+	reasonStarting = finding.NewReason("Starting", finding.Explanation{
+		Meaning: "Reported for the time in which the pod of a check was started without an error.",
+		Cause:   "The cluster created the Job, its pod and its containers, and pulled their images.",
+	})
+)
+
+const (
+	// maxWaits bounds the waits of a check; the last are kept.
+	maxWaits = 5
+	// maxWaitMessage bounds the message of a wait, in bytes.
+	maxWaitMessage = 256
+	// leastWait is the duration from which on a wait is kept.
+	leastWait = time.Second
+)
+
+// waits are the periods in which a check waited. The zero value has none.
+type waits struct {
+	ended []finding.Wait
+	// reason is the reason of the present wait; empty if the check does not wait.
+	reason  finding.Reason
+	message string
+	since   time.Time
+}
+
+func (w *waits) observe(classified diagnosis.Classification, now time.Time) {
+	reason := waitReason(classified)
+	if reason != w.reason {
+		w.end(now)
+		w.reason, w.since = reason, now
+	}
+	w.message = classified.Detail
+}
+
+// waitReason is why a check waits; empty if it does not.
+func waitReason(classified diagnosis.Classification) finding.Reason {
+	switch {
+	case classified.State == diagnosis.Queued:
+		return reasonQueued
+	case classified.State == diagnosis.Waiting && classified.Reason == (finding.Reason{}):
+		return reasonStarting
+	case classified.State == diagnosis.Waiting:
+		return classified.Reason
+	}
+	return finding.Reason{}
+}
+
+func (w *waits) end(now time.Time) {
+	if w.reason == (finding.Reason{}) || now.Sub(w.since) < leastWait {
+		return
+	}
+	w.ended = append(w.ended, finding.Wait{
+		Reason: w.reason.String(), Message: words.Line(w.message, maxWaitMessage),
+		StartTime: words.Time(w.since), EndTime: words.Time(now),
+	})
+	w.ended = w.ended[max(0, len(w.ended)-maxWaits):]
+}
+
+// addTo ends the present wait, and adds all to the findings of the Job. Findings of a
+// check that has not waited are left as they are.
+func (w *waits) addTo(findings []finding.Finding, now time.Time) []finding.Finding {
+	w.end(now)
+	w.reason = finding.Reason{}
+	if len(w.ended) == 0 {
+		return findings
+	}
+	for i, f := range findings {
+		if f.Job != nil {
+			job := *f.Job
+			job.Waits = w.ended
+			findings[i].Job = &job
+		}
+	}
+	return findings
+}
+
+// starter creates and deletes the Job of a check; implemented by launch.Launcher.
+type starter interface {
+	Start(ctx context.Context, check jobplan.Check) error
+	End(ctx context.Context, check jobplan.Check) error
+	// UID returns the UID of the Job that was created or adopted; empty before.
+	UID(check jobplan.Check) types.UID
+}
+
+type run struct {
+	client  kubernetes.Interface
+	start   starter
+	tracker *jobwatch.Tracker
+
+	mutex    sync.Mutex
+	progress func(Status)
+}
+
+func (r *run) report(status Status) {
+	if r.progress == nil {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.progress(status)
+}
+
+// deleteEvicted deletes the Jobs of checks with findings whose capacity other checks wait for.
+func (r *run) deleteEvicted(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case check := <-r.tracker.Evicted:
+			r.tracker.Failures.Record("deleting the Job of a completed check", r.start.End(ctx, check))
+		}
+	}
+}
+
+type source struct {
+	run   *run
+	index int
+	check jobplan.Check
+	known []finding.Finding
+
+	log      *diagnosis.Log
+	listed   bool
+	reported Status
+	// waiting is the last classification in state Waiting.
+	waiting diagnosis.Classification
+	waits   waits
+	// granted is true while the check may have a Job, restarted when its Job was
+	// created once more, pinned when its Job cannot be deleted.
+	granted, restarted, pinned bool
+}
+
+func (s *source) observe() (diagnosis.Observation, <-chan struct{}) {
+	o, changed := s.run.tracker.Observe(s.index)
+	o.Log, o.Listed, o.Restarted = s.log, s.listed, s.restarted
+	return o, changed
+}
+
+func (s *source) report(classified diagnosis.Classification) {
+	if classified.State == diagnosis.Waiting {
+		s.waiting = classified
+	}
+	s.waits.observe(classified, time.Now())
+	if classified.State == s.reported.State && classified.Detail == s.reported.Detail && classified.State != diagnosis.Done {
+		return
+	}
+	s.reported = Status{Check: s.check.Name, State: classified.State, Detail: classified.Detail, Since: time.Now(), Findings: classified.Findings}
+	s.run.report(s.reported)
 }

@@ -1,19 +1,30 @@
 package payload
 
 import (
+	"bytes"
+	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/blang/semver/v4"
+	yaml "go.yaml.in/yaml/v3"
 	batchv1 "k8s.io/api/batch/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
+	kyaml "sigs.k8s.io/yaml"
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
 	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/payload/imagefiles"
 	"github.com/openshift/update-preflight/runner/payload/manifestdoc"
 	"github.com/openshift/update-preflight/runner/payload/manifestfilter"
@@ -161,4 +172,252 @@ func (m *manifests) readMetadata() (releaseMetadata, error) {
 		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its version %q is not a semantic version: %w", words.External(metadata.Version), err))
 	}
 	return metadata, nil
+}
+
+const (
+	// maxDefinitionBytes bounds the manifests of a kind in a release: several times
+	// the CustomResourceDefinitions of OpenShift.
+	maxDefinitionBytes = 48 << 20
+	// maxDefinitionDepth bounds the depth of one manifest: four times that of a schema with a pod template.
+	maxDefinitionDepth = 200
+)
+
+// Definition is the manifest of an object, such as a CustomResourceDefinition, that the cluster-version operator would apply to
+// the cluster, or delete from it.
+type Definition struct {
+	// File is the sanitized name of the manifest's file.
+	File string
+	// Kind is the kind of the object, as its author wrote it.
+	Kind schema.GroupVersionKind
+	// Namespace and Name identify the object, as its author wrote them.
+	Namespace, Name string
+	// Deleted is true when the operator would delete the object.
+	Deleted bool
+	// IfPresent is true for a manifest of a disabled capability: the operator applies it where it manages the object already,
+	// which enables the capability (CVO lib/capability, GetImplicitlyEnabledCapabilities). Only Release.Manifests has these.
+	IfPresent bool
+	// Cause is why it is unknown whether the operator would apply the manifest, or why
+	// the manifest cannot be decoded; empty for a manifest that it would apply.
+	Cause string
+	// Manifest is the document, as YAML or JSON.
+	Manifest []byte
+}
+
+// collected is a definition before the version of the release is known.
+type collected struct {
+	Definition
+
+	// major has the major versions of releases for which the manifest is; nil for all.
+	major *string
+}
+
+// identity is what two manifests of one object have in common.
+type identity struct {
+	schema.GroupKind
+	namespace, name string
+}
+
+func (d Definition) object() identity { return identity{d.Kind.GroupKind(), d.Namespace, d.Name} }
+
+// Decode returns the CustomResourceDefinition, without defaults. Unknown fields are
+// ignored, as the API server does.
+func (d Definition) Decode() (*apiextensionsv1.CustomResourceDefinition, error) {
+	decoded := &apiextensionsv1.CustomResourceDefinition{}
+	return decoded, d.Into(decoded)
+}
+
+// Into decodes the object, without defaults.
+func (d Definition) Into(object any) error {
+	if d.Cause != "" {
+		return errors.New(d.Cause)
+	}
+	if err := kyaml.Unmarshal(d.Manifest, object); err != nil {
+		return fmt.Errorf("%s cannot be decoded: %s", d.File, words.External(err.Error()))
+	}
+	return nil
+}
+
+// Object decodes the object, whatever its kind, without defaults. Numbers are as in the answers of an API server.
+func (d Definition) Object() (*unstructured.Unstructured, error) {
+	if d.Cause != "" {
+		return nil, errors.New(d.Cause)
+	}
+	object := &unstructured.Unstructured{}
+	content, err := kyaml.YAMLToJSON(d.Manifest)
+	if err == nil {
+		err = object.UnmarshalJSON(content)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be decoded: %s", d.File, words.External(err.Error()))
+	}
+	return object, nil
+}
+
+// definitions are the objects of a kind in a release, by manifest; without a kind, those of all kinds.
+type definitions struct {
+	group, kind string
+
+	found []manifestdoc.Located[collected]
+	bytes int
+	// over is the file that exceeded the limit.
+	over string
+}
+
+// add collects the document if it is of the kind, and the cluster-version operator
+// would not skip it on the cluster.
+func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manifestdoc.Document, root *yaml.Node) {
+	version, found := strings.CutPrefix(manifestdoc.Text(root, "apiVersion"), d.group+"/")
+	if d.kind != "" && (!found || manifestdoc.Text(root, "kind") != d.kind) {
+		return
+	}
+	object := metadataOf(root)
+	var major *string
+	if of, ok := object.Annotations[manifestfilter.MajorVersionAnnotation]; ok {
+		major = &of
+		delete(object.Annotations, manifestfilter.MajorVersionAnnotation) // the rule of the filter is for Jobs
+	}
+	ifPresent := d.kind == "" && cluster.WithoutCapability(object)
+	if ifPresent {
+		delete(object.Annotations, manifestfilter.CapabilityAnnotation)
+	}
+	cause, applies := define(cluster, object)
+	if !applies || object.Kind == "" || object.Name == "" {
+		return // an object without a kind or a name is a problem of the release
+	}
+	switch {
+	case cause != "":
+	case d.kind != "" && version != "v1":
+		cause = fmt.Sprintf("its apiVersion is %s/%s, which the API server does not serve", d.group, words.External(version))
+	default:
+		cause = undecodable(root)
+	}
+	if d.bytes += len(doc.Raw); d.bytes > maxDefinitionBytes {
+		if d.over == "" {
+			d.over = file
+		}
+		return
+	}
+	d.found = append(d.found, manifestdoc.Located[collected]{File: file, Place: doc.Place, Value: collected{major: major, Definition: Definition{
+		File: words.External(file), Kind: object.GroupVersionKind(), Namespace: object.Namespace, Name: object.Name,
+		Deleted: object.Annotations[deleteAnnotation] == "true", IfPresent: ifPresent, Cause: cause,
+		Manifest: bytes.Clone(doc.Plain()),
+	}}})
+}
+
+// isFor reports whether the operator applies the manifest of a release of this version, by its major version
+// (openshift/library-go pkg/manifest, checkMajorVersion): it has to be among those that are listed, if any is, and not among those
+// with a minus sign. A list that cannot be read, or contradicts itself, and one of another kind, exclude the manifest.
+func (d collected) isFor(version string) bool {
+	if d.major == nil {
+		return true
+	}
+	release, err := semver.Parse(version)
+	if err != nil || d.Kind.Kind != "FeatureGate" && d.Kind.Kind != "CustomResourceDefinition" {
+		return false
+	}
+	included, excluded, ok := majorVersions(*d.major)
+	contradicts := func(major uint64) bool { return slices.Contains(excluded, major) }
+	switch {
+	case !ok, slices.ContainsFunc(included, contradicts), contradicts(release.Major):
+		return false
+	}
+	return len(included) == 0 || slices.Contains(included, release.Major)
+}
+
+// majorVersions are those of a list, and those of it with a minus sign; false for a list that cannot be read.
+func majorVersions(list string) (included, excluded []uint64, ok bool) {
+	for item := range strings.SplitSeq(list, ",") {
+		number, minus := strings.CutPrefix(strings.TrimSpace(item), "-")
+		if number == "" && !minus {
+			continue
+		}
+		major, err := strconv.ParseUint(number, 10, 64)
+		switch {
+		case err != nil:
+			return nil, nil, false
+		case minus:
+			excluded = append(excluded, major)
+		default:
+			included = append(included, major)
+		}
+	}
+	return included, excluded, true
+}
+
+// metadataOf returns what the filters need of an object. Annotations that are not scalars are not returned.
+func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: manifestdoc.Text(root, "apiVersion"), Kind: manifestdoc.Text(root, "kind")}}
+	metadata := manifestdoc.Child(root, "metadata")
+	object.Namespace, object.Name = manifestdoc.Text(metadata, "namespace"), manifestdoc.Text(metadata, "name")
+	object.Annotations = map[string]string{}
+	if annotations := manifestdoc.Child(metadata, "annotations"); annotations != nil && annotations.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(annotations.Content); i += 2 {
+			if value := manifestdoc.Target(annotations.Content[i+1]); value.Kind == yaml.ScalarNode {
+				object.Annotations[annotations.Content[i].Value] = value.Value
+			}
+		}
+	}
+	return object
+}
+
+// define applies the filters to an object. Unlike a Job of a
+// preflight, it needs the annotation of the cluster's profile. The cause is why the
+// filters are inconclusive.
+func define(c manifestfilter.Cluster, object *metav1.PartialObjectMetadata) (cause string, applies bool) {
+	if violated := c.Filter(object); violated != nil {
+		// The CVO of the target applies the definition, and may know a newer feature set.
+		return violated.Message, violated.Outcome != preflight.Skipped || violated.Reason == manifestfilter.ReasonUnknownFeatureSet
+	}
+	included, _ := c.Include(object)
+	return "", included != ""
+}
+
+// undecodable returns why a manifest cannot be decoded, or whether that is unsafe.
+func undecodable(root *yaml.Node) string {
+	if what, line := manifestdoc.Irregular(root); what != "" {
+		return fmt.Sprintf("the manifest has %s in line %d of the document", what, line)
+	}
+	if deeper(root, maxDefinitionDepth) {
+		return fmt.Sprintf("the manifest is nested more than %d levels deep", maxDefinitionDepth)
+	}
+	return ""
+}
+
+// deeper reports whether the tree has more levels than limit.
+func deeper(node *yaml.Node, limit int) bool {
+	if limit == 0 {
+		return true
+	}
+	for _, inner := range node.Content {
+		if deeper(inner, limit-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// merged are the definitions of a release of this version in the order of their manifests, without those that a
+// later manifest of the same name replaces. Above the limit, none is returned
+// rather than some.
+func (d *definitions) merged(version string) ([]Definition, *manifestfilter.Violation) {
+	if d.over != "" {
+		return nil, &manifestfilter.Violation{
+			Outcome: preflight.Unknown, Reason: reasonTooManyDefinitions,
+			Message:     fmt.Sprintf("the manifests of %s in the release have more than %d bytes, so none is checked", cmp.Or(d.kind, "all kinds"), maxDefinitionBytes),
+			Remediation: "Read the manifests in the release: `oc adm release extract` writes them.",
+		}
+	}
+	d.found = slices.DeleteFunc(d.found, func(each manifestdoc.Located[collected]) bool { return !each.Value.isFor(version) })
+	manifestdoc.SortLocated(d.found)
+	last := map[identity]int{}
+	for i, each := range d.found {
+		last[each.Value.object()] = i
+	}
+	var all []Definition
+	for i, each := range d.found {
+		if last[each.Value.object()] == i {
+			all = append(all, each.Value.Definition)
+		}
+	}
+	return all, nil
 }

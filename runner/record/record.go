@@ -15,6 +15,9 @@ import (
 
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/update"
+	"github.com/openshift/update-preflight/collector/verdict"
+	"github.com/openshift/update-preflight/collector/verdict/fingerprint"
+	"github.com/openshift/update-preflight/collector/words"
 )
 
 // Namespace is the namespace of records: that of the cluster-version operator.
@@ -198,3 +201,162 @@ const (
 
 // Ended reports whether the labels of a header state that its run has ended. Labels are not authentic.
 func Ended(labels map[string]string) bool { return Phase(labels[LabelPhase]).Final() }
+
+// SelectionError means that the run in progress has another selection.
+type SelectionError struct {
+	ID, Selection string
+}
+
+// Error implements error.
+func (e *SelectionError) Error() string {
+	return fmt.Sprintf("run %s of the same release is in progress with another selection (%q)", e.ID, e.Selection)
+}
+
+// FormatError means that the record has a format of another version of the tool, which
+// this version does not support.
+type FormatError struct {
+	ID, Format string
+}
+
+// Error implements error.
+func (e *FormatError) Error() string {
+	return fmt.Sprintf("run %s is recorded in format %q, which this version does not support: use the version that began the run, or a later one", e.ID, e.Format)
+}
+
+// NotFoundError means that an ID or prefix matches no run, or several.
+type NotFoundError struct {
+	ID string
+	// Candidates are the IDs of the matching runs, if there are several.
+	Candidates []string
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	if len(e.Candidates) > 0 {
+		return fmt.Sprintf("%q matches %s: %q; use the ID of one", e.ID, words.Count(len(e.Candidates), "run"), e.Candidates)
+	}
+	return fmt.Sprintf("no run has the ID %q, or an ID that starts with it (at least %d digits)", e.ID, MinPrefix)
+}
+
+// CommandExitCode is the exit code for bad input: no run has this ID.
+func (e *NotFoundError) CommandExitCode() int { return 2 }
+
+// Remedy is what to do next, with its commands.
+func (e *NotFoundError) Remedy() (sentence string, commands []finding.Action) {
+	return "List the runs", []finding.Action{finding.Read("oc preflight history")}
+}
+
+// Remedy is what to do next, with its commands.
+func (e *SelectionError) Remedy() (sentence string, commands []finding.Action) {
+	return "Follow the run, or end it.", []finding.Action{finding.Read("oc preflight attach %s", e.ID), finding.Delete("oc preflight cancel %s", e.ID)}
+}
+
+// Remedy is what to do next, with its commands.
+func (e *UnauthenticError) Remedy() (sentence string, commands []finding.Action) {
+	if e.State == Unverifiable {
+		return "Print a role with the permission", []finding.Action{finding.Read("oc preflight auth status")}
+	}
+	return "Run the preflight again, and end a run that is in progress.", []finding.Action{finding.Read("oc preflight run"), finding.Delete("oc preflight cancel %s", e.ID)}
+}
+
+// Ending is the final part of a record.
+type Ending struct {
+	// Phase is one of the final phases.
+	Phase Phase
+	// Verdict is the verdict of the report; its decision is empty if there is none.
+	Verdict verdict.Verdict
+	// Report is JSON of at most 64 MiB; nil if there is none.
+	Report []byte
+	// Fingerprint is the state of the cluster to which the verdict applies.
+	Fingerprint map[string]string
+	// Baseline is when the baseline was taken that is stored beside the record; zero for none.
+	Baseline time.Time
+}
+
+// ValidUntil is the end of the validity of a verdict of that time: what the verdict
+// states, at most fingerprint.MaxAge later.
+func ValidUntil(decided verdict.Verdict, completed time.Time) time.Time {
+	latest := completed.Add(fingerprint.MaxAge)
+	if stated, err := time.Parse(time.RFC3339, decided.ValidUntil); err == nil && stated.Before(latest) {
+		return stated.UTC()
+	}
+	return latest
+}
+
+// Authenticity is whether the content of a record was written by a process that has the key of the records.
+type Authenticity string
+
+// The values of Authenticity.
+const (
+	// Authentic means that the MACs match the content.
+	Authentic Authenticity = "Authentic"
+	// Unauthentic means that a MAC is missing or does not match, or that the key does not exist.
+	Unauthentic Authenticity = "Unauthentic"
+	// Unverifiable means that the permission to read the key is missing.
+	Unverifiable Authenticity = "Unverifiable"
+)
+
+// Authentication is the result of the verification of a record.
+type Authentication struct {
+	State Authenticity
+	// Cause is why the state is not Authentic, as a clause.
+	Cause string
+}
+
+// UnauthenticError means that the content of a record is not known to be authentic.
+type UnauthenticError struct {
+	ID string
+	Authentication
+}
+
+// Error implements error.
+func (e *UnauthenticError) Error() string {
+	if e.State == Unverifiable {
+		return fmt.Sprintf("unknown whether the record of run %s is authentic: %s", e.ID, e.Cause)
+	}
+	return fmt.Sprintf("the record of run %s is not authentic: %s", e.ID, e.Cause)
+}
+
+type comparison struct {
+	// of names the field in a sentence, and value is what is compared of it; nil for a field that changes
+	// no answer.
+	of    string
+	value func(Intent) string
+}
+
+func comparisons() map[string]comparison {
+	return map[string]comparison{
+		"From":        {"from release", func(i Intent) string { return i.From }},
+		"Target":      {"to release", func(i Intent) string { return i.Target.Version + " " + i.Target.Digest() }},
+		"ToolVersion": {"by version", func(i Intent) string { return i.ToolVersion }},
+		"Selection":   {"with selection", func(i Intent) string { return i.Selection }},
+		"Provisional": {"as a later update of a path", func(i Intent) string { return fmt.Sprint(i.Provisional) }},
+		"ID":          {},
+		"Attachment":  {}, // the selection has its digest
+		"Requester":   {},
+		"Generation":  {}, // what the spec of ClusterVersion accepts is judged anew
+		"Narrowed":    {}, // the selection has it
+		"Checks":      {}, // the selection and the release decide which there are
+	}
+}
+
+// Compared are the fields of an Intent, with whether runs that differ in one may have other results.
+func Compared() map[string]bool {
+	compared := map[string]bool{}
+	for name, each := range comparisons() {
+		compared[name] = each.value != nil
+	}
+	return compared
+}
+
+// Difference states in what a run differs from another one, so that its results are not those of the
+// other; empty where it does not.
+func (i Intent) Difference(other Intent) string {
+	for _, name := range []string{"From", "Target", "ToolVersion", "Provisional", "Selection"} {
+		each := comparisons()[name]
+		if made, wanted := each.value(i), each.value(other); made != wanted {
+			return fmt.Sprintf("it was made %s %s, and not %s", each.of, words.External(made), words.External(wanted))
+		}
+	}
+	return ""
+}

@@ -21,15 +21,25 @@ package registry
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"fmt"
+	"net"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/registry/credential"
+	"github.com/openshift/update-preflight/signature/outbound"
 )
 
 // Places are the repositories of an image in the order in which the cluster would
@@ -170,4 +180,186 @@ func repositoryOf(reference name.Reference) string {
 func byTag(reference name.Reference) bool {
 	_, digest := reference.(name.Digest)
 	return !digest
+}
+
+// Local is the configuration of this machine.
+type Local struct {
+	// AuthFiles are paths of credentials files of the user, in the format of
+	// containers-auth.json(5) or of Docker's config.json, in order of precedence.
+	// Missing files are ignored.
+	AuthFiles []string
+	// Transport sends all requests to registries; nil means the network, with its proxies and CAs.
+	Transport http.RoundTripper
+}
+
+// Access resolves pull specs to repositories, credentials and transports. Its methods may be called concurrently.
+type Access struct {
+	rules       rules
+	credentials []credential.Store
+	network     network
+	warnings    []finding.Finding
+	// ofCluster is how many of the credentials and warnings come from the cluster; the others are of this machine.
+	ofCluster struct{ credentials, warnings int }
+
+	mutex sync.Mutex
+	bases map[base]http.RoundTripper
+	// guard knows the addresses of the registries that were named.
+	guard outbound.Guard
+}
+
+// Own is the access without a cluster: no mirrors, and only the user's credentials.
+func Own(ctx context.Context, local Local) *Access {
+	a := &Access{network: network{override: local.Transport}, bases: map[base]http.RoundTripper{}}
+	a.addLocal(ctx, local)
+	return a
+}
+
+// OfNodes is the same access without the credentials of this machine, which the nodes of the cluster do not have.
+func (a *Access) OfNodes() *Access {
+	return &Access{
+		rules: a.rules, network: a.network, bases: map[base]http.RoundTripper{}, ofCluster: a.ofCluster,
+		credentials: slices.Clip(a.credentials[:a.ofCluster.credentials]), warnings: slices.Clone(a.warnings[:a.ofCluster.warnings]),
+	}
+}
+
+func (a *Access) addLocal(ctx context.Context, local Local) {
+	for _, path := range local.AuthFiles {
+		own, err := credential.ReadAuthFile(ctx, path)
+		if err != nil {
+			a.warn(reasonAuthFileUnreadable, err.Error(), "Correct the file, or log in again with `podman login`.")
+			continue
+		}
+		a.credentials = append(a.credentials, own)
+	}
+}
+
+// Warnings report configuration that could not be read or that nodes ignore, so
+// that they may pull images differently. They do not block.
+func (a *Access) Warnings() []finding.Finding { return slices.Clone(a.warnings) }
+
+func (a *Access) warn(reason finding.Reason, message, remediation string, actions ...finding.Action) {
+	a.warnings = append(a.warnings, warning(finding.Warn(reason, "%s", message).Remedy("%s", remediation).Do(actions...)))
+}
+
+// Close closes idle connections.
+func (a *Access) Close() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, transport := range a.bases {
+		(&http.Client{Transport: transport}).CloseIdleConnections()
+	}
+}
+
+func (a *Access) credentialsFor(repository string) []credential.Credential {
+	var found []credential.Credential
+	for _, each := range a.credentials {
+		if best, ok := each.Find(repository); ok {
+			found = append(found, best)
+		}
+	}
+	if len(found) == 0 {
+		return []credential.Credential{{}}
+	}
+	return found
+}
+
+// transport sends requests to a registry. A redirect and the token server follow
+// the rules of their own host. go-containerregistry retries too, but ignores the context
+// and Retry-After.
+func (a *Access) transport(host string, unsafe bool) http.RoundTripper {
+	return retry.Busy(&hostTransport{access: a, host: host, unsafe: unsafe})
+}
+
+type hostTransport struct {
+	access *Access
+	host   string
+	unsafe bool
+}
+
+// RoundTrip rejects plain HTTP to hosts that are neither local nor insecure, where
+// a credential could be intercepted.
+func (c *hostTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	host := request.URL.Host
+	unsafe := c.unsafe && host == c.host
+	if request.URL.Scheme != "https" && !unsafe && !local(request.URL.Hostname()) {
+		if host == c.host || request.Header.Get("Authorization") != "" || request.Body != nil && request.Body != http.NoBody {
+			return nil, fmt.Errorf("%q uses plain HTTP but is not among the cluster's insecure registries", host)
+		}
+	}
+	request = request.WithContext(outbound.From(request.Context(), c.host))
+	if override := c.access.network.override; override != nil {
+		if _, err := c.access.guard.Check(request); err != nil {
+			return nil, err
+		}
+		return override.RoundTrip(request)
+	}
+	return c.access.base(base{host: host, unsafe: unsafe}).RoundTrip(request)
+}
+
+func local(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// base returns the transport for a kind of connection. Every step up to the
+// response header has a timeout; the context bounds the body.
+func (a *Access) base(kind base) http.RoundTripper {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.bases[kind] == nil {
+		a.bases[kind] = a.guard.Transport(&http.Transport{
+			Proxy: a.network.proxyFor,
+			TLSClientConfig: &tls.Config{
+				MinVersion: tls.VersionTLS12, RootCAs: a.network.roots(kind.host),
+				InsecureSkipVerify: kind.unsafe, //nolint:gosec // The cluster's administrators listed the registry as insecure; content is verified by digest.
+			},
+			ForceAttemptHTTP2:      true,
+			MaxIdleConnsPerHost:    16,
+			MaxResponseHeaderBytes: 1 << 20,
+			TLSHandshakeTimeout:    10 * time.Second,
+			ResponseHeaderTimeout:  30 * time.Second,
+			IdleConnTimeout:        30 * time.Second,
+		})
+	}
+	return a.bases[kind]
+}
+
+type network struct {
+	// override sends all requests instead, if set.
+	override http.RoundTripper
+	// proxy is the cluster's, nil when it has none.
+	proxy func(*url.URL) (*url.URL, error)
+	// bundle is the cluster's bundle of CAs, in PEM, and certificates are those for one host:port each.
+	bundle       []byte
+	certificates map[string][]byte
+}
+
+// base identifies connections: to a host, with or without verification of its certificate.
+type base struct {
+	host   string
+	unsafe bool
+}
+
+// proxyFor selects the environment's proxy, then the cluster's.
+func (n network) proxyFor(request *http.Request) (*url.URL, error) {
+	proxy, err := http.ProxyFromEnvironment(request)
+	if proxy != nil || err != nil || n.proxy == nil {
+		return proxy, err
+	}
+	return n.proxy(request.URL)
+}
+
+// roots are the CAs of this machine, of the cluster and of the host; nil when they are only those of this machine.
+func (n network) roots(host string) *x509.CertPool {
+	own := n.certificates[host]
+	if len(n.bundle) == 0 && len(own) == 0 {
+		return nil
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil {
+		pool = x509.NewCertPool() // the system has none
+	}
+	pool.AppendCertsFromPEM(n.bundle)
+	pool.AppendCertsFromPEM(own)
+	return pool
 }

@@ -16,24 +16,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/drain/recreation"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/rehearsal/dryrun"
 	"github.com/openshift/update-preflight/runner/rehearsal/guard"
 	"github.com/openshift/update-preflight/runner/rehearsal/merge"
+	"github.com/openshift/update-preflight/runner/rehearsal/podtemplate"
 )
 
 // Mode is whether the writes of an update are rehearsed.
@@ -238,4 +248,150 @@ func Needs() access.Needs {
 // workloadPods is the resource of pods.
 func workloadPods() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+}
+
+// Asks has the rehearsal of drains ask the API server about the pods that controllers make in place of those that are evicted; nil where
+// nothing is rehearsed. logger receives each difference from the model. Each rehearsal has a guard of its own, which is
+// deleted at its end.
+func Asks(cluster *cluster.Cluster, mode Mode, logger *slog.Logger) *recreation.Asks {
+	if mode == Off {
+		return nil
+	}
+	return &recreation.Asks{
+		Ask: func(ctx context.Context, controllers []finding.Object) (map[finding.Object]recreation.Said, error) {
+			return Rehearsal{Cluster: cluster, Mode: mode, Run: uuid.NewString()}.pods(ctx, controllers)
+		},
+		Differs: func(difference string) {
+			logger.Info("the model of admission differs from the API server", "difference", difference)
+		},
+	}
+}
+
+// pods asks about the next pod of each controller. What has no answer is not in the result.
+func (r Rehearsal) pods(ctx context.Context, controllers []finding.Object) (map[finding.Object]recreation.Said, error) {
+	if len(controllers) == 0 && !r.Cluster.Fixed() {
+		return nil, nil //nolint:nilnil // Without a question there are no answers.
+	}
+	begun, err := r.begin(ctx)
+	if err != nil {
+		begun.end(ctx)
+		return nil, fmt.Errorf("not rehearsed: %w", err)
+	}
+	var mutex sync.Mutex
+	answers := map[finding.Object]recreation.Said{}
+	r.again(ctx, len(controllers), func(int) bool { return true }, func(ctx context.Context, i int) {
+		if said, ok := next(ctx, begun.client, controllers[i]); ok {
+			mutex.Lock()
+			defer mutex.Unlock()
+			answers[controllers[i]] = said
+		}
+	})
+	for _, each := range begun.end(ctx) {
+		if each.Inconclusive() {
+			return nil, fmt.Errorf("not rehearsed: %s", each.Message)
+		}
+	}
+	return answers, ctx.Err()
+}
+
+// next asks about the next pod of one controller, whose template is read whole.
+func next(ctx context.Context, client *dryrun.Client, of finding.Object) (recreation.Said, bool) {
+	resource, _ := meta.UnsafeGuessKindToResource(schema.FromAPIVersionAndKind(of.APIVersion, of.Kind))
+	controller, err := client.Get(ctx, resource, of.Namespace, of.Name)
+	if err != nil {
+		return recreation.Said{}, false
+	}
+	template, ok, err := podtemplate.Of(controller)
+	if !ok || err != nil {
+		return recreation.Said{}, false
+	}
+	by, err := client.As(template.User())
+	if err != nil {
+		return recreation.Said{}, false
+	}
+	sent, err := runtime.DefaultUnstructuredConverter.ToUnstructured(template.Pod())
+	if err != nil {
+		return recreation.Said{}, false
+	}
+	admitted, err := by.Create(ctx, workloadPods(), &unstructured.Unstructured{Object: sent})
+	if dryrun.AnswerOf(err).Temporary {
+		admitted, err = by.Create(ctx, workloadPods(), &unstructured.Unstructured{Object: sent})
+	}
+	answer := dryrun.AnswerOf(err)
+	if answer.Outcome == dryrun.Refused {
+		return recreation.Said{By: answer.By, Why: answer.Message, Full: strings.Contains(answer.Message, "exceeded quota: ") && answer.Kind == dryrun.KindQuota}, true
+	}
+	pod := &corev1.Pod{}
+	if answer.Outcome != dryrun.Accepted || runtime.DefaultUnstructuredConverter.FromUnstructured(admitted.Object, pod) != nil {
+		return recreation.Said{}, false
+	}
+	return recreation.Said{Admitted: pod}, true
+}
+
+// kinds are the kinds that an API server serves, and those that the target brings.
+type kinds struct {
+	served map[schema.GroupVersionKind]metav1.APIResource
+	// failed are the groups of which it is not known what is served, such as those of an aggregated API without a server.
+	failed map[string]error
+	// brought are the kinds that the CustomResourceDefinitions of the target define.
+	brought map[schema.GroupVersionKind]bool
+}
+
+func kindsOf(ctx context.Context, client discovery.DiscoveryInterface, manifests []payload.Definition) (kinds, error) {
+	found := kinds{
+		served: map[schema.GroupVersionKind]metav1.APIResource{}, failed: map[string]error{}, brought: map[schema.GroupVersionKind]bool{},
+	}
+	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(client).ServerGroupsAndResourcesWithContext(ctx)
+	if partial, ok := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); ok {
+		for version, cause := range partial.Groups {
+			found.failed[version.Group] = cause
+		}
+	} else if err != nil {
+		return kinds{}, fmt.Errorf("could not list the kinds of the API server: %w", err)
+	}
+	for _, list := range lists {
+		version, err := schema.ParseGroupVersion(list.GroupVersion)
+		for _, resource := range list.APIResources {
+			if err == nil && !strings.Contains(resource.Name, "/") { // not a subresource
+				found.served[version.WithKind(resource.Kind)] = resource
+			}
+		}
+	}
+	for _, each := range manifests {
+		found.bring(each)
+	}
+	return found, nil
+}
+
+// bring adds the kinds of a CustomResourceDefinition, in the versions that the target serves.
+func (k kinds) bring(manifest payload.Definition) {
+	if manifest.Kind.GroupKind() != definition() || manifest.Deleted {
+		return
+	}
+	decoded, err := manifest.Decode()
+	if err != nil {
+		return // it is reported as a manifest that cannot be decoded
+	}
+	for _, version := range decoded.Spec.Versions {
+		if version.Served {
+			k.brought[schema.GroupVersionKind{Group: decoded.Spec.Group, Version: version.Name, Kind: decoded.Spec.Names.Kind}] = true
+		}
+	}
+}
+
+func definition() schema.GroupKind {
+	return schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
+}
+
+// resourceOf is where objects of a kind are read and written, and whether they are in namespaces. With an error, the kind is not served,
+// or not known to be.
+func (k kinds) resourceOf(kind schema.GroupVersionKind) (resource schema.GroupVersionResource, namespaced bool, err error) {
+	found, ok := k.served[kind]
+	switch {
+	case ok:
+		return kind.GroupVersion().WithResource(found.Name), found.Namespaced, nil
+	case k.failed[kind.Group] != nil:
+		return resource, false, fmt.Errorf("could not read what is served of %s: %w", kind.Group, k.failed[kind.Group])
+	}
+	return resource, false, fmt.Errorf("neither the API server nor a definition of the release has kind %s of %s", kind.Kind, kind.GroupVersion())
 }

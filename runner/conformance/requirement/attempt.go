@@ -3,10 +3,14 @@ package requirement
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/finding"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/label"
@@ -98,3 +102,264 @@ func CheckStatus(check jobplan.Check, pod corev1.Pod) corev1.ContainerStatus {
 	}
 	return corev1.ContainerStatus{}
 }
+
+// Result is the result of one requirement for one check.
+type Result struct {
+	// Check is the name of the check, as a preflight would report it; the name of
+	// the file if a manifest cannot be read.
+	Check string `json:"check"`
+	// Requirement is one CamelCase word, stable between releases.
+	Requirement string `json:"requirement"`
+	// Outcome is Unknown when the cluster prevented the test, and Skipped when the requirement does not apply.
+	Outcome     preflight.Outcome `json:"outcome"`
+	Reason      string            `json:"reason"`
+	Message     string            `json:"message"`
+	Remediation string            `json:"remediation,omitempty"`
+}
+
+func (r Result) asWarning() Result {
+	r.Outcome = preflight.Warn
+	return r
+}
+
+func pass(format string, args ...any) Result {
+	return Result{Outcome: preflight.Pass, Reason: reasonConforms.String(), Message: fmt.Sprintf(format, args...)}
+}
+
+func skip(reason finding.Reason, format string, args ...any) Result {
+	return Result{Outcome: preflight.Skipped, Reason: reason.String(), Message: fmt.Sprintf(format, args...)}
+}
+
+func fail(reason finding.Reason, remedy, format string, args ...any) Result {
+	return Result{Outcome: preflight.Fail, Reason: reason.String(), Message: fmt.Sprintf(format, args...), Remediation: remedy}
+}
+
+const (
+	// reasonTimeout is the reason of runner/jobs and of the SDK for a check that ran until its deadline.
+	reasonTimeout    = "Timeout"
+	reasonCheckError = "CheckError"
+	// kubeletBytes is the limit of a kubelet for a termination message.
+	kubeletBytes = 4096
+)
+
+var _ = catalog.Reasons("A check ends with an error.", `
+CheckError | The program of the check fails. | Fix the check.`)
+
+// failure is the result of an attempt without a final result of the check, as a preflight reports it.
+func (a Attempt) failure() Result {
+	if len(a.Findings) == 0 {
+		return Result{Outcome: preflight.Unknown, Reason: reasonNoFinding.String(), Message: "it is unknown how it ended", Remediation: "Run the conformance test again."}
+	}
+	f := a.Findings[0]
+	result := Result{Outcome: preflight.Unknown, Reason: f.Reason, Message: f.Message, Remediation: f.Remediation}
+	if remedy, ok := defects()[f.Reason]; ok && (f.Reason != reasonTimeout || a.running) {
+		result.Outcome, result.Remediation = preflight.Fail, remedy
+	}
+	if a.End != nil && a.messageError != nil && len(a.End.Message) >= kubeletBytes {
+		result.Message += fmt.Sprintf("; its termination message has %d bytes, the limit of a kubelet", len(a.End.Message))
+	}
+	return result
+}
+
+// defects are the reasons of runner/jobs that are defects of the check, each
+// with its remedy. All others are caused by the cluster.
+func defects() map[string]string {
+	const result = "Write the result as the SDK does: link preflight.Main, or follow WIRE.md."
+	return map[string]string{
+		"NoResult":        "Write the final result in the first process before it ends; its children are killed with it. " + result,
+		"BadResult":       result,
+		"Contradiction":   "End with the exit code of the result. " + result,
+		"Killed":          "Find out what killed the check: it must end by itself.",
+		"OOMKilled":       "Use less memory, or raise the limit in the manifest.",
+		"NotProvided":     "Install the program at the path in the manifest, by default /bin/preflight.",
+		"BinaryMissing":   "Install the program at the path in the manifest, by default /bin/preflight.",
+		"NotExecutable":   "Build the program for linux, statically linked, and make it executable.",
+		"ContainerConfig": "Match image and security context: build the image with a numeric user other than root.",
+		reasonTimeout:     "End before PREFLIGHT_DEADLINE, also while waiting.",
+		"AttemptFailed":   result,
+		"Failed":          result,
+	}
+}
+
+func (a Attempt) reason() string {
+	if len(a.Findings) == 0 {
+		return ""
+	}
+	return a.Findings[0].Reason
+}
+
+// outcomes are the findings without messages: names with outcomes and reasons.
+func (a Attempt) outcomes() string {
+	sorted := slices.SortedFunc(slices.Values(a.Findings), func(x, y finding.Finding) int { return cmp.Compare(x.Name, y.Name) })
+	var texts []string
+	for _, f := range sorted {
+		texts = append(texts, fmt.Sprintf("%s %s (%s)", f.Name, f.Outcome, f.Reason))
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Passed is true when there are findings and all of them pass.
+func (a Attempt) Passed() bool {
+	return len(a.Findings) > 0 && !slices.ContainsFunc(a.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
+}
+
+// unended is the result when the node did not stop the check.
+func (a Attempt) unended() (Result, bool) {
+	switch {
+	case a.End == nil && a.running:
+		return Result{
+			Outcome: preflight.Unknown, Reason: reasonNotTried.String(), Message: "the node did not stop it before the end of the test",
+			Remediation: "Run the conformance test again with a longer timeout.",
+		}, true
+	case a.End == nil:
+		return a.failure(), true
+	case !a.Stopped:
+		return a.tooFast(), true
+	}
+	return Result{}, false
+}
+
+// tooFast is the result when the check ended before the node could stop it, or at the same time.
+func (a Attempt) tooFast() Result {
+	return skip(reasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.End.ExitCode)
+}
+
+var (
+	reasonConforms = finding.NewReason("Conforms", finding.Explanation{
+		Meaning: "Reported when a check meets a requirement.",
+		Cause:   "The check conforms.",
+	})
+	reasonMayWrite = finding.NewReason("MayWrite", finding.Explanation{
+		Meaning: "Reported when the account of a check has write access.",
+		Cause:   "A role of the account has verbs other than get, list and watch.",
+		Remedy:  "Give the check its own annotated ServiceAccount, with read-only roles.",
+	})
+	reasonAPIUnavailable = finding.NewReason("APIUnavailable", finding.Explanation{
+		Meaning: "Reported when the write access of an account to an API group is unknown.",
+		Cause:   "The API server does not serve the group now.",
+		Remedy:  "Check the API services: oc get apiservices.",
+	})
+	reasonNotFramed = finding.NewReason("NotFramed", finding.Explanation{
+		Meaning: "Reported when the Job does not declare a framed result.",
+		Cause:   "The annotation preflight.openshift.io/result: framed is missing.",
+		Remedy:  "Link the SDK, or write the result as WIRE.md specifies, and set the annotation.",
+	})
+	reasonInconclusive = finding.NewReason("Inconclusive", finding.Explanation{
+		Meaning: "Reported when a check ends Unknown on this cluster.",
+		Cause:   "The check needs something that this cluster lacks, or has a defect.",
+		Remedy:  "Run it on a cluster on which it is conclusive.",
+	})
+	reasonInvalidCheck = finding.NewReason("InvalidCheck", finding.Explanation{
+		Meaning: "Reported when the SDK rejects the declaration of a check.",
+		Cause:   "An invalid name, rule or prerequisite of the check.",
+		Remedy:  "Correct the declaration as the message states.",
+	})
+	reasonInvalidArguments = finding.NewReason("InvalidArguments", finding.Explanation{
+		Meaning: "Reported when the program rejects its arguments.",
+		Cause:   "The command of the container does not match the program.",
+		Remedy:  "Correct the command in the manifest.",
+	})
+	reasonNotFinished = finding.NewReason("NotFinished", finding.Explanation{
+		Meaning: "Reported when a check ends without a final result.",
+		Cause:   "The check ended its process itself.",
+		Remedy:  "Return from the check instead of ending the process.",
+	})
+	reasonNeverEnds = finding.NewReason("NeverEnds", finding.Explanation{
+		Meaning: "Reported when a check runs beyond its deadline.",
+		Cause:   "The check ignores its context.",
+		Remedy:  "End before PREFLIGHT_DEADLINE: use the context that Run receives.",
+	})
+	reasonNotTried = finding.NewReason("NotTried", finding.Explanation{
+		Meaning: "Reported when a requirement could not be tested.",
+		Cause:   "The check left no result to compare with, or a busy node did not stop it before the end of the test.",
+		Remedy:  "Fix the other violations first; run the conformance test again with a longer timeout.",
+	})
+	reasonSlow = finding.NewReason("Slow", finding.Explanation{
+		Meaning: "Reported when a check takes longer than a minute.",
+		Cause:   "The check sends too many requests in sequence.",
+		Remedy:  "Send fewer requests, or send them concurrently.",
+	})
+	reasonTooMuchOutput = finding.NewReason("TooMuchOutput", finding.Explanation{
+		Meaning: "Reported when the log of a check exceeds the limit.",
+		Cause:   "The check logs too much.",
+		Remedy:  "Log only what an administrator needs.",
+	})
+	reasonPassesWhenKilled = finding.NewReason("PassesWhenKilled", finding.Explanation{
+		Meaning: "Reported when a killed check counts as a pass.",
+		Cause:   "The check reports a pass before it is complete.",
+		Remedy:  "Link preflight.Main, or follow WIRE.md.",
+	})
+	reasonNothingLeft = finding.NewReason("NothingLeft", finding.Explanation{
+		Meaning: "Reported when a killed check leaves no result.",
+		Cause:   "The check does not report that it is running.",
+		Remedy:  "Link preflight.Main, or follow WIRE.md.",
+	})
+	reasonIgnoresSIGTERM = finding.NewReason("IgnoresSIGTERM", finding.Explanation{
+		Meaning: "Reported when a check does not end after SIGTERM.",
+		Cause:   "The program ignores SIGTERM.",
+		Remedy:  "End at SIGTERM: link preflight.Main, or follow WIRE.md.",
+	})
+	reasonPassesWhenTerminated = finding.NewReason("PassesWhenTerminated", finding.Explanation{
+		Meaning: "Reported when a terminated check counts as a pass.",
+		Cause:   "The check reports a pass before it is complete.",
+		Remedy:  "Report Unknown at SIGTERM.",
+	})
+	reasonNotIdempotent = finding.NewReason("NotIdempotent", finding.Explanation{
+		Meaning: "Reported when two runs of a check report different outcomes.",
+		Cause:   "The result depends on the time or on an earlier run.",
+		Remedy:  "Report the same result for the same cluster.",
+	})
+	reasonMessageVaries = finding.NewReason("MessageVaries", finding.Explanation{
+		Meaning: "Reported when two runs of a check report different messages.",
+		Cause:   "The message has times, counters or unsorted lists.",
+		Remedy:  "Report the same message for the same cluster.",
+	})
+	reasonRunsAsRoot = finding.NewReason("RunsAsRoot", finding.Explanation{
+		Meaning: "Reported when the image of a check runs as root.",
+		Cause:   "The image has no numeric user.",
+		Remedy:  "Build the image with a numeric user other than root, such as USER 65532.",
+	})
+	reasonNeedsRoot = finding.NewReason("NeedsRoot", finding.Explanation{
+		Meaning: "Reported when a check has another result without root.",
+		Cause:   "The check needs root.",
+		Remedy:  "Build the image for a user other than root.",
+	})
+	reasonWritesToFilesystem = finding.NewReason("WritesToFilesystem", finding.Explanation{
+		Meaning: "Reported when a check has another result on a read-only file system.",
+		Cause:   "The check writes files.",
+		Remedy:  "Write no files, or mount an emptyDir.",
+	})
+	reasonTooMuchMemory = finding.NewReason("TooMuchMemory", finding.Explanation{
+		Meaning: "Reported when a check exceeds the memory limit.",
+		Cause:   "The check keeps too many objects in memory.",
+		Remedy:  "List in pages, and keep only what is needed.",
+	})
+	reasonOverBudget = finding.NewReason("OverBudget", finding.Explanation{
+		Meaning: "Reported when a result exceeds PREFLIGHT_RESULT_BYTES.",
+		Cause:   "The program ignores the budget.",
+		Remedy:  "Link preflight.Main, or follow WIRE.md.",
+	})
+	reasonResultLost = finding.NewReason("ResultLost", finding.Explanation{
+		Meaning: "Reported when a result is lost with a small budget.",
+		Cause:   "The program does not print the complete result to standard output.",
+		Remedy:  "Link preflight.Main, or follow WIRE.md.",
+	})
+	reasonNoAccess = finding.NewReason("NoAccess", finding.Explanation{
+		Meaning: "Reported when a manifest grants its check no access.",
+		Cause:   "The check does not use the API server.",
+	})
+	reasonFailsOpen = finding.NewReason("FailsOpen", finding.Explanation{
+		Meaning: "Reported when a check passes without an API server.",
+		Cause:   "The check ignores errors of requests.",
+		Remedy:  "Return the error of every request.",
+	})
+	reasonNoFinding = finding.NewReason("NoFinding", finding.Explanation{
+		Meaning: "Reported when it is unknown how a check ended.",
+		Cause:   "The pod was deleted during the run.",
+		Remedy:  "Run the conformance test again.",
+	})
+	reasonTooFast = finding.NewReason("TooFast", finding.Explanation{
+		Meaning: "Reported when a check ended before it could be stopped.",
+		Cause:   "The check is fast.",
+	})
+)

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sigstore/sigstore/pkg/signature"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,9 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/catalog"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -173,3 +181,213 @@ func fingerprint(key signature.Verifier) (string, error) {
 	text, err := x509.MarshalPKIXPublicKey(public)
 	return string(text), err
 }
+
+// maxNarrowed is how many texts about what a verdict leaves out are listed.
+const maxNarrowed = 10
+
+// causeHub names the causes about how a verdict came to the hub.
+const causeHub = "HubReport"
+
+func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row {
+	row := fleet.Row{
+		Cluster: fleet.Cluster{Name: of.name, ID: of.id, Labels: of.labels, Source: "hub"},
+		State:   fleet.Undecided, Version: of.version, Target: q.To,
+	}
+	row.Target = cmp.Or(row.Target, report.values.version)
+	row.Observed = report.values.reportTime
+	switch {
+	case of.absent != "":
+		row.State, row.Message = fleet.NotInstalled, of.absent
+		return row
+	case of.silent != "":
+		row.State, row.Message = fleet.Unreachable, of.silent
+		return row
+	case report.problem != nil:
+		return undecided(row, report.problem)
+	}
+	row.Evidence = report.source
+	if problem := q.current(of, report, now); problem != nil {
+		return undecided(row, problem)
+	}
+	if report.values.updated == "True" && report.values.version == row.Target {
+		if !q.Keys.empty() {
+			return undecided(row, problemf("UpdateNotSigned", "the cluster reports that it runs the release already, and only verdicts are signed"))
+		}
+		row.State, row.Message, row.Version = fleet.Updated, "the cluster runs the release already; nothing was evaluated", row.Target
+		return row
+	}
+	return q.decided(row, of, report, now)
+}
+
+// about is the newest report of a cluster about the version of the query.
+func (q Query) about(cluster string, all reports) reported {
+	for _, each := range all.of[cluster] {
+		if q.To == "" || each.values.version == q.To || each.values.version == "" && (each.signedOnly || each.name == "" || each.name == ObjectName(q.To)) {
+			return each
+		}
+	}
+	if len(all.unread) > 0 {
+		unread := problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update", strings.Join(all.unread, " and "))
+		unread.actions = []finding.Action{all.roles()}
+		return reported{problem: unread}
+	}
+	return reported{problem: problemf("NotAsked", "the hub has no report of this cluster on the update")}
+}
+
+// ObjectName is the name of the UpdatePreflight by which a hub asks about an update to a version.
+func ObjectName(version string) string {
+	return "fleet-" + strings.ToLower(strings.ReplaceAll(version, "+", "-"))
+}
+
+// current is why a report does not count at that time; nil where it does.
+func (q Query) current(of managedCluster, report reported, now time.Time) *problem {
+	switch {
+	case of.shared:
+		return problemf("SameID", "another cluster of this hub claims the same ID %s", words.External(of.id))
+	case of.clock != "":
+		return &problem{reason: "ClockNotSynced", message: of.clock}
+	case report.signedOnly:
+		return nil // the statement has its own time
+	case report.values.reportTime == "":
+		return problemf("NotReported", "the controller of the cluster has not reported yet")
+	}
+	at, err := time.Parse(time.RFC3339, report.values.reportTime)
+	switch {
+	case err != nil:
+		return problemf("NotReported", "the report of the cluster has no time that can be read")
+	case at.After(now.Add(time.Hour)):
+		return problemf("OfTheFuture", "the report is of %s, which is more than an hour ahead of the clock of the hub", words.Time(at))
+	case at.Add(MaxAge).Before(now):
+		return problemf("Outdated", "the report is of %s, older than %s: the controller or the agent of the cluster does not run", words.Time(at), MaxAge)
+	}
+	return nil
+}
+
+func (q Query) decided(row fleet.Row, of managedCluster, report reported, now time.Time) fleet.Row {
+	if q.Keys.empty() {
+		if report.signedOnly {
+			return undecided(row, problemf("NoKey", "a verdict that a ManagedClusterView brings counts only if it is signed, and no public keys were given"))
+		}
+		return unsigned(row, report.values, now)
+	}
+	key := q.Keys.key(of.id)
+	switch {
+	case key == nil:
+		return undecided(row, problemf("NoKey", "there is no public key of the cluster %s", words.External(cmp.Or(of.id, "without an ID"))))
+	case report.values.attestation == "" && report.values.decision != "":
+		return undecided(row, problemf("NotSigned", "the verdict of the cluster is not signed"))
+	case report.values.attestation == "":
+		return unsigned(row, report.values, now)
+	}
+	made := attestation.Verify([]byte(report.values.attestation), key, attestation.Expectation{Cluster: of.id, Release: row.Target}, now)
+	if made.Result != attestation.Valid {
+		return undecided(row, &problem{reason: made.Reason, message: made.Message})
+	}
+	row.Evidence = "signed by the key of the cluster"
+	stated := made.Statement
+	row.Target, row.Until, row.Observed = stated.Target.Version, stated.Verdict.ValidUntil, cmp.Or(row.Observed, stated.Run.CompletionTime)
+	if stated.Verdict.Forced {
+		return undecided(row, problemf("Forced", "the run was forced, which permits no update"))
+	}
+	if stated.Verdict.Decision == verdict.Ready && !made.Permits() {
+		return undecided(row, problemf("Narrowed", "the verdict is Ready, and its request left out %s", words.List(stated.Verdict.Narrowed, maxNarrowed)))
+	}
+	row.State = fleet.StateOf(stated.Verdict.Decision)
+	row.Causes = append(causesOf(stated.Verdict.Blocking, preflight.Fail, ""), causesOf(stated.Verdict.Undecided, preflight.Unknown, "")...)
+	return contradicted(row)
+}
+
+// unsigned is the row with the decision of values that are not signed.
+func unsigned(row fleet.Row, of values, now time.Time) fleet.Row {
+	until, err := time.Parse(time.RFC3339, of.validUntil)
+	switch {
+	case of.decision == "":
+		return undecided(row, problemf("NoVerdict", "the cluster has no valid verdict on the update (%s): %s", words.External(of.phase), words.External(of.message)))
+	case err != nil || !now.Before(until):
+		return undecided(row, problemf("Expired", "the verdict of the cluster has ended"))
+	}
+	row.State, row.Until = fleet.StateOf(verdict.Decision(of.decision)), of.validUntil
+	outcome := preflight.Unknown
+	if row.State == fleet.Blocked {
+		outcome = preflight.Fail
+	}
+	if of.causes != "" {
+		row.Causes = causesOf(strings.Split(of.causes, ","), outcome, of.message)
+	}
+	return contradicted(row)
+}
+
+// contradicted is the row with a cause where its state needs one.
+func contradicted(row fleet.Row) fleet.Row {
+	if len(row.Causes) == 0 && row.State != fleet.Ready && row.State != fleet.Updated {
+		return undecided(row, problemf("NoCause", "the verdict is %s, and names no cause", row.State))
+	}
+	return row
+}
+
+func causesOf(names []string, outcome preflight.Outcome, message string) []fleet.Cause {
+	reason := map[preflight.Outcome]string{preflight.Fail: "Blocks", preflight.Unknown: "Inconclusive"}[outcome]
+	var causes []fleet.Cause
+	for _, name := range names {
+		causes = append(causes, fleet.Cause{
+			Name: name, Outcome: outcome, Reason: reason, Message: cmp.Or(message, "The finding is in the verdict of the cluster."),
+			Remediation: explained[reason].Remedy,
+		})
+	}
+	return causes
+}
+
+// undecided is the row with a cause about how the verdict came to the hub.
+func undecided(row fleet.Row, because *problem) fleet.Row {
+	row.State = fleet.Undecided
+	row.Message = because.message
+	row.Causes = []fleet.Cause{{
+		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: words.Sentence(because.message), Remediation: remedy(because.reason), Actions: because.actions,
+	}}
+	return row
+}
+
+// remedy for a report that does not count. One of an attestation is the one of its package, where waiting helps.
+func remedy(reason string) string {
+	switch reason {
+	case "ValidityEnded", "NotComplete":
+		reason = "NoVerdict"
+	}
+	return cmp.Or(explained[reason].Remedy, explained["NoCause"].Remedy)
+}
+
+// The remedies that several reasons have.
+const (
+	awaitAgent = "Correct what the condition of the object on the hub states, and wait until the agent of the cluster has applied it."
+	applySet   = "Apply the ManifestWorkReplicaSet of manifests/open-cluster-management/target for this version to the Placement."
+	startAgain = "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, or the agent of the hub, does not run."
+	setClock   = "Correct the clock of the cluster or of the hub."
+	sign       = "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
+	awaitRun   = "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
+	showReport = "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster."
+)
+
+var explained = catalog.Reasons("The report of a cluster on a hub does not count, or has only the name of a finding.", `
+Blocks | A finding blocks the cluster; its verdict names the finding only. | `+showReport+`
+ClockNotSynced | The clock of the cluster differs from that of the hub. | `+setClock+`
+Expired | The verdict of the cluster has ended. | `+awaitRun+`
+Forced | The run was forced, which permits no update. | Run the preflight in the cluster again, without force.
+Inconclusive | A finding leaves the cluster undecided; its verdict names the finding only. | `+showReport+`
+Narrowed | The request of the verdict left something out. | Run the preflight in the cluster again, without ignoring or leaving out anything.
+NoAnswer | The cluster has not answered the ManagedClusterView. | `+awaitAgent+`
+NoCause | The verdict is not Ready, and names no cause. | Do not update the cluster before it is known who changed its report.
+NoFeedback | The work agent reports no feedback about the UpdatePreflight. | `+awaitAgent+`
+NoKey | The hub has no public key of the cluster, or none was given. | `+sign+`
+NoObject | The ManifestWork brings no UpdatePreflight to the cluster. | `+applySet+`
+NoVerdict | The cluster has no valid verdict on the update. | `+awaitRun+`
+NotApplied | The work agent has not applied the ManifestWork in the cluster. | `+awaitAgent+`
+NotAsked | No ManifestWork asks the cluster about the update. | `+applySet+`
+NotAvailable | The UpdatePreflight does not exist in the cluster. | `+awaitAgent+`
+NotRead | The user may not list the reports. | Have an administrator of the hub apply the roles that the command prints.
+NotReadable | What a ManagedClusterView brings is no report. | `+awaitAgent+`
+NotReported | The controller of the cluster has not reported, or without a time. | `+startAgain+`
+NotSigned | The verdict of the cluster is not signed. | `+sign+`
+OfTheFuture | The time of the report is more than an hour ahead of the clock of the hub. | `+setClock+`
+Outdated | The report is old: the controller or the agent of the cluster does not run. | `+startAgain+`
+SameID | Two clusters claim the same ID. | Detach the cluster that does not have this ID in spec.clusterID of its ClusterVersion.
+UpdateNotSigned | The cluster reports that it runs the release, and only verdicts are signed. | Compare status.history of ClusterVersion in the cluster.`)

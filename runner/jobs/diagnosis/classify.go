@@ -12,11 +12,19 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
 	"github.com/openshift/update-preflight/runner/label"
 	"github.com/openshift/update-preflight/runner/launch/alteration"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
 // Classify returns what an observation means. It is pure, and with Expired the
@@ -130,4 +138,291 @@ func alteredBy(detail string) cause {
 		remedy:  fmt.Sprintf("Exempt objects with the label %s from the webhook or policy that changes them.", label.Run),
 		actions: []finding.Action{finding.Read("oc get mutatingwebhookconfigurations,mutatingadmissionpolicies")},
 	}
+}
+
+// State is the progress of a check.
+type State string
+
+// The states of a check.
+const (
+	// Queued means that the check waits until the parallelism allows its Job.
+	Queued State = "queued"
+	// Waiting means that the Job exists and the container of the check does not run.
+	Waiting State = "waiting"
+	// Running means that the container runs, or has just terminated.
+	Running State = "running"
+	// Done means that the findings of the check are complete.
+	Done State = "done"
+)
+
+// Classification of an Observation.
+type Classification struct {
+	// State is Waiting, Running or Done.
+	State State
+	// Detail is a clause about what the check waits for.
+	Detail string
+	// Reason is the reason of the finding if the state lasts until the deadline; empty in an ordinary state.
+	Reason finding.Reason
+	// Findings are set when State is Done.
+	Findings []finding.Finding
+	ReadLog  string
+	// ListPods is true when the pods have to be listed first, because the watch may lag behind.
+	ListPods bool
+	// Recheck is after how long to classify again without a change; 0 is never.
+	Recheck time.Duration
+	// Restart is true when the outcome of the Job is lost: the Job has to be
+	// deleted if it exists, and created once more.
+	Restart bool
+	// Idle is true when no container of the Job has ever run and it waits for
+	// something without a time limit, so that it may yield to queued checks.
+	Idle bool
+
+	// cause has the Reason.
+	cause cause
+	// LogTimeout is how long to retry the reading of the log.
+	LogTimeout time.Duration
+}
+
+func (why cause) waiting() Classification {
+	return Classification{State: Waiting, Detail: why.detail, Reason: why.reason, cause: why}
+}
+
+const (
+	// RequiredLogTimeout is how long the reading of a log is retried that decides
+	// the check: a kubelet that restarts is back by then. While the API server is
+	// unreachable, it is retried until the deadline of the run.
+	RequiredLogTimeout = 30 * time.Second
+	// OptionalLogTimeout bounds the reading of a log that does not decide the check.
+	OptionalLogTimeout = 3 * time.Second
+)
+
+const (
+	// TransientTimeout is how long a cause is tolerated that may resolve without
+	// intervention: a registry under load, a quota that another pod is about to
+	// free.
+	TransientTimeout = 90 * time.Second
+	// watchLag is how far the watch on pods may lag behind that on Jobs.
+	watchLag = 5 * time.Second
+	// untilDeadline is the timeout of a cause that is tolerated until the deadline of the run.
+	untilDeadline = time.Duration(-1)
+
+	reportDefect = "Report this defect of the check to its owners."
+	runAgain     = "Run the preflight again."
+	fixMessage   = "Fix what the message names, then run the preflight again."
+)
+
+type cause struct {
+	reason finding.Reason
+	// detail is a clause, remedy an imperative sentence, actions its commands.
+	detail, remedy string
+	actions        []finding.Action
+	// timeout is how long the cause is tolerated; 0 is not at all.
+	timeout time.Duration
+}
+
+var reasonBesideAltered = finding.NewReason("BesideAlteredPod", finding.Explanation{
+	Meaning: "Reported for a check that did not fail in a run in which a mutating webhook or policy changed the pod of another check. " +
+		"The changed pod may have influenced it, for example by what it did to their node.",
+	Cause: "The admission policy of the run, which rejects such pods before they start, is not in force, or does not see the change.",
+	Remedy: "Exempt objects with the label preflight.openshift.io/run from the webhook or policy, check the node on which the changed " +
+		"pod ran, then run the preflight again.",
+})
+
+// Withdraw returns the findings of a run without what the Jobs of a cluster report in favor of the update, if a pod of one of
+// them was altered by admission and may have run: each such finding is Unknown, and names that pod.
+func Withdraw(findings []finding.Finding) []finding.Finding {
+	altered := map[string]finding.Finding{}
+	for _, f := range findings {
+		if f.Job != nil && f.Job.Attempts > 0 && f.Reason == alteration.ReasonAlteredByAdmission.String() {
+			altered[f.Job.Cluster] = f
+		}
+	}
+	if len(altered) == 0 {
+		return findings
+	}
+	kept := make([]finding.Finding, 0, len(findings))
+	for _, f := range findings {
+		if f.Job != nil && f.Outcome != preflight.Fail && f.Outcome != preflight.Unknown {
+			if by, found := altered[f.Job.Cluster]; found {
+				f = besideAltered(f, by)
+			}
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
+func besideAltered(f, by finding.Finding) finding.Finding {
+	where := ""
+	if by.Job.Node != "" {
+		where = fmt.Sprintf("; what that pod did to node %s stays after the run", by.Job.Node)
+	}
+	withdrawn := finding.Unknown(reasonBesideAltered, "the result of the check does not count (%s: %s), because admission changed a pod of %s%s", f.Outcome, f.Message, by.Name, where).
+		Named(f.Name).From(finding.SourceJob).About(append(f.Objects, by.Objects...)...).Do(by.Actions...).Do(finding.Retry(""))
+	withdrawn.Job = f.Job
+	return withdrawn
+}
+
+var (
+	reasonOOMKilled = finding.NewReason("OOMKilled", finding.Explanation{
+		Meaning: "Reported for a check that ran out of memory.",
+		Cause:   "Its memory limit is too low, or the node ran out of memory.",
+		Remedy:  "Report it to the owners of the check; if the node is short of memory, free some: `oc adm top nodes`.",
+	})
+	reasonContradiction = finding.NewReason("Contradiction", finding.Explanation{
+		Meaning: "Reported for a check whose exit code contradicts its result.",
+		Cause:   "A defect of the check.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+	reasonBadResult = finding.NewReason("BadResult", finding.Explanation{
+		Meaning: "Reported for a check whose result cannot be used.",
+		Cause:   "The result is damaged, too large, of another run, or of a later version of the SDK.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+	reasonKilled = finding.NewReason("Killed", finding.Explanation{
+		Meaning: "Reported for a check that ended by SIGKILL or SIGTERM.",
+		Cause:   "The kubelet or the runtime killed the container.",
+		Remedy:  "Read the events with `oc get events -n NAMESPACE`, then run the preflight again.",
+	})
+)
+
+// finalResult takes over a final result that agrees with the exit code. An
+// inconclusive result of a pod that was disrupted does not decide: the Job
+// retries.
+func finalResult(o Observation, pod Pod, exitCode int32, result checkresult.Result) (Classification, bool) {
+	agrees := result.Result.Agrees(int(exitCode))
+	if interrupted(pod) && (!agrees || exitCode == preflight.ExitUnknown) {
+		return Classification{}, false
+	}
+	if !agrees {
+		return unknown(o, cause{
+			reason: reasonContradiction,
+			detail: fmt.Sprintf("the check ended with exit code %d, which contradicts its result", exitCode),
+			remedy: reportDefect,
+		}).withFailures(o, result), true
+	}
+	all, err := checkresult.Findings(o.Check, result.Result)
+	if err != nil {
+		return unknown(o, badResult(err.Error())), true
+	}
+	return doneWith(o, all), true
+}
+
+// exitedZero classifies a check that exited 0 without a final result.
+func exitedZero(o Observation, pod Pod, result checkresult.Result) (Classification, bool) {
+	switch {
+	case result.Invalid != "":
+		return unknown(o, badResult(result.Invalid)), true
+	case result.Found, o.Check.Framed:
+		return unknown(o, noResult(o, 0)).withFailures(o, result), true
+	}
+	switch otherContainers(o.Check, pod) {
+	case containersRunning:
+		return Classification{State: Running, Detail: "waiting for its other containers to end"}, true
+	case containersFailed:
+		return Classification{}, false
+	case containersPassed:
+	}
+	return passed(o), true
+}
+
+func passed(o Observation) Classification {
+	return done(o, finding.Pass(gap.Proven("the exit code of the check"), checkresult.ReasonPassed, "the check exited 0 and reported no findings"))
+}
+
+// containersState is the worst state of several containers.
+type containersState int
+
+const (
+	containersPassed containersState = iota
+	containersRunning
+	containersFailed
+)
+
+// otherContainers is the state of the containers of the manifest beside the check's.
+func otherContainers(check jobplan.Check, pod Pod) containersState {
+	others := map[string]bool{}
+	for _, container := range check.Job.Spec.Template.Spec.Containers {
+		others[container.Name] = container.Name != checkresult.MainContainer(check)
+	}
+	worst := containersPassed
+	for _, status := range pod.Status.ContainerStatuses {
+		switch {
+		case !others[status.Name]:
+		case status.State.Terminated == nil:
+			worst = max(worst, containersRunning)
+		case status.State.Terminated.ExitCode != 0:
+			worst = max(worst, containersFailed)
+		}
+	}
+	return worst
+}
+
+// exitedNonZero classifies the last attempt of a check that ended with another
+// exit code than 0, without a final result.
+func exitedNonZero(o Observation, pod Pod, end *corev1.ContainerStateTerminated) Classification {
+	log := o.logOf(pod)
+	result := checkresult.Of(o.Check.Job.Labels[label.Run], end.Message, log.text())
+	all, err := checkresult.Findings(o.Check, result.Result)
+	switch {
+	case result.Final() && err == nil:
+		return doneWith(o, all)
+	case killed(end.ExitCode):
+		return unknown(o, cause{
+			reason:  reasonKilled,
+			detail:  checkresult.Sentence(fmt.Sprintf("the check was killed (exit code %d)", end.ExitCode), lastLines(end, log)),
+			remedy:  "Find the cause in the events of namespace " + pod.Namespace + ", then run the preflight again.",
+			actions: []finding.Action{finding.Read("oc get events -n %s", pod.Namespace), finding.Retry("")},
+		}).withFailures(o, result)
+	case result.Invalid != "":
+		return unknown(o, badResult(result.Invalid))
+	case result.Found, o.Check.Framed:
+		why := noResult(o, end.ExitCode)
+		why.detail = checkresult.Sentence(why.detail, lastLines(end, log))
+		return unknown(o, why).withFailures(o, result)
+	}
+	return done(o, finding.Fail(checkresult.ReasonFailed,
+		"%s", checkresult.Sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), lastLines(end, log))).
+		Remedy("Fix what the log of the check names. The whole log is available while the Jobs of the run are kept.").
+		Do(finding.Read("oc -n %s logs job/%s", pod.Namespace, o.Check.Job.Name)))
+}
+
+// killed is true for the exit codes of SIGKILL and SIGTERM.
+func killed(exitCode int32) bool {
+	return exitCode == 137 || exitCode == 143
+}
+
+func (o Observation) attempts() string {
+	if n := o.job().Attempts; n > 1 {
+		return fmt.Sprintf(" in the last of %d attempts", n)
+	}
+	return ""
+}
+
+// lastLines are the last lines of a container's output, from its log or from the termination message.
+func lastLines(end *corev1.ContainerStateTerminated, log *Log) string {
+	if log != nil && len(log.Text) > 0 {
+		return checkresult.Tail(string(log.Text))
+	}
+	return checkresult.Tail(end.Message)
+}
+
+func outOfMemory(container string) cause {
+	return cause{
+		reason: reasonOOMKilled,
+		detail: fmt.Sprintf("container %q was killed because it ran out of memory", container),
+		remedy: "Report it to the owners of the check: it needs a higher memory limit. If the node was short of memory, free some and run the preflight again.",
+	}
+}
+
+func badResult(why string) cause {
+	return cause{reason: reasonBadResult, detail: checkresult.Sentence("the result of the check cannot be used", words.Line(why, checkresult.MaxLine)), remedy: reportDefect}
+}
+
+func noResult(o Observation, exitCode int32) cause {
+	detail := fmt.Sprintf("the check ended with exit code %d%s and left no final result", exitCode, o.attempts())
+	if o.Log != nil && o.Log.Error != "" {
+		detail += "; its log could not be read: " + words.Line(o.Log.Error, checkresult.MaxLine)
+	}
+	return cause{reason: collector.ReasonNoResult, detail: detail, remedy: reportDefect}
 }

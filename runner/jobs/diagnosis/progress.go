@@ -3,13 +3,19 @@ package diagnosis
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/openshift/update-preflight/collector"
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/words"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
 	"github.com/openshift/update-preflight/runner/jobs/checkresult"
+	"github.com/openshift/update-preflight/runner/launch"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
@@ -187,4 +193,202 @@ func (o Observation) logOf(pod Pod) *Log {
 		return o.Log
 	}
 	return nil
+}
+
+// done ends a check with a finding about the Job as a whole.
+func done(o Observation, f finding.Finding) Classification {
+	f = f.Named(o.Check.Name).From(finding.SourceJob)
+	f.Message = words.Lines(f.Message, checkresult.MaxMessage)
+	f.Objects = o.objects()
+	return doneWith(o, []finding.Finding{f})
+}
+
+// doneWith ends a check with these findings, and adds where it ran.
+func doneWith(o Observation, findings []finding.Finding) Classification {
+	for i := range findings {
+		findings[i].Job = o.job()
+		if attempts := findings[i].Job.Attempts; findings[i].Outcome == preflight.Pass && attempts > 1 {
+			findings[i].Message = words.Cut(checkresult.Sentence(fmt.Sprintf("passed in attempt %d only", attempts), findings[i].Message), checkresult.MaxMessage)
+		}
+	}
+	return Classification{State: Done, Findings: findings}
+}
+
+// withFailures adds the failures and warnings of an incomplete or contradicted result.
+func (c Classification) withFailures(o Observation, result checkresult.Result) Classification {
+	if !result.Found {
+		return c
+	}
+	all, err := checkresult.Findings(o.Check, result.Result)
+	if err != nil {
+		return c
+	}
+	for _, f := range all {
+		if f.Outcome == preflight.Fail || f.Outcome == preflight.Warn {
+			f.Job = o.job()
+			c.Findings = append(c.Findings, f)
+		}
+	}
+	return c
+}
+
+func (o Observation) objects() []preflight.Object {
+	job := o.Check.Job
+	objects := []preflight.Object{{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name}}
+	if pod, ok := o.Newest(); ok {
+		objects = append(objects, preflight.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name})
+	}
+	return objects
+}
+
+// job is where and when the check ran. A pod that was disrupted or deleted, or
+// whose end was not observed, does not count as an attempt unless it is the last.
+func (o Observation) job() *finding.Job {
+	job := &finding.Job{Namespace: o.Check.Job.Namespace, Name: o.Check.Job.Name}
+	for i, pod := range o.Pods {
+		if i < len(o.Pods)-1 && (interrupted(pod) || pod.Status.Phase != corev1.PodFailed && checkresult.Terminated(o.Check, pod.Pod) == nil) {
+			continue
+		}
+		job.Attempts++
+		if current := checkresult.Status(o.Check, pod.Pod); current != nil {
+			job.Attempts += int(current.RestartCount)
+		}
+	}
+	pod, ok := o.Newest()
+	if !ok {
+		return job
+	}
+	job.Node = pod.Spec.NodeName
+	if started := pod.Status.StartTime; started != nil {
+		job.StartTime = words.Time(started.Time)
+	}
+	if end := checkresult.Terminated(o.Check, pod.Pod); end != nil {
+		job.ExitCode = &end.ExitCode
+		job.StartTime, job.CompletionTime = words.Time(end.StartedAt.Time), words.Time(end.FinishedAt.Time)
+	}
+	return job
+}
+
+// unknown ends a check that is inconclusive.
+func unknown(o Observation, why cause) Classification {
+	return done(o, finding.Unknown(why.reason, "%s", why.detail).Remedy("%s", why.remedy).Do(why.actions...))
+}
+
+// tolerate waits until the timeout of the cause has passed.
+func tolerate(o Observation, why cause) Classification {
+	classified := why.waiting()
+	if why.timeout == untilDeadline {
+		classified.Idle = o.neverRan()
+		return classified
+	}
+	waited := time.Duration(0)
+	if o.Reason.String() == why.reason.String() {
+		waited = o.Waited
+	}
+	if waited >= why.timeout {
+		return unknown(o, why)
+	}
+	classified.Recheck = why.timeout - waited
+	return classified
+}
+
+// expired ends the check at the deadline of the run, with its last state.
+func expired(o Observation, classified Classification) Classification {
+	why := classified.cause
+	detail := classified.Detail
+	if pod, ok := o.Newest(); ok && o.logOf(pod) != nil {
+		if lines := checkresult.Tail(string(o.Log.Text)); lines != "" {
+			detail = checkresult.Sentence(detail+"; last log lines", lines)
+		}
+	}
+	if o.APIErrors != "" {
+		detail += "; requests to the API server fail: " + words.Line(o.APIErrors, checkresult.MaxLine)
+	}
+	if why.reason == (finding.Reason{}) {
+		why.reason = collector.ReasonTimeout
+	}
+	if why.remedy == "" {
+		why.remedy, why.actions = "Run the preflight again with a longer timeout.", []finding.Action{finding.Retry(finding.OptionTimeout)}
+	}
+	why.detail = "timed out: " + detail
+	return unknown(o, why)
+}
+
+// NotStarted ends a check that was queued at the deadline of the run: for the first time, or again after waiting.
+func (o Observation) NotStarted(waiting Classification) Classification {
+	if waiting.Reason != (finding.Reason{}) {
+		return expired(o, waiting)
+	}
+	return unknown(o, cause{
+		reason: launch.ReasonNotStarted, detail: "timed out: the check waited for other checks to end, and was not started",
+		remedy:  "Run the preflight again with a longer timeout or a higher parallelism.",
+		actions: []finding.Action{finding.Retry(finding.OptionTimeout), finding.Retry(finding.OptionParallelism)},
+	})
+}
+
+var (
+	reasonNotProvided = finding.NewReason("NotProvided", finding.Explanation{
+		Meaning: "Reported for a component whose image has no check.",
+		Cause:   "The image has no /bin/preflight, and the manifest does not promise a result.",
+	})
+	reasonBinaryMissing = finding.NewReason("BinaryMissing", finding.Explanation{
+		Meaning: "Reported for a check whose image does not have the program that its manifest names.",
+		Cause:   "A defect of the release.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+	reasonNotExecutable = finding.NewReason("NotExecutable", finding.Explanation{
+		Meaning: "Reported for a check whose program cannot be executed.",
+		Cause:   "The file is not executable, or built for another architecture.",
+		Remedy:  "Report it to the owners of the check.",
+	})
+)
+
+const preflightBinary = "/bin/preflight"
+
+// startFailure classifies a program that the runtime could not execute, which a
+// retry cannot fix. An image may lack /bin/preflight, as the enhancement allows,
+// unless its manifest promises a result.
+func startFailure(o Observation, pod Pod) (Classification, bool) {
+	message, final := startError(o.Check, pod)
+	if message == "" {
+		return Classification{}, false
+	}
+	command := command(o.Check)
+	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
+	switch {
+	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
+		return done(o, finding.Skipped(gap.Proven("the error of the container runtime"), reasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
+	case missing:
+		return unknown(o, cause{reason: reasonBinaryMissing, detail: checkresult.Sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
+	case !final:
+		return Classification{}, false
+	}
+	return unknown(o, cause{reason: reasonNotExecutable, detail: checkresult.Sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
+}
+
+// startError is the runtime's error message for the check's container. With
+// containerd the container terminates with reason StartError, with CRI-O it is
+// waiting; only the former is final for the pod.
+func startError(check jobplan.Check, pod Pod) (message string, final bool) {
+	current := checkresult.Status(check, pod.Pod)
+	if current == nil {
+		return "", false
+	}
+	if end := current.State.Terminated; end != nil && (end.Reason == "StartError" || end.Reason == "ContainerCannotRun") {
+		return words.Line(end.Message, checkresult.MaxLine), true
+	}
+	if waiting := current.State.Waiting; waiting != nil && (waiting.Reason == "CreateContainerError" || waiting.Reason == "RunContainerError") {
+		return words.Line(waiting.Message, checkresult.MaxLine), false
+	}
+	return "", false
+}
+
+// command is the program of the check. A manifest without one uses the image's,
+// which the enhancement requires to be /bin/preflight.
+func command(check jobplan.Check) string {
+	containers := check.Job.Spec.Template.Spec.Containers
+	if len(containers) > 0 && len(containers[0].Command) > 0 {
+		return containers[0].Command[0]
+	}
+	return preflightBinary
 }

@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,7 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/words"
 	"github.com/openshift/update-preflight/runner/label"
+	"github.com/openshift/update-preflight/runner/launch/inventory"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
@@ -185,4 +189,239 @@ func compareFieldsOf(path string, want, have any) (string, error) {
 		return "", fmt.Errorf("could not compare %s: %w", path, err)
 	}
 	return compare(path, planned, created), nil
+}
+
+// maxShownValue bounds the value of a field in a message, in bytes.
+const maxShownValue = 100
+
+// Difference returns the first field in which an existing object differs from the
+// planned one, with the value that it has; empty if there is none. Fields that the
+// API server sets by itself are not differences. A ServiceAccount may have more image
+// pull secrets, which controllers add.
+func Difference(planned, found payload.Object) (string, error) {
+	want, err := content(planned)
+	if err != nil {
+		return "", err
+	}
+	have, err := content(found)
+	if err != nil {
+		return "", err
+	}
+	if _, isAccount := found.(*corev1.ServiceAccount); isAccount {
+		have["imagePullSecrets"] = common(want["imagePullSecrets"], have["imagePullSecrets"])
+	}
+	return compare("", want, have), nil
+}
+
+// content is what a plan determines of an object, as in a manifest. Omitted are what
+// the API server and controllers set, and the deadline: that of a run that was taken
+// over is later.
+func content(object payload.Object) (map[string]any, error) {
+	if job, ok := object.(*batchv1.Job); ok {
+		job = plannedFields(job)
+		setDeadline(job.Spec.Template.Spec, "")
+		object = job
+	}
+	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, fmt.Errorf("could not compare %s: %w", inventory.ReferenceTo(object), err)
+	}
+	for _, key := range []string{"apiVersion", "kind", "status", "secrets"} {
+		delete(all, key)
+	}
+	meta := map[string]any{}
+	for _, key := range object.GetFinalizers() {
+		meta["finalizers"] = key
+	}
+	for _, owner := range object.GetOwnerReferences() {
+		meta["ownerReferences"] = owner.Kind + " " + owner.Name
+	}
+	meta["labels"] = values(object.GetLabels())
+	annotations := map[string]any{}
+	if check, found := object.GetAnnotations()[label.AnnotationCheck]; found {
+		annotations[label.AnnotationCheck] = check
+	}
+	meta["annotations"] = annotations
+	all["metadata"] = meta
+	return all, nil
+}
+
+func values(texts map[string]string) map[string]any {
+	all := make(map[string]any, len(texts))
+	for key, text := range texts {
+		all[key] = text
+	}
+	return all
+}
+
+// plannedFields returns a copy of a Job without the fields that the API server and
+// the Job controller set, and without its activeDeadlineSeconds.
+func plannedFields(job *batchv1.Job) *batchv1.Job {
+	kept := job.DeepCopy()
+	kept.Spec.Selector, kept.Spec.ActiveDeadlineSeconds = nil, nil
+	template := &kept.Spec.Template
+	for _, key := range []string{batchv1.ControllerUidLabel, batchv1.JobNameLabel, "controller-uid", "job-name"} {
+		delete(template.Labels, key)
+	}
+	if template.Spec.DeprecatedServiceAccount == template.Spec.ServiceAccountName {
+		template.Spec.DeprecatedServiceAccount = ""
+	}
+	return kept
+}
+
+// Deadline is the deadline of the run in the environment of a check; empty if it is no time.
+func Deadline(spec corev1.PodSpec) string {
+	for _, container := range slices.Concat(spec.Containers, spec.InitContainers) {
+		for _, variable := range container.Env {
+			if _, err := time.Parse(time.RFC3339, variable.Value); variable.Name == jobplan.VariableDeadline && err == nil {
+				return variable.Value
+			}
+		}
+	}
+	return ""
+}
+
+// Until is the planned Job with another deadline in the environment of its containers: that of a run that was taken over
+// is of its existing Job. It is the planned Job for an empty one.
+func Until(deadline string, planned *batchv1.Job) *batchv1.Job {
+	if deadline == "" {
+		return planned
+	}
+	until := planned.DeepCopy()
+	setDeadline(until.Spec.Template.Spec, deadline)
+	return until
+}
+
+// setDeadline sets the value of the variable in all containers that have it.
+func setDeadline(spec corev1.PodSpec, deadline string) {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for _, container := range containers {
+			for i := range container.Env {
+				if container.Env[i].Name == jobplan.VariableDeadline {
+					container.Env[i].Value = deadline
+				}
+			}
+		}
+	}
+}
+
+// common returns the elements of have that are also in want, in the order of want.
+func common(want, have any) any {
+	wanted, _ := want.([]any)
+	existing, _ := have.([]any)
+	var kept []any
+	for _, element := range wanted {
+		if slices.ContainsFunc(existing, func(other any) bool { return compare("", element, other) == "" }) {
+			kept = append(kept, element)
+		}
+	}
+	return kept
+}
+
+// compare returns the path and the value of the first difference. An omitted field
+// equals an empty one and the default of the API server.
+func compare(path string, want, have any) string {
+	if isEmpty(want) {
+		field := path[strings.LastIndex(path, ".")+1:]
+		if isEmpty(have) || slices.Contains(defaultsOf(field), have) {
+			return ""
+		}
+		return differs(path, have)
+	}
+	switch want := want.(type) {
+	case map[string]any:
+		if have, ok := have.(map[string]any); ok {
+			return compareFields(path, want, have)
+		}
+	case []any:
+		if have, ok := have.([]any); ok && len(have) == len(want) {
+			return compareElements(path, want, have)
+		}
+	default:
+		if want == have {
+			return ""
+		}
+	}
+	return differs(path, have)
+}
+
+func compareFields(path string, want, have map[string]any) string {
+	keys := maps.Clone(want)
+	maps.Copy(keys, have)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if found := compare(strings.TrimPrefix(path+"."+key, "."), want[key], have[key]); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+func compareElements(path string, want, have []any) string {
+	for i := range want {
+		if found := compare(fmt.Sprintf("%s[%d]", path, i), want[i], have[i]); found != "" {
+			return found
+		}
+	}
+	return ""
+}
+
+func differs(path string, have any) string {
+	if isEmpty(have) {
+		return path + " is not set"
+	}
+	return fmt.Sprintf("%s is %q", path, words.Line(fmt.Sprint(have), maxShownValue))
+}
+
+func isEmpty(value any) bool {
+	switch value := value.(type) {
+	case nil:
+		return true
+	case string:
+		return value == ""
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
+	}
+	return false
+}
+
+// defaultsOf are the defaults of the API server for a field (Kubernetes
+// pkg/apis/{batch,core,rbac,admissionregistration}/v1, defaults.go). A default of a
+// later version that is missing here costs a dry run per existing object.
+func defaultsOf(field string) []any {
+	return map[string][]any{
+		"apiGroup":                      {"rbac.authorization.k8s.io"},
+		"apiVersion":                    {"v1"}, // of a fieldRef
+		"automountServiceAccountToken":  {true},
+		"completionMode":                {string(batchv1.NonIndexedCompletion)},
+		"completions":                   {int64(1)},
+		"defaultMode":                   {int64(0o644)},
+		"divisor":                       {"0"},
+		"dnsPolicy":                     {string(corev1.DNSClusterFirst)},
+		"enableServiceLinks":            {true},
+		"expirationSeconds":             {int64(3600)},
+		"failureThreshold":              {int64(3)},
+		"hostUsers":                     {true},
+		"imagePullPolicy":               {string(corev1.PullIfNotPresent), string(corev1.PullAlways)},
+		"manualSelector":                {false},
+		"matchPolicy":                   {"Equivalent"},
+		"parallelism":                   {int64(1)},
+		"path":                          {"/"}, // of an HTTP probe
+		"periodSeconds":                 {int64(10)},
+		"podReplacementPolicy":          {string(batchv1.TerminatingOrFailed), string(batchv1.Failed)},
+		"protocol":                      {string(corev1.ProtocolTCP)},
+		"pullPolicy":                    {string(corev1.PullIfNotPresent), string(corev1.PullAlways)},
+		"schedulerName":                 {corev1.DefaultSchedulerName},
+		"scheme":                        {string(corev1.URISchemeHTTP)},
+		"scope":                         {"*"},
+		"setHostnameAsFQDN":             {false},
+		"shareProcessNamespace":         {false},
+		"successThreshold":              {int64(1)},
+		"suspend":                       {false},
+		"terminationGracePeriodSeconds": {int64(corev1.DefaultTerminationGracePeriodSeconds)},
+		"terminationMessagePath":        {corev1.TerminationMessagePathDefault},
+		"terminationMessagePolicy":      {string(corev1.TerminationMessageReadFile)},
+		"timeoutSeconds":                {int64(1)},
+	}[field]
 }

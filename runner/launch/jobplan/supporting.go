@@ -2,12 +2,17 @@ package jobplan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
+	"github.com/openshift/update-preflight/collector/rights"
+	"github.com/openshift/update-preflight/runner/launch/credential"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 	"github.com/openshift/update-preflight/runner/payload"
@@ -177,4 +182,162 @@ func (c catalog) closure(refs []inventory.Reference) []inventory.Reference {
 	}
 	slices.SortFunc(all, inventory.CompareReferences)
 	return all
+}
+
+// Needs are the permissions to validate, create and delete the objects of the draft, without the guard. Those
+// for one cluster of a hosted cluster are of [Draft.On]. A run needs ListNeeds in addition. The types and the
+// content of the Secrets and ConfigMaps that the checks read are optional, and so are the quotas of their namespaces, and copying
+// the permissions of existing ServiceAccounts. A check with a Secret whose type is unknown does not run.
+func (d Draft) Needs() access.Needs {
+	var needs access.Needs
+	used := map[inventory.Reference]catalog{}
+	copies := false
+	for _, check := range d.Checks {
+		namespace := check.Job.Namespace
+		needs.Required = append(needs.Required, JobNeeds(namespace).Required...)
+		needs.Optional = append(needs.Optional, quotaNeeds(namespace)...)
+		if d.catalogOf(check).manifests[check.Account()] == nil {
+			needs.Required = append(needs.Required, creating("ServiceAccount", namespace)...)
+			copies = true
+		}
+		needs.Optional = append(needs.Optional, d.readNeeds(check)...)
+		for _, ref := range check.Needs {
+			used[ref] = d.catalogOf(check)
+		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(used), inventory.CompareReferences) {
+		needs.Required = append(needs.Required, creating(ref.Kind, ref.Namespace)...)
+		needs.Given = append(needs.Given, used[ref].given(ref)...)
+		for _, secret := range used[ref].namedSecrets(ref) {
+			needs.Optional = append(needs.Optional, credential.Needs(secret)...)
+		}
+	}
+	if copies {
+		needs = needs.And(copyNeeds())
+	}
+	for _, each := range needs.Given {
+		if slices.Contains(each.Rule.Verbs, "bind") {
+			needs.Optional = append(needs.Optional, access.Request{Verb: "get", Group: rbacv1.GroupName, Resource: "clusterroles", Name: each.Rule.ResourceNames[0]})
+		}
+	}
+	return needs
+}
+
+// readNeeds are the permissions to read the Secrets and ConfigMaps of a check that are not of the release.
+func (d Draft) readNeeds(check Check) []access.Request {
+	var needs []access.Request
+	for _, ref := range Secrets(check.Job) {
+		if d.catalogOf(check).manifests[ref] == nil {
+			needs = append(needs, credential.Needs(ref)...)
+		}
+	}
+	return needs
+}
+
+func (c catalog) namedSecrets(ref inventory.Reference) []inventory.Reference {
+	switch object := c.manifests[ref].manifest.Object.(type) {
+	case *rbacv1.Role:
+		return NamedSecrets(ref.Namespace, object.Rules)
+	case *rbacv1.ClusterRole:
+		return NamedSecrets("", object.Rules)
+	}
+	return nil
+}
+
+// JobNeeds are the permissions to create a Job in a namespace, to follow it and to delete it.
+func JobNeeds(namespace string) access.Needs {
+	return access.Needs{Required: slices.Concat(creating(inventory.JobKind, namespace), creating(inventory.PodKind, namespace))}
+}
+
+// quotaNeeds are the permissions to foresee that a quota rejects the pods in a namespace.
+// Without them the rejection is reported when the Job exists.
+func quotaNeeds(namespace string) []access.Request {
+	return []access.Request{
+		{Verb: "list", Resource: "resourcequotas", Namespace: namespace},
+		{Verb: "list", Resource: "limitranges", Namespace: namespace},
+		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingwebhookconfigurations"},
+		{Verb: "list", Group: admissionregistrationv1.GroupName, Resource: "mutatingadmissionpolicies"},
+	}
+}
+
+// copyNeeds are the permissions to read the permissions of existing ServiceAccounts, and
+// to create roles and bindings in any namespace. A copy without them has no permissions.
+func copyNeeds() access.Needs {
+	needs := access.Needs{Optional: rights.GrantsNeeds()}
+	for _, name := range []string{"Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding"} {
+		needs.Optional = append(needs.Optional, creating(name, "")...)
+	}
+	return needs
+}
+
+// given are the permissions that a supporting object grants: the rules of a role,
+// or the permission to bind a role of the cluster.
+func (c catalog) given(ref inventory.Reference) []access.Given {
+	switch object := c.manifests[ref].manifest.Object.(type) {
+	case *rbacv1.Role:
+		return given(ref.Namespace, object.Rules)
+	case *rbacv1.ClusterRole:
+		return given("", object.Rules)
+	case *rbacv1.RoleBinding:
+		return c.binding(ref.Namespace, object.RoleRef)
+	case *rbacv1.ClusterRoleBinding:
+		return c.binding("", object.RoleRef)
+	}
+	return nil
+}
+
+// AnyNeeds are the Needs of any draft, for all namespaces. The permissions that the
+// roles of a release grant are not included, since they are unknown.
+func AnyNeeds() access.Needs {
+	needs := access.Needs{
+		Optional: append(rights.GrantsNeeds(), quotaNeeds("")...),
+		Given: []access.Given{{Rule: rbacv1.PolicyRule{
+			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: manifestpolicy.KnownRoles(),
+		}}},
+	}
+	for _, k := range inventory.Kinds() {
+		if !k.Guard {
+			needs.Required = append(needs.Required, creating(k.Name, "")...)
+		}
+	}
+	return needs
+}
+
+// creating are the permissions to create objects of a kind in a namespace, to adopt
+// existing ones, and to delete them and wait until they are gone. Pods are created
+// by Kubernetes.
+func creating(name, namespace string) []access.Request {
+	var requests []access.Request
+	for _, k := range inventory.Kinds() {
+		if k.Name != name {
+			continue
+		}
+		requests = append(requests, access.Verbs(k.Request(), "watch")...) // in all namespaces at once
+		in := k.Request()
+		in.Namespace = namespace
+		requests = append(requests, access.Verbs(in, "delete")...)
+		if name != inventory.PodKind {
+			requests = append(requests, access.Verbs(in, "create", "get")...)
+		}
+	}
+	return requests
+}
+
+func given(namespace string, rules []rbacv1.PolicyRule) []access.Given {
+	var all []access.Given
+	for _, rule := range rules {
+		all = append(all, access.Given{Namespace: namespace, Rule: rule})
+	}
+	return all
+}
+
+// binding is the permission to bind a role of the cluster. A role of the release
+// may be bound by a user who has its rules.
+func (c catalog) binding(namespace string, role rbacv1.RoleRef) []access.Given {
+	if c.manifests[roleOf(role, namespace)] != nil || role.Kind != "ClusterRole" || !slices.Contains(manifestpolicy.KnownRoles(), role.Name) {
+		return nil
+	}
+	return []access.Given{{Namespace: namespace, Rule: rbacv1.PolicyRule{
+		Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: []string{role.Name},
+	}}}
 }

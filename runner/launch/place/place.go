@@ -7,17 +7,25 @@ package place
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/openshift/update-preflight/collector"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/check"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/collector/hosted"
+	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/rights"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/jobs"
 	"github.com/openshift/update-preflight/runner/launch"
+	"github.com/openshift/update-preflight/runner/launch/cleanup"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
+	"github.com/openshift/update-preflight/runner/launch/writeguard"
 )
 
 // Place is a cluster in which a run has Jobs.
@@ -112,4 +120,166 @@ func (p Place) about(f finding.Finding) finding.Finding {
 		f.Actions[i].Cluster = finding.Management
 	}
 	return f.Noted("This is about the management cluster.")
+}
+
+// Removal of the objects of a run in all its places, each list in the order of the places.
+type Removal struct {
+	// Deleted, Left and Foreign are as in cleanup.Removal.
+	Deleted, Left, Foreign []report.Object
+	// Unseen are the kinds that the user may not list in some place, sorted.
+	Unseen []string
+}
+
+// Cleanup deletes all objects of a run in all places, and waits until they are gone (cleanup.Run). The
+// error names the places in which they are not.
+func Cleanup(ctx context.Context, places []Place, runID string) (Removal, error) {
+	removals := make([]cleanup.Removal, len(places))
+	requests := make([]func() error, len(places))
+	for i, p := range places {
+		requests[i] = func() (err error) {
+			removals[i], err = cleanup.Run(ctx, p.Objects, runID)
+			return p.located(err)
+		}
+	}
+	err := errors.Join(inventory.Concurrently(requests)...)
+	var all Removal
+	for i, p := range places {
+		done := removals[i]
+		all.Deleted, all.Left, all.Foreign = append(all.Deleted, p.objects(done.Deleted)...), append(all.Left, p.objects(done.Left)...), append(all.Foreign, p.objects(done.Foreign)...)
+		all.Unseen = append(all.Unseen, done.Unseen...)
+	}
+	slices.Sort(all.Unseen)
+	all.Unseen = slices.Compact(all.Unseen)
+	return all, err
+}
+
+// Runs returns the IDs of all runs that have objects in the places. The value is true for a run of another
+// hosted cluster than that of the places, if any: its record and its Lease are in no place (cleanup.Runs).
+func Runs(ctx context.Context, places []Place) (map[string]bool, error) {
+	all := map[string]bool{}
+	for _, p := range places {
+		runs, err := cleanup.Runs(ctx, p.Objects)
+		if err != nil {
+			return nil, p.located(err)
+		}
+		for id, elsewhere := range runs {
+			all[id] = all[id] || elsewhere && p.name() == ""
+		}
+	}
+	return all, nil
+}
+
+// Created are the objects that this process has created of a run, in the order of the places.
+func Created(places []Place, runID string) []report.Object {
+	var all []report.Object
+	for _, p := range places {
+		all = append(all, p.objects(p.Objects.Created.Of(runID))...)
+	}
+	return all
+}
+
+func (p Place) objects(in []preflight.Object) []report.Object {
+	var all []report.Object
+	for _, object := range in {
+		all = append(all, report.Object{Object: object, Cluster: p.name()})
+	}
+	return all
+}
+
+func (p Place) located(err error) error {
+	if err == nil || p.name() == "" {
+		return err
+	}
+	return fmt.Errorf("in the %s cluster: %w", p.name(), err)
+}
+
+var reasonManagementAccess = finding.NewReason("ManagementAccess", finding.Explanation{
+	Meaning: "Reported for a check of the release for the management cluster of a hosted cluster that was not run: the user " +
+		"may not run it there, or that is unknown.",
+	Cause:   "A permission is missing in the management cluster, or its API server did not respond.",
+	Remedy:  "Bind the role of the management cluster that \"auth run --hosted-cluster\" prints.",
+	Command: "oc preflight auth run --hosted-cluster NAMESPACE/NAME",
+})
+
+// Needs are the permissions to follow, guard and list the Jobs of a run, without those to create them.
+func Needs() access.Needs {
+	return jobs.Needs().And(cleanup.ListNeeds()).And(writeguard.Needs()).And(access.Needs{Optional: rights.GroupsNeeds()})
+}
+
+// ControlPlaneNeeds are the permissions to run the checks of any release in the namespace of a control plane.
+func ControlPlaneNeeds(namespace string) access.Needs {
+	return Confine(Needs().And(jobplan.AnyNeeds()), namespace)
+}
+
+// ReviewRemoval is an error for missing permissions to delete the objects of runs in the places but the first.
+func ReviewRemoval(ctx context.Context, places []Place) error {
+	for _, p := range places[1:] {
+		if err := Confine(cleanup.Needs(), p.Objects.Namespace).Check(ctx, p.Cluster.Kubernetes.AuthorizationV1()); err != nil {
+			return p.located(err)
+		}
+	}
+	return nil
+}
+
+// Permitted is a draft without the checks that the user may not run in this place, the management cluster of
+// a hosted cluster, and a finding for each of these.
+func (p Place) Permitted(ctx context.Context, draft jobplan.Draft) (jobplan.Draft, []finding.Finding) {
+	planned := draft.On(p.Side)
+	if len(planned.Checks) == 0 {
+		return draft, nil
+	}
+	err := Confine(Needs().And(planned.Needs()), p.Objects.Namespace).Check(ctx, p.Cluster.Kubernetes.AuthorizationV1())
+	if err == nil {
+		return draft, nil
+	}
+	var refused []finding.Finding
+	for _, check := range planned.Checks {
+		refused = append(refused, finding.Unknown(reasonManagementAccess, "the check was not run in the management cluster: %v", err).
+			Named(check.Name).From(finding.SourceJob).
+			Remedy("Bind the role of the management cluster that the command prints, or accept the finding.").
+			Do(finding.Read("oc preflight auth run --hosted-cluster %s", p.hostedCluster), finding.Accept(check.Name)))
+	}
+	return draft.Without(p.Side), refused
+}
+
+// Confine are needs in one namespace: there, a run has no objects of the cluster but its guard, and lists and
+// watches no others. What is granted to an existing ServiceAccount is read in the whole cluster.
+func Confine(needs access.Needs, namespace string) access.Needs {
+	confined := access.Needs{Given: needs.Given}
+	for _, each := range needs.Required {
+		if request, ok := confinedRequest(each, namespace); ok {
+			confined.Required = append(confined.Required, request)
+		}
+	}
+	grants := rights.GrantsNeeds()
+	for _, each := range needs.Optional {
+		request, ok := confinedRequest(each, namespace)
+		if slices.Contains(grants, each) {
+			request, ok = each, true
+		}
+		if ok {
+			confined.Optional = append(confined.Optional, request)
+		}
+	}
+	return confined
+}
+
+// confinedRequest is a request in one namespace; false for one about objects that a run has not there.
+func confinedRequest(request access.Request, namespace string) (access.Request, bool) {
+	if request.Namespace == "" && request.Group == "" && request.Resource == "events" {
+		request.Namespace = namespace
+		return request, true
+	}
+	for _, k := range inventory.Kinds() {
+		if k.Request().Group != request.Group || k.Request().Resource != request.Resource || k.Guard {
+			continue
+		}
+		if !k.Namespaced() {
+			return request, request.Name != ""
+		}
+		if request.Namespace == "" {
+			request.Namespace = namespace
+		}
+	}
+	return request, true
 }

@@ -7,6 +7,7 @@
 package baselinestore
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -21,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
+	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/afterupdate"
 	"github.com/openshift/update-preflight/collector/baseline"
 	"github.com/openshift/update-preflight/runner/record"
 	"github.com/openshift/update-preflight/runner/record/recordformat"
@@ -275,3 +278,91 @@ func digestOf(packed []byte) string {
 func indexName(id string) string { return recordformat.HeaderName(id) + "-baseline" }
 
 func partName(id string, number int) string { return fmt.Sprintf("%s-%d", indexName(id), number) }
+
+// Needs are the permissions for Put and PutJudgement, including ReadNeeds. Those of package recordstore for a run have
+// them all.
+func Needs() access.Needs {
+	request := mapsRequest()
+	return access.Needs{Required: access.Verbs(request, "get", "list", "create", "update"), Optional: ReadNeeds().Optional}
+}
+
+// ReadNeeds are the permissions for Get, Before, Judgement and Judgements. Without the optional one, nothing that is
+// stored counts.
+func ReadNeeds() access.Needs {
+	return access.Needs{Required: access.Verbs(mapsRequest(), "get", "list"), Optional: recordstore.ReadNeeds().Optional}
+}
+
+func mapsRequest() access.Request {
+	return access.Request{Resource: "configmaps", Namespace: record.Namespace}
+}
+
+const (
+	keyCourse = "course.gz"
+	// maxCourse bounds the text of a course, in bytes.
+	maxCourse = 8 << 20
+)
+
+// stated is a course, and the update that it is of.
+type stated struct {
+	Update string          `json:"update"`
+	Past   json.RawMessage `json:"past"`
+}
+
+// PutPast stores beside the record of a run what samples after its update have shown, over what an earlier one has. update
+// identifies the update. The error is a *record.NotFoundError for a run without a record.
+func (s *Store) PutPast(ctx context.Context, id, update string, past afterupdate.Past) error {
+	packed, err := past.Pack()
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(stated{Update: update, Past: packed})
+	if err != nil {
+		return fmt.Errorf("could not encode what the samples have shown: %w", err)
+	}
+	if packed, err = recordformat.Pack(text); err != nil {
+		return err
+	}
+	beside, err := s.records.Beside(ctx, id)
+	if err != nil {
+		return fmt.Errorf("could not store what the samples have shown: %w", err)
+	}
+	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: courseName(beside.Run())}, BinaryData: map[string][]byte{keyCourse: packed}}
+	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+		if found != nil && bytes.Equal(found.BinaryData[keyCourse], packed) {
+			return nil, nil //nolint:nilnil // it stays as it is
+		}
+		return made.DeepCopy(), nil
+	})
+	if err != nil {
+		return fmt.Errorf("could not store what the samples have shown beside the record of run %s: %w", beside.Run(), err)
+	}
+	return nil
+}
+
+// Past reads what earlier samples after an update have shown; false where there is nothing that counts: nothing stored, of another
+// update, or not authentic.
+func (s *Store) Past(ctx context.Context, id, update string) (afterupdate.Past, bool, error) {
+	object, err := s.records.Object(ctx, courseName(id))
+	if err != nil || object == nil {
+		return afterupdate.Past{}, false, err
+	}
+	loaded, err := s.records.Key(ctx)
+	if err != nil {
+		return afterupdate.Past{}, false, err
+	}
+	if recordstore.VerifyBeside(object, id, loaded).State != record.Authentic {
+		return afterupdate.Past{}, false, nil
+	}
+	text, err := recordformat.Unpack(object.BinaryData[keyCourse], maxCourse)
+	var of stated
+	if err == nil {
+		err = json.Unmarshal(text, &of)
+	}
+	if err != nil || of.Update != update {
+		return afterupdate.Past{}, false, nil //nolint:nilerr // of another version of the tool
+	}
+	past, err := afterupdate.UnpackPast(of.Past)
+	return past, err == nil, nil
+}
+
+func courseName(id string) string { return recordformat.HeaderName(id) + "-aftercourse" }

@@ -7,11 +7,14 @@ package recordstore
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +25,10 @@ import (
 	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/cluster/retry"
+	"github.com/openshift/update-preflight/collector/gap"
+	"github.com/openshift/update-preflight/collector/verdict"
 	"github.com/openshift/update-preflight/runner/record"
+	"github.com/openshift/update-preflight/runner/record/recordformat"
 )
 
 // Store reads and writes the records of one cluster. All requests are retried, until
@@ -153,4 +159,213 @@ func (c *Clock) Now() time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return c.server.Add(time.Since(c.local))
+}
+
+// Add records a run that has ended and was never held: one without Jobs, which
+// cannot be continued. It is never in phase Running: end returns its ending once it
+// has a record, which is that of an interrupted run until then. The errors are those of
+// end and of the API server.
+func (s *Store) Add(ctx context.Context, intent record.Intent, end func(context.Context) (record.Ending, error)) error {
+	if err := intent.Validate("none"); err != nil {
+		return err
+	}
+	content, err := recordformat.NewHeader(intent)
+	if err != nil {
+		return err
+	}
+	content.Record.Phase = record.Interrupted
+	w, err := NewWriter(ctx, s, content, func(context.Context) error { return nil }, uuid.NewString())
+	if err != nil {
+		return err
+	}
+	created, err := w.Create(ctx)
+	if err == nil && !created {
+		err = errors.New("a run of that ID exists")
+	}
+	if err != nil {
+		return fmt.Errorf("could not record run %s: %w", intent.ID, err)
+	}
+	ending, err := end(ctx)
+	if err != nil {
+		return err
+	}
+	packed, err := recordformat.PackEnding(ending)
+	if err != nil {
+		return err
+	}
+	if err := w.Finish(ctx, ending, packed); err != nil {
+		return err
+	}
+	earlier, err := s.EndEarlier(ctx, content.Record, ending, w.Clock.Now())
+	s.Prune(ctx, earlier, intent.From, ending.Phase)
+	return err
+}
+
+// Queue has the results that are not written yet.
+type Queue struct {
+	mutex   sync.Mutex
+	results []record.Result
+}
+
+// Add adds a result, which is written with the next ones.
+func (q *Queue) Add(result record.Result) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.results = append(q.results, result)
+}
+
+func (q *Queue) take() []record.Result {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	taken := q.results
+	q.results = nil
+	return taken
+}
+
+func (q *Queue) isEmpty() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.results) == 0
+}
+
+// Outdate ends the verdict of a complete run at that time, by the clock of the cluster, for
+// a cause such as a node that has changed: its record states both for every reader. The
+// first cause stays. A record that is not authentic is not changed; the error is an
+// *UnauthenticError.
+func (s *Store) Outdate(ctx context.Context, id, cause string, now time.Time) error {
+	object, err := s.Find(ctx, id)
+	if err != nil {
+		return err
+	}
+	return outdate(ctx, s, object, cause, now)
+}
+
+// EndEarlier returns the headers of the runs that ended before this one, and ends their
+// verdicts on the same update if this one is complete. A Ready with another selection ends none:
+// it may cover less.
+func (s *Store) EndEarlier(ctx context.Context, ending record.Record, as record.Ending, now time.Time) ([]corev1.ConfigMap, error) {
+	headers, err := s.Headers(ctx, fmt.Sprintf("%s,%s!=%s", record.Label, record.LabelPhase, record.Running))
+	if err != nil {
+		return nil, fmt.Errorf("could not list the earlier records: %w", err)
+	}
+	headers = slices.DeleteFunc(headers, func(header corev1.ConfigMap) bool { return header.Labels[record.Label] == ending.ID })
+	if as.Phase != record.Complete {
+		return headers, nil
+	}
+	ending.Decision = string(as.Verdict.Decision)
+	return headers, supersede(ctx, s, ending, headers, now)
+}
+
+// supersede ends the verdicts of the earlier runs of the same update among the headers of
+// ended runs, so that none of them counts again where the record of this run is deleted.
+func supersede(ctx context.Context, s *Store, by record.Record, headers []corev1.ConfigMap, now time.Time) error {
+	for i := range headers {
+		found, err := recordformat.Parse(&headers[i])
+		if err != nil || found.Record.ID == by.ID || found.Record.Target.Digest() != by.Target.Digest() || found.Record.Provisional != by.Provisional {
+			continue // what is unreadable has no verdict
+		}
+		if found.Record.Phase != record.Complete || found.Record.Ended != "" || by.Decision == string(verdict.Ready) && found.Record.Selection != by.Selection {
+			continue
+		}
+		err = outdate(ctx, s, &headers[i], "run "+by.ID+" of the same target is newer", now)
+		if _, unauthentic := errors.AsType[*record.UnauthenticError](err); err != nil && !unauthentic {
+			return err
+		}
+	}
+	return nil
+}
+
+// outdate ends the verdict of the record with this header, also where another client
+// changes the header meanwhile. A record that was deleted has none.
+func outdate(ctx context.Context, s *Store, object *corev1.ConfigMap, cause string, now time.Time) error {
+	loaded, err := readKey(ctx, s.client)
+	if err != nil {
+		return err
+	}
+	name := object.Name
+	return retry.Do(ctx, func(ctx context.Context) error {
+		for range Conflicts {
+			changed := object.DeepCopy() // a request that failed is repeated with what was read
+			ends, err := recordformat.EndVerdict(changed, loaded, cause, now)
+			if ends {
+				_, err = s.Maps().Update(ctx, changed, metav1.UpdateOptions{})
+			}
+			if !Contested(err) {
+				return err
+			}
+			if object, err = s.Object(ctx, name); err != nil || object == nil {
+				return err
+			}
+		}
+		return fmt.Errorf("could not end the verdict of %s: another client repeatedly changed it", name)
+	})
+}
+
+// KeySecret is the name of the Secret in Namespace that has the key of the records.
+const KeySecret = "preflight-record-key"
+
+const (
+	secretKey = "key"
+	keyLength = 32
+)
+
+// Key reads the key of the records. The error is one of the API server.
+func (s *Store) Key(ctx context.Context) (recordformat.LoadedKey, error) {
+	return readKey(ctx, s.client)
+}
+
+// readKey reads the key. The error is one of the API server; a missing Secret and a missing permission are none.
+func readKey(ctx context.Context, client kubernetes.Interface) (recordformat.LoadedKey, error) {
+	secret, err := retry.Get(ctx, func(ctx context.Context) (*corev1.Secret, error) {
+		return client.CoreV1().Secrets(record.Namespace).Get(ctx, KeySecret, metav1.GetOptions{})
+	})
+	switch {
+	case apierrors.IsNotFound(err):
+		return recordformat.LoadedKey{Absent: true, Without: withoutKey(record.Unauthentic, "does not exist")}, nil
+	case apierrors.IsForbidden(err):
+		return recordformat.LoadedKey{Without: withoutKey(record.Unverifiable, "may not be read by this user")}, nil
+	case gap.Is(err):
+		return recordformat.LoadedKey{Without: withoutKey(record.Unverifiable, "is not in an archive")}, nil
+	case err != nil:
+		return recordformat.LoadedKey{}, fmt.Errorf("could not read the key of the records: %w", err)
+	case len(secret.Data[secretKey]) != keyLength:
+		return recordformat.LoadedKey{Without: withoutKey(record.Unauthentic, fmt.Sprintf("does not have %d bytes under %q", keyLength, secretKey))}, nil
+	}
+	return recordformat.LoadedKey{Key: secret.Data[secretKey]}, nil
+}
+
+func withoutKey(state record.Authenticity, what string) record.Authentication {
+	return record.Authentication{State: state, Cause: fmt.Sprintf("secret %q in namespace %s, which has the key, %s", KeySecret, record.Namespace, what)}
+}
+
+// ensureKey reads the key, and creates it if it does not exist. Of concurrent
+// processes, one creates it. A user who may not create it continues without.
+func ensureKey(ctx context.Context, client kubernetes.Interface) (recordformat.LoadedKey, error) {
+	var loaded recordformat.LoadedKey
+	for range Conflicts {
+		var err error
+		if loaded, err = readKey(ctx, client); err != nil || !loaded.Absent {
+			return loaded, err
+		}
+		switch err := createKey(ctx, client); {
+		case apierrors.IsForbidden(err):
+			return recordformat.LoadedKey{Without: withoutKey(record.Unverifiable, "does not exist and may not be created by this user")}, nil
+		case err != nil && !apierrors.IsAlreadyExists(err):
+			return recordformat.LoadedKey{}, fmt.Errorf("could not create the key of the records: %w", err)
+		}
+	}
+	return loaded, nil
+}
+
+func createKey(ctx context.Context, client kubernetes.Interface) error {
+	random := make([]byte, keyLength)
+	_, _ = rand.Read(random) // it never returns an error
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: record.Namespace, Name: KeySecret},
+		Type:       corev1.SecretTypeOpaque, Immutable: new(true), Data: map[string][]byte{secretKey: random},
+	}
+	return retry.Do(ctx, func(ctx context.Context) error {
+		_, err := client.CoreV1().Secrets(record.Namespace).Create(ctx, secret, metav1.CreateOptions{})
+		return err
+	})
 }

@@ -4,13 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	configv1 "github.com/openshift/api/config/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,6 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/openshift/update-preflight/collector/access"
+	"github.com/openshift/update-preflight/collector/ownsignal"
 	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/hold"
 	"github.com/openshift/update-preflight/runner/image"
@@ -30,6 +40,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/console"
 	"github.com/openshift/update-preflight/runner/trigger/followup"
 	"github.com/openshift/update-preflight/runner/trigger/published"
+	"github.com/openshift/update-preflight/runner/trigger/runplan"
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
 
@@ -177,4 +188,185 @@ func objectNeeds() access.Needs {
 	return access.Needs{Required: slices.Concat(
 		access.Verbs(object, "list", "watch", "create", "patch", "delete"), access.Verbs(status, "patch"), access.Verbs(recorded, "create", "patch"),
 	)}
+}
+
+// name is the name of the one ClusterVersion.
+const name = "version"
+
+// The annotations of a node by which the machine-config operator requests a drain and
+// reports that it was done.
+const (
+	desiredDrain = "machineconfiguration.openshift.io/desiredDrain"
+	lastDrain    = "machineconfiguration.openshift.io/lastAppliedDrain"
+)
+
+// The namespaces of the ConfigMaps with the admin gates and their acknowledgements.
+const (
+	acksNamespace  = "openshift-config"
+	gatesNamespace = published.Namespace
+)
+
+// The names of those ConfigMaps.
+const (
+	acksName  = "admin-acks"
+	gatesName = "admin-gates"
+)
+
+func metadataOf(group, kind string) *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	version := schema.GroupVersionKind{Group: group, Version: "v1", Kind: kind}
+	object.SetGroupVersionKind(version)
+	return object
+}
+
+func records() *metav1.PartialObjectMetadata { return metadataOf("", "ConfigMap") }
+func definitions() *metav1.PartialObjectMetadata {
+	return metadataOf("apiextensions.k8s.io", "CustomResourceDefinition")
+}
+
+// Cache is what the manager's cache is to hold: the ClusterVersion, what matters of nodes and
+// ClusterOperators, and the metadata of other objects.
+func Cache() (cache.Options, error) {
+	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
+	if err != nil {
+		return cache.Options{}, err
+	}
+	return cache.Options{
+		DefaultTransform: trim,
+		ByObject: map[client.Object]cache.ByObject{
+			&configv1.ClusterVersion{}: {Field: fields.OneTermEqualSelector("metadata.name", name)},
+			&corev1.ConfigMap{}: {Namespaces: map[string]cache.Config{
+				record.Namespace: {LabelSelector: labels.NewSelector().Add(*recorded)},
+				acksNamespace:    {FieldSelector: fields.OneTermEqualSelector("metadata.name", acksName)},
+				gatesNamespace:   {}, // a selector cannot have the names of two
+			}},
+		},
+	}, nil
+}
+
+// trim drops metadata that is not used, which is most of a CustomResourceDefinition's.
+func trim(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+		kept := accessor.GetAnnotations()
+		maps.DeleteFunc(kept, func(key, _ string) bool { return key != desiredDrain && key != lastDrain })
+		accessor.SetAnnotations(kept)
+	}
+	switch object := object.(type) {
+	case *corev1.Node:
+		trimNode(object)
+	case *configv1.ClusterOperator:
+		trimOperator(object)
+	}
+	return object, nil
+}
+
+// trimNode keeps what built-in checks judge of a node, without the times at which it
+// reports.
+func trimNode(node *corev1.Node) {
+	status := corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: node.Status.NodeInfo.KubeletVersion}}
+	for _, condition := range node.Status.Conditions {
+		status.Conditions = append(status.Conditions, corev1.NodeCondition{Type: condition.Type, Status: condition.Status})
+	}
+	node.Spec = corev1.NodeSpec{Unschedulable: node.Spec.Unschedulable, Taints: node.Spec.Taints}
+	node.Status = status
+}
+
+// trimOperator keeps what built-in checks judge of a ClusterOperator.
+func trimOperator(operator *configv1.ClusterOperator) {
+	status := configv1.ClusterOperatorStatus{Versions: operator.Status.Versions}
+	for _, condition := range operator.Status.Conditions {
+		status.Conditions = append(status.Conditions, configv1.ClusterOperatorStatusCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason})
+	}
+	operator.Spec, operator.Status = configv1.ClusterOperatorSpec{}, status
+}
+
+// draining is true while the machine-config operator drains the node.
+func draining(node corev1.Node) bool {
+	desired := node.Annotations[desiredDrain]
+	return strings.HasPrefix(desired, "drain-") && desired != node.Annotations[lastDrain]
+}
+
+// listTimeout bounds the first list of UpdatePreflights, which fails while
+// the API server does not serve them.
+const listTimeout = 10 * time.Second
+
+// definition is the name of the CustomResourceDefinition of UpdatePreflights.
+const definition = ownsignal.Definition
+
+// objects are the UpdatePreflights. Only Reconcile uses them, which is not called
+// concurrently.
+type objects struct {
+	cache  cache.Cache
+	logger *slog.Logger
+	// watch has each event of a source reconcile.
+	watch func(source.Source) error
+	// watched is true while the objects are watched, and missing while it is known that
+	// the CustomResourceDefinition does not exist.
+	watched, missing bool
+	// last are the objects of the last list.
+	last []v1alpha1.UpdatePreflight
+}
+
+// list returns the objects that are not being deleted, or those of the last list with an
+// error. It returns none where the CustomResourceDefinition does not exist: its creation
+// reconciles.
+func (o *objects) list(ctx context.Context) ([]v1alpha1.UpdatePreflight, error) {
+	defined := definitions()
+	err := o.cache.Get(ctx, client.ObjectKey{Name: definition}, defined)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !defined.DeletionTimestamp.IsZero():
+		return nil, o.unwatch(ctx)
+	case err != nil:
+		return o.last, fmt.Errorf("could not read CustomResourceDefinition %q: %w", definition, err)
+	}
+	if err := o.read(ctx); err != nil {
+		return o.last, err
+	}
+	return o.last, o.startWatch()
+}
+
+// read sets last.
+func (o *objects) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	var all v1alpha1.UpdatePreflightList
+	if err := o.cache.List(ctx, &all); err != nil {
+		return fmt.Errorf("could not list the UpdatePreflights: %w", err)
+	}
+	o.last = slices.DeleteFunc(all.Items, func(object v1alpha1.UpdatePreflight) bool {
+		return !object.DeletionTimestamp.IsZero() || object.Spec.HostedCluster != nil // those are package hostedruns's
+	})
+	if len(o.last) > runplan.MaxObjects {
+		o.logger.Warn("there are too many UpdatePreflights: the newest have no status", "number", len(o.last), "limit", runplan.MaxObjects)
+	}
+	return nil
+}
+
+// startWatch has each change of a spec or a label reconcile.
+func (o *objects) startWatch() error {
+	if o.watched {
+		return nil
+	}
+	changed := predicate.Or(
+		predicate.TypedGenerationChangedPredicate[*v1alpha1.UpdatePreflight]{}, predicate.TypedLabelChangedPredicate[*v1alpha1.UpdatePreflight]{})
+	if err := o.watch(source.Kind(o.cache, &v1alpha1.UpdatePreflight{}, plan[*v1alpha1.UpdatePreflight](), changed)); err != nil {
+		return fmt.Errorf("could not watch the UpdatePreflights: %w", err)
+	}
+	o.watched, o.missing = true, false
+	o.logger.Info("watching the UpdatePreflights")
+	return nil
+}
+
+// unwatch ends the watch of objects that no longer exist.
+func (o *objects) unwatch(ctx context.Context) error {
+	if !o.missing {
+		o.logger.Warn("CustomResourceDefinition does not exist: the controller runs without UpdatePreflights until it is created", "name", definition)
+	}
+	o.missing = true
+	if !o.watched {
+		return nil
+	}
+	o.watched, o.last = false, nil
+	return o.cache.RemoveInformer(ctx, &v1alpha1.UpdatePreflight{})
 }
