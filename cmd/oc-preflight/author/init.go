@@ -5,18 +5,32 @@ package author
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/expression"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/scaffold"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner/conformance"
+	"github.com/openshift/update-preflight/runner/registry"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 type initFlags struct {
@@ -125,4 +139,179 @@ func withRemedy(err error) error {
 		return err
 	}
 	return exitcode.BadUsage(fmt.Errorf("%w; an image has one /bin/preflight: to add a check, pass it to preflight.Main", err))
+}
+
+// conformanceFlags are the flags of "conformance".
+type conformanceFlags struct {
+	images   []string
+	from, to string
+	timeout  time.Duration
+	output   string
+}
+
+// NewConformance makes "conformance", which tests a check against the conformance requirements.
+func NewConformance(client *cli.Client) *cobra.Command {
+	flags := conformanceFlags{output: "text"}
+	c := &cobra.Command{
+		Use:   "conformance (IMAGE | MANIFEST)",
+		Short: "Test whether a check meets the conformance requirements",
+		Long: `Run a check in this cluster as a preflight would, in several trials with one constraint each, and report the requirements that it violates: the policy for manifests, read-only access, a result also when it is killed, a non-root user, a read-only file system, little memory, little space for its result, the same result twice, no pass without an API server.
+
+MANIFEST is a file or a directory with the annotated Job and the objects that it needs, as in the repository of the operator. A release build replaces the tags of the images by digests; here --image does, and without it a tag is resolved to its current digest. IMAGE is tested as a Job that runs /bin/preflight without any permissions.
+
+Everything that is created is deleted at the end, including the namespaces of the manifest that the cluster did not have.
+
+Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input, 3 the check does not conform, 4 a trial was inconclusive, 130 interrupted.`,
+		Example: `  # The manifests of a repository, with the image of a pull request
+  oc preflight conformance manifests/ --image registry.example.com/pr/my-operator:123
+
+  # For a CI system
+  oc preflight conformance manifests/ -o junit > junit_conformance.xml
+
+  # Only an image
+  oc preflight conformance quay.io/example/my-operator:latest`,
+		Args: flagset.Arguments(1, 1, "an image, or a file or directory of manifests"),
+		RunE: func(c *cobra.Command, args []string) error { return conform(c, client, flags, args[0]) },
+	}
+	c.Flags().StringArrayVar(&flags.images, "image", nil, "Image to run instead of one that the manifest names: PULLSPEC for all, SOURCE=PULLSPEC for one, SOURCE being its repository.")
+	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version of the cluster that is passed to the check.")
+	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
+	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "image", "from", "timeout")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	flagset.OutputFlag(c, &flags.output, conformance.Report{})
+	client.Roles.Declare(c, role.Role{Needs: role.Always(conformance.Needs), Remarks: func(role.Request) []string {
+		return []string{fmt.Sprintf(role.Given, "the manifest"), role.CopiesGrant, role.JobsRunAs}
+	}})
+	return c
+}
+
+func conform(c *cobra.Command, client *cli.Client, flags conformanceFlags, argument string) error {
+	if err := flags.validate(); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	subject, err := flags.subject(c, argument)
+	if err != nil {
+		return err
+	}
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	display := client.Display(terminal.About{})
+	result, err := conformance.Run(c.Context(), conformance.Config{
+		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: program.Version(),
+		Progress: func(step string) { display.Step(step) },
+	}, subject)
+	display.Close()
+	if len(result.Results) == 0 && err != nil {
+		return err
+	}
+	if err := errors.Join(err, expression.Write(client.Streams.Out, flags.output, result, terminal.Style(client.Streams.Out))); err != nil {
+		return err
+	}
+	return conforms(result)
+}
+
+// conforms turns the report into the error that carries its exit code.
+func conforms(result conformance.Report) error {
+	switch result.Outcome() {
+	case preflight.Pass:
+		return nil
+	case preflight.Fail:
+		return &exitcode.Error{Code: exitcode.Blocked}
+	case preflight.Unknown, preflight.Warn, preflight.Skipped:
+	}
+	return &exitcode.Error{Code: exitcode.Undecided}
+}
+
+func (f conformanceFlags) validate() error {
+	if err := expression.Check(f.output, conformance.Report{}); err != nil {
+		return err
+	}
+	if f.timeout <= 0 {
+		return fmt.Errorf("the timeout %s is not positive", f.timeout)
+	}
+	return nil
+}
+
+// subject is the manifests of a file or directory, or otherwise an image.
+func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformance.Subject, error) {
+	info, err := os.Stat(argument)
+	if err != nil {
+		if looksLikeFile(argument) {
+			return conformance.Subject{}, exitcode.BadUsage(err)
+		}
+		if len(f.images) > 0 {
+			return conformance.Subject{}, exitcode.BadUsage(errors.New("--image applies to manifests, not to an image"))
+		}
+		return conformance.Program(c.Context(), argument, registry.Own(c.Context(), flagset.Local())), nil
+	}
+	files, err := readManifests(c.Context(), argument, info)
+	if err != nil {
+		return conformance.Subject{}, exitcode.BadUsage(err)
+	}
+	var substitutions []conformance.Substitution
+	for _, text := range f.images {
+		substitution, err := conformance.ParseSubstitution(text)
+		if err != nil {
+			return conformance.Subject{}, exitcode.BadUsage(fmt.Errorf("--image: %w", err))
+		}
+		substitutions = append(substitutions, substitution)
+	}
+	subject, err := conformance.Manifests(c.Context(), files, substitutions, registry.Own(c.Context(), flagset.Local()))
+	if err != nil {
+		return conformance.Subject{}, exitcode.BadUsage(fmt.Errorf("%s: %w", argument, err))
+	}
+	return subject, nil
+}
+
+// looksLikeFile is true for an argument that cannot be a pull spec.
+func looksLikeFile(argument string) bool {
+	return strings.HasPrefix(argument, ".") || strings.HasPrefix(argument, "/") || strings.HasSuffix(argument, "/") ||
+		slices.Contains(manifestExtensions(), filepath.Ext(argument))
+}
+
+func manifestExtensions() []string { return []string{".yaml", ".yml", ".json"} }
+
+// maxManifests bounds the manifests of a check, in bytes.
+const maxManifests = 16 << 20
+
+// readManifests reads a file, or the manifests of a directory without its
+// subdirectories, by the names of the files.
+func readManifests(ctx context.Context, path string, info os.FileInfo) (map[string][]byte, error) {
+	if !info.IsDir() {
+		return readFiles([]string{path}, func(path string) (io.ReadCloser, error) { return localfile.Open(ctx, path) })
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains(manifestExtensions(), filepath.Ext(entry.Name())) {
+			paths = append(paths, filepath.Join(path, entry.Name()))
+		}
+	}
+	return readFiles(paths, func(path string) (io.ReadCloser, error) { return localfile.OpenRegular(path) })
+}
+
+func readFiles(paths []string, open func(string) (io.ReadCloser, error)) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	remaining := int64(maxManifests)
+	for _, path := range paths {
+		file, err := open(path)
+		if err != nil {
+			return nil, err
+		}
+		content, err := io.ReadAll(io.LimitReader(file, remaining+1))
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("could not read %s: %w", path, err)
+		}
+		if remaining -= int64(len(content)); remaining < 0 {
+			return nil, fmt.Errorf("%s: the manifests of a check may have at most %d MiB", path, maxManifests>>20)
+		}
+		files[filepath.Base(path)] = content
+	}
+	return files, nil
 }

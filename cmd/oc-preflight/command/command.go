@@ -5,15 +5,21 @@
 package command
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/url"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/agnivade/levenshtein"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/openshift/update-preflight/cmd/internal/program"
@@ -29,13 +35,17 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/fleets"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/help"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/release"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/runs"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/schema"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/support"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/versions"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/words"
 )
@@ -150,5 +160,219 @@ func setName(c *cobra.Command, name string) {
 		verb.Example = called.Text(verb.Example, name)
 		verb.Flags().VisitAll(func(flag *pflag.Flag) { flag.Usage = called.Text(flag.Usage, name) })
 		setName(verb, name)
+	}
+}
+
+// withRemedies explains the errors that every verb may return.
+func withRemedies(verb *cobra.Command, roles *role.List) {
+	for _, each := range verb.Commands() {
+		withRemedies(each, roles)
+	}
+	run := verb.RunE
+	if run == nil {
+		return
+	}
+	verb.RunE = func(c *cobra.Command, args []string) error { return explained(c, roles, run(c, args)) }
+}
+
+// explained puts what to do before an error about permissions or the connection, the same
+// for all verbs.
+func explained(c *cobra.Command, roles *role.List, err error) error {
+	if err == nil {
+		return nil
+	}
+	if exit, ok := errors.AsType[*exitcode.Error](err); ok && exit.Code != exitcode.Failed {
+		return err
+	}
+	unreached, unreachable := errors.AsType[*url.Error](err)
+	switch {
+	case isMissing(err):
+		return forbidden(c, roles, err)
+	case apierrors.IsUnauthorized(err):
+		return fmt.Errorf("the API server rejects the credentials, which may have expired; log in again with \"oc login\": %w", err)
+	case unreachable && !strings.Contains(err.Error(), "could not reach the API server") && isAPI(unreached.URL):
+		return fmt.Errorf("could not reach the API server; check the network, and the cluster that --kubeconfig and --context select: %w", err)
+	}
+	return err
+}
+
+// isAPI is true for a request to an API server, and not to a registry or an update service.
+func isAPI(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && (strings.HasPrefix(parsed.Path, "/api/") || strings.HasPrefix(parsed.Path, "/apis/") || parsed.Path == "/version")
+}
+
+// isMissing is true for a user who lacks a permission, and false for a request that an admission refuses.
+func isMissing(err error) bool {
+	_, missing := errors.AsType[*access.MissingError](err)
+	return missing || apierrors.IsForbidden(err) && strings.Contains(err.Error(), `is forbidden: User "`)
+}
+
+// forbidden has what an administrator does about a user who lacks permissions.
+func forbidden(c *cobra.Command, roles *role.List, err error) error {
+	by := phrase.RequesterOf(c.Context())
+	user := cmp.Or(access.Refused(err), by.User)
+	if user == access.Anonymous {
+		return fmt.Errorf("the API server was sent no credentials; log in with \"oc login\": %w", err)
+	}
+	administrator, bound := "an administrator", ""
+	if by.Server != "" {
+		administrator += " of the cluster " + words.Line(by.Server, maxServer)
+	}
+	if user == "" {
+		bound = ", bound with --bind to the user"
+	}
+	return fmt.Errorf("have %s apply the roles that this prints%s: %s; %w", administrator, bound, authCommand(c, roles, user), err)
+}
+
+// maxServer bounds the URL of an API server in a message, in bytes.
+const maxServer = 256
+
+// authCommand is the command that prints the roles for a verb and its request: with the flags of the request on
+// which they depend. Those for a release are not known for a hosted cluster.
+func authCommand(c *cobra.Command, roles *role.List, user string) string {
+	needed, ok := roles.Of(c)
+	switch {
+	case c.Name() == "auth":
+		needed, _ = roles.Find("checks") // the roles for a release need what a list of its checks needs
+	case !ok:
+		needed, _ = roles.Find("run") // attach needs what run needs
+	}
+	var flags phrase.Flags
+	hosted := c.Flags().Changed("hosted-cluster")
+	for _, name := range needed.Flags {
+		flag := c.Flags().Lookup(name)
+		if flag == nil || !flag.Changed || hosted && option.Of(flag).Again == option.Targeting {
+			continue
+		}
+		flags = append(flags, phrase.Flags{{Name: name, Values: phrase.ValuesOf(flag)}}...)
+	}
+	name := needed.Name
+	if needed.Needs == nil { // each cluster needs the roles of the command for one
+		name = strings.TrimPrefix(name, role.Fleet)
+	}
+	return phrase.Of(c).Roles(name, flags, user).Command
+}
+
+// flagError is a usage error; it names the flag that an unknown one is most similar to. A mistyped verb before the flag is
+// the first error: the flag may be one of the verb that is meant.
+func flagError(c *cobra.Command, err error) error {
+	if args := c.Flags().Args(); c.HasSubCommands() && len(args) > 0 {
+		return flagset.OneVerb(c, args)
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		if meant := similarFlag(c.Flags(), unknown.GetSpecifiedName()); meant != "" {
+			return exitcode.BadUsage(fmt.Errorf("%w; write --%s", err, meant))
+		}
+	}
+	return exitcode.BadUsage(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
+}
+
+// similarFlag is the flag with the fewest differences from a name, beside case, dashes and
+// underscores; empty if more than a third of the name differs.
+func similarFlag(flags *pflag.FlagSet, name string) string {
+	const share, longest = 3, 64
+	if len(name) > longest {
+		return ""
+	}
+	name = bare(name)
+	best, least := "", 1+len(name)/share
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if differs := levenshtein.ComputeDistance(bare(flag.Name), name); differs < least && !flag.Hidden {
+			best, least = flag.Name, differs
+		}
+	})
+	return best
+}
+
+// bare is the name of a flag without dashes, underscores and case.
+func bare(name string) string {
+	return strings.ToLower(strings.NewReplacer("-", "", "_", "").Replace(name))
+}
+
+// addVerbs adds the verbs to root, and the help of all.
+func addVerbs(root *cobra.Command, roles *role.List, sections []help.Section) {
+	help.AddSections(root, sections...)
+	last := sections[len(sections)-1].Title
+	root.SetHelpCommandGroupID(last)
+	root.SetCompletionCommandGroupID(last)
+	for _, verb := range root.Commands() {
+		withRemedies(verb, roles)
+	}
+	root.SetUsageFunc(func(c *cobra.Command) error { return help.Usage(c.OutOrStderr(), c, columns(c.OutOrStderr())) })
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) {
+		write := help.Command
+		if !c.HasParent() {
+			write = help.Overview
+		}
+		_ = write(c.OutOrStdout(), c, columns(c.OutOrStdout())) // cobra has no use for the error
+	})
+}
+
+// columns is the width in which help is written: the width of a terminal, at most one that is easy to read, and 80
+// elsewhere.
+func columns(w io.Writer) int {
+	const usual, most = 80, 120
+	file, ok := terminal.Of(w)
+	if !ok {
+		return usual
+	}
+	width, _ := terminal.Size(file)
+	return min(width, most)
+}
+
+// newHelp makes "help": the one of cobra exits with 0 for an unknown command.
+func newHelp() *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Show the help of a command, or list all commands",
+		Long:  "Show the help of a command. Without one, list the commands that most users need; with --all, list every command, or all that is said about the flags of one.",
+		Example: `  oc preflight help --all
+  oc preflight help --all run
+  oc preflight help fleet targets`,
+		RunE: func(c *cobra.Command, args []string) error {
+			root := c.Root()
+			shown, rest, err := root.Find(args)
+			switch {
+			case err != nil:
+				return err
+			case len(rest) > 0:
+				return flagset.OneVerb(shown, rest)
+			case all:
+				return help.Whole(c.OutOrStdout(), shown, columns(c.OutOrStdout()))
+			}
+			return shown.Help()
+		},
+		ValidArgsFunction: func(c *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			shown, _, err := c.Root().Find(args)
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var found []cobra.Completion
+			for _, verb := range shown.Commands() {
+				if strings.HasPrefix(verb.Name(), prefix) && !verb.Hidden {
+					found = append(found, cobra.CompletionWithDesc(verb.Name(), verb.Short))
+				}
+			}
+			return found, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+	c.Flags().BoolVar(&all, "all", false, "List every command, or the flags of one in full.")
+	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
+	return c
+}
+
+func newOptions() *cobra.Command {
+	return &cobra.Command{
+		Use:     "options",
+		Example: `  oc preflight options`,
+		Short:   "List the flags of all commands",
+		Long:    "List the flags that every command has: how the cluster is reached, and how much is logged.",
+		Args:    flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(c.OutOrStdout(), c.Root().PersistentFlags().FlagUsagesWrapped(columns(c.OutOrStdout())))
+			return err
+		},
 	}
 }

@@ -7,10 +7,13 @@ package hubs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -18,12 +21,23 @@ import (
 	workv1alpha1 "open-cluster-management.io/api/work/v1alpha1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/openshift/update-preflight/cmd/internal/program"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/cluster"
+	"github.com/openshift/update-preflight/collector/input"
+	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/fleet"
 	"github.com/openshift/update-preflight/runner/fleet/hub"
+	"github.com/openshift/update-preflight/runner/fleet/tableview"
+	"github.com/openshift/update-preflight/runner/fleet/wave"
+	"github.com/openshift/update-preflight/signature/localfile"
 )
 
 // selection are the flags of what is read of a hub.
@@ -161,4 +175,154 @@ func manifest(made *workv1alpha1.ManifestWorkReplicaSet) ([]byte, error) {
 // PlacementOf reads NAMESPACE/NAME, the value of --placement.
 func PlacementOf(text string) (types.NamespacedName, error) {
 	return flagset.NamespacedName("--placement", text)
+}
+
+// hubFlags are the flags of "fleet hub".
+type hubFlags struct {
+	selection selection
+	watching  flagset.Watching
+	output    flagset.Output
+	limit     int
+}
+
+// NewHub makes "fleet hub", which shows the verdicts that the clusters of a hub report.
+func NewHub(client *cli.Client) *cobra.Command {
+	var flags hubFlags
+	c := &cobra.Command{
+		Use:   "hub [--placement NAMESPACE/NAME] [--to VERSION]",
+		Short: "Show the verdicts that the clusters of a hub report, in one table",
+		Long: `Show the verdicts that the clusters of a hub of Open Cluster Management report, in one table. The controller runs the preflights in the clusters, and ManifestWorks bring the verdicts to the hub: manifests/open-cluster-management has both. No cluster is asked, no credential of one is used, and no Secret is read.
+
+A hub keeps the last values of a cluster that does not answer. Such a cluster is Unreachable, and one whose report is older than 90 minutes Undecided. Without a ManifestWork, a cluster may report by a ManagedClusterView with the label preflight.openshift.io/fleet of its UpdatePreflight, or of a ConfigMap whose verdict.dsse.json is a signed verdict.
+
+With --keys, a verdict counts only if the key of its cluster signed it; that a cluster runs the release already is not signed, and so Undecided. Without, who may write the status of ManifestWorks on the hub may write any verdict.
+
+Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 one is Undecided or Unreachable, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
+		Example: `  # Which clusters of a Placement may be updated, and what keeps the others from it?
+  oc preflight fleet hub --placement fleets/production --to 4.19.12
+
+  # Only verdicts that the clusters have signed
+  oc preflight fleet hub --placement fleets/production --to 4.19.12 --keys ./cluster-keys`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return show(c, client, flags) },
+	}
+	flags.selection.add(c)
+	flags.output.AddText(c, tableview.Table{})
+	const limit, interval = 50, time.Minute
+	flagset.LimitFlag(c, &flags.limit, limit)
+	flags.watching.Add(c, interval, "Ctrl-C")
+	client.Roles.Declare(c, readRole())
+	return c
+}
+
+func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
+	if err := errors.Join(flagset.CheckVersion(flags.selection.query.To), flagset.CheckLimit(flags.limit)); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.output.Open(client.Streams.Out, tableview.Table{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	out.Style.Cluster = "hub " + cli.Subject(client)
+	reached, err := flags.selection.open(c.Context(), client)
+	if err != nil {
+		return err
+	}
+	shown := flags.watching.Watched(out, client)
+	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		found, err := hub.Read(c.Context(), reached, flags.selection.query)
+		if err != nil {
+			return false, err
+		}
+		name, rows := c.Root().CommandPath(), found.Rows()
+		for i := range rows {
+			rows[i] = phrase.Named(rows[i], name)
+		}
+		for i := range found.Notices {
+			found.Notices[i] = called.Text(found.Notices[i], name)
+		}
+		table := fleet.Of(flags.selection.query.To, rows)
+		table.Time, table.ToolVersion = words.Time(reached.Now()), program.Version()
+		table.Notices = slices.Concat(found.Notices, table.Notices)
+		key := table
+		key.Time = ""
+		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || flags.watching.Watch {
+			return false, err
+		}
+		return true, exitcode.OfFleet(table.Decision)
+	})
+}
+
+// readRole permits reading the reports of a hub.
+func readRole() role.Role {
+	return role.Role{Needs: readNeeds, Flags: []string{"placement", "keys"}, Remarks: func(role.Request) []string {
+		return []string{"On the hub. No Secret is read, and no cluster of the hub is reached."}
+	}}
+}
+
+func readNeeds(r role.Request) access.Needs {
+	needs := hub.Query{Placement: r.Placement}.Needs()
+	if r.Placement.Name == "" {
+		needs = needs.And(hub.PlacementNeeds(r.Placement))
+	}
+	if r.Keys.Name != "" {
+		needs = needs.And(hub.KeyNeeds(r.Keys))
+	}
+	return needs
+}
+
+// agentActs is the consequence of the permission to create ManifestWorkReplicaSets.
+const agentActs = "A user who may create a ManifestWorkReplicaSet has the work agent of each cluster of its Placement create any object there, as which it is an administrator by default. It is not needed to print the request."
+
+// requestRole permits applying the object that "fleet request" prints.
+func requestRole() role.Role {
+	return role.Role{
+		Needs: func(r role.Request) access.Needs { return hub.RequestNeeds(r.Placement.Namespace) },
+		Flags: []string{"placement"},
+		Remarks: func(role.Request) []string {
+			return []string{"On the hub, to apply what the command prints, and to delete it.", agentActs}
+		},
+	}
+}
+
+// maxTable bounds the file of a table, in bytes: 5 000 rows with many causes.
+const maxTable = 256 << 20
+
+// notSigned is said of every gate that a file decides.
+const notSigned = "the table is a file that is not signed: who may write it decides"
+
+// readTable are the clusters in the file of a table about a version, of which rows older than maxAge
+// do not count.
+func readTable(path, to string, maxAge time.Duration, now time.Time) ([]wave.Progress, error) {
+	table, err := parseTable(path)
+	if err != nil {
+		return nil, fmt.Errorf("--table %s: %w", path, err)
+	}
+	clusters, err := wave.OfTable(table, to, maxAge, now)
+	if err != nil {
+		return nil, fmt.Errorf("--table %s: %w", path, err)
+	}
+	return clusters, nil
+}
+
+func parseTable(path string) (fleet.Table, error) {
+	file, err := localfile.OpenRegular(path)
+	if err != nil {
+		return fleet.Table{}, input.Errorf("it cannot be read: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	text, err := io.ReadAll(io.LimitReader(file, maxTable+1))
+	switch {
+	case err != nil:
+		return fleet.Table{}, input.Errorf("it cannot be read: %w", err)
+	case len(text) > maxTable:
+		return fleet.Table{}, input.Errorf("it is larger than %d MiB", maxTable>>20)
+	}
+	var table fleet.Table
+	if err := json.Unmarshal(text, &table); err != nil {
+		return fleet.Table{}, input.Errorf("it is no JSON that \"fleet run -o json\" or \"fleet targets -o json\" has written: %w", err)
+	}
+	return table, nil
 }

@@ -13,9 +13,19 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/running"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/terminal"
+	"github.com/openshift/update-preflight/collector/document"
+	"github.com/openshift/update-preflight/collector/document/findingview"
+	"github.com/openshift/update-preflight/collector/document/format"
+	"github.com/openshift/update-preflight/collector/finding"
+	"github.com/openshift/update-preflight/collector/report"
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
+	"github.com/openshift/update-preflight/runner"
 	"github.com/openshift/update-preflight/runner/estate"
+	"github.com/openshift/update-preflight/runner/launch/jobplan"
 	"github.com/openshift/update-preflight/signature"
 	"github.com/openshift/update-preflight/signature/refusal"
 )
@@ -105,4 +115,147 @@ func unverified(client *cli.Client, err error) error {
 		return &exitcode.Error{Code: exitcode.Blocked}
 	}
 	return &exitcode.Error{Code: exitcode.Undecided}
+}
+
+type checksFlags struct {
+	source running.Source
+	output flagset.Output
+}
+
+// NewChecks makes "checks", which lists the checks of a release without running them.
+func NewChecks(client *cli.Client) *cobra.Command {
+	var flags checksFlags
+	c := &cobra.Command{
+		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
+		Short: "List the checks of a release without running them",
+		Long: `List the preflight checks that the target release ships, after verifying its signature, and with --checks those of your own that a run would have besides. Nothing is created in the cluster.
+` + exitcode.Help,
+		Example: `  # The checks of the newest available release
+  oc preflight checks --to-latest
+
+  # With their components and images
+  oc preflight checks --to 4.19.3 -o wide`,
+		Args: flags.source.Target.NoArgument,
+		RunE: func(c *cobra.Command, _ []string) error { return checks(c, client, flags) },
+	}
+	flags.source.Add(c)
+	client.ArchiveFlag(c)
+	flags.output.Add(c, Listing{})
+	client.Roles.Declare(c, role.Role{Needs: role.Always(runner.ChecksNeeds)})
+	return c
+}
+
+func checks(c *cobra.Command, client *cli.Client, flags checksFlags) error {
+	out, err := flags.output.Open(client.Streams.Out, Listing{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	reached, err := client.Open(c.Context())
+	if err != nil {
+		return err
+	}
+	options, err := flags.source.Options(c.Context(), client, reached, flagset.Judge{})
+	if err != nil {
+		return err
+	}
+	display := client.Display(terminal.About{})
+	options.Hooks.Observer = terminal.ProgressOnly(display)
+	found, err := runner.Checks(c.Context(), reached, flags.source.Target.Release, options)
+	display.Close()
+	if err != nil {
+		return err
+	}
+	worded := phrase.Of(c)
+	worded.Target = phrase.FlagsOf("--to-latest")
+	if selected := flags.source.Target.Selected(); selected != nil {
+		worded.Target = phrase.FlagsOf(selected...)
+	}
+	if err := out.Write(NewListing(found.Checks, worded.Findings(found.Findings))); err != nil {
+		return err
+	}
+	return exitcode.Of(report.Report{Verdict: found.Verdict})
+}
+
+// ListedCheck is one check of a Listing.
+type ListedCheck struct {
+	Name      string `json:"name"`
+	Component string `json:"component"`
+	// Manifest is the file that has the Job, in the release or in the directory of a site.
+	Manifest  string   `json:"manifest"`
+	Namespace string   `json:"namespace"`
+	Images    []string `json:"images"`
+}
+
+func checkOf(check jobplan.Check) ListedCheck {
+	entry := ListedCheck{
+		Name: check.Name, Component: check.Component, Manifest: check.File,
+		Namespace: check.Job.Namespace, Images: []string{},
+	}
+	for _, container := range check.Job.Spec.Template.Spec.Containers {
+		entry.Images = append(entry.Images, container.Image)
+	}
+	return entry
+}
+
+// ListingKind is the kind in the JSON and YAML documents of a list of checks.
+const ListingKind = "PreflightChecks"
+
+// Listing is the document of "checks": no check of it was run.
+type Listing struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+
+	Checks []ListedCheck `json:"checks"`
+	// Findings are about the release and its manifests.
+	Findings []finding.Finding `json:"findings"`
+}
+
+// NewListing is the document about the checks of a release.
+func NewListing(checks []jobplan.Check, findings []finding.Finding) Listing {
+	document := Listing{APIVersion: report.APIVersion, Kind: ListingKind, Checks: []ListedCheck{}, Findings: findings}
+	for _, check := range checks {
+		document.Checks = append(document.Checks, checkOf(check))
+	}
+	return document
+}
+
+// Document is the checks as a table, and every finding that is not a pass.
+func (l Listing) Document(view document.View) document.Document {
+	if view.Full {
+		return l.Wide(view)
+	}
+	return l.document([]string{"Check", "Namespace", "Manifest"}, func(check ListedCheck) []string {
+		return []string{check.Name, check.Namespace, check.Manifest}
+	})
+}
+
+// Wide is the document with all columns.
+func (l Listing) Wide(document.View) document.Document {
+	return l.document([]string{"Check", "Namespace", "Component", "Manifest", "Images"}, func(check ListedCheck) []string {
+		return []string{check.Name, check.Namespace, check.Component, check.Manifest, strings.Join(check.Images, ",")}
+	})
+}
+
+func (l Listing) document(columns []string, row func(ListedCheck) []string) document.Document {
+	table := document.Table{Title: "Checks", Columns: columns, Whole: true}
+	for _, check := range l.Checks {
+		table.Rows = append(table.Rows, row(check))
+	}
+	var items document.Items
+	for _, f := range l.Findings {
+		if f.Outcome != preflight.Pass {
+			items.Entries = append(items.Entries, findingview.Item(f))
+		}
+	}
+	return document.Document{Title: "Checks of the release", Source: "The JSON document has all data.", Blocks: []document.Block{table, items}}
+}
+
+// Names is check/NAME for every check.
+func (l Listing) Names() ([]string, error) {
+	var names []string
+	for _, check := range l.Checks {
+		names = append(names, format.CheckName+"/"+check.Name)
+	}
+	return names, nil
 }

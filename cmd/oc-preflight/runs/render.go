@@ -2,22 +2,36 @@ package runs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/history"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/phrase"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/signing"
+	"github.com/openshift/update-preflight/collector/access"
 	"github.com/openshift/update-preflight/collector/document/planview"
 	"github.com/openshift/update-preflight/collector/document/reportview"
+	"github.com/openshift/update-preflight/collector/gap"
 	"github.com/openshift/update-preflight/collector/report"
+	"github.com/openshift/update-preflight/collector/snapshot"
 	"github.com/openshift/update-preflight/collector/updateplan"
+	"github.com/openshift/update-preflight/collector/verdict/attestation"
 	"github.com/openshift/update-preflight/collector/words"
+	"github.com/openshift/update-preflight/runner/record/judgement"
+	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/record/standing"
+	"github.com/openshift/update-preflight/runner/trigger/published"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -136,4 +150,189 @@ func asOf(stored report.Report, now time.Time) report.Report {
 		stored.Standing = &report.Standing{Time: words.Time(now), Ended: []string{cause}}
 	}
 	return stored
+}
+
+// NewHistory makes "history", which lists the recorded runs.
+func NewHistory(client *cli.Client) *cobra.Command {
+	var flags historyFlags
+	c := &cobra.Command{
+		Use:   "history",
+		Short: "List the runs that are recorded in the cluster",
+		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" when it has expired, the cluster has changed, or a newer run of the same target has ended, and "(permits nothing)" for a Ready that was forced or does not cover everything that is asked; the last column has the cause. "status" also judges gates, risks and health again. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that cannot be authenticated; "status" reports the cause. Each update of a path is a run of its own, and a later one is listed with its path. Where the update after a run was judged, its decision is listed as well: Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; "after RUN" has the details.
+
+With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID, which every command that takes a RUN accepts as well.
+
+With --archive, these are the runs that were recorded in the cluster of an archive. The key by which records are authenticated is a Secret, which an archive does not have.
+
+Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed, 2 wrong usage.`,
+		Example: `  oc preflight history
+
+  # Every run with its image, times and full ID
+  oc preflight history -o wide --limit 0
+
+  # The same again whenever a run starts, reports or ends
+  oc preflight history --watch
+
+  # The newest run that was Ready
+  oc preflight history -o json | jq -r '[.runs[] | select(.decision == "Ready")][0].id'`,
+		Args: flagset.NoArguments,
+		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, flags) },
+	}
+	flags.output.Add(c, history.History{})
+	flags.output.AddColor(c)
+	client.ArchiveFlag(c)
+	const standard, interval = 20, 10 * time.Second
+	flagset.LimitFlag(c, &flags.limit, standard)
+	flags.watching.Add(c, interval, "Ctrl-C")
+	client.Roles.Declare(c, role.Role{Needs: role.Always(historyNeeds)})
+	return c
+}
+
+type historyFlags struct {
+	watching flagset.Watching
+	limit    int
+	output   flagset.Output
+}
+
+func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error {
+	if err := errors.Join(flags.watching.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.output.Open(client.Streams.Out, history.History{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Cluster = cli.Subject(client)
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	store, err := OpenRunStore(c.Context(), client, historyNeeds())
+	if err != nil {
+		return err
+	}
+	shown := flags.watching.Watched(out, client)
+	return flags.watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+		done := client.Waiting("reading the records")
+		defer done()
+		ctx, gaps := gap.Track(c.Context())
+		runs, err := store.records.List(ctx)
+		var judged judgement.Runs
+		if err == nil {
+			version, _ := snapshot.Of(store.Cluster).ClusterVersion(ctx) // without it, no run is NotJudged
+			judged, err = judgement.OfRuns(ctx, store.Kubernetes, version)
+		}
+		done()
+		if err != nil {
+			return false, err
+		}
+		warnOfGaps(client.Streams.ErrOut, gaps)
+		verdicts, err := store.question(ctx, runs, "").Read(ctx, store.records.Get, func(string, error) {}) // the header is listed
+		if err != nil {
+			return false, err
+		}
+		made := history.Of(verdicts, judged)
+		return false, shown.Write(made, made)
+	})
+}
+
+// historyNeeds are the permissions to list records with the judgements of their updates, and to watch them with --watch.
+func historyNeeds() access.Needs {
+	needs := RecordNeeds() // of no lease by its name: that is of a run in progress
+	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool {
+		return request.Resource == "leases" && request.Verb == "get"
+	})
+	return needs.And(recordstore.WatchNeeds()).And(standing.Needs()).And(published.AskedNeeds())
+}
+
+// warnOfGaps reports which records may be missing. What else an archive does not have, such as the
+// key of the records, changes what is reported of a record.
+func warnOfGaps(w io.Writer, gaps *gap.Log) {
+	for _, each := range gaps.All() {
+		if each.Resource == "configmaps" {
+			fmt.Fprintf(w, "warning: the archive has %s, so runs may be missing\n", words.Printable(each.String()))
+		}
+	}
+}
+
+// verifyFlags are the flags of "verify-verdict".
+type verifyFlags struct {
+	key      string
+	expected attestation.Expectation
+	output   flagset.Output
+}
+
+// NewVerifyVerdict makes "verify-verdict", which verifies a signed verdict without a cluster.
+func NewVerifyVerdict(streams genericiooptions.IOStreams) *cobra.Command {
+	var flags verifyFlags
+	c := &cobra.Command{
+		Use:   "verify-verdict (FILE | -) --key KEY [--cluster ID] [--to VERSION]",
+		Short: "Verify a verdict that was signed with \"run --sign\"",
+		Long: `Verify a verdict that was signed with "run --sign": that the private key of KEY signed it, that it is about this cluster and this release, and that it holds now. FILE "-" is standard input. No cluster is used: whether the cluster has changed since, only "status" reports.
+
+A valid verdict may be Blocked: its exit code is that of its decision. A forced one permits no update, even if its decision is Ready: it is Undecided here, and so is a narrowed one, whose request left out checks, alerts or clients of removed APIs. What the file states is believed only if the key signed it, and a key signs for whatever it is given: name the cluster with --cluster, and keep one key per cluster, or the key of one cluster signs for another.
+
+A verdict holds until the time that it states, at most 24 hours after its run, by the clock of this machine.
+
+Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 valid and Blocked, 4 valid and Undecided, forced or narrowed, 5 expired, 6 about another cluster, 7 about another release, 8 forged: not signed by this key, changed, or not a verdict.`,
+		Example: `  # A key for this cluster; its public half, cosign.pub, is for those who verify
+  cosign generate-key-pair
+
+  # Sign the verdict, and verify it elsewhere
+  oc preflight run --to 4.19.12 --sign cosign.key --signed-verdict verdict.dsse.json
+  oc preflight verify-verdict verdict.dsse.json --key cosign.pub \
+      --cluster 1c182977-5663-428d-92a3-3d2bdf3fffb6 --to 4.19.12
+
+  # The release by its digest, and the result for a script
+  oc preflight verify-verdict verdict.dsse.json --key cosign.pub --to sha256:... -o json | jq -r .result`,
+		Args: flagset.Arguments(1, 1, "one file, or -"),
+		RunE: func(c *cobra.Command, args []string) error { return verifyVerdict(c, streams, args[0], flags) },
+	}
+	c.Flags().StringVar(&flags.key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")
+	c.Flags().StringVar(&flags.expected.Cluster, "cluster", "", "ID of the cluster that the verdict must be about: spec.clusterID of ClusterVersion. Default: any.")
+	c.Flags().StringVar(&flags.expected.Release, "to", "", "Version or digest (sha256:...) of the release that the verdict must be about. Default: any.")
+	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "key")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "cluster")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	flags.output.Add(c, attestation.Verification{})
+	return c
+}
+
+func verifyVerdict(c *cobra.Command, streams genericiooptions.IOStreams, file string, flags verifyFlags) error {
+	if flags.key == "" {
+		return exitcode.BadUsage(errors.New("--key is required: the public key of who signed the verdict"))
+	}
+	out, err := flags.output.Open(streams.Out, attestation.Verification{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	text, err := signing.ReadKey(c.Context(), flags.key)
+	if err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--key: %w", err))
+	}
+	key, err := attestation.PublicKey(text)
+	if err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--key %s: %w", flags.key, err))
+	}
+	envelope, err := readEnvelope(c.Context(), streams.In, file)
+	if err != nil {
+		return exitcode.BadUsage(err)
+	}
+	made := attestation.Verify(envelope, key, flags.expected, time.Now())
+	if err := out.Write(made); err != nil {
+		return err
+	}
+	return exitcode.OfVerification(made)
+}
+
+// readEnvelope reads at most a byte more than an envelope may have.
+func readEnvelope(ctx context.Context, stdin io.Reader, file string) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(io.LimitReader(stdin, attestation.MaxEnvelope+1))
+	}
+	opened, err := localfile.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close() //nolint:errcheck // nothing was written
+	return io.ReadAll(io.LimitReader(opened, attestation.MaxEnvelope+1))
 }
