@@ -125,12 +125,16 @@ func TestCanceledSourcesKeepTheFindingsOfTheOthers(t *testing.T) {
 // As many checks have reported, whatever their findings become.
 func TestMergedReportsEveryCheck(t *testing.T) {
 	misses := func(name string) collector.Source {
-		return collector.Bind(check.Subject{}, []check.Check{{Name: name, Kind: finding.SourceHealth, Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
-			gap.Note(ctx, gap.Gap{Resource: "pods"})
-			return []finding.Finding{finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "passed")}, nil
-		}}})[0]
+		return collector.Bind(check.Subject{}, []check.Check{{
+			Name: name, Kind: finding.SourceHealth,
+			Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
+				gap.Note(ctx, gap.Gap{Resource: "pods"})
+				return []finding.Finding{finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "passed")}, nil
+			},
+		}})[0]
 	}
-	got := collector.Collect(t.Context(), []collector.Source{misses("A"), misses("B")}, func(collector.Source, []finding.Finding) {}).Merged(nil)
+	got := collector.Collect(t.Context(), []collector.Source{misses("A"), misses("B")},
+		func(collector.Source, []finding.Finding) {}).Merged(nil)
 	if len(got.Findings) != 1 || got.Expectation().Checks != 2 || got.Expectation().Reported != 2 {
 		t.Errorf("got %+v", got)
 	}

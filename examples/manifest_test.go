@@ -17,7 +17,10 @@ func checks() []preflight.Check {
 	run := func(context.Context, *preflight.T) error { return nil }
 	return []preflight.Check{
 		{Name: "Nodes", Run: run, Rules: []preflight.Rule{
-			{APIGroups: []string{"", "config.openshift.io"}, Resources: []string{"nodes", "clusterversions/status"}, Verbs: []string{"get", "list", "watch"}},
+			{
+				APIGroups: []string{"", "config.openshift.io"}, Resources: []string{"nodes", "clusterversions/status"},
+				Verbs: []string{"get", "list", "watch"},
+			},
 		}},
 		{Name: "Secrets", After: []string{"Nodes"}, Run: run, Rules: []preflight.Rule{
 			{
@@ -46,7 +49,8 @@ func TestPrintedManifestIsAccepted(t *testing.T) {
 		t.Fatalf("want one check that promises a framed result, got %v, refused %v", plan.Checks, plan.Refused)
 	}
 	if len(plan.Supporting) != 5 {
-		t.Errorf("the plan uses %d of %d supporting objects, want the ServiceAccount, two roles and two bindings", len(plan.Supporting), len(got.Supporting))
+		t.Errorf("the plan uses %d of %d supporting objects, want the ServiceAccount, two roles and two bindings", len(plan.Supporting),
+			len(got.Supporting))
 	}
 	expectRestricted(t, plan.Checks[0].Job)
 

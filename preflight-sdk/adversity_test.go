@@ -82,14 +82,19 @@ func TestUnprivilegedUserOnReadOnlyFilesystem(t *testing.T) {
 	// The test binary is a check program, see TestMain.
 	program := readFile(t, os.Args[0])
 	helper := readFile(t, "sh/preflight.sh")
-	script := []byte(". ./preflight.sh\nfirst() { preflight_pass fine; }\nmiddle() { preflight_pass \"$(id -u)\"; }\npreflight_main First first Middle middle Last first\n")
+	script := []byte(". ./preflight.sh\nfirst() { preflight_pass fine; }\nmiddle() { preflight_pass \"$(id -u)\"; }\npreflight_main " +
+		"First first Middle middle Last first\n")
 	cases := map[string]struct {
 		reason string
 		files  map[string][]byte
 		args   []string
 	}{
-		"Go":    {"The SDK writes only to the termination log", map[string][]byte{"program": program}, []string{"./program"}},
-		"Shell": {"preflight.sh writes only to the termination log", map[string][]byte{"preflight.sh": helper, "program": script}, []string{"sh", "./program"}},
+		"Go": {"The SDK writes only to the termination log", map[string][]byte{"program": program}, []string{"./program"}},
+		"Shell": {
+			"preflight.sh writes only to the termination log",
+			map[string][]byte{"preflight.sh": helper, "program": script},
+			[]string{"sh", "./program"},
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -238,7 +238,8 @@ func TestAbandonedCheckReportsNothing(t *testing.T) {
 	close(release)
 	<-left
 	want := "Unknown Timeout A did not finish within 1ns"
-	if got := outcomeLine(finding); !strings.HasPrefix(got, want) || strings.Contains(got, "late") || finding.Objects != nil || finding.Evidence != nil {
+	if got := outcomeLine(finding); !strings.HasPrefix(got, want) || strings.Contains(got, "late") || finding.Objects != nil ||
+		finding.Evidence != nil {
 		t.Errorf("got %+v, want %q and no late report", finding, want)
 	}
 }

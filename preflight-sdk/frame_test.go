@@ -419,10 +419,18 @@ func TestAgrees(t *testing.T) {
 		outcomes outcomes
 		want     []int
 	}{
-		"Pass":       {"A pass has the exit code 0", preflight.StateFinal, outcomes{preflight.Pass, preflight.Skipped}, []int{0}},
-		"Warn":       {"A warning has the exit code 0", preflight.StateFinal, outcomes{preflight.Pass, preflight.Warn}, []int{0}},
-		"Fail":       {"Fail is more severe than Unknown", preflight.StateFinal, outcomes{preflight.Unknown, preflight.Fail, preflight.Pass}, []int{3}},
-		"Unknown":    {"Unknown agrees with an inconclusive check and with a rejected program", preflight.StateFinal, outcomes{preflight.Unknown, preflight.Pass}, []int{2, 4}},
+		"Pass": {"A pass has the exit code 0", preflight.StateFinal, outcomes{preflight.Pass, preflight.Skipped}, []int{0}},
+		"Warn": {"A warning has the exit code 0", preflight.StateFinal, outcomes{preflight.Pass, preflight.Warn}, []int{0}},
+		"Fail": {
+			"Fail is more severe than Unknown", preflight.StateFinal,
+			outcomes{preflight.Unknown, preflight.Fail, preflight.Pass},
+			[]int{3},
+		},
+		"Unknown": {
+			"Unknown agrees with an inconclusive check and with a rejected program", preflight.StateFinal,
+			outcomes{preflight.Unknown, preflight.Pass},
+			[]int{2, 4},
+		},
 		"Running":    {"No exit code agrees with a running result", preflight.StateRunning, outcomes{preflight.Pass}, nil},
 		"NoFindings": {"A result without findings is not a pass", preflight.StateFinal, nil, []int{2, 4}},
 		"Undefined":  {"An undefined outcome is not a pass", preflight.StateFinal, outcomes{"", preflight.Pass}, []int{2, 4}},

@@ -108,7 +108,8 @@ func TestJUnitOfARejectedProgram(t *testing.T) {
 		t.Errorf("exit code %d, want %d", code, preflight.ExitUsage)
 	}
 	cases := parseJUnit(t, stdout.String())
-	if len(cases) != 2 || cases[0].Failure == nil || !strings.Contains(*cases[0].Failure, "no checks: call preflight.Main") || cases[1].Failure == nil {
+	if len(cases) != 2 || cases[0].Failure == nil || !strings.Contains(*cases[0].Failure, "no checks: call preflight.Main") ||
+		cases[1].Failure == nil {
 		t.Errorf("want two failures, one with the cause, got %s", stdout.String())
 	}
 }
@@ -137,7 +138,8 @@ func FuzzJUnit(f *testing.F) {
 			preflight.Check{Name: "Errs", Run: func(context.Context, *preflight.T) error { return errors.New(text) }},
 		)
 		cases := parseJUnit(t, stdout.String())
-		if len(cases) != 5 || cases[0].Failure == nil || cases[1].Failure != nil || cases[2].Skipped == nil || cases[3].Failure == nil || cases[4].Failure == nil {
+		if len(cases) != 5 || cases[0].Failure == nil || cases[1].Failure != nil || cases[2].Skipped == nil || cases[3].Failure == nil ||
+			cases[4].Failure == nil {
 			t.Errorf("%q: want a failure, a pass, a skip and two failures, got %q", text, stdout.String())
 		}
 	})

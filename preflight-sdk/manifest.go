@@ -75,7 +75,8 @@ func (o ManifestOptions) validate() error {
 		violations = append(violations, fmt.Sprintf("namespace %q: want at most %d lower-case letters, digits and dashes", o.Namespace, maxWord))
 	}
 	if len(o.Image) > 512 || !imagePattern.MatchString(o.Image) {
-		violations = append(violations, fmt.Sprintf("image %.512q: want a pull spec like quay.io/openshift/origin-example-operator:latest", o.Image))
+		violations = append(violations, fmt.Sprintf("image %.512q: want a pull spec like quay.io/openshift/origin-example-operator:latest",
+			o.Image))
 	}
 	if len(violations) > 0 {
 		return errors.New("manifest: " + strings.Join(violations, "; "))

@@ -42,7 +42,10 @@ func TestManifest(t *testing.T) {
 		},
 		"NoRules": {"Without rules the account has no role", "no-rules.yaml", []preflight.Check{checkWithRules("A")}},
 	}
-	options := preflight.ManifestOptions{Name: "etcd-preflight", Namespace: "openshift-etcd-operator", Image: "quay.io/openshift/origin-etcd:latest"}
+	options := preflight.ManifestOptions{
+		Name: "etcd-preflight", Namespace: "openshift-etcd-operator",
+		Image: "quay.io/openshift/origin-etcd:latest",
+	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := preflight.Manifest(options, tc.checks...)
@@ -65,7 +68,8 @@ func TestManifest(t *testing.T) {
 				Stdout: &stdout, Stderr: &stderr, TerminationLog: missingLog(t),
 			}
 			if code := p.Run(context.Background(), tc.checks...); code != 0 || stderr.Len() > 0 || stdout.String() != string(got) {
-				t.Errorf("%s: --print-manifest: exit code %d, standard error %q, standard output\n%s", tc.reason, code, stderr.String(), stdout.String())
+				t.Errorf("%s: --print-manifest: exit code %d, standard error %q, standard output\n%s", tc.reason, code, stderr.String(),
+					stdout.String())
 			}
 		})
 	}
@@ -78,11 +82,26 @@ func TestInvalidManifestOptions(t *testing.T) {
 		change func(*preflight.ManifestOptions)
 		want   string
 	}{
-		"NoName":    {"A Job has a name", func(o *preflight.ManifestOptions) { o.Name = "" }, `manifest: name "": want at most 40 lower-case letters, digits and dashes`},
-		"LongName":  {"The runner appends a suffix to the name", func(o *preflight.ManifestOptions) { o.Name = strings.Repeat("a", 41) }, `manifest: name "` + strings.Repeat("a", 41) + `": want at most 40 lower-case letters, digits and dashes`},
-		"Name":      {"A line break cannot get into the YAML", func(o *preflight.ManifestOptions) { o.Name = "a\nb" }, `manifest: name "a\nb": want at most 40 lower-case letters, digits and dashes`},
-		"Namespace": {"A Job has a namespace", func(o *preflight.ManifestOptions) { o.Namespace = "" }, `manifest: namespace "": want at most 63 lower-case letters, digits and dashes`},
-		"Image":     {"A Job has an image", func(o *preflight.ManifestOptions) { o.Image = "a b" }, `manifest: image "a b": want a pull spec like quay.io/openshift/origin-example-operator:latest`},
+		"NoName": {
+			"A Job has a name", func(o *preflight.ManifestOptions) { o.Name = "" },
+			`manifest: name "": want at most 40 lower-case letters, digits and dashes`,
+		},
+		"LongName": {
+			"The runner appends a suffix to the name", func(o *preflight.ManifestOptions) { o.Name = strings.Repeat("a", 41) },
+			`manifest: name "` + strings.Repeat("a", 41) + `": want at most 40 lower-case letters, digits and dashes`,
+		},
+		"Name": {
+			"A line break cannot get into the YAML", func(o *preflight.ManifestOptions) { o.Name = "a\nb" },
+			`manifest: name "a\nb": want at most 40 lower-case letters, digits and dashes`,
+		},
+		"Namespace": {
+			"A Job has a namespace", func(o *preflight.ManifestOptions) { o.Namespace = "" },
+			`manifest: namespace "": want at most 63 lower-case letters, digits and dashes`,
+		},
+		"Image": {
+			"A Job has an image", func(o *preflight.ManifestOptions) { o.Image = "a b" },
+			`manifest: image "a b": want a pull spec like quay.io/openshift/origin-example-operator:latest`,
+		},
 		"All": {
 			"The error lists all violations", func(o *preflight.ManifestOptions) { *o = preflight.ManifestOptions{} },
 			`manifest: name "": want at most 40 lower-case letters, digits and dashes; namespace "": want at most 63 lower-case letters, digits and dashes; image "": want a pull spec like quay.io/openshift/origin-example-operator:latest`,
@@ -104,26 +123,65 @@ func TestInvalidManifestOptions(t *testing.T) {
 }
 
 func TestRuleViolations(t *testing.T) {
-	good := preflight.Rule{Namespace: "a", APIGroups: []string{"", "apps.openshift.io"}, Resources: []string{"pods", "pods/log"}, ResourceNames: []string{"system:admin"}, Verbs: []string{"get", "list", "watch"}}
+	good := preflight.Rule{
+		Namespace: "a", APIGroups: []string{"", "apps.openshift.io"}, Resources: []string{"pods", "pods/log"},
+		ResourceNames: []string{"system:admin"}, Verbs: []string{"get", "list", "watch"},
+	}
 	cases := map[string]struct {
 		reason string
 		change func(*preflight.Rule)
 		want   string
 	}{
-		"Valid":       {"Read access is allowed", func(*preflight.Rule) {}, ""},
-		"Empty":       {"An empty rule is invalid", func(r *preflight.Rule) { *r = preflight.Rule{} }, "no API group; no resource; no verb"},
-		"Create":      {"A check is read-only", func(r *preflight.Rule) { r.Verbs = []string{"get", "create"} }, `verb "create": want get, list or watch`},
-		"AllVerbs":    {"All verbs include write access", func(r *preflight.Rule) { r.Verbs = []string{"*"} }, `verb "*": want get, list or watch`},
-		"Exec":        {"get of pods/exec allows any change", func(r *preflight.Rule) { r.Resources = []string{"pods/exec"} }, `resource "pods/exec": want a plural in lower case, without exec, attach, portforward and proxy`},
-		"Proxy":       {"get of nodes/proxy allows any change", func(r *preflight.Rule) { r.Resources = []string{"nodes/proxy"} }, `resource "nodes/proxy": want a plural in lower case, without exec, attach, portforward and proxy`},
-		"All":         {"All resources include secrets", func(r *preflight.Rule) { r.Resources = []string{"*"} }, `resource "*": want a plural in lower case, without exec, attach, portforward and proxy`},
-		"AllSub":      {"All subresources include connections", func(r *preflight.Rule) { r.Resources = []string{"pods/*"} }, `resource "pods/*": want a plural in lower case, without exec, attach, portforward and proxy`},
-		"Kind":        {"A kind is not a resource and would grant nothing", func(r *preflight.Rule) { r.Resources = []string{"Pod"} }, `resource "Pod": want a plural in lower case, without exec, attach, portforward and proxy`},
-		"AllGroups":   {"Groups must be named", func(r *preflight.Rule) { r.APIGroups = []string{"*"} }, `API group "*": want a group without a version, "" for the core group`},
-		"Version":     {"A group has no version", func(r *preflight.Rule) { r.APIGroups = []string{"apps/v1"} }, `API group "apps/v1": want a group without a version, "" for the core group`},
-		"Namespace":   {"A namespace has no wildcard", func(r *preflight.Rule) { r.Namespace = "*" }, `namespace "*": want the name of a namespace or an empty string`},
-		"EmptyName":   {"An empty name matches no object", func(r *preflight.Rule) { r.ResourceNames = []string{""} }, `resource name "": want the name of an object`},
-		"ControlName": {"A line break cannot get into the YAML", func(r *preflight.Rule) { r.ResourceNames = []string{"a\n- b"} }, `resource name "a\n- b": want the name of an object`},
+		"Valid": {"Read access is allowed", func(*preflight.Rule) {}, ""},
+		"Empty": {"An empty rule is invalid", func(r *preflight.Rule) { *r = preflight.Rule{} }, "no API group; no resource; no verb"},
+		"Create": {
+			"A check is read-only", func(r *preflight.Rule) { r.Verbs = []string{"get", "create"} },
+			`verb "create": want get, list or watch`,
+		},
+		"AllVerbs": {
+			"All verbs include write access", func(r *preflight.Rule) { r.Verbs = []string{"*"} },
+			`verb "*": want get, list or watch`,
+		},
+		"Exec": {
+			"get of pods/exec allows any change", func(r *preflight.Rule) { r.Resources = []string{"pods/exec"} },
+			`resource "pods/exec": want a plural in lower case, without exec, attach, portforward and proxy`,
+		},
+		"Proxy": {
+			"get of nodes/proxy allows any change", func(r *preflight.Rule) { r.Resources = []string{"nodes/proxy"} },
+			`resource "nodes/proxy": want a plural in lower case, without exec, attach, portforward and proxy`,
+		},
+		"All": {
+			"All resources include secrets", func(r *preflight.Rule) { r.Resources = []string{"*"} },
+			`resource "*": want a plural in lower case, without exec, attach, portforward and proxy`,
+		},
+		"AllSub": {
+			"All subresources include connections", func(r *preflight.Rule) { r.Resources = []string{"pods/*"} },
+			`resource "pods/*": want a plural in lower case, without exec, attach, portforward and proxy`,
+		},
+		"Kind": {
+			"A kind is not a resource and would grant nothing", func(r *preflight.Rule) { r.Resources = []string{"Pod"} },
+			`resource "Pod": want a plural in lower case, without exec, attach, portforward and proxy`,
+		},
+		"AllGroups": {
+			"Groups must be named", func(r *preflight.Rule) { r.APIGroups = []string{"*"} },
+			`API group "*": want a group without a version, "" for the core group`,
+		},
+		"Version": {
+			"A group has no version", func(r *preflight.Rule) { r.APIGroups = []string{"apps/v1"} },
+			`API group "apps/v1": want a group without a version, "" for the core group`,
+		},
+		"Namespace": {
+			"A namespace has no wildcard", func(r *preflight.Rule) { r.Namespace = "*" },
+			`namespace "*": want the name of a namespace or an empty string`,
+		},
+		"EmptyName": {
+			"An empty name matches no object", func(r *preflight.Rule) { r.ResourceNames = []string{""} },
+			`resource name "": want the name of an object`,
+		},
+		"ControlName": {
+			"A line break cannot get into the YAML", func(r *preflight.Rule) { r.ResourceNames = []string{"a\n- b"} },
+			`resource name "a\n- b": want the name of an object`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

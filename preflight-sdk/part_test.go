@@ -39,18 +39,67 @@ func TestParts(t *testing.T) {
 		want     string
 		ok       []bool
 	}{
-		"AllPass":      {"If no part reports anything, the check passes with its description", []run{pass, pass}, false, "Pass Passed all good", []bool{true, true}},
-		"OneFails":     {"The most severe part is the outcome, and the message names it", []run{pass, fails}, false, "Fail CheckFailed 1: bad", []bool{true, false}},
-		"Continues":    {"An error of one part does not prevent the next from running", []run{errs, fails}, false, "Fail CheckFailed 1: bad; 0: refused", []bool{false, false}},
-		"Error":        {"An error of one part makes the check Unknown", []run{errs, pass}, false, "Unknown CheckError 0: refused", []bool{false, true}},
-		"Panic":        {"A panic of one part does not prevent the others from running", []run{panics, warns}, false, "Unknown Panic 0: panic: boom; 1: soon", []bool{false, true}},
-		"Goexit":       {"runtime.Goexit in a part ends the check", []run{exits, fails}, false, "Unknown Panic the check ended its goroutine with runtime.Goexit; 0: the check ended its goroutine with runtime.Goexit", nil},
-		"Inconclusive": {"An inconclusive part makes the check Unknown", []run{inconclusive, pass}, false, "Unknown Inconclusive 0: two answers", []bool{false, true}},
-		"Warns":        {"A part that warns is conclusive", []run{warns, pass}, false, "Warn CheckWarned 0: soon", []bool{true, true}},
-		"SkipsOne":     {"A skipped part does not skip the others", []run{skips, pass}, false, "Pass Passed all good", []bool{true, true}},
-		"SkipsAll":     {"If all parts are skipped, the check is skipped", []run{skips, skips}, false, "Skipped NotApplicable 0: absent; 1: absent", []bool{true, true}},
-		"SkipsAndErr":  {"An inconclusive part is more severe than a skipped one", []run{skips, errs}, false, "Unknown CheckError 1: refused; 0: absent", []bool{true, false}},
-		"Advisory":     {"A part of an advisory check fails, and the check warns", []run{fails}, true, "Warn CheckWarned 0: bad", []bool{false}},
+		"AllPass": {
+			"If no part reports anything, the check passes with its description",
+			[]run{pass, pass},
+			false, "Pass Passed all good",
+			[]bool{true, true},
+		},
+		"OneFails": {
+			"The most severe part is the outcome, and the message names it",
+			[]run{pass, fails},
+			false, "Fail CheckFailed 1: bad",
+			[]bool{true, false},
+		},
+		"Continues": {
+			"An error of one part does not prevent the next from running",
+			[]run{errs, fails},
+			false,
+			"Fail CheckFailed 1: bad; 0: refused",
+			[]bool{false, false},
+		},
+		"Error": {
+			"An error of one part makes the check Unknown",
+			[]run{errs, pass},
+			false, "Unknown CheckError 0: refused",
+			[]bool{false, true},
+		},
+		"Panic": {
+			"A panic of one part does not prevent the others from running",
+			[]run{panics, warns},
+			false,
+			"Unknown Panic 0: panic: boom; 1: soon",
+			[]bool{false, true},
+		},
+		"Goexit": {
+			"runtime.Goexit in a part ends the check",
+			[]run{exits, fails},
+			false,
+			"Unknown Panic the check ended its goroutine with runtime.Goexit; 0: the check ended its goroutine with runtime.Goexit", nil,
+		},
+		"Inconclusive": {
+			"An inconclusive part makes the check Unknown",
+			[]run{inconclusive, pass},
+			false, "Unknown Inconclusive 0: two answers",
+			[]bool{false, true},
+		},
+		"Warns":    {"A part that warns is conclusive", []run{warns, pass}, false, "Warn CheckWarned 0: soon", []bool{true, true}},
+		"SkipsOne": {"A skipped part does not skip the others", []run{skips, pass}, false, "Pass Passed all good", []bool{true, true}},
+		"SkipsAll": {
+			"If all parts are skipped, the check is skipped",
+			[]run{skips, skips},
+			false,
+			"Skipped NotApplicable 0: absent; 1: absent",
+			[]bool{true, true},
+		},
+		"SkipsAndErr": {
+			"An inconclusive part is more severe than a skipped one",
+			[]run{skips, errs},
+			false,
+			"Unknown CheckError 1: refused; 0: absent",
+			[]bool{true, false},
+		},
+		"Advisory": {"A part of an advisory check fails, and the check warns", []run{fails}, true, "Warn CheckWarned 0: bad", []bool{false}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -163,8 +212,14 @@ func TestPartAtTheTimeout(t *testing.T) {
 		err    func(error) error
 		want   string
 	}{
-		"Plain":   {"The timeout is reported once", func(err error) error { return err }, "Unknown Timeout A did not finish within 1s (last step: b: requesting)"},
-		"Wrapped": {"The context of the error is reported too", func(err error) error { return fmt.Errorf("get: %w", err) }, "Unknown Timeout A did not finish within 1s (last step: b: requesting); b: get: context deadline exceeded"},
+		"Plain": {
+			"The timeout is reported once", func(err error) error { return err },
+			"Unknown Timeout A did not finish within 1s (last step: b: requesting)",
+		},
+		"Wrapped": {
+			"The context of the error is reported too", func(err error) error { return fmt.Errorf("get: %w", err) },
+			"Unknown Timeout A did not finish within 1s (last step: b: requesting); b: get: context deadline exceeded",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,10 +245,22 @@ func TestInconclusive(t *testing.T) {
 		run    func(context.Context, *preflight.T) error
 		want   string
 	}{
-		"Alone":     {"The default reason is Inconclusive", func(_ context.Context, t *preflight.T) error { t.Inconclusivef("%d leaders", 2); return nil }, "Unknown Inconclusive 2 leaders"},
-		"Reason":    {"The reason of the author replaces the default", func(_ context.Context, t *preflight.T) error { t.Reason("Split"); t.Inconclusivef("2"); return nil }, "Unknown Split 2"},
-		"Fail":      {"A fail is more severe", func(_ context.Context, t *preflight.T) error { t.Inconclusivef("2"); t.Failf("bad"); return nil }, "Fail CheckFailed bad; 2"},
-		"ThenError": {"The reason of an error takes precedence", func(_ context.Context, t *preflight.T) error { t.Inconclusivef("2"); return errors.New("refused") }, "Unknown CheckError refused; 2"},
+		"Alone": {
+			"The default reason is Inconclusive",
+			func(_ context.Context, t *preflight.T) error { t.Inconclusivef("%d leaders", 2); return nil }, "Unknown Inconclusive 2 leaders",
+		},
+		"Reason": {
+			"The reason of the author replaces the default",
+			func(_ context.Context, t *preflight.T) error { t.Reason("Split"); t.Inconclusivef("2"); return nil }, "Unknown Split 2",
+		},
+		"Fail": {
+			"A fail is more severe", func(_ context.Context, t *preflight.T) error { t.Inconclusivef("2"); t.Failf("bad"); return nil },
+			"Fail CheckFailed bad; 2",
+		},
+		"ThenError": {
+			"The reason of an error takes precedence",
+			func(_ context.Context, t *preflight.T) error { t.Inconclusivef("2"); return errors.New("refused") }, "Unknown CheckError refused; 2",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -98,7 +98,8 @@ func TestOutput(t *testing.T) {
 			reason: "--skip excludes checks",
 			args:   []string{"--skip", "Storage, Quorum,Proxy,Space"},
 			code:   preflight.ExitUnknown,
-			stdout: "? Certificates: Unknown: permission denied\n    Fix the cause, then run the preflight again. The log of the check may contain details.\n1 Unknown\n",
+			stdout: "? Certificates: Unknown: permission denied\n    Fix the cause, then run the preflight again. The log of the check may " +
+				"contain details.\n1 Unknown\n",
 		},
 		"JSON": {
 			reason: "-o json prints the document of the wire format",
@@ -275,30 +276,149 @@ func TestRejectionIsReported(t *testing.T) {
 		env    map[string]string
 		want   string
 	}{
-		"NoName":       {"A check has a name", []preflight.Check{{Run: pass}}, nil, nil, "InvalidCheck: check 1 has no name"},
-		"LowerCase":    {"A name must be valid as a risk name in ClusterVersion", []preflight.Check{{Name: "good", Run: pass}}, nil, nil, `InvalidCheck: check name "good" is not CamelCase of at most 63 letters and digits`},
-		"Dash":         {"A dash is not CamelCase", []preflight.Check{{Name: "Good-one", Run: pass}}, nil, nil, `InvalidCheck: check name "Good-one" is not CamelCase of at most 63 letters and digits`},
-		"Twice":        {"Names are unique", []preflight.Check{good, good}, nil, nil, `InvalidCheck: duplicate check name "Good"`},
-		"NoRun":        {"A check without a function is invalid", []preflight.Check{{Name: "Good"}}, nil, nil, `InvalidCheck: check "Good" has no Run function`},
-		"Timeout":      {"A negative timeout is invalid", []preflight.Check{{Name: "Good", Run: pass, Timeout: -time.Second}}, nil, nil, `InvalidCheck: check "Good" has a negative timeout: -1s`},
-		"All":          {"The error lists all violations", []preflight.Check{{}, {Name: "b", Run: pass}}, nil, nil, `InvalidCheck: check 1 has no name; check "" has no Run function; check name "b" is not CamelCase of at most 63 letters and digits`},
-		"After":        {"A prerequisite is a declared check", []preflight.Check{{Name: "Good", Run: pass, After: []string{"Bad"}}}, nil, nil, `InvalidCheck: check "Good" has the prerequisite "Bad", which is not declared before it`},
-		"AfterLater":   {"A prerequisite is declared earlier, so that there is no cycle", []preflight.Check{{Name: "A", Run: pass, After: []string{"B"}}, {Name: "B", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" has the prerequisite "B", which is not declared before it`},
-		"AfterItself":  {"A check is not its own prerequisite", []preflight.Check{{Name: "A", Run: pass, After: []string{"A"}}}, nil, nil, `InvalidCheck: check "A" has the prerequisite "A", which is not declared before it`},
-		"Rule":         {"A rule that the runner rejects is invalid", []preflight.Check{checkWithRules("A", preflight.Rule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}})}, nil, nil, `InvalidCheck: rule 1 of check "A": verb "delete": want get, list or watch`},
-		"Path":         {"A malformed path is an error", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_UPDATE_PATH": "soon,"}, `InvalidArguments: PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, separated by commas`},
-		"Facts":        {"Malformed facts are an error, because a missing fact might change the outcome", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_FACTS": "[]"}, `InvalidArguments: PREFLIGHT_FACTS: want a JSON object of strings`},
-		"ManifestOf":   {"A manifest covers all checks", []preflight.Check{good}, []string{"--print-manifest", "--run", "Good"}, nil, `InvalidArguments: --print-manifest prints YAML for all checks: it allows only --name, --namespace and --image`},
-		"ManifestAs":   {"A manifest is YAML", []preflight.Check{good}, []string{"--print-manifest", "-o", "json"}, nil, `InvalidArguments: --print-manifest prints YAML for all checks: it allows only --name, --namespace and --image`},
-		"ManifestName": {"A manifest needs a name", []preflight.Check{good}, []string{"--print-manifest", "--namespace=a", "--image=b"}, nil, `InvalidArguments: manifest: name "": want at most 40 lower-case letters, digits and dashes`},
-		"ListJUnit":    {"A list is not a result", []preflight.Check{good}, []string{"--list", "-o", "junit"}, nil, `InvalidArguments: --list supports only the outputs text and json`},
-		"NoChecks":     {"A program without checks does not pass", nil, nil, nil, "InvalidCheck: no checks: call preflight.Main with at least one"},
-		"Flag":         {"The result reports an unknown flag in the Job manifest", []preflight.Check{good}, []string{"--fast"}, nil, "InvalidArguments: flag provided but not defined: -fast (--help shows the flags)"},
-		"NoSuchCheck":  {"The result reports an unknown check in the Job manifest", []preflight.Check{good}, []string{"--run=Bad"}, nil, `InvalidArguments: unknown check "Bad": want one of Good`},
-		"Deadline":     {"A malformed deadline is an error, because the process might be killed before it reports", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_DEADLINE": "soon"}, `InvalidArguments: PREFLIGHT_DEADLINE "soon": want a time like 2026-01-31T10:00:00Z`},
-		"Budget":       {"A budget below the minimum is an error, because the result might be cut off", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RESULT_BYTES": "511"}, `InvalidArguments: PREFLIGHT_RESULT_BYTES "511": want a number of at least 512`},
-		"BudgetNumber": {"A budget that is not a number is an error", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RESULT_BYTES": "4k"}, `InvalidArguments: PREFLIGHT_RESULT_BYTES "4k": want a number of at least 512`},
-		"RunID":        {"A run ID that is not valid in a frame is an error", []preflight.Check{good}, nil, map[string]string{"PREFLIGHT_RUN_ID": "a b"}, `InvalidArguments: PREFLIGHT_RUN_ID: run ID "a b": want at most 64 letters, digits, dots, dashes and underscores`},
+		"NoName": {"A check has a name", []preflight.Check{{Run: pass}}, nil, nil, "InvalidCheck: check 1 has no name"},
+		"LowerCase": {
+			"A name must be valid as a risk name in ClusterVersion",
+			[]preflight.Check{{Name: "good", Run: pass}},
+			nil, nil,
+			`InvalidCheck: check name "good" is not CamelCase of at most 63 letters and digits`,
+		},
+		"Dash": {
+			"A dash is not CamelCase",
+			[]preflight.Check{{Name: "Good-one", Run: pass}},
+			nil, nil,
+			`InvalidCheck: check name "Good-one" is not CamelCase of at most 63 letters and digits`,
+		},
+		"Twice": {"Names are unique", []preflight.Check{good, good}, nil, nil, `InvalidCheck: duplicate check name "Good"`},
+		"NoRun": {
+			"A check without a function is invalid",
+			[]preflight.Check{{Name: "Good"}},
+			nil, nil,
+			`InvalidCheck: check "Good" has no Run function`,
+		},
+		"Timeout": {
+			"A negative timeout is invalid",
+			[]preflight.Check{{Name: "Good", Run: pass, Timeout: -time.Second}},
+			nil, nil,
+			`InvalidCheck: check "Good" has a negative timeout: -1s`,
+		},
+		"All": {
+			"The error lists all violations",
+			[]preflight.Check{{}, {Name: "b", Run: pass}},
+			nil, nil,
+			`InvalidCheck: check 1 has no name; check "" has no Run function; check name "b" is not CamelCase of at most 63 letters and digits`,
+		},
+		"After": {
+			"A prerequisite is a declared check",
+			[]preflight.Check{{Name: "Good", Run: pass, After: []string{"Bad"}}},
+			nil, nil,
+			`InvalidCheck: check "Good" has the prerequisite "Bad", which is not declared before it`,
+		},
+		"AfterLater": {
+			"A prerequisite is declared earlier, so that there is no cycle",
+			[]preflight.Check{{Name: "A", Run: pass, After: []string{"B"}}, {Name: "B", Run: pass, After: []string{"A"}}},
+			nil, nil,
+			`InvalidCheck: check "A" has the prerequisite "B", which is not declared before it`,
+		},
+		"AfterItself": {
+			"A check is not its own prerequisite",
+			[]preflight.Check{{Name: "A", Run: pass, After: []string{"A"}}},
+			nil, nil,
+			`InvalidCheck: check "A" has the prerequisite "A", which is not declared before it`,
+		},
+		"Rule": {
+			"A rule that the runner rejects is invalid",
+			[]preflight.Check{checkWithRules("A", preflight.Rule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"delete"}})},
+			nil, nil, `InvalidCheck: rule 1 of check "A": verb "delete": want get, list or watch`,
+		},
+		"Path": {
+			"A malformed path is an error",
+			[]preflight.Check{good},
+			nil,
+			map[string]string{"PREFLIGHT_UPDATE_PATH": "soon,"},
+			`InvalidArguments: PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, separated by commas`,
+		},
+		"Facts": {
+			"Malformed facts are an error, because a missing fact might change the outcome",
+			[]preflight.Check{good},
+			nil,
+			map[string]string{"PREFLIGHT_FACTS": "[]"},
+			`InvalidArguments: PREFLIGHT_FACTS: want a JSON object of strings`,
+		},
+		"ManifestOf": {
+			"A manifest covers all checks",
+			[]preflight.Check{good},
+			[]string{"--print-manifest", "--run", "Good"},
+			nil,
+			`InvalidArguments: --print-manifest prints YAML for all checks: it allows only --name, --namespace and --image`,
+		},
+		"ManifestAs": {
+			"A manifest is YAML",
+			[]preflight.Check{good},
+			[]string{"--print-manifest", "-o", "json"},
+			nil,
+			`InvalidArguments: --print-manifest prints YAML for all checks: it allows only --name, --namespace and --image`,
+		},
+		"ManifestName": {
+			"A manifest needs a name",
+			[]preflight.Check{good},
+			[]string{"--print-manifest", "--namespace=a", "--image=b"},
+			nil,
+			`InvalidArguments: manifest: name "": want at most 40 lower-case letters, digits and dashes`,
+		},
+		"ListJUnit": {
+			"A list is not a result",
+			[]preflight.Check{good},
+			[]string{"--list", "-o", "junit"},
+			nil,
+			`InvalidArguments: --list supports only the outputs text and json`,
+		},
+		"NoChecks": {
+			"A program without checks does not pass", nil, nil, nil,
+			"InvalidCheck: no checks: call preflight.Main with at least one",
+		},
+		"Flag": {
+			"The result reports an unknown flag in the Job manifest",
+			[]preflight.Check{good},
+			[]string{"--fast"},
+			nil,
+			"InvalidArguments: flag provided but not defined: -fast (--help shows the flags)",
+		},
+		"NoSuchCheck": {
+			"The result reports an unknown check in the Job manifest",
+			[]preflight.Check{good},
+			[]string{"--run=Bad"},
+			nil,
+			`InvalidArguments: unknown check "Bad": want one of Good`,
+		},
+		"Deadline": {
+			"A malformed deadline is an error, because the process might be killed before it reports",
+			[]preflight.Check{good},
+			nil,
+			map[string]string{"PREFLIGHT_DEADLINE": "soon"},
+			`InvalidArguments: PREFLIGHT_DEADLINE "soon": want a time like 2026-01-31T10:00:00Z`,
+		},
+		"Budget": {
+			"A budget below the minimum is an error, because the result might be cut off",
+			[]preflight.Check{good},
+			nil,
+			map[string]string{"PREFLIGHT_RESULT_BYTES": "511"},
+			`InvalidArguments: PREFLIGHT_RESULT_BYTES "511": want a number of at least 512`,
+		},
+		"BudgetNumber": {
+			"A budget that is not a number is an error",
+			[]preflight.Check{good},
+			nil,
+			map[string]string{"PREFLIGHT_RESULT_BYTES": "4k"},
+			`InvalidArguments: PREFLIGHT_RESULT_BYTES "4k": want a number of at least 512`,
+		},
+		"RunID": {
+			"A run ID that is not valid in a frame is an error",
+			[]preflight.Check{good},
+			nil,
+			map[string]string{"PREFLIGHT_RUN_ID": "a b"},
+			`InvalidArguments: PREFLIGHT_RUN_ID: run ID "a b": want at most 64 letters, digits, dots, dashes and underscores`,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -326,7 +446,10 @@ func TestRejectionIsReported(t *testing.T) {
 
 func TestTerminationLogHasTheResultSoFar(t *testing.T) {
 	var stdout, stderr strings.Builder
-	p := preflight.Program{Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t)}
+	p := preflight.Program{
+		Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr,
+		TerminationLog: existingLog(t),
+	}
 	var seen []string
 	observe := func(context.Context, *preflight.T) error {
 		result, err := preflight.ParseFrame(readFile(t, p.TerminationLog))
@@ -414,7 +537,10 @@ func TestLogHasTheFullResult(t *testing.T) {
 
 func TestResultAboveAllLimitsKeepsItsOutcome(t *testing.T) {
 	var stdout, stderr strings.Builder
-	p := preflight.Program{Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr, TerminationLog: existingLog(t)}
+	p := preflight.Program{
+		Env: map[string]string{"PREFLIGHT_RUN_ID": "5f0c"}, Stdout: &stdout, Stderr: &stderr,
+		TerminationLog: existingLog(t),
+	}
 	code := p.Run(context.Background(), preflight.Check{Name: "Long", Run: func(_ context.Context, t *preflight.T) error {
 		t.Failf("%s", strings.Repeat("too long ", 1<<17)) // more than 1 MiB
 		return nil

@@ -266,22 +266,26 @@ func TestPythonEndings(t *testing.T) {
 		"HardExit": {
 			reason: "After os._exit the last result that was written remains, and unfinished checks are Unknown",
 			script: script{text: pythonScript(t, "os._exit(0)")},
-			want:   "running\nFirst Pass Passed fine\nMiddle Unknown NotFinished Middle was running when the process ended\nLast Unknown NotFinished Last had not started when the process ended",
+			want: "running\nFirst Pass Passed fine\nMiddle Unknown NotFinished Middle was running when the process ended\nLast Unknown " +
+				"NotFinished Last had not started when the process ended",
 		},
 		"Terminated": {
 			reason: "After SIGTERM finished checks keep their findings and the others are Unknown",
 			script: script{text: pythonScript(t, wait), signal: syscall.SIGTERM},
-			code:   4, want: fine + "Unknown Interrupted Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was not started before the process was interrupted",
+			code:   4, want: fine + "Unknown Interrupted Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was not " +
+				"started before the process was interrupted",
 		},
 		"TerminatedAfterAFail": {
 			reason: "A fail that was reported before SIGTERM remains a fail",
 			script: script{text: pythonScript(t, "t.fail('seen')\n"+wait), signal: syscall.SIGTERM},
-			code:   3, want: fine + "Fail CheckFailed seen; Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was not started before the process was interrupted",
+			code:   3, want: fine + "Fail CheckFailed seen; Middle was interrupted (last step: here)\nLast Unknown Interrupted Last was " +
+				"not started before the process was interrupted",
 		},
 		"Killed": {
 			reason: "After SIGKILL the last result that was written remains, and unfinished checks are Unknown",
 			script: script{text: pythonScript(t, wait), signal: os.Kill},
-			code:   -1, want: "running\nFirst Pass Passed fine\nMiddle Unknown NotFinished Middle was running when the process ended\nLast Unknown NotFinished Last had not started when the process ended",
+			code:   -1, want: "running\nFirst Pass Passed fine\nMiddle Unknown NotFinished Middle was running when the process ended\nLast " +
+				"Unknown NotFinished Last had not started when the process ended",
 		},
 		"Timeout": {
 			reason: "A check that does not end is abandoned, and the next one runs",
@@ -291,12 +295,14 @@ func TestPythonEndings(t *testing.T) {
 		"Deadline": {
 			reason: "The program writes its result before the deadline at which it would be killed",
 			script: script{text: pythonScript(t, wait), timeout: 6 * time.Second},
-			code:   4, want: fine + "Unknown Timeout Middle did not finish in time (last step: here)\nLast Unknown Timeout Last was not started before the deadline of the run",
+			code:   4, want: fine + "Unknown Timeout Middle did not finish in time (last step: here)\nLast Unknown Timeout Last was not " +
+				"started before the deadline of the run",
 		},
 		"BadDeadline": {
 			reason: "A malformed deadline is an error, because the process might be killed before it reports",
 			script: script{text: pythonScript(t, "pass"), env: []string{"PREFLIGHT_DEADLINE=soon"}},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_DEADLINE 'soon': want a time like 2026-01-31T10:00:00Z",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_DEADLINE 'soon': want a time like " +
+				"2026-01-31T10:00:00Z",
 		},
 		"BadBudget": {
 			reason: "A budget below the minimum is an error, because the result might be cut off",
@@ -306,7 +312,8 @@ func TestPythonEndings(t *testing.T) {
 		"BadRunID": {
 			reason: "A run ID that is not valid in a frame is an error",
 			script: script{text: pythonScript(t, "pass"), env: []string{"PREFLIGHT_RUN_ID=a b"}},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: run ID 'a b': want at most 64 letters, digits, dots, dashes and underscores",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: run ID 'a b': want at most 64 letters, digits, dots, " +
+				"dashes and underscores",
 		},
 		"NoChecks": {
 			reason: "A program without checks does not pass",
@@ -325,7 +332,10 @@ func TestPythonEndings(t *testing.T) {
 
 func TestPythonLogHasTheFullResult(t *testing.T) {
 	const body = "t.fail('pod é☃ ' * 30000); t.evidence('k', 'v'); t.object('v1', 'Pod', 'a', 'b')"
-	r := python(t).run(t, script{text: pythonScript(t, body+"; t.evidence('noise', os.urandom(9000).hex())"), env: []string{"PREFLIGHT_RUN_ID=5f0c", "PREFLIGHT_RESULT_BYTES=700"}})
+	r := python(t).run(t, script{
+		text: pythonScript(t, body+"; t.evidence('noise', os.urandom(9000).hex())"),
+		env:  []string{"PREFLIGHT_RUN_ID=5f0c", "PREFLIGHT_RESULT_BYTES=700"},
+	})
 	short := r.result(t)
 	if !short.Truncated || !short.Agrees(r.code) || len(r.terminationLog) > 700 {
 		t.Errorf("exit code %d, %d bytes, truncated %t", r.code, len(r.terminationLog), short.Truncated)
@@ -373,10 +383,20 @@ func TestPythonExample(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"None":   {"The check passes without budgets", 200, "", 0, pass},
-		"Free":   {"The check passes with a budget that allows an eviction, and with one without pods", 200, fmt.Sprintf(budget+","+budget, "free", 1, 3, "empty", 0, 0), 0, pass},
-		"Tight":  {"The message names a budget that allows no eviction", 200, fmt.Sprintf(budget, "tight", 0, 3), 0, "final\nBudgetsAllowDrain Warn EvictionForbidden PodDisruptionBudget db/tight allows no eviction, so the nodes of its pods cannot be drained"},
-		"Denied": {"A failed request is inconclusive", 403, "", 4, "final\nBudgetsAllowDrain Unknown CheckError HTTPError: HTTP Error 403: Forbidden"},
+		"None": {"The check passes without budgets", 200, "", 0, pass},
+		"Free": {
+			"The check passes with a budget that allows an eviction, and with one without pods", 200,
+			fmt.Sprintf(budget+","+budget, "free", 1, 3, "empty", 0, 0), 0, pass,
+		},
+		"Tight": {
+			"The message names a budget that allows no eviction", 200, fmt.Sprintf(budget, "tight", 0, 3), 0,
+			"final\nBudgetsAllowDrain Warn EvictionForbidden PodDisruptionBudget db/tight allows no eviction, so the nodes of its pods " +
+				"cannot be drained",
+		},
+		"Denied": {
+			"A failed request is inconclusive", 403, "", 4,
+			"final\nBudgetsAllowDrain Unknown CheckError HTTPError: HTTP Error 403: Forbidden",
+		},
 	}
 	with := python(t)
 	for name, tc := range cases {
@@ -387,7 +407,12 @@ func TestPythonExample(t *testing.T) {
 				fmt.Fprintf(w, `{"items":[%s]}`, tc.items)
 			}))
 			defer server.Close()
-			scriptCase{tc.reason, script{file: "python/budgets_allow_drain.py", env: []string{"KUBERNETES_API=" + server.URL}}, tc.code, tc.want}.check(t, with)
+			scriptCase{
+				tc.reason,
+				script{file: "python/budgets_allow_drain.py", env: []string{"KUBERNETES_API=" + server.URL}},
+				tc.code,
+				tc.want,
+			}.check(t, with)
 		})
 	}
 }

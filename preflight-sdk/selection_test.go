@@ -18,10 +18,19 @@ func TestAfter(t *testing.T) {
 		want     string
 		message  string
 	}{
-		"Pass":     {"A check runs after a prerequisite that passed", pass, false, "Pass", ""},
-		"Warn":     {"A check runs after a prerequisite that warned", func(_ context.Context, t *preflight.T) error { t.Warnf("soon"); return nil }, false, "Pass", ""},
-		"Skip":     {"A check runs after a prerequisite that was skipped", func(_ context.Context, t *preflight.T) error { t.Skipf("no"); return nil }, false, "Pass", ""},
-		"Advisory": {"A check runs after an advisory prerequisite that failed", func(_ context.Context, t *preflight.T) error { t.Failf("bad"); return nil }, true, "Pass", ""},
+		"Pass": {"A check runs after a prerequisite that passed", pass, false, "Pass", ""},
+		"Warn": {
+			"A check runs after a prerequisite that warned",
+			func(_ context.Context, t *preflight.T) error { t.Warnf("soon"); return nil }, false, "Pass", "",
+		},
+		"Skip": {
+			"A check runs after a prerequisite that was skipped",
+			func(_ context.Context, t *preflight.T) error { t.Skipf("no"); return nil }, false, "Pass", "",
+		},
+		"Advisory": {
+			"A check runs after an advisory prerequisite that failed",
+			func(_ context.Context, t *preflight.T) error { t.Failf("bad"); return nil }, true, "Pass", "",
+		},
 		"Fail": {
 			"A check does not run after a prerequisite that failed, and is Unknown",
 			func(_ context.Context, t *preflight.T) error { t.Failf("bad"); return nil },

@@ -36,7 +36,8 @@ func shScriptReporting(t *testing.T, result preflight.Result) string {
 		case preflight.Skipped:
 			fmt.Fprintf(&functions, "preflight_skip %s %s\n", shellQuote(f.Message), shellQuote(f.Reason))
 		case preflight.Warn, preflight.Fail, preflight.Unknown:
-			fmt.Fprintf(&functions, "preflight_%s %s %s %s\n", strings.ToLower(string(f.Outcome)), shellQuote(f.Message), shellQuote(f.Remediation), shellQuote(f.Reason))
+			fmt.Fprintf(&functions, "preflight_%s %s %s %s\n", strings.ToLower(string(f.Outcome)), shellQuote(f.Message), shellQuote(f.Remediation),
+				shellQuote(f.Reason))
 		}
 		for _, action := range f.Actions {
 			fmt.Fprintf(&functions, "preflight_command %s\n", shellQuote(action.Command))
@@ -45,7 +46,8 @@ func shScriptReporting(t *testing.T, result preflight.Result) string {
 			fmt.Fprintf(&functions, "preflight_url %s\n", shellQuote(f.URL))
 		}
 		for _, o := range f.Objects {
-			fmt.Fprintf(&functions, "preflight_object %s %s %s %s\n", shellQuote(o.APIVersion), shellQuote(o.Kind), shellQuote(o.Namespace), shellQuote(o.Name))
+			fmt.Fprintf(&functions, "preflight_object %s %s %s %s\n", shellQuote(o.APIVersion), shellQuote(o.Kind), shellQuote(o.Namespace),
+				shellQuote(o.Name))
 		}
 		for key, value := range f.Evidence {
 			fmt.Fprintf(&functions, "preflight_evidence %s %s\n", shellQuote(key), shellQuote(value))
@@ -96,7 +98,8 @@ func TestShellWritesAnyText(t *testing.T) {
 	t.Parallel()
 	text := "\x01\x1f\x7f\t\"\\/\b\f\r\n\n$(echo no) `no` %s %d \\n é☃𝄞\u2028 preflight/1 json 2 \"truncated\":true"
 	want := preflight.Result{State: preflight.StateFinal, RunID: "5f0c", Findings: []preflight.Finding{{
-		Name: "Any", Outcome: preflight.Fail, Reason: "Because", Message: text, Remediation: "x" + text + "x", Actions: []preflight.Action{{Command: "x" + text + "x"}}, URL: "https://" + text + "x",
+		Name: "Any", Outcome: preflight.Fail, Reason: "Because", Message: text, Remediation: "x" + text + "x",
+		Actions: []preflight.Action{{Command: "x" + text + "x"}}, URL: "https://" + text + "x",
 		Objects:  []preflight.Object{{APIVersion: "v1", Kind: "Pod", Namespace: text + "x", Name: text + "x"}},
 		Evidence: map[string]string{text + "x": text + "x"},
 	}}}
@@ -113,7 +116,8 @@ func TestShellWritesAnyText(t *testing.T) {
 
 func TestShellEndings(t *testing.T) {
 	t.Parallel()
-	const first, last = "first() { preflight_pass fine; }\n", "last() { preflight_pass fine; }\npreflight_main First first Middle middle Last last"
+	const first, last = "first() { preflight_pass fine; }\n",
+		"last() { preflight_pass fine; }\npreflight_main First first Middle middle Last last"
 	with := func(body string) string { return shScript(t, first+"middle() { "+body+"\n}\n"+last) }
 	const fine, unfinished = "First Pass Passed fine\nMiddle ", "\nLast Unknown NotFinished Last had not started when the process ended"
 	cases := map[string]scriptCase{
@@ -174,8 +178,12 @@ func TestShellEndings(t *testing.T) {
 		},
 		"TerminatedAfterAFail": {
 			reason: "The fail of an earlier check remains",
-			script: script{text: shScript(t, "first() { preflight_fail seen; }\nmiddle() { echo here >&2; sleep 20; }\n"+last), signal: syscall.SIGTERM},
-			code:   4, want: "running\nFirst Fail CheckFailed seen\nMiddle Unknown NotFinished Middle was running when the process ended" + unfinished,
+			script: script{
+				text:   shScript(t, "first() { preflight_fail seen; }\nmiddle() { echo here >&2; sleep 20; }\n"+last),
+				signal: syscall.SIGTERM,
+			},
+			code: 4, want: "running\nFirst Fail CheckFailed seen\nMiddle Unknown NotFinished Middle was running when the process ended" +
+				unfinished,
 		},
 		"Killed": {
 			reason: "After SIGKILL the last result that was written remains",
@@ -210,12 +218,14 @@ func TestShellEndings(t *testing.T) {
 		"BadRunID": {
 			reason: "A run ID that is not valid in a frame is an error",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_RUN_ID=a b"}},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID: want at most 64 letters, digits, dots, dashes and underscores",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID: want at most 64 letters, digits, " +
+				"dots, dashes and underscores",
 		},
 		"LongRunID": {
 			reason: "A run ID that is too long is an error",
 			script: script{text: with("preflight_pass good"), env: []string{"PREFLIGHT_RUN_ID=" + strings.Repeat("x", 65)}},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID: want at most 64 letters, digits, dots, dashes and underscores",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: PREFLIGHT_RUN_ID: want at most 64 letters, digits, " +
+				"dots, dashes and underscores",
 		},
 		"NoChecks": {
 			reason: "A script without checks does not pass",
@@ -225,7 +235,8 @@ func TestShellEndings(t *testing.T) {
 		"BadName": {
 			reason: "A name must be valid as a risk name in ClusterVersion",
 			script: script{text: shScript(t, "preflight_main first-check true")},
-			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: check name \"first-check\" is not CamelCase of at most 63 letters and digits",
+			code:   2, want: "final\nPreflight Unknown InvalidCheck no check was run: check name \"first-check\" is not CamelCase of at " +
+				"most 63 letters and digits",
 		},
 		"Twice": {
 			reason: "Names are unique",
@@ -253,7 +264,8 @@ func TestShellTruncationOrder(t *testing.T) {
 	// text returns a script with one check that passes and count checks that fail with
 	// a message of about length bytes.
 	text := func(count, length int) string {
-		body, calls := fmt.Sprintf("good() { preflight_pass fine; }\nbad() { preflight_fail %s %s; }\n", shellQuote(strings.Repeat("é☃", length/5)), shellQuote(strings.Repeat("r", 200))), "preflight_main Good good"
+		body, calls := fmt.Sprintf("good() { preflight_pass fine; }\nbad() { preflight_fail %s %s; }\n",
+			shellQuote(strings.Repeat("é☃", length/5)), shellQuote(strings.Repeat("r", 200))), "preflight_main Good good"
 		for i := range count {
 			calls += fmt.Sprintf(" Check%d bad", i)
 		}
@@ -280,13 +292,18 @@ func TestShellTruncationOrder(t *testing.T) {
 		for name, tc := range cases {
 			t.Run(shellName+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				r := shell.run(t, script{text: text(tc.count, tc.length), env: []string{"PREFLIGHT_RUN_ID=5f0c", "PREFLIGHT_RESULT_BYTES=" + tc.budget}})
+				r := shell.run(t, script{
+					text: text(tc.count, tc.length),
+					env:  []string{"PREFLIGHT_RUN_ID=5f0c", "PREFLIGHT_RESULT_BYTES=" + tc.budget},
+				})
 				result := r.result(t)
 				last := result.Findings[len(result.Findings)-1]
-				if near := tc.message - len(last.Message); near < 0 || near > 5 || len(result.Findings) != tc.findings || result.Truncated != tc.truncated {
+				if near := tc.message - len(last.Message); near < 0 || near > 5 || len(result.Findings) != tc.findings ||
+					result.Truncated != tc.truncated {
 					t.Errorf("%s: %d bytes of message, %d findings, truncated %t", tc.reason, len(last.Message), len(result.Findings), result.Truncated)
 				}
-				if strings.Contains(last.Message, "\ufffd") || last.Outcome != preflight.Fail || !result.Agrees(r.code) || len(r.terminationLog) > 4096 {
+				if strings.Contains(last.Message, "\ufffd") || last.Outcome != preflight.Fail || !result.Agrees(r.code) ||
+					len(r.terminationLog) > 4096 {
 					t.Errorf("%s: exit code %d, %d bytes, %+v", tc.reason, r.code, len(r.terminationLog), last)
 				}
 				if !tc.truncated {
@@ -379,9 +396,19 @@ func (i interpreter) fakeOC(t *testing.T, text string) interpreter {
 func TestShellExample(t *testing.T) {
 	t.Parallel()
 	cases := map[string]scriptCase{
-		"None":  {reason: "The check passes without such a volume", script: script{text: "true"}, want: "final\nNoFlexVolumes Pass Passed no volume uses flexVolume"},
-		"Two":   {reason: "The message names each volume", script: script{text: "printf 'db-0\\ndb-1\\n'"}, code: 3, want: "final\nNoFlexVolumes Fail FlexVolumeInUse volume db-0 uses flexVolume, which 4.21.3 drops; volume db-1 uses flexVolume, which 4.21.3 drops"},
-		"Error": {reason: "A failed request is inconclusive", script: script{text: "echo forbidden >&2; exit 1"}, code: 4, want: "final\nNoFlexVolumes Unknown CheckError the check exited with status 1; see its log"},
+		"None": {
+			reason: "The check passes without such a volume", script: script{text: "true"},
+			want: "final\nNoFlexVolumes Pass Passed no volume uses flexVolume",
+		},
+		"Two": {
+			reason: "The message names each volume", script: script{text: "printf 'db-0\\ndb-1\\n'"}, code: 3,
+			want: "final\nNoFlexVolumes Fail FlexVolumeInUse volume db-0 uses flexVolume, which 4.21.3 drops; volume db-1 uses flexVolume, " +
+				"which 4.21.3 drops",
+		},
+		"Error": {
+			reason: "A failed request is inconclusive", script: script{text: "echo forbidden >&2; exit 1"}, code: 4,
+			want: "final\nNoFlexVolumes Unknown CheckError the check exited with status 1; see its log",
+		},
 	}
 	for shellName, shell := range shells(t) {
 		for name, tc := range cases {

@@ -47,32 +47,82 @@ func TestUpdateFromFlagsAndEnvironment(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Nothing":       {"The path and the facts are optional", "", "", nil, "[] map[]"},
-		"Path":          {"The path has the first and the last version", "4.19.3,4.20.0-rc.1,4.21.3+x", "", nil, "[4.19.3 4.20.0-rc.1 4.21.3+x] map[]"},
-		"Facts":         {"Facts are strings by name", "", ` {"a":"b","c.d/e":"é\n"} `, nil, "[] map[a:b c.d/e:é\n]"},
-		"NoFacts":       {"An empty object contains no facts", "", "{}", nil, "[] map[]"},
-		"Flags":         {"Outside of a Job the flags describe the update", "", "", []string{"--path", "4.20.5,4.21.3", "--fact", "a=b=c", "--fact=d="}, "[4.20.5 4.21.3] map[a:b=c d:]"},
-		"FlagOverrides": {"A flag overrides the environment and keeps the other facts", "4.20.5,4.21.3", `{"a":"1","b":"2"}`, []string{"--path", "4.21.3", "--fact", "b=3"}, "[4.21.3] map[a:1 b:3]"},
-		"ManyFacts":     {"At most 256 facts are allowed", "", many(257), nil, "PREFLIGHT_FACTS: more than 256 facts"},
-		"LongFacts":     {"At most 64 KiB of facts are allowed", "", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, nil, "PREFLIGHT_FACTS: 65544 bytes: want at most 65536"},
+		"Nothing": {"The path and the facts are optional", "", "", nil, "[] map[]"},
+		"Path": {
+			"The path has the first and the last version", "4.19.3,4.20.0-rc.1,4.21.3+x", "", nil,
+			"[4.19.3 4.20.0-rc.1 4.21.3+x] map[]",
+		},
+		"Facts":   {"Facts are strings by name", "", ` {"a":"b","c.d/e":"é\n"} `, nil, "[] map[a:b c.d/e:é\n]"},
+		"NoFacts": {"An empty object contains no facts", "", "{}", nil, "[] map[]"},
+		"Flags": {
+			"Outside of a Job the flags describe the update", "", "",
+			[]string{"--path", "4.20.5,4.21.3", "--fact", "a=b=c", "--fact=d="},
+			"[4.20.5 4.21.3] map[a:b=c d:]",
+		},
+		"FlagOverrides": {
+			"A flag overrides the environment and keeps the other facts", "4.20.5,4.21.3", `{"a":"1","b":"2"}`,
+			[]string{"--path", "4.21.3", "--fact", "b=3"},
+			"[4.21.3] map[a:1 b:3]",
+		},
+		"ManyFacts": {"At most 256 facts are allowed", "", many(257), nil, "PREFLIGHT_FACTS: more than 256 facts"},
+		"LongFacts": {
+			"At most 64 KiB of facts are allowed", "", `{"a":"` + strings.Repeat("x", 64<<10) + `"}`, nil,
+			"PREFLIGHT_FACTS: 65544 bytes: want at most 65536",
+		},
 		"DuplicateFact": {"Readers differ in which duplicate they use", "", `{"a":"1","a":"2"}`, nil, `PREFLIGHT_FACTS: duplicate fact "a"`},
 		"FactNumber":    {"A number is not a string", "", `{"a":1}`, nil, `PREFLIGHT_FACTS: fact "a": want a non-empty name and a string value`},
 		"FactNull":      {"Null is not a string", "", `{"a":null}`, nil, `PREFLIGHT_FACTS: fact "a": want a non-empty name and a string value`},
-		"FactObject":    {"An object is not a string", "", `{"a":{"b":"c"}}`, nil, `PREFLIGHT_FACTS: fact "a": want a non-empty name and a string value`},
-		"FactUnnamed":   {"A fact has a non-empty name", "", `{"":"b"}`, nil, `PREFLIGHT_FACTS: fact "": want a non-empty name and a string value`},
-		"FactsArray":    {"An array is not an object", "", `["a"]`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
-		"FactsNull":     {"Null is not an object", "", `null`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
-		"FactsText":     {"Facts are JSON", "", `a=b`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
-		"FactsCut":      {"An incomplete object is an error", "", `{"a":"b"`, nil, "PREFLIGHT_FACTS: want a JSON object of strings: unexpected end"},
-		"FactCut":       {"An incomplete fact is an error", "", `{"a":"b`, nil, `PREFLIGHT_FACTS: fact "a": invalid JSON`},
-		"FactNoName":    {"A name without quotes is an error", "", `{a:"b"}`, nil, "PREFLIGHT_FACTS: want a JSON object of strings: invalid JSON"},
-		"FactsMore":     {"Data after the object is an error", "", `{} {}`, nil, "PREFLIGHT_FACTS: want one JSON object of strings: unexpected data after it"},
-		"PathGap":       {"An empty version is an error", "4.20.5,,4.21.3", "", nil, `PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, separated by commas`},
-		"PathSpace":     {"A space is not part of a version", "4.20.5, 4.21.3", "", nil, `PREFLIGHT_UPDATE_PATH: version " 4.21.3": want versions like 4.21.3, separated by commas`},
-		"PathLong":      {"At most 32 versions are allowed", strings.Repeat("4.20.5,", 32) + "4.21.3", "", nil, "PREFLIGHT_UPDATE_PATH: more than 32 versions"},
-		"FlagNoValue":   {"A fact has a value", "", "", []string{"--fact", "a"}, `invalid value "a" for flag -fact: want NAME=VALUE (--help shows the flags)`},
-		"FlagBadPath":   {"A flag is validated like the environment", "", "", []string{"--path", ","}, `invalid value "," for flag -path: version "": want versions like 4.21.3, separated by commas (--help shows the flags)`},
-		"FlagNotInJob":  {"--name has no effect without --print-manifest", "", "", []string{"--name", "a"}, "--name and --namespace require --print-manifest"},
+		"FactObject": {
+			"An object is not a string", "", `{"a":{"b":"c"}}`, nil,
+			`PREFLIGHT_FACTS: fact "a": want a non-empty name and a string value`,
+		},
+		"FactUnnamed": {
+			"A fact has a non-empty name", "", `{"":"b"}`, nil,
+			`PREFLIGHT_FACTS: fact "": want a non-empty name and a string value`,
+		},
+		"FactsArray": {"An array is not an object", "", `["a"]`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
+		"FactsNull":  {"Null is not an object", "", `null`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
+		"FactsText":  {"Facts are JSON", "", `a=b`, nil, "PREFLIGHT_FACTS: want a JSON object of strings"},
+		"FactsCut": {
+			"An incomplete object is an error", "", `{"a":"b"`, nil,
+			"PREFLIGHT_FACTS: want a JSON object of strings: unexpected end",
+		},
+		"FactCut": {"An incomplete fact is an error", "", `{"a":"b`, nil, `PREFLIGHT_FACTS: fact "a": invalid JSON`},
+		"FactNoName": {
+			"A name without quotes is an error", "", `{a:"b"}`, nil,
+			"PREFLIGHT_FACTS: want a JSON object of strings: invalid JSON",
+		},
+		"FactsMore": {
+			"Data after the object is an error", "", `{} {}`, nil,
+			"PREFLIGHT_FACTS: want one JSON object of strings: unexpected data after it",
+		},
+		"PathGap": {
+			"An empty version is an error", "4.20.5,,4.21.3", "", nil,
+			`PREFLIGHT_UPDATE_PATH: version "": want versions like 4.21.3, separated by commas`,
+		},
+		"PathSpace": {
+			"A space is not part of a version", "4.20.5, 4.21.3", "", nil,
+			`PREFLIGHT_UPDATE_PATH: version " 4.21.3": want versions like 4.21.3, separated by commas`,
+		},
+		"PathLong": {
+			"At most 32 versions are allowed", strings.Repeat("4.20.5,", 32) + "4.21.3", "", nil,
+			"PREFLIGHT_UPDATE_PATH: more than 32 versions",
+		},
+		"FlagNoValue": {
+			"A fact has a value", "", "",
+			[]string{"--fact", "a"},
+			`invalid value "a" for flag -fact: want NAME=VALUE (--help shows the flags)`,
+		},
+		"FlagBadPath": {
+			"A flag is validated like the environment", "", "",
+			[]string{"--path", ","},
+			`invalid value "," for flag -path: version "": want versions like 4.21.3, separated by commas (--help shows the flags)`,
+		},
+		"FlagNotInJob": {
+			"--name has no effect without --print-manifest", "", "",
+			[]string{"--name", "a"},
+			"--name and --namespace require --print-manifest",
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -98,13 +148,17 @@ func TestUpdateIsACopy(t *testing.T) {
 		}
 		return nil
 	}}
-	if got := check.Evaluate(context.Background(), shared, nil); got.Outcome != preflight.Pass || shared.Path[0] != "4.20.5" || shared.Facts["a"] != "b" {
+	if got := check.Evaluate(context.Background(), shared, nil); got.Outcome != preflight.Pass || shared.Path[0] != "4.20.5" ||
+		shared.Facts["a"] != "b" {
 		t.Errorf("got %q, and the update of the caller is %v: a check must not change it", outcomeLine(got), shared)
 	}
 }
 
 func FuzzFacts(f *testing.F) {
-	for _, seed := range []string{"", "{}", `{"a":"b"}`, `{"a":"b","a":"c"}`, `{"a":1}`, `{"a":"b"}{`, "null", `{"\ud800":"x"}`, strings.Repeat("[", 100)} {
+	for _, seed := range []string{
+		"", "{}", `{"a":"b"}`, `{"a":"b","a":"c"}`, `{"a":1}`, `{"a":"b"}{`, "null", `{"\ud800":"x"}`,
+		strings.Repeat("[", 100),
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -16,7 +16,8 @@ import (
 // file is an acceptance file with these entries.
 func file(t *testing.T, entries string) []acceptance.Acceptance {
 	t.Helper()
-	accepted, err := acceptance.Read("accept.yaml", strings.NewReader("apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks:\n"+entries))
+	accepted, err := acceptance.Read("accept.yaml",
+		strings.NewReader("apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks:\n"+entries))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +37,14 @@ func TestAcceptancesOfAFile(t *testing.T) {
 	if decided.Verdict.Decision != verdict.Ready {
 		t.Errorf("decision %s, want Ready: %+v", decided.Verdict.Decision, decided.Verdict)
 	}
-	if got, want := find(t, decided, check).Bypass, "accept.yaml, entry 1; no jobs here; accepted by ann; until 2099-01-01"; got == nil || got.Detail != want {
+	if got, want := find(t, decided, check).Bypass, "accept.yaml, entry 1; no jobs here; accepted by ann; until 2099-01-01"; got == nil ||
+		got.Detail != want {
 		t.Errorf("bypass %+v, want %q", got, want)
 	}
-	for name, want := range map[string]string{"AcceptanceExpired": "RiskA (accept.yaml, entry 2) of bob", "AcceptanceUnused": ": RiskC (accept.yaml, entry 4)"} {
+	for name, want := range map[string]string{
+		"AcceptanceExpired": "RiskA (accept.yaml, entry 2) of bob",
+		"AcceptanceUnused":  ": RiskC (accept.yaml, entry 4)",
+	} {
 		if f := find(t, decided, name); f.Outcome != preflight.Warn || !strings.Contains(f.Message, want) {
 			t.Errorf("%s: %+v, want a warning with %q", name, f, want)
 		}
@@ -61,7 +66,8 @@ func TestAcceptingAGateHasNoEffect(t *testing.T) {
 	w.options.Judgement.Accept = append(w.options.Judgement.Accept, accepting("AdminAck-ack-4.18-x")...)
 	decided := w.run(t)
 	f := find(t, decided, "AcceptanceWithoutEffect")
-	if decided.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") || !strings.Contains(f.Message, "itself blocks the update") {
+	if decided.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") ||
+		!strings.Contains(f.Message, "itself blocks the update") {
 		t.Errorf("decision %s, %+v; want Blocked and a warning", decided.Verdict.Decision, f)
 	}
 	for _, f := range decided.Findings {
@@ -83,7 +89,10 @@ func TestAcceptancesOfUnreadChecksAreNotReported(t *testing.T) {
 
 func TestNamesThatCannotBeAccepted(t *testing.T) {
 	for _, name := range []string{"", "risk", "Risk_A", "-"} {
-		w := world{cluster: connect(t, config), target: runner.Target{Version: next}, options: runner.Options{Judgement: scene.Judgement{Accept: accepting(name)}}}
+		w := world{
+			cluster: connect(t, config), target: runner.Target{Version: next},
+			options: runner.Options{Judgement: scene.Judgement{Accept: accepting(name)}},
+		}
 		if _, err := runner.Run(t.Context(), w.cluster, w.target, w.options); err == nil || !strings.Contains(err.Error(), "illegal risk") {
 			t.Errorf("%q: error %v, want an illegal risk", name, err)
 		}
@@ -92,7 +101,8 @@ func TestNamesThatCannotBeAccepted(t *testing.T) {
 
 func TestAdminGatesOfTheTargetAreReported(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  ack-4.19-y: Do this before you leave 4.19.\n"
+	w.gates = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata:\n  " +
+		"ack-4.19-y: Do this before you leave 4.19.\n"
 	w.target = runner.Target{Image: w.push(t, next)}
 	w.options.Judgement.Force = true // it is not signed
 	f := find(t, w.run(t), "AdminAckAhead")
@@ -108,16 +118,26 @@ func TestAcceptanceByCVO(t *testing.T) {
 		accepts bool
 		want    string
 	}{
-		"Accepts":  {reason: "the release is available and signed, and nothing blocks", change: func(*world) {}, accepts: true, want: "PayloadLoaded"},
-		"Unsigned": {reason: "CVO verifies the signature, too", change: func(w *world) { w.target = runner.Target{Image: digested("7")} }, want: "RetrievePayload"},
+		"Accepts": {
+			reason: "the release is available and signed, and nothing blocks", change: func(*world) {}, accepts: true,
+			want: "PayloadLoaded",
+		},
+		"Unsigned": {
+			reason: "CVO verifies the signature, too", change: func(w *world) { w.target = runner.Target{Image: digested("7")} },
+			want: "RetrievePayload",
+		},
 		"Gate": {
-			reason: "the condition of CVO does not report the gate yet", want: "PreconditionChecks: CVO refuses such an update because of AdminAck-ack-4.18-x",
+			reason: "the condition of CVO does not report the gate yet",
+			want:   "PreconditionChecks: CVO refuses such an update because of AdminAck-ack-4.18-x",
 			change: func(w *world) { w.state.Gates = map[string]string{"ack-4.18-x": "Do."} },
 		},
 		"Upgradeable": {
 			reason: "the condition of CVO is False", want: "PreconditionChecks: Preconditions failed",
 			change: func(w *world) {
-				w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Because", Message: "no"}}
+				w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
+					Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse,
+					Reason: "Because", Message: "no",
+				}}
 			},
 		},
 		"Forced": {

@@ -29,12 +29,17 @@ var shop = baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web
 
 // samples reads a state with that object, and counts its calls.
 func samples(object baseline.Object, err error, calls *int) sampling.Sampler {
-	return func(_ context.Context, from *snapshot.Cluster, _ *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
+	return func(_ context.Context, from *snapshot.Cluster, _ *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State,
+		error,
+	) {
 		*calls++
 		if from == nil || monitored == nil || now.IsZero() {
 			err = errors.New("a state cannot be read")
 		}
-		return baseline.State{Taken: now, ClusterID: "id", Version: current, Image: digested("1"), Objects: map[baseline.Key]baseline.Object{shop: object}}, err
+		return baseline.State{
+			Taken: now, ClusterID: "id", Version: current, Image: digested("1"),
+			Objects: map[baseline.Key]baseline.Object{shop: object},
+		}, err
 	}
 }
 
@@ -67,7 +72,9 @@ func TestBaselineIsStoredBeforeTheEndOfTheRun(t *testing.T) {
 				return complete
 			}
 			before := ended()
-			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
+			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client,
+				now time.Time,
+			) (baseline.State, error) {
 				if ended() != before {
 					t.Error("the run has ended before its baseline was read")
 				}
@@ -115,7 +122,8 @@ func TestBaselineIsNotStored(t *testing.T) {
 			w.apply(t)
 			decided := sampledRun(t, w)
 			_, err := baselinestore.New(w.cluster.Kubernetes).Get(t.Context(), decided.Run.ID)
-			if absent, ok := errors.AsType[*baselinestore.AbsentError](err); !ok || absent.Reason != baselinestore.NotTaken || calls != 0 || len(decided.Notices) > 0 {
+			if absent, ok := errors.AsType[*baselinestore.AbsentError](err); !ok || absent.Reason != baselinestore.NotTaken || calls != 0 ||
+				len(decided.Notices) > 0 {
 				t.Errorf("%s: %d states were read, notices %v, error %v", tc.reason, calls, decided.Notices, err)
 			}
 			expectOnlyRecord(t, w, decided.Run.ID, record.Complete)
@@ -169,17 +177,23 @@ func TestBaselineThatFailsIsANotice(t *testing.T) {
 		err  error
 		want string
 	}{
-		"Reading": {err: errors.New("the API server is overloaded"), want: "no baseline is stored, so the state after the update cannot be compared with that before it: the API server is overloaded"},
+		"Reading": {
+			err:  errors.New("the API server is overloaded"),
+			want: "no baseline is stored, so the state after the update cannot be compared with that before it: the API server is overloaded",
+		},
 		"Writing": {want: "could not store the baseline: no run has the ID"}, // its record was deleted, which is written again at the end
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)
 			calls := 0
 			sample := samples(baseline.Object{}, tc.err, &calls)
-			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error) {
+			w.options.Hooks.Sampler = func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client,
+				now time.Time,
+			) (baseline.State, error) {
 				if tc.err == nil {
 					running := metav1.ListOptions{LabelSelector: record.LabelPhase + "=" + string(record.Running)}
-					if err := w.cluster.Kubernetes.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, running); err != nil {
+					if err := w.cluster.Kubernetes.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{},
+						running); err != nil {
 						t.Error(err)
 					}
 				}

@@ -56,7 +56,8 @@ type Listing struct {
 // Checks lists what the target would run, and creates nothing. Errors are those of
 // Run.
 func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (Listing, error) {
-	p, err := observe(ctx, request{cluster: cluster, target: target, options: options, from: departure.Present()}, func(Options) access.Needs { return ChecksNeeds() })
+	p, err := observe(ctx, request{cluster: cluster, target: target, options: options, from: departure.Present()},
+		func(Options) access.Needs { return ChecksNeeds() })
 	if err != nil {
 		return Listing{}, err
 	}
@@ -87,7 +88,8 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 // for every release, that image mode and that mode of rehearsal. The rules of a release's roles come on
 // top; [Listing] has them for one release.
 func RunNeeds(images image.Mode, rehearsed rehearsal.Mode) access.Needs {
-	return Options{Selection: selection.Selection{Images: images, Rehearsal: rehearsed}}.readingNeeds().And(recordstore.Needs()).And(recordstore.KeyNeeds()).And(jobplan.AnyNeeds())
+	return Options{Selection: selection.Selection{Images: images, Rehearsal: rehearsed}}.readingNeeds().And(recordstore.Needs()).And(
+		recordstore.KeyNeeds()).And(jobplan.AnyNeeds())
 }
 
 // ChecksNeeds are the permissions of Checks.
@@ -163,7 +165,10 @@ func RunPath(ctx context.Context, cluster *cluster.Cluster, path PathRequest, op
 	if err != nil {
 		return report.Path{}, err
 	}
-	walk := walk{cluster: cluster, options: options, graph: GraphIdentity(path.Plan.Graph), shared: newSharedResults(), passed: []update.Release{route.from}}
+	walk := walk{
+		cluster: cluster, options: options, graph: GraphIdentity(path.Plan.Graph), shared: newSharedResults(),
+		passed: []update.Release{route.from},
+	}
 	var reports []report.Report
 	for _, each := range route.hops {
 		var decided report.Report
@@ -204,7 +209,10 @@ func (w *walk) next(ctx context.Context, to hop) (report.Report, error) {
 	}
 	decided, inside, err := r.run(ctx)
 	w.gates = inside.AdminGates()
-	w.passed = append(w.passed, update.Release{Version: cmp.Or(decided.Target.Version, to.release.Version), Image: cmp.Or(decided.Target.Image, to.release.Image)})
+	w.passed = append(w.passed, update.Release{
+		Version: cmp.Or(decided.Target.Version, to.release.Version),
+		Image:   cmp.Or(decided.Target.Image, to.release.Image),
+	})
 	return decided, err
 }
 

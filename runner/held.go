@@ -108,7 +108,8 @@ func newHeld(d draft, begun *lease.Held, known hold.Reuse, deadline time.Time) *
 	p, taken := d.preparation, begun.Record()
 	jobs := execution.Jobs{
 		Run: jobplan.Run{
-			ID: taken.ID, From: p.scene.About.Version, Target: p.target, StartTime: taken.StartTime, Deadline: deadline, ToolVersion: p.options.Hooks.ToolVersion,
+			ID: taken.ID, From: p.scene.About.Version, Target: p.target, StartTime: taken.StartTime, Deadline: deadline,
+			ToolVersion: p.options.Hooks.ToolVersion,
 		},
 		Parallelism: p.options.Limits.Parallelism,
 		Known:       known.Results, Reused: known.ID != "", Resumed: begun.Resumed(),
@@ -192,7 +193,8 @@ func (h *held) end(ctx context.Context, found execution.Found, failure error) (r
 		return report.Report{}, errors.Join(failure, failed, h.finish(ctx, record.Ending{Phase: record.Interrupted}))
 	}
 	h.preparation.scene = found.Scene
-	decided := h.preparation.reportOf(ctx, h.execution.Contents, found, reported{id: run.ID, started: run.StartTime, reused: h.reused, created: h.created()})
+	decided := h.preparation.reportOf(ctx, h.execution.Contents, found,
+		reported{id: run.ID, started: run.StartTime, reused: h.reused, created: h.created()})
 	if ctx.Err() != nil && found.Phase == report.PhaseInterrupted && h.preparation.options.Hooks.OnInterrupt(run.ID) == Detach {
 		return h.detach(ctx, decided)
 	}
@@ -341,7 +343,8 @@ func targetOf(target update.Release, inside contents.Contents) update.Release {
 func (d draft) intent(id string) record.Intent {
 	p := d.preparation
 	intent := record.Intent{
-		ID: id, From: p.scene.About.Version, Target: p.target, ToolVersion: p.options.Hooks.ToolVersion, Selection: p.options.covers(p.request.from, p.request.graph).String(),
+		ID: id, From: p.scene.About.Version, Target: p.target, ToolVersion: p.options.Hooks.ToolVersion,
+		Selection:  p.options.covers(p.request.from, p.request.graph).String(),
 		Attachment: p.options.Selection.Attachment(), Requester: p.options.Hooks.Requester, Generation: p.scene.Version.Generation,
 		Provisional: departure.Provisional(p.request.from), Narrowed: selection.Narrowed(p.options.Selection, p.options.Judgement),
 	}

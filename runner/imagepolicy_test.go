@@ -83,22 +83,35 @@ func TestImagePoliciesApplyToRelease(t *testing.T) {
 		want     preflight.Outcome
 		contains string
 	}{
-		"Signed":   {reason: "the signature satisfies the policy", key: public, want: preflight.Pass, contains: "ImagePolicySatisfied"},
-		"Unsigned": {reason: "the nodes would reject the image", key: public, unsigned: true, want: preflight.Fail, contains: "NoSigstoreSignature"},
+		"Signed": {reason: "the signature satisfies the policy", key: public, want: preflight.Pass, contains: "ImagePolicySatisfied"},
+		"Unsigned": {
+			reason: "the nodes would reject the image", key: public, unsigned: true, want: preflight.Fail,
+			contains: "NoSigstoreSignature",
+		},
 		"OtherKey": {reason: "signed by another key", key: otherPublic, want: preflight.Fail, contains: "InvalidSigstoreSignature"},
-		"Remapped": {reason: "signed under the remapped name", key: public, signedAs: "quay.io/openshift-release-dev/release", change: func(spec *configv1.ClusterImagePolicySpec) {
-			spec.Policy.SignedIdentity = &configv1.PolicyIdentity{
-				MatchPolicy: configv1.IdentityMatchPolicyRemapIdentity,
-				PolicyMatchRemapIdentity: &configv1.PolicyMatchRemapIdentity{
-					Prefix: configv1.IdentityRepositoryPrefix(spec.Scopes[0]), SignedPrefix: "quay.io/openshift-release-dev/release",
-				},
-			}
-		}, want: preflight.Pass, contains: "ImagePolicySatisfied"},
-		"Fulcio": {reason: "the verification by Fulcio is not implemented", want: preflight.Unknown, contains: "FulcioCAWithRekor", change: func(spec *configv1.ClusterImagePolicySpec) {
-			spec.Policy.RootOfTrust = configv1.PolicyRootOfTrust{PolicyType: configv1.FulcioCAWithRekorRootOfTrust, FulcioCAWithRekor: &configv1.ImagePolicyFulcioCAWithRekorRootOfTrust{
-				FulcioCAData: certificate, RekorKeyData: public, FulcioSubject: configv1.PolicyFulcioSubject{OIDCIssuer: "https://example.com/", SignedEmail: "a@example.com"},
-			}}
-		}},
+		"Remapped": {
+			reason: "signed under the remapped name", key: public, signedAs: "quay.io/openshift-release-dev/release",
+			change: func(spec *configv1.ClusterImagePolicySpec) {
+				spec.Policy.SignedIdentity = &configv1.PolicyIdentity{
+					MatchPolicy: configv1.IdentityMatchPolicyRemapIdentity,
+					PolicyMatchRemapIdentity: &configv1.PolicyMatchRemapIdentity{
+						Prefix: configv1.IdentityRepositoryPrefix(spec.Scopes[0]), SignedPrefix: "quay.io/openshift-release-dev/release",
+					},
+				}
+			}, want: preflight.Pass, contains: "ImagePolicySatisfied",
+		},
+		"Fulcio": {
+			reason: "the verification by Fulcio is not implemented", want: preflight.Unknown, contains: "FulcioCAWithRekor",
+			change: func(spec *configv1.ClusterImagePolicySpec) {
+				spec.Policy.RootOfTrust = configv1.PolicyRootOfTrust{
+					PolicyType: configv1.FulcioCAWithRekorRootOfTrust,
+					FulcioCAWithRekor: &configv1.ImagePolicyFulcioCAWithRekorRootOfTrust{
+						FulcioCAData: certificate, RekorKeyData: public,
+						FulcioSubject: configv1.PolicyFulcioSubject{OIDCIssuer: "https://example.com/", SignedEmail: "a@example.com"},
+					},
+				}
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{})
@@ -186,6 +199,7 @@ func TestImagePoliciesApplyToComponents(t *testing.T) {
 		t.Errorf("findings %q, want one for the two without signature, and one for the other", got)
 	}
 	if !slices.Contains(decided.Verdict.Blocking, "ComponentImagePolicy") || decided.CVO.Accepts == nil || !*decided.CVO.Accepts {
-		t.Errorf("blocking %q, cvo %+v; want a blocking finding, and an acceptance by CVO, which does not check components", decided.Verdict.Blocking, decided.CVO)
+		t.Errorf("blocking %q, cvo %+v; want a blocking finding, and an acceptance by CVO, which does not check components",
+			decided.Verdict.Blocking, decided.CVO)
 	}
 }

@@ -35,11 +35,20 @@ func TestImages(t *testing.T) {
 		// decision is that of the whole run.
 		decision verdict.Decision
 	}{
-		"Present":    {reason: "all images exist", want: preflight.Pass, contains: "ImagesPresent", decision: verdict.Ready},
-		"With blobs": {reason: "all images and their layers exist", mode: image.Blobs, want: preflight.Pass, contains: "ImagesPresent", decision: verdict.Ready},
-		"Missing":    {reason: "an image is missing", missing: true, want: preflight.Fail, contains: "ghost", decision: verdict.Blocked},
-		"Accepted":   {reason: "a missing image is accepted", missing: true, accept: []string{image.Name}, want: preflight.Fail, contains: "ghost", decision: verdict.Ready},
-		"Off":        {reason: "a disabled check is not a pass", mode: image.Off, want: preflight.Unknown, contains: "NotSelected", decision: verdict.Undecided},
+		"Present": {reason: "all images exist", want: preflight.Pass, contains: "ImagesPresent", decision: verdict.Ready},
+		"With blobs": {
+			reason: "all images and their layers exist", mode: image.Blobs, want: preflight.Pass, contains: "ImagesPresent",
+			decision: verdict.Ready,
+		},
+		"Missing": {reason: "an image is missing", missing: true, want: preflight.Fail, contains: "ghost", decision: verdict.Blocked},
+		"Accepted": {
+			reason: "a missing image is accepted", missing: true, accept: []string{image.Name}, want: preflight.Fail,
+			contains: "ghost", decision: verdict.Ready,
+		},
+		"Off": {
+			reason: "a disabled check is not a pass", mode: image.Off, want: preflight.Unknown, contains: "NotSelected",
+			decision: verdict.Undecided,
+		},
 		"Off, and accepted": {
 			reason: "a disabled check is accepted", mode: image.Off, accept: []string{image.Name},
 			want: preflight.Unknown, contains: "NotSelected", decision: verdict.Ready,
@@ -100,7 +109,10 @@ func (h hyperShift) RoundTrip(request *http.Request) (*http.Response, error) {
 		return h.next.RoundTrip(request)
 	}
 	body := `{"apiVersion":"hypershift.openshift.io/v1beta1","kind":"HostedCluster","metadata":{"namespace":"clusters","name":"example"},"status":{"version":{"desired":{"version":"` + current + `"}}}}`
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: request,
+	}, nil
 }
 
 // The nodes of a guest that cannot be reached pull nothing, so it is unknown whether they can.
@@ -108,8 +120,12 @@ func TestImagesOfAnUnreachableGuest(t *testing.T) {
 	w := newWorld(t, map[string]string{})
 	above := rest.CopyConfig(config)
 	above.Wrap(func(next http.RoundTripper) http.RoundTripper { return hyperShift{next} })
-	selected := hosted.Selection{Namespace: "clusters", Name: "example", Guest: func() (*cluster.Cluster, error) { return nil, errors.New("no route to host") }}
-	guest, estate, err := hosted.Reach(t.Context(), connect(t, above), selected, func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") })
+	selected := hosted.Selection{
+		Namespace: "clusters", Name: "example",
+		Guest: func() (*cluster.Cluster, error) { return nil, errors.New("no route to host") },
+	}
+	guest, estate, err := hosted.Reach(t.Context(), connect(t, above), selected,
+		func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +134,8 @@ func TestImagesOfAnUnreachableGuest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := find(t, decided, image.Name); got.Outcome != preflight.Unknown || decided.Run.ID != "" || decided.Verdict.Decision == verdict.Ready {
+	if got := find(t, decided, image.Name); got.Outcome != preflight.Unknown || decided.Run.ID != "" ||
+		decided.Verdict.Decision == verdict.Ready {
 		t.Errorf("run %q is %s, images %+v, want an inconclusive finding and no record", decided.Run.ID, decided.Verdict.Decision, got)
 	}
 }

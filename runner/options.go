@@ -177,7 +177,10 @@ func (o Options) Settings() scene.Settings {
 }
 
 func (o Options) settings(observer *progress.Serial) scene.Settings {
-	return scene.Settings{Judgement: o.Judgement, Estate: o.Estate, Timeout: o.Limits.Timeout, ToolVersion: o.Hooks.ToolVersion, Step: observer.Step}
+	return scene.Settings{
+		Judgement: o.Judgement, Estate: o.Estate, Timeout: o.Limits.Timeout, ToolVersion: o.Hooks.ToolVersion,
+		Step: observer.Step,
+	}
 }
 
 // Effect is what another value of an option changes.
@@ -233,16 +236,20 @@ func declared() map[string]option {
 		"Origin.Monitoring":   covered(func(c *selection.Coverage, o Options) { c.Monitoring = o.Origin.Monitoring }),
 		"Origin.Dependencies": covered(func(c *selection.Coverage, o Options) { c.Dependencies = o.Origin.Dependencies }),
 
-		"Judgement.Force":             {effect: OnJudgement},
-		"Judgement.ForceReason":       {effect: OnJudgement},
-		"Judgement.ForcedBy":          {effect: OnJudgement},
-		"Judgement.Accepted":          {effect: OnJudgement},
-		"Judgement.Accept":            {effect: OnJudgement},
-		"Judgement.IgnoredAlerts":     covered(func(c *selection.Coverage, o Options) { c.IgnoredAlerts = names(o.Judgement.IgnoredAlerts) }),
-		"Judgement.IgnoredNamespaces": covered(func(c *selection.Coverage, o Options) { c.IgnoredNamespaces = names(o.Judgement.IgnoredNamespaces) }),
-		"Judgement.Fixed":             covered(func(c *selection.Coverage, o Options) { c.Fixed = o.Judgement.Fixed.String() }),
-		"Judgement.Dependencies":      identified(),
-		"Judgement.Monitoring":        identified(),
+		"Judgement.Force":         {effect: OnJudgement},
+		"Judgement.ForceReason":   {effect: OnJudgement},
+		"Judgement.ForcedBy":      {effect: OnJudgement},
+		"Judgement.Accepted":      {effect: OnJudgement},
+		"Judgement.Accept":        {effect: OnJudgement},
+		"Judgement.IgnoredAlerts": covered(func(c *selection.Coverage, o Options) { c.IgnoredAlerts = names(o.Judgement.IgnoredAlerts) }),
+		"Judgement.IgnoredNamespaces": covered(func(c *selection.Coverage,
+			o Options,
+		) {
+			c.IgnoredNamespaces = names(o.Judgement.IgnoredNamespaces)
+		}),
+		"Judgement.Fixed":        covered(func(c *selection.Coverage, o Options) { c.Fixed = o.Judgement.Fixed.String() }),
+		"Judgement.Dependencies": identified(),
+		"Judgement.Monitoring":   identified(),
 
 		"Estate": covered(func(c *selection.Coverage, o Options) { c.HostedCluster, c.NodePools = o.Estate.Selected() }),
 
@@ -284,7 +291,8 @@ func Effects() map[string]Effect {
 // Asked is what a program that runs preflights with these options asks of a verdict. by names it, such as "the controller".
 func (o Options) Asked(by string) selection.Asked {
 	return selection.Asked{
-		By: by, ToolVersion: o.Hooks.ToolVersion, Covers: o.covers(departure.Present(), ""), Narrowed: selection.Narrowed(o.Selection, o.Judgement),
+		By: by, ToolVersion: o.Hooks.ToolVersion, Covers: o.covers(departure.Present(), ""),
+		Narrowed: selection.Narrowed(o.Selection, o.Judgement),
 	}
 }
 

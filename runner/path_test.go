@@ -88,7 +88,8 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 	node.End()
 	made := w.runPath(t.Context(), t, request)
 	if made.Decision != verdict.Ready || made.Updates[1].Verdict.Decision != verdict.NothingKnown {
-		t.Errorf("decision %s, of the later update %s; want Ready, NothingKnown: %+v", made.Decision, made.Updates[1].Verdict.Decision, made.Updates[1].Findings)
+		t.Errorf("decision %s, of the later update %s; want Ready, NothingKnown: %+v", made.Decision, made.Updates[1].Verdict.Decision,
+			made.Updates[1].Findings)
 	}
 	if got := node.Pods(); got != 1 {
 		t.Errorf("%d pods were started for one check of two releases", got)
@@ -194,16 +195,18 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 		path       []string
 	}{
 		"First": {
-			reason: "the first update needs no graph", at: next, graph: func(graphsource.Request) graphsource.Request { return graphsource.Request{} },
-			want: verdict.Ready, risks: preflight.Pass,
+			reason: "the first update needs no graph", at: next,
+			graph: func(graphsource.Request) graphsource.Request { return graphsource.Request{} },
+			want:  verdict.Ready, risks: preflight.Pass,
 		},
 		"Later": {
 			reason: "the graph has the update without risks", at: afterNext, graph: func(r graphsource.Request) graphsource.Request { return r },
 			want: verdict.NothingKnown, risks: preflight.Pass, path: []string{current, next, afterNext},
 		},
 		"LaterWithoutGraph": {
-			reason: "no graph was given, and the cluster has no channel", at: afterNext, graph: func(graphsource.Request) graphsource.Request { return graphsource.Request{} },
-			want: verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
+			reason: "no graph was given, and the cluster has no channel", at: afterNext,
+			graph: func(graphsource.Request) graphsource.Request { return graphsource.Request{} },
+			want:  verdict.Undecided, risks: preflight.Unknown, path: []string{current, next, afterNext},
 		},
 		"LaterOffline": {
 			reason: "no graph is stored", at: afterNext,
@@ -226,7 +229,8 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 			p.node.Free()
 			decided, err := runner.Attach(t.Context(), p.cluster, p.id(), tc.graph(p.request.Plan.Graph), p.options)
 			if err != nil || decided.Run.ID != p.id() || decided.Verdict.Decision != tc.want {
-				t.Fatalf("%s: %s of run %s, error %v; want %s of run %s: %+v", tc.reason, decided.Verdict.Decision, decided.Run.ID, err, tc.want, p.id(), decided.Findings)
+				t.Fatalf("%s: %s of run %s, error %v; want %s of run %s: %+v", tc.reason, decided.Verdict.Decision, decided.Run.ID, err, tc.want,
+					p.id(), decided.Findings)
 			}
 			if got := find(t, decided, risks); got.Outcome != tc.risks {
 				t.Errorf("%s: the risks are %s: %s; want %s", tc.reason, got.Outcome, got.Message, tc.risks)
@@ -248,9 +252,11 @@ func TestCancelAnUpdateOfAPath(t *testing.T) {
 	for _, at := range []string{next, afterNext} {
 		t.Run(at, func(t *testing.T) {
 			p := detachPath(t, at)
-			ended, err := hold.Cancel(t.Context(), place.Of(p.cluster, hosted.Estate{}), p.id(), progress.New(p.options.Hooks.Observer, slog.New(slog.DiscardHandler)))
+			ended, err := hold.Cancel(t.Context(), place.Of(p.cluster, hosted.Estate{}), p.id(),
+				progress.New(p.options.Hooks.Observer, slog.New(slog.DiscardHandler)))
 			if err != nil || ended.Phase != record.Canceled || ended.Provisional != (at == afterNext) {
-				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase, ended.Provisional, err)
+				t.Errorf("phase %s, provisional %t, error %v; want Canceled, and provisional for the later update alone", ended.Phase,
+					ended.Provisional, err)
 			}
 			p.node.Free()
 			expectOnlyRecord(t, p.world, p.id(), record.Canceled)
@@ -297,7 +303,8 @@ func TestPathOfOneUpdateIsRun(t *testing.T) {
 		if diff := cmp.Diff(alone.Findings, longer.Updates[0].Findings); diff != "" {
 			t.Errorf("%s: the first of two updates: -run +path:\n%s", state, diff)
 		}
-		if longer.Decision == verdict.Ready && made.Decision != verdict.Ready || made.Decision == verdict.Blocked && longer.Decision != verdict.Blocked {
+		if longer.Decision == verdict.Ready && made.Decision != verdict.Ready || made.Decision == verdict.Blocked &&
+			longer.Decision != verdict.Blocked {
 			t.Errorf("%s: one update is %s, and two are %s", state, made.Decision, longer.Decision)
 		}
 	}

@@ -37,9 +37,12 @@ func deleteAfter(t *testing.T, err error, remove func(context.Context) error) {
 func (w world) mirror(t *testing.T, source string, mirrors ...configv1.ImageMirror) {
 	t.Helper()
 	sets := w.cluster.OpenShift.ConfigV1().ImageDigestMirrorSets()
-	_, err := sets.Create(t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: "mirrors"}, Spec: configv1.ImageDigestMirrorSetSpec{
-		ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: source, Mirrors: mirrors, MirrorSourcePolicy: configv1.NeverContactSource}},
-	}}, metav1.CreateOptions{})
+	_, err := sets.Create(t.Context(), &configv1.ImageDigestMirrorSet{
+		ObjectMeta: metav1.ObjectMeta{Name: "mirrors"},
+		Spec: configv1.ImageDigestMirrorSetSpec{
+			ImageDigestMirrors: []configv1.ImageDigestMirrors{{Source: source, Mirrors: mirrors, MirrorSourcePolicy: configv1.NeverContactSource}},
+		},
+	}, metav1.CreateOptions{})
 	deleteAfter(t, err, func(ctx context.Context) error { return sets.Delete(ctx, "mirrors", metav1.DeleteOptions{}) })
 }
 
@@ -52,7 +55,8 @@ func TestReleaseComesFromTheMirror(t *testing.T) {
 	w.target = runner.Target{Image: disconnected + "@" + digest}
 	decided := w.run(t)
 	if decided.Verdict.Decision != verdict.Ready || decided.Target.Image != w.target.Image {
-		t.Errorf("decision %s for %s, want Ready, and the requested pull spec: %+v", decided.Verdict.Decision, decided.Target.Image, decided.Findings)
+		t.Errorf("decision %s for %s, want Ready, and the requested pull spec: %+v", decided.Verdict.Decision, decided.Target.Image,
+			decided.Findings)
 	}
 }
 
@@ -66,7 +70,8 @@ func TestReleaseIsOnNoMirror(t *testing.T) {
 		t.Fatal("a release that no mirror has was read")
 	}
 	for _, want := range []string{
-		`mirror "` + w.registry + `/empty/release": 404 Not Found`, `mirror "127.0.0.1:1": `, `source "` + disconnected + `": never contacted by policy`,
+		`mirror "` + w.registry + `/empty/release": 404 Not Found`, `mirror "127.0.0.1:1": `,
+		`source "` + disconnected + `": never contacted by policy`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not contain %q", err, want)
@@ -127,22 +132,43 @@ func TestManifestsAreFiltered(t *testing.T) {
 		status.Capabilities.KnownCapabilities = []configv1.ClusterVersionCapability{"Console", "Storage"}
 		status.Capabilities.EnabledCapabilities = []configv1.ClusterVersionCapability{"Console"}
 	})
-	w.startOperator(t, corev1.EnvVar{Name: "CLUSTER_PROFILE", Value: "single-node-developer"}, corev1.EnvVar{Name: "EXCLUDE_MANIFESTS", Value: "small"})
+	w.startOperator(t, corev1.EnvVar{Name: "CLUSTER_PROFILE", Value: "single-node-developer"},
+		corev1.EnvVar{Name: "EXCLUDE_MANIFESTS", Value: "small"})
 	for name, tc := range map[string]struct {
 		reason     string
 		annotation string
 		want       string
 		outcome    preflight.Outcome
 	}{
-		"Gate":             {reason: "the gate is enabled", annotation: `release.openshift.io/feature-gate: Present`},
-		"Past gate":        {reason: "the gate was enabled in another version", annotation: `release.openshift.io/feature-gate: Past`, want: "FeatureGateDisabled", outcome: preflight.Skipped},
-		"Set":              {reason: "the set is the default one", annotation: `release.openshift.io/feature-set: Default`},
-		"Capability":       {reason: "the capability is enabled", annotation: `capability.openshift.io/name: Console`},
-		"Other capability": {reason: "the capability is disabled", annotation: `capability.openshift.io/name: Storage`, want: "CapabilityDisabled", outcome: preflight.Skipped},
-		"Profile":          {reason: "the profile is that of the operator", annotation: `include.release.openshift.io/single-node-developer: "true"`, want: "AppliedByClusterVersionOperator", outcome: preflight.Warn},
-		"Other profile":    {reason: "the operator has another profile", annotation: `include.release.openshift.io/self-managed-high-availability: "true"`, want: "OtherClusterProfile", outcome: preflight.Skipped},
-		"Excluded":         {reason: "the operator excludes the manifest", annotation: `exclude.release.openshift.io/small: "true"`, want: "Excluded", outcome: preflight.Skipped},
-		"Unreadable":       {reason: "the value is not a list of versions", annotation: `release.openshift.io/major-version: "4"`, want: "MajorVersionFilter", outcome: preflight.Skipped},
+		"Gate": {reason: "the gate is enabled", annotation: `release.openshift.io/feature-gate: Present`},
+		"Past gate": {
+			reason: "the gate was enabled in another version", annotation: `release.openshift.io/feature-gate: Past`,
+			want: "FeatureGateDisabled", outcome: preflight.Skipped,
+		},
+		"Set":        {reason: "the set is the default one", annotation: `release.openshift.io/feature-set: Default`},
+		"Capability": {reason: "the capability is enabled", annotation: `capability.openshift.io/name: Console`},
+		"Other capability": {
+			reason: "the capability is disabled", annotation: `capability.openshift.io/name: Storage`,
+			want: "CapabilityDisabled", outcome: preflight.Skipped,
+		},
+		"Profile": {
+			reason:     "the profile is that of the operator",
+			annotation: `include.release.openshift.io/single-node-developer: "true"`, want: "AppliedByClusterVersionOperator",
+			outcome: preflight.Warn,
+		},
+		"Other profile": {
+			reason:     "the operator has another profile",
+			annotation: `include.release.openshift.io/self-managed-high-availability: "true"`, want: "OtherClusterProfile",
+			outcome: preflight.Skipped,
+		},
+		"Excluded": {
+			reason: "the operator excludes the manifest", annotation: `exclude.release.openshift.io/small: "true"`,
+			want: "Excluded", outcome: preflight.Skipped,
+		},
+		"Unreadable": {
+			reason: "the value is not a list of versions", annotation: `release.openshift.io/major-version: "4"`,
+			want: "MajorVersionFilter", outcome: preflight.Skipped,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.annotated(t, tc.annotation)
@@ -175,12 +201,13 @@ func (w world) startOperator(t *testing.T, environment ...corev1.EnvVar) {
 	t.Helper()
 	deployments := w.cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version")
 	labels := map[string]string{"k8s-app": "cluster-version-operator"}
-	_, err := deployments.Create(t.Context(), &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "cluster-version-operator"}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
-			Name: "cluster-version-operator", Image: "quay.io/openshift/cvo:latest", Env: environment,
-		}}}},
-	}}, metav1.CreateOptions{})
+	_, err := deployments.Create(t.Context(),
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "cluster-version-operator"}, Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{Containers: []corev1.Container{{
+				Name: "cluster-version-operator", Image: "quay.io/openshift/cvo:latest", Env: environment,
+			}}}},
+		}}, metav1.CreateOptions{})
 	deleteAfter(t, err, func(ctx context.Context) error {
 		return deployments.Delete(ctx, "cluster-version-operator", metav1.DeleteOptions{})
 	})
@@ -189,14 +216,20 @@ func (w world) startOperator(t *testing.T, environment ...corev1.EnvVar) {
 // TestArchitectureOfTheControlPlane checks a release for two architectures.
 func TestArchitectureOfTheControlPlane(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{Version: next, Architectures: []string{"amd64", "arm64"}, Components: []release.Component{{Name: "cli", Image: w.pullSpec}}})
+	pullSpec, err := release.Push(t.Context(), w.registry, release.Release{
+		Version: next, Architectures: []string{"amd64", "arm64"},
+		Components: []release.Component{{Name: "cli", Image: w.pullSpec}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.pullSpec, w.target = pullSpec, runner.Target{Image: pullSpec}
 	w.signAs(t, "quay.io/openshift-release-dev/ocp-release:"+next)
 	nodes := w.cluster.Kubernetes.CoreV1().Nodes()
-	_, err = nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "master", Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""}}}, metav1.CreateOptions{})
+	_, err = nodes.Create(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name:   "master",
+		Labels: map[string]string{"node-role.kubernetes.io/control-plane": ""},
+	}}, metav1.CreateOptions{})
 	deleteAfter(t, err, func(ctx context.Context) error { return nodes.Delete(ctx, "master", metav1.DeleteOptions{}) })
 	for architecture, want := range map[string]string{"s390x": "ArchitectureMissing", "arm64": "Read"} {
 		patch := []byte(`{"status":{"nodeInfo":{"architecture":"` + architecture + `"}}}`)

@@ -72,7 +72,8 @@ func TestRunOfAnotherVersionIsNotTheAnswer(t *testing.T) {
 	second.options.Hooks.ToolVersion = "newer"
 	first, other, err := together(t, w, second)
 	if err != nil || other.Run.ID == first.Run.ID || other.Run.ToolVersion != "newer" || other.Run.ChecksFrom != "" {
-		t.Errorf("run %s by %q with the checks of %q, error %v; want one of its own after run %s", other.Run.ID, other.Run.ToolVersion, other.Run.ChecksFrom, err, first.Run.ID)
+		t.Errorf("run %s by %q with the checks of %q, error %v; want one of its own after run %s", other.Run.ID, other.Run.ToolVersion,
+			other.Run.ChecksFrom, err, first.Run.ID)
 	}
 }
 
@@ -101,7 +102,8 @@ func TestFollowedRunIsJudgedByOwnOptions(t *testing.T) {
 		second.options.Judgement.Accepted = file(t, "- {risk: Images, reason: not needed, owner: ann, expires: "+words.Time(ends)+"}")
 		first, other, err := together(t, w, second)
 		if err != nil || other.Run.ID != first.Run.ID || other.Verdict.ValidUntil != words.Time(ends) {
-			t.Errorf("run %s is valid until %s, error %v; want run %s until the acceptance expires at %s", other.Run.ID, other.Verdict.ValidUntil, err, first.Run.ID, words.Time(ends))
+			t.Errorf("run %s is valid until %s, error %v; want run %s until the acceptance expires at %s", other.Run.ID, other.Verdict.ValidUntil,
+				err, first.Run.ID, words.Time(ends))
 		}
 	})
 }
@@ -118,7 +120,10 @@ func TestRunOfAnotherQuestionIsNotContinued(t *testing.T) {
 			w.state.Version = "4.18.4"
 			w.apply(t)
 		}},
-		"Tool":  {reason: "another version may evaluate differently", change: func(_ *testing.T, w *world) { w.options.Hooks.ToolVersion = "newer" }},
+		"Tool": {
+			reason: "another version may evaluate differently",
+			change: func(_ *testing.T, w *world) { w.options.Hooks.ToolVersion = "newer" },
+		},
 		"Rerun": {reason: "all checks are to be run again", change: func(_ *testing.T, w *world) { w.options.Limits.Rerun = true }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -160,7 +160,8 @@ func TestInterruptedRunIsCleanedUp(t *testing.T) {
 	defer interrupt()
 	whenJobExists(t, w, interrupt)
 	decided, err := runner.Run(ctx, w.cluster, w.target, w.options)
-	if err != nil || decided.Run.Phase != report.PhaseInterrupted || decided.Run.Detached || decided.Verdict.Decision != verdict.Undecided || decided.Verdict.ValidUntil != "" {
+	if err != nil || decided.Run.Phase != report.PhaseInterrupted || decided.Run.Detached || decided.Verdict.Decision != verdict.Undecided ||
+		decided.Verdict.ValidUntil != "" {
 		t.Errorf("%+v %+v, error %v; want Interrupted, Undecided, and no validity", decided.Run, decided.Verdict, err)
 	}
 	expectOnlyRecord(t, w, decided.Run.ID, record.Interrupted)
@@ -271,7 +272,8 @@ func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 	}
 	second := w.run(t)
 	if second.Run.ChecksFrom != first.Run.ID || second.Verdict.Decision != verdict.Ready || node.Pods() != 1 {
-		t.Errorf("checks from %q, %s, %d pods; want those of %s, Ready, 1 pod", second.Run.ChecksFrom, second.Verdict.Decision, node.Pods(), first.Run.ID)
+		t.Errorf("checks from %q, %s, %d pods; want those of %s, Ready, 1 pod", second.Run.ChecksFrom, second.Verdict.Decision, node.Pods(),
+			first.Run.ID)
 	}
 	if second.Expected.Reported != second.Expected.Checks || find(t, second, check).Outcome != preflight.Pass {
 		t.Errorf("expected %+v, and %s to pass", second.Expected, check)
@@ -283,7 +285,8 @@ func TestChecksThatPassedAreNotRunAgain(t *testing.T) {
 	w.state.Gates["ack-4.18-new"] = "Read https://example.com/new first."
 	w.apply(t)
 	if decided := w.run(t); decided.Verdict.Decision != verdict.Blocked || decided.Run.ChecksFrom != first.Run.ID {
-		t.Errorf("%s with a new gate, checks from %q; want Blocked, and the checks of %s", decided.Verdict.Decision, decided.Run.ChecksFrom, first.Run.ID)
+		t.Errorf("%s with a new gate, checks from %q; want Blocked, and the checks of %s", decided.Verdict.Decision, decided.Run.ChecksFrom,
+			first.Run.ID)
 	}
 }
 
@@ -295,7 +298,10 @@ func TestResultNeedsWhatItsJobNeeds(t *testing.T) {
 		t.Fatalf("%s, want Ready", first.Verdict.Decision)
 	}
 	quotas := w.cluster.Kubernetes.CoreV1().ResourceQuotas("default")
-	full := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "full"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}}}
+	full := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Name: "full"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/jobs.batch": resource.MustParse("0")}},
+	}
 	if _, err := quotas.Create(t.Context(), full, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -324,7 +330,10 @@ func TestChecksAreRunAgain(t *testing.T) {
 	}{
 		"Option": {reason: "the option is set", change: func(_ *testing.T, w *world) { w.options.Limits.Rerun = true }},
 		"Failed": {reason: "the cause of a failure may be fixed", exitCode: preflight.ExitFail, change: func(*testing.T, *world) {}},
-		"Tool":   {reason: "another version may evaluate differently", change: func(_ *testing.T, w *world) { w.options.Hooks.ToolVersion = "newer" }},
+		"Tool": {
+			reason: "another version may evaluate differently",
+			change: func(_ *testing.T, w *world) { w.options.Hooks.ToolVersion = "newer" },
+		},
 		"Node": {reason: "a check may depend on nodes, and one was added", change: func(t *testing.T, w *world) {
 			t.Helper()
 			nodes := w.cluster.Kubernetes.CoreV1().Nodes()

@@ -167,7 +167,10 @@ func (p preparation) verifier() proof.Verifier {
 }
 
 func (p preparation) reader() contents.Reader {
-	return contents.Reader{Verifier: p.verifier(), Cache: p.options.Access.Cache, Partial: p.options.Access.Partial, Manifests: p.options.Selection.Rehearsal != rehearsal.Off}
+	return contents.Reader{
+		Verifier: p.verifier(), Cache: p.options.Access.Cache, Partial: p.options.Access.Partial,
+		Manifests: p.options.Selection.Rehearsal != rehearsal.Off,
+	}
 }
 
 // read reads what the target contains, and the checks of the site.
@@ -245,7 +248,8 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release
 func notRetrieved(clusterVersion *configv1.ClusterVersion) string {
 	for _, condition := range clusterVersion.Status.Conditions {
 		if condition.Type == configv1.RetrievedUpdates && condition.Status == configv1.ConditionFalse {
-			return ", since its updates could not be retrieved: RetrievedUpdates is " + words.Condition(condition.Status, words.Line(condition.Reason, maxCause), words.Line(condition.Message, maxCause))
+			return ", since its updates could not be retrieved: RetrievedUpdates is " + words.Condition(condition.Status,
+				words.Line(condition.Reason, maxCause), words.Line(condition.Message, maxCause))
 		}
 	}
 	return ""
@@ -267,7 +271,8 @@ func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 		}
 	}
 	if newest.Image == "" {
-		return update.Release{}, input.Errorf("ClusterVersion %q has no available updates in channel %q%s; name a release by its version or image",
+		return update.Release{}, input.Errorf(
+			"ClusterVersion %q has no available updates in channel %q%s; name a release by its version or image",
 			clusterVersion.Name, clusterVersion.Spec.Channel, notRetrieved(clusterVersion))
 	}
 	return newest, nil
@@ -316,7 +321,8 @@ func (p preparation) judge(inside contents.Contents, collected collector.Collect
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind, AskedAgain: from.Postponed(p.scene),
 		Run: report.Run{
-			StartTime: words.Time(p.scene.Start), CompletionTime: words.Time(p.scene.Cluster.Now()), Phase: phase, ToolVersion: p.options.Hooks.ToolVersion,
+			StartTime: words.Time(p.scene.Start), CompletionTime: words.Time(p.scene.Cluster.Now()), Phase: phase,
+			ToolVersion: p.options.Hooks.ToolVersion,
 		},
 		Cluster:  p.scene.About,
 		Target:   p.reportedTarget(inside),
@@ -357,7 +363,10 @@ func (p preparation) validUntil(accepted []string, reused hold.Reuse) time.Time 
 // named, otherwise with the version alone, as "oc adm upgrade --to" requests it.
 func (p preparation) predict(inside contents.Contents, policy verdict.Policy, findings []finding.Finding) report.CVO {
 	if policy.Provisional {
-		return report.CVO{Reason: "NotEvaluated", Message: fmt.Sprintf("CVO evaluates this update when the cluster runs %s", p.request.from.From(p.scene))}
+		return report.CVO{
+			Reason:  "NotEvaluated",
+			Message: fmt.Sprintf("CVO evaluates this update when the cluster runs %s", p.request.from.From(p.scene)),
+		}
 	}
 	if refusal, refused := refusedByNodes(findings); refused {
 		return refusal
@@ -377,7 +386,8 @@ RetrievePayload | It cannot download or verify the release. | Do what the findin
 func refusedByNodes(findings []finding.Finding) (report.CVO, bool) {
 	for _, f := range findings {
 		if f.Name == proof.NameReleasePolicy && f.Outcome == preflight.Fail {
-			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + f.Message}, true
+			return report.CVO{Accepts: new(false), Reason: "RetrievePayload", Message: "Unable to download and prepare the update: " + f.Message},
+				true
 		}
 	}
 	return report.CVO{}, false

@@ -267,8 +267,11 @@ func TestTargetIsResolved(t *testing.T) {
 		"Available":   {reason: "one of availableUpdates", target: runner.Target{Version: "4.18.10"}, image: digested("a"), kind: "Patch"},
 		"Conditional": {reason: "one of conditionalUpdates", target: runner.Target{Version: "4.18.20"}, image: digested("c"), kind: "Patch"},
 		"History":     {reason: "a release in the history", target: runner.Target{Version: "4.18.1"}, image: digested("0"), kind: "Rollback"},
-		"Latest":      {reason: "the newest available update, without conditional ones", target: runner.Target{Latest: true}, image: w.pullSpec, kind: "Minor"},
-		"Image":       {reason: "the version is in the payload", target: runner.Target{Image: w.pullSpec}, image: w.pullSpec, kind: "Minor"},
+		"Latest": {
+			reason: "the newest available update, without conditional ones", target: runner.Target{Latest: true}, image: w.pullSpec,
+			kind: "Minor",
+		},
+		"Image": {reason: "the version is in the payload", target: runner.Target{Image: w.pullSpec}, image: w.pullSpec, kind: "Minor"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.target = tc.target
@@ -292,7 +295,10 @@ func TestInvalidTargets(t *testing.T) {
 		"NoUpdates": {reason: "no update is available", target: runner.Target{Latest: true}, empty: true, want: "no available updates"},
 		"NoTarget":  {reason: "the error lists the known versions", want: "no target release is named; the cluster knows " + next},
 		"Two":       {reason: "two targets", target: runner.Target{Version: next, Latest: true}, want: "more than one target release"},
-		"Tag":       {reason: "a tag cannot be verified", target: runner.Target{Image: w.registry + "/openshift/release:" + next}, want: "no digest"},
+		"Tag": {
+			reason: "a tag cannot be verified", target: runner.Target{Image: w.registry + "/openshift/release:" + next},
+			want: "no digest",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.apply(t)
@@ -326,7 +332,8 @@ func TestReadyWithoutBlockingFindings(t *testing.T) {
 	if decided.Expected.Checks < 5 || decided.Expected.Reported != decided.Expected.Checks || len(decided.Expected.Missing) > 0 {
 		t.Errorf("want results of signature, payload, gates, risks and check: %+v", decided.Expected)
 	}
-	if decided.Cluster.ID != openshift.ClusterID || decided.Cluster.Version != current || !strings.HasPrefix(decided.Cluster.Kubernetes, "v1.") {
+	if decided.Cluster.ID != openshift.ClusterID || decided.Cluster.Version != current ||
+		!strings.HasPrefix(decided.Cluster.Kubernetes, "v1.") {
 		t.Errorf("cluster %+v", decided.Cluster)
 	}
 }

@@ -83,7 +83,10 @@ func (w world) names(t *testing.T) ([]string, runner.Listing) {
 
 func TestSiteChecksAreListed(t *testing.T) {
 	w := newWorld(t, map[string]string{})
-	w.options.Selection.Site = []site.Source{w.siteDirectory(t, "backup"), w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})}
+	w.options.Selection.Site = []site.Source{
+		w.siteDirectory(t, "backup"),
+		w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))}),
+	}
 	names, listing := w.names(t)
 	slices.Sort(names)
 	if !slices.Equal(names, []string{check, "Site.Backup", "Site.Freeze"}) {
@@ -113,9 +116,18 @@ func TestImagePoliciesApplyToSiteImages(t *testing.T) {
 		outcome preflight.Outcome
 		checks  []string
 	}{
-		"NotCovered": {reason: "no policy requires a signature", covered: "other", outcome: preflight.Pass, checks: []string{check, "Site.Freeze"}},
-		"Signed":     {reason: "the policy is satisfied", covered: "site-checks", signed: true, outcome: preflight.Pass, checks: []string{check, "Site.Freeze"}},
-		"Unsigned":   {reason: "an image that violates a policy is not used, and is inconclusive", covered: "site-checks", outcome: preflight.Unknown, checks: []string{check}},
+		"NotCovered": {
+			reason: "no policy requires a signature", covered: "other", outcome: preflight.Pass,
+			checks: []string{check, "Site.Freeze"},
+		},
+		"Signed": {
+			reason: "the policy is satisfied", covered: "site-checks", signed: true, outcome: preflight.Pass,
+			checks: []string{check, "Site.Freeze"},
+		},
+		"Unsigned": {
+			reason: "an image that violates a policy is not used, and is inconclusive", covered: "site-checks",
+			outcome: preflight.Unknown, checks: []string{check},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{})
@@ -150,7 +162,8 @@ func TestBrokenSiteChecksAreUndecided(t *testing.T) {
 		}},
 		"Tag": {reason: "a check by tag", find: "Site.Freeze", change: func(t *testing.T, w *world) {
 			t.Helper()
-			w.options.Selection.Site = []site.Source{w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", "quay.io/openshift/etcd:latest")})}
+			w.options.Selection.Site = []site.Source{w.siteImage(t,
+				map[string]string{"freeze.yaml": siteManifest("freeze", "quay.io/openshift/etcd:latest")})}
 		}},
 		"MissingImage": {reason: "no registry has the image", find: site.NameSource, change: func(t *testing.T, w *world) {
 			t.Helper()
@@ -172,7 +185,8 @@ func TestBrokenSiteChecksAreUndecided(t *testing.T) {
 			w.options.Selection.Images = "off"
 			decided := w.run(t)
 			got := find(t, decided, tc.find)
-			if got.Outcome != preflight.Unknown || got.Remediation == "" || decided.Verdict.Decision != verdict.Undecided || !slices.Contains(decided.Verdict.Undecided, tc.find) {
+			if got.Outcome != preflight.Unknown || got.Remediation == "" || decided.Verdict.Decision != verdict.Undecided ||
+				!slices.Contains(decided.Verdict.Undecided, tc.find) {
 				t.Errorf("%s: %+v, %+v; want Unknown with a remedy, and Undecided", tc.reason, got, decided.Verdict)
 			}
 		})
@@ -217,7 +231,10 @@ func TestSiteChecksAreInTheSelection(t *testing.T) {
 func TestAttachKeepsSiteChecks(t *testing.T) {
 	w := withJobs(t)
 	node := newKubelet(t, w, 0)
-	w.options.Selection.Site = []site.Source{w.siteDirectory(t, "backup"), w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))})}
+	w.options.Selection.Site = []site.Source{
+		w.siteDirectory(t, "backup"),
+		w.siteImage(t, map[string]string{"freeze.yaml": siteManifest("freeze", w.image(t))}),
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	whenJobExists(t, w, cancel)

@@ -36,7 +36,10 @@ const (
 func conditional(version, digit string, names ...string) configv1.ConditionalUpdate {
 	update := configv1.ConditionalUpdate{
 		Release: configv1.Release{Version: version, Image: digested(digit)}, RiskNames: names,
-		Conditions: []metav1.Condition{{Type: "Recommended", Status: metav1.ConditionFalse, Reason: "MultipleReasons", Message: "m", LastTransitionTime: metav1.Now()}},
+		Conditions: []metav1.Condition{{
+			Type: "Recommended", Status: metav1.ConditionFalse, Reason: "MultipleReasons", Message: "m",
+			LastTransitionTime: metav1.Now(),
+		}},
 	}
 	for _, name := range names {
 		update.Risks = append(update.Risks, risk(name))
@@ -48,7 +51,10 @@ func risk(name string) configv1.ConditionalUpdateRisk {
 	return configv1.ConditionalUpdateRisk{
 		URL: "https://example.com/" + name, Name: name, Message: name + " does harm.",
 		MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
-		Conditions:    []metav1.Condition{{Type: "Applies", Status: metav1.ConditionTrue, Reason: "Match", Message: "m", LastTransitionTime: metav1.Now()}},
+		Conditions: []metav1.Condition{{
+			Type: "Applies", Status: metav1.ConditionTrue, Reason: "Match", Message: "m",
+			LastTransitionTime: metav1.Now(),
+		}},
 	}
 }
 
@@ -92,7 +98,8 @@ func decisions(decided report.Targets) []string {
 	var lines []string
 	for _, target := range decided.Targets {
 		causes := slices.Concat(target.Verdict.Blocking, target.Verdict.Undecided)
-		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", target.Version, target.UpdateKind, target.Verdict.Decision, strings.Join(causes, ","))))
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", target.Version, target.UpdateKind, target.Verdict.Decision,
+			strings.Join(causes, ","))))
 	}
 	return lines
 }
@@ -125,7 +132,8 @@ func TestTargetsExplainOne(t *testing.T) {
 	}
 	w.target.Version = "4.18.99"
 	decided = w.targets(t)
-	if len(decided.Targets) != 1 || decided.Targets[0].Available || !slices.ContainsFunc(decided.Findings, func(f report.TargetFinding) bool { return f.Reason == "UnknownUpdate" }) {
+	if len(decided.Targets) != 1 || decided.Targets[0].Available ||
+		!slices.ContainsFunc(decided.Findings, func(f report.TargetFinding) bool { return f.Reason == "UnknownUpdate" }) {
 		t.Errorf("a version that the cluster does not list: got %+v, want a finding that says so", decided)
 	}
 	w.target.Version = "latest"
@@ -137,7 +145,10 @@ func TestTargetsExplainOne(t *testing.T) {
 
 func TestTargetsAreSortedAndComplete(t *testing.T) {
 	w := newFleet(t)
-	w.state.Available = map[string]string{"4.18.9": digested("1"), "4.18.20": digested("2"), "4.18.17": digested("7"), "not-a-version": digested("3")}
+	w.state.Available = map[string]string{
+		"4.18.9": digested("1"), "4.18.20": digested("2"), "4.18.17": digested("7"),
+		"not-a-version": digested("3"),
+	}
 	w.state.Conditional = append(w.state.Conditional, conditional("4.20", "4", leaked))
 	w.apply(t)
 	decided := w.targets(t)
@@ -163,15 +174,18 @@ func TestNoTargets(t *testing.T) {
 	w := newFleet(t)
 	w.state.Conditional, w.state.Risks = nil, nil
 	w.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
-		Type: configv1.RetrievedUpdates, Status: configv1.ConditionFalse, Reason: "VersionNotFound", Message: "not found in the \"stable\" channel",
+		Type: configv1.RetrievedUpdates, Status: configv1.ConditionFalse, Reason: "VersionNotFound",
+		Message: "not found in the \"stable\" channel",
 	}}
 	w.apply(t)
 	decided := w.targets(t)
-	if len(decided.Targets) != 0 || len(decided.Findings) == 0 || !strings.Contains(decided.Findings[len(decided.Findings)-1].Message, "VersionNotFound") {
+	if len(decided.Targets) != 0 || len(decided.Findings) == 0 ||
+		!strings.Contains(decided.Findings[len(decided.Findings)-1].Message, "VersionNotFound") {
 		t.Errorf("%+v, want no targets, and a finding with the reason", decided)
 	}
 	for reason, target := range map[string]runner.Target{"the version": {Version: "4.18.99"}, "the latest": {Latest: true}} {
-		if _, err := runner.Run(t.Context(), w.cluster, target, w.options); err == nil || !strings.Contains(err.Error(), `(VersionNotFound): not found in the "stable" channel`) {
+		if _, err := runner.Run(t.Context(), w.cluster, target, w.options); err == nil ||
+			!strings.Contains(err.Error(), `(VersionNotFound): not found in the "stable" channel`) {
 			t.Errorf("%s: %v, want CVO's reason why the cluster knows no update", reason, err)
 		}
 	}

@@ -32,10 +32,16 @@ func TestReleaseSignedUnderOtherReference(t *testing.T) {
 		reason, signed, repository string
 		finding, want              string
 	}{
-		"Version":    {reason: "another release", signed: releases + ":4.19.1-x86_64", finding: "ReleaseIdentity", want: "WrongVersion"},
-		"Repository": {reason: "another image of the same provider", signed: "registry.access.redhat.com/rhel7:" + next, finding: "ReleaseSignature", want: "WrongRepository"},
-		"NoTag":      {reason: "the signature has no version", signed: releases, finding: "ReleaseIdentity", want: "NoSignedVersion"},
-		"Configured": {reason: "a configured repository of another provider", signed: "example.com/release:" + next, repository: "example.com/release", finding: "ReleaseSignature", want: "Verified"},
+		"Version": {reason: "another release", signed: releases + ":4.19.1-x86_64", finding: "ReleaseIdentity", want: "WrongVersion"},
+		"Repository": {
+			reason: "another image of the same provider", signed: "registry.access.redhat.com/rhel7:" + next,
+			finding: "ReleaseSignature", want: "WrongRepository",
+		},
+		"NoTag": {reason: "the signature has no version", signed: releases, finding: "ReleaseIdentity", want: "NoSignedVersion"},
+		"Configured": {
+			reason: "a configured repository of another provider", signed: "example.com/release:" + next,
+			repository: "example.com/release", finding: "ReleaseSignature", want: "Verified",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, map[string]string{})
@@ -66,7 +72,8 @@ func TestReleaseSignedUnderOtherReference(t *testing.T) {
 			}
 			w.options.Judgement.Force = true
 			if forced := w.run(t); forced.Target.Verified || !forced.Verdict.Forced || find(t, forced, "ReleasePayload").Outcome != preflight.Pass {
-				t.Errorf("%s: with force: target %+v, verdict %+v; want a release that is read and not verified", tc.reason, forced.Target, forced.Verdict)
+				t.Errorf("%s: with force: target %+v, verdict %+v; want a release that is read and not verified", tc.reason, forced.Target,
+					forced.Verdict)
 			}
 		})
 	}

@@ -101,7 +101,8 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 func (c clusterReader) verification(ctx context.Context) (map[string]string, error) {
 	config, err := c.managed.Get(ctx, verification, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, refusal.New(refusal.ReasonNoKeys, "ConfigMap %s/%s, which holds the keyrings of releases, does not exist", store.Namespace, verification)
+		return nil, refusal.New(refusal.ReasonNoKeys, "ConfigMap %s/%s, which holds the keyrings of releases, does not exist", store.Namespace,
+			verification)
 	}
 	if err != nil {
 		return nil, refusal.New(refusal.ReasonTrustUnavailable, "get ConfigMap %s/%s: %w", store.Namespace, verification, err)
@@ -135,7 +136,8 @@ func (c clusterReader) egress(ctx context.Context) (store.Egress, error) {
 		via.Roots = x509.NewCertPool()
 	}
 	if !via.Roots.AppendCertsFromPEM([]byte(bundle.Data[trustedBundleKey])) {
-		return store.Egress{}, refusal.New(refusal.ReasonTrustUnavailable, "%s of ConfigMap %s/%s holds no certificate", trustedBundleKey, store.Namespace, trustedBundle)
+		return store.Egress{}, refusal.New(refusal.ReasonTrustUnavailable, "%s of ConfigMap %s/%s holds no certificate", trustedBundleKey,
+			store.Namespace, trustedBundle)
 	}
 	return via, nil
 }
@@ -153,7 +155,10 @@ func (c clusterReader) customStores(ctx context.Context, via store.Egress) (stor
 	case version.Spec.SignatureStores == nil:
 		return nil, false, nil
 	case len(version.Spec.SignatureStores) == 0:
-		return []store.Store{store.Unusable{Name: customField, Cause: refusal.New(refusal.ReasonNoStores, "the list is empty and replaces the stores of the release")}}, true, nil
+		return []store.Store{store.Unusable{
+			Name:  customField,
+			Cause: refusal.New(refusal.ReasonNoStores, "the list is empty and replaces the stores of the release"),
+		}}, true, nil
 	case len(version.Spec.SignatureStores) > maxCustomStores:
 		return nil, false, refusal.New(refusal.ReasonInvalidStore, "%s has more than %d stores", customField, maxCustomStores)
 	}
@@ -178,11 +183,13 @@ func (c clusterReader) customStore(ctx context.Context, custom configv1.Signatur
 	}
 	ca, err := c.own.Get(ctx, custom.CA.Name, metav1.GetOptions{})
 	if err != nil {
-		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q cannot be read: get ConfigMap %s/%s: %w", u.Redacted(), ownNamespace, custom.CA.Name, err)
+		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q cannot be read: get ConfigMap %s/%s: %w", u.Redacted(),
+			ownNamespace, custom.CA.Name, err)
 	}
 	via.Roots = x509.NewCertPool()
 	if !via.Roots.AppendCertsFromPEM([]byte(ca.Data[customCAKey])) {
-		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q holds no certificate: %s of ConfigMap %s/%s", u.Redacted(), customCAKey, ownNamespace, custom.CA.Name)
+		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q holds no certificate: %s of ConfigMap %s/%s", u.Redacted(),
+			customCAKey, ownNamespace, custom.CA.Name)
 	}
 	return store.OfServer(u, via), nil
 }
@@ -212,7 +219,9 @@ func (t *Trust) add(key, value string, via store.Egress) error {
 
 // Override returns the trust of the cluster, with its keyrings and its stores each
 // replaced by those given, if any. When both are given, the cluster is not read.
-func Override(ctx context.Context, core corev1client.ConfigMapsGetter, config configv1client.ConfigV1Interface, given Trust) (Trust, error) {
+func Override(ctx context.Context, core corev1client.ConfigMapsGetter,
+	config configv1client.ConfigV1Interface, given Trust,
+) (Trust, error) {
 	if len(given.Keyrings) > 0 && len(given.Stores) > 0 {
 		return given, nil
 	}

@@ -47,17 +47,44 @@ func TestFromCluster(t *testing.T) {
 		want    string
 		message string
 	}{
-		"Store":       {reason: "a store of the ConfigMap has the signature", objects: objects{verification(onlyA, urls{"a": empty.URL, "b": server.URL})}},
-		"ConfigMap":   {reason: "a mirrored signature; two copies count once", objects: objects{verification(onlyA, urls{"a": empty.URL}), elsewhere.ConfigMap("a"), byA.ConfigMap("b"), byA.ConfigMap("c")}},
-		"NoStore":     {reason: "mirrored signatures suffice without a store", objects: objects{verification(onlyA, nil), byA.ConfigMap("b")}},
-		"Space":       {reason: "white space around a URL", objects: objects{verification(onlyA, urls{"a": server.URL + "\n"})}},
-		"Unlabelled":  {reason: "a ConfigMap without the label is ignored", objects: objects{verification(onlyA, nil), unlabelled}, want: "NoSignature", message: "ConfigMaps in openshift-config-managed"},
-		"TwoKeyrings": {reason: "every verifier-public-key must be satisfied", objects: objects{verification(map[string][]byte{"a": keyA, "b": keyB}, nil), byA.ConfigMap("a")}, want: "UnknownKey", message: `"verifier-public-key-b"`},
-		"Missing":     {reason: "the cluster has no release-verification ConfigMap", want: "NoKeys", message: "openshift-config-managed/release-verification"},
-		"NoKeys":      {reason: "no verifier-public-key", objects: objects{verification(nil, urls{"a": server.URL})}, want: "NoKeys", message: "verifier-public-key-*"},
-		"InvalidKey":  {reason: "one bad key is an error that names it", objects: objects{verification(map[string][]byte{"a": keyA, "z": []byte("key")}, nil)}, want: "InvalidKeyring", message: `"verifier-public-key-z"`},
-		"InvalidURL":  {reason: "one bad store is an error that names it", objects: objects{verification(onlyA, urls{"z": "ftp://example.com"})}, want: "InvalidStore", message: `"store-z"`},
-		"NoURL":       {reason: "a path is not a URL", objects: objects{verification(onlyA, urls{"z": "/path"})}, want: "InvalidStore", message: `"store-z"`},
+		"Store": {
+			reason:  "a store of the ConfigMap has the signature",
+			objects: objects{verification(onlyA, urls{"a": empty.URL, "b": server.URL})},
+		},
+		"ConfigMap": {
+			reason:  "a mirrored signature; two copies count once",
+			objects: objects{verification(onlyA, urls{"a": empty.URL}), elsewhere.ConfigMap("a"), byA.ConfigMap("b"), byA.ConfigMap("c")},
+		},
+		"NoStore": {reason: "mirrored signatures suffice without a store", objects: objects{verification(onlyA, nil), byA.ConfigMap("b")}},
+		"Space":   {reason: "white space around a URL", objects: objects{verification(onlyA, urls{"a": server.URL + "\n"})}},
+		"Unlabelled": {
+			reason: "a ConfigMap without the label is ignored", objects: objects{verification(onlyA, nil), unlabelled},
+			want: "NoSignature", message: "ConfigMaps in openshift-config-managed",
+		},
+		"TwoKeyrings": {reason: "every verifier-public-key must be satisfied", objects: objects{verification(map[string][]byte{
+			"a": keyA,
+			"b": keyB,
+		}, nil), byA.ConfigMap("a")}, want: "UnknownKey", message: `"verifier-public-key-b"`},
+		"Missing": {
+			reason: "the cluster has no release-verification ConfigMap", want: "NoKeys",
+			message: "openshift-config-managed/release-verification",
+		},
+		"NoKeys": {
+			reason: "no verifier-public-key", objects: objects{verification(nil, urls{"a": server.URL})}, want: "NoKeys",
+			message: "verifier-public-key-*",
+		},
+		"InvalidKey": {reason: "one bad key is an error that names it", objects: objects{verification(map[string][]byte{
+			"a": keyA,
+			"z": []byte("key"),
+		}, nil)}, want: "InvalidKeyring", message: `"verifier-public-key-z"`},
+		"InvalidURL": {
+			reason: "one bad store is an error that names it", objects: objects{verification(onlyA, urls{"z": "ftp://example.com"})},
+			want: "InvalidStore", message: `"store-z"`,
+		},
+		"NoURL": {
+			reason: "a path is not a URL", objects: objects{verification(onlyA, urls{"z": "/path"})}, want: "InvalidStore",
+			message: `"store-z"`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trust, err := signature.FromCluster(t.Context(), fake.NewClientset(tc.objects...).CoreV1(), configfake.NewClientset().ConfigV1())
@@ -103,7 +130,8 @@ func TestFromClusterIgnoresOtherEntries(t *testing.T) {
 	}
 	configMap := release.VerificationConfigMap(map[string][]byte{"a": key}, nil)
 	configMap.Data["note"] = "unrelated"
-	trust, err := signature.FromCluster(t.Context(), fake.NewClientset([]runtime.Object{configMap, &corev1.ConfigMap{}}...).CoreV1(), configfake.NewClientset().ConfigV1())
+	trust, err := signature.FromCluster(t.Context(), fake.NewClientset([]runtime.Object{configMap, &corev1.ConfigMap{}}...).CoreV1(),
+		configfake.NewClientset().ConfigV1())
 	if err != nil {
 		t.Fatal(err)
 	}

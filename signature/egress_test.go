@@ -70,28 +70,87 @@ func TestFromClusterStores(t *testing.T) {
 		want    string
 		message string
 	}{
-		"Release":         {reason: "ClusterVersion names no store, the release does", store: good.URL, config: objects{&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}}},
-		"Custom":          {reason: "a store of ClusterVersion has the signature", store: empty.URL, config: objects{clusterVersion(customStore(empty.URL, ""), customStore(good.URL, ""))}},
-		"CustomReplaces":  {reason: "the store of the release is not searched", store: good.URL, config: objects{clusterVersion(customStore(empty.URL, ""))}, want: "NoSignature", message: empty.URL},
-		"CustomEmpty":     {reason: "an empty list also replaces the stores of the release", store: good.URL, config: objects{clusterVersion()}, want: "NoStores", message: "spec.signatureStores"},
-		"ConfigMapsFirst": {reason: "ConfigMaps come before all stores", store: good.URL, core: objects{signed.ConfigMap("a")}, config: objects{clusterVersion()}},
-		"CA":              {reason: "the store has its own CA", config: objects{clusterVersion(customStore(secure.URL, "ca"))}, core: objects{ca}},
-		"CAMissing":       {reason: "a store whose CA is missing is ignored", config: objects{clusterVersion(customStore(secure.URL, "ca"))}, want: "InvalidStore", message: "openshift-config/ca"},
-		"CAInvalid":       {reason: "a store whose CA is invalid is ignored", config: objects{clusterVersion(customStore(secure.URL, "bad"))}, core: objects{badCA, bundle}, want: "InvalidStore", message: "ca.crt"},
-		"CAOfOne":         {reason: "the other store is searched", config: objects{clusterVersion(customStore(secure.URL, "bad"), customStore(good.URL, ""))}, core: objects{badCA}},
-		"CAAlone":         {reason: "the store's own CA replaces the bundle", config: objects{clusterVersion(customStore(secure.URL, "other"))}, core: objects{bundle, configMap("openshift-config", "other", map[string]string{"ca.crt": otherAuthority(t)})}, want: "StoreUnavailable", message: "certificate"},
-		"NoURL":           {reason: "an invalid URL is not repeated, since it may contain a password", config: objects{clusterVersion(customStore("https://me:secret@exa mple.com", ""))}, want: "InvalidStore"},
-		"File":            {reason: "ClusterVersion cannot name files of this machine", config: objects{clusterVersion(customStore("file:///", ""))}, want: "InvalidStore"},
-		"TooMany":         {reason: "more than the API allows", config: objects{clusterVersion(make([]configv1.SignatureStore, 33)...)}, want: "InvalidStore", message: "32"},
-		"Unknown":         {reason: "no trusted CA issued the server's certificate", store: secure.URL, want: "StoreUnavailable", message: "certificate"},
-		"Bundle":          {reason: "the cluster's bundle contains the server's CA", store: secure.URL, core: objects{bundle}},
-		"BundleCustom":    {reason: "the bundle also applies to a store of ClusterVersion", config: objects{clusterVersion(customStore(secure.URL, ""))}, core: objects{bundle}},
-		"BundleEmpty":     {reason: "an empty bundle adds no CA", store: good.URL, core: objects{configMap("openshift-config-managed", "trusted-ca-bundle", nil)}},
-		"BundleInvalid":   {reason: "an invalid bundle", store: good.URL, core: objects{configMap("openshift-config-managed", "trusted-ca-bundle", map[string]string{"ca-bundle.crt": "a"})}, want: "TrustUnavailable", message: "trusted-ca-bundle"},
-		"Proxy":           {reason: "the store is reached through the cluster's proxy", store: outside, config: objects{viaProxy}},
-		"ProxyCustom":     {reason: "the proxy also applies to a store of ClusterVersion", config: objects{viaProxy, clusterVersion(customStore(outside, ""))}},
-		"NoProxy":         {reason: "the proxy is not for this host", store: outside, config: objects{noProxy}, want: "StoreUnavailable", message: "store.example.com"},
-		"ProxyNone":       {reason: "a proxy object without proxy", store: good.URL, config: objects{&configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}}},
+		"Release": {
+			reason: "ClusterVersion names no store, the release does", store: good.URL,
+			config: objects{&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}},
+		},
+		"Custom": {
+			reason: "a store of ClusterVersion has the signature", store: empty.URL,
+			config: objects{clusterVersion(customStore(empty.URL, ""), customStore(good.URL, ""))},
+		},
+		"CustomReplaces": {
+			reason: "the store of the release is not searched", store: good.URL,
+			config: objects{clusterVersion(customStore(empty.URL, ""))}, want: "NoSignature", message: empty.URL,
+		},
+		"CustomEmpty": {
+			reason: "an empty list also replaces the stores of the release", store: good.URL, config: objects{clusterVersion()},
+			want: "NoStores", message: "spec.signatureStores",
+		},
+		"ConfigMapsFirst": {
+			reason: "ConfigMaps come before all stores", store: good.URL, core: objects{signed.ConfigMap("a")},
+			config: objects{clusterVersion()},
+		},
+		"CA": {
+			reason: "the store has its own CA", config: objects{clusterVersion(customStore(secure.URL, "ca"))},
+			core: objects{ca},
+		},
+		"CAMissing": {
+			reason: "a store whose CA is missing is ignored", config: objects{clusterVersion(customStore(secure.URL, "ca"))},
+			want: "InvalidStore", message: "openshift-config/ca",
+		},
+		"CAInvalid": {
+			reason: "a store whose CA is invalid is ignored", config: objects{clusterVersion(customStore(secure.URL, "bad"))},
+			core: objects{badCA, bundle}, want: "InvalidStore", message: "ca.crt",
+		},
+		"CAOfOne": {
+			reason: "the other store is searched",
+			config: objects{clusterVersion(customStore(secure.URL, "bad"), customStore(good.URL, ""))}, core: objects{badCA},
+		},
+		"CAAlone": {
+			reason: "the store's own CA replaces the bundle", config: objects{clusterVersion(customStore(secure.URL, "other"))},
+			core: objects{bundle, configMap("openshift-config", "other", map[string]string{"ca.crt": otherAuthority(t)})}, want: "StoreUnavailable",
+			message: "certificate",
+		},
+		"NoURL": {
+			reason: "an invalid URL is not repeated, since it may contain a password",
+			config: objects{clusterVersion(customStore("https://me:secret@exa mple.com", ""))}, want: "InvalidStore",
+		},
+		"File": {
+			reason: "ClusterVersion cannot name files of this machine",
+			config: objects{clusterVersion(customStore("file:///", ""))}, want: "InvalidStore",
+		},
+		"TooMany": {
+			reason: "more than the API allows", config: objects{clusterVersion(make([]configv1.SignatureStore, 33)...)},
+			want: "InvalidStore", message: "32",
+		},
+		"Unknown": {
+			reason: "no trusted CA issued the server's certificate", store: secure.URL, want: "StoreUnavailable",
+			message: "certificate",
+		},
+		"Bundle": {reason: "the cluster's bundle contains the server's CA", store: secure.URL, core: objects{bundle}},
+		"BundleCustom": {
+			reason: "the bundle also applies to a store of ClusterVersion",
+			config: objects{clusterVersion(customStore(secure.URL, ""))}, core: objects{bundle},
+		},
+		"BundleEmpty": {
+			reason: "an empty bundle adds no CA", store: good.URL,
+			core: objects{configMap("openshift-config-managed", "trusted-ca-bundle", nil)},
+		},
+		"BundleInvalid": {reason: "an invalid bundle", store: good.URL, core: objects{configMap("openshift-config-managed", "trusted-ca-bundle",
+			map[string]string{"ca-bundle.crt": "a"})}, want: "TrustUnavailable", message: "trusted-ca-bundle"},
+		"Proxy": {reason: "the store is reached through the cluster's proxy", store: outside, config: objects{viaProxy}},
+		"ProxyCustom": {
+			reason: "the proxy also applies to a store of ClusterVersion",
+			config: objects{viaProxy, clusterVersion(customStore(outside, ""))},
+		},
+		"NoProxy": {
+			reason: "the proxy is not for this host", store: outside, config: objects{noProxy}, want: "StoreUnavailable",
+			message: "store.example.com",
+		},
+		"ProxyNone": {
+			reason: "a proxy object without proxy", store: good.URL,
+			config: objects{&configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stores := map[string]string{}
@@ -127,8 +186,10 @@ func TestStoresAreSearchedInOrder(t *testing.T) {
 	var requests atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
 	t.Cleanup(server.Close)
-	core := fake.NewClientset(release.VerificationConfigMap(map[string][]byte{"a": publicKey(t, a)}, map[string]string{"a": server.URL}), signed.ConfigMap("a"))
-	trust, err := signature.FromCluster(t.Context(), core.CoreV1(), configfake.NewClientset(clusterVersion(customStore(server.URL, ""))).ConfigV1())
+	core := fake.NewClientset(release.VerificationConfigMap(map[string][]byte{"a": publicKey(t, a)}, map[string]string{"a": server.URL}),
+		signed.ConfigMap("a"))
+	trust, err := signature.FromCluster(t.Context(), core.CoreV1(),
+		configfake.NewClientset(clusterVersion(customStore(server.URL, ""))).ConfigV1())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,14 +51,23 @@ func TestCheckRepository(t *testing.T) {
 		"Digest":     {reason: "by digest", signed: []string{repository + "@" + digest}},
 		"Port":       {reason: "a port is not a tag", signed: []string{"example.com:5000/a"}, repositories: []string{"example.com:5000/a"}},
 		"Configured": {reason: "one of several", signed: []string{"example.com/b:1"}, repositories: []string{"example.com/a", "example.com/b"}},
-		"Replaced":   {reason: "OpenShift's repository is not configured", signed: []string{reference}, repositories: []string{"example.com/a"}, want: "WrongRepository"},
-		"Foreign":    {reason: "another image of the same provider", signed: []string{"registry.access.redhat.com/rhel7:7.6"}, want: "WrongRepository"},
-		"Below":      {reason: "a repository below", signed: []string{repository + "/a:4.20.1"}, want: "WrongRepository"},
-		"Prefix":     {reason: "another repository with the same prefix", signed: []string{repository + "-nightly:4.20.1"}, want: "WrongRepository"},
-		"Case":       {reason: "another letter case", signed: []string{strings.ToUpper(repository) + ":4.20.1"}, want: "WrongRepository"},
-		"Invalid":    {reason: "not a reference at all", signed: []string{"\n@:"}, want: "WrongRepository"},
-		"Long":       {reason: "a long name is truncated", signed: []string{strings.Repeat("a", 8000)}, want: "WrongRepository"},
-		"Second":     {reason: "every signer must agree", signed: []string{reference, "example.com/a:4.20.1"}, want: "WrongRepository"},
+		"Replaced": {
+			reason: "OpenShift's repository is not configured", signed: []string{reference}, repositories: []string{"example.com/a"},
+			want: "WrongRepository",
+		},
+		"Foreign": {
+			reason: "another image of the same provider", signed: []string{"registry.access.redhat.com/rhel7:7.6"},
+			want: "WrongRepository",
+		},
+		"Below": {reason: "a repository below", signed: []string{repository + "/a:4.20.1"}, want: "WrongRepository"},
+		"Prefix": {
+			reason: "another repository with the same prefix", signed: []string{repository + "-nightly:4.20.1"},
+			want: "WrongRepository",
+		},
+		"Case":    {reason: "another letter case", signed: []string{strings.ToUpper(repository) + ":4.20.1"}, want: "WrongRepository"},
+		"Invalid": {reason: "not a reference at all", signed: []string{"\n@:"}, want: "WrongRepository"},
+		"Long":    {reason: "a long name is truncated", signed: []string{strings.Repeat("a", 8000)}, want: "WrongRepository"},
+		"Second":  {reason: "every signer must agree", signed: []string{reference, "example.com/a:4.20.1"}, want: "WrongRepository"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			identified(t, tc.reason, tc.want, signedAs(t, tc.signed...).CheckRepository(tc.repositories))
@@ -120,7 +129,8 @@ func TestIdentityWithoutProof(t *testing.T) {
 		"Version":    func(r signature.Release) error { return r.CheckVersion("4.20.1") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if e, ok := errors.AsType[*refusal.Error](check(signature.Release{})); !ok || e.Reason.Name != "NotVerified" || e.Outcome != preflight.Unknown {
+			if e, ok := errors.AsType[*refusal.Error](check(signature.Release{})); !ok || e.Reason.Name != "NotVerified" ||
+				e.Outcome != preflight.Unknown {
 				t.Errorf("an unverified release passes the identity check: %v", e)
 			}
 			forced, err := signature.Force(pullSpec, errors.New("unsigned"))

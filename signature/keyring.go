@@ -66,7 +66,8 @@ func ReadKeyring(name string, r io.Reader) (Keyring, error) {
 	}
 	switch {
 	case len(keyring.keys) == 0 && keyring.unusable > 0:
-		return Keyring{}, refusal.New(refusal.ReasonUnsupportedKeyring, "keyring %q has no supported key; unsupported keys: %d", name, keyring.unusable)
+		return Keyring{}, refusal.New(refusal.ReasonUnsupportedKeyring, "keyring %q has no supported key; unsupported keys: %d", name,
+			keyring.unusable)
 	case len(keyring.keys) == 0:
 		return Keyring{}, refusal.New(refusal.ReasonInvalidKeyring, "keyring %q has no public key", name)
 	}
@@ -150,7 +151,8 @@ type signer struct {
 func (k Keyring) check(m *message, now time.Time) (signer, *refusal.Error) {
 	failure := refusal.New(refusal.ReasonUnknownKey, "made by key %016X, which is not in the keyring", m.issuer)
 	if k.unusable > 0 {
-		failure = refusal.New(refusal.ReasonUnsupportedSignature, "made by key %016X, which is not among the supported keys of the keyring; unsupported keys: %d", m.issuer, k.unusable)
+		failure = refusal.New(refusal.ReasonUnsupportedSignature,
+			"made by key %016X, which is not among the supported keys of the keyring; unsupported keys: %d", m.issuer, k.unusable)
 	}
 	for _, key := range k.keys.KeysById(m.issuer) {
 		if key.SelfSignature == nil || key.SelfSignature.FlagsValid && !key.SelfSignature.FlagSign {
@@ -178,7 +180,8 @@ func (m *message) verify(key *openpgp.Key) *refusal.Error {
 	}
 	_, _ = m.signed(hash).Write(m.body) // never fails
 	if err := key.PublicKey.VerifySignature(hash, m.signature); err != nil {
-		return refusal.New(refusal.ReasonInvalidSignature, "key %016X did not sign this content; the signature or the content was modified: %w", m.issuer, err)
+		return refusal.New(refusal.ReasonInvalidSignature, "key %016X did not sign this content; the signature or the content was modified: %w",
+			m.issuer, err)
 	}
 	if !bytes.HasPrefix(hash.Sum(nil), m.signature.HashTag[:]) {
 		return refusal.New(refusal.ReasonInvalidSignature, "the hash prefix of the signature packet was modified")
@@ -278,7 +281,8 @@ func readClaim(body []byte, digest string) (string, *refusal.Error) {
 	case reference == "":
 		return "", refusal.New(refusal.ReasonInvalidClaim, "the signature claim names no image")
 	case c.Critical.Image.Digest != digest:
-		return "", refusal.New(refusal.ReasonWrongDigest, "the signature claim is for digest %q of %q", truncate(c.Critical.Image.Digest), truncate(reference))
+		return "", refusal.New(refusal.ReasonWrongDigest, "the signature claim is for digest %q of %q", truncate(c.Critical.Image.Digest),
+			truncate(reference))
 	}
 	if rest := bytes.TrimSpace(body[decoder.InputOffset():]); len(rest) > 0 {
 		return "", refusal.New(refusal.ReasonTrailingData, "%d bytes follow the signature claim", len(rest))
@@ -296,9 +300,11 @@ func checkFields(body []byte) *refusal.Error {
 	case len(ambiguous) == 0:
 		return nil
 	case strings.HasPrefix(ambiguous[0].Error(), "duplicate field"):
-		return refusal.New(refusal.ReasonDuplicateField, "the signature claim has a duplicate field: %q", truncate(errors.Join(ambiguous...).Error()))
+		return refusal.New(refusal.ReasonDuplicateField, "the signature claim has a duplicate field: %q",
+			truncate(errors.Join(ambiguous...).Error()))
 	}
-	return refusal.New(refusal.ReasonFieldCase, "the signature claim has fields in unexpected letter case: %q", truncate(errors.Join(ambiguous...).Error()))
+	return refusal.New(refusal.ReasonFieldCase, "the signature claim has fields in unexpected letter case: %q",
+		truncate(errors.Join(ambiguous...).Error()))
 }
 
 // truncate cuts text of a claim to maxClaimText bytes.
@@ -341,9 +347,11 @@ func checkValidity(key *openpgp.Key, sig *packet.Signature, now time.Time) *refu
 		return refusal.New(refusal.ReasonNotYetValid, "dated %s, in the future; the current time is %s",
 			sig.CreationTime.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	case isOver(sig, now):
-		return refusal.New(refusal.ReasonSignatureExpired, "the lifetime of the signature made %s has ended", sig.CreationTime.UTC().Format(time.RFC3339))
+		return refusal.New(refusal.ReasonSignatureExpired, "the lifetime of the signature made %s has ended",
+			sig.CreationTime.UTC().Format(time.RFC3339))
 	case sig.CreationTime.Before(key.Entity.PrimaryKey.CreationTime), sig.CreationTime.Before(key.PublicKey.CreationTime):
-		return refusal.New(refusal.ReasonKeyNotYetValid, "made %s by key %016X, which was created later", sig.CreationTime.UTC().Format(time.RFC3339), id)
+		return refusal.New(refusal.ReasonKeyNotYetValid, "made %s by key %016X, which was created later",
+			sig.CreationTime.UTC().Format(time.RFC3339), id)
 	}
 	return nil
 }

@@ -22,19 +22,31 @@ func TestReadKeyring(t *testing.T) {
 	}
 	binary := string(binaryKey(t, a.Entity())) + string(binaryKey(t, b.Entity()))
 	for name, tc := range map[string]struct{ reason, text, want string }{
-		"One":      {reason: "an armored key", text: armored(b)},
-		"Blocks":   {reason: "every armor block is read; CVO reads only the first", text: armored(a) + "a comment\n" + armored(c) + armored(b)},
-		"Binary":   {reason: "gpg --export without --armor", text: binary},
-		"CRLF":     {reason: "Windows line ends", text: strings.ReplaceAll(armored(b), "\n", "\r\n")},
-		"Other":    {reason: "the keyring lacks the signing key", text: armored(a), want: "UnknownKey"},
-		"Empty":    {reason: "no key at all", text: "", want: "InvalidKeyring"},
-		"Text":     {reason: "a file that is not a keyring", text: "key", want: "InvalidKeyring"},
-		"Private":  {reason: "a private key is not accepted", text: strings.ReplaceAll(armored(b), "PUBLIC", "PRIVATE"), want: "InvalidKeyring"},
-		"Broken":   {reason: "one invalid block invalidates the keyring", text: armored(b) + "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!\n", want: "InvalidKeyring"},
-		"NoKey":    {reason: "a block with a signature in it", text: "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\niQ==\n-----END PGP PUBLIC KEY BLOCK-----\n", want: "InvalidKeyring"},
-		"Unusable": {reason: "a key of an algorithm that is not supported", text: unusable(t, binaryKey(t, b.Entity())), want: "UnsupportedKeyring"},
-		"Partly":   {reason: "the signer may be the unsupported key", text: string(binaryKey(t, a.Entity())) + unusable(t, binaryKey(t, b.Entity())), want: "UnsupportedSignature"},
-		"Large":    {reason: "above 1 MiB", text: strings.Repeat(" ", 1<<20+1), want: "InvalidKeyring"},
+		"One":     {reason: "an armored key", text: armored(b)},
+		"Blocks":  {reason: "every armor block is read; CVO reads only the first", text: armored(a) + "a comment\n" + armored(c) + armored(b)},
+		"Binary":  {reason: "gpg --export without --armor", text: binary},
+		"CRLF":    {reason: "Windows line ends", text: strings.ReplaceAll(armored(b), "\n", "\r\n")},
+		"Other":   {reason: "the keyring lacks the signing key", text: armored(a), want: "UnknownKey"},
+		"Empty":   {reason: "no key at all", text: "", want: "InvalidKeyring"},
+		"Text":    {reason: "a file that is not a keyring", text: "key", want: "InvalidKeyring"},
+		"Private": {reason: "a private key is not accepted", text: strings.ReplaceAll(armored(b), "PUBLIC", "PRIVATE"), want: "InvalidKeyring"},
+		"Broken": {
+			reason: "one invalid block invalidates the keyring", text: armored(b) + "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!\n",
+			want: "InvalidKeyring",
+		},
+		"NoKey": {
+			reason: "a block with a signature in it",
+			text:   "-----BEGIN PGP PUBLIC KEY BLOCK-----\n\niQ==\n-----END PGP PUBLIC KEY BLOCK-----\n", want: "InvalidKeyring",
+		},
+		"Unusable": {
+			reason: "a key of an algorithm that is not supported", text: unusable(t, binaryKey(t, b.Entity())),
+			want: "UnsupportedKeyring",
+		},
+		"Partly": {
+			reason: "the signer may be the unsupported key",
+			text:   string(binaryKey(t, a.Entity())) + unusable(t, binaryKey(t, b.Entity())), want: "UnsupportedSignature",
+		},
+		"Large": {reason: "above 1 MiB", text: strings.Repeat(" ", 1<<20+1), want: "InvalidKeyring"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k, err := signature.ReadKeyring("test", strings.NewReader(tc.text))

@@ -206,7 +206,8 @@ func (m *message) parseSignature(p *packet.OpaquePacket) *refusal.Error {
 		return malformed("the signature packet does not parse as a signature")
 	}
 	if m.signature.SigType != packet.SigTypeBinary && m.signature.SigType != packet.SigTypeText {
-		return refusal.New(refusal.ReasonUnsupportedSignature, "signature of type %#02x; only signatures of documents are supported", p.Contents[1])
+		return refusal.New(refusal.ReasonUnsupportedSignature, "signature of type %#02x; only signatures of documents are supported",
+			p.Contents[1])
 	}
 	// Version, type, algorithms, hashed subpackets, unhashed subpackets, two
 	// bytes of the hash, numbers (RFC 9580, 5.2.3); lengths were checked by the

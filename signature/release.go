@@ -137,7 +137,8 @@ func parsePullSpec(pullSpec string) (string, error) {
 	name := regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?` +
 		`(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)+$`)
 	if !name.MatchString(repository) {
-		return "", refusal.New(refusal.ReasonInvalidPullSpec, "pull spec %q is not registry/repository@sha256:<hex>; a tag beside the digest is not allowed", shown)
+		return "", refusal.New(refusal.ReasonInvalidPullSpec,
+			"pull spec %q is not registry/repository@sha256:<hex>; a tag beside the digest is not allowed", shown)
 	}
 	return digest, nil
 }
@@ -170,9 +171,11 @@ func (r Release) CheckVersion(version string) error {
 	return r.identify(func(identity reference) *refusal.Error {
 		switch {
 		case identity.tag == "":
-			return refusal.New(refusal.ReasonNoSignedVersion, "the signature claim names repository %q without a tag, so the version is not signed", truncate(identity.repository))
+			return refusal.New(refusal.ReasonNoSignedVersion, "the signature claim names repository %q without a tag, so the version is not signed",
+				truncate(identity.repository))
 		case !isTagOf(identity.tag, version):
-			return refusal.New(refusal.ReasonWrongVersion, "the signature claim names tag %q, but the release metadata states version %q", truncate(identity.tag), truncate(version))
+			return refusal.New(refusal.ReasonWrongVersion, "the signature claim names tag %q, but the release metadata states version %q",
+				truncate(identity.tag), truncate(version))
 		}
 		return nil
 	})

@@ -183,7 +183,8 @@ func rank(reason refusal.Reason) int {
 		refusal.ReasonKeyRevoked, refusal.ReasonInvalidSignature, refusal.ReasonWrongDigest, refusal.ReasonInvalidClaim,
 		refusal.ReasonTrailingData, refusal.ReasonDuplicateField, refusal.ReasonFieldCase, refusal.ReasonUnsignedAttributes,
 		refusal.ReasonSignatureExpired, refusal.ReasonNotYetValid, refusal.ReasonKeyNotYetValid, refusal.ReasonWeakDigest,
-		refusal.ReasonUnsupportedSignature, refusal.ReasonTimeout, refusal.ReasonStoreUnavailable, refusal.ReasonInvalidStore, refusal.ReasonNoStores,
+		refusal.ReasonUnsupportedSignature, refusal.ReasonTimeout, refusal.ReasonStoreUnavailable, refusal.ReasonInvalidStore,
+		refusal.ReasonNoStores,
 		refusal.ReasonTooManySignatures, refusal.ReasonUnknownKey, refusal.ReasonMalformedSignature, refusal.ReasonTooLarge,
 	}, reason)
 }

@@ -221,7 +221,8 @@ func check(t *testing.T, why, want string, r signature.Release, err error) {
 	if e.Message == "" || e.Remediation == "" || e.Outcome == "" || strings.Contains(e.Message, "\n") {
 		t.Errorf("%s: error without a one-line message, a remedy or an outcome: %+v", why, e)
 	}
-	if !regexp.MustCompile(`^[A-Z].*\.$`).MatchString(e.Remediation) || regexp.MustCompile(`--(keyring|signature-store|repository|force)`).MatchString(e.Remediation) {
+	if !regexp.MustCompile(`^[A-Z].*\.$`).MatchString(e.Remediation) ||
+		regexp.MustCompile(`--(keyring|signature-store|repository|force)`).MatchString(e.Remediation) {
 		t.Errorf("%s: remedy %q is not a sentence without options of a program", why, e.Remediation)
 	}
 	if r.Verified() || r.PullSpec() != "" {

@@ -76,11 +76,20 @@ func TestStoreMisbehaves(t *testing.T) {
 		want     string
 		requests int64
 	}{
-		"NotFound":  {reason: "404 means no signature", handler: http.NotFound, want: "NoSignature", requests: 1},
-		"Error":     {reason: "after 500 the store is not read again", handler: serving(http.StatusInternalServerError, 0), want: "StoreUnavailable", requests: 1},
-		"Forbidden": {reason: "403 leaves the signature unknown", handler: serving(http.StatusForbidden, 0), want: "StoreUnavailable", requests: 1},
-		"Empty":     {reason: "200 with an empty body for every path", handler: serving(http.StatusOK, 0), want: "MalformedSignature", requests: 10},
-		"Huge":      {reason: "20 MiB are not read in full", handler: serving(http.StatusOK, 20<<20), want: "TooLarge", requests: 10},
+		"NotFound": {reason: "404 means no signature", handler: http.NotFound, want: "NoSignature", requests: 1},
+		"Error": {
+			reason: "after 500 the store is not read again", handler: serving(http.StatusInternalServerError, 0),
+			want: "StoreUnavailable", requests: 1,
+		},
+		"Forbidden": {
+			reason: "403 leaves the signature unknown", handler: serving(http.StatusForbidden, 0), want: "StoreUnavailable",
+			requests: 1,
+		},
+		"Empty": {
+			reason: "200 with an empty body for every path", handler: serving(http.StatusOK, 0), want: "MalformedSignature",
+			requests: 10,
+		},
+		"Huge": {reason: "20 MiB are not read in full", handler: serving(http.StatusOK, 20<<20), want: "TooLarge", requests: 10},
 		"Loop": {reason: "endless redirects", handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path+"a", http.StatusFound)
 		}, want: "StoreUnavailable", requests: 6},
@@ -138,7 +147,10 @@ func TestStoreUnavailable(t *testing.T) {
 	k := keyring(t, "a", newSigner(t, "a", nil))
 	missing := filepath.Join(t.TempDir(), "missing")
 	for name, tc := range map[string]struct{ reason, location, message, hides string }{
-		"Refused":   {reason: "connection refused; the password is redacted", location: "http://me:secret@127.0.0.1:1", message: "http://me:xxxxx@127.0.0.1:1", hides: "secret"},
+		"Refused": {
+			reason: "connection refused; the password is redacted", location: "http://me:secret@127.0.0.1:1",
+			message: "http://me:xxxxx@127.0.0.1:1", hides: "secret",
+		},
 		"Directory": {reason: "a missing directory is an error, not an empty store", location: missing, message: missing},
 	} {
 		t.Run(name, func(t *testing.T) {

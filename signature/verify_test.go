@@ -38,22 +38,49 @@ func TestVerifyTrust(t *testing.T) {
 		outcome preflight.Outcome
 		message string
 	}{
-		"OneKey":           {reason: "signed by the only key", rings: rings{ringA}, stores: stores{memory{byA}}},
-		"AnyKey":           {reason: "one key of a keyring is sufficient", rings: rings{ringAB}, stores: stores{memory{byB}}},
-		"AnySignature":     {reason: "one valid signature is sufficient", rings: rings{ringA}, stores: stores{memory{tampered, byC, {}, byA}}},
-		"AllKeyrings":      {reason: "every keyring has a signature", rings: rings{ringA, ringB}, stores: stores{memory{byA, byB}}},
-		"SharedKey":        {reason: "one signature satisfies every keyring with its key", rings: rings{ringA, ringAB}, stores: stores{memory{byA}}},
-		"AcrossStores":     {reason: "keyrings may be satisfied from different stores", rings: rings{ringA, ringB}, stores: stores{memory{byA}, memory{byB}}},
-		"LaterStore":       {reason: "a store that is down does not stop the search", rings: rings{ringA}, stores: stores{down, memory{byA}}},
-		"OneKeyring":       {reason: "one keyring of two is not sufficient", rings: rings{ringA, ringB}, stores: stores{memory{byA}}, want: "UnknownKey", outcome: preflight.Fail, message: `keyring "b"`},
-		"NoKeys":           {reason: "no keyring", stores: stores{memory{byA}}, want: "NoKeys", outcome: preflight.Unknown},
-		"NoStores":         {reason: "no store", rings: rings{ringA}, want: "NoStores", outcome: preflight.Unknown},
-		"NoSignature":      {reason: "the stores are empty", rings: rings{ringA}, stores: stores{memory{}, memory{}}, want: "NoSignature", outcome: preflight.Fail, message: "memory, memory"},
-		"UnknownKey":       {reason: "signed by an untrusted key", rings: rings{ringA}, stores: stores{memory{byC}}, want: "UnknownKey", outcome: preflight.Fail, message: fmt.Sprintf("%016X", c.Entity().PrimaryKey.KeyId)},
-		"Tampered":         {reason: "a modified signature by a trusted key ranks above one by an untrusted key", rings: rings{ringA}, stores: stores{memory{byC, tampered}}, want: "InvalidSignature", outcome: preflight.Fail, message: "signature-2 of memory"},
-		"StoreDown":        {reason: "the store could not be read", rings: rings{ringA}, stores: stores{down}, want: "StoreUnavailable", outcome: preflight.Unknown, message: "refused"},
-		"StoreDownUnknown": {reason: "the valid signature may be in the store that is down", rings: rings{ringA}, stores: stores{down, memory{byC}}, want: "StoreUnavailable", outcome: preflight.Unknown},
-		"StoreSlow":        {reason: "a deadline is a timeout", rings: rings{ringA}, stores: stores{broken{err: context.DeadlineExceeded}}, want: "Timeout", outcome: preflight.Unknown},
+		"OneKey":       {reason: "signed by the only key", rings: rings{ringA}, stores: stores{memory{byA}}},
+		"AnyKey":       {reason: "one key of a keyring is sufficient", rings: rings{ringAB}, stores: stores{memory{byB}}},
+		"AnySignature": {reason: "one valid signature is sufficient", rings: rings{ringA}, stores: stores{memory{tampered, byC, {}, byA}}},
+		"AllKeyrings":  {reason: "every keyring has a signature", rings: rings{ringA, ringB}, stores: stores{memory{byA, byB}}},
+		"SharedKey": {
+			reason: "one signature satisfies every keyring with its key", rings: rings{ringA, ringAB},
+			stores: stores{memory{byA}},
+		},
+		"AcrossStores": {
+			reason: "keyrings may be satisfied from different stores", rings: rings{ringA, ringB},
+			stores: stores{memory{byA}, memory{byB}},
+		},
+		"LaterStore": {reason: "a store that is down does not stop the search", rings: rings{ringA}, stores: stores{down, memory{byA}}},
+		"OneKeyring": {
+			reason: "one keyring of two is not sufficient", rings: rings{ringA, ringB}, stores: stores{memory{byA}},
+			want: "UnknownKey", outcome: preflight.Fail, message: `keyring "b"`,
+		},
+		"NoKeys":   {reason: "no keyring", stores: stores{memory{byA}}, want: "NoKeys", outcome: preflight.Unknown},
+		"NoStores": {reason: "no store", rings: rings{ringA}, want: "NoStores", outcome: preflight.Unknown},
+		"NoSignature": {
+			reason: "the stores are empty", rings: rings{ringA}, stores: stores{memory{}, memory{}}, want: "NoSignature",
+			outcome: preflight.Fail, message: "memory, memory",
+		},
+		"UnknownKey": {
+			reason: "signed by an untrusted key", rings: rings{ringA}, stores: stores{memory{byC}}, want: "UnknownKey",
+			outcome: preflight.Fail, message: fmt.Sprintf("%016X", c.Entity().PrimaryKey.KeyId),
+		},
+		"Tampered": {
+			reason: "a modified signature by a trusted key ranks above one by an untrusted key", rings: rings{ringA},
+			stores: stores{memory{byC, tampered}}, want: "InvalidSignature", outcome: preflight.Fail, message: "signature-2 of memory",
+		},
+		"StoreDown": {
+			reason: "the store could not be read", rings: rings{ringA}, stores: stores{down}, want: "StoreUnavailable",
+			outcome: preflight.Unknown, message: "refused",
+		},
+		"StoreDownUnknown": {
+			reason: "the valid signature may be in the store that is down", rings: rings{ringA},
+			stores: stores{down, memory{byC}}, want: "StoreUnavailable", outcome: preflight.Unknown,
+		},
+		"StoreSlow": {
+			reason: "a deadline is a timeout", rings: rings{ringA}, stores: stores{broken{err: context.DeadlineExceeded}},
+			want: "Timeout", outcome: preflight.Unknown,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, err := signature.Verify(t.Context(), pullSpec, signature.Trust{Keyrings: tc.rings, Stores: tc.stores})

@@ -119,7 +119,8 @@ func (f flags) serve(ctx context.Context, reached *cluster.Cluster, logger *slog
 	if err != nil {
 		return fmt.Errorf("--signal: %w", err)
 	}
-	if err := controller.Needs().And(chosen.Needs()).And(f.hosted.needs()).And(f.signingNeeds()).And(f.page.needs()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := controller.Needs().And(chosen.Needs()).And(f.hosted.needs()).And(f.signingNeeds()).And(f.page.needs()).Check(ctx,
+		reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
 	options, err := f.options(reached, logger, chosen)
@@ -163,7 +164,10 @@ func (f flags) config() (*rest.Config, error) {
 }
 
 func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen guard.Choice) (controller.Options, error) {
-	run := runner.Options{Limits: runner.Limits{Timeout: f.timeout}, Baseline: f.baseline(), Hooks: runner.Hooks{Logger: logger, ToolVersion: program.Version()}}
+	run := runner.Options{
+		Limits: runner.Limits{Timeout: f.timeout}, Baseline: f.baseline(),
+		Hooks: runner.Hooks{Logger: logger, ToolVersion: program.Version()},
+	}
 	if f.cacheDirectory != "" {
 		opened, err := cache.Open(f.cacheDirectory, cache.DefaultLimit)
 		if err != nil {
@@ -187,7 +191,8 @@ func (f flags) options(reached *cluster.Cluster, logger *slog.Logger, chosen gua
 		return controller.Options{}, fmt.Errorf("--cli-downloads: %w", err)
 	}
 	return controller.Options{
-		Ahead: f.ahead, Run: run, Console: shown, JudgePause: controller.JudgePause, After: followup.Standard(), Monitoring: find, Signals: signals, Logger: logger, Registry: metrics.Registry,
+		Ahead: f.ahead, Run: run, Console: shown, JudgePause: controller.JudgePause, After: followup.Standard(), Monitoring: find,
+		Signals: signals, Logger: logger, Registry: metrics.Registry,
 		Delay: func() time.Duration { return rand.N(f.delay + 1) }, //nolint:gosec // it spreads load
 	}, nil
 }
@@ -313,26 +318,41 @@ func parse(args, environment []string, out io.Writer) (flags, error) {
 	var f flags
 	set := pflag.NewFlagSet("preflight-controller", pflag.ContinueOnError)
 	set.SetOutput(out)
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "File with the connection to the cluster. Default: KUBECONFIG, or the ServiceAccount of the pod.")
+	set.StringVar(&f.kubeconfig, "kubeconfig", "",
+		"File with the connection to the cluster. Default: KUBECONFIG, or the ServiceAccount of the pod.")
 	set.StringVar(&f.namespace, "namespace", "openshift-update-preflight", "Namespace of the Lease of the leader.")
-	set.IntVar(&f.ahead, "ahead", 3, fmt.Sprintf("How many offered updates to check before one is selected, at most %d; 0 for none.", runplan.MaxAhead))
+	set.IntVar(&f.ahead, "ahead", 3, fmt.Sprintf("How many offered updates to check before one is selected, at most %d; 0 for none.",
+		runplan.MaxAhead))
 	set.DurationVar(&f.delay, "ahead-delay", 10*time.Minute, "Limit of the random delay of a run ahead.")
 	set.DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of each run.")
 	set.StringVar(&f.cacheDirectory, "cache-dir", "", "Directory for the content of releases. Default: none is kept.")
-	set.StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	set.StringVar(&f.prometheus, "prometheus", "",
+		"URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	set.StringVar(&f.healthAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 for none.")
 	set.StringVar(&f.metricsAddress, "metrics-bind-address", ":8443", "Address of /metrics over HTTPS; 0 for none.")
-	set.StringVar(&f.metricsCertificates, "metrics-cert-dir", "", "Directory with tls.crt and tls.key of /metrics. Default: a certificate that is signed by itself.")
-	set.StringVar(&f.metricsClientCA, "metrics-client-ca", "", fmt.Sprintf("CAs that sign client certificates: %q for those of the cluster (ConfigMap %s/%s), or a file, which is read again when it changes. /metrics then requires one with the name of --metrics-client. Default: /metrics requires no client certificate.", clusterCA, clientCANamespace, clientCAConfigMap))
-	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s", "Common name of the client certificate that may read /metrics.")
-	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf("Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.", strings.Join(guard.Choices(), ", ")))
-	set.StringVar(&f.signingSecret, "signing-secret", "", "Secret of the namespace with cosign.key and cosign.password, with which the verdicts of the UpdatePreflights of administrators are signed. Default: they are not signed.")
-	set.BoolVar(&f.noBaseline, "no-baseline", false, "Do not store the state of the cluster, with which the state after an update is compared.")
-	set.BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests in place of the names of users' namespaces and of what is in them.")
+	set.StringVar(&f.metricsCertificates, "metrics-cert-dir", "",
+		"Directory with tls.crt and tls.key of /metrics. Default: a certificate that is signed by itself.")
+	set.StringVar(&f.metricsClientCA, "metrics-client-ca", "",
+		fmt.Sprintf("CAs that sign client certificates: %q for those of the cluster (ConfigMap %s/%s), or a file, which is read again "+
+			"when it changes. /metrics then requires one with the name of --metrics-client. Default: /metrics requires no client certificate.",
+			clusterCA, clientCANamespace, clientCAConfigMap))
+	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s",
+		"Common name of the client certificate that may read /metrics.")
+	set.StringSliceVar(&f.signals, "signal", nil, fmt.Sprintf(
+		"Signal by which an unmodified CVO honors the verdicts: %s. May be repeated. Others are removed. Default: none.",
+		strings.Join(guard.Choices(), ", ")))
+	set.StringVar(&f.signingSecret, "signing-secret", "",
+		"Secret of the namespace with cosign.key and cosign.password, with which the verdicts of the UpdatePreflights of administrators "+
+			"are signed. Default: they are not signed.")
+	set.BoolVar(&f.noBaseline, "no-baseline", false,
+		"Do not store the state of the cluster, with which the state after an update is compared.")
+	set.BoolVar(&f.redactBaseline, "redact-baseline", false,
+		"Store digests in place of the names of users' namespaces and of what is in them.")
 	f.hosted.add(set)
 	f.console.add(set)
 	f.page.add(set)
-	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator, the published verdicts and the objects for the console, print them, and end. The controller must have ended.")
+	set.BoolVar(&f.uninstall, "uninstall", false, "Remove all signals, the ClusterOperator, the published verdicts and the objects "+
+		"for the console, print them, and end. The controller must have ended.")
 	set.BoolVar(&f.leaderElect, "leader-elect", true, "Act only while holding the Lease of the leader.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", leaseDuration, "How long others wait after the last renewal of the Lease.")
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", renewDeadline, "How long the leader tries to renew the Lease before it ends.")
@@ -402,7 +422,8 @@ func (f flags) validate() error {
 type consoleFlags struct{ downloads string }
 
 func (c *consoleFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&c.downloads, "cli-downloads", "", "https:// URL with the released files of oc-preflight, in a directory vX.Y.Z for each version. The web console links to those of this version. Default: no links.")
+	set.StringVar(&c.downloads, "cli-downloads", "", "https:// URL with the released files of oc-preflight, in a directory vX.Y.Z "+
+		"for each version. The web console links to those of this version. Default: no links.")
 }
 
 func (c consoleFlags) validate() error {

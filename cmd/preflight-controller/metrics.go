@@ -86,7 +86,8 @@ type clusterAuthorities struct {
 }
 
 func newClusterAuthorities(client kubernetes.Interface) (clusterAuthorities, error) {
-	watched, err := dynamiccertificates.NewDynamicCAFromConfigMapController("metrics-client", clientCANamespace, clientCAConfigMap, clientCAKey, client)
+	watched, err := dynamiccertificates.NewDynamicCAFromConfigMapController("metrics-client", clientCANamespace, clientCAConfigMap,
+		clientCAKey, client)
 	return clusterAuthorities{watched}, err
 }
 
@@ -162,9 +163,13 @@ type hostedFlags struct {
 }
 
 func (h *hostedFlags) add(set *pflag.FlagSet) {
-	set.IntVar(&h.clusters, "hosted-clusters", 0, fmt.Sprintf("How many hosted clusters (HyperShift) of this management cluster to check as well, at most %d. Default: none.", hostedruns.MaxClusters))
-	set.IntVar(&h.runs, "hosted-runs", 2, fmt.Sprintf("How many of the hosted clusters to check side by side, at most %d.", hostedruns.MaxRuns))
-	set.StringVar(&h.admission, "hosted-admission", "", fmt.Sprintf("What the API server does with the change of the release of a hosted cluster or NodePool whose verdict is not Ready: %s or %s. Default: nothing.", guard.Warn, guard.Deny))
+	set.IntVar(&h.clusters, "hosted-clusters", 0, fmt.Sprintf(
+		"How many hosted clusters (HyperShift) of this management cluster to check as well, at most %d. Default: none.", hostedruns.MaxClusters))
+	set.IntVar(&h.runs, "hosted-runs", 2, fmt.Sprintf("How many of the hosted clusters to check side by side, at most %d.",
+		hostedruns.MaxRuns))
+	set.StringVar(&h.admission, "hosted-admission", "",
+		fmt.Sprintf("What the API server does with the change of the release of a hosted cluster or NodePool whose verdict is not "+
+			"Ready: %s or %s. Default: nothing.", guard.Warn, guard.Deny))
 }
 
 func (h hostedFlags) validate() error {
@@ -209,7 +214,8 @@ func (h hostedFlags) addTo(m manager.Manager, management *cluster.Cluster, optio
 // uninstall removes the signals, the ClusterOperator, what is published for CVO and the objects for the console, and writes
 // a line to out for each object that it has deleted, also when others could not be.
 func uninstall(ctx context.Context, reached *cluster.Cluster, out io.Writer) error {
-	if err := guard.UninstallNeeds().And(hostedguard.UninstallNeeds()).And(published.RemoveNeeds()).And(console.UninstallNeeds()).Check(ctx, reached.Kubernetes.AuthorizationV1()); err != nil {
+	if err := guard.UninstallNeeds().And(hostedguard.UninstallNeeds()).And(published.RemoveNeeds()).And(console.UninstallNeeds()).Check(ctx,
+		reached.Kubernetes.AuthorizationV1()); err != nil {
 		return err
 	}
 	deleted, err := guard.Uninstall(ctx, reached.Dynamic)
@@ -237,8 +243,11 @@ const (
 type pageFlags struct{ address, certificates string }
 
 func (p *pageFlags) add(set *pflag.FlagSet) {
-	set.StringVar(&p.address, "page-bind-address", noPage, "Address of a page with the verdict and what came of the last update, over HTTPS, such as :9443. It is shown to users with the permission to "+access.Describe(page.Permission())+". Default: none.")
-	set.StringVar(&p.certificates, "page-cert-dir", "", "Directory with tls.crt and tls.key of the page, which are read again when they change.")
+	set.StringVar(&p.address, "page-bind-address", noPage,
+		"Address of a page with the verdict and what came of the last update, over HTTPS, such as :9443. It is shown to users with the "+
+			"permission to "+access.Describe(page.Permission())+". Default: none.")
+	set.StringVar(&p.certificates, "page-cert-dir", "",
+		"Directory with tls.crt and tls.key of the page, which are read again when they change.")
 }
 
 func (p pageFlags) on() bool { return p.address != noPage }
@@ -246,7 +255,8 @@ func (p pageFlags) on() bool { return p.address != noPage }
 func (p pageFlags) validate() error {
 	switch {
 	case p.on() && p.certificates == "":
-		return errors.New("--page-bind-address needs --page-cert-dir: browsers do not accept a certificate that is signed by itself. On OpenShift, annotate a Service with service.beta.openshift.io/serving-cert-secret-name, and mount that Secret")
+		return errors.New("--page-bind-address needs --page-cert-dir: browsers do not accept a certificate that is signed by itself. On " +
+			"OpenShift, annotate a Service with service.beta.openshift.io/serving-cert-secret-name, and mount that Secret")
 	case !p.on() && p.certificates != "":
 		return errors.New("--page-cert-dir needs --page-bind-address")
 	}
@@ -288,5 +298,8 @@ func (p pageFlags) server(reached *cluster.Cluster, options controller.Options) 
 		MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}, GetCertificate: watched.GetCertificate,
 	})
 	shown := page.New(reached, options.Run.Asked("the controller"), options.Logger)
-	return watched, &manager.Server{Name: "page", Server: page.Server(shown, options.Logger), Listener: secured, ShutdownTimeout: new(pageShutdown)}, nil
+	return watched, &manager.Server{
+		Name: "page", Server: page.Server(shown, options.Logger), Listener: secured,
+		ShutdownTimeout: new(pageShutdown),
+	}, nil
 }

@@ -48,7 +48,10 @@ type authority struct {
 
 func newAuthority(t *testing.T) authority {
 	t.Helper()
-	template := &x509.Certificate{IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign, Subject: pkix.Name{CommonName: "CA"}}
+	template := &x509.Certificate{
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		Subject: pkix.Name{CommonName: "CA"},
+	}
 	made, key := certify(t, template, nil)
 	return authority{made, key}
 }
@@ -134,9 +137,13 @@ func TestMetricsClients(t *testing.T) {
 		certificates []tls.Certificate
 		isAllowed    bool
 	}{
-		"Scraper":         {"the cluster's Prometheus reads the metrics", []tls.Certificate{trusted.client(t, scraper)}, true},
-		"None":            {"a certificate is required", nil, false},
-		"AnotherName":     {"the CA signs certificates of all clients of the cluster", []tls.Certificate{trusted.client(t, "system:serviceaccount:default:default")}, false},
+		"Scraper": {"the cluster's Prometheus reads the metrics", []tls.Certificate{trusted.client(t, scraper)}, true},
+		"None":    {"a certificate is required", nil, false},
+		"AnotherName": {
+			"the CA signs certificates of all clients of the cluster",
+			[]tls.Certificate{trusted.client(t, "system:serviceaccount:default:default")},
+			false,
+		},
 		"AnotherIssuer":   {"another CA is not trusted for any name", []tls.Certificate{other.client(t, scraper)}, false},
 		"PrefixOfTheName": {"the name is compared as a whole", []tls.Certificate{trusted.client(t, scraper+"-2")}, false},
 	} {
@@ -171,7 +178,10 @@ func TestClusterMetricsClients(t *testing.T) {
 	if err := get(trusted.client(t, scraper)); err == nil {
 		t.Error("a client is accepted without a CA")
 	}
-	content := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"}, Data: map[string]string{"client-ca-file": trusted.pem()}}
+	content := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "extension-apiserver-authentication"},
+		Data:       map[string]string{"client-ca-file": trusted.pem()},
+	}
 	if _, err := configMaps.Create(t.Context(), content, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -226,10 +236,14 @@ func TestInvalidFlags(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Signal":       {"the error names the value", []string{"--signal=alarm"}, `--signal: "alarm" is not one of`},
-		"TwoModes":     {"the policy has one mode", []string{"--signal=admission=Warn,admission=Deny"}, "both Warn and Deny"},
-		"Uninstall":    {"nothing is turned on and removed", []string{"--uninstall", "--signal=alert"}, "--signal must not be given"},
-		"ClientName":   {"any client of the cluster would be allowed", []string{"--metrics-client-ca=x", "--metrics-client="}, "needs a --metrics-client"},
+		"Signal":    {"the error names the value", []string{"--signal=alarm"}, `--signal: "alarm" is not one of`},
+		"TwoModes":  {"the policy has one mode", []string{"--signal=admission=Warn,admission=Deny"}, "both Warn and Deny"},
+		"Uninstall": {"nothing is turned on and removed", []string{"--uninstall", "--signal=alert"}, "--signal must not be given"},
+		"ClientName": {
+			"any client of the cluster would be allowed",
+			[]string{"--metrics-client-ca=x", "--metrics-client="},
+			"needs a --metrics-client",
+		},
 		"Ahead":        {"the runs ahead are bounded", []string{"--ahead=11"}, "it must be 0 to 10"},
 		"Argument":     {"the program has no arguments", []string{"run"}, `got "run"`},
 		"LeaderSpaces": {"the Lease has a namespace", []string{"--namespace="}, "--leader-elect needs a --namespace"},
@@ -249,11 +263,14 @@ func TestHostedFlags(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Off":      {reason: "there is nothing to check"},
-		"On":       {reason: "the policies need verdicts", args: []string{"--hosted-clusters=20", "--hosted-runs=3", "--hosted-admission=Deny"}},
-		"Many":     {reason: "the policies have a limited size", args: []string{"--hosted-clusters=101"}, want: "--hosted-clusters is 101"},
-		"NoRuns":   {reason: "nothing would be checked", args: []string{"--hosted-clusters=1", "--hosted-runs=0"}, want: "--hosted-runs is 0"},
-		"Mode":     {reason: "the mode is named", args: []string{"--hosted-clusters=1", "--hosted-admission=Audit"}, want: `--hosted-admission is "Audit"`},
+		"Off":    {reason: "there is nothing to check"},
+		"On":     {reason: "the policies need verdicts", args: []string{"--hosted-clusters=20", "--hosted-runs=3", "--hosted-admission=Deny"}},
+		"Many":   {reason: "the policies have a limited size", args: []string{"--hosted-clusters=101"}, want: "--hosted-clusters is 101"},
+		"NoRuns": {reason: "nothing would be checked", args: []string{"--hosted-clusters=1", "--hosted-runs=0"}, want: "--hosted-runs is 0"},
+		"Mode": {
+			reason: "the mode is named", args: []string{"--hosted-clusters=1", "--hosted-admission=Audit"},
+			want: `--hosted-admission is "Audit"`,
+		},
 		"ModeOnly": {reason: "each update would be refused", args: []string{"--hosted-admission=Warn"}, want: "needs --hosted-clusters"},
 	} {
 		f, err := parse(tc.args, nil, io.Discard)
@@ -273,10 +290,13 @@ func TestPageFlags(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Off":           {reason: "there is no page"},
-		"On":            {reason: "both are given", args: []string{"--page-bind-address=:9443", "--page-cert-dir=/certs"}},
-		"NoCertificate": {reason: "browsers do not accept one that is signed by itself", args: []string{"--page-bind-address=:9443"}, want: "serving-cert-secret-name"},
-		"NoAddress":     {reason: "the page would be missed", args: []string{"--page-cert-dir=/certs"}, want: "needs --page-bind-address"},
+		"Off": {reason: "there is no page"},
+		"On":  {reason: "both are given", args: []string{"--page-bind-address=:9443", "--page-cert-dir=/certs"}},
+		"NoCertificate": {
+			reason: "browsers do not accept one that is signed by itself", args: []string{"--page-bind-address=:9443"},
+			want: "serving-cert-secret-name",
+		},
+		"NoAddress": {reason: "the page would be missed", args: []string{"--page-cert-dir=/certs"}, want: "needs --page-bind-address"},
 	} {
 		f, err := parse(tc.args, nil, io.Discard)
 		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
@@ -296,7 +316,10 @@ func renew(t *testing.T, directory, name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, block := range map[string]*pem.Block{"tls.key": {Type: "PRIVATE KEY", Bytes: private}, "tls.crt": {Type: "CERTIFICATE", Bytes: made.Raw}} {
+	for file, block := range map[string]*pem.Block{
+		"tls.key": {Type: "PRIVATE KEY", Bytes: private},
+		"tls.crt": {Type: "CERTIFICATE", Bytes: made.Raw},
+	} {
 		if err := os.WriteFile(filepath.Join(directory, file), pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -368,7 +391,8 @@ func TestTokenIsNotLogged(t *testing.T) {
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if strings.HasSuffix(r.URL.Path, "/tokenreviews") { // the answer repeats the token
-			fmt.Fprintf(w, `{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":%q},"status":{"authenticated":true,"user":{"username":"alice"}}}`, token)
+			fmt.Fprintf(w,
+				`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenReview","spec":{"token":%q},"status":{"authenticated":true,"user":{"username":"alice"}}}`, token)
 			return
 		}
 		fmt.Fprint(w, `{"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","status":{"allowed":false}}`)
@@ -389,7 +413,10 @@ func TestTokenIsNotLogged(t *testing.T) {
 	if got.Code != http.StatusForbidden || strings.Contains(got.Body.String(), token) {
 		t.Errorf("status %d:\n%s", got.Code, got.Body)
 	}
-	for text, want := range map[string]bool{"subjectaccessreviews": true, token: false, base64.StdEncoding.EncodeToString([]byte(":" + token)): false} {
+	for text, want := range map[string]bool{
+		"subjectaccessreviews": true, token: false,
+		base64.StdEncoding.EncodeToString([]byte(":" + token)): false,
+	} {
 		if strings.Contains(logged.String(), text) != want {
 			t.Errorf("the log has %q: %t, want %t:\n%s", text, !want, want, logged)
 		}

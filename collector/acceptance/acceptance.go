@@ -59,9 +59,11 @@ func CheckName(risk string) error {
 	case finding.ValidName(risk):
 		return nil
 	case len(risk) > finding.MaxName:
-		return fmt.Errorf("illegal risk %q: the name has %d characters, and %d are the limit", words.Cut(risk, maxQuoted), len(risk), finding.MaxName)
+		return fmt.Errorf("illegal risk %q: the name has %d characters, and %d are the limit", words.Cut(risk, maxQuoted), len(risk),
+			finding.MaxName)
 	}
-	return fmt.Errorf("illegal risk %q: a name begins with a capital letter, and has only letters, digits, dots and dashes", words.Cut(risk, finding.MaxName))
+	return fmt.Errorf("illegal risk %q: a name begins with a capital letter, and has only letters, digits, dots and dashes",
+		words.Cut(risk, finding.MaxName))
 }
 
 // String is the acceptance in reports and errors.
@@ -316,9 +318,10 @@ func (r review) expired(targets []Target) []finding.Finding {
 	if len(gone) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(reasonExpired, nameExpired, "these acceptances have expired: %s", enumerate(gone, func(a Acceptance) string {
-		return fmt.Sprintf("%s of %s, expired %s", a, a.Owner, a.Expires)
-	})).Remedy("Assess the risks again, then renew \"expires\" in the acceptance file, or remove the entries.")}
+	return []finding.Finding{warning(reasonExpired, nameExpired, "these acceptances have expired: %s",
+		enumerate(gone, func(a Acceptance) string {
+			return fmt.Sprintf("%s of %s, expired %s", a, a.Owner, a.Expires)
+		})).Remedy("Assess the risks again, then renew \"expires\" in the acceptance file, or remove the entries.")}
 }
 
 // outOfScope is about acceptances that name a finding which counts, and are for other targets or clusters.
@@ -356,7 +359,8 @@ func (r review) unused(targets []Target) []finding.Finding {
 	if len(unused) == 0 {
 		return nil
 	}
-	return []finding.Finding{warning(reasonUnused, nameUnused, "no blocking finding needs these acceptances: %s", enumerate(unused, Acceptance.String)).
+	return []finding.Finding{warning(reasonUnused, nameUnused, "no blocking finding needs these acceptances: %s",
+		enumerate(unused, Acceptance.String)).
 		Remedy("Check the names. Remove what is no longer needed from the acceptance file, or from ClusterVersion.")}
 }
 

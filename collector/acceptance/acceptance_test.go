@@ -35,14 +35,17 @@ func TestLimitsOfAcceptances(t *testing.T) {
 		cluster string
 		want    bool
 	}{
-		"NoLimit":          {reason: "without limits it holds for every target", want: true},
-		"LaterToday":       {reason: "a date expires at the end of its day in UTC", limit: "expires: 2026-11-21", want: true},
-		"Yesterday":        {reason: "the day has passed", limit: "expires: 2026-11-20"},
-		"InAnHour":         {reason: "a time in the future", limit: "expires: 2026-11-21T14:00:00+01:00", want: true},
-		"Now":              {reason: "the present time has expired", limit: "expires: 2026-11-21T12:00:00Z"},
-		"InRange":          {reason: "the target is in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.18.16", want: true},
-		"BeyondRange":      {reason: "the target is not in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0"},
-		"ReleaseCand":      {reason: "release candidates of 4.19.0 come before it", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0-rc.1", want: true},
+		"NoLimit":     {reason: "without limits it holds for every target", want: true},
+		"LaterToday":  {reason: "a date expires at the end of its day in UTC", limit: "expires: 2026-11-21", want: true},
+		"Yesterday":   {reason: "the day has passed", limit: "expires: 2026-11-20"},
+		"InAnHour":    {reason: "a time in the future", limit: "expires: 2026-11-21T14:00:00+01:00", want: true},
+		"Now":         {reason: "the present time has expired", limit: "expires: 2026-11-21T12:00:00Z"},
+		"InRange":     {reason: "the target is in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.18.16", want: true},
+		"BeyondRange": {reason: "the target is not in the range", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0"},
+		"ReleaseCand": {
+			reason: "release candidates of 4.19.0 come before it", limit: "versions: '>=4.18.0 <4.19.0'", target: "4.19.0-rc.1",
+			want: true,
+		},
 		"NoVersion":        {reason: "an unknown target is in no range", limit: "versions: '>=4.18.0'", target: ""},
 		"NotSemVer":        {reason: "a target that is not SemVer is in no range", limit: "versions: '>=4.18.0'", target: "nightly"},
 		"NotSemVerNoRange": {reason: "without a range the target is not compared", target: "nightly", want: true},
@@ -133,7 +136,8 @@ func TestReview(t *testing.T) {
 		},
 		"OutOfScopeButAccepted": {
 			reason:   "another acceptance covers it",
-			accepted: append(read(t, entry("RiskA", "  versions: 4.19.x")), acceptance.Named("request", "RiskA")...), findings: []finding.Finding{risk},
+			accepted: append(read(t, entry("RiskA", "  versions: 4.19.x")), acceptance.Named("request", "RiskA")...),
+			findings: []finding.Finding{risk},
 		},
 		"Gate": {
 			reason:   "accepted risks do not bypass a gate",
@@ -142,8 +146,9 @@ func TestReview(t *testing.T) {
 		},
 		"Signature": {
 			reason:   "trust in the release cannot be accepted",
-			accepted: acceptance.Named("request", "ReleaseSignature"), findings: []finding.Finding{found("ReleaseSignature", finding.SourceSignature, preflight.Fail)},
-			want: map[string]string{"NotAcceptable": "trust in the release"},
+			accepted: acceptance.Named("request", "ReleaseSignature"),
+			findings: []finding.Finding{found("ReleaseSignature", finding.SourceSignature, preflight.Fail)},
+			want:     map[string]string{"NotAcceptable": "trust in the release"},
 		},
 		"OpenGate": {
 			reason:   "a gate that passes needs no acceptance",
@@ -184,7 +189,8 @@ func check(t *testing.T, reason string, want map[string]string, findings []findi
 		}
 	}
 	slices.Sort(reasons)
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), reasons, cmp.Transformer("length", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), reasons,
+		cmp.Transformer("length", func(s []string) []string { return append([]string{}, s...) })); diff != "" {
 		t.Errorf("%s: reasons -want +got:\n%s", reason, diff)
 	}
 }
@@ -197,11 +203,16 @@ func TestReviewOfManyTargets(t *testing.T) {
 	var targets []acceptance.Target
 	for target, name := range map[string]string{"4.18.5": "RiskA", "4.19.0": "RiskC"} {
 		account := acceptance.Judge(all, acceptance.Scope{Target: target, Now: noon})
-		targets = append(targets, acceptance.Target{Account: account, Findings: []finding.Finding{found(name, finding.SourceRisk, preflight.Fail)}, NoJobs: true})
+		targets = append(targets, acceptance.Target{
+			Account:  account,
+			Findings: []finding.Finding{found(name, finding.SourceRisk, preflight.Fail)}, NoJobs: true,
+		})
 	}
 	findings := acceptance.Review(targets...)
-	if len(findings) != 1 || findings[0].Reason != "Unused" || !strings.HasSuffix(findings[0].Message, ": RiskB (request), RiskC (accept.yaml, entry 1)") {
-		t.Errorf("%+v; want RiskB and RiskC unused: RiskA is needed for one target, RiskC is not for the one that needs it, RiskD is for neither", findings)
+	if len(findings) != 1 || findings[0].Reason != "Unused" ||
+		!strings.HasSuffix(findings[0].Message, ": RiskB (request), RiskC (accept.yaml, entry 1)") {
+		t.Errorf("%+v; want RiskB and RiskC unused: RiskA is needed for one target, RiskC is not for the one that needs it, RiskD is for neither",
+			findings)
 	}
 	if got := acceptance.Review(); len(got) != 0 {
 		t.Errorf("no target, and findings %+v", got)

@@ -68,7 +68,8 @@ func (a Acceptance) named() bool { return len(a.Names)+len(a.Labels) > 0 }
 // one cluster is judged, which has neither.
 func CheckSingle(all []Acceptance) error {
 	if at := slices.IndexFunc(all, Acceptance.named); at >= 0 {
-		return fmt.Errorf("%s is limited to clusters by name or label, which only \"fleet\" knows: limit it by cluster IDs, or leave it out", all[at])
+		return fmt.Errorf("%s is limited to clusters by name or label, which only \"fleet\" knows: limit it by cluster IDs, or leave it out",
+			all[at])
 	}
 	return nil
 }
@@ -94,7 +95,8 @@ func For(all []Acceptance, name string, labels map[string]string) []Acceptance {
 
 // apart reports whether no cluster of a fleet is named or labeled as both require.
 func (a Acceptance) apart(b Acceptance) bool {
-	if len(a.Names) > 0 && len(b.Names) > 0 && !slices.ContainsFunc(a.Names, func(name string) bool { return slices.Contains(b.Names, name) }) {
+	if len(a.Names) > 0 && len(b.Names) > 0 &&
+		!slices.ContainsFunc(a.Names, func(name string) bool { return slices.Contains(b.Names, name) }) {
 		return true
 	}
 	for key, value := range a.Labels {
@@ -159,7 +161,8 @@ func (c Change) apply(present []string) ([]string, error) {
 		keep(name)
 	}
 	if len(wanted) > maxEntries {
-		return nil, fmt.Errorf("%d accepted risks are more than the limit of ClusterVersion, %d: remove some first, with RISK-", len(wanted), maxEntries)
+		return nil, fmt.Errorf("%d accepted risks are more than the limit of ClusterVersion, %d: remove some first, with RISK-", len(wanted),
+			maxEntries)
 	}
 	return wanted, nil
 }

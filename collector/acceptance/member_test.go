@@ -60,7 +60,8 @@ func TestScopesThatAreWrong(t *testing.T) {
 			}
 		})
 	}
-	if _, err := acceptance.Read("accept.yaml", strings.NewReader(head+entry("RiskA", "  clusters: {matchLabels: {env: a}}")+entry("RiskA", "  clusters: {matchLabels: {env: b}}"))); err != nil {
+	if _, err := acceptance.Read("accept.yaml", strings.NewReader(head+entry("RiskA", "  clusters: {matchLabels: {env: a}}")+entry("RiskA",
+		"  clusters: {matchLabels: {env: b}}"))); err != nil {
 		t.Errorf("no cluster has both labels: %v", err)
 	}
 }
@@ -102,33 +103,51 @@ func TestReadRejects(t *testing.T) {
 		file   string
 		want   string
 	}{
-		"Empty":          {"an empty file is an error", "", "apiVersion"},
-		"OtherKind":      {"a file of another kind", "apiVersion: v1\nkind: ConfigMap\nrisks: []\n", `"ConfigMap"`},
-		"NotYAML":        {"the file is no YAML", head + "\t- x", "line"},
-		"UnknownTop":     {"an unknown field", head + entry("RiskA") + "more: 1\n", `"more"`},
-		"UnknownField":   {"a misspelled limit would have no effect", head + entry("RiskA", "  version: <4.19.0"), `entry 1 ("RiskA"): unknown field "version"`},
-		"OtherCase":      {"the case of fields counts", head + entry("RiskA", "  Expires: 2027-01-01"), `"Expires"`},
-		"Twice":          {"a duplicate field", head + entry("RiskA", "  owner: bob"), `"owner"`},
-		"NoRisk":         {"the entry has no risk", head + "- reason: r\n  owner: o\n", `entry 1 (""): illegal risk ""`},
-		"Null":           {"an empty entry", head + "- \n", "entry 1"},
-		"IllegalName":    {"ClusterVersion rejects such a name", head + entry("RiskA") + entry("risk_b"), `entry 2 ("risk_b"): illegal risk "risk_b"`},
-		"LongName":       {"the name is too long for ClusterVersion", head + entry("R"+strings.Repeat("x", 256)), "257 characters"},
-		"NoReason":       {"a reason is required", head + "- risk: RiskA\n  reason: ' '\n  owner: o\n", `entry 1 ("RiskA"): the entry has no reason`},
-		"NoOwner":        {"an owner is required", head + "- risk: RiskA\n  reason: r\n", `entry 1 ("RiskA"): the entry has no owner`},
-		"BadDate":        {"expires is not a date", head + entry("RiskA", "  expires: 31.03.2027"), `"31.03.2027"`},
-		"NoSuchDay":      {"the day does not exist", head + entry("RiskA", "  expires: 2027-02-30"), `"2027-02-30"`},
-		"BadRange":       {"versions is not a range", head + entry("RiskA", "  versions: 4.18"), "versions"},
-		"SilentRange":    {"the parser of ranges drops the last word", head + entry("RiskA", "  versions: '>=4.18.0 5'"), "is not a range"},
-		"CrashingRange":  {"the parser of ranges panics", head + entry("RiskA", "  versions: '4.18.0 || || 4.19.0'"), "is not a range"},
-		"EmptyRange":     {"no version is in the range", head + entry("RiskA", "  versions: '>4.19.0 <4.18.0'"), "no version is in"},
-		"LongRange":      {"the length of a range is bounded", head + entry("RiskA", "  versions: '"+strings.Repeat("4.18.0 ", 40)+"4.18.0'"), "256 are the limit"},
-		"EmptyCluster":   {"no cluster has an empty ID", head + entry("RiskA", "  clusters: ['']"), "empty cluster ID"},
-		"OneCluster":     {"clusters is a list", head + entry("RiskA", "  clusters: abc"), `entry 1 ("RiskA")`},
-		"SecondDocument": {"the parser drops the second document", head + entry("RiskA") + "---\n" + head + entry("RiskB"), "more than one YAML document"},
-		"AfterTheEnd":    {"the parser drops the text after the end", head + entry("RiskA") + "...\nrisks: []\n", "more than one YAML document"},
-		"Alias":          {"aliases expand a small file to a big one", head + "- &a {risk: RiskA, reason: r, owner: o}\n- *a\n", "line 5 has a YAML alias"},
-		"TooMany":        {"the limit is that of ClusterVersion", head + many(1001), "1001 risks"},
-		"TooLarge":       {"the size of the file is bounded", head + "# " + strings.Repeat("x", 1<<20), "more than 1048576 bytes"},
+		"Empty":      {"an empty file is an error", "", "apiVersion"},
+		"OtherKind":  {"a file of another kind", "apiVersion: v1\nkind: ConfigMap\nrisks: []\n", `"ConfigMap"`},
+		"NotYAML":    {"the file is no YAML", head + "\t- x", "line"},
+		"UnknownTop": {"an unknown field", head + entry("RiskA") + "more: 1\n", `"more"`},
+		"UnknownField": {
+			"a misspelled limit would have no effect", head + entry("RiskA", "  version: <4.19.0"),
+			`entry 1 ("RiskA"): unknown field "version"`,
+		},
+		"OtherCase": {"the case of fields counts", head + entry("RiskA", "  Expires: 2027-01-01"), `"Expires"`},
+		"Twice":     {"a duplicate field", head + entry("RiskA", "  owner: bob"), `"owner"`},
+		"NoRisk":    {"the entry has no risk", head + "- reason: r\n  owner: o\n", `entry 1 (""): illegal risk ""`},
+		"Null":      {"an empty entry", head + "- \n", "entry 1"},
+		"IllegalName": {
+			"ClusterVersion rejects such a name", head + entry("RiskA") + entry("risk_b"),
+			`entry 2 ("risk_b"): illegal risk "risk_b"`,
+		},
+		"LongName": {"the name is too long for ClusterVersion", head + entry("R"+strings.Repeat("x", 256)), "257 characters"},
+		"NoReason": {
+			"a reason is required", head + "- risk: RiskA\n  reason: ' '\n  owner: o\n",
+			`entry 1 ("RiskA"): the entry has no reason`,
+		},
+		"NoOwner":       {"an owner is required", head + "- risk: RiskA\n  reason: r\n", `entry 1 ("RiskA"): the entry has no owner`},
+		"BadDate":       {"expires is not a date", head + entry("RiskA", "  expires: 31.03.2027"), `"31.03.2027"`},
+		"NoSuchDay":     {"the day does not exist", head + entry("RiskA", "  expires: 2027-02-30"), `"2027-02-30"`},
+		"BadRange":      {"versions is not a range", head + entry("RiskA", "  versions: 4.18"), "versions"},
+		"SilentRange":   {"the parser of ranges drops the last word", head + entry("RiskA", "  versions: '>=4.18.0 5'"), "is not a range"},
+		"CrashingRange": {"the parser of ranges panics", head + entry("RiskA", "  versions: '4.18.0 || || 4.19.0'"), "is not a range"},
+		"EmptyRange":    {"no version is in the range", head + entry("RiskA", "  versions: '>4.19.0 <4.18.0'"), "no version is in"},
+		"LongRange": {
+			"the length of a range is bounded", head + entry("RiskA", "  versions: '"+strings.Repeat("4.18.0 ", 40)+"4.18.0'"),
+			"256 are the limit",
+		},
+		"EmptyCluster": {"no cluster has an empty ID", head + entry("RiskA", "  clusters: ['']"), "empty cluster ID"},
+		"OneCluster":   {"clusters is a list", head + entry("RiskA", "  clusters: abc"), `entry 1 ("RiskA")`},
+		"SecondDocument": {
+			"the parser drops the second document", head + entry("RiskA") + "---\n" + head + entry("RiskB"),
+			"more than one YAML document",
+		},
+		"AfterTheEnd": {"the parser drops the text after the end", head + entry("RiskA") + "...\nrisks: []\n", "more than one YAML document"},
+		"Alias": {
+			"aliases expand a small file to a big one", head + "- &a {risk: RiskA, reason: r, owner: o}\n- *a\n",
+			"line 5 has a YAML alias",
+		},
+		"TooMany":  {"the limit is that of ClusterVersion", head + many(1001), "1001 risks"},
+		"TooLarge": {"the size of the file is bounded", head + "# " + strings.Repeat("x", 1<<20), "more than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := acceptance.Read("accept.yaml", strings.NewReader(tc.file))
@@ -168,12 +187,15 @@ func TestSameRiskTwice(t *testing.T) {
 		first, second string
 		overlap       bool
 	}{
-		"Everything":     {"both have no limits", "", "", true},
-		"OneLimited":     {"a range overlaps with no limits", "", "versions: <4.19.0", true},
-		"Disjoint":       {"one ends where the other begins", "versions: <4.19.0", "versions: '>=4.19.0'", false},
-		"Touching":       {"both have 4.19.0", "versions: <=4.19.0", "versions: '>=4.19.0'", true},
-		"Prereleases":    {"4.19.0-rc.1 comes before 4.19.0", "versions: <4.19.0", "versions: '>=4.19.0-rc.1'", true},
-		"PrereleaseEnd":  {"no version is between a release and the first pre-release of the next", "versions: <4.19.0-0", "versions: '>=4.19.0-0'", false},
+		"Everything":  {"both have no limits", "", "", true},
+		"OneLimited":  {"a range overlaps with no limits", "", "versions: <4.19.0", true},
+		"Disjoint":    {"one ends where the other begins", "versions: <4.19.0", "versions: '>=4.19.0'", false},
+		"Touching":    {"both have 4.19.0", "versions: <=4.19.0", "versions: '>=4.19.0'", true},
+		"Prereleases": {"4.19.0-rc.1 comes before 4.19.0", "versions: <4.19.0", "versions: '>=4.19.0-rc.1'", true},
+		"PrereleaseEnd": {
+			"no version is between a release and the first pre-release of the next", "versions: <4.19.0-0",
+			"versions: '>=4.19.0-0'", false,
+		},
 		"Inside":         {"one range contains the other", "versions: '>=4.18.0 <4.20.0'", "versions: '>4.18.5 <4.18.7'", true},
 		"OpenGap":        {"pre-releases of 4.18.6 are between them", "versions: '>4.18.5'", "versions: '<4.18.6'", true},
 		"Exactly":        {"a single version", "versions: 4.18.5", "versions: '!=4.18.5'", false},

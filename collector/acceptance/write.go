@@ -210,7 +210,8 @@ func compare(written *unstructured.Unstructured, wanted []string) error {
 	case len(got) == 0:
 		return &NotKeptError{Cause: "the API server drops the field, because the feature gate ClusterUpdateAcceptRisks is off on this cluster"}
 	}
-	return fmt.Errorf("the API server stored other accepted risks of ClusterVersion \"version\" than were written: %s", words.List(got, maxListed))
+	return fmt.Errorf("the API server stored other accepted risks of ClusterVersion \"version\" than were written: %s",
+		words.List(got, maxListed))
 }
 
 // maxRange bounds the text of a range of versions, and thereby the versions in it, in bytes.

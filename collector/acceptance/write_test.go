@@ -28,10 +28,19 @@ func TestParseChange(t *testing.T) {
 		want     acceptance.Change
 		bad      string
 	}{
-		"One":        {reason: "one name", argument: "RiskA", want: acceptance.Change{Add: []string{"RiskA"}}},
-		"Mixed":      {reason: "names to add and to remove, with spaces", argument: "RiskA, RiskB- ,RiskC", want: acceptance.Change{Add: []string{"RiskA", "RiskC"}, Remove: []string{"RiskB"}}},
-		"WithDashes": {reason: "only the last dash is no part of the name", argument: "AdminAck-ack-4.18-x-", want: acceptance.Change{Remove: []string{"AdminAck-ack-4.18-x"}}},
-		"Both":       {reason: "a risk is added and removed", argument: "RiskA,RiskB-,RiskA-,RiskB", bad: "requested risks with both Risk and Risk-: RiskA, RiskB"},
+		"One": {reason: "one name", argument: "RiskA", want: acceptance.Change{Add: []string{"RiskA"}}},
+		"Mixed": {
+			reason: "names to add and to remove, with spaces", argument: "RiskA, RiskB- ,RiskC",
+			want: acceptance.Change{Add: []string{"RiskA", "RiskC"}, Remove: []string{"RiskB"}},
+		},
+		"WithDashes": {
+			reason: "only the last dash is no part of the name", argument: "AdminAck-ack-4.18-x-",
+			want: acceptance.Change{Remove: []string{"AdminAck-ack-4.18-x"}},
+		},
+		"Both": {
+			reason: "a risk is added and removed", argument: "RiskA,RiskB-,RiskA-,RiskB",
+			bad: "requested risks with both Risk and Risk-: RiskA, RiskB",
+		},
 		"Nothing":    {reason: "an empty name", argument: "", bad: `illegal risk ""`},
 		"Gap":        {reason: "two commas", argument: "RiskA,,RiskB", bad: `illegal risk ""`},
 		"Dash":       {reason: "a dash without a name", argument: "-", bad: `illegal risk ""`},
@@ -82,7 +91,8 @@ func accepts(names ...string) []any {
 // desired is the present desired update.
 func desired(t *testing.T, config *rest.Config) map[string]any {
 	t.Helper()
-	found, err := client(config).Resource(configv1.GroupVersion.WithResource("clusterversions")).Get(t.Context(), "version", metav1.GetOptions{})
+	found, err := client(config).Resource(configv1.GroupVersion.WithResource("clusterversions")).Get(t.Context(), "version",
+		metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,8 +123,9 @@ func TestWrite(t *testing.T) {
 			want: []string{"RiskB", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskA")}, changed: true,
 		},
 		"Append": {
-			reason: "present risks are kept", before: map[string]any{"acceptRisks": accepts("RiskZ")}, change: acceptance.Change{Add: []string{"RiskA", "RiskZ"}},
-			want: []string{"RiskZ", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskZ", "RiskA")}, changed: true,
+			reason: "present risks are kept", before: map[string]any{"acceptRisks": accepts("RiskZ")},
+			change: acceptance.Change{Add: []string{"RiskA", "RiskZ"}},
+			want:   []string{"RiskZ", "RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskZ", "RiskA")}, changed: true,
 		},
 		"Remove": {
 			reason: "one is removed, and one that is absent is ignored",
@@ -122,8 +133,9 @@ func TestWrite(t *testing.T) {
 			want: []string{"RiskB"}, after: map[string]any{"acceptRisks": accepts("RiskB")}, changed: true,
 		},
 		"Replace": {
-			reason: "all others are removed", before: map[string]any{"acceptRisks": accepts("RiskA", "RiskB")}, change: acceptance.Change{Add: []string{"RiskC", "RiskB"}, Replace: true},
-			want: []string{"RiskB", "RiskC"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskC")}, changed: true,
+			reason: "all others are removed", before: map[string]any{"acceptRisks": accepts("RiskA", "RiskB")},
+			change: acceptance.Change{Add: []string{"RiskC", "RiskB"}, Replace: true},
+			want:   []string{"RiskB", "RiskC"}, after: map[string]any{"acceptRisks": accepts("RiskB", "RiskC")}, changed: true,
 		},
 		"Clear": {
 			reason: "an empty update is invalid for CVO, so it is removed too",
@@ -137,15 +149,23 @@ func TestWrite(t *testing.T) {
 		},
 		"ClearBesidesTheMode": {
 			reason: "a mode alone is kept",
-			before: map[string]any{"acceptRisks": accepts("RiskA"), "mode": "Preflight"}, change: acceptance.Change{Remove: []string{"RiskA"}}, want: []string{},
+			before: map[string]any{"acceptRisks": accepts("RiskA"), "mode": "Preflight"}, change: acceptance.Change{Remove: []string{"RiskA"}},
+			want:  []string{},
 			after: map[string]any{"mode": "Preflight"}, changed: true,
 		},
 		"AddBesidesTheUpdate": {
-			reason: "version, image and mode are kept", before: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight"}, change: acceptance.Change{Add: []string{"RiskA"}},
-			want: []string{"RiskA"}, after: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight", "acceptRisks": accepts("RiskA")}, changed: true,
+			reason: "version, image and mode are kept", before: map[string]any{"version": "4.18.16", "image": image, "mode": "Preflight"},
+			change: acceptance.Change{Add: []string{"RiskA"}},
+			want:   []string{"RiskA"}, after: map[string]any{
+				"version": "4.18.16", "image": image, "mode": "Preflight",
+				"acceptRisks": accepts("RiskA"),
+			}, changed: true,
 		},
-		"Nothing":      {reason: "clearing no risks writes nothing", change: acceptance.Change{Replace: true}, want: []string{}},
-		"AlreadyThere": {reason: "a present risk is not written again", before: map[string]any{"acceptRisks": accepts("RiskA")}, change: acceptance.Change{Add: []string{"RiskA"}}, want: []string{"RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskA")}},
+		"Nothing": {reason: "clearing no risks writes nothing", change: acceptance.Change{Replace: true}, want: []string{}},
+		"AlreadyThere": {
+			reason: "a present risk is not written again", before: map[string]any{"acceptRisks": accepts("RiskA")},
+			change: acceptance.Change{Add: []string{"RiskA"}}, want: []string{"RiskA"}, after: map[string]any{"acceptRisks": accepts("RiskA")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, clusterVersion(tc.before))
@@ -166,10 +186,14 @@ func TestWrite(t *testing.T) {
 func TestWriteReturnsTheRisksOfTheUpdates(t *testing.T) {
 	created := clusterVersion(nil)
 	risk := func(name string) map[string]any {
-		return map[string]any{"name": name, "url": "https://example.com", "message": "m", "matchingRules": []any{map[string]any{"type": "Always"}}}
+		return map[string]any{
+			"name": name, "url": "https://example.com", "message": "m",
+			"matchingRules": []any{map[string]any{"type": "Always"}},
+		}
 	}
 	created.Object["status"] = map[string]any{
-		"availableUpdates": nil, "desired": map[string]any{"version": "4.18.3", "image": image}, "observedGeneration": int64(1), "versionHash": "",
+		"availableUpdates": nil, "desired": map[string]any{"version": "4.18.3", "image": image}, "observedGeneration": int64(1),
+		"versionHash": "",
 		"conditionalUpdates": []any{map[string]any{
 			"release": map[string]any{"version": "4.18.16", "image": image}, "risks": []any{risk("RiskB"), risk("RiskA")},
 		}},
@@ -238,7 +262,8 @@ func TestWriteErrors(t *testing.T) {
 		thousand[i] = fmt.Sprintf("Risk%d", i)
 	}
 	server.Create(t, clusterVersion(map[string]any{"acceptRisks": accepts(thousand...)}))
-	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskA"}}); err == nil || !strings.Contains(err.Error(), "1001 accepted risks") {
+	if _, err := acceptance.Write(t.Context(), client(config), acceptance.Change{Add: []string{"RiskA"}}); err == nil ||
+		!strings.Contains(err.Error(), "1001 accepted risks") {
 		t.Errorf("more than the limit: %v", err)
 	}
 	unprivileged := rest.CopyConfig(config)
@@ -297,7 +322,8 @@ func TestWriteContested(t *testing.T) {
 // rename changes the target of the update.
 func rename(t *testing.T, count int) {
 	t.Helper()
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"desiredUpdate": map[string]any{"version": fmt.Sprintf("4.18.%d", 16+count)}}})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"desiredUpdate": map[string]any{"version": fmt.Sprintf("4.18.%d",
+		16+count)}}})
 	if err != nil {
 		t.Error(err)
 	}

@@ -219,7 +219,8 @@ const maxMissing = 5
 
 // Error implements error.
 func (e *MissingError) Error() string {
-	return "the user lacks " + words.Count(len(e.Missing), "permission") + " that a preflight requires: " + words.Clauses(e.Missing, maxMissing)
+	return "the user lacks " + words.Count(len(e.Missing), "permission") + " that a preflight requires: " + words.Clauses(e.Missing,
+		maxMissing)
 }
 
 // Roles are the objects that grant these needs and nothing else: a ClusterRole and a
@@ -303,7 +304,8 @@ func merge(requests []Request) []rbacv1.PolicyRule {
 // which all resources are named are added to one rule.
 func add(rules []rbacv1.PolicyRule, rule rbacv1.PolicyRule) []rbacv1.PolicyRule {
 	for i := range rules {
-		if all := []string{All}; slices.Equal(rules[i].Resources, all) && slices.Equal(rule.Resources, all) && slices.Equal(rules[i].Verbs, rule.Verbs) {
+		if all := []string{All}; slices.Equal(rules[i].Resources, all) && slices.Equal(rule.Resources, all) &&
+			slices.Equal(rules[i].Verbs, rule.Verbs) {
 			rules[i].APIGroups = append(rules[i].APIGroups, rule.APIGroups...)
 			return rules
 		}

@@ -26,8 +26,14 @@ func TestDescribe(t *testing.T) {
 		request access.Request
 		want    string
 	}{
-		"Core":       {reason: "a request of the core group in all namespaces", request: access.Request{Verb: "list", Resource: "pods"}, want: "list pods"},
-		"Everything": {reason: "a request for everything", request: access.Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}, want: "do everything"},
+		"Core": {
+			reason: "a request of the core group in all namespaces", request: access.Request{Verb: "list", Resource: "pods"},
+			want: "list pods",
+		},
+		"Everything": {
+			reason: "a request for everything", request: access.Request{Verb: "*", Group: "*", Version: "*", Resource: "*"},
+			want: "do everything",
+		},
 		"One": {
 			reason:  "a request with all fields",
 			request: access.Request{Verb: "get", Group: "apps", Resource: "deployments", Subresource: "scale", Namespace: "here", Name: "this"},
@@ -50,8 +56,11 @@ func TestSummarize(t *testing.T) {
 		most     int
 		want     string
 	}{
-		"None":  {reason: "no requests", most: 1},
-		"Verbs": {reason: "the verbs of a resource are together", requests: access.Verbs(pods, "watch", "get", "watch"), most: 1, want: "get, watch pods in namespace here"},
+		"None": {reason: "no requests", most: 1},
+		"Verbs": {
+			reason: "the verbs of a resource are together", requests: access.Verbs(pods, "watch", "get", "watch"), most: 1,
+			want: "get, watch pods in namespace here",
+		},
 		"All": {
 			reason: "the order is fixed", requests: slices.Concat(access.Verbs(pods, "get"), access.Verbs(nodes, "delete")), most: 2,
 			want: "delete nodes; get pods in namespace here",
@@ -199,7 +208,8 @@ func TestCheckReportsAllMissingPermissions(t *testing.T) {
 	unprivileged.Impersonate.UserName = "unprivileged"
 	client := kubernetes.NewForConfigOrDie(unprivileged)
 	err := some().Check(t.Context(), client.AuthorizationV1())
-	const want = "the user lacks 8 permissions that a preflight requires: list configmaps; watch configmaps; list pods; watch pods; get pods/log; and 3 more"
+	const want = "the user lacks 8 permissions that a preflight requires: list configmaps; watch configmaps; list pods; watch pods; " +
+		"get pods/log; and 3 more"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

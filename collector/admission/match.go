@@ -51,7 +51,10 @@ type Hook struct {
 
 // Webhook is the hook of a webhook, validating or mutating. An error names an invalid selector.
 func Webhook(w admissionregistrationv1.ValidatingWebhook) (*Hook, error) {
-	resources := admissionregistrationv1.MatchResources{NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, MatchPolicy: w.MatchPolicy}
+	resources := admissionregistrationv1.MatchResources{
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector,
+		MatchPolicy: w.MatchPolicy,
+	}
 	for _, rule := range w.Rules {
 		resources.ResourceRules = append(resources.ResourceRules, admissionregistrationv1.NamedRuleWithOperations{RuleWithOperations: rule})
 	}
@@ -73,7 +76,8 @@ func everything() []admissionregistrationv1.NamedRuleWithOperations {
 func Mutating(w *admissionregistrationv1.MutatingWebhook) admissionregistrationv1.ValidatingWebhook {
 	return admissionregistrationv1.ValidatingWebhook{
 		Name: w.Name, ClientConfig: w.ClientConfig, Rules: w.Rules, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy,
-		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, TimeoutSeconds: w.TimeoutSeconds, MatchConditions: w.MatchConditions,
+		NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector, TimeoutSeconds: w.TimeoutSeconds,
+		MatchConditions: w.MatchConditions,
 	}
 }
 

@@ -112,7 +112,8 @@ func creatorOf(created *metav1.PartialObjectMetadata, nodeName string) (user.Inf
 // BindPods are the requests of the scheduler for these pods.
 func BindPods(bound []metav1.PartialObjectMetadata) Group {
 	bind := operation{
-		verb: apiadmission.Create, resource: pods(), subresource: "binding", kind: corev1.SchemeGroupVersion.WithKind("Binding"), action: "bind pod",
+		verb: apiadmission.Create, resource: pods(), subresource: "binding", kind: corev1.SchemeGroupVersion.WithKind("Binding"),
+		action: "bind pod",
 	}
 	scheduler := &user.DefaultInfo{Name: user.KubeScheduler, Groups: []string{user.AllAuthenticated}}
 	return unlabeled(bind, bound, scheduler)
@@ -121,7 +122,8 @@ func BindPods(bound []metav1.PartialObjectMetadata) Group {
 // EvictPods are the requests of a drain for these pods.
 func EvictPods(evicted []metav1.PartialObjectMetadata) Group {
 	evict := operation{
-		verb: apiadmission.Create, resource: pods(), subresource: "eviction", kind: policyv1.SchemeGroupVersion.WithKind("Eviction"), action: "evict pod",
+		verb: apiadmission.Create, resource: pods(), subresource: "eviction", kind: policyv1.SchemeGroupVersion.WithKind("Eviction"),
+		action: "evict pod",
 	}
 	return unlabeled(evict, evicted, account(machineConfigNamespace, "machine-config-controller"))
 }

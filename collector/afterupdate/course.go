@@ -75,8 +75,14 @@ func (c Course) And(before *baseline.State, sample Sample) Course {
 		c = Course{}
 	}
 	next := Course{
-		Past: Past{Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}, Restarts: map[baseline.Key]Growth{}},
-		last: seenLast{unread: sample.State.Unread, forbidden: sample.State.Forbidden, apis: sample.State.APIs, progress: sample.Progress, names: sample.Names},
+		Past: Past{
+			Number: c.Number + 1, First: c.First, Last: sample.State.Taken, Problems: map[Problem]Seen{},
+			Cordoned: map[baseline.Key]bool{}, Restarts: map[baseline.Key]Growth{},
+		},
+		last: seenLast{
+			unread: sample.State.Unread, forbidden: sample.State.Forbidden, apis: sample.State.APIs, progress: sample.Progress,
+			names: sample.Names,
+		},
 	}
 	if next.First.IsZero() {
 		next.First = sample.State.Taken
@@ -142,7 +148,10 @@ func (c *Course) restarting(before map[baseline.Key]Growth, objects map[baseline
 		}
 		if grown.Times > 1 {
 			object.Problems = slices.Clone(object.Problems)
-			object.Add(baseline.Problem{Reason: regression.Hourly, Since: grown.Since, Message: "containers of its pods have restarted " + words.Count(int64(grown.Times), "time") + " since " + words.Time(grown.Since)})
+			object.Add(baseline.Problem{
+				Reason: regression.Hourly, Since: grown.Since,
+				Message: "containers of its pods have restarted " + words.Count(int64(grown.Times), "time") + " since " + words.Time(grown.Since),
+			})
 			found[key] = object
 		}
 	}
@@ -179,7 +188,8 @@ func (c *Course) follow(past Past, before *baseline.State, state baseline.State)
 		c.Problems[at] = seen
 		_, exists := state.Objects[at.Key]
 		there := (exists || at.Key.Kind == baseline.Alert) && !slices.Contains(c.comparison.Stopped, at.Key)
-		if there && seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.recurs(c.Last) && c.Last.Sub(seen.Ended) < resting(seen) {
+		if there && seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.recurs(c.Last) &&
+			c.Last.Sub(seen.Ended) < resting(seen) {
 			seen.Found.Problem.Since, seen.Found.Problem.Message = seen.Since, seen.share(c.Last)
 			c.comparison.Found = append(c.comparison.Found, seen.Found)
 		}
@@ -267,7 +277,8 @@ func (s Seen) start() time.Time {
 
 // share states for how much of the time it was there.
 func (s Seen) share(now time.Time) string {
-	return fmt.Sprintf("%s, for %s of the last %s", words.Count(s.Times, "time"), s.Bad.Round(time.Minute), now.Sub(s.start()).Round(time.Minute))
+	return fmt.Sprintf("%s, for %s of the last %s", words.Count(s.Times, "time"), s.Bad.Round(time.Minute),
+		now.Sub(s.start()).Round(time.Minute))
 }
 
 // resting is how long a problem has to be over before it is.
@@ -289,7 +300,8 @@ func (j judge) listed(causes []cause) ([]Regression, int) {
 		root.Key = j.timing.course.named(root.Key)
 		entry := Regression{
 			Name: nameOf(root), Object: j.apis().objectOf(root.Key), Was: root.Was, Is: isOf(root), Since: timeOf(since), CountsTime: counts,
-			Step: stepOf(j.timing.course.last.progress.Steps, root, since), Command: j.apis().inspect(root.Key).Command, Action: j.apis().inspect(root.Key),
+			Step: stepOf(j.timing.course.last.progress.Steps, root, since), Command: j.apis().inspect(root.Key).Command,
+			Action: j.apis().inspect(root.Key),
 		}
 		for _, follows := range each.found[1:min(len(each.found), maxFolded+1)] {
 			follows.Key = j.timing.course.named(follows.Key)
@@ -330,7 +342,8 @@ func nameOf(found regression.Found) string {
 	switch {
 	case key.Kind == baseline.Alert && (key.Namespace == "" || key.Platform()):
 		name = "AlertFiring-" + alert
-	case key.Kind == baseline.ClusterOperator, key.Namespace != "" && key.Platform() && (baseline.RowOf(key.Kind).Pods || key.Kind == baseline.Service):
+	case key.Kind == baseline.ClusterOperator, key.Namespace != "" && key.Platform() &&
+		(baseline.RowOf(key.Kind).Pods || key.Kind == baseline.Service):
 		name += "-" + key.Name
 	}
 	return notInName.ReplaceAllString(name, "-")

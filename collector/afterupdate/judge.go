@@ -54,7 +54,8 @@ func Judge(question Question, course Course) Report {
 	made.Unattributed, made.Counts.Unattributed = j.listed(causes[unattributed])
 	made.Counts.Good = course.comparison.Good
 	made.Decision, made.Message = j.decide(made)
-	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 && !course.last.progress.Settled.After(j.timing.now) {
+	if made.Decision != Unfinished && made.Decision != RolledBack && len(made.Waiting) == 0 &&
+		!course.last.progress.Settled.After(j.timing.now) {
 		made.Update.SettledTime = timeOf(course.last.progress.Settled)
 	}
 	return made
@@ -186,7 +187,9 @@ func (j judge) notCovered() []string {
 		return NotCovered()
 	}
 	slices.Sort(kinds)
-	return append(NotCovered(), words.Count(len(kinds), "kind")+" of objects that the user may not list, or that could not be read before, either: "+words.List(kinds, maxNames)+": bind the ClusterRole cluster-reader")
+	return append(NotCovered(), words.Count(len(kinds), "kind")+
+		" of objects that the user may not list, or that could not be read before, either: "+words.List(kinds, maxNames)+
+		": bind the ClusterRole cluster-reader")
 }
 
 // group is what is said about a problem. A cause is said to be what the first of its problems in this order is.
@@ -344,13 +347,17 @@ func (j judge) decide(made Report) (Decision, string) {
 	case change.RolledBack:
 		return RolledBack, fmt.Sprintf("%s was requested again after %s, so that the update was undone", change.From.Version, change.To.Version)
 	case j.timing.question.Before != nil && j.timing.question.notBegun():
-		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs", change.To.Version)
+		return Unfinished, fmt.Sprintf("the update has not begun: the baseline was taken from the release %s, which the cluster runs",
+			change.To.Version)
 	case change.Completed.IsZero():
-		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version, timeOf(change.Started))
+		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version,
+			timeOf(change.Started))
 	case j.timing.question.Before == nil && !j.timing.question.Stored.IsZero():
-		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before it; the one of %s is of %s: the next update is compared with it", timeOf(j.timing.question.Stored), change.To.Version)
+		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before "+
+			"it; the one of %s is of %s: the next update is compared with it", timeOf(j.timing.question.Stored), change.To.Version)
 	case j.timing.question.Before == nil:
-		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before", cmp.Or(j.timing.question.NoBaseline, "no run has stored one"))
+		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before",
+			cmp.Or(j.timing.question.NoBaseline, "no run has stored one"))
 	}
 	return j.compare(made)
 }
@@ -371,7 +378,8 @@ func (j judge) compare(made Report) (Decision, string) {
 	case !j.timing.settled():
 		return Settling, fmt.Sprintf("the rollout has ended, and settles until %s", timeOf(progress.Settled))
 	case counts.Pending > 0:
-		return Settling, words.Count(counts.Pending, "problem") + " that the cluster did not have before the update, not known to last for longer than the limit"
+		return Settling, words.Count(counts.Pending, "problem") +
+			" that the cluster did not have before the update, not known to last for longer than the limit"
 	case len(j.timing.course.comparison.Lost) > 0:
 		return Undecided, "nothing else is known to be worse, but " + words.Clauses(j.lost(), maxNames)
 	case len(j.unread()) > 0 && j.timing.question.Watched && j.timing.course.Gaps < complete:
@@ -383,9 +391,11 @@ func (j judge) compare(made Report) (Decision, string) {
 	case !j.timing.question.Moment && recent:
 		return Settling, again
 	case j.timing.now.Before(j.timing.soaked()):
-		return Settling, fmt.Sprintf("the cluster has been good since %s, and soaks until %s", timeOf(j.timing.goodSince()), timeOf(j.timing.soaked()))
+		return Settling, fmt.Sprintf("the cluster has been good since %s, and soaks until %s", timeOf(j.timing.goodSince()),
+			timeOf(j.timing.soaked()))
 	}
-	return Good, fmt.Sprintf("the update from %s to %s has settled, and nothing that was good before is bad", j.timing.question.Change.From.Version, j.timing.question.Change.To.Version)
+	return Good, fmt.Sprintf("the update from %s to %s has settled, and nothing that was good before is bad",
+		j.timing.question.Change.From.Version, j.timing.question.Change.To.Version)
 }
 
 // least is how many samples a decision needs, and complete how many in a row are not complete before that is one.
@@ -405,7 +415,8 @@ func (j judge) lost() []string {
 				break
 			}
 		}
-		clauses = append(clauses, fmt.Sprintf("%s of namespace %s are gone: who deleted them is not known", words.Count(each.Objects, "object"), namespace))
+		clauses = append(clauses, fmt.Sprintf("%s of namespace %s are gone: who deleted them is not known", words.Count(each.Objects, "object"),
+			namespace))
 	}
 	return clauses
 }
@@ -415,7 +426,8 @@ func (j judge) unknown(made Report) string {
 	var clauses []string
 	for _, each := range made.Unattributed {
 		if each.Was != "" && strings.HasPrefix(each.Is, baseline.Missing) {
-			clauses = append(clauses, fmt.Sprintf("%s %s is gone: who deleted it is not known", each.Object.Kind, strings.TrimPrefix(each.Object.Namespace+"/"+each.Object.Name, "/")))
+			clauses = append(clauses, fmt.Sprintf("%s %s is gone: who deleted it is not known", each.Object.Kind,
+				strings.TrimPrefix(each.Object.Namespace+"/"+each.Object.Name, "/")))
 		}
 	}
 	if unread := j.unread(); len(unread) > 0 || len(clauses) == 0 {
@@ -429,8 +441,10 @@ func (j timing) ended() (text string, recent bool) {
 	var last time.Time
 	for at, seen := range j.course.Problems {
 		over := seen.Ended.Add(resting(seen))
-		if seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.Since.After(j.course.last.progress.Settled) && over.After(j.now) && over.After(last) {
-			last, text = over, fmt.Sprintf("%s was bad until %s (%s), and has to stay good until %s", j.course.named(at.Key), timeOf(seen.Ended), at.Reason, timeOf(over))
+		if seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.Since.After(j.course.last.progress.Settled) &&
+			over.After(j.now) && over.After(last) {
+			last, text = over, fmt.Sprintf("%s was bad until %s (%s), and has to stay good until %s", j.course.named(at.Key), timeOf(seen.Ended),
+				at.Reason, timeOf(over))
 		}
 	}
 	recovered, settled := j.course.recovered, j.course.last.progress.Settled

@@ -78,52 +78,121 @@ func TestDecision(t *testing.T) {
 		want    afterupdate.Decision
 		message string
 	}{
-		"Good":         {reason: "two equal samples of a settled cluster", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, want: afterupdate.Good, message: "from 4.18.1 to 4.18.2"},
-		"OneSample":    {reason: "one sample does not show that the cluster has settled", samples: []afterupdate.Sample{look(0, good, rested())}, want: afterupdate.Settling, message: "one more sample"},
-		"Moment":       {reason: "there is no second sample of an archive", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Moment = true }, want: afterupdate.Good},
-		"Regressed":    {reason: "the object states since when", samples: []afterupdate.Sample{look(0, since(20), rested())}, want: afterupdate.Regressed, message: "1 problem"},
-		"JustNow":      {reason: "the limit of a workload is 15 minutes", samples: []afterupdate.Sample{look(0, since(14), rested())}, want: afterupdate.Settling, message: "not known to last"},
+		"Good": {reason: "two equal samples of a settled cluster", samples: []afterupdate.Sample{
+			look(1, good, rested()),
+			look(0, good, rested()),
+		}, want: afterupdate.Good, message: "from 4.18.1 to 4.18.2"},
+		"OneSample": {
+			reason: "one sample does not show that the cluster has settled", samples: []afterupdate.Sample{look(0, good, rested())},
+			want: afterupdate.Settling, message: "one more sample",
+		},
+		"Moment": {
+			reason: "there is no second sample of an archive", samples: []afterupdate.Sample{look(0, good, rested())},
+			edit: func(q *afterupdate.Question) { q.Moment = true }, want: afterupdate.Good,
+		},
+		"Regressed": {
+			reason: "the object states since when", samples: []afterupdate.Sample{look(0, since(20), rested())},
+			want: afterupdate.Regressed, message: "1 problem",
+		},
+		"JustNow": {
+			reason: "the limit of a workload is 15 minutes", samples: []afterupdate.Sample{look(0, since(14), rested())},
+			want: afterupdate.Settling, message: "not known to last",
+		},
 		"SinceUnknown": {reason: "nothing states since when", samples: []afterupdate.Sample{look(0, down, rested())}, want: afterupdate.Settling},
-		"Earlier":      {reason: "it was bad before the update began", samples: []afterupdate.Sample{look(1, since(200), rested()), look(0, since(200), rested())}, want: afterupdate.Good},
-		"EachSample":   {reason: "it was bad in each sample for longer than its limit", samples: []afterupdate.Sample{look(16, down, rested()), look(8, down, rested()), look(0, down, rested())}, want: afterupdate.Regressed},
-		"NotEach":      {reason: "it was good in between", samples: []afterupdate.Sample{look(16, down, rested()), look(8, good, rested()), look(0, down, rested())}, want: afterupdate.Settling},
-		"NotRead":      {reason: "it was not read in between", samples: []afterupdate.Sample{look(16, down, rested()), unread(8), look(0, down, rested())}, want: afterupdate.Regressed},
-		"Restarting":   {reason: "it restarted until it reached what it depends on, and counts as Restarting for a while", samples: []afterupdate.Sample{look(20, restarting, rested()), look(0, restarting, rested())}, want: afterupdate.Settling},
-		"Restarts":     {reason: "it does not end", samples: []afterupdate.Sample{look(31, restarting, rested()), look(0, restarting, rested())}, want: afterupdate.Regressed},
-		"Recovering":   {reason: "two equal samples end nothing: it has to stay away for its limit", samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, want: afterupdate.Settling, message: "has to stay good until 2026-11-28T12:07:00Z"},
-		"Recovered":    {reason: "it has been good for longer than its limit", samples: []afterupdate.Sample{look(30, down, rested()), look(16, good, rested()), look(0, good, rested())}, want: afterupdate.Good},
-		"Soaking":      {reason: "it has been good for 16 minutes", samples: []afterupdate.Sample{look(30, down, rested()), look(16, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = 20 * time.Minute }, want: afterupdate.Settling, message: "soaks until"},
-		"Soaked":       {reason: "it has been settled for an hour", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = time.Hour }, want: afterupdate.Good},
-		"ClockBack":    {reason: "a clock that was set back begins anew", samples: []afterupdate.Sample{look(0, good, rested()), look(10, good, rested())}, want: afterupdate.Settling, message: "one more sample"},
-		"RollingOut":   {reason: "workloads are evicted while nodes are updated", samples: []afterupdate.Sample{look(0, since(60), waiting)}, want: afterupdate.Settling, message: "worker (1 of 3 nodes)"},
-		"Resting":      {reason: "the last node was rebooted ten minutes ago", samples: []afterupdate.Sample{look(0, good, settling.Progress{Settled: noon().Add(10 * time.Minute)})}, want: afterupdate.Settling, message: "settles until 2026-11-28T12:10:00Z"},
+		"Earlier": {
+			reason:  "it was bad before the update began",
+			samples: []afterupdate.Sample{look(1, since(200), rested()), look(0, since(200), rested())}, want: afterupdate.Good,
+		},
+		"EachSample": {
+			reason:  "it was bad in each sample for longer than its limit",
+			samples: []afterupdate.Sample{look(16, down, rested()), look(8, down, rested()), look(0, down, rested())}, want: afterupdate.Regressed,
+		},
+		"NotEach": {
+			reason:  "it was good in between",
+			samples: []afterupdate.Sample{look(16, down, rested()), look(8, good, rested()), look(0, down, rested())}, want: afterupdate.Settling,
+		},
+		"NotRead": {
+			reason:  "it was not read in between",
+			samples: []afterupdate.Sample{look(16, down, rested()), unread(8), look(0, down, rested())}, want: afterupdate.Regressed,
+		},
+		"Restarting": {
+			reason:  "it restarted until it reached what it depends on, and counts as Restarting for a while",
+			samples: []afterupdate.Sample{look(20, restarting, rested()), look(0, restarting, rested())}, want: afterupdate.Settling,
+		},
+		"Restarts": {
+			reason: "it does not end", samples: []afterupdate.Sample{look(31, restarting, rested()), look(0, restarting, rested())},
+			want: afterupdate.Regressed,
+		},
+		"Recovering": {
+			reason:  "two equal samples end nothing: it has to stay away for its limit",
+			samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, want: afterupdate.Settling,
+			message: "has to stay good until 2026-11-28T12:07:00Z",
+		},
+		"Recovered": {
+			reason:  "it has been good for longer than its limit",
+			samples: []afterupdate.Sample{look(30, down, rested()), look(16, good, rested()), look(0, good, rested())}, want: afterupdate.Good,
+		},
+		"Soaking": {
+			reason: "it has been good for 16 minutes", samples: []afterupdate.Sample{look(30, down, rested()), look(16, good,
+				rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Soak = 20 * time.Minute }, want: afterupdate.Settling,
+			message: "soaks until",
+		},
+		"Soaked": {reason: "it has been settled for an hour", samples: []afterupdate.Sample{
+			look(1, good, rested()),
+			look(0, good, rested()),
+		}, edit: func(q *afterupdate.Question) { q.Soak = time.Hour }, want: afterupdate.Good},
+		"ClockBack": {reason: "a clock that was set back begins anew", samples: []afterupdate.Sample{
+			look(0, good, rested()),
+			look(10, good, rested()),
+		}, want: afterupdate.Settling, message: "one more sample"},
+		"RollingOut": {
+			reason: "workloads are evicted while nodes are updated", samples: []afterupdate.Sample{look(0, since(60), waiting)},
+			want: afterupdate.Settling, message: "worker (1 of 3 nodes)",
+		},
+		"Resting": {reason: "the last node was rebooted ten minutes ago", samples: []afterupdate.Sample{look(0, good,
+			settling.Progress{Settled: noon().Add(10 * time.Minute)})}, want: afterupdate.Settling, message: "settles until 2026-11-28T12:10:00Z"},
 		"Unfinished": {
-			reason: "CVO has not completed it", samples: []afterupdate.Sample{look(0, good, waiting)}, edit: func(q *afterupdate.Question) { q.Change.Completed = time.Time{} },
+			reason: "CVO has not completed it", samples: []afterupdate.Sample{look(0, good, waiting)},
+			edit: func(q *afterupdate.Question) { q.Change.Completed = time.Time{} },
 			want: afterupdate.Unfinished, message: "has not completed it",
 		},
-		"NotBegun": {reason: "the baseline is of the release that the cluster runs", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Before.Version = "4.18.2" }, want: afterupdate.Unfinished, message: "has not begun"},
+		"NotBegun": {
+			reason: "the baseline is of the release that the cluster runs", samples: []afterupdate.Sample{look(0, good, rested())},
+			edit: func(q *afterupdate.Question) { q.Before.Version = "4.18.2" }, want: afterupdate.Unfinished, message: "has not begun",
+		},
 		"Installed": {
-			reason: "there was no update", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Change = nil },
+			reason: "there was no update", samples: []afterupdate.Sample{look(0, good, rested())},
+			edit: func(q *afterupdate.Question) { q.Change = nil },
 			want: afterupdate.Unfinished, message: "no update has begun",
 		},
 		"RolledBack": {
-			reason: "the update was undone", samples: []afterupdate.Sample{look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Change.RolledBack = true },
+			reason: "the update was undone", samples: []afterupdate.Sample{look(0, good, rested())},
+			edit: func(q *afterupdate.Question) { q.Change.RolledBack = true },
 			want: afterupdate.RolledBack,
 		},
 		"NoBaseline": {
-			reason: "absolute findings alone are never Good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())}, edit: func(q *afterupdate.Question) { q.Before, q.NoBaseline = nil, "the baseline was edited" },
+			reason: "absolute findings alone are never Good", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
+			edit: func(q *afterupdate.Question) { q.Before, q.NoBaseline = nil, "the baseline was edited" },
 			want: afterupdate.Undecided, message: "the baseline was edited",
 		},
 		"Stored": {
-			reason: "a baseline of the present release does not show what the update broke", samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
+			reason:  "a baseline of the present release does not show what the update broke",
+			samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
 			edit: func(q *afterupdate.Question) {
 				q.Before, q.Stored = nil, noon().Add(-time.Hour)
 			}, want: afterupdate.Undecided, message: "the one of 2026-11-28T11:00:00Z is of 4.18.2: the next update is compared with it",
 		},
-		"Forbidden": {reason: "custom resources that the user may not list are not covered, which the report states", samples: []afterupdate.Sample{forbidden(1, denied), forbidden(0, denied)}, want: afterupdate.Good},
-		"Failed":    {reason: "those that could not be listed now are unknown", samples: []afterupdate.Sample{forbidden(1, nil), forbidden(0, nil)}, want: afterupdate.Undecided, message: "Rollout"},
+		"Forbidden": {
+			reason:  "custom resources that the user may not list are not covered, which the report states",
+			samples: []afterupdate.Sample{forbidden(1, denied), forbidden(0, denied)}, want: afterupdate.Good,
+		},
+		"Failed": {
+			reason:  "those that could not be listed now are unknown",
+			samples: []afterupdate.Sample{forbidden(1, nil), forbidden(0, nil)}, want: afterupdate.Undecided, message: "Rollout",
+		},
 		"Watched": {
-			reason: "a sample with a gap is taken again", samples: []afterupdate.Sample{forbidden(1, nil), forbidden(0, nil)}, edit: func(q *afterupdate.Question) { q.Watched = true },
+			reason: "a sample with a gap is taken again", samples: []afterupdate.Sample{forbidden(1, nil), forbidden(0, nil)},
+			edit: func(q *afterupdate.Question) { q.Watched = true },
 			want: afterupdate.Settling, message: "is taken again",
 		},
 		"Unread": {
@@ -194,7 +263,8 @@ func TestNames(t *testing.T) {
 		broken := baseline.Object{}
 		broken.Add(baseline.Problem{Reason: "Broken", Since: noon().Add(-2 * time.Hour)})
 		is.Objects[key] = broken
-		made := afterupdate.Judge(afterupdate.Question{Change: change(), Before: was}, afterupdate.Course{}.And(was, afterupdate.Sample{State: is, Progress: rested()}))
+		made := afterupdate.Judge(afterupdate.Question{Change: change(), Before: was},
+			afterupdate.Course{}.And(was, afterupdate.Sample{State: is, Progress: rested()}))
 		if len(made.Regressions) != 1 || made.Regressions[0].Name != want {
 			t.Errorf("%s is named %+v, want %s", key, made.Regressions, want)
 		}
@@ -223,23 +293,57 @@ func TestCauses(t *testing.T) {
 		regressions []string
 		pending     []string
 	}{
-		"Workload":     {reason: "its pods are not created, so that none is ready", web: problems{"FailedCreate": 30, "Unavailable": 30, "ProgressDeadlineExceeded": 20}, regressions: []string{"DeploymentFailedCreate: DeploymentProgressDeadlineExceeded, DeploymentUnavailable"}},
-		"Late":         {reason: "what follows is too new to count, and what it follows from is not", web: problems{"ImagePullBackOff": 30, "Unavailable": 5}, regressions: []string{"DeploymentImagePullBackOff: DeploymentUnavailable"}},
-		"Early":        {reason: "what follows counts, so that the cause is not too new", web: problems{"Unavailable": 12}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 12}}, regressions: []string{"DeploymentUnavailable: ServiceNoReadyEndpoints"}},
-		"TooNew":       {reason: "neither has lasted for long enough", web: problems{"CrashLoopBackOff": 5, "Unavailable": 5}, pending: []string{"DeploymentCrashLoopBackOff: DeploymentUnavailable"}},
-		"Chain":        {reason: "the webhook is served by the pods of the workload", web: problems{"Unavailable": 30}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}, webhook: {"NoReadyEndpoints": 30}}, regressions: []string{"DeploymentUnavailable: ServiceNoReadyEndpoints, ValidatingWebhookConfigurationNoReadyEndpoints"}},
-		"OtherPods":    {reason: "a workload with a ready pod explains no Service without one", ready: 1, web: problems{"Unavailable": 30}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}}, regressions: []string{"DeploymentUnavailable", "ServiceNoReadyEndpoints"}},
-		"GoodWorkload": {reason: "nothing is wrong with the workload of its name", others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}}, regressions: []string{"ServiceNoReadyEndpoints"}},
-		"Conditions":   {reason: "conditions of a node are independent of each other", others: map[baseline.Key]problems{node: {"NotReady": 30, "ConfigDegraded": 30}}, regressions: []string{"NodeConfigDegraded", "NodeNotReady"}},
-		"BadBefore":    {reason: "what was bad before the update did not follow from what is worse since", web: problems{"Unavailable": 30}, others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}}, before: map[baseline.Key]problems{service: {"NoReadyEndpoints": 600}}, regressions: []string{"DeploymentUnavailable"}},
+		"Workload": {reason: "its pods are not created, so that none is ready", web: problems{
+			"FailedCreate": 30, "Unavailable": 30,
+			"ProgressDeadlineExceeded": 20,
+		}, regressions: []string{"DeploymentFailedCreate: DeploymentProgressDeadlineExceeded, " +
+			"DeploymentUnavailable"}},
+		"Late": {
+			reason: "what follows is too new to count, and what it follows from is not",
+			web:    problems{"ImagePullBackOff": 30, "Unavailable": 5}, regressions: []string{"DeploymentImagePullBackOff: DeploymentUnavailable"},
+		},
+		"Early": {
+			reason: "what follows counts, so that the cause is not too new", web: problems{"Unavailable": 12},
+			others:      map[baseline.Key]problems{service: {"NoReadyEndpoints": 12}},
+			regressions: []string{"DeploymentUnavailable: ServiceNoReadyEndpoints"},
+		},
+		"TooNew": {
+			reason: "neither has lasted for long enough", web: problems{"CrashLoopBackOff": 5, "Unavailable": 5},
+			pending: []string{"DeploymentCrashLoopBackOff: DeploymentUnavailable"},
+		},
+		"Chain": {
+			reason: "the webhook is served by the pods of the workload", web: problems{"Unavailable": 30},
+			others:      map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}, webhook: {"NoReadyEndpoints": 30}},
+			regressions: []string{"DeploymentUnavailable: ServiceNoReadyEndpoints, ValidatingWebhookConfigurationNoReadyEndpoints"},
+		},
+		"OtherPods": {
+			reason: "a workload with a ready pod explains no Service without one", ready: 1, web: problems{"Unavailable": 30},
+			others:      map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}},
+			regressions: []string{"DeploymentUnavailable", "ServiceNoReadyEndpoints"},
+		},
+		"GoodWorkload": {
+			reason: "nothing is wrong with the workload of its name",
+			others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}}, regressions: []string{"ServiceNoReadyEndpoints"},
+		},
+		"Conditions": {reason: "conditions of a node are independent of each other", others: map[baseline.Key]problems{node: {
+			"NotReady":       30,
+			"ConfigDegraded": 30,
+		}}, regressions: []string{"NodeConfigDegraded", "NodeNotReady"}},
+		"BadBefore": {
+			reason: "what was bad before the update did not follow from what is worse since", web: problems{"Unavailable": 30},
+			others: map[baseline.Key]problems{service: {"NoReadyEndpoints": 30}},
+			before: map[baseline.Key]problems{service: {"NoReadyEndpoints": 600}}, regressions: []string{"DeploymentUnavailable"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			was, is := before(), state(noon(), baseline.Problem{})
 			is.Objects[web()] = bad(baseline.Object{Desired: 1, Ready: tc.ready, Revision: "1"}, tc.web)
 			for key, of := range tc.others {
-				was.Objects[key], is.Objects[key] = bad(baseline.Object{}, tc.before[key]), bad(baseline.Object{Detail: "shop/web", Refs: refs[key]}, of)
+				was.Objects[key], is.Objects[key] = bad(baseline.Object{}, tc.before[key]),
+					bad(baseline.Object{Detail: "shop/web", Refs: refs[key]}, of)
 			}
-			made := afterupdate.Judge(afterupdate.Question{Change: change(), Before: was}, afterupdate.Course{}.And(was, afterupdate.Sample{State: is, Progress: rested()}))
+			made := afterupdate.Judge(afterupdate.Question{Change: change(), Before: was},
+				afterupdate.Course{}.And(was, afterupdate.Sample{State: is, Progress: rested()}))
 			names := func(entries []afterupdate.Regression) []string {
 				var all []string
 				for _, each := range entries {

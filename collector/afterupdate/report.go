@@ -211,10 +211,16 @@ const maxProblems = 10_000
 
 // Pack encodes what the samples have shown.
 func (p Past) Pack() ([]byte, error) {
-	made := packedPast{Number: p.Number, Gaps: p.Gaps, First: p.First, Last: p.Last, Cordoned: slices.SortedFunc(maps.Keys(p.Cordoned), baseline.Key.Compare)}
+	made := packedPast{
+		Number: p.Number, Gaps: p.Gaps, First: p.First, Last: p.Last,
+		Cordoned: slices.SortedFunc(maps.Keys(p.Cordoned), baseline.Key.Compare),
+	}
 	for at, seen := range p.Problems {
 		if seen.Found.Class == regression.Worse {
-			made.Problems = append(made.Problems, packedSeen{Key: at.Key, Reason: at.Reason, Began: seen.Began, First: seen.First, Since: seen.Since, Ended: seen.Ended, Bad: seen.Bad, Times: seen.Times, Was: seen.Found.Was})
+			made.Problems = append(made.Problems, packedSeen{
+				Key: at.Key, Reason: at.Reason, Began: seen.Began, First: seen.First, Since: seen.Since,
+				Ended: seen.Ended, Bad: seen.Bad, Times: seen.Times, Was: seen.Found.Was,
+			})
 		}
 	}
 	for key, grown := range p.Restarts {
@@ -237,10 +243,19 @@ func UnpackPast(text []byte) (Past, error) {
 	if err := json.Unmarshal(text, &of); err != nil {
 		return Past{}, fmt.Errorf("could not decode what the samples have shown: %w", err)
 	}
-	past := Past{Number: of.Number, Gaps: of.Gaps, First: of.First, Last: of.Last, Problems: map[Problem]Seen{}, Cordoned: map[baseline.Key]bool{}}
+	past := Past{
+		Number: of.Number, Gaps: of.Gaps, First: of.First, Last: of.Last, Problems: map[Problem]Seen{},
+		Cordoned: map[baseline.Key]bool{},
+	}
 	for _, each := range of.Problems {
-		found := regression.Found{Key: each.Key, Problem: baseline.Problem{Reason: each.Reason}, Class: regression.Worse, Was: each.Was, Origin: regression.Origin{Key: each.Key}}
-		past.Problems[Problem{each.Key, each.Reason}] = Seen{Began: each.Began, First: each.First, Since: each.Since, Ended: each.Ended, Bad: each.Bad, Times: each.Times, Found: found}
+		found := regression.Found{
+			Key: each.Key, Problem: baseline.Problem{Reason: each.Reason}, Class: regression.Worse, Was: each.Was,
+			Origin: regression.Origin{Key: each.Key},
+		}
+		past.Problems[Problem{each.Key, each.Reason}] = Seen{
+			Began: each.Began, First: each.First, Since: each.Since, Ended: each.Ended,
+			Bad: each.Bad, Times: each.Times, Found: found,
+		}
 	}
 	past.Restarts = map[baseline.Key]Growth{}
 	for _, each := range of.Restarts {

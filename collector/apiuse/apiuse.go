@@ -219,7 +219,8 @@ func (c clients) sorted() (first []Client, others []time.Time) {
 		clients = append(clients, found)
 	}
 	slices.SortFunc(clients, func(a, b Client) int {
-		return cmp.Or(b.LastUse.Compare(a.LastUse), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.User, b.User), cmp.Compare(a.Agent, b.Agent))
+		return cmp.Or(b.LastUse.Compare(a.LastUse), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.User, b.User),
+			cmp.Compare(a.Agent, b.Agent))
 	})
 	kept := min(len(clients), maxClients)
 	for _, client := range clients[kept:] {
@@ -291,7 +292,8 @@ func KeepMetrics(metrics io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("the API server's metrics cannot be read: %w", err)
 	}
 	if bounded.N <= 0 || kept.Len() > maxKept {
-		return nil, fmt.Errorf("the API server's metrics have more than %d bytes, or those of %s more than %d", maxMetrics, deprecatedMetric, maxKept)
+		return nil, fmt.Errorf("the API server's metrics have more than %d bytes, or those of %s more than %d", maxMetrics, deprecatedMetric,
+			maxKept)
 	}
 	return kept.Bytes(), nil
 }

@@ -111,7 +111,8 @@ func (a *Archive) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 	response := &http.Response{
 		Status: strconv.Itoa(answered.code) + " " + http.StatusText(answered.code), StatusCode: answered.code,
-		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: request, ContentLength: int64(len(answered.body)),
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Body: http.NoBody, Request: request,
+		ContentLength: int64(len(answered.body)),
 	}
 	if request.Method != http.MethodHead {
 		response.Body = io.NopCloser(bytes.NewReader(answered.body))
@@ -188,7 +189,8 @@ func (a *Archive) monitoring(path []string, query url.Values) (answer, error) {
 func (a *Archive) notGathered(name, message string) answer {
 	kind := notInArchive
 	collection, routes := a.state.Collection(), resource{Group: "route.openshift.io", Name: "routes"}
-	if _, text, err := a.state.Text(alertFiles()...); text == "" && err == nil && (a.state.Unserved(routes) || slices.Contains(collection.Nonexistent, routes.Object("openshift-monitoring", "thanos-querier"))) {
+	if _, text, err := a.state.Text(alertFiles()...); text == "" && err == nil &&
+		(a.state.Unserved(routes) || slices.Contains(collection.Nonexistent, routes.Object("openshift-monitoring", "thanos-querier"))) {
 		kind = noMonitoring
 	}
 	for _, missing := range collection.Missing {
@@ -339,7 +341,10 @@ func (a *Archive) resources(path []string) answer {
 	if len(path) == 2 {
 		group = path[0]
 	}
-	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: schema.GroupVersion{Group: group, Version: version}.String()}
+	list := metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: schema.GroupVersion{Group: group, Version: version}.String(),
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.groups()[group][version])) {
 		t := a.state.Table(resource{Group: group, Name: name}, "")
 		list.APIResources = append(list.APIResources, metav1.APIResource{

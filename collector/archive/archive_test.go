@@ -32,7 +32,8 @@ import (
 // Tests of: collector/archive/inventory, collector/archive/layout
 
 const (
-	version = "---\napiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterVersion\n  metadata:\n    name: version\n  spec:\n    clusterID: a\nkind: ClusterVersionList\nmetadata:\n  resourceVersion: \"9\"\n"
+	version = "---\napiVersion: config.openshift.io/v1\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterVersion\n  " +
+		"metadata:\n    name: version\n  spec:\n    clusterID: a\nkind: ClusterVersionList\nmetadata:\n  resourceVersion: \"9\"\n"
 	empty   = "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata:\n  resourceVersion: \"9\"\n"
 	budgets = "namespaces/ns/policy/poddisruptionbudgets.yaml"
 	budget  = "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata:\n  name: b\n  namespace: ns\n"
@@ -97,18 +98,61 @@ func TestCompletePartialAbsent(t *testing.T) {
 		namespace string
 		want      result
 	}{
-		"Complete":   {reason: "an empty list means none", files: map[string]string{budgets: empty}, namespace: "ns"},
-		"Absent":     {reason: "no list means that nothing is known", files: map[string]string{budgets: empty}, namespace: "other", want: result{Reason: gap.Reason, Partial: true}},
-		"Cluster":    {reason: "the namespaces are never all", files: map[string]string{budgets: empty}, want: result{Partial: true}},
-		"Single":     {reason: "an object of a namespace that was not gathered", files: map[string]string{"namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget}, namespace: "ns", want: result{Names: []string{"b"}, Partial: true}},
-		"Torn":       {reason: "a torn file is missing", files: map[string]string{budgets: torn}, namespace: "ns", want: result{Reason: gap.Reason, Partial: true}},
-		"Collected":  {reason: "the collection states what is complete", files: map[string]string{budgets: empty, "preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"],"objects":{"poddisruptionbudgets.policy":0}}`}},
-		"Uncounted":  {reason: "a collection that does not count the objects proves nothing", files: map[string]string{"preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"]}`}, want: result{Reason: gap.Reason, Partial: true}},
-		"Halved":     {reason: "objects that the collection counts are not there", files: map[string]string{"namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget, "preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"],"objects":{"poddisruptionbudgets.policy":2}}`}, want: result{Names: []string{"b"}, Partial: true}},
-		"Unproven":   {reason: "a list without resourceVersion may be a part", files: map[string]string{budgets: "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata: {}\n"}, namespace: "ns", want: result{Reason: gap.Reason, Partial: true}},
-		"Continued":  {reason: "a list that continues is a part", files: map[string]string{budgets: "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata:\n  continue: a\n  resourceVersion: \"9\"\n"}, namespace: "ns", want: result{Reason: gap.Reason, Partial: true}},
-		"NotServed":  {reason: "the collection states what was not served", files: map[string]string{"preflight-collection.json": `{"unserved":["poddisruptionbudgets.policy"]}`}, want: result{Reason: metav1.StatusReasonNotFound}},
-		"Duplicates": {reason: "the newest of an object counts", files: map[string]string{budgets: strings.Replace(empty, "[]", "\n- apiVersion: policy/v1\n  kind: PodDisruptionBudget\n  metadata:\n    name: b\n    namespace: ns", 1), "namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget}, namespace: "ns", want: result{Names: []string{"b"}}},
+		"Complete": {reason: "an empty list means none", files: map[string]string{budgets: empty}, namespace: "ns"},
+		"Absent": {
+			reason: "no list means that nothing is known", files: map[string]string{budgets: empty}, namespace: "other",
+			want: result{Reason: gap.Reason, Partial: true},
+		},
+		"Cluster": {reason: "the namespaces are never all", files: map[string]string{budgets: empty}, want: result{Partial: true}},
+		"Single": {
+			reason: "an object of a namespace that was not gathered",
+			files:  map[string]string{"namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget}, namespace: "ns",
+			want: result{Names: []string{"b"}, Partial: true},
+		},
+		"Torn": {
+			reason: "a torn file is missing", files: map[string]string{budgets: torn}, namespace: "ns",
+			want: result{Reason: gap.Reason, Partial: true},
+		},
+		"Collected": {reason: "the collection states what is complete", files: map[string]string{
+			budgets:                     empty,
+			"preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"],"objects":{"poddisruptionbudgets.policy":0}}`,
+		}},
+		"Uncounted": {
+			reason: "a collection that does not count the objects proves nothing",
+			files:  map[string]string{"preflight-collection.json": `{"complete":["poddisruptionbudgets.policy"]}`},
+			want:   result{Reason: gap.Reason, Partial: true},
+		},
+		"Halved": {
+			reason: "objects that the collection counts are not there",
+			files: map[string]string{
+				"namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget,
+				"preflight-collection.json":                        `{"complete":["poddisruptionbudgets.policy"],"objects":{"poddisruptionbudgets.policy":2}}`,
+			},
+			want: result{Names: []string{"b"}, Partial: true},
+		},
+		"Unproven": {
+			reason: "a list without resourceVersion may be a part",
+			files:  map[string]string{budgets: "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata: {}\n"}, namespace: "ns",
+			want: result{Reason: gap.Reason, Partial: true},
+		},
+		"Continued": {
+			reason: "a list that continues is a part",
+			files: map[string]string{budgets: "apiVersion: policy/v1\nitems: []\nkind: PodDisruptionBudgetList\nmetadata:\n  continue: a\n " +
+				" resourceVersion: \"9\"\n"}, namespace: "ns", want: result{Reason: gap.Reason, Partial: true},
+		},
+		"NotServed": {
+			reason: "the collection states what was not served",
+			files:  map[string]string{"preflight-collection.json": `{"unserved":["poddisruptionbudgets.policy"]}`},
+			want:   result{Reason: metav1.StatusReasonNotFound},
+		},
+		"Duplicates": {
+			reason: "the newest of an object counts",
+			files: map[string]string{
+				budgets: strings.Replace(empty, "[]",
+					"\n- apiVersion: policy/v1\n  kind: PodDisruptionBudget\n  metadata:\n    name: b\n    namespace: ns", 1),
+				"namespaces/ns/policy/poddisruptionbudgets/b.yaml": budget,
+			}, namespace: "ns", want: result{Names: []string{"b"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, reached := open(t, write(t, files(tc.files)))
@@ -193,15 +237,20 @@ func TestExample(t *testing.T) {
 			if err != nil || len(nodes.Items) != 2 || nodes.Continue == "" {
 				t.Errorf("the first page has %d nodes, %v", len(nodes.Items), err)
 			}
-			if _, err := reached.Kubernetes.CoreV1().ConfigMaps("openshift-config").Get(t.Context(), "other", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+			if _, err := reached.Kubernetes.CoreV1().ConfigMaps("openshift-config").Get(t.Context(), "other",
+				metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 				t.Errorf("an object that a complete list lacks: %v", err)
 			}
 			if _, err := reached.Kubernetes.CoreV1().Secrets("openshift-config").Get(t.Context(), "pull-secret", metav1.GetOptions{}); !gap.Is(err) {
 				t.Errorf("a Secret: %v", err)
 			}
-			reviewed, err := reached.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
-				Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "list", Resource: "pods"}},
-			}, metav1.CreateOptions{})
+			reviewed, err := reached.Kubernetes.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(),
+				&authorizationv1.SelfSubjectAccessReview{
+					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Verb:     "list",
+						Resource: "pods",
+					}},
+				}, metav1.CreateOptions{})
 			if err != nil || !reviewed.Status.Allowed {
 				t.Errorf("reading is allowed: %v", err)
 			}
@@ -278,7 +327,10 @@ func FuzzRoundTrip(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{"/version", "/apis", "/api/v1/nodes?limit=1&continue=1", "/apis/policy/v1/poddisruptionbudgets?labelSelector=a", "/api/v1/namespaces/x/services/y/proxy/api/v1/alerts", "//", "/apis/a"} {
+	for _, seed := range []string{
+		"/version", "/apis", "/api/v1/nodes?limit=1&continue=1",
+		"/apis/policy/v1/poddisruptionbudgets?labelSelector=a", "/api/v1/namespaces/x/services/y/proxy/api/v1/alerts", "//", "/apis/a",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, target string) {
@@ -320,7 +372,8 @@ func BenchmarkLargeList(b *testing.B) {
 	var pods strings.Builder
 	pods.WriteString("apiVersion: v1\nitems:\n")
 	for i := 0; pods.Len() < size; i++ {
-		fmt.Fprintf(&pods, "- apiVersion: v1\n  kind: Pod\n  metadata:\n    creationTimestamp: \"2021-08-03T09:09:11Z\"\n    name: pod-%d\n    namespace: ns\n    resourceVersion: \"%d\"\n  spec:\n    containers:\n", i, i)
+		fmt.Fprintf(&pods, "- apiVersion: v1\n  kind: Pod\n  metadata:\n    creationTimestamp: \"2021-08-03T09:09:11Z\"\n    name: "+
+			"pod-%d\n    namespace: ns\n    resourceVersion: \"%d\"\n  spec:\n    containers:\n", i, i)
 		for container := range 100 {
 			fmt.Fprintf(&pods, "    - image: quay.io/example/image-%d:v1\n      name: container-%d\n", i%50, container)
 		}

@@ -15,11 +15,14 @@ func TestOpenHosted(t *testing.T) {
 	t.Parallel()
 	versions := "cluster-scoped-resources/config.openshift.io/clusterversions.yaml"
 	of := func(id string) string {
-		return "apiVersion: config.openshift.io/v1\nkind: ClusterVersionList\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: ClusterVersion\n  metadata: {name: version}\n  spec: {clusterID: " + id + "}\n"
+		return "apiVersion: config.openshift.io/v1\nkind: ClusterVersionList\nitems:\n- apiVersion: config.openshift.io/v1\n  kind: " +
+			"ClusterVersion\n  metadata: {name: version}\n  spec: {clusterID: " + id + "}\n"
 	}
 	dir := write(t, tree(map[string]string{
 		versions: of("management"), "hostedcluster-x/" + versions: of("x"), "hostedcluster-xy/" + versions: of("xy"),
-		"namespaces/clusters/hypershift.openshift.io/hostedclusters.yaml": "apiVersion: hypershift.openshift.io/v1beta1\nkind: HostedClusterList\nitems:\n- apiVersion: hypershift.openshift.io/v1beta1\n  kind: HostedCluster\n  metadata: {name: x, namespace: clusters}\n",
+		"namespaces/clusters/hypershift.openshift.io/hostedclusters.yaml": "apiVersion: hypershift.openshift.io/v1beta1\nkind: " +
+			"HostedClusterList\nitems:\n- apiVersion: hypershift.openshift.io/v1beta1\n  kind: HostedCluster\n  metadata: {name: x, " +
+			"namespace: clusters}\n",
 	}))
 	id := func(opened *archive.Archive) string {
 		t.Helper()

@@ -44,9 +44,13 @@ func (a *Archive) objects(of target, path []string, request *http.Request) (answ
 	case len(path) > 2 || query.Get("watch") != "":
 		return absent(gap.Gap{Group: of.Group, Resource: strings.Join(path, "/"), Namespace: of.namespace}), nil
 	case of.resource == resource{Name: "secrets"} && !of.metadata: // an archive has no values of Secrets
-		return absent(gap.Gap{Resource: of.Name, Namespace: of.namespace, Name: strings.Join(path[1:], ""), Cause: "an archive has no values of Secrets"}), nil
+		return absent(gap.Gap{
+			Resource: of.Name, Namespace: of.namespace, Name: strings.Join(path[1:], ""),
+			Cause: "an archive has no values of Secrets",
+		}), nil
 	case a.state.Unserved(of.resource):
-		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource", gap.Gap{Group: of.Group, Resource: of.Name}), nil
+		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource",
+			gap.Gap{Group: of.Group, Resource: of.Name}), nil
 	case len(path) == 2:
 		of.name = path[1]
 		return a.get(of)
@@ -72,7 +76,8 @@ func (a *Archive) get(of target) (answer, error) {
 		object, err = present(object, found.Version, of)
 	}
 	if err != nil {
-		return absent(gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name, Cause: err.Error()}), nil //nolint:nilerr // the response states it
+		//nolint:nilerr // the response states it
+		return absent(gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name, Cause: err.Error()}), nil
 	}
 	return answer{code: http.StatusOK, body: object}, nil
 }
@@ -168,7 +173,8 @@ func present(object []byte, version string, of target) ([]byte, error) {
 			Metadata json.RawMessage `json:"metadata"`
 		}
 		err := kjson.UnmarshalCaseSensitivePreserveInts(object, &has)
-		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PartialObjectMetadata","metadata":%s}`, metav1.SchemeGroupVersion.String(), cmp.Or(string(has.Metadata), "{}")), err
+		return fmt.Appendf(nil, `{"apiVersion":%q,"kind":"PartialObjectMetadata","metadata":%s}`, metav1.SchemeGroupVersion.String(),
+			cmp.Or(string(has.Metadata), "{}")), err
 	}
 	if version == of.version {
 		return object, nil
@@ -220,7 +226,9 @@ func absent(lack gap.Gap) answer {
 
 func failure(code int, reason metav1.StatusReason, message string, of gap.Gap) answer {
 	status := metav1.Status{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message, //nolint:gosec // three digits
+		//nolint:gosec // three digits
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+		Message: message,
 		Details: &metav1.StatusDetails{Group: of.Group, Kind: of.Resource, Name: of.Name},
 	}
 	body, err := json.Marshal(status)

@@ -36,7 +36,8 @@ func TestUnreadable(t *testing.T) {
 			})
 			content := tree(map[string]string{
 				"cluster-scoped-resources/config.openshift.io/clusterversions.yaml": version,
-				"namespaces/ns/policy/poddisruptionbudgets/b.yaml":                  budget, "namespaces/other/policy/poddisruptionbudgets.yaml": emptyList("policy/v1", "PodDisruptionBudgetList"),
+				"namespaces/ns/policy/poddisruptionbudgets/b.yaml":                  budget,
+				"namespaces/other/policy/poddisruptionbudgets.yaml":                 emptyList("policy/v1", "PodDisruptionBudgetList"),
 			})
 			if err := os.CopyFS(dir, content); err != nil {
 				t.Fatal(err)

@@ -80,7 +80,8 @@ type Object struct {
 	// Generation is metadata.generation, which every change of the spec increases, also one of the number of
 	// replicas; 0 where the API has none, or where every update or a controller changes it, too.
 	Generation int64
-	// Detail is another fact by which kinds are compared: the phase of a kind without a row, the versions of an operator, the boot ID of a node, the
+	// Detail is another fact by which kinds are compared: the phase of a kind without a row, the versions of an operator,
+	// the boot ID of a node, the
 	// phase of a claim, the revision of the pods of a StatefulSet, the drivers of a CSINode, the Service of an APIService
 	// and the last one of the webhooks of a configuration as NAMESPACE/NAME, the node for which a kubelet requests a
 	// certificate or [AnyNode], and [Ephemeral] of a Service.
@@ -145,7 +146,8 @@ func (o Object) Problem(reason string) (Problem, bool) {
 
 // Add adds a problem, of which the first of each reason is kept.
 func (o *Object) Add(found Problem) {
-	at, exists := slices.BinarySearchFunc(o.Problems, found.Reason, func(p Problem, reason string) int { return cmp.Compare(p.Reason, reason) })
+	at, exists := slices.BinarySearchFunc(o.Problems, found.Reason,
+		func(p Problem, reason string) int { return cmp.Compare(p.Reason, reason) })
 	if !exists {
 		o.Problems = slices.Insert(o.Problems, at, found)
 	}
@@ -230,7 +232,8 @@ func (o Object) redacted(key Key, hash func(name string) string) Object {
 			o.Revision = hash(key.Namespace + "/" + o.Revision)
 		}
 	}
-	if namespace, name, found := strings.Cut(o.Detail, "/"); found && RowOf(key.Kind).Served { // objects of the cluster, with the name of a Service
+	// objects of the cluster, with the name of a Service
+	if namespace, name, found := strings.Cut(o.Detail, "/"); found && RowOf(key.Kind).Served {
 		service := Key{Kind: Service, Namespace: namespace, Name: name}.Redacted(hash)
 		o.Detail = service.Namespace + "/" + service.Name
 	}

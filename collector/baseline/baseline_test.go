@@ -12,7 +12,12 @@ import (
 // An object has one problem of each reason, the first, by its reason.
 func TestProblems(t *testing.T) {
 	var object baseline.Object
-	for _, each := range []baseline.Problem{{Reason: "Unavailable", Message: "first"}, {Reason: "CrashLoopBackOff"}, {Reason: "Unavailable", Message: "second"}, {Reason: "Restarting"}} {
+	for _, each := range []baseline.Problem{
+		{Reason: "Unavailable", Message: "first"},
+		{Reason: "CrashLoopBackOff"},
+		{Reason: "Unavailable", Message: "second"},
+		{Reason: "Restarting"},
+	} {
 		object.Add(each)
 	}
 	var reasons []string
@@ -55,18 +60,36 @@ func TestPlatform(t *testing.T) {
 		key    baseline.Key
 		want   bool
 	}{
-		"Operator":      {reason: "an operator of the release", key: baseline.Key{Kind: baseline.ClusterOperator, Name: "etcd"}, want: true},
-		"Pool":          {reason: "its configuration is the release's", key: baseline.Key{Kind: baseline.MachineConfigPool, Name: "infra"}, want: true},
-		"Namespace":     {reason: "a namespace of the release", key: baseline.Key{Kind: baseline.Deployment, Namespace: "openshift-ingress", Name: "router"}, want: true},
-		"OpenShift":     {reason: "the namespace of samples", key: baseline.Key{Kind: baseline.Deployment, Namespace: "openshift", Name: "a"}, want: true},
-		"Kubernetes":    {reason: "a namespace of Kubernetes", key: baseline.Key{Kind: baseline.Service, Namespace: "kube-system", Name: "kubelet"}, want: true},
-		"User":          {reason: "a namespace of a user", key: baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "cart"}},
-		"Like":          {reason: "a name that only begins alike", key: baseline.Key{Kind: baseline.Deployment, Namespace: "openshiftshop", Name: "cart"}},
-		"Default":       {reason: "users work in it", key: baseline.Key{Kind: baseline.Deployment, Namespace: "default", Name: "cart"}},
-		"Node":          {reason: "an administrator adds and removes nodes", key: baseline.Key{Kind: baseline.Node, Name: "worker-1"}},
-		"StorageClass":  {reason: "an administrator makes these", key: baseline.Key{Kind: baseline.StorageClass, Name: "gold"}},
-		"AlertOfAll":    {reason: "an alert without a namespace may be a user's", key: baseline.Key{Kind: baseline.Alert, Name: "A/critical"}},
-		"AlertOfOthers": {reason: "an alert about the release", key: baseline.Key{Kind: baseline.Alert, Namespace: "openshift-etcd", Name: "A/critical"}, want: true},
+		"Operator": {reason: "an operator of the release", key: baseline.Key{Kind: baseline.ClusterOperator, Name: "etcd"}, want: true},
+		"Pool": {
+			reason: "its configuration is the release's", key: baseline.Key{Kind: baseline.MachineConfigPool, Name: "infra"},
+			want: true,
+		},
+		"Namespace": {
+			reason: "a namespace of the release",
+			key:    baseline.Key{Kind: baseline.Deployment, Namespace: "openshift-ingress", Name: "router"}, want: true,
+		},
+		"OpenShift": {
+			reason: "the namespace of samples", key: baseline.Key{Kind: baseline.Deployment, Namespace: "openshift", Name: "a"},
+			want: true,
+		},
+		"Kubernetes": {
+			reason: "a namespace of Kubernetes",
+			key:    baseline.Key{Kind: baseline.Service, Namespace: "kube-system", Name: "kubelet"}, want: true,
+		},
+		"User": {reason: "a namespace of a user", key: baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "cart"}},
+		"Like": {
+			reason: "a name that only begins alike",
+			key:    baseline.Key{Kind: baseline.Deployment, Namespace: "openshiftshop", Name: "cart"},
+		},
+		"Default":      {reason: "users work in it", key: baseline.Key{Kind: baseline.Deployment, Namespace: "default", Name: "cart"}},
+		"Node":         {reason: "an administrator adds and removes nodes", key: baseline.Key{Kind: baseline.Node, Name: "worker-1"}},
+		"StorageClass": {reason: "an administrator makes these", key: baseline.Key{Kind: baseline.StorageClass, Name: "gold"}},
+		"AlertOfAll":   {reason: "an alert without a namespace may be a user's", key: baseline.Key{Kind: baseline.Alert, Name: "A/critical"}},
+		"AlertOfOthers": {
+			reason: "an alert about the release",
+			key:    baseline.Key{Kind: baseline.Alert, Namespace: "openshift-etcd", Name: "A/critical"}, want: true,
+		},
 	} {
 		if got := tc.key.Platform(); got != tc.want {
 			t.Errorf("%s: %s is of the platform: %t, want %t: %s", name, tc.key, got, tc.want, tc.reason)

@@ -127,29 +127,55 @@ func Rows() []Row {
 
 func rowsOfPlatform() []Row {
 	return []Row{
-		{Kind: ClusterVersion, Version: "config.openshift.io/v1", Resource: "clusterversion", Independent: true, Updating: true, Absence: Lost, Limits: map[string]time.Duration{"Failing": MaxFailing}},
 		{
-			Kind: ClusterOperator, Version: "config.openshift.io/v1", Resource: "clusteroperator", Limit: MaxDegraded, Independent: true, Updating: true, Absence: Lost,
-			Limits: map[string]time.Duration{"Unavailable": MaxUnavailable, "OutdatedVersion": time.Hour, "Progressing": MaxProgressing, Missing: standardLimit},
+			Kind: ClusterVersion, Version: "config.openshift.io/v1", Resource: "clusterversion", Independent: true, Updating: true, Absence: Lost,
+			Limits: map[string]time.Duration{"Failing": MaxFailing},
 		},
 		{
-			Kind: MachineConfigPool, Version: "machineconfiguration.openshift.io/v1", Resource: "machineconfigpool", Limit: 20 * time.Minute, Independent: true, Updating: true,
+			Kind: ClusterOperator, Version: "config.openshift.io/v1", Resource: "clusteroperator", Limit: MaxDegraded, Independent: true,
+			Updating: true, Absence: Lost,
+			Limits: map[string]time.Duration{
+				"Unavailable": MaxUnavailable, "OutdatedVersion": time.Hour, "Progressing": MaxProgressing,
+				Missing: standardLimit,
+			},
+		},
+		{
+			Kind: MachineConfigPool, Version: "machineconfiguration.openshift.io/v1", Resource: "machineconfigpool", Limit: 20 * time.Minute,
+			Independent: true, Updating: true,
 			Absence: Lost, Limits: map[string]time.Duration{"NotUpdated": time.Hour},
 		},
-		{Kind: MachineSet, Version: "machine.openshift.io/v1beta1", Resource: "machineset.machine.openshift.io", Limit: 30 * time.Minute, Absence: Listed, Changes: scaledUp},
+		{
+			Kind: MachineSet, Version: "machine.openshift.io/v1beta1", Resource: "machineset.machine.openshift.io", Limit: 30 * time.Minute,
+			Absence: Listed, Changes: scaledUp,
+		},
 		{
 			Kind: Node, Version: "v1", Resource: "node", Limit: 20 * time.Minute, Independent: true, Updating: true, Absence: OfNodes,
 			Limits: map[string]time.Duration{"OutdatedConfig": time.Hour, "Draining": time.Hour},
 		},
 		{Kind: CSINode, Version: "storage.k8s.io/v1", Resource: "csinode", Limit: standardLimit, Absence: Listed},
-		{Kind: CertificateSigningRequest, Version: "certificates.k8s.io/v1", Resource: "certificatesigningrequest", Limit: standardLimit, Absence: Fleeting},
-		{Kind: APIService, Version: "apiregistration.k8s.io/v1", Resource: "apiservice", Limit: 5 * time.Minute, Served: true, Updating: true, Absence: Listed},
-		{Kind: CustomResourceDefinition, Version: "apiextensions.k8s.io/v1", Resource: "customresourcedefinition", Limit: standardLimit, Served: true, Absence: Lost},
+		{
+			Kind: CertificateSigningRequest, Version: "certificates.k8s.io/v1", Resource: "certificatesigningrequest", Limit: standardLimit,
+			Absence: Fleeting,
+		},
+		{
+			Kind: APIService, Version: "apiregistration.k8s.io/v1", Resource: "apiservice", Limit: 5 * time.Minute, Served: true, Updating: true,
+			Absence: Listed,
+		},
+		{
+			Kind: CustomResourceDefinition, Version: "apiextensions.k8s.io/v1", Resource: "customresourcedefinition", Limit: standardLimit,
+			Served: true, Absence: Lost,
+		},
 		{Kind: StorageClass, Version: "storage.k8s.io/v1", Resource: "storageclass", Limit: standardLimit, Absence: Lost},
 		{Kind: CSIDriver, Version: "storage.k8s.io/v1", Resource: "csidriver", Limit: standardLimit, Absence: Listed},
 		{Kind: VolumeAttachment, Version: "storage.k8s.io/v1", Resource: "volumeattachment", Limit: standardLimit, Absence: Fleeting},
-		{Kind: HostedCluster, Version: "hypershift.openshift.io/v1beta1", Resource: "hostedcluster", Limit: MaxDegraded, Independent: true, Updating: true, Absence: Listed},
-		{Kind: NodePool, Version: "hypershift.openshift.io/v1beta1", Resource: "nodepool", Limit: time.Hour, Independent: true, Updating: true, Absence: Listed, Changes: scaledUp},
+		{
+			Kind: HostedCluster, Version: "hypershift.openshift.io/v1beta1", Resource: "hostedcluster", Limit: MaxDegraded, Independent: true,
+			Updating: true, Absence: Listed,
+		},
+		{
+			Kind: NodePool, Version: "hypershift.openshift.io/v1beta1", Resource: "nodepool", Limit: time.Hour, Independent: true, Updating: true,
+			Absence: Listed, Changes: scaledUp,
+		},
 		{Kind: Alert, Limit: 15 * time.Minute, Absence: Fleeting},
 	}
 }
@@ -158,19 +184,43 @@ func rowsOfWorkloads() []Row {
 	const workload = 15 * time.Minute
 	return []Row{
 		{Kind: Deployment, Version: "apps/v1", Resource: "deployment", Limit: workload, Limits: limitsOfPods(), Pods: true, Absence: Listed},
-		{Kind: StatefulSet, Version: "apps/v1", Resource: "statefulset", Named: true, Limit: workload, Limits: limitsOfPods(), Pods: true, Absence: Listed},
+		{
+			Kind: StatefulSet, Version: "apps/v1", Resource: "statefulset", Named: true, Limit: workload, Limits: limitsOfPods(), Pods: true,
+			Absence: Listed,
+		},
 		{Kind: DaemonSet, Version: "apps/v1", Resource: "daemonset", Limit: workload, Limits: limitsOfPods(), Pods: true, Absence: Listed},
-		{Kind: ReplicationController, Version: "v1", Resource: "replicationcontroller", Limit: workload, Limits: limitsOfPods(), Pods: true, Absence: Listed},
+		{
+			Kind: ReplicationController, Version: "v1", Resource: "replicationcontroller", Limit: workload, Limits: limitsOfPods(), Pods: true,
+			Absence: Listed,
+		},
 		{Kind: Service, Version: "v1", Resource: "service", Limit: standardLimit, Absence: Listed},
 		{Kind: Route, Version: "route.openshift.io/v1", Resource: "route", Limit: standardLimit, Absence: Listed},
-		{Kind: IngressController, Version: "operator.openshift.io/v1", Resource: "ingresscontroller", Limit: standardLimit, Independent: true, Absence: Listed, Changes: changedSpec},
-		{Kind: ValidatingWebhook, Version: "admissionregistration.k8s.io/v1", Resource: "validatingwebhookconfiguration", Limit: standardLimit, Served: true, Absence: Listed},
-		{Kind: MutatingWebhook, Version: "admissionregistration.k8s.io/v1", Resource: "mutatingwebhookconfiguration", Limit: standardLimit, Served: true, Absence: Listed},
+		{
+			Kind: IngressController, Version: "operator.openshift.io/v1", Resource: "ingresscontroller", Limit: standardLimit, Independent: true,
+			Absence: Listed, Changes: changedSpec,
+		},
+		{
+			Kind: ValidatingWebhook, Version: "admissionregistration.k8s.io/v1", Resource: "validatingwebhookconfiguration", Limit: standardLimit,
+			Served: true, Absence: Listed,
+		},
+		{
+			Kind: MutatingWebhook, Version: "admissionregistration.k8s.io/v1", Resource: "mutatingwebhookconfiguration", Limit: standardLimit,
+			Served: true, Absence: Listed,
+		},
 		{Kind: PersistentVolumeClaim, Version: "v1", Resource: "persistentvolumeclaim", Limit: standardLimit, Absence: Lost},
-		{Kind: ClusterServiceVersion, Version: "operators.coreos.com/v1alpha1", Resource: "clusterserviceversion", Named: true, Limit: workload, Absence: Listed},
-		{Kind: Subscription, Version: "operators.coreos.com/v1alpha1", Resource: "subscription.operators.coreos.com", Limit: workload, Independent: true, Absence: Listed, Changes: changedSpec},
+		{
+			Kind: ClusterServiceVersion, Version: "operators.coreos.com/v1alpha1", Resource: "clusterserviceversion", Named: true, Limit: workload,
+			Absence: Listed,
+		},
+		{
+			Kind: Subscription, Version: "operators.coreos.com/v1alpha1", Resource: "subscription.operators.coreos.com", Limit: workload,
+			Independent: true, Absence: Listed, Changes: changedSpec,
+		},
 		{Kind: EgressIP, Version: "k8s.ovn.org/v1", Resource: "egressip", Limit: standardLimit, Absence: Listed, Changes: changedSpec},
-		{Kind: EgressFirewall, Version: "k8s.ovn.org/v1", Resource: "egressfirewall", Limit: standardLimit, Absence: Listed, Changes: changedSpec},
+		{
+			Kind: EgressFirewall, Version: "k8s.ovn.org/v1", Resource: "egressfirewall", Limit: standardLimit, Absence: Listed,
+			Changes: changedSpec,
+		},
 	}
 }
 

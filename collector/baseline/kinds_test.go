@@ -114,12 +114,27 @@ func TestKindOf(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct{ reason, group, kind, want string }{
-		"Core":    {reason: "it has no group", kind: "ResourceQuota", want: "ResourceQuota"},
-		"Knative": {reason: "its Service is none of Kubernetes", group: "serving.knative.dev", kind: "Service", want: "Service.serving.knative.dev"},
-		"Config":  {reason: "the Node of the configuration is none", group: "config.openshift.io", kind: "Node", want: "Node.config.openshift.io"},
-		"CAPI":    {reason: "the MachineSet of Cluster API is another one", group: "cluster.x-k8s.io", kind: "MachineSet", want: "MachineSet.cluster.x-k8s.io"},
-		"Alert":   {reason: "no API has the alerts of a State", group: "monitoring.example.com", kind: "Alert", want: "Alert.monitoring.example.com"},
-		"Legacy":  {reason: "an API that is served twice is another kind", group: "extensions", kind: "Deployment", want: "Deployment.extensions"},
+		"Core": {reason: "it has no group", kind: "ResourceQuota", want: "ResourceQuota"},
+		"Knative": {
+			reason: "its Service is none of Kubernetes", group: "serving.knative.dev", kind: "Service",
+			want: "Service.serving.knative.dev",
+		},
+		"Config": {
+			reason: "the Node of the configuration is none", group: "config.openshift.io", kind: "Node",
+			want: "Node.config.openshift.io",
+		},
+		"CAPI": {
+			reason: "the MachineSet of Cluster API is another one", group: "cluster.x-k8s.io", kind: "MachineSet",
+			want: "MachineSet.cluster.x-k8s.io",
+		},
+		"Alert": {
+			reason: "no API has the alerts of a State", group: "monitoring.example.com", kind: "Alert",
+			want: "Alert.monitoring.example.com",
+		},
+		"Legacy": {
+			reason: "an API that is served twice is another kind", group: "extensions", kind: "Deployment",
+			want: "Deployment.extensions",
+		},
 	} {
 		if got := baseline.KindOf(tc.group, tc.kind); got != baseline.Kind(tc.want) {
 			t.Errorf("%s: %s, want %s: %s", name, got, tc.want, tc.reason)
@@ -130,14 +145,16 @@ func TestKindOf(t *testing.T) {
 // A kind without a row is judged as well.
 func TestKindWithoutRow(t *testing.T) {
 	row := baseline.RowOf("CephCluster.ceph.rook.io")
-	if row.LimitOf("HealthHealthErr") <= 0 || row.LimitOf("InProgress") <= row.LimitOf("HealthHealthErr") || row.Absence != baseline.Listed || !row.Independent {
+	if row.LimitOf("HealthHealthErr") <= 0 || row.LimitOf("InProgress") <= row.LimitOf("HealthHealthErr") || row.Absence != baseline.Listed ||
+		!row.Independent {
 		t.Errorf("%+v", row)
 	}
 	if pods := baseline.RowOf(baseline.Deployment); row.LimitOf("Restarting") != pods.LimitOf("Restarting") {
 		t.Error("its pods have other limits than those of a Deployment")
 	}
 	state := baseline.State{APIs: map[baseline.Kind]baseline.API{
-		"CephCluster.ceph.rook.io": {Version: "ceph.rook.io/v1", Resource: "cephclusters"}, "ResourceQuota": {Version: "v1", Resource: "resourcequotas"},
+		"CephCluster.ceph.rook.io": {Version: "ceph.rook.io/v1", Resource: "cephclusters"},
+		"ResourceQuota":            {Version: "v1", Resource: "resourcequotas"},
 	}}
 	for kind, want := range map[baseline.Kind]string{
 		"CephCluster.ceph.rook.io": "ceph.rook.io/v1 cephclusters.ceph.rook.io", "ResourceQuota": "v1 resourcequotas",

@@ -98,7 +98,10 @@ func (s State) Pack() ([]byte, error) {
 }
 
 func (o Object) packed(key Key) packedState {
-	state := packedState{UID: o.UID, Release: o.Release, Desired: o.Desired, Missing: o.Desired - o.Ready, Restarts: rounded(o.Restarts), Generation: o.Generation}
+	state := packedState{
+		UID: o.UID, Release: o.Release, Desired: o.Desired, Missing: o.Desired - o.Ready, Restarts: rounded(o.Restarts),
+		Generation: o.Generation,
+	}
 	state.Revision, state.Detail = words.Cut(o.Revision, maxFact), words.Cut(o.Detail, maxFact)
 	for _, each := range o.Problems {
 		state.Problems = append(state.Problems, each.Reason)
@@ -184,7 +187,8 @@ func decode(text io.Reader) (State, error) {
 	if d.whole.Format != format {
 		return State{}, errFormat(d.whole.Format)
 	}
-	d.state.Taken, d.state.ClusterID, d.state.Version, d.state.Image, d.state.Unread = d.whole.Taken, d.whole.ClusterID, d.whole.Version, d.whole.Image, d.whole.Unread
+	d.state.Taken, d.state.ClusterID, d.state.Version, d.state.Image, d.state.Unread = d.whole.Taken, d.whole.ClusterID, d.whole.Version,
+		d.whole.Image, d.whole.Unread
 	d.state.APIs = d.whole.APIs
 	return d.state, nil
 }
@@ -279,7 +283,10 @@ func (d *decoder) value(into any) error {
 }
 
 func (p packedState) object(key Key) Object {
-	object := Object{UID: p.UID, Release: p.Release, Desired: p.Desired, Ready: p.Desired - p.Missing, Restarts: p.Restarts, Revision: p.Revision, Generation: p.Generation, Detail: p.Detail}
+	object := Object{
+		UID: p.UID, Release: p.Release, Desired: p.Desired, Ready: p.Desired - p.Missing, Restarts: p.Restarts,
+		Revision: p.Revision, Generation: p.Generation, Detail: p.Detail,
+	}
 	for _, reason := range slices.Compact(slices.Sorted(slices.Values(p.Problems))) {
 		object.Problems = append(object.Problems, Problem{Reason: reason})
 	}

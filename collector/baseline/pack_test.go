@@ -27,20 +27,37 @@ func shop() baseline.State {
 		Unread: map[baseline.Kind]string{baseline.Route: "could not list the routes of namespace shop"},
 		Objects: map[baseline.Key]baseline.Object{
 			{Kind: baseline.Deployment, Namespace: "shop", Name: "cart"}: {
-				Desired: 3, Ready: 1, Restarts: 0.333, Revision: "7", Generation: 12, UID: "1kpznf6", Owner: baseline.Key{Kind: "Shop.example.com", Namespace: "shop", Name: "cart"},
+				Desired: 3, Ready: 1, Restarts: 0.333, Revision: "7", Generation: 12, UID: "1kpznf6",
+				Owner:     baseline.Key{Kind: "Shop.example.com", Namespace: "shop", Name: "cart"},
 				Recovered: taken(), Problems: []baseline.Problem{
 					{Reason: "CrashLoopBackOff", Since: taken(), Message: "2 pods of shop/cart wait", Node: "worker-1"},
 					{Reason: "Unavailable", Since: taken(), Message: "1 of 3 pods are ready"},
 				},
 			},
-			{Kind: baseline.StatefulSet, Namespace: "shop", Name: "orders"}:                   {Detail: "orders-6d5f9"},
-			{Kind: baseline.ClusterServiceVersion, Namespace: "shop", Name: "payments"}:       {Detail: "payments.v1.2.3"},
-			{Kind: baseline.PersistentVolumeClaim, Namespace: "shop", Name: "data-orders-0"}:  {Detail: "Bound"},
-			{Kind: baseline.Alert, Namespace: "shop", Name: "CartDown/critical"}:              {Problems: []baseline.Problem{{Reason: "Firing"}}},
-			{Kind: baseline.Service, Namespace: "openshift-ingress", Name: "router-default"}:  {Ready: 2, Release: true, Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: "openshift-ingress", Name: "router-default"}}},
-			{Kind: baseline.Service, Namespace: "shop", Name: "gatekeeper"}:                   {Ready: 1, Revision: "5f2c01aa", Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: "shop", Name: "cart"}, {Kind: baseline.Node, Name: "worker-1"}, {Kind: baseline.Alert, Namespace: "shop", Name: "CartDown/critical"}}},
-			{Kind: baseline.Node, Name: "worker-1"}:                                           {Detail: "ee3f", Revision: "openshift-machine-api/a", Cordoned: true},
-			{Kind: baseline.ValidatingWebhook, Name: "policy"}:                                {Detail: "shop/gatekeeper", Problems: []baseline.Problem{{Reason: "NoReadyEndpoints", Message: "Service shop/gatekeeper has no ready endpoint"}}},
+			{Kind: baseline.StatefulSet, Namespace: "shop", Name: "orders"}:                  {Detail: "orders-6d5f9"},
+			{Kind: baseline.ClusterServiceVersion, Namespace: "shop", Name: "payments"}:      {Detail: "payments.v1.2.3"},
+			{Kind: baseline.PersistentVolumeClaim, Namespace: "shop", Name: "data-orders-0"}: {Detail: "Bound"},
+			{Kind: baseline.Alert, Namespace: "shop", Name: "CartDown/critical"}:             {Problems: []baseline.Problem{{Reason: "Firing"}}},
+			{Kind: baseline.Service, Namespace: "openshift-ingress", Name: "router-default"}: {
+				Ready: 2, Release: true,
+				Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: "openshift-ingress", Name: "router-default"}},
+			},
+			{Kind: baseline.Service, Namespace: "shop", Name: "gatekeeper"}: {
+				Ready: 1, Revision: "5f2c01aa",
+				Refs: []baseline.Key{
+					{Kind: baseline.Deployment, Namespace: "shop", Name: "cart"},
+					{Kind: baseline.Node, Name: "worker-1"},
+					{Kind: baseline.Alert, Namespace: "shop", Name: "CartDown/critical"},
+				},
+			},
+			{Kind: baseline.Node, Name: "worker-1"}: {
+				Detail: "ee3f", Revision: "openshift-machine-api/a",
+				Cordoned: true,
+			},
+			{Kind: baseline.ValidatingWebhook, Name: "policy"}: {
+				Detail:   "shop/gatekeeper",
+				Problems: []baseline.Problem{{Reason: "NoReadyEndpoints", Message: "Service shop/gatekeeper has no ready endpoint"}},
+			},
 			{Kind: baseline.MachineSet, Namespace: "openshift-machine-api", Name: "negative"}: {Desired: 1, Ready: 2},
 		},
 	}
@@ -96,7 +113,10 @@ func TestPackedStateIsTheSame(t *testing.T) {
 func TestPackedStateCanBeRead(t *testing.T) {
 	key := baseline.Key{Kind: baseline.CSINode, Name: "worker-1"}
 	for _, restarts := range []float64{math.NaN(), math.Inf(1), 1e300, 0.123456} {
-		object := baseline.Object{Desired: math.MinInt32, Ready: math.MaxInt32, Restarts: restarts, Detail: strings.Repeat("x", 1<<20), Revision: strings.Repeat("y", 1<<20)}
+		object := baseline.Object{
+			Desired: math.MinInt32, Ready: math.MaxInt32, Restarts: restarts, Detail: strings.Repeat("x", 1<<20),
+			Revision: strings.Repeat("y", 1<<20),
+		}
 		got, err := baseline.Unpack(pack(t, baseline.State{Objects: map[baseline.Key]baseline.Object{key: object}}))
 		if err != nil {
 			t.Fatal(err)
@@ -132,22 +152,46 @@ func TestUnpackRefuses(t *testing.T) {
 		data   []byte
 		want   string
 	}{
-		"Nothing":     {reason: "no baseline is no empty one", want: "gzip"},
-		"Garbage":     {reason: "other bytes", data: []byte("a baseline"), want: "gzip"},
-		"OtherFormat": {reason: "another version of the tool may mean something else by it", data: compressed(t, `{"format":1,"objects":[]}`), want: "format 1"},
-		"NoFormat":    {reason: "JSON of something else", data: compressed(t, `{"objects":{}}`), want: "format 0"},
-		"NoObject":    {reason: "a list", data: compressed(t, `[]`), want: "no state"},
-		"NoObjects":   {reason: "objects that are a list", data: compressed(t, `{"format":2,"objects":[]}`), want: "no state"},
-		"Cut":         {reason: "a part would look like all", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{}`), want: "EOF"},
-		"Truncated":   {reason: "the bytes end before the text", data: pack(t, shop())[:200], want: "EOF"},
-		"Checksum":    {reason: "a bit of it is not as it was written", data: func() []byte { p := pack(t, shop()); p[len(p)-6] ^= 1; return p }(), want: "checksum"},
-		"NoNumber":    {reason: "an object that cannot be decoded is named", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{"d":"x"}}}}}`), want: "Node a/b"},
-		"TooLarge":    {reason: "more bytes than one may have", data: make([]byte, baseline.MaxPacked+1), want: "more than"},
-		"Bomb":        {reason: "few bytes that become many", data: compressed(t, `{"format":2,"x":"`+strings.Repeat(" ", 33<<20)), want: "bytes of text"},
-		"After":       {reason: "the same behind the state", data: compressed(t, `{"format":2}`+strings.Repeat(" ", 33<<20)), want: "bytes of text"},
-		"ManyObjects": {reason: "an object in memory is larger than its text", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{`+many+`"a":{}}}}}`), want: "more than 300000 objects"},
-		"LongObject":  {reason: "so is a problem", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{"p":[""`+strings.Repeat(`,""`, 1<<20)+`]}}}}}`), want: "more than 65536"},
-		"LongName":    {reason: "a message names no name of megabytes", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"`+strings.Repeat("n", 1<<20)+`":1}}}}`), want: "Node a/"},
+		"Nothing": {reason: "no baseline is no empty one", want: "gzip"},
+		"Garbage": {reason: "other bytes", data: []byte("a baseline"), want: "gzip"},
+		"OtherFormat": {
+			reason: "another version of the tool may mean something else by it", data: compressed(t, `{"format":1,"objects":[]}`),
+			want: "format 1",
+		},
+		"NoFormat":  {reason: "JSON of something else", data: compressed(t, `{"objects":{}}`), want: "format 0"},
+		"NoObject":  {reason: "a list", data: compressed(t, `[]`), want: "no state"},
+		"NoObjects": {reason: "objects that are a list", data: compressed(t, `{"format":2,"objects":[]}`), want: "no state"},
+		"Cut":       {reason: "a part would look like all", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{}`), want: "EOF"},
+		"Truncated": {reason: "the bytes end before the text", data: pack(t, shop())[:200], want: "EOF"},
+		"Checksum": {
+			reason: "a bit of it is not as it was written",
+			data:   func() []byte { p := pack(t, shop()); p[len(p)-6] ^= 1; return p }(), want: "checksum",
+		},
+		"NoNumber": {
+			reason: "an object that cannot be decoded is named",
+			data:   compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{"d":"x"}}}}}`), want: "Node a/b",
+		},
+		"TooLarge": {reason: "more bytes than one may have", data: make([]byte, baseline.MaxPacked+1), want: "more than"},
+		"Bomb": {
+			reason: "few bytes that become many", data: compressed(t, `{"format":2,"x":"`+strings.Repeat(" ", 33<<20)),
+			want: "bytes of text",
+		},
+		"After": {
+			reason: "the same behind the state", data: compressed(t, `{"format":2}`+strings.Repeat(" ", 33<<20)),
+			want: "bytes of text",
+		},
+		"ManyObjects": {
+			reason: "an object in memory is larger than its text",
+			data:   compressed(t, `{"format":2,"objects":{"a":{"Node":{`+many+`"a":{}}}}}`), want: "more than 300000 objects",
+		},
+		"LongObject": {
+			reason: "so is a problem",
+			data:   compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{"p":[""`+strings.Repeat(`,""`, 1<<20)+`]}}}}}`), want: "more than 65536",
+		},
+		"LongName": {
+			reason: "a message names no name of megabytes",
+			data:   compressed(t, `{"format":2,"objects":{"a":{"Node":{"`+strings.Repeat("n", 1<<20)+`":1}}}}`), want: "Node a/",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := baseline.Unpack(tc.data)
@@ -200,16 +244,23 @@ func TestRedacted(t *testing.T) {
 			t.Errorf("%s is %+v, want %+v", key, later, object)
 		}
 	}
-	for key := range map[baseline.Key]bool{{Kind: baseline.Node, Name: "worker-1"}: true, {Kind: baseline.Service, Namespace: "openshift-ingress", Name: "router-default"}: true} {
+	for key := range map[baseline.Key]bool{
+		{Kind: baseline.Node, Name: "worker-1"}:                                          true,
+		{Kind: baseline.Service, Namespace: "openshift-ingress", Name: "router-default"}: true,
+	} {
 		if _, ok := got.Objects[key]; !ok {
 			t.Errorf("%s, which no user has named, has no name", key)
 		}
 	}
-	if detail := got.Objects[baseline.Key{Kind: baseline.PersistentVolumeClaim, Namespace: "shop", Name: "data-orders-0"}.Redacted(hash)].Detail; detail != "Bound" {
+	if detail := got.Objects[baseline.Key{
+		Kind: baseline.PersistentVolumeClaim, Namespace: "shop",
+		Name: "data-orders-0",
+	}.Redacted(hash)].Detail; detail != "Bound" {
 		t.Errorf("the phase of a claim is %q", detail)
 	}
 	service := baseline.Key{Kind: baseline.Service, Namespace: "shop", Name: "gatekeeper"}.Redacted(hash)
-	if detail := got.Objects[baseline.Key{Kind: baseline.ValidatingWebhook, Name: "policy"}].Detail; detail != service.Namespace+"/"+service.Name {
+	if detail := got.Objects[baseline.Key{Kind: baseline.ValidatingWebhook, Name: "policy"}].Detail; detail != service.Namespace+"/"+
+		service.Name {
 		t.Errorf("the Service of a webhook is %q, want that of %s", detail, service)
 	}
 	text := fmt.Sprintf("%+v", redacted)
@@ -234,7 +285,10 @@ func large() baseline.State {
 		return string(name)
 	}
 	teams := []string{"web", "api", "cart", "orders", "worker", "cache", "auth", "search", "billing", "gateway"}
-	s := baseline.State{Taken: taken(), Version: "4.19.3", Image: "quay.io/release@sha256:" + text("0123456789abcdef", 64), Objects: map[baseline.Key]baseline.Object{}}
+	s := baseline.State{
+		Taken: taken(), Version: "4.19.3", Image: "quay.io/release@sha256:" + text("0123456789abcdef", 64),
+		Objects: map[baseline.Key]baseline.Object{},
+	}
 	add := func(kind baseline.Kind, number int, object func() baseline.Object) {
 		for i := range number {
 			name := teams[random.Intn(len(teams))] + "-" + text("bcdfghjklmnpqrstvwxz2456789", 5)
@@ -244,11 +298,17 @@ func large() baseline.State {
 	replicas := func() int32 { return int32(1 + random.Intn(5)) }
 	add(baseline.Deployment, 5000, func() baseline.Object {
 		desired := replicas()
-		return baseline.Object{Desired: desired, Ready: desired, Restarts: random.Float64(), Revision: fmt.Sprint(1 + random.Intn(40)), Generation: int64(1 + random.Intn(80)), UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
+		return baseline.Object{
+			Desired: desired, Ready: desired, Restarts: random.Float64(), Revision: fmt.Sprint(1 + random.Intn(40)),
+			Generation: int64(1 + random.Intn(80)), UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7),
+		}
 	})
 	add(baseline.Service, 5000, func() baseline.Object {
 		name := teams[random.Intn(len(teams))] + "-" + text("bcdfghjklmnpqrstvwxz2456789", 5)
-		return baseline.Object{Ready: replicas(), Revision: fmt.Sprintf("%08x", random.Uint32()), UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7), Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: ".", Name: name}}}
+		return baseline.Object{
+			Ready: replicas(), Revision: fmt.Sprintf("%08x", random.Uint32()),
+			UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7), Refs: []baseline.Key{{Kind: baseline.Deployment, Namespace: ".", Name: name}},
+		}
 	})
 	add(baseline.Route, 2000, func() baseline.Object {
 		return baseline.Object{Ready: 1, UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
@@ -256,14 +316,23 @@ func large() baseline.State {
 	add(baseline.PersistentVolumeClaim, 2000, func() baseline.Object {
 		return baseline.Object{Detail: "Bound", UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
 	})
-	for _, kind := range []baseline.Kind{"HorizontalPodAutoscaler.autoscaling", "PodDisruptionBudget.policy", "CronJob.batch", "Certificate.cert-manager.io"} {
+	for _, kind := range []baseline.Kind{
+		"HorizontalPodAutoscaler.autoscaling", "PodDisruptionBudget.policy", "CronJob.batch",
+		"Certificate.cert-manager.io",
+	} {
 		add(kind, 1000, func() baseline.Object {
-			return baseline.Object{Revision: fmt.Sprintf("%08x", random.Uint32()), Generation: int64(1 + random.Intn(8)), UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7)}
+			return baseline.Object{
+				Revision: fmt.Sprintf("%08x", random.Uint32()), Generation: int64(1 + random.Intn(8)),
+				UID: text("0123456789abcdefghijklmnopqrstuvwxyz", 7),
+			}
 		})
 	}
 	for i := range 500 {
 		name := fmt.Sprintf("ip-10-0-%d-%d.ec2.internal", i/256, i%256)
-		s.Objects[baseline.Key{Kind: baseline.Node, Name: name}] = baseline.Object{Detail: text("0123456789abcdef", 32), Revision: "openshift-machine-api/cluster-worker-" + text("bcdfgh", 5)}
+		s.Objects[baseline.Key{Kind: baseline.Node, Name: name}] = baseline.Object{
+			Detail:   text("0123456789abcdef", 32),
+			Revision: "openshift-machine-api/cluster-worker-" + text("bcdfgh", 5),
+		}
 		s.Objects[baseline.Key{Kind: baseline.CSINode, Name: name}] = baseline.Object{Detail: "ebs.csi.aws.com,efs.csi.aws.com"}
 	}
 	for i := range 33 {

@@ -51,15 +51,22 @@ func state() []runtime.Object {
 	}}
 	degraded := &configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}, Status: configv1.ClusterOperatorStatus{
 		Conditions: []configv1.ClusterOperatorStatusCondition{{
-			Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue, Reason: "Members", Message: "node-a.corp.test at 10.0.0.9 is not healthy", LastTransitionTime: metav1.Now(),
+			Type: configv1.OperatorDegraded, Status: configv1.ConditionTrue, Reason: "Members",
+			Message: "node-a.corp.test at 10.0.0.9 is not healthy", LastTransitionTime: metav1.Now(),
 		}},
 	}}
 	objects := []runtime.Object{
 		version, degraded, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode),
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "admin-gates"}, Data: map[string]string{"ack-4.18-x-in-4.19": "x is removed."}},
-		&policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", Generation: 1}, Status: policyv1.PodDisruptionBudgetStatus{
-			ObservedGeneration: 1, ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1,
-		}},
+		&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-config-managed", Name: "admin-gates"},
+			Data:       map[string]string{"ack-4.18-x-in-4.19": "x is removed."},
+		},
+		&policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", Generation: 1},
+			Status: policyv1.PodDisruptionBudgetStatus{
+				ObservedGeneration: 1, ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1,
+			},
+		},
 	}
 	for _, name := range []string{"node-a.corp.test", "node-b.corp.test"} {
 		objects = append(objects, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.NodeStatus{
@@ -78,7 +85,10 @@ func TestLiveIsArchive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := prometheus.Run(t, prometheus.Rule{Alert: "ClusterDown", Expr: "vector(1)", Labels: map[string]string{"severity": "critical", "node": "node-a.corp.test"}})
+	p := prometheus.Run(t, prometheus.Rule{
+		Alert: "ClusterDown", Expr: "vector(1)",
+		Labels: map[string]string{"severity": "critical", "node": "node-a.corp.test"},
+	})
 	find := func(context.Context) (*rest.Config, error) { return &rest.Config{Host: p.URL}, nil }
 	live, subject := findings(t, api, find, time.Now())
 	for _, f := range live {
@@ -131,7 +141,8 @@ func collect(t *testing.T, api *cluster.Cluster, find monitoring.Finder, path st
 	}
 	needs := builtin.Needs()
 	made, err := gathering.Gather(t.Context(), api, gathering.Options{
-		Reads: slices.Concat(needs.Required, needs.Optional), Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Redact: redact, Step: func(string) {},
+		Reads: slices.Concat(needs.Required, needs.Optional), Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Redact: redact,
+		Step: func(string) {},
 	}, into)
 	if err == nil {
 		_, err = into.Commit()

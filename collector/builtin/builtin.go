@@ -21,7 +21,8 @@ import (
 
 // Checks are the built-in checks of an update from the release that the cluster runs.
 func Checks(judgement scene.Judgement) []check.Check {
-	return slices.Concat(gate.Checks(judgement.Fixed), risk.Checks(judgement.Monitoring, ignored(judgement)), health.Checks(judgement.Dependencies),
+	return slices.Concat(gate.Checks(judgement.Fixed), risk.Checks(judgement.Monitoring, ignored(judgement)),
+		health.Checks(judgement.Dependencies),
 		machine.Checks(), serving.Checks())
 }
 

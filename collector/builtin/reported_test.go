@@ -43,7 +43,8 @@ type reported struct {
 func newReported() *reported {
 	r := &reported{version: checktest.At("4.18.3", "4.17.9")}
 	for _, version := range []string{"4.18.9", "4.19.0"} {
-		r.version.Status.AvailableUpdates = append(r.version.Status.AvailableUpdates, configv1.Release{Version: version, Image: checktest.PullSpec(version)})
+		r.version.Status.AvailableUpdates = append(r.version.Status.AvailableUpdates,
+			configv1.Release{Version: version, Image: checktest.PullSpec(version)})
 	}
 	for _, role := range []string{"master", "worker"} {
 		rendered := "rendered-" + role + "-1"
@@ -54,11 +55,20 @@ func newReported() *reported {
 		r.pool(role, rendered)
 		for i := range 3 {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("%s-%d", role, i), Labels: map[string]string{"node-role.kubernetes.io/" + role: "", corev1.LabelHostname: fmt.Sprintf("%s-%d", role, i)},
-				Annotations: map[string]string{configOf("current"): rendered, configOf("desired"): rendered, "machineconfiguration.openshift.io/state": "Done"},
+				Name: fmt.Sprintf("%s-%d", role, i), Labels: map[string]string{
+					"node-role.kubernetes.io/" + role: "",
+					corev1.LabelHostname:              fmt.Sprintf("%s-%d", role, i),
+				},
+				Annotations: map[string]string{
+					configOf("current"): rendered, configOf("desired"): rendered,
+					"machineconfiguration.openshift.io/state": "Done",
+				},
 			}}
 			node.Status.NodeInfo.KubeletVersion = "v1.31.8"
-			node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("250")}
+			node.Status.Allocatable = corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("8"),
+				corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("250"),
+			}
 			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 			r.nodes = append(r.nodes, node)
 		}
@@ -83,10 +93,14 @@ func (r *reported) run(namespace string, owner metav1.OwnerReference, spec corev
 	owner.Controller, owner.UID = new(true), "1"
 	for i := range 3 {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: fmt.Sprintf("%s-%d", owner.Name, i), Labels: map[string]string{"app": owner.Name}, OwnerReferences: []metav1.OwnerReference{owner},
+			Namespace: namespace, Name: fmt.Sprintf("%s-%d", owner.Name, i), Labels: map[string]string{"app": owner.Name},
+			OwnerReferences: []metav1.OwnerReference{owner},
 		}, Spec: spec}
 		pod.Spec.NodeName = fmt.Sprintf("worker-%d", i)
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+		pod.Status = corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		}
 		r.pods = append(r.pods, pod)
 	}
 }
@@ -95,10 +109,16 @@ func (r *reported) run(namespace string, owner metav1.OwnerReference, spec corev
 func (r *reported) protect(namespace, name string) {
 	r.budgets = append(r.budgets, &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: new(intstr.FromInt32(1)),
+			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		},
 		Status: policyv1.PodDisruptionBudgetStatus{
 			ObservedGeneration: 1, ExpectedPods: 3, CurrentHealthy: 3, DesiredHealthy: 2, DisruptionsAllowed: 1,
-			Conditions: []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue, Reason: policyv1.SufficientPodsReason, ObservedGeneration: 1, LastTransitionTime: metav1.Now()}},
+			Conditions: []metav1.Condition{{
+				Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionTrue,
+				Reason: policyv1.SufficientPodsReason, ObservedGeneration: 1, LastTransitionTime: metav1.Now(),
+			}},
 		},
 	})
 }
@@ -106,7 +126,10 @@ func (r *reported) protect(namespace, name string) {
 // serve adds a Service with a ready endpoint.
 func (r *reported) serve(namespace, name string) {
 	r.add(
-		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}}},
+		&corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
+		},
 		&discoveryv1.EndpointSlice{
 			ObjectMeta:  metav1.ObjectMeta{Namespace: namespace, Name: name + "-1", Labels: map[string]string{discoveryv1.LabelServiceName: name}},
 			AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Name: new("https"), Port: new(int32(8443))}},
@@ -115,7 +138,10 @@ func (r *reported) serve(namespace, name string) {
 }
 
 func container() corev1.PodSpec {
-	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/app@sha256:" + strings.Repeat("0", 64)}}, TerminationGracePeriodSeconds: new(int64(30)), SecurityContext: &corev1.PodSecurityContext{}}
+	return corev1.PodSpec{
+		Containers:                    []corev1.Container{{Name: "c", Image: "registry.example.com/app@sha256:" + strings.Repeat("0", 64)}},
+		TerminationGracePeriodSeconds: new(int64(30)), SecurityContext: &corev1.PodSecurityContext{},
+	}
 }
 
 // TestReported has states of public reports, each with what an administrator has to know before the update.
@@ -131,22 +157,31 @@ func TestReported(t *testing.T) {
 		finding string
 	}{
 		"PodSecurity": {
-			reason: "the label was set after the pods began; a deleted one is not created again (gatekeeper#2633)", to: patch, outcome: preflight.Warn, finding: "shop/cart-0",
+			reason: "the label was set after the pods began; a deleted one is not created again (gatekeeper#2633)", to: patch,
+			outcome: preflight.Warn, finding: "shop/cart-0",
 			change: func(_ *testing.T, r *reported) {
-				r.namespaces = append(r.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"}}})
-				r.sets = append(r.sets, &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "1"}, Spec: appsv1.ReplicaSetSpec{
-					Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "cart"}},
-					Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "cart"}}, Spec: container()},
+				r.namespaces = append(r.namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+					Name:   "shop",
+					Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 				}})
+				r.sets = append(r.sets, &appsv1.ReplicaSet{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", UID: "1"},
+					Spec: appsv1.ReplicaSetSpec{
+						Replicas: new(int32(3)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "cart"}},
+						Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "cart"}}, Spec: container()},
+					},
+				})
 				r.run("shop", metav1.OwnerReference{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cart"}, container())
 			},
 		},
 		"MissingConfig": {
-			reason: "a node is to get a MachineConfig that does not exist (machine-config-operator#2010)", to: patch, outcome: preflight.Fail, finding: "rendered-worker-9",
-			change: func(_ *testing.T, r *reported) { r.nodes[4].Annotations[configOf("desired")] = "rendered-worker-9" },
+			reason: "a node is to get a MachineConfig that does not exist (machine-config-operator#2010)", to: patch, outcome: preflight.Fail,
+			finding: "rendered-worker-9",
+			change:  func(_ *testing.T, r *reported) { r.nodes[4].Annotations[configOf("desired")] = "rendered-worker-9" },
 		},
 		"TwoCustomPools": {
-			reason: "no pool updates a node that two custom ones select (machine-config-operator#429, #575)", to: patch, outcome: preflight.Warn, finding: "worker-2",
+			reason: "no pool updates a node that two custom ones select (machine-config-operator#429, #575)", to: patch, outcome: preflight.Warn,
+			finding: "worker-2",
 			change: func(_ *testing.T, r *reported) {
 				for _, role := range []string{"infra", "storage"} {
 					r.nodes[5].Labels["node-role.kubernetes.io/"+role] = ""
@@ -155,9 +190,11 @@ func TestReported(t *testing.T) {
 			},
 		},
 		"NotRetrieved": {
-			reason: "CVO could not retrieve the offered release, which it names by its image (okd#2347, #2247)", to: patch, outcome: preflight.Warn, finding: checktest.PullSpec(patch),
+			reason: "CVO could not retrieve the offered release, which it names by its image (okd#2347, #2247)", to: patch, outcome: preflight.Warn,
+			finding: checktest.PullSpec(patch),
 			change: func(_ *testing.T, r *reported) {
-				checktest.With(r.version, "ReleaseAccepted", configv1.ConditionFalse, "RetrievePayload", `Retrieving payload failed version="" image="`+checktest.PullSpec(patch)+`" failure: timeout`)
+				checktest.With(r.version, "ReleaseAccepted", configv1.ConditionFalse, "RetrievePayload",
+					`Retrieving payload failed version="" image="`+checktest.PullSpec(patch)+`" failure: timeout`)
 			},
 		},
 		"NetworkMigration": {
@@ -165,12 +202,16 @@ func TestReported(t *testing.T) {
 			change: func(_ *testing.T, r *reported) {
 				r.add(&configv1.Network{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Status: configv1.NetworkStatus{
 					NetworkType: "OpenShiftSDN", Migration: &configv1.NetworkMigration{NetworkType: "OVNKubernetes"},
-					Conditions: []metav1.Condition{{Type: "NetworkTypeMigrationInProgress", Status: metav1.ConditionTrue, Reason: "MigrationInProgress", LastTransitionTime: metav1.Now()}},
+					Conditions: []metav1.Condition{{
+						Type: "NetworkTypeMigrationInProgress", Status: metav1.ConditionTrue, Reason: "MigrationInProgress",
+						LastTransitionTime: metav1.Now(),
+					}},
 				}})
 			},
 		},
 		"CgroupV1": {
-			reason: "a MachineConfig has the nodes use cgroup v1, which the target lacks (okd#710, #2148)", to: minor, outcome: preflight.Fail, finding: "CgroupMode",
+			reason: "a MachineConfig has the nodes use cgroup v1, which the target lacks (okd#710, #2148)", to: minor, outcome: preflight.Fail,
+			finding: "CgroupMode",
 			change: func(t *testing.T, r *reported) {
 				t.Helper()
 				for _, object := range r.objects {
@@ -181,7 +222,8 @@ func TestReported(t *testing.T) {
 			},
 		},
 		"Gatekeeper": {
-			reason: "the webhook of Gatekeeper's chart receives all requests: one warning of its name", to: patch, outcome: preflight.Warn, finding: "DrainWebhook-",
+			reason: "the webhook of Gatekeeper's chart receives all requests: one warning of its name", to: patch, outcome: preflight.Warn,
+			finding: "DrainWebhook-",
 			change: func(_ *testing.T, r *reported) {
 				r.run("shop", metav1.OwnerReference{APIVersion: "core.strimzi.io/v1beta2", Kind: "StrimziPodSet", Name: "kafka"}, container())
 				r.protect("shop", "kafka")
@@ -191,12 +233,21 @@ func TestReported(t *testing.T) {
 					Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 						Name: "validation.gatekeeper.sh", FailurePolicy: new(admissionregistrationv1.Ignore), TimeoutSeconds: new(int32(3)),
 						SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-						ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "gatekeeper"}},
+						ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+							Namespace: "shop",
+							Name:      "gatekeeper",
+						}},
 						Rules: []admissionregistrationv1.RuleWithOperations{{
 							Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-							Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: []string{"*", "pods/eviction"}},
+							Rule: admissionregistrationv1.Rule{
+								APIGroups: []string{"*"}, APIVersions: []string{"*"},
+								Resources: []string{"*", "pods/eviction"},
+							},
 						}},
-						NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "admission.gatekeeper.sh/ignore", Operator: metav1.LabelSelectorOpDoesNotExist}}},
+						NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+							Key:      "admission.gatekeeper.sh/ignore",
+							Operator: metav1.LabelSelectorOpDoesNotExist,
+						}}},
 					}},
 				})
 			},
@@ -246,7 +297,8 @@ func found(t *testing.T, r *reported, to string) []string {
 		server.Create(t, append(r.objects, r.version, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode))...)
 		view := server.Responding(map[string]checktest.Response{
 			"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", r.nodes), "/api/v1/pods": checktest.Pages(t, "v1", "PodList", r.pods),
-			"/api/v1/namespaces": checktest.Pages(t, "v1", "NamespaceList", r.namespaces), "/apis/apps/v1/replicasets": checktest.Pages(t, "apps/v1", "ReplicaSetList", r.sets),
+			"/api/v1/namespaces":                   checktest.Pages(t, "v1", "NamespaceList", r.namespaces),
+			"/apis/apps/v1/replicasets":            checktest.Pages(t, "apps/v1", "ReplicaSetList", r.sets),
 			"/apis/policy/v1/poddisruptionbudgets": checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", r.budgets),
 		}).Snapshot(t)
 		subject := check.Subject{Update: checktest.Update(t, "4.18.3", to), Now: time.Now().Add(time.Hour)}

@@ -202,7 +202,10 @@ func runRefused(t *testing.T, path string, only func(check.Check) bool, refused 
 		}
 		t.Fatal(err)
 	}
-	for _, c := range builtin.Checks(scene.Judgement{Monitoring: monitoring.New(func(context.Context) (*rest.Config, error) { return nil, errors.New("no monitoring") }, monitoring.DefaultTimeout)}) {
+	for _, c := range builtin.Checks(scene.Judgement{Monitoring: monitoring.New(func(context.Context) (*rest.Config, error) {
+		return nil,
+			errors.New("no monitoring")
+	}, monitoring.DefaultTimeout)}) {
 		if only != nil && !only(c) {
 			continue
 		}
@@ -214,7 +217,8 @@ func runRefused(t *testing.T, path string, only func(check.Check) bool, refused 
 			t.Fatal(err)
 		}
 		subject := check.Subject{Cluster: snapshot.Of(api), Update: checktest.MinorUpdate(t, "4.18.3", "4.19.1"), Now: opened.About().Time}
-		of.findings = collector.Collect(t.Context(), collector.Bind(subject, []check.Check{c}), func(collector.Source, []finding.Finding) {}).Findings
+		of.findings = collector.Collect(t.Context(), collector.Bind(subject, []check.Check{c}),
+			func(collector.Source, []finding.Finding) {}).Findings
 		all[c.Name] = of
 	}
 	return all
@@ -257,7 +261,8 @@ func forbidden(request *http.Request) (*http.Response, error) {
 	status.APIVersion, status.Kind = "v1", "Status"
 	text, err := json.Marshal(status)
 	return &http.Response{
-		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: request,
+		StatusCode: http.StatusForbidden, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)),
+		Request: request,
 	}, err
 }
 

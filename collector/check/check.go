@@ -130,7 +130,8 @@ func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding,
 			"does not apply to the update from %s to %s (%s)", update.From, update.To, update.Kind())}, nil
 	}
 	if subject.Hosted && c.NotHosted != "" {
-		return []finding.Finding{finding.Skipped(gap.Proven("the HostedCluster"), ReasonHyperShift, "does not apply to a hosted cluster: %s", c.NotHosted)}, nil
+		return []finding.Finding{finding.Skipped(gap.Proven("the HostedCluster"), ReasonHyperShift, "does not apply to a hosted cluster: %s",
+			c.NotHosted)}, nil
 	}
 	ctx, log := gap.Track(ctx)
 	found, err := c.Run(ctx, subject)
@@ -216,7 +217,8 @@ func (s Subject) WithoutClusterVersion(ctx context.Context) ([]finding.Finding, 
 	if topology == snapshot.Kubernetes {
 		return []finding.Finding{PlainKubernetes("ClusterVersion")}, nil
 	}
-	return []finding.Finding{finding.Unknown(reasonAPIMissing, "ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
+	return []finding.Finding{finding.Unknown(reasonAPIMissing,
+		"ClusterVersion \"version\" does not exist, although this is an OpenShift cluster").
 		Remedy("Check that CVO, which creates it, is running.").
 		Do(CVOPods()).
 		About(ClusterVersionObject())}, nil
@@ -237,7 +239,8 @@ func (s Subject) WithoutAPI(ctx context.Context, kind, group string) ([]finding.
 
 // PlainKubernetes is the result of a check of a kind of objects on a cluster that is not OpenShift.
 func PlainKubernetes(kind string) finding.Finding {
-	return finding.Skipped(gap.Proven("the response of the API server"), ReasonPlainKubernetes, "the cluster has no Infrastructure \"cluster\", so it is not OpenShift and has no %s", kind)
+	return finding.Skipped(gap.Proven("the response of the API server"), ReasonPlainKubernetes,
+		"the cluster has no Infrastructure \"cluster\", so it is not OpenShift and has no %s", kind)
 }
 
 // APIMissing is the result of a check of a kind of objects that every OpenShift cluster has, and this one has not.
@@ -261,7 +264,8 @@ func Stale(object finding.Object, observed, generation int64) (finding.Finding, 
 	if observed >= generation {
 		return finding.Finding{}, false
 	}
-	return finding.Unknown(ReasonStaleStatus, "the status of %s is of generation %d, but its spec is of generation %d, so the status is out of date",
+	return finding.Unknown(ReasonStaleStatus,
+		"the status of %s is of generation %d, but its spec is of generation %d, so the status is out of date",
 		Describe(object), observed, generation).
 		About(object), true
 }

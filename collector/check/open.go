@@ -20,7 +20,8 @@ var reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
 
 // nameNotInArchive is the name of a finding about several checks. A finding about one check has
 // the name of the check.
-var nameNotInArchive = finding.NewName("NotInArchive", "The finding about several checks of a kind that miss the same resources of an archive.")
+var nameNotInArchive = finding.NewName("NotInArchive",
+	"The finding about several checks of a kind that miss the same resources of an archive.")
 
 // maxNamed bounds the gaps and the checks that a message names.
 const maxNamed = 4

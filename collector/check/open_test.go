@@ -21,16 +21,26 @@ import (
 // A check that reads what was not gathered neither passes nor fails for what it did not see.
 func TestGaps(t *testing.T) {
 	reason := finding.ReportedReason("R")
-	absent := fmt.Errorf("could not list the pods: %w", &apierrors.StatusError{ErrStatus: metav1.Status{Reason: gap.Reason, Code: 501, Message: "no pods"}})
+	absent := fmt.Errorf("could not list the pods: %w",
+		&apierrors.StatusError{ErrStatus: metav1.Status{Reason: gap.Reason, Code: 501, Message: "no pods"}})
 	for name, tc := range map[string]struct {
 		reason string
 		found  []finding.Finding
 		err    error
 		want   []string
 	}{
-		"Pass":    {reason: "nothing was found in a part", found: []finding.Finding{finding.Pass(gap.Proven("a test"), reason, "a")}, want: []string{"Unknown NotInArchive"}},
-		"Skipped": {reason: "there may be what the check is about", found: []finding.Finding{finding.Skipped(gap.Proven("a test"), reason, "a")}, want: []string{"Unknown NotInArchive"}},
-		"Warn":    {reason: "a warning stays, and there may be more", found: []finding.Finding{finding.Warn(reason, "a")}, want: []string{"Warn R", "Unknown NotInArchive"}},
+		"Pass": {
+			reason: "nothing was found in a part", found: []finding.Finding{finding.Pass(gap.Proven("a test"), reason, "a")},
+			want: []string{"Unknown NotInArchive"},
+		},
+		"Skipped": {
+			reason: "there may be what the check is about", found: []finding.Finding{finding.Skipped(gap.Proven("a test"), reason, "a")},
+			want: []string{"Unknown NotInArchive"},
+		},
+		"Warn": {
+			reason: "a warning stays, and there may be more", found: []finding.Finding{finding.Warn(reason, "a")},
+			want: []string{"Warn R", "Unknown NotInArchive"},
+		},
 		"Fail":    {reason: "what is wrong in a part is wrong", found: []finding.Finding{finding.Fail(reason, "a")}, want: []string{"Fail R"}},
 		"Unknown": {reason: "the check has stated it", found: []finding.Finding{finding.Unknown(reason, "a")}, want: []string{"Unknown R"}},
 		"Error":   {reason: "nothing could be read", err: absent, want: []string{"Unknown NotInArchive"}},
@@ -84,7 +94,8 @@ func lacking(t *testing.T, name string, resources ...string) finding.Finding {
 }
 
 func TestMergeGaps(t *testing.T) {
-	pods, both, services, nodes := lacking(t, "A", "pods"), lacking(t, "C", "pods", "services"), lacking(t, "B", "services"), lacking(t, "D", "nodes")
+	pods, both, services, nodes := lacking(t, "A", "pods"), lacking(t, "C", "pods", "services"), lacking(t, "B", "services"),
+		lacking(t, "D", "nodes")
 	accepted := pods.Bypassed(finding.Bypass{By: finding.ByAcceptedRisk})
 	for name, tc := range map[string]struct {
 		reason   string
@@ -93,18 +104,34 @@ func TestMergeGaps(t *testing.T) {
 		want     []string
 		source   finding.Source
 	}{
-		"Same":     {reason: "one cause is one finding", findings: []finding.Finding{pods, lacking(t, "E", "pods")}, want: []string{"NotInArchive: A, E lack pods"}},
-		"Other":    {reason: "one archive more has both", findings: []finding.Finding{pods, nodes}, want: []string{"NotInArchive: A, D lack nodes, pods"}},
-		"Accepted": {reason: "an acceptance by name covers what it did", findings: []finding.Finding{pods, both, services}, accepted: "C", want: []string{"NotInArchive: A, B lack pods, services", "C: C lack pods, services"}},
-		"Bypassed": {reason: "what was bypassed does not count", findings: []finding.Finding{accepted, both}, want: []string{"A: A lack pods", "C: C lack pods, services"}},
-		"Kind":     {reason: "with a gate among them it is a gate, which cannot be accepted", findings: []finding.Finding{both, pods.From(finding.SourceGate)}, want: []string{"NotInArchive: A, C lack pods, services"}, source: finding.SourceGate},
+		"Same": {
+			reason: "one cause is one finding", findings: []finding.Finding{pods, lacking(t, "E", "pods")},
+			want: []string{"NotInArchive: A, E lack pods"},
+		},
+		"Other": {
+			reason: "one archive more has both", findings: []finding.Finding{pods, nodes},
+			want: []string{"NotInArchive: A, D lack nodes, pods"},
+		},
+		"Accepted": {
+			reason: "an acceptance by name covers what it did", findings: []finding.Finding{pods, both, services}, accepted: "C",
+			want: []string{"NotInArchive: A, B lack pods, services", "C: C lack pods, services"},
+		},
+		"Bypassed": {
+			reason: "what was bypassed does not count", findings: []finding.Finding{accepted, both},
+			want: []string{"A: A lack pods", "C: C lack pods, services"},
+		},
+		"Kind": {reason: "with a gate among them it is a gate, which cannot be accepted", findings: []finding.Finding{
+			both,
+			pods.From(finding.SourceGate),
+		}, want: []string{"NotInArchive: A, C lack pods, services"}, source: finding.SourceGate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := slices.Clone(tc.findings)
 			var got []string
 			for _, f := range check.MergeGaps(tc.findings, map[string]string{tc.accepted: "request"}) {
 				got = append(got, fmt.Sprintf("%s: %s lack %s", f.Name, f.Evidence["checks"], f.Evidence["resources"]))
-				if !f.Inconclusive() || !f.Blocks || !slices.Equal(f.BlockedTargets, []string{"4.19.0"}) || len(f.Actions) != 1 || tc.source != "" && f.Source != tc.source {
+				if !f.Inconclusive() || !f.Blocks || !slices.Equal(f.BlockedTargets, []string{"4.19.0"}) || len(f.Actions) != 1 || tc.source != "" &&
+					f.Source != tc.source {
 					t.Errorf("%s: %+v", tc.reason, f)
 				}
 			}

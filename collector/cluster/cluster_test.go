@@ -278,7 +278,8 @@ func TestAttacksByResponses(t *testing.T) {
 	} {
 		t.Run("Watch"+name, func(t *testing.T) {
 			reached := connect()
-			watched, err := reached.Kubernetes.CoreV1().RESTClient().Get().Resource(tc.resource).VersionedParams(&metav1.ListOptions{Watch: true}, scheme.ParameterCodec).Watch(t.Context())
+			watched, err := reached.Kubernetes.CoreV1().RESTClient().Get().Resource(tc.resource).VersionedParams(&metav1.ListOptions{Watch: true},
+				scheme.ParameterCodec).Watch(t.Context())
 			if err == nil {
 				event := <-watched.ResultChan()
 				watched.Stop()

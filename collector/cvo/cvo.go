@@ -65,19 +65,23 @@ func retrieve(request *Request) (prediction Prediction, done bool) {
 	case request.Image == "" && request.Version == running.Version:
 		return accepts("the cluster runs %s or is being updated to it, so nothing changes", running.Version), true
 	case request.Image == "":
-		return refuses("NoTarget", "%s is only in status.history, which passes the validation but gives no image: the cluster silently stays at %s; name the image too",
+		return refuses("NoTarget", "%s is only in status.history, which passes the validation but gives no image: the cluster silently "+
+			"stays at %s; name the image too",
 			request.Version, running.Version), true
 	case request.Image == running.Image:
-		return accepts("Payload loaded version=%q image=%q: the cluster runs this image or is being updated to it, so nothing is verified and nothing changes",
+		return accepts("Payload loaded version=%q image=%q: the cluster runs this image or is being updated to it, so nothing is "+
+			"verified and nothing changes",
 			running.Version, running.Image), true
 	case !request.Force && !strings.Contains(request.Image, "@"):
-		return refuses("RetrievePayload", "Retrieving payload failed version=%q image=%q failure=The update cannot be verified: the image is not named by its digest",
+		return refuses("RetrievePayload", "Retrieving payload failed version=%q image=%q failure=The update cannot be verified: the "+
+			"image is not named by its digest",
 			request.Version, request.Image), true
 	case !request.Force && request.Signed != nil && !*request.Signed:
 		return refuses("RetrievePayload", "Retrieving payload failed version=%q image=%q failure=The update cannot be verified",
 			request.Version, request.Image), true
 	case request.Version != "" && request.PayloadVersion != "" && request.Version != request.PayloadVersion:
-		return refuses("VerifyPayloadVersion", "Verifying payload failed version=%q image=%q failure=release image version %s does not match the expected upstream version %s",
+		return refuses("VerifyPayloadVersion", "Verifying payload failed version=%q image=%q failure=release image version %s does not "+
+			"match the expected upstream version %s",
 			request.Version, request.Image, request.PayloadVersion, request.Version), true
 	}
 	return Prediction{}, false
@@ -101,7 +105,8 @@ func preconditions(request Request) Prediction {
 	case !judged:
 		return unknown("the preconditions of the CVO of release %q are unknown", request.ClusterVersion.Status.Desired.Version)
 	case blocking != nil:
-		return refuses("PreconditionChecks", "Preconditions failed for payload loaded version=%q image=%q: %s", request.Version, request.Image, summary)
+		return refuses("PreconditionChecks", "Preconditions failed for payload loaded version=%q image=%q: %s", request.Version, request.Image,
+			summary)
 	case uncertain != nil:
 		return unknown("%s", uncertain.Message)
 	case request.Signed == nil:
@@ -205,7 +210,8 @@ func summarize(violations []Violation) string {
 			if violation.Reason != "" {
 				cause = fmt.Sprintf(" because of %q", violation.Reason)
 			}
-			texts = append(texts, fmt.Sprintf("Precondition %q failed%s: %s", violation.Precondition, cause, cmp.Or(violation.Message, "no message")))
+			texts = append(texts, fmt.Sprintf("Precondition %q failed%s: %s", violation.Precondition, cause,
+				cmp.Or(violation.Message, "no message")))
 		}
 	}
 	if len(texts) > 1 {

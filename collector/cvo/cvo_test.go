@@ -41,7 +41,9 @@ func toward(version string, before ...string) *configv1.ClusterVersion {
 	return with(cluster, configv1.OperatorProgressing, configv1.ConditionTrue, "", "Working towards "+version)
 }
 
-func with(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) *configv1.ClusterVersion {
+func with(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason,
+	message string,
+) *configv1.ClusterVersion {
 	cluster.Status.Conditions = append(cluster.Status.Conditions, configv1.ClusterOperatorStatusCondition{
 		Type: kind, Status: status, Reason: reason, Message: message,
 	})
@@ -198,25 +200,29 @@ func TestValidation(t *testing.T) {
 		},
 		"Unlisted": {
 			reason: "by version alone the target has to be an available update", request: byVersion(available(at("4.18.3"), "4.18.9"), "4.18.10"),
-			want: invalid, message: `The cluster version is invalid: spec.desiredUpdate.version: Invalid value: "4.18.10": when image is empty the update must be an available update`,
+			want:    invalid,
+			message: `The cluster version is invalid: spec.desiredUpdate.version: Invalid value: "4.18.10": when image is empty the update must be an available update`,
 		},
 		"UnlistedForced": {
 			reason: "force does not bypass the validation", request: forced(byVersion(at("4.18.3"), "4.18.10")), want: invalid,
 		},
 		"Conditional": {
-			reason: "a request by version does not select a conditional update, which is the only block for an unaccepted risk", request: byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
-			want: invalid, message: "by version and image only",
+			reason:  "a request by version does not select a conditional update, which is the only block for an unaccepted risk",
+			request: byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
+			want:    invalid, message: "by version and image only",
 		},
 		"ConditionalByImage": {
 			reason: "with the image an unaccepted risk is a warning", request: byImage(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"),
 			want: loaded, message: "Update from 4.18.3 to 4.18.16 is not recommended:\n\nThe kernel waits for I/O.",
 		},
 		"AcceptedWithoutGate": {
-			reason: "without the feature gate the API server drops accepted risks", request: accepting(byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"), risk),
-			want: invalid, message: "ClusterUpdateAcceptRisks",
+			reason:  "without the feature gate the API server drops accepted risks",
+			request: accepting(byVersion(risky(at("4.18.3"), "4.18.16", applies), "4.18.16"), risk),
+			want:    invalid, message: "ClusterUpdateAcceptRisks",
 		},
 		"AcceptedWithGate": {
-			reason: "with the feature gate the target becomes an available update", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", two), "5.0.9"), risk), want: loaded,
+			reason:  "with the feature gate the target becomes an available update",
+			request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", two), "5.0.9"), risk), want: loaded,
 		},
 		"AcceptedInCluster": {
 			reason: "acceptances in spec.desiredUpdate count too", request: byVersion(inCluster, "5.0.9"), want: loaded,
@@ -226,7 +232,8 @@ func TestValidation(t *testing.T) {
 			want: invalid, message: "every risk that applies",
 		},
 		"AcceptedUnknown": {
-			reason: "acceptance does not cover a risk that could not be evaluated", request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", undecided), "5.0.9"), risk), want: invalid,
+			reason:  "acceptance does not cover a risk that could not be evaluated",
+			request: accepting(byVersion(gated(at("5.0.1"), "5.0.9", undecided), "5.0.9"), risk), want: invalid,
 		},
 		"History": {
 			reason: "a version in the history passes, but has no image (pkg/cvo/cvo.go)", request: byVersion(at("4.18.9", "4.18.3"), "4.18.3"),
@@ -243,7 +250,10 @@ func TestValidation(t *testing.T) {
 			reason: "a status of an earlier generation is out of date", request: byVersion(stale, "4.18.9"),
 			want: undetermined, message: "generation 2",
 		},
-		"NoClusterVersion": {reason: "without a ClusterVersion the acceptance is unknown", request: cvo.Request{Version: "4.18.9"}, want: undetermined},
+		"NoClusterVersion": {
+			reason: "without a ClusterVersion the acceptance is unknown", request: cvo.Request{Version: "4.18.9"},
+			want: undetermined,
+		},
 	})
 }
 
@@ -261,9 +271,13 @@ func TestPayload(t *testing.T) {
 			reason: "ReleaseAccepted=False, RetrievePayload", request: signed(byImage(at("4.18.3"), "4.18.9"), new(false)),
 			want: result{"no", "RetrievePayload"}, message: "The update cannot be verified",
 		},
-		"UnsignedForced": {reason: "force bypasses the verification", request: forced(signed(byImage(at("4.18.3"), "4.18.9"), new(false))), want: loaded},
+		"UnsignedForced": {
+			reason: "force bypasses the verification", request: forced(signed(byImage(at("4.18.3"), "4.18.9"), new(false))),
+			want: loaded,
+		},
 		"UnknownSignature": {
-			reason: "the signature was not verified", request: signed(byImage(at("4.18.3"), "4.18.9"), nil), want: undetermined, message: "signature",
+			reason: "the signature was not verified", request: signed(byImage(at("4.18.3"), "4.18.9"), nil), want: undetermined,
+			message: "signature",
 		},
 		"UnknownSignatureBlocked": {
 			reason:  "a precondition refuses it with any signature",
@@ -274,9 +288,18 @@ func TestPayload(t *testing.T) {
 			reason: "the image is another release", request: other,
 			want: result{"no", "VerifyPayloadVersion"}, message: "release image version 4.18.8 does not match the expected upstream version 4.18.9",
 		},
-		"OtherVersionForced": {reason: "force does not bypass the check of the version", request: forced(other), want: result{"no", "VerifyPayloadVersion"}},
-		"ImageOnly":          {reason: "the version is in the payload, which was not read", request: imageOnly, want: undetermined, message: "version"},
-		"ImageRead":          {reason: "the preconditions are judged by the version in the payload", request: read, want: precondition, message: "LowDesiredVersion"},
+		"OtherVersionForced": {
+			reason: "force does not bypass the check of the version", request: forced(other),
+			want: result{"no", "VerifyPayloadVersion"},
+		},
+		"ImageOnly": {
+			reason: "the version is in the payload, which was not read", request: imageOnly, want: undetermined,
+			message: "version",
+		},
+		"ImageRead": {
+			reason: "the preconditions are judged by the version in the payload", request: read, want: precondition,
+			message: "LowDesiredVersion",
+		},
 	})
 }
 
@@ -288,13 +311,18 @@ func TestPreconditions(t *testing.T) {
 			reason: "the condition's own reason and message", request: byImage(notUpgradeable(at("4.18.3")), "4.19.0"), want: precondition,
 			message: `Precondition "ClusterVersionUpgradeable" failed because of "AdminAckRequired": Do it first.`,
 		},
-		"UpgradeableFalsePatch": {reason: "patch updates are not blocked", request: byImage(notUpgradeable(at("4.18.3")), "4.18.9"), want: loaded},
+		"UpgradeableFalsePatch": {
+			reason: "patch updates are not blocked", request: byImage(notUpgradeable(at("4.18.3")), "4.18.9"),
+			want: loaded,
+		},
 		"UpgradeableUnknown": {
 			reason:  "Unknown passes",
-			request: byImage(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), "4.19.0"), want: loaded,
+			request: byImage(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionUnknown, "EvaluationFailed", ""), "4.19.0"),
+			want:    loaded,
 		},
 		"Accepted": {
-			reason: "accepted risks do not bypass Upgradeable=False", request: accepting(byImage(notUpgradeable(at("5.0.3")), "5.1.0"), "AdminAck-x"), want: precondition,
+			reason:  "accepted risks do not bypass Upgradeable=False",
+			request: accepting(byImage(notUpgradeable(at("5.0.3")), "5.1.0"), "AdminAck-x"), want: precondition,
 		},
 		"Several": {
 			reason: "all violations are reported, warnings too", request: byImage(everything, "4.21.0"), want: precondition,
@@ -304,7 +332,10 @@ func TestPreconditions(t *testing.T) {
 			reason: "force turns a violation that blocks into a warning", request: forced(byImage(everything, "4.21.0")), want: loaded,
 			message: "Forced through blocking failures: Multiple precondition checks failed",
 		},
-		"ForcedWithoutViolation": {reason: "force without a violation", request: forced(byImage(available(at("4.18.3"), "4.18.9"), "4.18.9")), want: loaded},
+		"ForcedWithoutViolation": {
+			reason: "force without a violation", request: forced(byImage(available(at("4.18.3"), "4.18.9"), "4.18.9")),
+			want: loaded,
+		},
 		"NoChannel": {
 			reason: "without a channel the recommendation is unknown, which is a warning", want: loaded, message: "Configured channel is unset",
 			request: func() cvo.Request {
@@ -315,17 +346,22 @@ func TestPreconditions(t *testing.T) {
 		},
 		"NotEvaluatedRisk": {
 			reason: "a risk that CVO could not evaluate is a warning", want: loaded, message: "is Recommended=Unknown: EvaluationFailed: throttled",
-			request: byImage(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionUnknown, Reason: "EvaluationFailed", Message: "throttled"}), "4.18.16"),
+			request: byImage(recommended(metav1.Condition{
+				Type: "Recommended", Status: metav1.ConditionUnknown, Reason: "EvaluationFailed",
+				Message: "throttled",
+			}), "4.18.16"),
 		},
 		"NoRecommendation": {
-			reason: "a conditional update without the condition is a warning", want: loaded, message: "but no Recommended condition", request: byImage(recommended(), "4.18.16"),
+			reason: "a conditional update without the condition is a warning", want: loaded, message: "but no Recommended condition",
+			request: byImage(recommended(), "4.18.16"),
 		},
 		"Recommended": {
 			reason: "a conditional update whose risks do not apply", want: loaded,
 			request: byImage(recommended(metav1.Condition{Type: "Recommended", Status: metav1.ConditionTrue}), "4.18.16"),
 		},
 		"NoReason": {
-			reason: "no message is made of an empty reason", want: loaded, message: `failed because of "UnknownUpdate": RetrievedUpdates=True, so the update`,
+			reason: "no message is made of an empty reason", want: loaded,
+			message: `failed because of "UnknownUpdate": RetrievedUpdates=True, so the update`,
 			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionTrue, "", ""), "4.18.9"),
 		},
 		"NoReasonOfAPrecondition": {
@@ -337,14 +373,19 @@ func TestPreconditions(t *testing.T) {
 			request: byImage(with(at("4.18.3"), "ReleaseAccepted", configv1.ConditionFalse, "", `version="4.18.9" image=""`), "4.18.9"),
 		},
 		"NotRetrieved": {
-			reason: "a list of updates that is out of date is a warning", want: loaded, message: "RetrievedUpdates=False (RemoteFailed), so the recommended status",
+			reason: "a list of updates that is out of date is a warning", want: loaded,
+			message: "RetrievedUpdates=False (RemoteFailed), so the recommended status",
 			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", ""), "4.18.9"),
 		},
 		"NotListed": {
-			reason: "a target that the update service does not list is a warning", want: loaded, message: "probably neither recommended nor supported",
+			reason: "a target that the update service does not list is a warning", want: loaded,
+			message: "probably neither recommended nor supported",
 			request: byImage(with(at("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionTrue, "", ""), "4.18.9"),
 		},
-		"OldCVO":      {reason: "releases from 4.14 on are known", request: byImage(at("4.13.3"), "4.13.9"), want: undetermined, message: "4.13.3"},
+		"OldCVO": {
+			reason: "releases from 4.14 on are known", request: byImage(at("4.13.3"), "4.13.9"), want: undetermined,
+			message: "4.13.3",
+		},
 		"NotSemVer":   {reason: "the release of CVO is unknown", request: byImage(at("custom"), "4.19.0"), want: undetermined, message: "custom"},
 		"ForcedOnOld": {reason: "force bypasses unknown preconditions", request: forced(byImage(at("4.13.3"), "4.13.9")), want: loaded},
 	})
@@ -354,32 +395,91 @@ func TestPreconditions(t *testing.T) {
 func TestReleasesDiffer(t *testing.T) {
 	check(t, map[string]row{
 		"RollbackIn4.13": {
-			reason: "before 4.14 the CVO allows no rollback", request: byImage(at("4.13.9", "4.13.3"), "4.13.3"), want: undetermined, message: `the CVO of release "4.13.9"`,
+			reason: "before 4.14 the CVO allows no rollback", request: byImage(at("4.13.9", "4.13.3"), "4.13.3"), want: undetermined,
+			message: `the CVO of release "4.13.9"`,
 		},
-		"RollbackIn4.14.7":   {reason: "4.14 allows it since January 2024", request: byImage(at("4.14.7", "4.14.3"), "4.14.3"), want: undetermined, message: "some releases"},
-		"RollbackIn4.14.12":  {reason: "4.14 allows it since January 2024", request: byImage(at("4.14.12", "4.14.3"), "4.14.3"), want: loaded},
-		"RollbackIn4.14Past": {reason: "only to the previous release", request: byImage(at("4.14.12", "4.14.5", "4.14.3"), "4.14.3"), want: precondition, message: "only supported rollback"},
-		"RollbackIn4.15":     {reason: "4.15 allows it since its first release", request: byImage(at("4.15.9", "4.15.3"), "4.15.3"), want: loaded},
-		"RollbackIn4.16":     {reason: "allowed, reverted and restored in 4.16", request: byImage(at("4.16.9", "4.16.3"), "4.16.3"), want: undetermined, message: "some releases"},
-		"RollbackIn4.16.10":  {reason: "restored in August 2024", request: byImage(at("4.16.10", "4.16.3"), "4.16.3"), want: loaded},
-		"RollbackIn4.17":     {reason: "to the previous release within the minor version", request: byImage(at("4.17.9", "4.17.3"), "4.17.3"), want: loaded},
-		"GiantHopIn4.17":     {reason: "no such precondition before pull request 1112", request: byImage(at("4.17.9"), "4.19.3"), want: loaded},
-		"GiantHopIn4.18":     {reason: "backported to some releases", request: byImage(at("4.18.9"), "4.20.3"), want: undetermined},
-		"GiantHopIn4.19":     {reason: "two minor versions are refused", request: byImage(at("4.19.9"), "4.21.3"), want: precondition, message: "(4.21 > 4.(19+1))"},
-		"MajorIn4.21":        {reason: "no update of the major version before pull request 1275", request: byImage(at("4.21.9"), "5.0.0"), want: precondition, message: "MajorVersionUpdate"},
-		"MajorIn4.22":        {reason: "4.22 can be updated to 5.0", request: byImage(at("4.22.9"), "5.0.0"), want: loaded},
-		"MajorIn4.22To5.1":   {reason: "4.22 cannot be updated to 5.1", request: byImage(at("4.22.9"), "5.1.0"), want: precondition, message: "or to 5.0 are supported"},
-		"RetargetIn4.16":     {reason: "measured from the last completed release before pull request 1094", request: byImage(notUpgradeable(toward("4.16.2", "4.15.3")), "4.16.3"), want: precondition},
-		"RetargetIn4.17":     {reason: "backported to some releases", request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.17.3"), want: undetermined, message: "last completed"},
-		"RetargetIn4.17.5":   {reason: "in 4.17 since the end of October 2024", request: byImage(notUpgradeable(toward("4.17.5", "4.16.3")), "4.17.6"), want: loaded, message: "Retarget to 4.17.6"},
-		"RetargetOverrides":  {reason: "by both measures a retarget with overrides is refused", request: byImage(unmanaged(notUpgradeable(toward("4.17.2", "4.16.3"))), "4.17.3"), want: precondition},
-		"NextMinorIn4.17":    {reason: "by both measures the next minor version is blocked", request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.18.3"), want: precondition},
-		"RetargetIn4.18":     {reason: "a retarget within the minor version in progress is a warning", request: byImage(notUpgradeable(toward("4.18.2", "4.17.3")), "4.18.3"), want: loaded, message: "Retarget to 4.18.3 while a minor version update from 4.17.3 to 4.18.2 is in progress"},
-		"RetargetIn5.0":      {reason: "a retarget within the major version in progress is a warning", request: byImage(notUpgradeable(toward("5.0.2", "4.22.3")), "5.0.3"), want: loaded, message: "MajorVersionClusterUpdateInProgress"},
-		"PatchOverPatch":     {reason: "a retarget of a patch update has no warning", request: byImage(notUpgradeable(available(toward("4.18.6", "4.18.3"), "4.18.7")), "4.18.7"), want: loaded},
-		"OverridesIn4.21":    {reason: "patch updates are refused before pull request 1314", request: byImage(unmanaged(notUpgradeable(at("4.21.3"))), "4.21.9"), want: precondition, message: "ClusterVersionOverridesSet"},
-		"OverridesIn4.22":    {reason: "overrides are a warning", request: byImage(unmanaged(notUpgradeable(at("4.22.3"))), "4.22.9"), want: loaded, message: "Retarget from 4.22.3 to 4.22.9 is not blocked by ClusterVersionOverridesSet"},
-		"NextInProgress4.18": {reason: "4.6 to 4.7 to 4.8 of the enhancement for EUS", request: byImage(notUpgradeable(toward("4.19.2", "4.18.3")), "4.20.1"), want: precondition},
+		"RollbackIn4.14.7": {
+			reason: "4.14 allows it since January 2024", request: byImage(at("4.14.7", "4.14.3"), "4.14.3"),
+			want: undetermined, message: "some releases",
+		},
+		"RollbackIn4.14.12": {reason: "4.14 allows it since January 2024", request: byImage(at("4.14.12", "4.14.3"), "4.14.3"), want: loaded},
+		"RollbackIn4.14Past": {
+			reason: "only to the previous release", request: byImage(at("4.14.12", "4.14.5", "4.14.3"), "4.14.3"),
+			want: precondition, message: "only supported rollback",
+		},
+		"RollbackIn4.15": {
+			reason: "4.15 allows it since its first release", request: byImage(at("4.15.9", "4.15.3"), "4.15.3"),
+			want: loaded,
+		},
+		"RollbackIn4.16": {
+			reason: "allowed, reverted and restored in 4.16", request: byImage(at("4.16.9", "4.16.3"), "4.16.3"),
+			want: undetermined, message: "some releases",
+		},
+		"RollbackIn4.16.10": {reason: "restored in August 2024", request: byImage(at("4.16.10", "4.16.3"), "4.16.3"), want: loaded},
+		"RollbackIn4.17": {
+			reason: "to the previous release within the minor version", request: byImage(at("4.17.9", "4.17.3"), "4.17.3"),
+			want: loaded,
+		},
+		"GiantHopIn4.17": {reason: "no such precondition before pull request 1112", request: byImage(at("4.17.9"), "4.19.3"), want: loaded},
+		"GiantHopIn4.18": {reason: "backported to some releases", request: byImage(at("4.18.9"), "4.20.3"), want: undetermined},
+		"GiantHopIn4.19": {
+			reason: "two minor versions are refused", request: byImage(at("4.19.9"), "4.21.3"), want: precondition,
+			message: "(4.21 > 4.(19+1))",
+		},
+		"MajorIn4.21": {
+			reason: "no update of the major version before pull request 1275", request: byImage(at("4.21.9"), "5.0.0"),
+			want: precondition, message: "MajorVersionUpdate",
+		},
+		"MajorIn4.22": {reason: "4.22 can be updated to 5.0", request: byImage(at("4.22.9"), "5.0.0"), want: loaded},
+		"MajorIn4.22To5.1": {
+			reason: "4.22 cannot be updated to 5.1", request: byImage(at("4.22.9"), "5.1.0"), want: precondition,
+			message: "or to 5.0 are supported",
+		},
+		"RetargetIn4.16": {
+			reason:  "measured from the last completed release before pull request 1094",
+			request: byImage(notUpgradeable(toward("4.16.2", "4.15.3")), "4.16.3"), want: precondition,
+		},
+		"RetargetIn4.17": {
+			reason: "backported to some releases", request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.17.3"),
+			want: undetermined, message: "last completed",
+		},
+		"RetargetIn4.17.5": {
+			reason:  "in 4.17 since the end of October 2024",
+			request: byImage(notUpgradeable(toward("4.17.5", "4.16.3")), "4.17.6"), want: loaded, message: "Retarget to 4.17.6",
+		},
+		"RetargetOverrides": {
+			reason:  "by both measures a retarget with overrides is refused",
+			request: byImage(unmanaged(notUpgradeable(toward("4.17.2", "4.16.3"))), "4.17.3"), want: precondition,
+		},
+		"NextMinorIn4.17": {
+			reason:  "by both measures the next minor version is blocked",
+			request: byImage(notUpgradeable(toward("4.17.2", "4.16.3")), "4.18.3"), want: precondition,
+		},
+		"RetargetIn4.18": {
+			reason:  "a retarget within the minor version in progress is a warning",
+			request: byImage(notUpgradeable(toward("4.18.2", "4.17.3")), "4.18.3"), want: loaded,
+			message: "Retarget to 4.18.3 while a minor version update from 4.17.3 to 4.18.2 is in progress",
+		},
+		"RetargetIn5.0": {
+			reason:  "a retarget within the major version in progress is a warning",
+			request: byImage(notUpgradeable(toward("5.0.2", "4.22.3")), "5.0.3"), want: loaded, message: "MajorVersionClusterUpdateInProgress",
+		},
+		"PatchOverPatch": {
+			reason:  "a retarget of a patch update has no warning",
+			request: byImage(notUpgradeable(available(toward("4.18.6", "4.18.3"), "4.18.7")), "4.18.7"), want: loaded,
+		},
+		"OverridesIn4.21": {
+			reason:  "patch updates are refused before pull request 1314",
+			request: byImage(unmanaged(notUpgradeable(at("4.21.3"))), "4.21.9"), want: precondition, message: "ClusterVersionOverridesSet",
+		},
+		"OverridesIn4.22": {
+			reason: "overrides are a warning", request: byImage(unmanaged(notUpgradeable(at("4.22.3"))), "4.22.9"),
+			want: loaded, message: "Retarget from 4.22.3 to 4.22.9 is not blocked by ClusterVersionOverridesSet",
+		},
+		"NextInProgress4.18": {
+			reason:  "4.6 to 4.7 to 4.8 of the enhancement for EUS",
+			request: byImage(notUpgradeable(toward("4.19.2", "4.18.3")), "4.20.1"), want: precondition,
+		},
 	})
 }
 
@@ -397,16 +497,31 @@ func TestRollback(t *testing.T) {
 		message string // a part of it
 		weight  cvo.Weight
 	}{
-		"Forward":   {reason: "a later release is no rollback", cluster: at("4.18.3"), target: "4.18.9"},
-		"Same":      {reason: "the same release is no rollback", cluster: at("4.18.3"), target: "4.18.3"},
-		"Previous":  {reason: "the previous release is allowed", cluster: at("4.18.9", "4.18.3"), target: "4.18.3"},
-		"Older":     {reason: "an earlier release than the previous one", cluster: at("4.18.9", "4.18.5", "4.18.3"), target: "4.18.3", message: "only supported rollback is to the cluster's previous version 4.18.5", weight: cvo.Blocking},
-		"Minor":     {reason: "the previous release in another minor version", cluster: at("4.18.9", "4.17.3"), target: "4.17.3", message: "change major or minor versions are not recommended", weight: cvo.Blocking},
-		"NoHistory": {reason: "the history has no previous release", cluster: at("4.18.9"), target: "4.18.3", message: "no previous Semantic Version", weight: cvo.Blocking},
-		"NotSemVer": {reason: "the previous release cannot be compared", cluster: unreadable, target: "4.18.3", message: "no previous Semantic Version", weight: cvo.Blocking},
-		"Image":     {reason: "the same version with another image is the previous release", cluster: reimaged, target: "4.18.8", message: "previous version 4.18.9", weight: cvo.Blocking},
-		"Current":   {reason: "an update may fix the current version", cluster: at("custom"), target: "4.18.3", message: "", weight: cvo.Warning},
-		"Target":    {reason: "a target that is not SemVer", cluster: at("4.18.3"), target: "latest", message: "", weight: cvo.Blocking},
+		"Forward":  {reason: "a later release is no rollback", cluster: at("4.18.3"), target: "4.18.9"},
+		"Same":     {reason: "the same release is no rollback", cluster: at("4.18.3"), target: "4.18.3"},
+		"Previous": {reason: "the previous release is allowed", cluster: at("4.18.9", "4.18.3"), target: "4.18.3"},
+		"Older": {
+			reason: "an earlier release than the previous one", cluster: at("4.18.9", "4.18.5", "4.18.3"), target: "4.18.3",
+			message: "only supported rollback is to the cluster's previous version 4.18.5", weight: cvo.Blocking,
+		},
+		"Minor": {
+			reason: "the previous release in another minor version", cluster: at("4.18.9", "4.17.3"), target: "4.17.3",
+			message: "change major or minor versions are not recommended", weight: cvo.Blocking,
+		},
+		"NoHistory": {
+			reason: "the history has no previous release", cluster: at("4.18.9"), target: "4.18.3",
+			message: "no previous Semantic Version", weight: cvo.Blocking,
+		},
+		"NotSemVer": {
+			reason: "the previous release cannot be compared", cluster: unreadable, target: "4.18.3",
+			message: "no previous Semantic Version", weight: cvo.Blocking,
+		},
+		"Image": {
+			reason: "the same version with another image is the previous release", cluster: reimaged, target: "4.18.8",
+			message: "previous version 4.18.9", weight: cvo.Blocking,
+		},
+		"Current": {reason: "an update may fix the current version", cluster: at("custom"), target: "4.18.3", message: "", weight: cvo.Warning},
+		"Target":  {reason: "a target that is not SemVer", cluster: at("4.18.3"), target: "latest", message: "", weight: cvo.Blocking},
 	} {
 		t.Run(name, func(t *testing.T) {
 			violation := cvo.Rollback(tc.cluster, tc.target)

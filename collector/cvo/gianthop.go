@@ -49,7 +49,8 @@ func (p pair) giantHop() *Violation {
 	}
 	return &Violation{
 		Reason: "MultipleMinorVersionsUpdate",
-		Message: fmt.Sprintf("%s is more than one minor version beyond the current target %s (%d.%d > %d.(%d+1)), and only updates within the current minor version or to the next minor version are supported.",
+		Message: fmt.Sprintf("%s is more than one minor version beyond the current target %s (%d.%d > %d.(%d+1)), and only updates "+
+			"within the current minor version or to the next minor version are supported.",
 			p.target, p.current, p.target.Major, p.target.Minor, p.current.Major, p.current.Minor),
 	}
 }
@@ -150,7 +151,8 @@ func recommended(clusterVersion *configv1.ClusterVersion, target string) *Violat
 		condition := meta.FindStatusCondition(conditional.Conditions, "Recommended")
 		switch {
 		case condition == nil:
-			return warn("UnknownConditionType", "Update from %s to %s has a status.conditionalUpdates entry, but no Recommended condition.", from, target)
+			return warn("UnknownConditionType", "Update from %s to %s has a status.conditionalUpdates entry, but no Recommended condition.", from,
+				target)
 		case condition.Status == metav1.ConditionTrue:
 			return nil
 		case condition.Status == metav1.ConditionFalse:
@@ -167,9 +169,11 @@ func recommended(clusterVersion *configv1.ClusterVersion, target string) *Violat
 	case retrieved == nil:
 		return warn("UnknownUpdate", "No RetrievedUpdates, so the recommended status of updating from %s to %s is unknown.", from, target)
 	case retrieved.Status == configv1.ConditionTrue:
-		return warn("UnknownUpdate", "RetrievedUpdates=True%s, so the update from %s to %s is probably neither recommended nor supported.", aside(retrieved.Reason), from, target)
+		return warn("UnknownUpdate", "RetrievedUpdates=True%s, so the update from %s to %s is probably neither recommended nor supported.",
+			aside(retrieved.Reason), from, target)
 	}
-	return warn("UnknownUpdate", "RetrievedUpdates=%s%s, so the recommended status of updating from %s to %s is unknown.", retrieved.Status, aside(retrieved.Reason), from, target)
+	return warn("UnknownUpdate", "RetrievedUpdates=%s%s, so the recommended status of updating from %s to %s is unknown.", retrieved.Status,
+		aside(retrieved.Reason), from, target)
 }
 
 func isEmpty(text string) bool { return text == "" }
@@ -201,7 +205,8 @@ func Upgradeable(clusterVersion *configv1.ClusterVersion, target string) *Violat
 	if has, certain := fromDesired().in(versions.current); !has && measuredFromCompleted(clusterVersion, versions.target) {
 		if !certain && !versions.leavesMinor() && !blocksPatches(clusterVersion, versions) {
 			blocked.Weight = Uncertain
-			blocked.Message = fmt.Sprintf("some releases of CVO %s measure Upgradeable=False from the last completed release and refuse to retarget the update in progress, others do not: %s",
+			blocked.Message = fmt.Sprintf("some releases of CVO %s measure Upgradeable=False from the last completed release and refuse to "+
+				"retarget the update in progress, others do not: %s",
 				minorOf(versions.current), condition.Message)
 		}
 		return blocked
@@ -240,7 +245,10 @@ func measuredFromCompleted(clusterVersion *configv1.ClusterVersion, target semve
 func (p pair) overrides(name string) *Violation {
 	violation := &Violation{
 		Precondition: name, Reason: "ClusterVersionOverridesSet", Weight: Warning,
-		Message: fmt.Sprintf("Retarget from %s to %s is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is not managing these resources; they are currently the responsibility of the agent that set the overrides: Disabling ownership via cluster version overrides prevents upgrades between minor or major versions. Please remove overrides before requesting a minor or major version update.",
+		Message: fmt.Sprintf("Retarget from %s to %s is not blocked by ClusterVersionOverridesSet. But the cluster-version operator is "+
+			"not managing these resources; they are currently the responsibility of the agent that set the overrides: Disabling ownership "+
+			"via cluster version overrides prevents upgrades between minor or major versions. Please remove overrides before requesting a "+
+			"minor or major version update.",
 			p.current, p.target),
 	}
 	if has, _ := patchDespiteOverrides().in(p.current); !has {

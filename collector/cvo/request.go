@@ -216,7 +216,8 @@ func validate(request Request) (prediction Prediction, done bool) {
 		return invalid(field.Invalid(path, request.Version, "must be a semantic version (1.2.3[-...])"), ""), true
 	}
 	if clusterVersion := request.ClusterVersion; !HasProcessed(clusterVersion) {
-		return unknown("the status of ClusterVersion is of generation %d, but its spec is of generation %d: CVO has not processed the last change",
+		return unknown(
+			"the status of ClusterVersion is of generation %d, but its spec is of generation %d: CVO has not processed the last change",
 			clusterVersion.Status.ObservedGeneration, clusterVersion.Generation), true
 	}
 	if request.Image != "" {
@@ -224,7 +225,8 @@ func validate(request Request) (prediction Prediction, done bool) {
 	}
 	switch count := availableTo(request.ClusterVersion.Status, request.Version); {
 	case count > 1:
-		return invalid(field.Invalid(path, request.Version, "there are multiple possible payloads for this version, specify the exact image"), ""), true
+		return invalid(field.Invalid(path, request.Version, "there are multiple possible payloads for this version, specify the exact image"),
+			""), true
 	case count == 1 || request.becomesAvailable() || past(request.ClusterVersion.Status, request.Version):
 		return Prediction{}, false
 	}

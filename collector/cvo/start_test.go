@@ -38,25 +38,46 @@ func TestStart(t *testing.T) {
 		image   string // by default that of 4.18.9
 		want    string
 	}{
-		"Available":   {reason: "oc finds it by its version", status: available, want: "adm upgrade --to 4.18.9"},
-		"Mirrored":    {reason: "a copy has the same digest", status: available, image: "mirror:5000/copy@sha256:" + strings.Repeat("9", 64), want: "adm upgrade --to 4.18.9"},
-		"OtherImage":  {reason: "the version would select another image than was judged", status: available, image: image("8"), want: "adm upgrade --allow-explicit-upgrade --to-image " + image("8")},
-		"Unlisted":    {reason: "oc requests it only by image", want: "adm upgrade --allow-explicit-upgrade --to-image " + image("9")},
-		"NoVersion":   {reason: "it was selected by image, and its version is not known", status: available, version: "-", want: "adm upgrade --to-image " + image("9")},
-		"Hostile":     {reason: "a version is one word of a command", status: available, version: "4.18.9; id", want: "adm upgrade --to-image " + image("9")},
-		"HostileToo":  {reason: "so is an image", status: available, image: image("9") + "$(id)"},
-		"ByTag":       {reason: "CVO cannot verify it", status: available, image: "quay.io/release:4.18.9"},
-		"Conditional": {reason: "oc requires the acceptance of its risks", status: configv1.ClusterVersionStatus{ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "False")}}, want: "adm upgrade --allow-not-recommended --to 4.18.9"},
+		"Available": {reason: "oc finds it by its version", status: available, want: "adm upgrade --to 4.18.9"},
+		"Mirrored": {
+			reason: "a copy has the same digest", status: available, image: "mirror:5000/copy@sha256:" + strings.Repeat("9", 64),
+			want: "adm upgrade --to 4.18.9",
+		},
+		"OtherImage": {
+			reason: "the version would select another image than was judged", status: available, image: image("8"),
+			want: "adm upgrade --allow-explicit-upgrade --to-image " + image("8"),
+		},
+		"Unlisted": {reason: "oc requests it only by image", want: "adm upgrade --allow-explicit-upgrade --to-image " + image("9")},
+		"NoVersion": {
+			reason: "it was selected by image, and its version is not known", status: available, version: "-",
+			want: "adm upgrade --to-image " + image("9"),
+		},
+		"Hostile": {
+			reason: "a version is one word of a command", status: available, version: "4.18.9; id",
+			want: "adm upgrade --to-image " + image("9"),
+		},
+		"HostileToo": {reason: "so is an image", status: available, image: image("9") + "$(id)"},
+		"ByTag":      {reason: "CVO cannot verify it", status: available, image: "quay.io/release:4.18.9"},
+		"Conditional": {
+			reason: "oc requires the acceptance of its risks",
+			status: configv1.ClusterVersionStatus{ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "False")}},
+			want:   "adm upgrade --allow-not-recommended --to 4.18.9",
+		},
 		"NotEvaluated": {
-			reason: "a risk that could not be evaluated is one", status: configv1.ClusterVersionStatus{ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "Unknown")}},
-			want: "adm upgrade --allow-not-recommended --to 4.18.9",
+			reason: "a risk that could not be evaluated is one",
+			status: configv1.ClusterVersionStatus{ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "Unknown")}},
+			want:   "adm upgrade --allow-not-recommended --to 4.18.9",
 		},
 		"Recommended": {
 			reason: "CVO lists a conditional update that it recommends as an available one too", want: "adm upgrade --to 4.18.9",
-			status: configv1.ClusterVersionStatus{AvailableUpdates: available.AvailableUpdates, ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "True")}},
+			status: configv1.ClusterVersionStatus{
+				AvailableUpdates:   available.AvailableUpdates,
+				ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "True")},
+			},
 		},
 		"WithoutCondition": {
-			reason: "oc does not find a conditional update without the condition", want: "adm upgrade --allow-explicit-upgrade --to-image " + image("9"),
+			reason: "oc does not find a conditional update without the condition",
+			want:   "adm upgrade --allow-explicit-upgrade --to-image " + image("9"),
 			status: configv1.ClusterVersionStatus{ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9")}},
 		},
 		"Twice": {
@@ -65,14 +86,31 @@ func TestStart(t *testing.T) {
 		},
 		"TwiceConditional": {
 			reason: "oc would take the available image of the version", want: "adm upgrade --allow-not-recommended --to-image " + image("9"),
-			status: configv1.ClusterVersionStatus{AvailableUpdates: []configv1.Release{release("4.18.9", "8")}, ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "False")}},
+			status: configv1.ClusterVersionStatus{
+				AvailableUpdates:   []configv1.Release{release("4.18.9", "8")},
+				ConditionalUpdates: []configv1.ConditionalUpdate{conditional("4.18.9", "9", "False")},
+			},
 		},
-		"History":     {reason: "the update service does not list it any more", status: configv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{Version: "4.18.9", Image: image("9")}}}, want: "adm upgrade --allow-explicit-upgrade --to-image " + image("9")},
-		"Failing":     {reason: "the administrator has accepted it, and oc refuses without the flag", status: with(available, condition("Failing", "True")), want: "adm upgrade --allow-upgrade-with-warnings --to 4.18.9"},
-		"Progressing": {reason: "the update in progress is retargeted", status: with(available, condition("Progressing", "True")), want: "adm upgrade --allow-upgrade-with-warnings --to 4.18.9"},
-		"AsExpected":  {reason: "nothing is to be bypassed", status: with(available, condition("Failing", "False"), condition("Progressing", "Unknown")), want: "adm upgrade --to 4.18.9"},
-		"Running":     {reason: "the cluster runs it already", status: configv1.ClusterVersionStatus{Desired: release("4.18.9", "9")}},
-		"SameVersion": {reason: "oc does nothing for the version that the cluster runs", status: configv1.ClusterVersionStatus{Desired: release("4.18.9", "8"), AvailableUpdates: available.AvailableUpdates}, want: "adm upgrade --to-image " + image("9")},
+		"History": {
+			reason: "the update service does not list it any more",
+			status: configv1.ClusterVersionStatus{History: []configv1.UpdateHistory{{Version: "4.18.9", Image: image("9")}}},
+			want:   "adm upgrade --allow-explicit-upgrade --to-image " + image("9"),
+		},
+		"Failing": {
+			reason: "the administrator has accepted it, and oc refuses without the flag",
+			status: with(available, condition("Failing", "True")), want: "adm upgrade --allow-upgrade-with-warnings --to 4.18.9",
+		},
+		"Progressing": {
+			reason: "the update in progress is retargeted", status: with(available, condition("Progressing", "True")),
+			want: "adm upgrade --allow-upgrade-with-warnings --to 4.18.9",
+		},
+		"AsExpected": {
+			reason: "nothing is to be bypassed",
+			status: with(available, condition("Failing", "False"), condition("Progressing", "Unknown")), want: "adm upgrade --to 4.18.9",
+		},
+		"Running": {reason: "the cluster runs it already", status: configv1.ClusterVersionStatus{Desired: release("4.18.9", "9")}},
+		"SameVersion": {reason: "oc does nothing for the version that the cluster runs", status: configv1.ClusterVersionStatus{Desired: release(
+			"4.18.9", "8"), AvailableUpdates: available.AvailableUpdates}, want: "adm upgrade --to-image " + image("9")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.version == "" {
@@ -81,7 +119,8 @@ func TestStart(t *testing.T) {
 			if tc.image == "" {
 				tc.image = image("9")
 			}
-			if got := strings.Join(cvo.Start(&configv1.ClusterVersion{Status: tc.status}, strings.TrimPrefix(tc.version, "-"), tc.image), " "); got != tc.want {
+			if got := strings.Join(cvo.Start(&configv1.ClusterVersion{Status: tc.status}, strings.TrimPrefix(tc.version, "-"), tc.image),
+				" "); got != tc.want {
 				t.Errorf("%s: %q, want %q", tc.reason, got, tc.want)
 			}
 		})

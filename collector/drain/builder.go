@@ -110,7 +110,10 @@ func (b *builder) trusted(p *pod) bool {
 
 // pod prepares a pod for the rehearsals, but for its node and for what is created in its place.
 func (b *builder) pod(of *corev1.Pod) pod {
-	p := pod{Pod: eviction.PodOf(of, b.input.DaemonSet), node: -1, admission: reviewer.Answer{Outcome: eviction.Evicted}, started: math.MaxInt64}
+	p := pod{
+		Pod: eviction.PodOf(of, b.input.DaemonSet), node: -1, admission: reviewer.Answer{Outcome: eviction.Evicted},
+		started: math.MaxInt64,
+	}
 	p.budgets = b.budgets.Of(of.Namespace, of.Labels)
 	p.owner = b.input.Owners.Of(of)
 	p.groups, p.grace = b.services.of(of), graceOf(of, p.owner)
@@ -180,7 +183,8 @@ func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 		return recreation.Answer{Outcome: recreation.Unknown, Why: "may be created again: workloads were not read"}
 	}
 	answer := b.input.Workloads.Of(of)
-	if controller := metav1.GetControllerOfNoCopy(of); controller != nil && owner.KindOf(controller) == appsv1.SchemeGroupVersion.WithKind("DaemonSet").GroupKind() && p.Kept == "" {
+	if controller := metav1.GetControllerOfNoCopy(of); controller != nil &&
+		owner.KindOf(controller) == appsv1.SchemeGroupVersion.WithKind("DaemonSet").GroupKind() && p.Kept == "" {
 		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
 	}
 	if p.owner.Behavior == owner.Returns || answer.Outcome == recreation.Unknown && b.trusted(p) {
@@ -201,7 +205,10 @@ func (b *builder) admitted(of *corev1.Pod, answer recreation.Answer) recreation.
 		case by.Outcome == eviction.Refused:
 			return refused(by)
 		case by.Outcome == eviction.Unknown && last.Before(&by.Since):
-			return recreation.Answer{Outcome: recreation.Unknown, Why: "is older than what reviews its creation now: " + by.Why, Charges: answer.Charges}
+			return recreation.Answer{
+				Outcome: recreation.Unknown, Why: "is older than what reviews its creation now: " + by.Why,
+				Charges: answer.Charges,
+			}
 		}
 		return answer
 	}
@@ -236,7 +243,8 @@ func alike(of *corev1.Pod) bool {
 		return false
 	}
 	kind := owner.KindOf(controller)
-	return kind == appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind() || kind == corev1.SchemeGroupVersion.WithKind("ReplicationController").GroupKind()
+	return kind == appsv1.SchemeGroupVersion.WithKind("ReplicaSet").GroupKind() ||
+		kind == corev1.SchemeGroupVersion.WithKind("ReplicationController").GroupKind()
 }
 
 // stuck is why the deletion of a pod has not ended, although its grace period has.

@@ -219,16 +219,17 @@ type pod struct {
 	charges    []quota.Charge
 	owner      owner.Answer
 	controller int
-	alike      bool   // whether the pods of its controller are the same: those of a DaemonSet have a node each, and those of a StatefulSet volumes
-	completes  bool   // whether it runs to completion
-	absent     bool   // whether it does not exist at first, although its controller is to have it
-	groups     []int  // its Services, and after them the controllers
-	grace      int64  // in seconds
-	started    int64  // when the kubelet saw it, in seconds; the last of all if it has not
-	starting   bool   // whether it started a moment ago and is not ready yet
-	stuck      string // why the deletion of a pod does not end
-	finalizer  string // what may keep the pod once it is evicted
-	admission  reviewer.Answer
+	// whether the pods of its controller are the same: those of a DaemonSet have a node each, and those of a StatefulSet volumes
+	alike     bool
+	completes bool   // whether it runs to completion
+	absent    bool   // whether it does not exist at first, although its controller is to have it
+	groups    []int  // its Services, and after them the controllers
+	grace     int64  // in seconds
+	started   int64  // when the kubelet saw it, in seconds; the last of all if it has not
+	starting  bool   // whether it started a moment ago and is not ready yet
+	stuck     string // why the deletion of a pod does not end
+	finalizer string // what may keep the pod once it is evicted
+	admission reviewer.Answer
 }
 
 func (m *model) reference(at int) Reference {

@@ -305,12 +305,16 @@ func choicesFor(pools, pods int) []choices {
 		shuffled = manyShuffled
 	}
 	for i := range shuffled {
-		all = append(all, choices{preference: []placement.Preference{placement.Emptiest, placement.Any}[i%2], slow: -1, shuffled: true, hopeful: i%4 >= 2})
+		all = append(all, choices{
+			preference: []placement.Preference{placement.Emptiest, placement.Any}[i%2], slow: -1, shuffled: true,
+			hopeful: i%4 >= 2,
+		})
 	}
 	for i := range all {
 		all[i].settles = all[i].hopeful
 	}
-	all = append(all, choices{preference: placement.Emptiest, slow: -1, hopeful: true}, choices{preference: placement.Emptiest, slow: -1, settles: true})
+	all = append(all, choices{preference: placement.Emptiest, slow: -1, hopeful: true},
+		choices{preference: placement.Emptiest, slow: -1, settles: true})
 	for i := range all {
 		all[i].seed = uint64(i)
 	}
@@ -356,7 +360,10 @@ func (s *situation) obstacle(at, node int) Obstacle {
 		answer.Outcome = eviction.WaitsFor
 	}
 	p := &s.m.pods[at]
-	obstacle := Obstacle{Pod: s.m.reference(at), Node: s.m.cluster.Name(node), Outcome: answer.Outcome, Cause: answer.Cause, By: s.by(at, answer)}
+	obstacle := Obstacle{
+		Pod: s.m.reference(at), Node: s.m.cluster.Name(node), Outcome: answer.Outcome, Cause: answer.Cause,
+		By: s.by(at, answer),
+	}
 	obstacle.Reviewer, obstacle.Controller = p.admission.By, controllerOf(&s.m.input.Cluster.Pods[at])
 	if answer.Cause == Operator {
 		obstacle.Remedy = p.owner.Remedy

@@ -83,7 +83,10 @@ func (f *folding) lost() []Lost {
 		if m.pods[at].recreation.Outcome == recreation.Recreated {
 			why = "is of a Job whose backoffLimit the evictions exceed"
 		}
-		found = append(found, Lost{Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: cmp.Or(before[at], times[at]) < len(runs), Behind: before[at] == 0})
+		found = append(found, Lost{
+			Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: cmp.Or(before[at], times[at]) < len(runs),
+			Behind: before[at] == 0,
+		})
 	}
 	return found
 }
@@ -91,10 +94,14 @@ func (f *folding) lost() []Lost {
 func (f *folding) pool(at int) Pool {
 	m, runs := f.m, f.runs
 	pool := &m.input.Order.Pools[at]
-	found := Pool{Name: pool.Name, Nodes: runs[0].beyond.done(at), Outcome: Clear, Waiting: len(pool.Nodes) - runs[0].beyond.stop.pools[at].started, Unreached: f.unreached(at)}
+	found := Pool{
+		Name: pool.Name, Nodes: runs[0].beyond.done(at), Outcome: Clear,
+		Waiting: len(pool.Nodes) - runs[0].beyond.stop.pools[at].started, Unreached: f.unreached(at),
+	}
 	if pool.Blocked() {
 		found.Outcome = Blocked
-		found.Why = fmt.Sprintf("%d of its nodes may be unavailable, and these are: %s", pool.MaxUnavailable, words.List(pool.Unavailable, maxBehind))
+		found.Why = fmt.Sprintf("%d of its nodes may be unavailable, and these are: %s", pool.MaxUnavailable,
+			words.List(pool.Unavailable, maxBehind))
 		return found
 	}
 	if pool.Waits() {
@@ -139,7 +146,8 @@ func (f *folding) settles(stuck []Node) string {
 	for at := range m.existing {
 		for _, budget := range m.pods[at].budgets {
 			if of := (Reference{m.budgets[budget].Namespace, m.budgets[budget].Name}); m.pods[at].starting && budgets[of] {
-				return fmt.Sprintf("pod %s of PodDisruptionBudget %q started a moment ago and is not ready yet; run it again in some minutes", m.reference(at), of.Name)
+				return fmt.Sprintf("pod %s of PodDisruptionBudget %q started a moment ago and is not ready yet; run it again in some minutes",
+					m.reference(at), of.Name)
 			}
 		}
 	}
@@ -233,7 +241,10 @@ func (f *folding) together() []Together {
 		}
 		pod := &m.input.Cluster.Pods[example[controller]]
 		by := metav1.GetControllerOfNoCopy(pod)
-		of := Together{APIVersion: by.APIVersion, Kind: by.Kind, Workload: Reference{pod.Namespace, by.Name}, Nodes: shown.log.dark[group], Replicas: ready[controller]}
+		of := Together{
+			APIVersion: by.APIVersion, Kind: by.Kind, Workload: Reference{pod.Namespace, by.Name}, Nodes: shown.log.dark[group],
+			Replicas: ready[controller],
+		}
 		if kind, name, scaled := strings.Cut(m.controllers[controller].Scaler, "/"); scaled {
 			of.Kind, of.Workload.Name = kind, name // of the same API group
 		}
@@ -250,7 +261,8 @@ func (f *folding) addresses() []Address {
 			drained[node] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(f.m.input.Addresses), func(each Address) bool { return len(each.Nodes) != 1 || !drained[each.Nodes[0]] })
+	return slices.DeleteFunc(slices.Clone(f.m.input.Addresses),
+		func(each Address) bool { return len(each.Nodes) != 1 || !drained[each.Nodes[0]] })
 }
 
 // expanded are the pods on new machines of the first rehearsal that needs some.
@@ -284,7 +296,10 @@ func (f *folding) interrupted() []Interruption {
 			continue
 		}
 		service := &m.input.Services[at]
-		found = append(found, Interruption{Service: Reference{service.Namespace, service.Name}, Nodes: shown.log.dark[at], Replicas: replicas[at]})
+		found = append(found, Interruption{
+			Service: Reference{service.Namespace, service.Name}, Nodes: shown.log.dark[at],
+			Replicas: replicas[at],
+		})
 	}
 	return found
 }

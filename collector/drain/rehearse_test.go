@@ -71,7 +71,10 @@ func TestNodesThatReturnTogether(t *testing.T) {
 	w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}, Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"w2", "w3"}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{{
+				Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn,
+				Values: []string{"w2", "w3"},
+			}},
 		}}},
 	}}}
 	w.deploy("cart", spec, "w2", "w3")
@@ -119,7 +122,8 @@ func TestRehearse(t *testing.T) {
 			},
 		},
 		"TwoPools": {
-			reason: "a node of another pool is drained at the same time, and waits until the first returns", want: []string{"infra Clear i0", "worker Clear w0 w1 w2"},
+			reason: "a node of another pool is drained at the same time, and waits until the first returns",
+			want:   []string{"infra Clear i0", "worker Clear w0 w1 w2"},
 			build: func(w *world) {
 				w.pools[1].Spec.Paused = false
 				w.deploy("cart", apart("cart"), "w0", "w1", "w2", "i0")
@@ -127,7 +131,8 @@ func TestRehearse(t *testing.T) {
 			},
 		},
 		"Unready": {
-			reason: "a pod is not ready, and nothing in the rehearsal makes it so", want: []string{"worker Sticks ", "w0: shop/cart-0 TooFewHealthy [shop/cart] behind 0"},
+			reason: "a pod is not ready, and nothing in the rehearsal makes it so",
+			want:   []string{"worker Sticks ", "w0: shop/cart-0 TooFewHealthy [shop/cart] behind 0"},
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1", "w2")
 				w.pods[2].Status.Conditions[0].Status = corev1.ConditionFalse
@@ -139,13 +144,16 @@ func TestRehearse(t *testing.T) {
 			build: func(w *world) { w.nodes[1].Spec.Unschedulable = true },
 		},
 		"BeingUpdated": {
-			reason: "a node that is being updated stops the pool until it returns: run it again", want: []string{"worker Unknown "}, without: "Blocked",
+			reason: "a node that is being updated stops the pool until it returns: run it again", want: []string{"worker Unknown "},
+			without: "Blocked",
 			build: func(w *world) {
-				w.nodes[1].Annotations["machineconfiguration.openshift.io/state"], w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"] = "Working", "b"
+				w.nodes[1].Annotations["machineconfiguration.openshift.io/state"],
+					w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"] = "Working", "b"
 			},
 		},
 		"Parallel": {
-			reason: "two nodes at a time leave one node for pods that must be apart: the second pod waits for a node", want: []string{"worker Clear w0 w1 w2"},
+			reason: "two nodes at a time leave one node for pods that must be apart: the second pod waits for a node",
+			want:   []string{"worker Clear w0 w1 w2"},
 			build: func(w *world) {
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
 				w.deploy("cart", apart("cart"), "w0", "w1")
@@ -167,17 +175,22 @@ func TestRehearse(t *testing.T) {
 			},
 		},
 		"ApartOnAllNodes": {
-			reason: "pods that must be apart wait for a node as well, but not because of volumes", want: []string{"worker Clear w0 w1 w2"}, without: "delayed",
+			reason: "pods that must be apart wait for a node as well, but not because of volumes", want: []string{"worker Clear w0 w1 w2"},
+			without: "delayed",
 			build: func(w *world) {
 				w.nodes, w.pools = w.nodes[:3], w.pools[:1]
 				w.deploy("cart", apart("cart"), "w0", "w1", "w2")
 			},
 		},
 		"Service": {
-			reason: "the only pod of a Service is interrupted where it is at first, and where it comes to", want: []string{"worker Clear w0 w1 w2", "interrupted shop/cart"},
+			reason: "the only pod of a Service is interrupted where it is at first, and where it comes to",
+			want:   []string{"worker Clear w0 w1 w2", "interrupted shop/cart"},
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0")
-				w.services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "cart"}}}}
+				w.services = []corev1.Service{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"},
+					Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "cart"}},
+				}}
 			},
 		},
 		"Preempts": {
@@ -206,7 +219,8 @@ func TestRehearse(t *testing.T) {
 			},
 		},
 		"PreemptsWithinTheBudget": {
-			reason: "the second pod of a budget that allows one stays, although it started last", want: []string{"worker Clear w0\n", "pending shop/other-0"}, without: "pending shop/cart",
+			reason: "the second pod of a budget that allows one stays, although it started last",
+			want:   []string{"worker Clear w0\n", "pending shop/other-0"}, without: "pending shop/cart",
 			build: func(w *world) {
 				w.nodes = []corev1.Node{w.nodes[0], w.nodes[3]}
 				important := requesting("2")
@@ -240,7 +254,8 @@ func TestRehearse(t *testing.T) {
 			},
 		},
 		"Queue": {
-			reason: "many pods wait for room, and which of them gets that of a node that returns is not known: it may be the one that was evicted", want: []string{"worker Unknown "},
+			reason: "many pods wait for room, and which of them gets that of a node that returns is not known: it may be the one that was evicted",
+			want:   []string{"worker Unknown "},
 			build: func(w *world) {
 				w.nodes, w.pools = w.nodes[:2], w.pools[:1]
 				for i := range 100 {
@@ -304,13 +319,19 @@ func TestBehind(t *testing.T) {
 			w.pods[len(w.pods)-2].Status.Conditions[0].Status = corev1.ConditionFalse
 			w.budget("b", 0, 1, 1, 2)
 		}},
-		"Same": {reason: "the same budget keeps the next node as well: one cause is one obstacle", build: func(w *world) { guarded(w, "a", 1, "w0", "w1", "w2") }},
-		"Blocked": {reason: "a node that is cordoned stops the pool, and may be accepted", want: []string{"shop/b-1 TooFewHealthy WaitsFor on w1"}, build: func(w *world) {
-			w.nodes[2].Spec.Unschedulable = true
-			w.deploy("b", corev1.PodSpec{}, "w2", "w1")
-			w.pods[len(w.pods)-2].Status.Conditions[0].Status = corev1.ConditionFalse
-			w.budget("b", 0, 1, 1, 2)
-		}},
+		"Same": {
+			reason: "the same budget keeps the next node as well: one cause is one obstacle",
+			build:  func(w *world) { guarded(w, "a", 1, "w0", "w1", "w2") },
+		},
+		"Blocked": {
+			reason: "a node that is cordoned stops the pool, and may be accepted",
+			want:   []string{"shop/b-1 TooFewHealthy WaitsFor on w1"}, build: func(w *world) {
+				w.nodes[2].Spec.Unschedulable = true
+				w.deploy("b", corev1.PodSpec{}, "w2", "w1")
+				w.pods[len(w.pods)-2].Status.Conditions[0].Status = corev1.ConditionFalse
+				w.budget("b", 0, 1, 1, 2)
+			},
+		},
 		"Room": {reason: "a pod that waits for the room of the first node is no obstacle behind it", build: func(w *world) {
 			w.nodes, w.pools = w.nodes[:3], w.pools[:1]
 			w.deploy("cart", requesting("1500m"), "w0", "w0")
@@ -328,7 +349,8 @@ func TestBehind(t *testing.T) {
 			for _, each := range rehearsed.Behind {
 				got = append(got, fmt.Sprintf("%s %s %s on %s", each.Pod, each.Cause, each.Outcome, each.Node))
 			}
-			if diff := cmp.Diff(tc.want, got); diff != "" || rehearsed.Pools[0].Outcome == drain.Clear && name != "Nothing" || rehearsed.Pools[0].Unreached > 0 {
+			if diff := cmp.Diff(tc.want, got); diff != "" || rehearsed.Pools[0].Outcome == drain.Clear && name != "Nothing" ||
+				rehearsed.Pools[0].Unreached > 0 {
 				t.Errorf("%s: -want +got:\n%s\n%s", tc.reason, diff, summary(rehearsed))
 			}
 		})

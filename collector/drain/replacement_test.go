@@ -48,7 +48,10 @@ func (w *world) job(app string, limit int32, nodes ...string) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}
 	w.workloads.Jobs = append(w.workloads.Jobs, batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
-		Spec:       batchv1.JobSpec{Parallelism: &parallelism, Completions: &parallelism, BackoffLimit: &limit, Template: corev1.PodTemplateSpec{Spec: spec}},
+		Spec: batchv1.JobSpec{
+			Parallelism: &parallelism, Completions: &parallelism, BackoffLimit: &limit,
+			Template: corev1.PodTemplateSpec{Spec: spec},
+		},
 	})
 	for i, node := range nodes {
 		pod := w.pod(fmt.Sprintf("%s-%d", app, i), app, node, "Job", spec)
@@ -60,8 +63,12 @@ func (w *world) job(app string, limit int32, nodes ...string) {
 // guard is a webhook on the creation of pods of an app, whose Service does not exist.
 func guard(app string) reviewer.Input {
 	hook := admissionregistrationv1.ValidatingWebhook{
-		Name: "guard.example.com", NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "guard"}},
+		Name: "guard.example.com", NamespaceSelector: &metav1.LabelSelector{},
+		ObjectSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+			Namespace: "shop",
+			Name:      "guard",
+		}},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
@@ -69,7 +76,10 @@ func guard(app string) reviewer.Input {
 	}
 	return reviewer.Input{
 		Namespaces: []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}},
-		Validating: []admissionregistrationv1.ValidatingWebhookConfiguration{{ObjectMeta: metav1.ObjectMeta{Name: "guards"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{hook}}},
+		Validating: []admissionregistrationv1.ValidatingWebhookConfiguration{{
+			ObjectMeta: metav1.ObjectMeta{Name: "guards"},
+			Webhooks:   []admissionregistrationv1.ValidatingWebhook{hook},
+		}},
 	}
 }
 
@@ -85,7 +95,8 @@ func TestReplacements(t *testing.T) {
 		without string
 	}{
 		"OnDelete": {
-			reason: "the next pod of the StatefulSet selects a node that there is not", want: []string{"worker Sticks w0", "pending shop/db-0: 1 node unschedulable, 3 nodes excluded by node selector or affinity"},
+			reason: "the next pod of the StatefulSet selects a node that there is not",
+			want:   []string{"worker Sticks w0", "pending shop/db-0: 1 node unschedulable, 3 nodes excluded by node selector or affinity"},
 			build: func(w *world) {
 				next := apart("db")
 				next.NodeSelector = map[string]string{"disk": "nvme"}
@@ -98,7 +109,8 @@ func TestReplacements(t *testing.T) {
 			build: func(w *world) {
 				next := corev1.PodSpec{NodeSelector: map[string]string{"disk": "nvme"}}
 				set := w.stateful("db", corev1.PodSpec{}, next, "w0", "w1", "w2")
-				set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(int32(3))}}
+				set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{RollingUpdate: &appsv1.RollingUpdateStatefulSetStrategy{Partition: new(
+					int32(3))}}
 			},
 		},
 		"Larger": {
@@ -110,11 +122,15 @@ func TestReplacements(t *testing.T) {
 			},
 		},
 		"Revision": {
-			reason: "the template of a Deployment's ReplicaSet made its pods: what they have besides is of admission", want: []string{"worker Clear w0 w1 w2"},
+			reason: "the template of a Deployment's ReplicaSet made its pods: what they have besides is of admission",
+			want:   []string{"worker Clear w0 w1 w2"},
 			build: func(w *world) {
 				w.deploy("db", requesting("100m"), "w0", "w1")
 				w.workloads.ReplicaSets[0].Spec.Template.Spec = requesting("5")
-				w.workloads.ReplicaSets[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: "db", Controller: new(true)}}
+				w.workloads.ReplicaSets[0].OwnerReferences = []metav1.OwnerReference{{
+					APIVersion: "apps/v1", Kind: "Deployment", Name: "db",
+					Controller: new(true),
+				}}
 				w.budget("db", 1, 2, 1, 2)
 			},
 		},
@@ -157,32 +173,39 @@ func TestReplacements(t *testing.T) {
 			},
 		},
 		"Quota": {
-			reason: "a quota below its use keeps one pod of four from being created, and not all", want: []string{"worker Clear w0 w1 w2", `needs more pods than is left of 3`},
+			reason: "a quota below its use keeps one pod of four from being created, and not all",
+			want:   []string{"worker Clear w0 w1 w2", `needs more pods than is left of 3`},
 			build: func(w *world) {
 				w.deploy("db", corev1.PodSpec{}, "w0", "w1", "w2", "i0")
 				w.budget("db", 2, 4, 2, 4)
 				w.workloads.Quotas = []corev1.ResourceQuota{{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("3")}},
-					Status: corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"pods": resource.MustParse("4")}},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"},
+					Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("3")}},
+					Status:     corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"pods": resource.MustParse("4")}},
 				}}
 			},
 			without: "pending shop/db-1",
 		},
 		"QuotaOfAnOperator": {
-			reason: "an operator creates a pod like the one before, which a quota on requests refuses", want: []string{"pending shop/pg-0: ResourceQuota"},
+			reason: "an operator creates a pod like the one before, which a quota on requests refuses",
+			want:   []string{"pending shop/pg-0: ResourceQuota"},
 			build: func(w *world) {
-				w.pod("pg-0", "pg", "w0", "Database", corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}).OwnerReferences[0].APIVersion = "db.example.com/v1"
+				w.pod("pg-0", "pg", "w0", "Database",
+					corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}}).OwnerReferences[0].APIVersion = "db.example.com/v1"
 				w.workloads.Quotas = []corev1.ResourceQuota{{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.cpu": resource.MustParse("100")}},
-					Status: corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"requests.cpu": resource.MustParse("0")}},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"},
+					Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"requests.cpu": resource.MustParse("100")}},
+					Status:     corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"requests.cpu": resource.MustParse("0")}},
 				}}
 			},
 		},
 		"Updating": {
-			reason: "a node that is being updated returns, and the pool drains two nodes at a time then", want: []string{"worker Sticks", "w0: shop/alone-0 Unmanaged", "w2: shop/alone-1 Unmanaged"},
+			reason: "a node that is being updated returns, and the pool drains two nodes at a time then",
+			want:   []string{"worker Sticks", "w0: shop/alone-0 Unmanaged", "w2: shop/alone-1 Unmanaged"},
 			build: func(w *world) {
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
-				w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"], w.nodes[1].Annotations["machineconfiguration.openshift.io/state"] = "b", "Working"
+				w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"],
+					w.nodes[1].Annotations["machineconfiguration.openshift.io/state"] = "b", "Working"
 				for i, node := range []string{"w0", "w2"} {
 					w.pod(fmt.Sprintf("alone-%d", i), "alone", node, "", corev1.PodSpec{})
 				}
@@ -190,23 +213,27 @@ func TestReplacements(t *testing.T) {
 			},
 		},
 		"UpdatedAgain": {
-			reason: "a node that is being updated is drained by the next update, too, once it has returned", want: []string{"worker Unknown", "w1: shop/alone-0 Unmanaged"},
+			reason: "a node that is being updated is drained by the next update, too, once it has returned",
+			want:   []string{"worker Unknown", "w1: shop/alone-0 Unmanaged"},
 			build: func(w *world) {
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
-				w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"], w.nodes[1].Annotations["machineconfiguration.openshift.io/state"] = "b", "Working"
+				w.nodes[1].Annotations["machineconfiguration.openshift.io/desiredConfig"],
+					w.nodes[1].Annotations["machineconfiguration.openshift.io/state"] = "b", "Working"
 				w.pod("alone-0", "alone", "w1", "", corev1.PodSpec{})
 				w.budget("alone", 0, 1, 0, 0)
 			},
 		},
 		"QuotaOfPriorities": {
-			reason: "either of two controllers takes the last pod of a quota, whatever the priority", want: []string{"uncertain shop/important-0", "uncertain shop/other-0"},
+			reason: "either of two controllers takes the last pod of a quota, whatever the priority",
+			want:   []string{"uncertain shop/important-0", "uncertain shop/other-0"},
 			build: func(w *world) {
 				important := corev1.PodSpec{Priority: new(int32(1000))}
 				w.deploy("important", important, "w0")
 				w.deploy("other", corev1.PodSpec{}, "w0")
 				w.workloads.Quotas = []corev1.ResourceQuota{{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("1")}},
-					Status: corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"pods": resource.MustParse("2")}},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "q"},
+					Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"pods": resource.MustParse("1")}},
+					Status:     corev1.ResourceQuotaStatus{Used: corev1.ResourceList{"pods": resource.MustParse("2")}},
 				}}
 			},
 		},
@@ -237,28 +264,38 @@ func TestReplacements(t *testing.T) {
 			},
 		},
 		"Finalizer": {
-			reason: "the API server grants the eviction, and the pod stays until its finalizer is removed", want: []string{"worker Unknown ", "w0: shop/db-0 Terminating [] behind 0"},
+			reason: "the API server grants the eviction, and the pod stays until its finalizer is removed",
+			want:   []string{"worker Unknown ", "w0: shop/db-0 Terminating [] behind 0"},
 			build: func(w *world) {
 				w.deploy("db", corev1.PodSpec{}, "w0", "w1")
 				w.pods[0].Finalizers = []string{"example.com/detach"}
 			},
 		},
 		"JobFails": {
-			reason: "a Job with backoffLimit 1 survives the eviction of its first pod, and not that of the second", want: []string{"worker Clear w0 w1 w2", "lost shop/import-0", "lost shop/import-1"},
-			build: func(w *world) { w.job("import", 1, "w0", "w1") },
+			reason: "a Job with backoffLimit 1 survives the eviction of its first pod, and not that of the second",
+			want:   []string{"worker Clear w0 w1 w2", "lost shop/import-0", "lost shop/import-1"},
+			build:  func(w *world) { w.job("import", 1, "w0", "w1") },
 		},
 		"JobExhausted": {
-			reason: "a Job with backoffLimit 0 fails by the first eviction, and its other pods are deleted", want: []string{"worker Clear w0 w1 w2", "lost shop/import-0", "lost shop/import-1"},
-			build: func(w *world) { w.job("import", 0, "w0", "i0") },
+			reason: "a Job with backoffLimit 0 fails by the first eviction, and its other pods are deleted",
+			want:   []string{"worker Clear w0 w1 w2", "lost shop/import-0", "lost shop/import-1"},
+			build:  func(w *world) { w.job("import", 0, "w0", "i0") },
 		},
-		"JobContinues": {reason: "an evicted pod of a Job is created again", want: []string{"worker Clear w0 w1 w2"}, without: "lost", build: func(w *world) { w.job("import", 6, "w0", "w1") }},
+		"JobContinues": {
+			reason: "an evicted pod of a Job is created again", want: []string{"worker Clear w0 w1 w2"}, without: "lost",
+			build: func(w *world) { w.job("import", 6, "w0", "w1") },
+		},
 		"SyncFailed": {
-			reason: "a budget over the pods of a Job, made after them, keeps a status of no generation", want: []string{"worker Sticks ", "w0: shop/import-0 SyncFailed [shop/import] behind 0"},
+			reason: "a budget over the pods of a Job, made after them, keeps a status of no generation",
+			want:   []string{"worker Sticks ", "w0: shop/import-0 SyncFailed [shop/import] behind 0"},
 			build: func(w *world) {
 				w.job("import", 6, "w0", "w1")
 				budget := w.budget("import", 0, 0, 0, 0)
 				budget.Generation, budget.Spec.MinAvailable, budget.Spec.MaxUnavailable = 1, nil, new(intstr.FromInt32(1))
-				budget.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason, Message: "jobs.batch does not implement the scale subresource"}}
+				budget.Status.Conditions = []metav1.Condition{{
+					Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
+					Reason: policyv1.SyncFailedReason, Message: "jobs.batch does not implement the scale subresource",
+				}}
 			},
 		},
 		"Starting": {
@@ -271,7 +308,10 @@ func TestReplacements(t *testing.T) {
 			},
 		},
 		"Refused": {
-			reason: "a webhook without a back end receives the pods that a controller creates", want: []string{"worker Sticks w0", `pending shop/db-0: the API server refuses it: it cannot be created: the Service of webhook "guard.example.com"`},
+			reason: "a webhook without a back end receives the pods that a controller creates", want: []string{
+				"worker Sticks w0",
+				`pending shop/db-0: the API server refuses it: it cannot be created: the Service of webhook "guard.example.com"`,
+			},
 			build: func(w *world) {
 				w.deploy("db", corev1.PodSpec{}, "w0", "w1")
 				w.budget("db", 1, 2, 1, 2)
@@ -294,7 +334,8 @@ func TestReplacements(t *testing.T) {
 			},
 		},
 		"FewerExpected": {
-			reason: "a budget over two Deployments expects those that have pods: the pods of one of them are refused, and the other can be evicted", want: []string{"worker Clear w0 w1 w2", "pending shop/old-0"},
+			reason: "a budget over two Deployments expects those that have pods: the pods of one of them are refused, and the other can be evicted",
+			want:   []string{"worker Clear w0 w1 w2", "pending shop/old-0"},
 			build: func(w *world) {
 				w.deploy("old", corev1.PodSpec{PriorityClassName: "gone"}, "w0")
 				w.deploy("new", corev1.PodSpec{}, "w1", "w2")

@@ -37,7 +37,10 @@ func canary(w *world) {
 	w.deploy("next", corev1.PodSpec{}, "w0")
 	deployed(w, "2")
 	w.pods[1].Labels["app"], w.workloads.ReplicaSets[1].Spec.Template.Labels["app"] = "cart", "cart"
-	w.workloads.ReplicaSets[1].Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Message: "the registry refuses it"}}
+	w.workloads.ReplicaSets[1].Status.Conditions = []appsv1.ReplicaSetCondition{{
+		Type:   appsv1.ReplicaSetReplicaFailure,
+		Status: corev1.ConditionTrue, Message: "the registry refuses it",
+	}}
 	mostUnavailable(w.budget("cart", 1, 2, 1, 2), 1)
 }
 
@@ -57,7 +60,8 @@ func TestReported(t *testing.T) {
 	deleted := metav1.NewTime(now)
 	for name, tc := range map[string]stateOf{
 		"OwnerIsBeingDeleted": {
-			reason: "a ReplicaSet with a deletionTimestamp waits for its finalizers, and creates nothing", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
+			reason: "a ReplicaSet with a deletionTimestamp waits for its finalizers, and creates nothing", outcome: drain.Sticks,
+			cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1", "w2")
 				w.workloads.ReplicaSets[0].DeletionTimestamp = &deleted
@@ -74,7 +78,8 @@ func TestReported(t *testing.T) {
 			reports: func(r drain.Rehearsal) bool { return len(r.Lost) == 1 && !r.Lost[0].Uncertain },
 		},
 		"Canary": {
-			reason: "the budget expects the scale of the Deployment, and not that of the ReplicaSets with pods", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
+			reason: "the budget expects the scale of the Deployment, and not that of the ReplicaSets with pods", outcome: drain.Sticks,
+			cause: eviction.TooFewHealthy,
 			build: canary,
 		},
 		"CanaryOfThree": {
@@ -87,7 +92,8 @@ func TestReported(t *testing.T) {
 			reports: func(r drain.Rehearsal) bool { return len(r.Pending) == 1 },
 		},
 		"SharedClaim": {
-			reason: "a node has a ReadWriteOnce volume at a time: the replacement waits for its sibling, which its budget keeps", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
+			reason:  "a node has a ReadWriteOnce volume at a time: the replacement waits for its sibling, which its budget keeps",
+			outcome: drain.Sticks, cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.deploy("cart", w.shared("data", corev1.ReadWriteOnce), "w0", "w0")
 				w.budget("cart", 1, 2, 1, 2)
@@ -118,7 +124,10 @@ func TestReported(t *testing.T) {
 			reason: "the volumes of this driver are not attached", outcome: drain.Clear,
 			build: func(w *world) {
 				w.deploy("cart", w.shared("data", corev1.ReadWriteOnce), "w0", "w0")
-				w.drivers = []storagev1.CSIDriver{{ObjectMeta: metav1.ObjectMeta{Name: "ebs.csi.aws.com"}, Spec: storagev1.CSIDriverSpec{AttachRequired: new(false)}}}
+				w.drivers = []storagev1.CSIDriver{{
+					ObjectMeta: metav1.ObjectMeta{Name: "ebs.csi.aws.com"},
+					Spec:       storagev1.CSIDriverSpec{AttachRequired: new(false)},
+				}}
 				w.budget("cart", 1, 2, 1, 2)
 			},
 		},
@@ -141,9 +150,12 @@ func TestReported(t *testing.T) {
 			build: func(w *world) {
 				w.deploy("cart", w.shared("data", corev1.ReadWriteMany), "w0", "w0", "w1", "w1")
 				for _, node := range w.nodes {
-					w.limits = append(w.limits, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
-						Name: "ebs.csi.aws.com", Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))},
-					}}}})
+					w.limits = append(w.limits, storagev1.CSINode{
+						ObjectMeta: metav1.ObjectMeta{Name: node.Name},
+						Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+							Name: "ebs.csi.aws.com", Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))},
+						}}},
+					})
 				}
 			},
 			reports: nothingLost,
@@ -155,9 +167,12 @@ func TestReported(t *testing.T) {
 					w.deploy(app, w.shared(app, corev1.ReadWriteOnce), map[string]string{"a": "w0", "b": "w1", "c": "w2"}[app])
 				}
 				for _, node := range w.nodes {
-					w.limits = append(w.limits, storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
-						Name: "ebs.csi.aws.com", Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))},
-					}}}})
+					w.limits = append(w.limits, storagev1.CSINode{
+						ObjectMeta: metav1.ObjectMeta{Name: node.Name},
+						Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+							Name: "ebs.csi.aws.com", Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))},
+						}}},
+					})
 				}
 				w.nodes = w.nodes[:3]
 			},
@@ -190,7 +205,8 @@ func TestReported(t *testing.T) {
 			},
 		},
 		"GateComesAgain": {
-			reason: "the gate of the template was lifted from the pod, and who lifts it again is not known", outcome: drain.Undetermined, cause: eviction.TooFewHealthy,
+			reason: "the gate of the template was lifted from the pod, and who lifts it again is not known", outcome: drain.Undetermined,
+			cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1")
 				deployed(w, "2")
@@ -203,12 +219,16 @@ func TestReported(t *testing.T) {
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1")
 				deployed(w, "2")
-				w.workloads.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{Name: "shop", Annotations: map[string]string{"openshift.io/node-selector": "role=gpu"}}}}
+				w.workloads.Namespaces = []metav1.PartialObjectMetadata{{ObjectMeta: metav1.ObjectMeta{
+					Name:        "shop",
+					Annotations: map[string]string{"openshift.io/node-selector": "role=gpu"},
+				}}}
 				w.budget("cart", 1, 2, 1, 2)
 			},
 		},
 		"FinalizerComesAgain": {
-			reason: "the finalizer of the template was removed from the pod: the next one has it when its node is drained", outcome: drain.Undetermined, cause: drain.Terminating,
+			reason:  "the finalizer of the template was removed from the pod: the next one has it when its node is drained",
+			outcome: drain.Undetermined, cause: drain.Terminating,
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{NodeSelector: map[string]string{"role": "worker"}}, "w0")
 				deployed(w, "1")
@@ -224,37 +244,55 @@ func TestReported(t *testing.T) {
 				ended.OwnerReferences[0].APIVersion, ended.Status = "batch/v1", corev1.PodStatus{Phase: corev1.PodSucceeded}
 				budget := w.budget("cart", 0, 2, 1, 2)
 				mostUnavailable(budget, 1)
-				budget.Status.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason, Message: "found no controllers"}}
+				budget.Status.Conditions = []metav1.Condition{{
+					Type: policyv1.DisruptionAllowedCondition, Reason: policyv1.SyncFailedReason,
+					Message: "found no controllers",
+				}}
 			},
 			reports: func(r drain.Rehearsal) bool { return len(r.Never) == 0 },
 		},
 		"Task": {
 			reason: "the pod of a task of another API group runs to completion: whether it is repeated is not known", outcome: drain.Clear,
 			build: func(w *world) {
-				w.pod("build", "build", "w0", "TaskRun", corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}).OwnerReferences[0].APIVersion = "tekton.dev/v1"
+				w.pod("build", "build", "w0", "TaskRun",
+					corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}).OwnerReferences[0].APIVersion = "tekton.dev/v1"
 			},
 			reports: func(r drain.Rehearsal) bool { return len(r.Lost) == 1 && r.Lost[0].Uncertain && r.Lost[0].Why != "" },
 		},
 		"LastTryOfAnIndex": {
 			reason: "the index of the Job may not fail again", outcome: drain.Clear,
 			build: func(w *world) {
-				w.workloads.Jobs = []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "train"}, Spec: batchv1.JobSpec{BackoffLimitPerIndex: new(int32(0))}}}
-				w.pod("train-0", "train", "w0", "Job", corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}).OwnerReferences[0].APIVersion = "batch/v1"
+				w.workloads.Jobs = []batchv1.Job{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "train"},
+					Spec:       batchv1.JobSpec{BackoffLimitPerIndex: new(int32(0))},
+				}}
+				w.pod("train-0", "train", "w0", "Job",
+					corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}).OwnerReferences[0].APIVersion = "batch/v1"
 			},
 			reports: func(r drain.Rehearsal) bool { return len(r.Lost) == 1 && !r.Lost[0].Uncertain },
 		},
 		"TryOfAnIndex": {
 			reason: "the index of the Job may fail once more", outcome: drain.Clear,
 			build: func(w *world) {
-				w.workloads.Jobs = []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "train"}, Spec: batchv1.JobSpec{BackoffLimitPerIndex: new(int32(1))}}}
-				w.pod("train-0", "train", "w0", "Job", corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}).OwnerReferences[0].APIVersion = "batch/v1"
+				w.workloads.Jobs = []batchv1.Job{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "train"},
+					Spec:       batchv1.JobSpec{BackoffLimitPerIndex: new(int32(1))},
+				}}
+				w.pod("train-0", "train", "w0", "Job",
+					corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever}).OwnerReferences[0].APIVersion = "batch/v1"
 			},
 			reports: nothingLost,
 		},
 		"Preempts": {
 			reason: "a pod of a higher priority gets the place of another one on each node", outcome: drain.Clear,
 			build: func(w *world) {
-				whole := corev1.PodSpec{NodeSelector: map[string]string{"role": "worker"}, Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: w.nodes[0].Status.Allocatable[corev1.ResourceCPU]}}}}}
+				whole := corev1.PodSpec{
+					NodeSelector: map[string]string{"role": "worker"},
+					Containers: []corev1.Container{{
+						Name:      "c",
+						Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: w.nodes[0].Status.Allocatable[corev1.ResourceCPU]}},
+					}},
+				}
 				high := *whole.DeepCopy()
 				high.Priority = new(int32(1000))
 				w.deploy("high", high, "w0")
@@ -273,7 +311,8 @@ func TestReported(t *testing.T) {
 			reports: func(r drain.Rehearsal) bool { return len(r.Pending) == 1 && !r.Pending[0].Uncertain },
 		},
 		"MissingReplicaTakesTheRoom": {
-			reason: "the replica that another workload lacks may take the room in the quota of an evicted pod", outcome: drain.Undetermined, cause: eviction.TooFewHealthy,
+			reason: "the replica that another workload lacks may take the room in the quota of an evicted pod", outcome: drain.Undetermined,
+			cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1")
 				w.deploy("next", corev1.PodSpec{}, "w2")
@@ -283,7 +322,8 @@ func TestReported(t *testing.T) {
 			},
 		},
 		"MissingReplicaWithoutAReason": {
-			reason: "why the replica does not exist is not known, so that it helps no budget for certain", outcome: drain.Undetermined, cause: eviction.TooFewHealthy,
+			reason: "why the replica does not exist is not known, so that it helps no budget for certain", outcome: drain.Undetermined,
+			cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1")
 				w.lack(0)
@@ -295,7 +335,10 @@ func TestReported(t *testing.T) {
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1")
 				w.lack(0)
-				w.workloads.ReplicaSets[0].Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Message: "denied"}}
+				w.workloads.ReplicaSets[0].Status.Conditions = []appsv1.ReplicaSetCondition{{
+					Type:   appsv1.ReplicaSetReplicaFailure,
+					Status: corev1.ConditionTrue, Message: "denied",
+				}}
 				w.budget("cart", 0, 2, 2, 3)
 			},
 		},
@@ -335,7 +378,8 @@ func TestReported(t *testing.T) {
 				crowded(w)
 				template := &w.workloads.ReplicaSets[0].Spec.Template
 				template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-					MaxSkew: 2, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: template.Labels},
+					MaxSkew: 2, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+					LabelSelector: &metav1.LabelSelector{MatchLabels: template.Labels},
 				}}
 				for i := range 2 {
 					w.pods[i].Spec.TopologySpreadConstraints = template.Spec.TopologySpreadConstraints
@@ -381,7 +425,8 @@ func TestReported(t *testing.T) {
 			reports: func(r drain.Rehearsal) bool { return len(r.Together) == 0 },
 		},
 		"SticksByTwoNodes": {
-			reason: "of two nodes that are drained at a time, each may keep a pod of which the other has lost one; one node at a time does not", outcome: drain.Undetermined, cause: eviction.TooFewHealthy,
+			reason:  "of two nodes that are drained at a time, each may keep a pod of which the other has lost one; one node at a time does not",
+			outcome: drain.Undetermined, cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
 				for _, app := range []string{"cart", "next"} {
@@ -395,12 +440,16 @@ func TestReported(t *testing.T) {
 		"AddressOfOneNode": {
 			reason: "one node can have the address", outcome: drain.Clear,
 			build: func(w *world) {
-				w.addresses = []drain.Address{{Kind: "EgressIP", Name: "one", Nodes: []string{"w0"}}, {Kind: "EgressIP", Name: "two", Nodes: []string{"w0", "w1"}}, {Kind: "EgressIP", Name: "kept", Nodes: []string{"i0"}}, {Kind: "EgressIP", Name: "none"}}
+				w.addresses = []drain.Address{{Kind: "EgressIP", Name: "one", Nodes: []string{"w0"}}, {
+					Kind: "EgressIP", Name: "two",
+					Nodes: []string{"w0", "w1"},
+				}, {Kind: "EgressIP", Name: "kept", Nodes: []string{"i0"}}, {Kind: "EgressIP", Name: "none"}}
 			},
 			reports: func(r drain.Rehearsal) bool { return len(r.Addresses) == 1 && r.Addresses[0].Name == "one" },
 		},
 		"PolicyIsNewer": {
-			reason: "the policy came after the pods, and whether it denies the next one is not known", outcome: drain.Undetermined, cause: eviction.TooFewHealthy,
+			reason: "the policy came after the pods, and whether it denies the next one is not known", outcome: drain.Undetermined,
+			cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.deploy("cart", corev1.PodSpec{}, "w0", "w1")
 				deployed(w, "2")

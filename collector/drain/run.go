@@ -66,10 +66,12 @@ type poolLog struct {
 
 func (m *model) run(choices choices, details map[int]Obstacle) *run {
 	r := &run{
-		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices), //nolint:gosec // choices need no secrecy
+		//nolint:gosec // choices need no secrecy
+		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices),
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
-	r.scheduler, r.workloads, r.beyond = &scheduler{r: r}, &workloads{r}, &beyond{r: r, details: details, removed: map[int]bool{}, broken: map[int]bool{}}
+	r.scheduler, r.workloads, r.beyond = &scheduler{r: r}, &workloads{r},
+		&beyond{r: r, details: details, removed: map[int]bool{}, broken: map[int]bool{}}
 	r.pools = slices.Clone(m.input.Order.Pools)
 	for i := range r.pools {
 		pool := &r.pools[i]
@@ -78,7 +80,8 @@ func (m *model) run(choices choices, details map[int]Obstacle) *run {
 		}
 		if choices.settles && len(pool.Updating) > 0 { // which return, and are drained then
 			pool.Nodes = pool.Later
-			pool.Unavailable = slices.DeleteFunc(slices.Clone(pool.Unavailable), func(node string) bool { return slices.Contains(pool.Updating, node) })
+			pool.Unavailable = slices.DeleteFunc(slices.Clone(pool.Unavailable),
+				func(node string) bool { return slices.Contains(pool.Updating, node) })
 		}
 		if choices.shuffled && pool.Unordered {
 			pool.Nodes = slices.Clone(pool.Nodes)

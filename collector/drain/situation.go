@@ -79,7 +79,8 @@ func (m *model) situation(of choices) *situation {
 // start puts a pod where it is at first.
 func (s *situation) start(at int, of choices) {
 	p := &s.m.pods[at]
-	s.live[at] = live{node: int32(p.node), form: int32(at), created: true, healthy: p.Ready && !p.Terminating} //nolint:gosec // bounded by the nodes and the pods
+	//nolint:gosec // bounded by the nodes and the pods
+	s.live[at] = live{node: int32(p.node), form: int32(at), created: true, healthy: p.Ready && !p.Terminating}
 	if p.starting && of.settles && p.node >= 0 {
 		s.live[at].healthy = true
 		for _, budget := range p.budgets {

@@ -23,8 +23,11 @@ func machine(w *world, strategy, migratable string) {
 	w.webhooks = []string{"virt-launcher-eviction-interceptor.kubevirt.io"}
 	w.machines = append(w.machines, unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": map[string]any{"namespace": "shop", "name": "vm"},
-		"spec":   map[string]any{"evictionStrategy": strategy},
-		"status": map[string]any{"conditions": []any{map[string]any{"type": "LiveMigratable", "status": migratable, "reason": "DisksNotLiveMigratable"}}},
+		"spec": map[string]any{"evictionStrategy": strategy},
+		"status": map[string]any{"conditions": []any{map[string]any{
+			"type": "LiveMigratable", "status": migratable,
+			"reason": "DisksNotLiveMigratable",
+		}}},
 	}})
 	launcher := w.pod("virt-launcher-vm", "vm", "w0", "VirtualMachineInstance", corev1.PodSpec{})
 	launcher.OwnerReferences[0].APIVersion = "kubevirt.io/v1"
@@ -166,11 +169,13 @@ func TestStates(t *testing.T) {
 			},
 		},
 		"StrimziAlone": {
-			reason: "without the drain cleaner it is not known whether the operator moves the pod", outcome: drain.Undetermined, cause: drain.Operator,
+			reason: "without the drain cleaner it is not known whether the operator moves the pod", outcome: drain.Undetermined,
+			cause: drain.Operator,
 			build: kafka,
 		},
 		"CustomOwner": {
-			reason: "an operator that is not in the table may move its pods: never a block for sure", outcome: drain.Undetermined, cause: drain.Operator,
+			reason: "an operator that is not in the table may move its pods: never a block for sure", outcome: drain.Undetermined,
+			cause: drain.Operator,
 			build: func(w *world) {
 				w.pod("db-0", "db", "w0", "Database", corev1.PodSpec{}).OwnerReferences[0].APIVersion = "db.example.com/v1"
 				owned(w.budget("db", 0, 1, 1, 1), "db.example.com/v1", "Database", "db")
@@ -198,7 +203,8 @@ func TestStates(t *testing.T) {
 			},
 		},
 		"GuardIsMissing": {
-			reason: "the guard of a node that is being updated is created again, although the budget expects as many pods as it requires", outcome: drain.Undetermined,
+			reason:  "the guard of a node that is being updated is created again, although the budget expects as many pods as it requires",
+			outcome: drain.Undetermined,
 			build: func(w *world) {
 				guards(w)
 				w.nodes[2].Annotations["machineconfiguration.openshift.io/state"], w.nodes[2].Spec.Unschedulable = "Rebooting", true
@@ -241,7 +247,10 @@ func TestStates(t *testing.T) {
 			build: func(w *world) {
 				custom(w, "apps.kruise.io/v1alpha1", "CloneSet", "w0", "w0")
 				w.budget("db", 1, 2, 1, 2)
-				w.services = []corev1.Service{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: corev1.ServiceSpec{Selector: map[string]string{"app": "db"}}}}
+				w.services = []corev1.Service{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
+					Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "db"}},
+				}}
 			},
 			reports: func(r drain.Rehearsal) bool { return nothingLost(r) && len(r.Interrupted) == 0 },
 		},
@@ -265,7 +274,8 @@ func TestStates(t *testing.T) {
 			reports: nothingLost,
 		},
 		"PostgresReplicaIsNotReady": {
-			reason: "the budget of the replicas allows none now, and only the operator knows when it does", outcome: drain.Undetermined, cause: drain.Operator,
+			reason: "the budget of the replicas allows none now, and only the operator knows when it does", outcome: drain.Undetermined,
+			cause: drain.Operator,
 			build: func(w *world) {
 				custom(w, "postgresql.cnpg.io/v1", "Cluster", "w0", "w1")
 				for i := range w.pods {
@@ -303,7 +313,8 @@ func TestStates(t *testing.T) {
 				w.deploy("cart", corev1.PodSpec{}, "w0")
 				hard := corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("10")}
 				w.workloads.Quotas = []corev1.ResourceQuota{{
-					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("0")}},
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
+					Status: corev1.ResourceQuotaStatus{Hard: hard, Used: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("0")}},
 				}}
 			},
 			reports: func(r drain.Rehearsal) bool {
@@ -360,7 +371,8 @@ func complete(t *testing.T, found drain.Rehearsal) {
 		}
 	}
 	for _, each := range obstacles {
-		if explained := len(each.Budgets) > 0 && each.Cause != drain.Operator && each.Outcome != eviction.Unknown; !explained && incomplete(each.By) {
+		if explained := len(each.Budgets) > 0 && each.Cause != drain.Operator && each.Outcome != eviction.Unknown; !explained &&
+			incomplete(each.By) {
 			t.Errorf("nothing explains the obstacle %+v", each)
 		}
 	}

@@ -61,13 +61,17 @@ func small() *world {
 
 func (w *world) node(name, role string) *corev1.Node {
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("250"),
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+		corev1.ResourcePods: resource.MustParse("250"),
 	}
 	w.nodes = append(w.nodes, corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, CreationTimestamp: metav1.NewTime(now.Add(time.Duration(len(w.nodes)) * time.Second)),
-			Labels:      map[string]string{"node-role.kubernetes.io/" + role: "", corev1.LabelHostname: name, "role": role},
-			Annotations: map[string]string{"machineconfiguration.openshift.io/currentConfig": "a", "machineconfiguration.openshift.io/desiredConfig": "a", "machineconfiguration.openshift.io/state": "Done"},
+			Labels: map[string]string{"node-role.kubernetes.io/" + role: "", corev1.LabelHostname: name, "role": role},
+			Annotations: map[string]string{
+				"machineconfiguration.openshift.io/currentConfig": "a",
+				"machineconfiguration.openshift.io/desiredConfig": "a", "machineconfiguration.openshift.io/state": "Done",
+			},
 		},
 		Status: corev1.NodeStatus{Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	})
@@ -91,7 +95,10 @@ func (w *world) deploy(app string, template corev1.PodSpec, nodes ...string) {
 	replicas := int32(len(nodes))
 	w.workloads.ReplicaSets = append(w.workloads.ReplicaSets, appsv1.ReplicaSet{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
-		Spec:       appsv1.ReplicaSetSpec{Replicas: &replicas, Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: template}},
+		Spec: appsv1.ReplicaSetSpec{
+			Replicas: &replicas,
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}}, Spec: template},
+		},
 	})
 	for i, node := range nodes {
 		w.pod(fmt.Sprintf("%s-%d", app, i), app, node, "ReplicaSet", template)
@@ -102,7 +109,10 @@ func (w *world) deploy(app string, template corev1.PodSpec, nodes ...string) {
 func (w *world) pod(name, app, node, kind string, spec corev1.PodSpec) *corev1.Pod {
 	pod := corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{"app": app}}, Spec: spec,
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
 	}
 	pod.Spec.NodeName = node
 	if kind != "" {
@@ -116,8 +126,14 @@ func (w *world) pod(name, app, node, kind string, spec corev1.PodSpec) *corev1.P
 func (w *world) budget(app string, allowed, healthy, desired, expected int32) *policyv1.PodDisruptionBudget {
 	w.budgets = append(w.budgets, policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: app},
-		Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, MinAvailable: new(intstr.FromInt32(desired))},
-		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: desired, ExpectedPods: expected},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+			MinAvailable: new(intstr.FromInt32(desired)),
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			DisruptionsAllowed: allowed, CurrentHealthy: healthy, DesiredHealthy: desired,
+			ExpectedPods: expected,
+		},
 	})
 	return &w.budgets[len(w.budgets)-1]
 }
@@ -139,12 +155,18 @@ func (w *world) zonal(name, zone string) corev1.PodSpec {
 	w.volumes = append(w.volumes, corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn, Values: []string{zone}}},
+			MatchExpressions: []corev1.NodeSelectorRequirement{{
+				Key: corev1.LabelTopologyZone, Operator: corev1.NodeSelectorOpIn,
+				Values: []string{zone},
+			}},
 		}}}}},
 	})
-	return corev1.PodSpec{Containers: []corev1.Container{{Name: "c"}}, Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
-	}}}}
+	return corev1.PodSpec{
+		Containers: []corev1.Container{{Name: "c"}},
+		Volumes: []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}}},
+	}
 }
 
 // shared is a pod with a volume of a CSI driver that several pods use.
@@ -193,7 +215,10 @@ func (w *world) input(tb testing.TB) drain.Input {
 		tb.Fatal(err)
 	}
 	return drain.Input{
-		Order: found, Cluster: placement.Input{Nodes: w.nodes, Pods: w.pods, Claims: w.claims, Volumes: w.volumes, Drivers: w.drivers, Attachments: w.limits}, Budgets: w.budgets,
+		Order: found, Cluster: placement.Input{
+			Nodes: w.nodes, Pods: w.pods, Claims: w.claims, Volumes: w.volumes, Drivers: w.drivers,
+			Attachments: w.limits,
+		}, Budgets: w.budgets,
 		Workloads: recreation.New(w.workloads), Services: w.services, Owners: owner.New(w.machines, w.webhooks), Creation: w.creation, Now: now,
 		Room: w.room, Addresses: w.addresses,
 	}
@@ -213,7 +238,8 @@ func (w *world) lack(at int) { *w.workloads.ReplicaSets[at].Spec.Replicas++ }
 func (w *world) limit(pods string) {
 	hard := corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}
 	w.workloads.Quotas = append(w.workloads.Quotas, corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard}, Status: corev1.ResourceQuotaStatus{Hard: hard, Used: hard},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pods"}, Spec: corev1.ResourceQuotaSpec{Hard: hard},
+		Status: corev1.ResourceQuotaStatus{Hard: hard, Used: hard},
 	})
 }
 
@@ -237,7 +263,10 @@ func (w *world) denied(since time.Time) {
 		}},
 		Bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBinding{{
 			ObjectMeta: metav1.ObjectMeta{Name: "images"},
-			Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "images", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
+			Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+				PolicyName:        "images",
+				ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+			},
 		}},
 	})
 }

@@ -25,7 +25,8 @@ func drafts(described *int, outcomes []many) []finding.Draft {
 		for i := range of.count {
 			all = append(all, finding.Draft{Outcome: of.outcome, Describe: func() finding.Finding {
 				*described++
-				return finding.Reported(gap.Proven("a test"), of.outcome, finding.ReportedReason("Reason"), "message").Named(fmt.Sprintf("%s%d", of.outcome, i))
+				return finding.Reported(gap.Proven("a test"), of.outcome, finding.ReportedReason("Reason"),
+					"message").Named(fmt.Sprintf("%s%d", of.outcome, i))
 			}})
 		}
 	}
@@ -40,13 +41,20 @@ func TestBounded(t *testing.T) {
 		last   string                       // the message of the last finding
 		count  int
 	}{
-		"None":  {reason: "no drafts, no findings", want: map[string]preflight.Outcome{}},
-		"Few":   {reason: "sorted, in their order otherwise", drafts: []many{{preflight.Pass, 2}, {preflight.Fail, 2}}, count: 4, want: map[string]preflight.Outcome{"Fail0": preflight.Fail, "Pass1": preflight.Pass}, last: "message"},
-		"Exact": {reason: "50 are listed", drafts: []many{{preflight.Warn, 50}}, count: 50, want: map[string]preflight.Outcome{"Warn0": preflight.Warn, "Warn49": preflight.Warn}, last: "message"},
+		"None": {reason: "no drafts, no findings", want: map[string]preflight.Outcome{}},
+		"Few": {
+			reason: "sorted, in their order otherwise", drafts: []many{{preflight.Pass, 2}, {preflight.Fail, 2}}, count: 4,
+			want: map[string]preflight.Outcome{"Fail0": preflight.Fail, "Pass1": preflight.Pass}, last: "message",
+		},
+		"Exact": {
+			reason: "50 are listed", drafts: []many{{preflight.Warn, 50}}, count: 50,
+			want: map[string]preflight.Outcome{"Warn0": preflight.Warn, "Warn49": preflight.Warn}, last: "message",
+		},
 		"Many": {
 			reason: "the others are counted by outcome, and have the outcome of the worst of them",
 			drafts: []many{{preflight.Pass, 7}, {preflight.Warn, 40}, {preflight.Unknown, 30}}, count: 51,
-			want: map[string]preflight.Outcome{"Unknown0": preflight.Unknown, "": preflight.Warn}, last: "27 more findings besides the 50 listed: 20 Warn, 7 Pass",
+			want: map[string]preflight.Outcome{"Unknown0": preflight.Unknown, "": preflight.Warn},
+			last: "27 more findings besides the 50 listed: 20 Warn, 7 Pass",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +79,10 @@ func TestBounded(t *testing.T) {
 }
 
 func TestDrafts(t *testing.T) {
-	want := []finding.Finding{finding.Fail(finding.ReportedReason("A"), "a"), finding.Pass(gap.Proven("a test"), finding.ReportedReason("B"), "b")}
+	want := []finding.Finding{
+		finding.Fail(finding.ReportedReason("A"), "a"),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("B"), "b"),
+	}
 	if diff := cmp.Diff(want, finding.Bounded(finding.Drafts(want[1], want[0]))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

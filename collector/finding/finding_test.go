@@ -19,11 +19,20 @@ func TestConstructors(t *testing.T) {
 		outcome preflight.Outcome
 		blocks  bool
 	}{
-		"Pass":    {reason: "a pass does not block", got: finding.Pass(gap.Proven("a test"), finding.ReportedReason("R"), "m"), outcome: preflight.Pass},
-		"Warn":    {reason: "a warning does not block", got: finding.Warn(finding.ReportedReason("R"), "m"), outcome: preflight.Warn},
-		"Fail":    {reason: "a failure blocks", got: finding.Fail(finding.ReportedReason("R"), "m"), outcome: preflight.Fail, blocks: true},
-		"Unknown": {reason: "an inconclusive check blocks", got: finding.Unknown(finding.ReportedReason("R"), "m"), outcome: preflight.Unknown, blocks: true},
-		"Skipped": {reason: "a skipped check does not block", got: finding.Skipped(gap.Proven("a test"), finding.ReportedReason("R"), "m"), outcome: preflight.Skipped},
+		"Pass": {
+			reason: "a pass does not block", got: finding.Pass(gap.Proven("a test"), finding.ReportedReason("R"), "m"),
+			outcome: preflight.Pass,
+		},
+		"Warn": {reason: "a warning does not block", got: finding.Warn(finding.ReportedReason("R"), "m"), outcome: preflight.Warn},
+		"Fail": {reason: "a failure blocks", got: finding.Fail(finding.ReportedReason("R"), "m"), outcome: preflight.Fail, blocks: true},
+		"Unknown": {
+			reason: "an inconclusive check blocks", got: finding.Unknown(finding.ReportedReason("R"), "m"), outcome: preflight.Unknown,
+			blocks: true,
+		},
+		"Skipped": {
+			reason: "a skipped check does not block", got: finding.Skipped(gap.Proven("a test"), finding.ReportedReason("R"), "m"),
+			outcome: preflight.Skipped,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.got.Outcome != tc.outcome || tc.got.Blocks != tc.blocks || tc.got.Reason != "R" || tc.got.Message != "m" {

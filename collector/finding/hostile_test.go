@@ -14,9 +14,12 @@ import (
 // hostile are names that an API server accepts of some kind, such as a CertificateSigningRequest, or that a file has.
 func hostile() []string {
 	return []string{
-		"$(touch made)", "`touch made`", "a;touch made", "a&touch made", "a|touch made", "a\ntouch made", "a\rtouch made", "a>made", "a>>made", "<made",
-		"a${IFS}b", "$HOME", "${PATH}", "~", "*", "?", "[a-z]", "{a,b}", "!!", "#a", "a#b", "'", "''", "'$(touch made)'", `"`, `"$(touch made)"`, `\`, `a\`, `\'$(touch made)`,
-		"a b", " a", "a ", "a  b", "-", "-o", "--kubeconfig=made", "--", "a=b", "%s", "%d%n", "oc", "preflight", "\x00", "\x1b[2Ja", "\u202ea", "\u00a0", "ä", "", "|", "||", "&&", "(a)", "a\tb",
+		"$(touch made)", "`touch made`", "a;touch made", "a&touch made", "a|touch made", "a\ntouch made", "a\rtouch made", "a>made", "a>>made",
+		"<made",
+		"a${IFS}b", "$HOME", "${PATH}", "~", "*", "?", "[a-z]", "{a,b}", "!!", "#a", "a#b", "'", "''", "'$(touch made)'", `"`, `"$(touch made)"`,
+		`\`, `a\`, `\'$(touch made)`,
+		"a b", " a", "a ", "a  b", "-", "-o", "--kubeconfig=made", "--", "a=b", "%s", "%d%n", "oc", "preflight", "\x00", "\x1b[2Ja", "\u202ea",
+		"\u00a0", "ä", "", "|", "||", "&&", "(a)", "a\tb",
 	}
 }
 

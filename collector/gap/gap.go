@@ -186,7 +186,8 @@ func (e Extent) Missing() []string {
 
 // And is the extent of a conclusion that depends on both.
 func (e Extent) And(other Extent) Extent {
-	joined := Extent{proofs: slices.Clone(e.proofs), failures: slices.Clone(e.failures), gaps: slices.Clone(e.gaps), inferred: e.inferred || other.inferred}
+	joined := Extent{proofs: slices.Clone(e.proofs), failures: slices.Clone(e.failures), gaps: slices.Clone(e.gaps), inferred: e.inferred ||
+		other.inferred}
 	record(&joined.proofs, other.proofs)
 	record(&joined.failures, other.failures)
 	record(&joined.gaps, other.gaps)

@@ -87,8 +87,11 @@ func TestExtent(t *testing.T) {
 		complete bool
 		missing  []string
 	}{
-		"Nothing": {reason: "who read nothing has not read that there is nothing", read: func(context.Context) {}, missing: []string{"nothing was read"}},
-		"Proven":  {reason: "a proof and no gap", read: func(ctx context.Context) { gap.Prove(ctx, "the list of the pods") }, complete: true},
+		"Nothing": {
+			reason: "who read nothing has not read that there is nothing", read: func(context.Context) {},
+			missing: []string{"nothing was read"},
+		},
+		"Proven": {reason: "a proof and no gap", read: func(ctx context.Context) { gap.Prove(ctx, "the list of the pods") }, complete: true},
 		"Gap": {
 			reason: "a proof of one list does not close the gap in another",
 			read: func(ctx context.Context) {

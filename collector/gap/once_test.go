@@ -18,9 +18,12 @@ func TestOnce(t *testing.T) {
 		err    error
 		reads  int
 	}{
-		"Value":    {reason: "what was read is kept", first: t.Context(), reads: 1},
-		"Error":    {reason: "an error of the server is kept", first: t.Context(), err: failure, reads: 1},
-		"Canceled": {reason: "a reader that left before the end leaves the read to the next one", first: canceled, err: context.Canceled, reads: 2},
+		"Value": {reason: "what was read is kept", first: t.Context(), reads: 1},
+		"Error": {reason: "an error of the server is kept", first: t.Context(), err: failure, reads: 1},
+		"Canceled": {
+			reason: "a reader that left before the end leaves the read to the next one", first: canceled, err: context.Canceled,
+			reads: 2,
+		},
 		"Complete": {reason: "what was read in spite of the end is kept", first: canceled, reads: 1},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -179,7 +179,9 @@ func MachineConfigPools() check.Check {
 	}
 }
 
-func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPool, by func(*machineconfigurationv1.MachineConfigPool) string) []finding.Finding {
+func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPool,
+	by func(*machineconfigurationv1.MachineConfigPool) string,
+) []finding.Finding {
 	var findings []finding.Finding
 	for i := range pools {
 		if f, ok := judgePool(&pools[i], by); ok {
@@ -187,13 +189,16 @@ func judgePools(read gap.Extent, pools []machineconfigurationv1.MachineConfigPoo
 		}
 	}
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(read, reasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused", len(pools))}
+		return []finding.Finding{finding.Pass(read, reasonPoolsUpdated, "none of the %d MachineConfigPools is degraded, updating or paused",
+			len(pools))}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }
 
 // judgePool returns the worst finding of a pool; false for a pool without one.
-func judgePool(pool *machineconfigurationv1.MachineConfigPool, by func(*machineconfigurationv1.MachineConfigPool) string) (finding.Finding, bool) {
+func judgePool(pool *machineconfigurationv1.MachineConfigPool,
+	by func(*machineconfigurationv1.MachineConfigPool) string,
+) (finding.Finding, bool) {
 	degraded := poolCondition(pool, machineconfigurationv1.MachineConfigPoolDegraded)
 	interrupted := poolCondition(pool, machineconfigurationv1.MachineConfigPoolBuildInterrupted)
 	updating := poolCondition(pool, machineconfigurationv1.MachineConfigPoolUpdating)
@@ -204,7 +209,8 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool, by func(*machinec
 	switch {
 	case degraded.Status == corev1.ConditionTrue:
 		return finding.Fail(reasonDegradedPool,
-			"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).Do(describe), true
+				"MachineConfigPool %q is degraded%s; this does not block patch updates", pool.Name, explain(degraded, degradedBy(pool))).Do(describe),
+			true
 	case interrupted.Status == corev1.ConditionTrue:
 		return finding.Fail(reasonInterruptedBuild,
 			"the image build of MachineConfigPool %q was interrupted%s; this does not block patch updates", pool.Name, explain(interrupted, nil)).
@@ -219,7 +225,8 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool, by func(*machinec
 			pool.Name, by(pool), "Unpause the pool when its nodes may be updated."), true
 	case updating.Status == corev1.ConditionTrue:
 		return finding.Warn(reasonPoolUpdating,
-			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node")).
+			"MachineConfigPool %q is updating: %d of %s are up to date", pool.Name, pool.Status.UpdatedMachineCount,
+			words.Count(int(pool.Status.MachineCount), "node")).
 			Do(finding.Read(waitForPool, pool.Name)), true
 	}
 	return finding.Finding{}, false

@@ -33,19 +33,25 @@ func TestWithCauses(t *testing.T) {
 	}{
 		"Chain": {
 			reason: "the pool is the cause of both conditions", findings: []finding.Finding{condition, operator, pool},
-			want: map[string][]string{"ClusterVersionUpgradeable": {"ClusterOperatorUpgradeable-machine-config"}, "ClusterOperatorUpgradeable-machine-config": {"MachineConfigPool-master"}},
+			want: map[string][]string{
+				"ClusterVersionUpgradeable":                 {"ClusterOperatorUpgradeable-machine-config"},
+				"ClusterOperatorUpgradeable-machine-config": {"MachineConfigPool-master"},
+			},
 		},
 		"OtherPool": {
 			reason:   "a pool in another state is not what the operator reports",
-			findings: []finding.Finding{operator, reported("MachineConfigPool-worker", preflight.Fail, "DegradedPool", "degraded")}, want: map[string][]string{},
+			findings: []finding.Finding{operator, reported("MachineConfigPool-worker", preflight.Fail, "DegradedPool", "degraded")},
+			want:     map[string][]string{},
 		},
 		"Operator": {
 			reason:   "the condition states more than the ClusterOperators",
-			findings: []finding.Finding{reported("ClusterVersionUpgradeable", preflight.Fail, "Overrides", "overrides are set"), operator}, want: map[string][]string{},
+			findings: []finding.Finding{reported("ClusterVersionUpgradeable", preflight.Fail, "Overrides", "overrides are set"), operator},
+			want:     map[string][]string{},
 		},
 		"Passed": {
 			reason:   "an operator that blocks nothing has no cause",
-			findings: []finding.Finding{reported("ClusterOperatorUpgradeable-machine-config", preflight.Warn, "PoolUpdating", "unknown"), pool}, want: map[string][]string{},
+			findings: []finding.Finding{reported("ClusterOperatorUpgradeable-machine-config", preflight.Warn, "PoolUpdating", "unknown"), pool},
+			want:     map[string][]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +78,9 @@ func reported(name string, outcome preflight.Outcome, reason, message string) fi
 
 // conditions sets the status of a pool: these conditions are True, and otherwise
 // Degraded is False. The status is of the first generation.
-func conditions(pool *machineconfigurationv1.MachineConfigPool, isTrue ...machineconfigurationv1.MachineConfigPoolConditionType) *machineconfigurationv1.MachineConfigPool {
+func conditions(pool *machineconfigurationv1.MachineConfigPool,
+	isTrue ...machineconfigurationv1.MachineConfigPoolConditionType,
+) *machineconfigurationv1.MachineConfigPool {
 	pool.Status = machineconfigurationv1.MachineConfigPoolStatus{ObservedGeneration: 1, MachineCount: 3, UpdatedMachineCount: 1}
 	status := map[machineconfigurationv1.MachineConfigPoolConditionType]corev1.ConditionStatus{
 		machineconfigurationv1.MachineConfigPoolDegraded: corev1.ConditionFalse,
@@ -107,7 +115,8 @@ func TestPausedByAProgram(t *testing.T) {
 	of := conditions(paused("worker"))
 	of.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"role": "worker"}}
 	server.Of("oc").Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), of, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: "a", Labels: map[string]string{"role": "worker"}, Annotations: map[string]string{"sriovnetwork.openshift.io/state": "Draining_MCP_Paused"},
+		Name: "a", Labels: map[string]string{"role": "worker"},
+		Annotations: map[string]string{"sriovnetwork.openshift.io/state": "Draining_MCP_Paused"},
 	}})
 	remedies := checktest.Remedies(checktest.Run(t, gate.MachineConfigPools(), server.Snapshot(t), checktest.MinorUpdate(t, "", "")))
 	if !strings.Contains(remedies, "Wait until sriovnetwork.openshift.io, which paused the pool") || strings.Contains(remedies, "oc patch") {
@@ -132,12 +141,14 @@ func TestMachineConfigPools(t *testing.T) {
 		want    checktest.Result
 	}{
 		"Updated": {
-			reason: "the pool is up to date", pool: conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolUpdated), message: "none of the 1 ",
-			name: "MachineConfigPool", want: checktest.Result{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
+			reason: "the pool is up to date", pool: conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolUpdated),
+			message: "none of the 1 ",
+			name:    "MachineConfigPool", want: checktest.Result{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
 		},
 		"Degraded": {
-			reason:  "the machine-config-operator reports Upgradeable=False; the other condition has the cause",
-			pool:    conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded, machineconfigurationv1.MachineConfigPoolNodeDegraded),
+			reason: "the machine-config-operator reports Upgradeable=False; the other condition has the cause",
+			pool: conditions(pool("worker"), machineconfigurationv1.MachineConfigPoolDegraded,
+				machineconfigurationv1.MachineConfigPoolNodeDegraded),
 			message: "because of Degraded; NodeDegraded: because of NodeDegraded; this does not block patch updates",
 			want:    checktest.Result{Outcome: preflight.Fail, Reason: "DegradedPool"},
 		},
@@ -163,7 +174,8 @@ func TestMachineConfigPools(t *testing.T) {
 		},
 		"PausedEmpty": {
 			reason: "a pool without nodes keeps none from an update", message: "none of the 1 ",
-			pool: empty(conditions(paused("infra"))), name: "MachineConfigPool", want: checktest.Result{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
+			pool: empty(conditions(paused("infra"))), name: "MachineConfigPool",
+			want: checktest.Result{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
 		},
 		"Stale": {
 			reason: "the status is older than the last change", message: "of generation 0, but its spec is of generation 1",
@@ -204,11 +216,19 @@ func TestMachineConfigPoolsUnread(t *testing.T) {
 		server checktest.Server
 		want   checktest.Result
 	}{
-		"Forbidden":  {reason: "without permission the check is inconclusive", server: server.Unprivileged(), want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"}},
-		"APIMissing": {reason: "every OpenShift cluster has the API", server: server.Responding(map[string]checktest.Response{poolsPath: checktest.NotServed}), want: checktest.Result{Outcome: preflight.Unknown, Reason: "APIMissing"}},
+		"Forbidden": {
+			reason: "without permission the check is inconclusive", server: server.Unprivileged(),
+			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"},
+		},
+		"APIMissing": {
+			reason: "every OpenShift cluster has the API",
+			server: server.Responding(map[string]checktest.Response{poolsPath: checktest.NotServed}),
+			want:   checktest.Result{Outcome: preflight.Unknown, Reason: "APIMissing"},
+		},
 		"Malformed": {
 			reason: "a pool that cannot be decoded", want: checktest.Result{Outcome: preflight.Unknown, Reason: "Error"},
-			server: server.Responding(map[string]checktest.Response{poolsPath: checktest.Body(`{"kind":"MachineConfigPoolList","apiVersion":"machineconfiguration.openshift.io/v1","items":[
+			server: server.Responding(map[string]checktest.Response{poolsPath: checktest.Body(
+				`{"kind":"MachineConfigPoolList","apiVersion":"machineconfiguration.openshift.io/v1","items":[
 				{"kind":"MachineConfigPool","apiVersion":"machineconfiguration.openshift.io/v1","metadata":{"name":"x"},"status":{"conditions":"none"}}]}`)}),
 		},
 	} {
@@ -232,10 +252,13 @@ func TestManyMachineConfigPools(t *testing.T) {
 		pool.APIVersion, pool.Kind = "machineconfiguration.openshift.io/v1", "MachineConfigPool"
 		pools = append(pools, pool)
 	}
-	many := server.Responding(map[string]checktest.Response{poolsPath: checktest.Pages(t, "machineconfiguration.openshift.io/v1", "MachineConfigPoolList", pools)})
+	many := server.Responding(map[string]checktest.Response{poolsPath: checktest.Pages(t, "machineconfiguration.openshift.io/v1",
+		"MachineConfigPoolList", pools)})
 	findings := checktest.Run(t, gate.MachineConfigPools(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	first, last := findings[0], findings[len(findings)-1]
-	if len(findings) != 51 || first.Name != "MachineConfigPool-pool-1999" || last.Outcome != preflight.Warn || !strings.Contains(last.Message, "1950 more") {
-		t.Errorf("%d findings, from %s to %q; want 50 with the degraded pool first, and the count of the others", len(findings), first.Name, last.Message)
+	if len(findings) != 51 || first.Name != "MachineConfigPool-pool-1999" || last.Outcome != preflight.Warn ||
+		!strings.Contains(last.Message, "1950 more") {
+		t.Errorf("%d findings, from %s to %q; want 50 with the degraded pool first, and the count of the others", len(findings), first.Name,
+			last.Message)
 	}
 }

@@ -104,7 +104,8 @@ func KubeletSkew() check.Check {
 
 func unknownKubernetes(u update.Update) finding.Finding {
 	return finding.Unknown(check.ReasonUnknownKubernetesVersion,
-		"the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet, is unknown to this preflight", update.Line(u.From), update.Line(u.To)).
+		"the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet, is unknown to this preflight", update.Line(u.From),
+		update.Line(u.To)).
 		Remedy("Use a preflight that is as new as the target, or compare the versions of the kubelets with that of the target.").
 		Do(finding.Read("oc get nodes"), finding.OnThisMachine("oc adm release info %s", u.To))
 }
@@ -142,7 +143,10 @@ func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
 			ahead = append(ahead, group)
 		default:
 			if pools[group.Pool] == nil {
-				pools[group.Pool] = &poolKubelets{pool: group.Pool, unknown: group.PoolUnknown, paused: group.Paused, pausedBy: group.PausedBy, oldest: minor, count: map[uint64]int{}}
+				pools[group.Pool] = &poolKubelets{
+					pool: group.Pool, unknown: group.PoolUnknown, paused: group.Paused, pausedBy: group.PausedBy,
+					oldest: minor, count: map[uint64]int{},
+				}
 			}
 			pools[group.Pool].add(minor, group)
 		}
@@ -176,7 +180,8 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 	}
 	if len(ahead) > 0 {
 		findings = append(findings, finding.Unknown(reasonKubeletMinorVersionAhead,
-			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update", update.Line(k.Update.From), k.newest, listKubelets(ahead)).
+			"kubelets are newer than the API server of %s (Kubernetes 1.%d), which no release supports: %s; CVO accepts the update",
+			update.Line(k.Update.From), k.newest, listKubelets(ahead)).
 			Named(kubeletVersionAheadName).
 			Do(finding.Read("oc get clusterversion version -o yaml"), finding.Read("oc get machineconfigpools")).
 			About(nodeObjects(ahead)...))
@@ -283,11 +288,13 @@ func (p *poolKubelets) String() string {
 func (p *poolKubelets) remedy(f finding.Finding) finding.Finding {
 	switch {
 	case p.unknown:
-		return f.Remedy("Read the MachineConfigPools, then check what keeps these nodes from being updated.").Do(finding.Read("oc get machineconfigpools"), finding.Read("oc get nodes -o wide"))
+		return f.Remedy("Read the MachineConfigPools, then check what keeps these nodes from being updated.").Do(
+			finding.Read("oc get machineconfigpools"), finding.Read("oc get nodes -o wide"))
 	case p.pool == "":
 		return f.Remedy("Update these nodes by the means that installed them, or remove them.").Do(finding.Read("oc get nodes -o wide"))
 	case p.paused:
-		return check.Unpause(f, p.pool, p.pausedBy, "Unpause the pool, and wait until its nodes are updated.").Do(finding.Read(waitForPool, p.pool))
+		return check.Unpause(f, p.pool, p.pausedBy,
+			"Unpause the pool, and wait until its nodes are updated.").Do(finding.Read(waitForPool, p.pool))
 	}
 	return f.Remedy("Check what keeps the nodes from being updated, and wait until they are.").
 		Do(finding.Read("oc describe machineconfigpool %s", p.pool), finding.Read(waitForPool, p.pool))

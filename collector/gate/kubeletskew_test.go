@@ -233,7 +233,8 @@ func TestKubeletSkewRemedy(t *testing.T) {
 	})
 	got := findings[0]
 	want := []preflight.Object{
-		{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: "worker"}, {APIVersion: "v1", Kind: "Node", Name: "w"},
+		{APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool", Name: "worker"},
+		{APIVersion: "v1", Kind: "Node", Name: "w"},
 	}
 	if diff := cmp.Diff(want, got.Objects); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
@@ -276,7 +277,8 @@ func TestKubeletSkewUnread(t *testing.T) {
 	const check = "KubeletMinorVersionUpgradeable"
 	forbidden := func(resource string) checktest.Response {
 		return func(*http.Request) (int, []byte) {
-			return http.StatusForbidden, []byte(fmt.Sprintf(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no %s"}`, resource))
+			return http.StatusForbidden, []byte(fmt.Sprintf(
+				`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no %s"}`, resource))
 		}
 	}
 	for name, tc := range map[string]struct {
@@ -292,7 +294,8 @@ func TestKubeletSkewUnread(t *testing.T) {
 			want:  []preflight.Outcome{preflight.Unknown},
 		},
 		"Pools": {
-			reason: "without pools the kubelets are judged, and are not said to be of none", first: "nodes whose MachineConfigPool is not known", last: "could not list the MachineConfigPools",
+			reason: "without pools the kubelets are judged, and are not said to be of none", first: "nodes whose MachineConfigPool is not known",
+			last:  "could not list the MachineConfigPools",
 			paths: map[string]checktest.Response{poolsPath: forbidden("pools")},
 			want:  []preflight.Outcome{preflight.Fail, preflight.Unknown},
 		},
@@ -303,7 +306,8 @@ func TestKubeletSkewUnread(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"), pool("worker"))
+			server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), desiring("4.18.3"), node("w", "v1.30.4", "worker"),
+				pool("worker"))
 			findings := checktest.Run(t, gate.KubeletSkew(), server.Responding(tc.paths).Snapshot(t), checktest.MinorUpdate(t, "", ""))
 			var got []preflight.Outcome
 			for _, f := range findings {
@@ -332,11 +336,15 @@ func TestKubeletSkewWithManyNodes(t *testing.T) {
 	}
 	many := server.Responding(map[string]checktest.Response{"/api/v1/nodes": checktest.Pages(t, "v1", "NodeList", nodes)})
 	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
-	want := map[string]checktest.Result{"KubeletMinorVersionUpgradeable-worker": {Outcome: preflight.Fail, Reason: "KubeletMinorVersionUnsupportedNextUpgrade"}}
+	want := map[string]checktest.Result{"KubeletMinorVersionUpgradeable-worker": {
+		Outcome: preflight.Fail,
+		Reason:  "KubeletMinorVersionUnsupportedNextUpgrade",
+	}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Errorf("10 000 nodes: -want +got:\n%s", diff)
 	}
-	if got := findings[0]; len(got.Message) > 1000 || len(got.Objects) != finding.MaxObjects || !strings.Contains(got.Message, "and 995 more") {
+	if got := findings[0]; len(got.Message) > 1000 || len(got.Objects) != finding.MaxObjects ||
+		!strings.Contains(got.Message, "and 995 more") {
 		t.Errorf("%d objects and the message %q, want a summary", len(got.Objects), got.Message)
 	}
 }
@@ -360,7 +368,8 @@ func TestKubeletSkewWithManyPools(t *testing.T) {
 	})
 	findings := checktest.Run(t, gate.KubeletSkew(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	last := findings[len(findings)-1]
-	if len(findings) != 51 || last.Reason != "AndMore" || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "10 more findings besides the 50 listed: 5 Fail, 5 Warn") {
+	if len(findings) != 51 || last.Reason != "AndMore" || last.Outcome != preflight.Fail ||
+		!strings.Contains(last.Message, "10 more findings besides the 50 listed: 5 Fail, 5 Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
 	}
 }

@@ -85,12 +85,14 @@ func judgeNetworkType(read gap.Extent, networks []configv1.Network, target semve
 	inspect := finding.Read("oc get network.config cluster -o yaml")
 	switch current {
 	case "":
-		return finding.Unknown(reasonNetworkTypeNotReported, "the Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
+		return finding.Unknown(reasonNetworkTypeNotReported,
+			"the Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
 			Do(finding.Read("oc -n openshift-network-operator get pods"), inspect)
 	case "OpenShiftSDN":
 		return finding.Fail(reasonOpenShiftSDNRemoved, "the cluster uses the network type OpenShiftSDN, which %s does not contain", target).
 			Remedy("Migrate the cluster to OVN-Kubernetes before the update.").
-			Documented("https://docs.redhat.com/en/documentation/openshift_container_platform/4.16/html/networking/ovn-kubernetes-network-plugin#migrate-from-openshift-sdn").
+			Documented(
+				"https://docs.redhat.com/en/documentation/openshift_container_platform/4.16/html/networking/ovn-kubernetes-network-plugin#migrate-from-openshift-sdn").
 			Do(inspect)
 	}
 	return finding.Pass(read, reasonNetworkTypeSupported, "%s supports the network type %s", target, current)

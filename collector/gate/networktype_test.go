@@ -27,16 +27,46 @@ func TestNetworkType(t *testing.T) {
 		objects          []runtime.Object
 		want             checktest.Result
 	}{
-		"OVN":        {reason: "the network type of new clusters", from: "4.16.9", to: "4.17.1", objects: []runtime.Object{openshift, network("cluster", "OVNKubernetes")}, want: pass},
-		"SDN":        {reason: "4.17 removed OpenShift SDN", from: "4.16.9", to: "4.17.1", objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: fail},
-		"Prerelease": {reason: "4.17.0-rc.1 comes before 4.17.0 and has no OpenShift SDN", from: "4.16.9", to: "4.17.0-rc.1", objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: fail},
-		"Later":      {reason: "no later release has it", from: "4.16.9", to: "4.18.1", objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: fail},
-		"Patch":      {reason: "4.16 supports it", from: "4.16.9", to: "4.16.12", objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: skipped},
-		"Early":      {reason: "so does the update to 4.16", from: "4.15.9", to: "4.16.12", objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: skipped},
-		"Without":    {reason: "a cluster of 4.17 cannot use it", from: "4.17.9", to: "4.18.1", objects: []runtime.Object{openshift, network("cluster", "OVNKubernetes")}, want: skipped},
-		"Empty":      {reason: "an unknown type is no pass", from: "4.16.9", to: "4.17.1", objects: []runtime.Object{openshift, network("cluster", "")}, want: checktest.Result{Outcome: preflight.Unknown, Reason: "NetworkTypeNotReported"}},
-		"Other":      {reason: "only the Network \"cluster\" counts", from: "4.16.9", to: "4.17.1", objects: []runtime.Object{openshift, network("other", "OVNKubernetes")}, want: checktest.Result{Outcome: preflight.Unknown, Reason: "NetworkTypeNotReported"}},
-		"Kubernetes": {reason: "a cluster without OpenShift has no such type", from: "4.16.9", to: "4.17.1", want: checktest.Result{Outcome: preflight.Skipped, Reason: "PlainKubernetes"}},
+		"OVN": {
+			reason: "the network type of new clusters", from: "4.16.9", to: "4.17.1",
+			objects: []runtime.Object{openshift, network("cluster", "OVNKubernetes")}, want: pass,
+		},
+		"SDN": {
+			reason: "4.17 removed OpenShift SDN", from: "4.16.9", to: "4.17.1",
+			objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: fail,
+		},
+		"Prerelease": {
+			reason: "4.17.0-rc.1 comes before 4.17.0 and has no OpenShift SDN", from: "4.16.9", to: "4.17.0-rc.1",
+			objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: fail,
+		},
+		"Later": {
+			reason: "no later release has it", from: "4.16.9", to: "4.18.1",
+			objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: fail,
+		},
+		"Patch": {
+			reason: "4.16 supports it", from: "4.16.9", to: "4.16.12",
+			objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: skipped,
+		},
+		"Early": {
+			reason: "so does the update to 4.16", from: "4.15.9", to: "4.16.12",
+			objects: []runtime.Object{openshift, network("cluster", "OpenShiftSDN")}, want: skipped,
+		},
+		"Without": {
+			reason: "a cluster of 4.17 cannot use it", from: "4.17.9", to: "4.18.1",
+			objects: []runtime.Object{openshift, network("cluster", "OVNKubernetes")}, want: skipped,
+		},
+		"Empty": {reason: "an unknown type is no pass", from: "4.16.9", to: "4.17.1", objects: []runtime.Object{
+			openshift,
+			network("cluster", ""),
+		}, want: checktest.Result{Outcome: preflight.Unknown, Reason: "NetworkTypeNotReported"}},
+		"Other": {reason: "only the Network \"cluster\" counts", from: "4.16.9", to: "4.17.1", objects: []runtime.Object{
+			openshift,
+			network("other", "OVNKubernetes"),
+		}, want: checktest.Result{Outcome: preflight.Unknown, Reason: "NetworkTypeNotReported"}},
+		"Kubernetes": {
+			reason: "a cluster without OpenShift has no such type", from: "4.16.9", to: "4.17.1",
+			want: checktest.Result{Outcome: preflight.Skipped, Reason: "PlainKubernetes"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)

@@ -120,14 +120,21 @@ func judgeInstalled(read gap.Extent, operators []metav1.PartialObjectMetadata, m
 		}
 		switch {
 		case err != nil:
-			drafts = append(drafts, finding.Draft{Outcome: preflight.Unknown, Describe: func() finding.Finding { return invalidLimit(operator, m.Update.To, err) }})
+			drafts = append(drafts, finding.Draft{
+				Outcome:  preflight.Unknown,
+				Describe: func() finding.Finding { return invalidLimit(operator, m.Update.To, err) },
+			})
 		case found && later(m.Update.To, newest):
-			drafts = append(drafts, finding.Draft{Outcome: preflight.Fail, Describe: func() finding.Finding { return incompatible(operator, m, newest) }})
+			drafts = append(drafts, finding.Draft{
+				Outcome:  preflight.Fail,
+				Describe: func() finding.Finding { return incompatible(operator, m, newest) },
+			})
 		}
 	}
 	if len(drafts) == 0 {
 		return []finding.Finding{finding.Pass(read, reasonOperatorsCompatible,
-			"OLM has installed %s; %d of them have the property %s, and all of these support %s", words.Count(judged, "operator"), limited, maxOpenShiftProperty, update.Line(m.Update.To))}
+			"OLM has installed %s; %d of them have the property %s, and all of these support %s", words.Count(judged, "operator"), limited,
+			maxOpenShiftProperty, update.Line(m.Update.To))}
 	}
 	return finding.Bounded(drafts)
 }
@@ -147,8 +154,12 @@ func incompatible(operator *metav1.PartialObjectMetadata, m measure.Measure, new
 func ofOperator(operator *metav1.PartialObjectMetadata, f finding.Finding) finding.Finding {
 	return f.Named(finding.NameOf(nameIncompatibleOperator, operator.Namespace+"."+operator.Name)).
 		Remedy("Update the operator to a version that supports the target, or remove it.").
-		Do(finding.Read("oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup, olmGroup)).
-		About(finding.Object{APIVersion: olmGroup + "/v1alpha1", Kind: "ClusterServiceVersion", Namespace: operator.Namespace, Name: operator.Name})
+		Do(finding.Read("oc -n %s get subscriptions.%s,installplans.%s,clusterserviceversions.%s", operator.Namespace, olmGroup, olmGroup,
+			olmGroup)).
+		About(finding.Object{
+			APIVersion: olmGroup + "/v1alpha1", Kind: "ClusterServiceVersion", Namespace: operator.Namespace,
+			Name: operator.Name,
+		})
 }
 
 // copied is true for a copy that OLM made of another namespace's operator.

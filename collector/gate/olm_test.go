@@ -39,7 +39,9 @@ func csv(name, properties string) *unstructured.Unstructured {
 // supports are the properties of an operator that supports OpenShift up to a
 // version.
 func supports(newest string) string {
-	return fmt.Sprintf(`{"properties":[{"type":"olm.gvk","value":{"group":"a","kind":"B","version":"v1"}},{"type":"olm.maxOpenShiftVersion","value":%q}]}`, newest)
+	return fmt.Sprintf(
+		`{"properties":[{"type":"olm.gvk","value":{"group":"a","kind":"B","version":"v1"}},{"type":"olm.maxOpenShiftVersion","value":%q}]}`,
+		newest)
 }
 
 func TestIncompatibleOperators(t *testing.T) {
@@ -62,35 +64,67 @@ func TestIncompatibleOperators(t *testing.T) {
 		message    string // a part of it
 		want       results
 	}{
-		"NoLimit":       {reason: "an operator without a limit supports every release", message: "OLM has installed 1 operator; 0 of them", want: pass},
+		"NoLimit": {
+			reason: "an operator without a limit supports every release", message: "OLM has installed 1 operator; 0 of them",
+			want: pass,
+		},
 		"OtherProperty": {reason: "other properties are no limit", properties: `{"properties":[{"type":"olm.gvk","value":{}}]}`, want: pass},
 		"Supported":     {reason: "4.19 is supported", properties: supports("4.19"), message: "1 of them have", want: pass},
 		"SupportsMore":  {reason: "4.20 is later than 4.19", properties: supports("4.20"), want: pass},
 		"SupportsLess":  {reason: "4.9 is earlier than 4.19, although not as text", properties: supports("4.9"), want: fails},
 		"Exceeded": {
 			reason: "4.19 is later than 4.18", properties: supports("4.18"), want: fails,
-			message: "operator etcd.v1.2.3 in namespace operators supports OpenShift up to 4.18, and not 4.19; this does not block updates within 4.18",
+			message: "operator etcd.v1.2.3 in namespace operators supports OpenShift up to 4.18, and not 4.19; this does not block updates " +
+				"within 4.18",
 		},
 		"Patch": {
 			reason: "a patch update stays in 4.18", to: "4.18.5", properties: supports("4.18"),
 			want: results{"IncompatibleOperator": {Outcome: preflight.Skipped, Reason: "NotConcerned"}},
 		},
-		"LateInTheMinor":  {reason: "4.19 includes 4.19.5", to: "4.19.5", properties: supports("4.19"), want: pass},
-		"423Supports5":    {reason: "OLM treats 4.23 and 5.0 as equal", from: "4.22.0", to: "5.0.0", properties: supports("4.23"), want: pass},
-		"5Supports423":    {reason: "OLM treats 5.0 and 4.23 as equal", from: "4.22.0", to: "4.23.0", properties: supports("5.0"), want: pass},
-		"422To5":          {reason: "4.22 is earlier than 5.0", from: "4.22.0", to: "5.0.0", properties: supports("4.22"), want: fails},
-		"423To51":         {reason: "4.23 is earlier than 5.1", from: "5.0.0", to: "5.1.0", properties: supports("4.23"), want: fails},
-		"SkipLevel":       {reason: "the target is compared, not the next minor version", from: "5.0.0", to: "5.2.0", properties: supports("5.1"), want: fails},
-		"Number":          {reason: "the value may be a JSON number", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":4.18}]}`, want: fails},
-		"Quotes":          {reason: "the quotes of JSON are no part of the value", properties: supports(`4.18`), want: fails},
-		"Twice":           {reason: "only one value is allowed", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.18"},{"type":"olm.maxOpenShiftVersion","value":"4.20"}]}`, message: `the property occurs 2 times ("4.18", "4.20")`, want: invalid},
-		"PatchVersion":    {reason: "only X.Y is allowed", properties: supports("4.18.3"), message: `"4.18.3" is more than a minor version, such as 4.18`, want: invalid},
-		"Word":            {reason: "the value is no version", properties: supports("latest"), message: `"latest" is not a version`, want: invalid},
-		"Empty":           {reason: "an empty value is not version 0", properties: supports(""), message: "its value is empty", want: invalid},
-		"Null":            {reason: "null is not version 0", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":null}]}`, want: invalid},
-		"NotJSON":         {reason: "the annotation is no JSON", properties: `{"properties":`, message: "is not a list of properties", want: invalid},
-		"CopiedLabel":     {reason: "a copy is judged in its original namespace", object: labelled, message: "OLM has installed 0 operators", want: pass},
-		"CopiedNamespace": {reason: "older OLM marks a copy only by an annotation", object: annotated, message: "OLM has installed 0 operators", want: pass},
+		"LateInTheMinor": {reason: "4.19 includes 4.19.5", to: "4.19.5", properties: supports("4.19"), want: pass},
+		"423Supports5":   {reason: "OLM treats 4.23 and 5.0 as equal", from: "4.22.0", to: "5.0.0", properties: supports("4.23"), want: pass},
+		"5Supports423":   {reason: "OLM treats 5.0 and 4.23 as equal", from: "4.22.0", to: "4.23.0", properties: supports("5.0"), want: pass},
+		"422To5":         {reason: "4.22 is earlier than 5.0", from: "4.22.0", to: "5.0.0", properties: supports("4.22"), want: fails},
+		"423To51":        {reason: "4.23 is earlier than 5.1", from: "5.0.0", to: "5.1.0", properties: supports("4.23"), want: fails},
+		"SkipLevel": {
+			reason: "the target is compared, not the next minor version", from: "5.0.0", to: "5.2.0", properties: supports("5.1"),
+			want: fails,
+		},
+		"Number": {
+			reason:     "the value may be a JSON number",
+			properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":4.18}]}`, want: fails,
+		},
+		"Quotes": {reason: "the quotes of JSON are no part of the value", properties: supports(`4.18`), want: fails},
+		"Twice": {
+			reason:     "only one value is allowed",
+			properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":"4.18"},{"type":"olm.maxOpenShiftVersion","value":"4.20"}]}`,
+			message:    `the property occurs 2 times ("4.18", "4.20")`, want: invalid,
+		},
+		"PatchVersion": {
+			reason: "only X.Y is allowed", properties: supports("4.18.3"),
+			message: `"4.18.3" is more than a minor version, such as 4.18`, want: invalid,
+		},
+		"Word": {
+			reason: "the value is no version", properties: supports("latest"), message: `"latest" is not a version`,
+			want: invalid,
+		},
+		"Empty": {reason: "an empty value is not version 0", properties: supports(""), message: "its value is empty", want: invalid},
+		"Null": {
+			reason: "null is not version 0", properties: `{"properties":[{"type":"olm.maxOpenShiftVersion","value":null}]}`,
+			want: invalid,
+		},
+		"NotJSON": {
+			reason: "the annotation is no JSON", properties: `{"properties":`, message: "is not a list of properties",
+			want: invalid,
+		},
+		"CopiedLabel": {
+			reason: "a copy is judged in its original namespace", object: labelled, message: "OLM has installed 0 operators",
+			want: pass,
+		},
+		"CopiedNamespace": {
+			reason: "older OLM marks a copy only by an annotation", object: annotated, message: "OLM has installed 0 operators",
+			want: pass,
+		},
 	} {
 		t.Run(test, func(t *testing.T) {
 			if tc.object == nil {
@@ -110,7 +144,10 @@ func TestIncompatibleOperatorsRemedy(t *testing.T) {
 	server.Define(t, operatorsCRD)
 	server.Create(t, csv("etcd.v1.2.3", supports("4.18")))
 	findings := checktest.Run(t, gate.IncompatibleOperators(), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
-	want := []preflight.Object{{APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "operators", Name: "etcd.v1.2.3"}}
+	want := []preflight.Object{{
+		APIVersion: "operators.coreos.com/v1alpha1", Kind: "ClusterServiceVersion", Namespace: "operators",
+		Name: "etcd.v1.2.3",
+	}}
 	if diff := cmp.Diff(want, findings[0].Objects); diff != "" {
 		t.Errorf("objects: -want +got:\n%s", diff)
 	}
@@ -163,9 +200,13 @@ func TestIncompatibleOperatorsUnread(t *testing.T) {
 		server checktest.Server
 		want   checktest.Result
 	}{
-		"Forbidden": {reason: "without permission the check is inconclusive", server: server.Unprivileged(), want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"}},
+		"Forbidden": {
+			reason: "without permission the check is inconclusive", server: server.Unprivileged(),
+			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Forbidden"},
+		},
 		"Malformed": {
-			reason: "a response that is no list", server: server.Responding(map[string]checktest.Response{operatorsPath: checktest.Body(`{"items":{}}`)}),
+			reason: "a response that is no list", server: server.Responding(
+				map[string]checktest.Response{operatorsPath: checktest.Body(`{"items":{}}`)}),
 			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Error"},
 		},
 	} {
@@ -185,7 +226,8 @@ func TestManyIncompatibleOperators(t *testing.T) {
 			Namespace: fmt.Sprintf("ns-%d", i), Name: "x", Annotations: map[string]string{"operatorframework.io/properties": supports("4.18")},
 		}})
 	}
-	many := server.Responding(map[string]checktest.Response{operatorsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", operators)})
+	many := server.Responding(map[string]checktest.Response{operatorsPath: checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList",
+		operators)})
 	findings := checktest.Run(t, gate.IncompatibleOperators(), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	last := findings[len(findings)-1]
 	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "1150 more") {
@@ -194,7 +236,10 @@ func TestManyIncompatibleOperators(t *testing.T) {
 }
 
 func FuzzMaxOpenShift(f *testing.F) {
-	for _, seed := range []string{"", "{}", "[]", "null", supports("4.18"), supports("4.18.3"), supports(""), `{"properties":[{"type":"olm.maxOpenShiftVersion"}]}`} {
+	for _, seed := range []string{
+		"", "{}", "[]", "null", supports("4.18"), supports("4.18.3"), supports(""),
+		`{"properties":[{"type":"olm.maxOpenShiftVersion"}]}`,
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, annotation string) {

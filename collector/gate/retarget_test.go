@@ -67,7 +67,8 @@ type constructor func() check.Check
 // operator is a ClusterOperator with Upgradeable=False.
 func operator(name string) *configv1.ClusterOperator {
 	condition := configv1.ClusterOperatorStatusCondition{
-		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "NotReady", Message: "not ready", LastTransitionTime: metav1.Now(),
+		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "NotReady", Message: "not ready",
+		LastTransitionTime: metav1.Now(),
 	}
 	return &configv1.ClusterOperator{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -109,8 +110,9 @@ func TestUpdateInProgress(t *testing.T) {
 	type results = map[string]preflight.Outcome
 	checks := map[string]constructor{
 		"AdminAck": adminack.Check, "MachineConfigPool": gate.MachineConfigPools, "IncompatibleOperator": gate.IncompatibleOperators,
-		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return removedapi.Check(removedapi.FixTime{}) }, "ClusterOperators": clusterversion.ClusterOperators,
-		"Deletion": clusterversion.Deletion, "Upgradeable": clusterversion.Upgradeable, "Updating": clusterversion.Updating,
+		"KubeletSkew": gate.KubeletSkew, "RemovedAPI": func() check.Check { return removedapi.Check(removedapi.FixTime{}) },
+		"ClusterOperators": clusterversion.ClusterOperators,
+		"Deletion":         clusterversion.Deletion, "Upgradeable": clusterversion.Upgradeable, "Updating": clusterversion.Updating,
 	}
 	// by has the outcome of the gates that CVO applies by Upgradeable, those that warn
 	// of a retarget, and the others.
@@ -145,14 +147,38 @@ func TestUpdateInProgress(t *testing.T) {
 			want    results
 			acking  string // the minor version whose gate AdminAck names
 		}{
-			"Ready":          {reason: "no update is in progress, the next minor version is gated", cluster: checktest.At(a + ".5"), from: a + ".5", to: b + ".3", want: by(fail, fail, fail, preflight.Pass), acking: a},
-			"Patch":          {reason: "no update is in progress, a patch update is not gated", cluster: checktest.At(a + ".5"), from: a + ".5", to: a + ".9", want: by(skipped, skipped, skipped, preflight.Pass)},
-			"Stuck":          {reason: "another release of the minor version in progress is a retarget", cluster: checktest.Toward(a+".5", b+".1"), from: a + ".5", to: b + ".3", want: minors.retarget, acking: minors.acking},
-			"StuckNext":      {reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
-			"Retargeted":     {reason: "an update that was retargeted can be retargeted again", cluster: checktest.Toward(a+".5", b+".1", b+".3"), from: a + ".5", to: b + ".4", want: minors.retarget, acking: minors.acking},
-			"RetargetedNext": {reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1", b+".3"), from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking},
-			"Completed":      {reason: "a patch update is not gated while workers are behind", cluster: checktest.At(b+".1", a+".5"), from: b + ".1", to: b + ".3", want: by(skipped, skipped, skipped, preflight.Pass)},
-			"CompletedNext":  {reason: "the next minor version is gated while workers are behind", cluster: checktest.At(b+".1", a+".5"), from: b + ".1", to: c + ".1", want: by(fail, fail, fail, preflight.Pass), acking: b},
+			"Ready": {
+				reason: "no update is in progress, the next minor version is gated", cluster: checktest.At(a + ".5"), from: a + ".5",
+				to: b + ".3", want: by(fail, fail, fail, preflight.Pass), acking: a,
+			},
+			"Patch": {
+				reason: "no update is in progress, a patch update is not gated", cluster: checktest.At(a + ".5"), from: a + ".5",
+				to: a + ".9", want: by(skipped, skipped, skipped, preflight.Pass),
+			},
+			"Stuck": {
+				reason: "another release of the minor version in progress is a retarget", cluster: checktest.Toward(a+".5", b+".1"),
+				from: a + ".5", to: b + ".3", want: minors.retarget, acking: minors.acking,
+			},
+			"StuckNext": {
+				reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1"),
+				from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking,
+			},
+			"Retargeted": {
+				reason: "an update that was retargeted can be retargeted again", cluster: checktest.Toward(a+".5", b+".1", b+".3"),
+				from: a + ".5", to: b + ".4", want: minors.retarget, acking: minors.acking,
+			},
+			"RetargetedNext": {
+				reason: "the minor version after that in progress is gated", cluster: checktest.Toward(a+".5", b+".1", b+".3"),
+				from: a + ".5", to: c + ".1", want: leavingMinor, acking: minors.acking,
+			},
+			"Completed": {
+				reason: "a patch update is not gated while workers are behind", cluster: checktest.At(b+".1", a+".5"), from: b + ".1",
+				to: b + ".3", want: by(skipped, skipped, skipped, preflight.Pass),
+			},
+			"CompletedNext": {
+				reason: "the next minor version is gated while workers are behind", cluster: checktest.At(b+".1", a+".5"),
+				from: b + ".1", to: c + ".1", want: by(fail, fail, fail, preflight.Pass), acking: b,
+			},
 		} {
 			t.Run(minors.cvo+"/"+name, func(t *testing.T) {
 				cluster := checktest.With(tc.cluster, configv1.OperatorUpgradeable, configv1.ConditionFalse, "MultipleReasons",
@@ -166,7 +192,8 @@ func TestUpdateInProgress(t *testing.T) {
 					got[name] = worst(findings)
 					for _, f := range findings {
 						if f.Outcome == warn && name != "Updating" && f.Reason != "APIRemovalAhead" {
-							checktest.Contains(t, tc.reason, f.Message, []string{"does not block the retarget of the update in progress to " + tc.to + ", but updates that leave " + b})
+							checktest.Contains(t, tc.reason, f.Message,
+								[]string{"does not block the retarget of the update in progress to " + tc.to + ", but updates that leave " + b})
 						}
 					}
 					if key := "AdminAck-ack-" + tc.acking + "-x"; name == "AdminAck" && tc.acking != "" {
@@ -186,7 +213,8 @@ func TestUpdateInProgress(t *testing.T) {
 // Without the ClusterVersion it is unknown whether the update is a retarget.
 func TestUpdateInProgressUnread(t *testing.T) {
 	forbidden := func(*http.Request) (int, []byte) {
-		return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`)
+		return http.StatusForbidden, []byte(
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"no"}`)
 	}
 	server.Create(t, checktest.Infrastructure(configv1.HighlyAvailableTopologyMode), conditions(pool("worker")))
 	server.Create(t, adminGates("4.18")...)
@@ -197,8 +225,14 @@ func TestUpdateInProgressUnread(t *testing.T) {
 		check  constructor
 		want   map[string]checktest.Result
 	}{
-		"Open":   {reason: "an open gate does not pass", check: gate.MachineConfigPools, want: map[string]checktest.Result{"MachineConfigPool": unread}},
-		"Closed": {reason: "a closed gate blocks", check: adminack.Check, want: map[string]checktest.Result{"AdminAck": unread, "AdminAck-ack-4.18-x": {Outcome: preflight.Fail, Reason: "AdminAckRequired"}}},
+		"Open": {
+			reason: "an open gate does not pass", check: gate.MachineConfigPools,
+			want: map[string]checktest.Result{"MachineConfigPool": unread},
+		},
+		"Closed": {
+			reason: "a closed gate blocks", check: adminack.Check,
+			want: map[string]checktest.Result{"AdminAck": unread, "AdminAck-ack-4.18-x": {Outcome: preflight.Fail, Reason: "AdminAckRequired"}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := checktest.Results(checktest.Run(t, tc.check(), view, checktest.MinorUpdate(t, "", "")))

@@ -143,8 +143,10 @@ func judgeMachineSets(read gap.Extent, sets []machinev1beta1.MachineSet) []findi
 	switch {
 	case len(workers) == 0:
 		return []finding.Finding{finding.Fail(reasonNoMachineSets,
-			"an UpgradeConfig reserves capacity, but no MachineSet in namespace %q has the label %s=worker, so the managed-upgrade-operator has none to copy", machineNamespace, machinePool).
-			Remedy("Label the MachineSets of the workers with `oc -n %s label machineset NAME %s=worker`, or remove spec.capacityReservation from the UpgradeConfig.", machineNamespace, machinePool)}
+			"an UpgradeConfig reserves capacity, but no MachineSet in namespace %q has the label %s=worker, so the "+
+				"managed-upgrade-operator has none to copy", machineNamespace, machinePool).
+			Remedy("Label the MachineSets of the workers with `oc -n %s label machineset NAME %s=worker`, or remove "+
+				"spec.capacityReservation from the UpgradeConfig.", machineNamespace, machinePool)}
 	case len(findings) == 0:
 		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected,
 			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", len(workers))}
@@ -168,7 +170,8 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	}
 	if len(set.Name+surge) > maxMachineSetName {
 		return finding.Fail(reasonNameTooLong,
-			"the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could create no machines", set.Name, maxMachineSetName).
+			"the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could create no machines",
+			set.Name, maxMachineSetName).
 			Do(finding.Read("oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)), true
 	}
 	if stale, ok := check.Stale(machineSetObject(set), set.Status.ObservedGeneration, set.Generation); ok {
@@ -181,7 +184,8 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	}
 	if set.Status.AvailableReplicas < wanted {
 		return finding.Fail(reasonMachinesMissing,
-			"MachineSet %q has %d of %s, so it may not get an additional one for the time of the update", set.Name, set.Status.AvailableReplicas, words.Count(int(wanted), "machine")).
+			"MachineSet %q has %d of %s, so it may not get an additional one for the time of the update", set.Name, set.Status.AvailableReplicas,
+			words.Count(int(wanted), "machine")).
 			Remedy(remedy).Do(inspect...), true
 	}
 	return finding.Finding{}, false
@@ -301,7 +305,8 @@ func judgeWindow(read gap.Extent, config *snapshot.UpgradeConfig, target string,
 			check.Describe(object), words.Line(config.Spec.UpgradeAt, maxQuoted)).Remedy(reschedule).Do(edit).About(object)
 	}
 	closes := opens.Add(windowLength)
-	window := fmt.Sprintf("the window of %s is the %d minutes from %s on", check.Describe(object), int(windowLength.Minutes()), words.Time(opens))
+	window := fmt.Sprintf("the window of %s is the %d minutes from %s on", check.Describe(object), int(windowLength.Minutes()),
+		words.Time(opens))
 	mismatch := ""
 	if wanted := config.Spec.Desired.Version; wanted != "" && target != "" && wanted != target {
 		mismatch = fmt.Sprintf("; it is for the update to %q, and not to %s", words.Line(wanted, maxQuoted), target)
@@ -333,9 +338,13 @@ func readsUpgradeConfigs() []access.Request {
 }
 
 func noUpgradeConfig(read gap.Extent) []finding.Finding {
-	return []finding.Finding{finding.Skipped(read, reasonNoUpgradeConfig, "the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
+	return []finding.Finding{finding.Skipped(read, reasonNoUpgradeConfig,
+		"the cluster has no UpgradeConfig, so no managed-upgrade-operator schedules an update")}
 }
 
 func upgradeConfigObject(config *snapshot.UpgradeConfig) finding.Object {
-	return finding.Object{APIVersion: "upgrade.managed.openshift.io/v1alpha1", Kind: "UpgradeConfig", Namespace: config.Namespace, Name: config.Name}
+	return finding.Object{
+		APIVersion: "upgrade.managed.openshift.io/v1alpha1", Kind: "UpgradeConfig", Namespace: config.Namespace,
+		Name: config.Name,
+	}
 }

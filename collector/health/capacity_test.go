@@ -27,9 +27,12 @@ const machineSetsPath = "/apis/machine.openshift.io/v1beta1/machinesets"
 // machineSet is a MachineSet of workers with all its machines, and these changes.
 func machineSet(name string, changes ...func(*machinev1beta1.MachineSet)) *machinev1beta1.MachineSet {
 	set := &machinev1beta1.MachineSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-machine-api", Name: name, Labels: map[string]string{"hive.openshift.io/machine-pool": "worker"}},
-		Spec:       machinev1beta1.MachineSetSpec{Replicas: new(int32(3))},
-		Status:     machinev1beta1.MachineSetStatus{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "openshift-machine-api", Name: name,
+			Labels: map[string]string{"hive.openshift.io/machine-pool": "worker"},
+		},
+		Spec:   machinev1beta1.MachineSetSpec{Replicas: new(int32(3))},
+		Status: machinev1beta1.MachineSetStatus{ObservedGeneration: 1, Replicas: 3, ReadyReplicas: 3, AvailableReplicas: 3},
 	}
 	for _, change := range changes {
 		change(set)
@@ -39,7 +42,10 @@ func machineSet(name string, changes ...func(*machinev1beta1.MachineSet)) *machi
 
 // reserving is an UpgradeConfig that reserves capacity, with these MachineSets.
 func reserving(topology configv1.TopologyMode, sets ...*machinev1beta1.MachineSet) []runtime.Object {
-	objects := []runtime.Object{checktest.Infrastructure(topology), upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true })}
+	objects := []runtime.Object{
+		checktest.Infrastructure(topology),
+		upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = true }),
+	}
 	for _, set := range sets {
 		objects = append(objects, set)
 	}
@@ -79,7 +85,8 @@ func TestCapacity(t *testing.T) {
 			want: named(check, "NotReserved", preflight.Skipped),
 		},
 		"ReservedFalse": {
-			reason: "capacityReservation is false", objects: []runtime.Object{upgradeConfig(func(spec map[string]any) { spec["capacityReservation"] = false })},
+			reason: "capacityReservation is false", objects: []runtime.Object{upgradeConfig(
+				func(spec map[string]any) { spec["capacityReservation"] = false })},
 			want: named(check, "NotReserved", preflight.Skipped),
 		},
 		"NoMachineSets": {
@@ -88,7 +95,8 @@ func TestCapacity(t *testing.T) {
 		},
 		"OthersMachineSets": {
 			reason: "MUO copies only the MachineSets of workers in one namespace",
-			objects: reserving(selfManaged, machineSet("infra", func(set *machinev1beta1.MachineSet) { set.Labels["hive.openshift.io/machine-pool"] = "infra" }),
+			objects: reserving(selfManaged, machineSet("infra",
+				func(set *machinev1beta1.MachineSet) { set.Labels["hive.openshift.io/machine-pool"] = "infra" }),
 				machineSet("elsewhere", func(set *machinev1beta1.MachineSet) { set.Namespace = "elsewhere" }),
 				machineSet("bare", func(set *machinev1beta1.MachineSet) { set.Labels = nil })),
 			want: named(check, "NoMachineSets", preflight.Fail),
@@ -102,12 +110,14 @@ func TestCapacity(t *testing.T) {
 		"Broken": {
 			reason: "a copy has the same error",
 			objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) {
-				set.Status.ErrorReason, set.Status.ErrorMessage = new(machinev1beta1.MachineSetStatusError("InvalidConfiguration")), new("no such flavor")
+				set.Status.ErrorReason, set.Status.ErrorMessage = new(machinev1beta1.MachineSetStatusError("InvalidConfiguration")),
+					new("no such flavor")
 			})),
 			message: "no such flavor", want: named("MachineSet-a", "InvalidConfiguration", preflight.Fail),
 		},
 		"BrokenWithoutAReason": {
-			reason: "a message is sufficient", objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.ErrorMessage = new("") })),
+			reason: "a message is sufficient", objects: reserving(selfManaged,
+				machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.ErrorMessage = new("") })),
 			want: named("MachineSet-a", "MachineSetError", preflight.Fail),
 		},
 		"Stale": {
@@ -165,7 +175,10 @@ func TestCapacityUnread(t *testing.T) {
 		server         checktest.Server
 		want           checktest.Result
 	}{
-		"Forbidden": {reason: "without permission the check is inconclusive", server: server.Unprivileged(), want: result(preflight.Unknown, "Forbidden")},
+		"Forbidden": {
+			reason: "without permission the check is inconclusive", server: server.Unprivileged(),
+			want: result(preflight.Unknown, "Forbidden"),
+		},
 		"TopologyForbidden": {
 			reason: "without the topology the check is inconclusive", want: result(preflight.Unknown, "Forbidden"),
 			server: server.Unprivileged().Responding(map[string]checktest.Response{upgradeConfigsPath: reserved}),
@@ -178,8 +191,10 @@ func TestCapacityUnread(t *testing.T) {
 			}),
 		},
 		"NoMachineAPI": {
-			reason: "OpenShift with its own control plane has the API", infrastructure: []runtime.Object{checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)},
-			server: server.Responding(map[string]checktest.Response{machineSetsPath: checktest.NotServed}), want: result(preflight.Unknown, "APIMissing"),
+			reason:         "OpenShift with its own control plane has the API",
+			infrastructure: []runtime.Object{checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)},
+			server:         server.Responding(map[string]checktest.Response{machineSetsPath: checktest.NotServed}),
+			want:           result(preflight.Unknown, "APIMissing"),
 		},
 		"PlainKubernetes": {
 			reason: "plain Kubernetes has no MachineSets", want: result(preflight.Skipped, "PlainKubernetes"),
@@ -264,17 +279,26 @@ func TestUpgradeWindow(t *testing.T) {
 			reason: "it is not yet 12:00", now: "11:50:00", message: "and opens in 10 minutes", want: result(preflight.Warn, "BeforeWindow"),
 		},
 		"1232": {
-			reason: "30 minutes have passed since 12:00", now: "12:32:00", message: "and closed 2 minutes ago", want: result(preflight.Warn, "AfterWindow"),
+			reason: "30 minutes have passed since 12:00", now: "12:32:00", message: "and closed 2 minutes ago",
+			want: result(preflight.Warn, "AfterWindow"),
 		},
 		"1215": {
-			reason: "it is within the upgrade window", now: "12:15:00", message: "and is open for 15 minutes more", want: result(preflight.Pass, "InWindow"),
+			reason: "it is within the upgrade window", now: "12:15:00", message: "and is open for 15 minutes more",
+			want: result(preflight.Pass, "InWindow"),
 		},
 		"1200": {
-			reason: "the window opens after upgradeAt, not at it", now: "12:00:00", message: "opens in 0 minutes", want: result(preflight.Warn, "BeforeWindow"),
+			reason: "the window opens after upgradeAt, not at it", now: "12:00:00", message: "opens in 0 minutes",
+			want: result(preflight.Warn, "BeforeWindow"),
 		},
-		"1200AndASecond": {reason: "the window opens after upgradeAt", now: "12:00:01", message: "open for 30 minutes more", want: result(preflight.Pass, "InWindow")},
-		"1229AndASecond": {reason: "the window is 30 minutes", now: "12:29:01", message: "open for 1 minute more", want: result(preflight.Pass, "InWindow")},
-		"1230":           {reason: "the window ends at 30 minutes", now: "12:30:00", want: result(preflight.Warn, "AfterWindow")},
+		"1200AndASecond": {
+			reason: "the window opens after upgradeAt", now: "12:00:01", message: "open for 30 minutes more",
+			want: result(preflight.Pass, "InWindow"),
+		},
+		"1229AndASecond": {
+			reason: "the window is 30 minutes", now: "12:29:01", message: "open for 1 minute more",
+			want: result(preflight.Pass, "InWindow"),
+		},
+		"1230": {reason: "the window ends at 30 minutes", now: "12:30:00", want: result(preflight.Warn, "AfterWindow")},
 		"Zone": {
 			reason: "a time has a zone", now: "12:15:00", change: func(spec map[string]any) { spec["upgradeAt"] = "2020-05-01T14:00:00+02:00" },
 			message: "from 2020-05-01T12:00:00Z on", want: result(preflight.Pass, "InWindow"),
@@ -291,7 +315,8 @@ func TestUpgradeWindow(t *testing.T) {
 		},
 		"Image": {
 			reason: "an image has no version to compare", now: "12:15:00",
-			change: func(spec map[string]any) { spec["desired"] = map[string]any{"image": "quay.io/x@sha256:0"} }, want: result(preflight.Pass, "InWindow"),
+			change: func(spec map[string]any) { spec["desired"] = map[string]any{"image": "quay.io/x@sha256:0"} },
+			want:   result(preflight.Pass, "InWindow"),
 		},
 		"NotATime": {
 			reason: "the check only warns", now: "12:15:00",
@@ -329,15 +354,19 @@ func TestUpgradeWindowWithout(t *testing.T) {
 		stored []*unstructured.Unstructured
 		want   checktest.Result
 	}{
-		"None":      {reason: "no update is scheduled", server: server, want: result(preflight.Skipped, "NoUpgradeConfig")},
-		"Elsewhere": {reason: "any namespace is read", server: server, stored: []*unstructured.Unstructured{elsewhere}, want: result(preflight.Pass, "InWindow")},
+		"None": {reason: "no update is scheduled", server: server, want: result(preflight.Skipped, "NoUpgradeConfig")},
+		"Elsewhere": {
+			reason: "any namespace is read", server: server, stored: []*unstructured.Unstructured{elsewhere},
+			want: result(preflight.Pass, "InWindow"),
+		},
 		"NotServed": {
 			reason: "MUO is not installed", want: result(preflight.Skipped, "NoUpgradeConfig"),
 			server: server.Responding(map[string]checktest.Response{upgradeConfigsPath: checktest.NotServed}),
 		},
 		"NotServedAndForbidden": {
 			reason: "an API that does not exist needs no permission", want: result(preflight.Skipped, "NoUpgradeConfig"),
-			server: server.Unprivileged().Responding(map[string]checktest.Response{"/apis/upgrade.managed.openshift.io/v1alpha1": checktest.NotServed}),
+			server: server.Unprivileged().Responding(
+				map[string]checktest.Response{"/apis/upgrade.managed.openshift.io/v1alpha1": checktest.NotServed}),
 		},
 		"Forbidden": {reason: "the check only warns", server: server.Unprivileged(), want: result(preflight.Warn, "Forbidden")},
 		"Malformed": {
@@ -350,7 +379,8 @@ func TestUpgradeWindowWithout(t *testing.T) {
 			for _, object := range tc.stored {
 				server.Create(t, object)
 			}
-			got := checktest.Results(checktest.RunAt(t, health.UpgradeWindow(), tc.server.Snapshot(t), check.Subject{Update: patch(t), Now: clock(t, "12:15:00")}))
+			got := checktest.Results(checktest.RunAt(t, health.UpgradeWindow(), tc.server.Snapshot(t),
+				check.Subject{Update: patch(t), Now: clock(t, "12:15:00")}))
 			if diff := cmp.Diff(results{"UpgradeWindow": tc.want}, got); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", tc.reason, diff)
 			}
@@ -361,7 +391,10 @@ func TestUpgradeWindowWithout(t *testing.T) {
 // FuzzJudgeWindow checks that with any upgradeAt the finding has a bounded message,
 // and does not block.
 func FuzzJudgeWindow(f *testing.F) {
-	for _, seed := range []string{"", "2020-05-01T12:00:00Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00", "2020-05-01T12:00:00.999999999Z", "\xff\n"} {
+	for _, seed := range []string{
+		"", "2020-05-01T12:00:00Z", "0000-01-01T00:00:00Z", "9999-12-31T23:59:59+14:00",
+		"2020-05-01T12:00:00.999999999Z", "\xff\n",
+	} {
 		f.Add(seed, "4.18.4")
 	}
 	now := time.Date(2020, 5, 1, 12, 15, 0, 0, time.UTC)

@@ -150,7 +150,8 @@ func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator) []fin
 		}
 	}
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False", others)}
+		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "all %d ClusterOperators are Available=True and Degraded=False",
+			others)}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }
@@ -196,7 +197,9 @@ func describeCondition(condition configv1.ClusterOperatorStatusCondition) string
 }
 
 // operatorCondition returns a condition; its status is empty where there is none.
-func operatorCondition(operator *configv1.ClusterOperator, kind configv1.ClusterStatusConditionType) configv1.ClusterOperatorStatusCondition {
+func operatorCondition(operator *configv1.ClusterOperator,
+	kind configv1.ClusterStatusConditionType,
+) configv1.ClusterOperatorStatusCondition {
 	for _, condition := range operator.Status.Conditions {
 		if condition.Type == kind {
 			return condition
@@ -211,8 +214,10 @@ var (
 
 	reasonTwoMembers = finding.NewReason("TwoControlPlaneNodes", finding.Explanation{
 		Meaning: "Reported when a control plane whose topology is HighlyAvailable has two nodes.",
-		Cause: "A node of the control plane was deleted or never added, for instance with useUnsupportedUnsafeNonHANonProductionUnstableEtcd in " +
-			"spec.unsupportedConfigOverrides of the Etcd \"cluster\". Two members of etcd have no quorum while one of them reboots, and with it the API server " +
+		Cause: "A node of the control plane was deleted or never added, for instance with " +
+			"useUnsupportedUnsafeNonHANonProductionUnstableEtcd in " +
+			"spec.unsupportedConfigOverrides of the Etcd \"cluster\". Two members of etcd have no quorum while one of them reboots, and " +
+			"with it the API server " +
 			"does not respond (etcd.io, FAQ: \"What is failure tolerance?\").",
 		Remedy:  "Add the third node of the control plane, and wait until etcd has three members.",
 		Command: "oc get nodes -l node-role.kubernetes.io/master",
@@ -263,9 +268,11 @@ func judgeQuorum(read gap.Extent, topology configv1.TopologyMode, nodes []corev1
 		}
 	}
 	if topology != configv1.HighlyAvailableTopologyMode || len(members) != quorate-1 {
-		return finding.Pass(read, check.ReasonAsExpected, "the control plane has %s, with the topology %s", words.Count(len(members), "node"), words.External(string(topology)))
+		return finding.Pass(read, check.ReasonAsExpected, "the control plane has %s, with the topology %s", words.Count(len(members), "node"),
+			words.External(string(topology)))
 	}
-	return finding.Fail(reasonTwoMembers, "the control plane has the topology HighlyAvailable and two nodes, %s: etcd has no quorum, and the API server does not respond, while one of them reboots",
+	return finding.Fail(reasonTwoMembers, "the control plane has the topology HighlyAvailable and two nodes, %s: etcd has no quorum, "+
+		"and the API server does not respond, while one of them reboots",
 		words.List(members, maxNamed)).
 		Remedy("Add the third node of the control plane, and wait until etcd has three members, then update.").
 		Do(finding.Read("oc get nodes -l node-role.kubernetes.io/master"), finding.Read("oc get etcds.operator.openshift.io cluster -o yaml"))

@@ -49,8 +49,9 @@ func TestChecks(t *testing.T) {
 				"ExternalDependency": result(preflight.Skipped, "NoneGiven"), "UpgradeWindow": result(preflight.Skipped, "NoUpgradeConfig"),
 				"Webhooks": result(preflight.Pass, "AsExpected"), "AdmissionPolicies": result(preflight.Pass, "AsExpected"),
 				"Migrations": result(preflight.Skipped, "PlainKubernetes"), "Subscriptions": result(preflight.Skipped, "NoOLM"),
-				"Certificates": result(preflight.Skipped, "PlainKubernetes"), "CertificateSecrets": result(preflight.Skipped, "PlainKubernetes"), "PausedPoolKubeletCA": result(preflight.Skipped, "NotConcerned"),
-				"EtcdQuorum": result(preflight.Skipped, "PlainKubernetes"), "MirrorSets": result(preflight.Skipped, "PlainKubernetes"),
+				"Certificates": result(preflight.Skipped, "PlainKubernetes"), "CertificateSecrets": result(preflight.Skipped, "PlainKubernetes"),
+				"PausedPoolKubeletCA": result(preflight.Skipped, "NotConcerned"),
+				"EtcdQuorum":          result(preflight.Skipped, "PlainKubernetes"), "MirrorSets": result(preflight.Skipped, "PlainKubernetes"),
 				"PlatformConditions": result(preflight.Skipped, "PlainKubernetes"), "PlatformPods": result(preflight.Skipped, "PlainKubernetes"),
 				"RollingUpdates": result(preflight.Pass, "AsExpected"),
 			},
@@ -63,8 +64,9 @@ func TestChecks(t *testing.T) {
 				"ExternalDependency": result(preflight.Skipped, "NoneGiven"), "UpgradeWindow": result(preflight.Warn, "Forbidden"),
 				"Webhooks": result(preflight.Unknown, "Forbidden"), "AdmissionPolicies": result(preflight.Unknown, "Forbidden"),
 				"Migrations": result(preflight.Unknown, "Forbidden"), "Subscriptions": result(preflight.Warn, "Unread"),
-				"Certificates": result(preflight.Unknown, "Forbidden"), "CertificateSecrets": result(preflight.Unknown, "Forbidden"), "PausedPoolKubeletCA": result(preflight.Skipped, "NotConcerned"),
-				"EtcdQuorum": result(preflight.Unknown, "Forbidden"), "MirrorSets": result(preflight.Unknown, "Forbidden"),
+				"Certificates": result(preflight.Unknown, "Forbidden"), "CertificateSecrets": result(preflight.Unknown, "Forbidden"),
+				"PausedPoolKubeletCA": result(preflight.Skipped, "NotConcerned"),
+				"EtcdQuorum":          result(preflight.Unknown, "Forbidden"), "MirrorSets": result(preflight.Unknown, "Forbidden"),
 				"PlatformConditions": result(preflight.Unknown, "Forbidden"), "PlatformPods": result(preflight.Unknown, "Forbidden"),
 				"RollingUpdates": result(preflight.Warn, "Unread"),
 			},
@@ -99,9 +101,13 @@ func webhookWithoutService() *admissionregistrationv1.ValidatingWebhookConfigura
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "hook"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "hook.example.com", FailurePolicy: new(admissionregistrationv1.Fail), Rules: []admissionregistrationv1.RuleWithOperations{ofNodes()},
+			Name: "hook.example.com", FailurePolicy: new(admissionregistrationv1.Fail),
+			Rules:             []admissionregistrationv1.RuleWithOperations{ofNodes()},
 			NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "hook"}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+				Namespace: "hooks",
+				Name:      "hook",
+			}},
 		}},
 	}
 }
@@ -127,7 +133,10 @@ func bindingWithoutParameter() *admissionregistrationv1.ValidatingAdmissionPolic
 		ObjectMeta: metav1.ObjectMeta{Name: "binding"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: "policy", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			ParamRef: &admissionregistrationv1.ParamRef{Name: "missing", Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)},
+			ParamRef: &admissionregistrationv1.ParamRef{
+				Name: "missing", Namespace: "default",
+				ParameterNotFoundAction: new(admissionregistrationv1.DenyAction),
+			},
 		},
 	}
 }
@@ -135,22 +144,28 @@ func bindingWithoutParameter() *admissionregistrationv1.ValidatingAdmissionPolic
 // TestChecksOnAnUnhealthyCluster checks what all findings have in common.
 func TestChecksOnAnUnhealthyCluster(t *testing.T) {
 	defineUpgradeConfigs(t)
-	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode, machineSet("w.orkers-1", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))...)
+	server.Create(t, reserving(configv1.HighlyAvailableTopologyMode,
+		machineSet("w.orkers-1", func(set *machinev1beta1.MachineSet) { set.Status.AvailableReplicas = 0 }))...)
 	server.Create(t, operator("kube-apiserver", "Available=True", "Degraded=True"))
 	unhealthy := server.Responding(map[string]checktest.Response{
 		nodesPath: checktest.Pages(t, "v1", "NodeList", []*corev1.Node{
-			node("a", cordoned, state("Degraded", ""), unset(corev1.NodeReady)), node("b", unmanaged, set(corev1.NodeReady, corev1.ConditionFalse, "")),
+			node("a", cordoned, state("Degraded", ""), unset(corev1.NodeReady)),
+			node("b", unmanaged, set(corev1.NodeReady, corev1.ConditionFalse, "")),
 			node("c", set(corev1.NodeMemoryPressure, corev1.ConditionTrue, ""), unset(corev1.NodePIDPressure)),
 		}),
-		webhooksPath: checktest.Pages(t, registration, "ValidatingWebhookConfigurationList", []*admissionregistrationv1.ValidatingWebhookConfiguration{webhookWithoutService()}),
-		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{policy()}),
-		bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{bindingWithoutParameter()}),
+		webhooksPath: checktest.Pages(t, registration, "ValidatingWebhookConfigurationList",
+			[]*admissionregistrationv1.ValidatingWebhookConfiguration{webhookWithoutService()}),
+		policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList",
+			[]*admissionregistrationv1.ValidatingAdmissionPolicy{policy()}),
+		bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList",
+			[]*admissionregistrationv1.ValidatingAdmissionPolicyBinding{bindingWithoutParameter()}),
 	})
 	dependencies := dependency.New(http.DefaultClient, []string{"http://127.0.0.1:1/a_b/"})
 	subject := check.Subject{Update: patch(t), Now: clock(t, "11:50:00")}
-	findings := slices.DeleteFunc(checktest.Collect(t, health.Checks(dependencies), unhealthy.Snapshot(t), subject), func(f finding.Finding) bool {
-		return f.Outcome == preflight.Skipped || f.Outcome == preflight.Pass
-	})
+	findings := slices.DeleteFunc(checktest.Collect(t, health.Checks(dependencies), unhealthy.Snapshot(t), subject),
+		func(f finding.Finding) bool {
+			return f.Outcome == preflight.Skipped || f.Outcome == preflight.Pass
+		})
 	if len(findings) != 14 {
 		t.Errorf("got %d findings, want 14: %v", len(findings), checktest.Results(findings))
 	}
@@ -190,10 +205,12 @@ func TestChecksReadOnce(t *testing.T) {
 		}
 	}
 	view := server.Responding(map[string]checktest.Response{
-		nodesPath:                              counted("nodes", checktest.Pages(t, "v1", "NodeList", nodes)),
-		"/apis/policy/v1/poddisruptionbudgets": counted("budgets", checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", []*policyv1.PodDisruptionBudget{})),
-		"/api/v1/pods":                         counted("pods", checktest.Pages(t, "v1", "PodList", []*corev1.Pod{})),
-		machineSetsPath:                        counted("machinesets", checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", []*machinev1beta1.MachineSet{machineSet("a")})),
+		nodesPath: counted("nodes", checktest.Pages(t, "v1", "NodeList", nodes)),
+		"/apis/policy/v1/poddisruptionbudgets": counted("budgets",
+			checktest.Pages(t, "policy/v1", "PodDisruptionBudgetList", []*policyv1.PodDisruptionBudget{})),
+		"/api/v1/pods": counted("pods", checktest.Pages(t, "v1", "PodList", []*corev1.Pod{})),
+		machineSetsPath: counted("machinesets",
+			checktest.Pages(t, "machine.openshift.io/v1beta1", "MachineSetList", []*machinev1beta1.MachineSet{machineSet("a")})),
 		operatorsPath: counted("operators", checktest.Pages(t, "config.openshift.io/v1", "ClusterOperatorList",
 			[]*configv1.ClusterOperator{operator("dns", "Available=True", "Degraded=False")})),
 	}).Snapshot(t)
@@ -306,9 +323,12 @@ func TestClusterOperators(t *testing.T) {
 			want:    results{"ClusterOperatorDegraded-etcd": result(preflight.Unknown, "NotReported")},
 		},
 		"HyperShift": {
-			reason:  "a hosted cluster has operators too",
-			objects: []runtime.Object{checktest.Infrastructure(configv1.ExternalTopologyMode), operator("dns", "Available=True", "Degraded=True Bad")},
-			want:    results{"ClusterOperatorDegraded-dns": result(preflight.Fail, "Bad")},
+			reason: "a hosted cluster has operators too",
+			objects: []runtime.Object{
+				checktest.Infrastructure(configv1.ExternalTopologyMode),
+				operator("dns", "Available=True", "Degraded=True Bad"),
+			},
+			want: results{"ClusterOperatorDegraded-dns": result(preflight.Fail, "Bad")},
 		},
 		"None": {
 			reason:  "every OpenShift cluster has operators",
@@ -347,7 +367,8 @@ func TestClusterOperatorsUnread(t *testing.T) {
 		},
 		"MissingAndForbidden": {
 			"without permission to read the topology the check is inconclusive",
-			server.Unprivileged().Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed}), result(preflight.Unknown, "Forbidden"),
+			server.Unprivileged().Responding(map[string]checktest.Response{operatorsPath: checktest.NotServed}),
+			result(preflight.Unknown, "Forbidden"),
 		},
 		"Malformed": {
 			"an object that cannot be decoded is inconclusive",
@@ -401,16 +422,46 @@ func TestEtcdQuorum(t *testing.T) {
 		to       string
 		want     checktest.Result
 	}{
-		"Two":       {reason: "report 107: each reboot ends the quorum", nodes: []*corev1.Node{node("a", master), node("b", master), node("c")}, want: fails},
-		"TwoNewer":  {reason: "installers of 4.25 may leave the label master out", nodes: []*corev1.Node{node("a", newer), node("b", newer)}, want: fails},
-		"Patch":     {reason: "a patch update reboots nodes, too", to: "4.18.9", nodes: []*corev1.Node{node("a", master), node("b", newer)}, want: fails},
-		"Three":     {reason: "one of three members may be down", nodes: []*corev1.Node{node("a", master), node("b", master), node("c", master)}, want: fine},
-		"Five":      {reason: "two of five may be", nodes: []*corev1.Node{node("a", master), node("b", master), node("c", master), node("d", newer), node("e", newer)}, want: fine},
-		"One":       {reason: "a single node returns with its member", topology: configv1.SingleReplicaTopologyMode, nodes: []*corev1.Node{node("a", master)}, want: fine},
-		"Arbiter":   {reason: "the arbiter is the third member", topology: configv1.HighlyAvailableArbiterMode, nodes: []*corev1.Node{node("a", master), node("b", master), node("c", controlPlane("arbiter"))}, want: fine},
-		"Fencing":   {reason: "Pacemaker keeps two nodes with fencing", topology: configv1.DualReplicaTopologyMode, nodes: []*corev1.Node{node("a", master), node("b", master)}, want: fine},
-		"TwoOfBoth": {reason: "two workers are none", nodes: []*corev1.Node{node("a", master), node("b", master), node("c", master), node("d", controlPlane("worker")), node("e", controlPlane("worker"))}, want: fine},
-		"Hosted":    {reason: "its etcd runs elsewhere", topology: configv1.ExternalTopologyMode, nodes: []*corev1.Node{node("a", master), node("b", master)}, want: fine},
+		"Two": {
+			reason: "report 107: each reboot ends the quorum", nodes: []*corev1.Node{node("a", master), node("b", master), node("c")},
+			want: fails,
+		},
+		"TwoNewer": {
+			reason: "installers of 4.25 may leave the label master out", nodes: []*corev1.Node{node("a", newer), node("b", newer)},
+			want: fails,
+		},
+		"Patch": {
+			reason: "a patch update reboots nodes, too", to: "4.18.9", nodes: []*corev1.Node{node("a", master), node("b", newer)},
+			want: fails,
+		},
+		"Three": {
+			reason: "one of three members may be down", nodes: []*corev1.Node{node("a", master), node("b", master), node("c", master)},
+			want: fine,
+		},
+		"Five": {
+			reason: "two of five may be",
+			nodes:  []*corev1.Node{node("a", master), node("b", master), node("c", master), node("d", newer), node("e", newer)}, want: fine,
+		},
+		"One": {
+			reason: "a single node returns with its member", topology: configv1.SingleReplicaTopologyMode,
+			nodes: []*corev1.Node{node("a", master)}, want: fine,
+		},
+		"Arbiter": {
+			reason: "the arbiter is the third member", topology: configv1.HighlyAvailableArbiterMode,
+			nodes: []*corev1.Node{node("a", master), node("b", master), node("c", controlPlane("arbiter"))}, want: fine,
+		},
+		"Fencing": {
+			reason: "Pacemaker keeps two nodes with fencing", topology: configv1.DualReplicaTopologyMode,
+			nodes: []*corev1.Node{node("a", master), node("b", master)}, want: fine,
+		},
+		"TwoOfBoth": {reason: "two workers are none", nodes: []*corev1.Node{
+			node("a", master), node("b", master), node("c", master),
+			node("d", controlPlane("worker")), node("e", controlPlane("worker")),
+		}, want: fine},
+		"Hosted": {
+			reason: "its etcd runs elsewhere", topology: configv1.ExternalTopologyMode,
+			nodes: []*corev1.Node{node("a", master), node("b", master)}, want: fine,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.topology == "" {
@@ -450,14 +501,21 @@ func TestEtcdQuorumNotInArchive(t *testing.T) {
 		return fields
 	}
 	list := func(kind string, object any) map[string]any {
-		return map[string]any{"apiVersion": "config.openshift.io/v1", "kind": kind + "List", "metadata": map[string]any{}, "items": []any{of("config.openshift.io/v1", kind, object)}}
+		return map[string]any{
+			"apiVersion": "config.openshift.io/v1", "kind": kind + "List", "metadata": map[string]any{},
+			"items": []any{of("config.openshift.io/v1", kind, object)},
+		}
 	}
 	write("config.openshift.io/infrastructures", list("Infrastructure", checktest.Infrastructure(configv1.HighlyAvailableTopologyMode)))
 	write("config.openshift.io/clusterversions", list("ClusterVersion", checktest.At("4.18.3")))
 	for _, name := range []string{"a", "b"} {
 		write("core/nodes/"+name, of("v1", "Node", node(name, controlPlane("master"))))
 	}
-	pool := map[string]any{"metadata": map[string]any{"name": "master"}, "spec": map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{"node-role.kubernetes.io/master": ""}}}, "status": map[string]any{"machineCount": 3}}
+	pool := map[string]any{
+		"metadata": map[string]any{"name": "master"},
+		"spec":     map[string]any{"nodeSelector": map[string]any{"matchLabels": map[string]any{"node-role.kubernetes.io/master": ""}}},
+		"status":   map[string]any{"machineCount": 3},
+	}
 	write("machineconfiguration.openshift.io/machineconfigpools/master", of("machineconfiguration.openshift.io/v1", "MachineConfigPool", pool))
 	opened, err := archive.Open(t.Context(), dir)
 	if err != nil {
@@ -468,7 +526,8 @@ func TestEtcdQuorumNotInArchive(t *testing.T) {
 		t.Fatal(err)
 	}
 	subject := check.Subject{Cluster: snapshot.Of(api), Update: patch(t)}
-	findings := collector.Collect(t.Context(), collector.Bind(subject, []check.Check{health.EtcdQuorum()}), func(collector.Source, []finding.Finding) {}).Findings
+	findings := collector.Collect(t.Context(), collector.Bind(subject, []check.Check{health.EtcdQuorum()}),
+		func(collector.Source, []finding.Finding) {}).Findings
 	if diff := cmp.Diff(results{"EtcdQuorum": result(preflight.Unknown, "NotInArchive")}, checktest.Results(findings)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

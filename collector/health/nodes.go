@@ -99,7 +99,8 @@ var (
 
 	reasonNodesHeld = finding.NewReason("NodesHeldByProgram", finding.Explanation{
 		Meaning: "Reported while another program than the machine-config-operator drains or reboots nodes, or has paused their pool.",
-		Cause: "An operator such as that of SR-IOV, or a reboot manager, changes the nodes. It states so in an annotation of the node whose value is " +
+		Cause: "An operator such as that of SR-IOV, or a reboot manager, changes the nodes. It states so in an annotation of the node " +
+			"whose value is " +
 			"a drain, a reboot or a pause.",
 		Remedy:  "Wait until that program has ended its work, and read its log if it does not. Do not unpause the pool before.",
 		Command: "oc describe node NAME",
@@ -223,7 +224,8 @@ func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
 	if count == 0 {
 		return finding.Finding{}, false
 	}
-	return finding.New(r.outcome, r.reason, "%d of %s %s: %s", count, words.Count(len(nodes), "node"), r.violation, words.ListOf(details, count)).
+	return finding.New(r.outcome, r.reason, "%d of %s %s: %s", count, words.Count(len(nodes), "node"), r.violation,
+		words.ListOf(details, count)).
 		Named(r.name).
 		Remedy("%s", r.remedy).
 		Do(r.actions(names)...).
@@ -294,8 +296,9 @@ func heldRule() nodeRule {
 	return nodeRule{
 		name: nameNodesHeld, reason: reasonNodesHeld, outcome: preflight.Warn,
 		violation: "drained, rebooted or held by another program than the machine-config-operator, by an annotation",
-		remedy:    "Wait until that program has ended its work, and read its log if it does not. Do not uncordon the nodes, and do not unpause their pool, before.",
-		actions:   describeNodes,
+		remedy: "Wait until that program has ended its work, and read its log if it does not. Do not uncordon the nodes, and do not " +
+			"unpause their pool, before.",
+		actions: describeNodes,
 		violatedBy: func(node *corev1.Node) (string, bool) {
 			by, state := snapshot.HeldBy(node)
 			return by + " says " + state, by != ""
@@ -366,7 +369,8 @@ func cordoned(node *corev1.Node) (string, bool) {
 // beingDrained is about cordoned nodes whose drain or uncordon the machine-config-operator has not
 // completed. Those that it is updating have their own rule.
 func beingDrained(node *corev1.Node) (string, bool) {
-	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) || node.Annotations[desiredDrain] == node.Annotations[appliedDrain] {
+	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) ||
+		node.Annotations[desiredDrain] == node.Annotations[appliedDrain] {
 		return "", false
 	}
 	return fmt.Sprintf("requested %s, completed %s", words.Line(node.Annotations[desiredDrain], maxQuoted),
@@ -376,7 +380,8 @@ func beingDrained(node *corev1.Node) (string, bool) {
 // drained is about cordoned nodes whose drain is complete, and that the machine-config-daemon does not
 // update: it requests the uncordon when the update of the node is complete.
 func drained(node *corev1.Node) (string, bool) {
-	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) || node.Annotations[desiredDrain] != node.Annotations[appliedDrain] {
+	if !node.Spec.Unschedulable || updating(node) || !drainRequested(node) ||
+		node.Annotations[desiredDrain] != node.Annotations[appliedDrain] {
 		return "", false
 	}
 	return fmt.Sprintf("%s is complete, the daemon is %s", words.Line(node.Annotations[desiredDrain], maxQuoted),
@@ -403,7 +408,8 @@ func pressureRule(name, violation string, reason finding.Reason, kind corev1.Nod
 			if condition := nodeCondition(node, kind); condition.Status == corev1.ConditionTrue {
 				return words.Line(condition.Message, maxQuoted), true
 			}
-			tainted := slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.Key == taint && t.Effect == corev1.TaintEffectNoSchedule })
+			tainted := slices.ContainsFunc(node.Spec.Taints,
+				func(t corev1.Taint) bool { return t.Key == taint && t.Effect == corev1.TaintEffectNoSchedule })
 			return "it has the taint " + taint, tainted
 		},
 	}

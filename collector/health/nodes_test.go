@@ -44,7 +44,8 @@ func set(kind corev1.NodeConditionType, status corev1.ConditionStatus, message s
 
 func unset(kind corev1.NodeConditionType) func(*corev1.Node) {
 	return func(node *corev1.Node) {
-		node.Status.Conditions = slices.DeleteFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool { return condition.Type == kind })
+		node.Status.Conditions = slices.DeleteFunc(node.Status.Conditions,
+			func(condition corev1.NodeCondition) bool { return condition.Type == kind })
 	}
 }
 
@@ -78,7 +79,10 @@ func cordoned(node *corev1.Node) { node.Spec.Unschedulable = true }
 func cordonedSince(at time.Time) func(*corev1.Node) {
 	return func(node *corev1.Node) {
 		node.Spec.Unschedulable = true
-		node.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule, TimeAdded: &metav1.Time{Time: at}}}
+		node.Spec.Taints = []corev1.Taint{{
+			Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule,
+			TimeAdded: &metav1.Time{Time: at},
+		}}
 	}
 }
 
@@ -104,7 +108,8 @@ func TestNodes(t *testing.T) {
 			want: results{"NodeHealth": fine},
 		},
 		"NotReady": {
-			reason: "the message of the kubelet is reported", nodes: []*corev1.Node{node("a", set(corev1.NodeReady, corev1.ConditionFalse, "CNI is down")), node("b")},
+			reason:  "the message of the kubelet is reported",
+			nodes:   []*corev1.Node{node("a", set(corev1.NodeReady, corev1.ConditionFalse, "CNI is down")), node("b")},
 			message: "1 of 2 nodes not ready: a (Ready=False CNI is down)", want: results{"NodesNotReady": result(preflight.Fail, "NotReady")},
 		},
 		"StoppedReporting": {
@@ -118,28 +123,39 @@ func TestNodes(t *testing.T) {
 			want: results{"NodesNotReported": result(preflight.Unknown, "NoReadyCondition")},
 		},
 		"Cordoned": {
-			reason:  "the nodes were cordoned by hand",
-			nodes:   []*corev1.Node{node("a", cordonedSince(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))), node("b", cordoned)},
-			message: "2 of 2 nodes cordoned, and not by the machine-config-operator, so pods drained from other nodes cannot be scheduled there: a (since 2026-11-21T09:00:00Z), b",
-			want:    results{"NodesCordoned": result(preflight.Fail, "Cordoned")},
+			reason: "the nodes were cordoned by hand",
+			nodes:  []*corev1.Node{node("a", cordonedSince(time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC))), node("b", cordoned)},
+			message: "2 of 2 nodes cordoned, and not by the machine-config-operator, so pods drained from other nodes cannot be scheduled " +
+				"there: a (since 2026-11-21T09:00:00Z), b",
+			want: results{"NodesCordoned": result(preflight.Fail, "Cordoned")},
 		},
 		"CordonedByTheOperator": {
-			reason: "the pool is updating, and the daemon uncordons the node", nodes: []*corev1.Node{node("a", cordoned, state("Working", "")), node("b")},
+			reason:  "the pool is updating, and the daemon uncordons the node",
+			nodes:   []*corev1.Node{node("a", cordoned, state("Working", "")), node("b")},
 			message: "since their pool is updating: a (Working)", want: results{"NodesUpdating": result(preflight.Warn, "PoolUpdating")},
 		},
 		"DegradedDrain": {
 			reason: "the daemon requested a drain that does not complete, and uncordoning the node undoes it",
-			nodes:  []*corev1.Node{node("a", cordoned, state("Degraded", "failed to drain node"), drain("drain-worker-2", "uncordon-worker-1")), node("b")},
+			nodes: []*corev1.Node{
+				node("a", cordoned, state("Degraded", "failed to drain node"), drain("drain-worker-2", "uncordon-worker-1")),
+				node("b"),
+			},
 			message: "1 of 2 nodes cordoned by the machine-config-operator, which has not completed the last request to drain or uncordon them: " +
 				"a (requested drain-worker-2, completed uncordon-worker-1)",
 			remedy: "Do not uncordon",
-			want:   results{"NodesDraining": result(preflight.Fail, "DrainIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+			want: results{
+				"NodesDraining": result(preflight.Fail, "DrainIncomplete"),
+				"NodesDegraded": result(preflight.Fail, "MachineConfigDegraded"),
+			},
 		},
 		"DegradedAfterDrain": {
 			reason:  "the drain is complete, the update of the node failed, and the operator has not uncordoned it",
 			nodes:   []*corev1.Node{node("a", cordoned, state("Degraded", "unexpected on-disk state"), drain("drain-worker-2", "drain-worker-2"))},
 			message: "a (drain-worker-2 is complete, the daemon is Degraded)", remedy: "Do not uncordon",
-			want: results{"NodesDrained": result(preflight.Fail, "NodeUpdateIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+			want: results{
+				"NodesDrained":  result(preflight.Fail, "NodeUpdateIncomplete"),
+				"NodesDegraded": result(preflight.Fail, "MachineConfigDegraded"),
+			},
 		},
 		"DoneAfterDrain": {
 			reason:  "the drain is complete, and the daemon has nothing to do, but has not requested the uncordon",
@@ -150,12 +166,16 @@ func TestNodes(t *testing.T) {
 		"UncordonPending": {
 			reason:  "the operator has not completed the uncordon",
 			nodes:   []*corev1.Node{node("a", cordoned, drain("uncordon-worker-2", "drain-worker-2"))},
-			message: "a (requested uncordon-worker-2, completed drain-worker-2)", want: results{"NodesDraining": result(preflight.Fail, "DrainIncomplete")},
+			message: "a (requested uncordon-worker-2, completed drain-worker-2)",
+			want:    results{"NodesDraining": result(preflight.Fail, "DrainIncomplete")},
 		},
 		"FirstDrain": {
 			reason:  "the operator has never completed a drain of the node",
 			nodes:   []*corev1.Node{node("a", cordoned, state("Degraded", ""), drain("drain-worker-2", ""))},
-			message: "completed none", want: results{"NodesDraining": result(preflight.Fail, "DrainIncomplete"), "NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
+			message: "completed none", want: results{
+				"NodesDraining": result(preflight.Fail, "DrainIncomplete"),
+				"NodesDegraded": result(preflight.Fail, "MachineConfigDegraded"),
+			},
 		},
 		"CordonedAfterUncordon": {
 			reason: "the operator completed the uncordon, so the node was cordoned by hand",
@@ -173,8 +193,9 @@ func TestNodes(t *testing.T) {
 			want:   results{"NodesCordoned": result(preflight.Fail, "Cordoned")},
 		},
 		"DrainedByTheOperator": {
-			reason: "a drain of an update in progress is part of it", nodes: []*corev1.Node{node("a", cordoned, state("Working", ""), drain("drain-worker-2", ""))},
-			want: results{"NodesUpdating": result(preflight.Warn, "PoolUpdating")},
+			reason: "a drain of an update in progress is part of it",
+			nodes:  []*corev1.Node{node("a", cordoned, state("Working", ""), drain("drain-worker-2", ""))},
+			want:   results{"NodesUpdating": result(preflight.Warn, "PoolUpdating")},
 		},
 		"NotCordoned": {
 			reason: "a node that is not cordoned is schedulable", nodes: []*corev1.Node{node("a", drain("drain-worker-2", "drain-worker-2"))},
@@ -191,7 +212,8 @@ func TestNodes(t *testing.T) {
 			message: memory, want: results{"NodesMemoryPressure": result(preflight.Fail, "MemoryPressure")},
 		},
 		"DiskPressureTaint": {
-			reason: "the node has the taint, which MUO checks", nodes: []*corev1.Node{node("a", tainted("node.kubernetes.io/disk-pressure", corev1.TaintEffectNoSchedule))},
+			reason:  "the node has the taint, which MUO checks",
+			nodes:   []*corev1.Node{node("a", tainted("node.kubernetes.io/disk-pressure", corev1.TaintEffectNoSchedule))},
 			message: "it has the taint node.kubernetes.io/disk-pressure", want: results{"NodesDiskPressure": result(preflight.Fail, "DiskPressure")},
 		},
 		"PIDPressure": {
@@ -213,7 +235,8 @@ func TestNodes(t *testing.T) {
 			message: "a (DiskPressure), b (PIDPressure)", want: results{"NodesPressureUnknown": result(preflight.Unknown, "PressureNotReported")},
 		},
 		"Degraded": {
-			reason: "the reason of the daemon is reported", nodes: []*corev1.Node{node("a", state("Degraded", "unexpected on-disk state")), node("b", state("Unreconcilable", ""))},
+			reason:  "the reason of the daemon is reported",
+			nodes:   []*corev1.Node{node("a", state("Degraded", "unexpected on-disk state")), node("b", state("Unreconcilable", ""))},
 			message: "a (Degraded: unexpected on-disk state), b (Unreconcilable: no reason given)",
 			want:    results{"NodesDegraded": result(preflight.Fail, "MachineConfigDegraded")},
 		},
@@ -230,9 +253,10 @@ func TestNodes(t *testing.T) {
 			want: results{"NodeHealth": fine},
 		},
 		"HeldByAnother": {
-			reason: "report 110: the SR-IOV operator has paused the pool", message: "a (sriovnetwork.openshift.io says Draining_MCP_Paused)", remedy: "Wait until that program",
-			nodes: []*corev1.Node{node("a", annotated("sriovnetwork.openshift.io/state", "Draining_MCP_Paused")), node("b")},
-			want:  results{"NodesHeld": result(preflight.Warn, "NodesHeldByProgram")},
+			reason: "report 110: the SR-IOV operator has paused the pool", message: "a (sriovnetwork.openshift.io says Draining_MCP_Paused)",
+			remedy: "Wait until that program",
+			nodes:  []*corev1.Node{node("a", annotated("sriovnetwork.openshift.io/state", "Draining_MCP_Paused")), node("b")},
+			want:   results{"NodesHeld": result(preflight.Warn, "NodesHeldByProgram")},
 		},
 		"Kured": {
 			reason: "a reboot manager that no list has", message: "a (acme.example says 2026-11-29)",
@@ -247,8 +271,9 @@ func TestNodes(t *testing.T) {
 			want: results{"NodeHealth": fine},
 		},
 		"HyperShift": {
-			reason: "a hosted cluster need not have the daemon", topology: configv1.ExternalTopologyMode, nodes: []*corev1.Node{node("a", unmanaged)},
-			want: results{"NodeHealth": fine},
+			reason: "a hosted cluster need not have the daemon", topology: configv1.ExternalTopologyMode,
+			nodes: []*corev1.Node{node("a", unmanaged)},
+			want:  results{"NodeHealth": fine},
 		},
 		"HyperShiftWithoutNodes": {
 			reason: "a hosted cluster can be scaled to zero", topology: configv1.ExternalTopologyMode,
@@ -311,7 +336,8 @@ func TestNodesUnread(t *testing.T) {
 			results{"NodeHealth": result(preflight.Unknown, "Forbidden"), "NodesCordoned": result(preflight.Fail, "Cordoned")},
 		},
 		"Malformed": {
-			"an object that cannot be decoded is inconclusive", server.Responding(map[string]checktest.Response{nodesPath: checktest.Body(`{"items":`)}),
+			"an object that cannot be decoded is inconclusive",
+			server.Responding(map[string]checktest.Response{nodesPath: checktest.Body(`{"items":`)}),
 			results{"NodeHealth": result(preflight.Unknown, "Error")},
 		},
 	} {

@@ -23,13 +23,16 @@ import (
 
 var (
 	nameRollingUpdates = finding.NewName("RollingUpdates",
-		"The check for Deployments of the platform whose new pod has to be ready before the old one ends, and cannot start until then: a finding "+
+		"The check for Deployments of the platform whose new pod has to be ready before the old one ends, "+
+			"and cannot start until then: a finding "+
 			"RollingUpdates-<namespace>.<name> for each. It concerns every update, and warns.")
 
 	reasonCannotSurge = finding.NewReason("NewPodWaitsForOld", finding.Explanation{
 		Meaning: "Reported for a Deployment of the platform whose rolling update may not end.",
-		Cause: "Its maxUnavailable is 0 pods, as a quarter of one to three replicas is, so a new pod has to be ready first. On another node that pod cannot attach " +
-			"a ReadWriteOnce volume of the old one (\"Multi-Attach error\"), or no node has its host port free. The image registry with one replica " +
+		Cause: "Its maxUnavailable is 0 pods, as a quarter of one to three replicas is, so a new pod has to be ready first. On another " +
+			"node that pod cannot attach " +
+			"a ReadWriteOnce volume of the old one (\"Multi-Attach error\"), or no node has its host port free. " +
+			"The image registry with one replica " +
 			"and the storage of a block volume is the known one.",
 		Remedy:  "Let the old pod end first, by the strategy Recreate of the operator that owns the Deployment: `oc describe deployment NAME`.",
 		Command: "oc edit configs.imageregistry.operator.openshift.io cluster",
@@ -56,7 +59,8 @@ func RollingUpdates() check.Check {
 				return check.Unread(unread, err), ctx.Err()
 			}
 			if len(found) == 0 {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "no Deployment of the platform has to keep a volume or a host port that its next pod needs")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
+					"no Deployment of the platform has to keep a volume or a host port that its next pod needs")}, nil
 			}
 			return finding.Bounded(finding.Drafts(found...)), nil
 		},
@@ -80,7 +84,8 @@ func readRollouts(ctx context.Context, cluster *snapshot.Cluster) (of *rollouts,
 	if err != nil {
 		return of, "Deployments", err
 	}
-	of.deployments = slices.DeleteFunc(slices.Clone(deployments), func(d appsv1.Deployment) bool { return !check.OfCluster(d.Namespace) || !startsFirst(&d) })
+	of.deployments = slices.DeleteFunc(slices.Clone(deployments),
+		func(d appsv1.Deployment) bool { return !check.OfCluster(d.Namespace) || !startsFirst(&d) })
 	if len(of.deployments) == 0 {
 		return of, "", nil
 	}
@@ -134,10 +139,15 @@ func (r *rollouts) judge(deployment *appsv1.Deployment) (finding.Finding, bool) 
 	if len(causes) == 0 {
 		return finding.Finding{}, false
 	}
-	object := finding.Object{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: deployment.Namespace, Name: deployment.Name}
-	return finding.Warn(reasonCannotSurge, "a new pod of %s has to be ready before an old one ends, and may not start until then: %s", check.Describe(object), words.Clauses(causes, maxNamed)).
+	object := finding.Object{
+		APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: deployment.Namespace,
+		Name: deployment.Name,
+	}
+	return finding.Warn(reasonCannotSurge, "a new pod of %s has to be ready before an old one ends, and may not start until then: %s",
+		check.Describe(object), words.Clauses(causes, maxNamed)).
 		Named(finding.NameOf(nameRollingUpdates, deployment.Namespace+"."+deployment.Name)).About(object).
-		Remedy("Have the operator that owns the Deployment end the old pod first: for the image registry, set spec.rolloutStrategy of its Config to Recreate.").
+		Remedy("Have the operator that owns the Deployment end the old pod first: for the image registry, set spec.rolloutStrategy of " +
+			"its Config to Recreate.").
 		Do(finding.Read("oc -n %s describe deployment %s", deployment.Namespace, deployment.Name)), true
 }
 
@@ -206,7 +216,8 @@ func (r *rollouts) ports(deployment *appsv1.Deployment, template *corev1.PodSpec
 	if len(ports) == 0 || !r.allNodes || eligible == 0 || int(deployment.Status.Replicas) < eligible {
 		return nil
 	}
-	return []string{fmt.Sprintf("it needs the host port %s, and all %s that it may run on have a pod of it", strings.Join(ports[:min(len(ports), maxNamed)], ", "), words.Count(eligible, "node"))}
+	return []string{fmt.Sprintf("it needs the host port %s, and all %s that it may run on have a pod of it",
+		strings.Join(ports[:min(len(ports), maxNamed)], ", "), words.Count(eligible, "node"))}
 }
 
 // eligible are the schedulable nodes that a pod may run on by its selectors and the taints of the nodes.

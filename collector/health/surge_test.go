@@ -46,7 +46,8 @@ type rollout struct {
 
 func (r rollout) responses(t *testing.T) map[string]checktest.Response {
 	t.Helper()
-	deployment := fmt.Sprintf("{metadata: {namespace: %s, name: registry}, spec: {replicas: %d, strategy: %s, template: {spec: %s}}, status: {replicas: %d}}", r.namespace, r.replicas, r.strategy, r.pod, r.replicas)
+	deployment := fmt.Sprintf("{metadata: {namespace: %s, name: registry}, spec: {replicas: %d, strategy: %s, template: {spec: %s}}, "+
+		"status: {replicas: %d}}", r.namespace, r.replicas, r.strategy, r.pod, r.replicas)
 	var volumes []string
 	if r.volume != "" {
 		volumes = append(volumes, fmt.Sprintf("{metadata: {name: v}, spec: {%s}}", r.volume))
@@ -56,10 +57,13 @@ func (r rollout) responses(t *testing.T) map[string]checktest.Response {
 		kind    string
 		objects []string
 	}{
-		"/apis/apps/v1/deployments":      {"DeploymentList", []string{deployment}},
-		nodesPath:                        {"NodeList", r.nodes},
-		"/api/v1/persistentvolumeclaims": {"PersistentVolumeClaimList", []string{fmt.Sprintf("{metadata: {namespace: %s, name: data}, spec: {volumeName: v, accessModes: [%s]}}", r.namespace, r.claim)}},
-		"/api/v1/persistentvolumes":      {"PersistentVolumeList", volumes},
+		"/apis/apps/v1/deployments": {"DeploymentList", []string{deployment}},
+		nodesPath:                   {"NodeList", r.nodes},
+		"/api/v1/persistentvolumeclaims": {
+			"PersistentVolumeClaimList",
+			[]string{fmt.Sprintf("{metadata: {namespace: %s, name: data}, spec: {volumeName: v, accessModes: [%s]}}", r.namespace, r.claim)},
+		},
+		"/api/v1/persistentvolumes": {"PersistentVolumeList", volumes},
 	} {
 		version := "v1"
 		if path[:6] == "/apis/" {
@@ -78,8 +82,12 @@ func TestRollingUpdates(t *testing.T) {
 		disk    = "csi: {driver: ebs.csi.aws.com, volumeHandle: a}"
 	)
 	two := []string{"{metadata: {name: a, labels: {kubernetes.io/hostname: a}}}", "{metadata: {name: b, labels: {kubernetes.io/hostname: b}}}"}
-	local := disk + ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [a]}]}]}}"
-	registry := rollout{namespace: "openshift-image-registry", strategy: rolling, pod: claimed, claim: "ReadWriteOnce", volume: disk, replicas: 1, nodes: two}
+	local := disk + ", nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, " +
+		"values: [a]}]}]}}"
+	registry := rollout{
+		namespace: "openshift-image-registry", strategy: rolling, pod: claimed, claim: "ReadWriteOnce", volume: disk,
+		replicas: 1, nodes: two,
+	}
 	with := func(change func(*rollout)) rollout {
 		changed := registry
 		change(&changed)
@@ -91,9 +99,15 @@ func TestRollingUpdates(t *testing.T) {
 		waits   bool
 		message string
 	}{
-		"Registry": {reason: "report 116: the next pod cannot attach the volume on another node", of: registry, waits: true, message: `PersistentVolumeClaim "data" is ReadWriteOnce`},
-		"Unknown":  {reason: "a volume that is not known may move", of: with(func(r *rollout) { r.volume = "" }), waits: true},
-		"OfOnePod": {reason: "a second pod is not scheduled even on the same node", of: with(func(r *rollout) { r.claim, r.nodes = "ReadWriteOncePod", two[:1] }), waits: true},
+		"Registry": {
+			reason: "report 116: the next pod cannot attach the volume on another node", of: registry, waits: true,
+			message: `PersistentVolumeClaim "data" is ReadWriteOnce`,
+		},
+		"Unknown": {reason: "a volume that is not known may move", of: with(func(r *rollout) { r.volume = "" }), waits: true},
+		"OfOnePod": {
+			reason: "a second pod is not scheduled even on the same node",
+			of:     with(func(r *rollout) { r.claim, r.nodes = "ReadWriteOncePod", two[:1] }), waits: true,
+		},
 		"Recreate": {reason: "the old pod ends first", of: with(func(r *rollout) { r.strategy = "{type: Recreate}" })},
 		"Unavailable": {reason: "one pod may be unavailable", of: with(func(r *rollout) {
 			r.strategy = "{type: RollingUpdate, rollingUpdate: {maxSurge: 1, maxUnavailable: 1}}"
@@ -107,11 +121,18 @@ func TestRollingUpdates(t *testing.T) {
 		"HostPath":   {reason: "so is a path of the host", of: with(func(r *rollout) { r.volume = "hostPath: {path: /a}" })},
 		"SingleNode": {reason: "there is no other node", of: with(func(r *rollout) { r.nodes = two[:1] })},
 		"OneEligible": {reason: "no other node takes the pod", of: with(func(r *rollout) {
-			r.nodes = []string{two[0], "{metadata: {name: b, labels: {kubernetes.io/hostname: b}}, spec: {taints: [{key: infra, effect: NoSchedule}]}}"}
+			r.nodes = []string{two[0], "{metadata: {name: b, labels: {kubernetes.io/hostname: b}}, spec: {taints: [{key: infra, effect: " +
+				"NoSchedule}]}}"}
 		})},
 		"OfUsers": {reason: "Deployments of users are not changed by an update", of: with(func(r *rollout) { r.namespace = "shop" })},
-		"Ports":   {reason: "each node has the port in use", of: with(func(r *rollout) { r.pod, r.replicas = port, 2 }), waits: true, message: "host port 80"},
-		"NoNode":  {reason: "without a node that takes the pod, nothing says that a port is in use", of: with(func(r *rollout) { r.pod, r.replicas, r.nodes = port, 2, nil })},
+		"Ports": {
+			reason: "each node has the port in use", of: with(func(r *rollout) { r.pod, r.replicas = port, 2 }), waits: true,
+			message: "host port 80",
+		},
+		"NoNode": {
+			reason: "without a node that takes the pod, nothing says that a port is in use",
+			of:     with(func(r *rollout) { r.pod, r.replicas, r.nodes = port, 2, nil }),
+		},
 		"PortsFree": {reason: "a third node has it free", of: with(func(r *rollout) {
 			r.pod, r.replicas, r.nodes = port, 2, append(two, "{metadata: {name: c, labels: {kubernetes.io/hostname: c}}}")
 		})},

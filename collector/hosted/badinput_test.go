@@ -44,11 +44,17 @@ func (s *stub) RoundTrip(request *http.Request) (*http.Response, error) {
 	s.requests = append(s.requests, request.URL.Path)
 	code, body := http.StatusOK, s.objects[request.URL.Path]
 	if body == nil {
-		reasons := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}
+		reasons := map[int]metav1.StatusReason{
+			http.StatusForbidden: metav1.StatusReasonForbidden,
+			http.StatusNotFound:  metav1.StatusReasonNotFound,
+		}
 		code, body = s.code, metav1.Status{Status: metav1.StatusFailure, Reason: reasons[s.code], Code: int32(s.code), Message: "no"}
 	}
 	text, err := json.Marshal(body)
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text))), Request: request}, err
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(string(text))), Request: request,
+	}, err
 }
 
 func (s *stub) connect(tb testing.TB) *cluster.Cluster {
@@ -138,8 +144,14 @@ func TestOpenFails(t *testing.T) {
 		server *stub
 		want   string
 	}{
-		"NoHyperShift": {reason: "a cluster without the API is named as such", server: &stub{code: http.StatusNotFound}, want: "the management cluster has no HyperShift"},
-		"Forbidden":    {reason: "nothing can be judged without the HostedCluster", server: &stub{code: http.StatusForbidden}, want: "could not read HostedCluster clusters/missing"},
+		"NoHyperShift": {
+			reason: "a cluster without the API is named as such", server: &stub{code: http.StatusNotFound},
+			want: "the management cluster has no HyperShift",
+		},
+		"Forbidden": {
+			reason: "nothing can be judged without the HostedCluster", server: &stub{code: http.StatusForbidden},
+			want: "could not read HostedCluster clusters/missing",
+		},
 		"Many": {
 			reason: "of many names some are listed, and counted", want: "c018",
 			server: func() *stub {
@@ -175,9 +187,15 @@ func TestReach(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			guest := &stub{code: http.StatusForbidden, objects: map[string]any{}}
 			if tc.id != "" {
-				guest.objects[path] = map[string]any{"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": map[string]any{"name": "version"}, "spec": map[string]any{"clusterID": tc.id}}
+				guest.objects[path] = map[string]any{
+					"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion",
+					"metadata": map[string]any{"name": "version"}, "spec": map[string]any{"clusterID": tc.id},
+				}
 			}
-			selected := hosted.Selection{Namespace: "clusters", Name: "example", Guest: func() (*cluster.Cluster, error) { return guest.connect(t), tc.given }}
+			selected := hosted.Selection{
+				Namespace: "clusters", Name: "example",
+				Guest: func() (*cluster.Cluster, error) { return guest.connect(t), tc.given },
+			}
 			if name == "NoSecret" {
 				selected.Guest = nil
 			}
@@ -212,7 +230,8 @@ func TestReachHungGuest(t *testing.T) {
 			return connect(&rest.Config{Host: "https://hung.invalid", Transport: hung{}})
 		}
 		began := time.Now() // of the simulated clock
-		_, estate, err := hosted.Reach(t.Context(), many().connect(t), hosted.Selection{Namespace: "clusters", Name: "example", Guest: guest}, connect)
+		_, estate, err := hosted.Reach(t.Context(), many().connect(t), hosted.Selection{Namespace: "clusters", Name: "example", Guest: guest},
+			connect)
 		if waited := time.Since(began); err != nil || estate.GuestError() == nil || waited != 30*time.Second {
 			t.Errorf("after %s: %v, want a guest that could not be read, after 30 s", waited, err)
 		}

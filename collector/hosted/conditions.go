@@ -31,8 +31,9 @@ var (
 	})
 	reasonPaused = finding.NewReason("HostedClusterPaused", finding.Explanation{
 		Meaning: "Reported when the HostedCluster or a NodePool is paused, so that an update does not start.",
-		Cause:   "Its spec.pausedUntil is a time in the future, or a text that HyperShift reads as true: \"true\", \"True\", \"TRUE\", \"t\", \"T\" or \"1\".",
-		Remedy:  "Remove spec.pausedUntil when the reason for the pause is over.",
+		Cause: "Its spec.pausedUntil is a time in the future, or a text that HyperShift reads as true: \"true\", \"True\", \"TRUE\", " +
+			"\"t\", \"T\" or \"1\".",
+		Remedy: "Remove spec.pausedUntil when the reason for the pause is over.",
 	})
 	reasonPauseInvalid = finding.NewReason("PauseInvalid", finding.Explanation{
 		Meaning: "Reported when spec.pausedUntil is neither a boolean nor a time, so that it pauses nothing.",
@@ -50,14 +51,17 @@ var (
 		Remedy:  "Wait until it is deleted, or choose another one.",
 	})
 	reasonReplaced = finding.NewReason("RefusedReleaseReplaced", finding.Explanation{
-		Meaning: "Reported when HyperShift refuses the release that is requested at present by its version, which the request for the target replaces.",
-		Cause:   "Another release was requested before.",
-		Remedy:  "Request the target, or take the present request back.",
+		Meaning: "Reported when HyperShift refuses the release that is requested at present by its version, which the request for the " +
+			"target replaces.",
+		Cause:  "Another release was requested before.",
+		Remedy: "Request the target, or take the present request back.",
 	})
 	reasonNotObserved = finding.NewReason("SpecNotObserved", finding.Explanation{
-		Meaning: "Reported when the conditions of the HostedCluster are of an earlier generation than its spec, so that it is unknown whether HyperShift reconciles it.",
-		Cause:   "The spec was changed a moment ago, or the hypershift-operator does not run, fails before it reports, or has another scope than the HostedCluster.",
-		Remedy:  "Wait a moment. If it lasts, check the log of the hypershift-operator.",
+		Meaning: "Reported when the conditions of the HostedCluster are of an earlier generation than its spec, so that it is unknown " +
+			"whether HyperShift reconciles it.",
+		Cause: "The spec was changed a moment ago, or the hypershift-operator does not run, fails before it reports, or has another " +
+			"scope than the HostedCluster.",
+		Remedy: "Wait a moment. If it lasts, check the log of the hypershift-operator.",
 	})
 	reasonControlPlaneHealthy = finding.NewReason("ControlPlaneHealthy", finding.Explanation{
 		Meaning: "Reported when the conditions of the control plane are as expected.",
@@ -74,9 +78,10 @@ var (
 		Remedy:  "Check the pods of the hypershift-operator and of the control plane.",
 	})
 	reasonConditionsStale = finding.NewReason("ConditionsStale", finding.Explanation{
-		Meaning: "Reported when the guest cannot be reached from the management cluster: the conditions that are copied from it, such as ClusterVersionUpgradeable, may be out of date without a sign.",
-		Cause:   "The API server of the guest or a connection does not work.",
-		Remedy:  "Restore the connection, then run the preflight again.",
+		Meaning: "Reported when the guest cannot be reached from the management cluster: the conditions that are copied from it, such " +
+			"as ClusterVersionUpgradeable, may be out of date without a sign.",
+		Cause:  "The API server of the guest or a connection does not work.",
+		Remedy: "Restore the connection, then run the preflight again.",
 	})
 	reasonControlPlaneNotUpgradeable = finding.NewReason("ControlPlaneNotUpgradeable", finding.Explanation{
 		Meaning: "Reported when the condition ControlPlaneUpgradeable of the HostedCluster is False.",
@@ -92,7 +97,8 @@ func reconciliationCheck(c *ControlPlane) check.Check {
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
 			found := judgeReconciliation(c, s.Now, s.Update.To.String())
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonReconciled, "HyperShift reconciles HostedCluster %s", c.name())))
+				found = append(found, c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonReconciled, "HyperShift reconciles HostedCluster %s",
+					c.name())))
 			}
 			return found, nil
 		},
@@ -119,10 +125,13 @@ func judgeReconciliation(c *ControlPlane, now time.Time, version string) []findi
 			continue // it repeats the pause
 		}
 		if name == "ValidReleaseImage" && replaced(stated.Message, version) {
-			found = append(found, c.about(finding.Warn(reasonReplaced, "HyperShift does not reconcile HostedCluster %s until the request for %s replaces the release of it: %s", c.name(), version, inWords(stated))))
+			found = append(found, c.about(finding.Warn(reasonReplaced,
+				"HyperShift does not reconcile HostedCluster %s until the request for %s replaces the release of it: %s", c.name(), version,
+				inWords(stated))))
 			continue
 		}
-		found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(), inWords(stated))))
+		found = append(found, c.about(finding.Fail(reasonNotReconciled, "HyperShift does not reconcile HostedCluster %s: %s", c.name(),
+			inWords(stated))))
 	}
 	return append(found, judgeObserved(c)...)
 }
@@ -134,7 +143,8 @@ func judgeObserved(c *ControlPlane) []finding.Finding {
 	if active == nil || active.ObservedGeneration == 0 || active.ObservedGeneration >= c.Cluster.Generation {
 		return nil
 	}
-	return []finding.Finding{c.about(finding.Unknown(reasonNotObserved, "HyperShift has not reconciled the present spec of HostedCluster %s: it is of generation %d, and its conditions are of %d",
+	return []finding.Finding{c.about(finding.Unknown(reasonNotObserved,
+		"HyperShift has not reconciled the present spec of HostedCluster %s: it is of generation %d, and its conditions are of %d",
 		c.name(), c.Cluster.Generation, active.ObservedGeneration))}
 }
 
@@ -150,7 +160,8 @@ func pause(object, until string, now time.Time) (bool, finding.Finding) {
 	paused, err := hypershift.PausedUntil(until, now)
 	switch {
 	case err != nil:
-		return true, finding.Warn(reasonPauseInvalid, "spec.pausedUntil of %s is %q, which is neither a boolean nor a time, so it pauses nothing", object, words.External(until))
+		return true, finding.Warn(reasonPauseInvalid, "spec.pausedUntil of %s is %q, which is neither a boolean nor a time, so it pauses nothing",
+			object, words.External(until))
 	case paused.Active && paused.Until.IsZero():
 		return true, finding.Fail(reasonPaused, "%s is paused (spec.pausedUntil is %q), so it is not updated", object, until)
 	case paused.Active:
@@ -165,11 +176,14 @@ func controlPlaneCheck(c *ControlPlane) check.Check {
 		Name: nameControlPlane, Kind: finding.SourceHealth, Side: check.Management,
 		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
 			found := append(unmetConditions(c), staleConditions(c)...)
-			if condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, "ControlPlaneUpgradeable"); condition != nil && condition.Status == metav1.ConditionFalse {
-				found = append(found, c.about(finding.Fail(reasonControlPlaneNotUpgradeable, "the control plane is not upgradeable: %s", inWords(condition))))
+			if condition := meta.FindStatusCondition(c.Cluster.Status.Conditions, "ControlPlaneUpgradeable"); condition != nil &&
+				condition.Status == metav1.ConditionFalse {
+				found = append(found, c.about(finding.Fail(reasonControlPlaneNotUpgradeable, "the control plane is not upgradeable: %s",
+					inWords(condition))))
 			}
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonControlPlaneHealthy, "the control plane of HostedCluster %s is healthy by its conditions", c.name())))
+				found = append(found, c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonControlPlaneHealthy,
+					"the control plane of HostedCluster %s is healthy by its conditions", c.name())))
 			}
 			return found, nil
 		},
@@ -187,12 +201,14 @@ func unmetConditions(c *ControlPlane) []finding.Finding {
 		case stated == nil || stated.Status == metav1.ConditionUnknown:
 			unknown = append(unknown, each.Condition)
 		default:
-			found = append(found, c.about(finding.Fail(reasonControlPlaneUnhealthy, "the control plane of HostedCluster %s: %s", c.name(), inWords(stated))).
+			found = append(found, c.about(finding.Fail(reasonControlPlaneUnhealthy, "the control plane of HostedCluster %s: %s", c.name(),
+				inWords(stated))).
 				Do(finding.Read("oc -n %s get pods", c.Namespace()).In(finding.Management)))
 		}
 	}
 	if len(unknown) > 0 {
-		found = append(found, c.about(finding.Unknown(reasonConditionMissing, "HostedCluster %s does not report %s", c.name(), words.List(unknown, len(unknown)))))
+		found = append(found, c.about(finding.Unknown(reasonConditionMissing, "HostedCluster %s does not report %s", c.name(),
+			words.List(unknown, len(unknown)))))
 	}
 	return found
 }
@@ -208,7 +224,9 @@ func staleConditions(c *ControlPlane) []finding.Finding {
 	if len(broken) == 0 {
 		return nil
 	}
-	return []finding.Finding{c.about(finding.Unknown(reasonConditionsStale, "%s of HostedCluster %s is False, so the conditions that are copied from the guest may be out of date", strings.Join(broken, " and "), c.name()))}
+	return []finding.Finding{c.about(finding.Unknown(reasonConditionsStale,
+		"%s of HostedCluster %s is False, so the conditions that are copied from the guest may be out of date", strings.Join(broken, " and "),
+		c.name()))}
 }
 
 // inWords is a condition in a message.

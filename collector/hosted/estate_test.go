@@ -86,8 +86,9 @@ func TestEstate(t *testing.T) {
 			reason: "no check of a guest that cannot be reached is made, but one that states it",
 			make:   func(t *testing.T) hosted.Estate { t.Helper(); return reach(t, errors.New("no route to host")) },
 			want: answers{
-				Unread: true, Predicts: true, Starts: true, Hosted: true, Namespace: "clusters-example", Name: "clusters/example", Profile: "ibm-cloud-managed",
-				Checks: 9, First: 3, Later: 1, Steps: 2, Subject: []order.NodePool{}, Drains: workers,
+				Unread: true, Predicts: true, Starts: true, Hosted: true, Namespace: "clusters-example", Name: "clusters/example",
+				Profile: "ibm-cloud-managed",
+				Checks:  9, First: 3, Later: 1, Steps: 2, Subject: []order.NodePool{}, Drains: workers,
 			},
 		},
 	} {
@@ -106,7 +107,10 @@ func reach(t *testing.T, cause error, pools ...string) hosted.Estate {
 		"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": map[string]any{"name": "version"},
 		"spec": map[string]any{"clusterID": hostedCluster().Spec.ClusterID},
 	}}}
-	selected := hosted.Selection{Namespace: "clusters", Name: "example", Pools: pools, Guest: func() (*cluster.Cluster, error) { return guest.connect(t), cause }}
+	selected := hosted.Selection{
+		Namespace: "clusters", Name: "example", Pools: pools,
+		Guest: func() (*cluster.Cluster, error) { return guest.connect(t), cause },
+	}
 	_, estate, err := hosted.Reach(t.Context(), many().connect(t), selected, connect)
 	if err != nil {
 		t.Fatal(err)

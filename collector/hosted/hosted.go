@@ -210,7 +210,8 @@ func notFound(ctx context.Context, management *cluster.Cluster, namespace, name 
 	all, err := management.Dynamic.Resource(resource("hostedclusters")).List(ctx, metav1.ListOptions{Limit: maxObjects})
 	switch {
 	case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-		return &input.Error{Err: errors.New("the management cluster has no HyperShift: it does not serve hostedclusters." + hypershift.Group + "; name its kubeconfig with --kubeconfig or --context")}
+		return &input.Error{Err: errors.New("the management cluster has no HyperShift: it does not serve hostedclusters." + hypershift.Group +
+			"; name its kubeconfig with --kubeconfig or --context")}
 	case err != nil || len(all.Items) == 0 && missing.Err() != nil:
 		return input.Errorf("HostedCluster %s/%s does not exist", namespace, name)
 	}
@@ -240,7 +241,9 @@ type Selection struct {
 // guest that cannot be reached is no error: its clients read ClusterVersion, made from the status of
 // the HostedCluster, and nothing else. An *input.Error is about a name that does not exist, or a guest that is
 // another cluster. connect makes the clients of a configuration; it sends no request.
-func Reach(ctx context.Context, management *cluster.Cluster, selected Selection, connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, Estate, error) {
+func Reach(ctx context.Context, management *cluster.Cluster, selected Selection,
+	connect func(*rest.Config) (*cluster.Cluster, error),
+) (*cluster.Cluster, Estate, error) {
 	c, err := Open(ctx, management, selected.Namespace, selected.Name, selected.Pools...)
 	if err != nil {
 		return nil, Estate{}, err
@@ -258,7 +261,9 @@ func Reach(ctx context.Context, management *cluster.Cluster, selected Selection,
 }
 
 // reachGuest connects the guest, and confirms that it is the one of the HostedCluster.
-func (c *ControlPlane) reachGuest(ctx context.Context, given func() (*cluster.Cluster, error), connect func(*rest.Config) (*cluster.Cluster, error)) (*cluster.Cluster, error) {
+func (c *ControlPlane) reachGuest(ctx context.Context, given func() (*cluster.Cluster, error),
+	connect func(*rest.Config) (*cluster.Cluster, error),
+) (*cluster.Cluster, error) {
 	if given == nil {
 		given = func() (*cluster.Cluster, error) {
 			config, err := c.kubeconfig(ctx)
@@ -348,10 +353,12 @@ func (c *ControlPlane) confirm(ctx context.Context, guest *cluster.Cluster) erro
 	}
 	want := c.Cluster.Spec.ClusterID
 	if want == "" {
-		return errors.New("spec.clusterID of HostedCluster " + c.name() + " is empty, so it is unknown whether the kubeconfig is that of its guest")
+		return errors.New("spec.clusterID of HostedCluster " + c.name() +
+			" is empty, so it is unknown whether the kubeconfig is that of its guest")
 	}
 	if id := string(version.Spec.ClusterID); id != want {
-		return input.Errorf("the kubeconfig of the guest is of another cluster: HostedCluster %s has the ID %s, and the guest %q", c.name(), want, id)
+		return input.Errorf("the kubeconfig of the guest is of another cluster: HostedCluster %s has the ID %s, and the guest %q", c.name(), want,
+			id)
 	}
 	return nil
 }
@@ -396,7 +403,10 @@ func (u unread) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "Date": {time.Now().UTC().Format(http.TimeFormat)}}
-	return &http.Response{Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header, Body: io.NopCloser(bytes.NewReader(text)), Request: request}, nil
+	return &http.Response{
+		Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header,
+		Body: io.NopCloser(bytes.NewReader(text)), Request: request,
+	}, nil
 }
 
 // clusterVersionOf is the ClusterVersion of the guest, as far as the HostedCluster repeats it.

@@ -164,7 +164,10 @@ func (r readyControlPlane) RoundTrip(request *http.Request) (*http.Response, err
 	default:
 		return r.next.RoundTrip(request)
 	}
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request}, nil
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: request,
+	}, nil
 }
 
 const noBackup = "BackupOld Warn"
@@ -230,7 +233,10 @@ func TestChecks(t *testing.T) {
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
 				h.Spec.Release.Image = "quay.io/release@sha256:ee"
 				set(h, "ClusterVersionUpgradeable", metav1.ConditionFalse)
-				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Blocked", Message: "cluster version is not upgradeable"})
+				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{
+					Type: "Progressing", Status: metav1.ConditionFalse,
+					Reason: "Blocked", Message: "cluster version is not upgradeable",
+				})
 			},
 			want: map[string]string{"HostedClusterRequest": "RequestRefused Warn"},
 		},
@@ -314,7 +320,8 @@ func TestChecks(t *testing.T) {
 			want: map[string]string{"NodePools": "NodePoolDeadlock Fail", "NodePoolTargets": "NodePoolWaits Warn"},
 		},
 		"PoolNow": {
-			reason: "a pool that is behind may go to the version of the control plane; whether there is room is not known", to: "4.18.6", pools: []string{"workers"},
+			reason: "a pool that is behind may go to the version of the control plane; whether there is room is not known", to: "4.18.6",
+			pools:  []string{"workers"},
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Status.Version = "4.17.9" },
 			want:   map[string]string{"NodePools": "NodePoolSurge Warn"},
 		},
@@ -377,8 +384,12 @@ func TestBackup(t *testing.T) {
 	define(t)
 	completed := func(at string) map[string]any {
 		return map[string]any{
-			"apiVersion": hypershift.GroupVersion().String(), "kind": "HCPEtcdBackup", "metadata": map[string]any{"namespace": "clusters-example", "name": "backup"},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "BackupCompleted", "status": "True", "reason": "BackupSucceeded", "message": "", "lastTransitionTime": at}}},
+			"apiVersion": hypershift.GroupVersion().String(), "kind": "HCPEtcdBackup",
+			"metadata": map[string]any{"namespace": "clusters-example", "name": "backup"},
+			"status": map[string]any{"conditions": []any{map[string]any{
+				"type": "BackupCompleted", "status": "True", "reason": "BackupSucceeded",
+				"message": "", "lastTransitionTime": at,
+			}}},
 		}
 	}
 	for name, tc := range map[string]struct{ reason, at, want string }{
@@ -403,7 +414,10 @@ func TestOpenNamesWhatThereIs(t *testing.T) {
 		want                       string
 	}{
 		"Cluster": {reason: "the clusters that exist are listed", namespace: "clusters", cluster: "missing", want: "there are clusters/example"},
-		"Pool":    {reason: "the pools that exist are listed", namespace: "clusters", cluster: "example", pools: []string{"missing"}, want: "it has workers"},
+		"Pool": {
+			reason: "the pools that exist are listed", namespace: "clusters", cluster: "example", pools: []string{"missing"},
+			want: "it has workers",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := hosted.Open(t.Context(), management, tc.namespace, tc.cluster, tc.pools...)
@@ -418,10 +432,14 @@ func TestOpenNamesWhatThereIs(t *testing.T) {
 // another one, or send a file of this machine.
 func TestGuestRunsNothing(t *testing.T) {
 	define(t)
-	const kubeconfig = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, cluster: {server: https://guest.invalid%s}}]\nusers: [{name: a, user: {%s}}]\n"
+	const kubeconfig = "apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a, context: {cluster: a, user: " +
+		"a}}]\nclusters: [{name: a, cluster: {server: https://guest.invalid%s}}]\nusers: [{name: a, user: {%s}}]\n"
 	for name, tc := range map[string]struct{ reason, cluster, user, want string }{
-		"Token":     {reason: "a token is part of it", user: "token: abc"},
-		"Exec":      {reason: "a program is not run", user: "exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}", want: "which is not run"},
+		"Token": {reason: "a token is part of it", user: "token: abc"},
+		"Exec": {
+			reason: "a program is not run",
+			user:   "exec: {apiVersion: client.authentication.k8s.io/v1, command: touch, interactiveMode: Never}", want: "which is not run",
+		},
 		"TokenFile": {reason: "a file is not sent", user: "tokenFile: /etc/passwd", want: "in a file"},
 		"Authority": {reason: "a file is not read", cluster: ", certificate-authority: /etc/passwd", user: "token: abc", want: "in a file"},
 	} {
@@ -429,14 +447,16 @@ func TestGuestRunsNothing(t *testing.T) {
 			h := hostedCluster()
 			text := strings.Replace(strings.Replace(kubeconfig, "%s", tc.cluster, 1), "%s", tc.user, 1)
 			secret := map[string]any{
-				"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "clusters", "name": "guest"}, "stringData": map[string]any{"kubeconfig": text},
+				"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "clusters", "name": "guest"},
+				"stringData": map[string]any{"kubeconfig": text},
 			}
 			server.Create(t, untyped(t, h), untyped(t, secret))
 			used := false
-			_, estate, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example"}, func(config *rest.Config) (*cluster.Cluster, error) {
-				used = used || config.BearerToken == "abc"
-				return connect(&rest.Config{Host: "https://guest.invalid", Transport: &stub{}})
-			})
+			_, estate, err := hosted.Reach(t.Context(), management, hosted.Selection{Namespace: "clusters", Name: "example"},
+				func(config *rest.Config) (*cluster.Cluster, error) {
+					used = used || config.BearerToken == "abc"
+					return connect(&rest.Config{Host: "https://guest.invalid", Transport: &stub{}})
+				})
 			if err != nil || used != (tc.want == "") || !strings.Contains(estate.GuestError().Error(), tc.want) {
 				t.Errorf("%s: %v, %v, want %q", tc.reason, err, estate.GuestError(), tc.want)
 			}
@@ -481,10 +501,22 @@ func TestDrains(t *testing.T) {
 			reason: "the limits of a pool are kept", change: func(p *hypershift.NodePool) { replace(p, "RollingUpdate", new(intstr.FromInt32(2))) },
 			want: order.NodePool{Name: "workers", MaxSurge: new(intstr.FromInt32(2))},
 		},
-		"OnDelete":      {reason: "no machine is replaced", change: func(p *hypershift.NodePool) { replace(p, "OnDelete", nil) }, want: order.NodePool{Name: "workers", Skip: order.OnDelete}},
-		"Paused":        {reason: "a paused pool is not updated", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "true" }, want: order.NodePool{Name: "workers", Skip: order.Paused}},
-		"PauseEnded":    {reason: "a pause until a past time has ended", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "2026-11-25T11:00:00Z" }, want: order.NodePool{Name: "workers"}},
-		"PauseNotATime": {reason: "HyperShift does not heed it", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "tomorrow" }, want: order.NodePool{Name: "workers"}},
+		"OnDelete": {
+			reason: "no machine is replaced", change: func(p *hypershift.NodePool) { replace(p, "OnDelete", nil) },
+			want: order.NodePool{Name: "workers", Skip: order.OnDelete},
+		},
+		"Paused": {
+			reason: "a paused pool is not updated", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "true" },
+			want: order.NodePool{Name: "workers", Skip: order.Paused},
+		},
+		"PauseEnded": {
+			reason: "a pause until a past time has ended",
+			change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "2026-11-25T11:00:00Z" }, want: order.NodePool{Name: "workers"},
+		},
+		"PauseNotATime": {
+			reason: "HyperShift does not heed it", change: func(p *hypershift.NodePool) { p.Spec.PausedUntil = "tomorrow" },
+			want: order.NodePool{Name: "workers"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

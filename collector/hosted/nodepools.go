@@ -48,29 +48,38 @@ var (
 		Remedy:  "Fix what the condition names: oc get nodepool -o yaml.",
 	})
 	reasonPoolArchitecture = finding.NewReason("NodePoolArchitecture", finding.Explanation{
-		Meaning: "Reported when the release of the HostedCluster lacks the architecture of a NodePool, of which HyperShift then reconciles nothing (condition ValidArchPlatform).",
-		Cause:   "The release is of another architecture, and not a multi-architecture one.",
-		Remedy:  "Request a multi-architecture release, or replace the NodePool by one of the architecture of the release.",
+		Meaning: "Reported when the release of the HostedCluster lacks the architecture of a NodePool, of which HyperShift then " +
+			"reconciles nothing (condition ValidArchPlatform).",
+		Cause:  "The release is of another architecture, and not a multi-architecture one.",
+		Remedy: "Request a multi-architecture release, or replace the NodePool by one of the architecture of the release.",
 	})
 	reasonPoolArchitectureUnknown = finding.NewReason("NodePoolArchitectureUnknown", finding.Explanation{
-		Meaning: "It is unknown whether a release has the architecture of a NodePool. HyperShift reconciles nothing of a NodePool whose architecture the release lacks.",
-		Cause:   "HyperShift has not stated the architecture of the present release; or the NodePools have several, and the status of the HostedCluster does not list the target with the architecture Multi.",
-		Remedy:  "Request a multi-architecture release: oc adm release info prints release.openshift.io/architecture.",
+		Meaning: "It is unknown whether a release has the architecture of a NodePool. HyperShift reconciles nothing of a NodePool whose " +
+			"architecture the release lacks.",
+		Cause: "HyperShift has not stated the architecture of the present release; or the NodePools have several, and the status of " +
+			"the HostedCluster does not list the target with the architecture Multi.",
+		Remedy: "Request a multi-architecture release: oc adm release info prints release.openshift.io/architecture.",
 	})
 	reasonPoolStream = finding.NewReason("NodePoolStream", finding.Explanation{
-		Meaning: "HyperShift does not accept spec.osImageStream of a NodePool for the target, or whether it does is unknown: the condition ValidMachineConfig becomes False, and the nodes are not updated.",
-		Cause:   "The stream rhel-10 requires a release from 5.0 on, and a container runtime other than runc, which ConfigMaps of the NodePool may configure.",
-		Remedy:  "Choose a target that has the stream; check that no ContainerRuntimeConfig in the ConfigMaps of spec.config has the defaultRuntime runc.",
+		Meaning: "HyperShift does not accept spec.osImageStream of a NodePool for the target, or whether it does is unknown: the " +
+			"condition ValidMachineConfig becomes False, and the nodes are not updated.",
+		Cause: "The stream rhel-10 requires a release from 5.0 on, and a container runtime other than runc, which ConfigMaps of the " +
+			"NodePool may configure.",
+		Remedy: "Choose a target that has the stream; check that no ContainerRuntimeConfig in the ConfigMaps of spec.config has the " +
+			"defaultRuntime runc.",
 	})
 	reasonPoolOwner = finding.NewReason("NodePoolAwaitsHostedCluster", finding.Explanation{
-		Meaning: "Reported when HyperShift does not reconcile a NodePool because of its HostedCluster, which no condition of the NodePool states.",
-		Cause:   "spec.infraID of the HostedCluster is empty, or its status names no kubeconfig. HyperShift sets both when it reconciles the HostedCluster.",
-		Remedy:  "Check the conditions of the HostedCluster, and the log of the hypershift-operator.",
+		Meaning: "Reported when HyperShift does not reconcile a NodePool because of its HostedCluster, " +
+			"which no condition of the NodePool states.",
+		Cause: "spec.infraID of the HostedCluster is empty, or its status names no kubeconfig. HyperShift sets both when it " +
+			"reconciles the HostedCluster.",
+		Remedy: "Check the conditions of the HostedCluster, and the log of the hypershift-operator.",
 	})
 	reasonPoolImage = finding.NewReason("NodePoolImageUnknown", finding.Explanation{
-		Meaning: "Reported when HyperShift finds no image of the platform for the present release of a NodePool, and it is unknown whether it finds one for the target (condition ValidPlatformImage).",
-		Cause:   "The present release has no image for the platform, the region or the architecture of the NodePool.",
-		Remedy:  "Check that the target has an image for the platform and the region of the NodePool.",
+		Meaning: "Reported when HyperShift finds no image of the platform for the present release of a NodePool, and it is unknown " +
+			"whether it finds one for the target (condition ValidPlatformImage).",
+		Cause:  "The present release has no image for the platform, the region or the architecture of the NodePool.",
+		Remedy: "Check that the target has an image for the platform and the region of the NodePool.",
 	})
 	reasonPoolManual = finding.NewReason("NodePoolNotAutomated", finding.Explanation{
 		Meaning: "Reported when HyperShift does not update the nodes of a NodePool that is named for the update.",
@@ -113,7 +122,8 @@ func poolsCheck(c *ControlPlane) check.Check {
 				}
 			}
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(gap.Proven("the list of the NodePools"), reasonPoolsUpdatable, "nothing keeps the %s from being updated", words.Count(len(c.pools), "NodePool"))))
+				found = append(found, c.about(finding.Pass(gap.Proven("the list of the NodePools"), reasonPoolsUpdatable,
+					"nothing keeps the %s from being updated", words.Count(len(c.pools), "NodePool"))))
 			}
 			return found, nil
 		},
@@ -172,7 +182,9 @@ func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []fi
 	found = append(found, judgeStream(pool, s.Update.To)...)
 	found = append(found, judgeStrategy(pool)...)
 	if replaces(pool) {
-		found = append(found, finding.Warn(reasonPoolSurge, "NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown", nameOf(pool), surgeOf(pool)))
+		found = append(found, finding.Warn(reasonPoolSurge,
+			"NodePool %s adds machines (maxSurge %s) before it removes others, and whether the infrastructure has room for them is unknown",
+			nameOf(pool), surgeOf(pool)))
 	}
 	found = append(found, judgePoolConditions(c, pool, s.Update.To)...)
 	if updating := pool.Updating(); updating != nil {
@@ -180,7 +192,8 @@ func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []fi
 	}
 	for _, version := range pool.Versions() {
 		if pool.Status.Version != "" && version != pool.Status.Version {
-			found = append(found, finding.Warn(reasonPoolNodesDiffer, "nodes of NodePool %s are of %s, and the NodePool states %s", nameOf(pool), words.External(version), words.External(pool.Status.Version)))
+			found = append(found, finding.Warn(reasonPoolNodesDiffer, "nodes of NodePool %s are of %s, and the NodePool states %s", nameOf(pool),
+				words.External(version), words.External(pool.Status.Version)))
 		}
 	}
 	return found
@@ -191,7 +204,8 @@ func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []fi
 func judgePause(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 	if noted, f := pause("NodePool "+nameOf(pool), pool.Spec.PausedUntil, now); noted && f.Outcome == preflight.Fail {
 		return []finding.Finding{f}
-	} else if condition := meta.FindStatusCondition(pool.Status.Conditions, "ReconciliationActive"); condition != nil && condition.Status == metav1.ConditionFalse {
+	} else if condition := meta.FindStatusCondition(pool.Status.Conditions, "ReconciliationActive"); condition != nil &&
+		condition.Status == metav1.ConditionFalse {
 		return []finding.Finding{finding.Fail(reasonPoolCondition, "NodePool %s is not reconciled: %s", nameOf(pool), inWords(condition))}
 	} else if noted {
 		return []finding.Finding{f}
@@ -202,7 +216,9 @@ func judgePause(pool *hypershift.NodePool, now time.Time) []finding.Finding {
 // judgeStrategy is why the machines of a pool would not be replaced.
 func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
 	if !pool.Automated() {
-		return []finding.Finding{finding.Warn(reasonPoolManual, "HyperShift does not update the nodes of NodePool %s (platform %s): it sets status.version alone", nameOf(pool), words.External(pool.Spec.Platform.Type))}
+		return []finding.Finding{finding.Warn(reasonPoolManual,
+			"HyperShift does not update the nodes of NodePool %s (platform %s): it sets status.version alone", nameOf(pool),
+			words.External(pool.Spec.Platform.Type))}
 	}
 	if pool.OnDelete() {
 		return []finding.Finding{finding.Fail(reasonPoolOnDelete, "NodePool %s replaces its machines only when they are deleted", nameOf(pool))}
@@ -212,14 +228,16 @@ func judgeStrategy(pool *hypershift.NodePool) []finding.Finding {
 		return nil
 	}
 	if rolling := replace.RollingUpdate; rolling != nil && isZero(rolling.MaxSurge, false) && isZero(rolling.MaxUnavailable, true) {
-		return []finding.Finding{finding.Fail(reasonPoolDeadlock, "NodePool %s has maxSurge 0 and maxUnavailable 0, so no machine is replaced", nameOf(pool))}
+		return []finding.Finding{finding.Fail(reasonPoolDeadlock, "NodePool %s has maxSurge 0 and maxUnavailable 0, so no machine is replaced",
+			nameOf(pool))}
 	}
 	return nil
 }
 
 // replaces reports whether a pool adds machines before it removes others.
 func replaces(pool *hypershift.NodePool) bool {
-	return pool.Automated() && pool.Spec.Management.UpgradeType == "Replace" && !pool.OnDelete() && surgeOf(pool) != "0" && surgeOf(pool) != "0%"
+	return pool.Automated() && pool.Spec.Management.UpgradeType == "Replace" && !pool.OnDelete() && surgeOf(pool) != "0" &&
+		surgeOf(pool) != "0%"
 }
 
 // surgeOf is maxSurge of a pool, by default 1.
@@ -254,11 +272,18 @@ func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, to semver.V
 		case each.Continues:
 			found = append(found, finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(stated)))
 		case each.Name == "ValidReleaseImage" && replaced(stated.Message, version):
-			found = append(found, finding.Warn(reasonReplaced, "HyperShift does not reconcile NodePool %s until the request for %s replaces the release of it: %s", nameOf(pool), version, inWords(stated)))
-		case each.Name == "ValidMachineConfig" && pool.RefusesStream(semver.Version{Major: 4}) != "" && to.Major >= 5 && strings.Contains(stated.Message, "requires OCP >= 5.0"):
-			found = append(found, finding.Warn(reasonReplaced, "HyperShift does not update NodePool %s until the request for %s, which has its stream, replaces the release of it: %s", nameOf(pool), version, inWords(stated)))
+			found = append(found, finding.Warn(reasonReplaced,
+				"HyperShift does not reconcile NodePool %s until the request for %s replaces the release of it: %s", nameOf(pool), version,
+				inWords(stated)))
+		case each.Name == "ValidMachineConfig" && pool.RefusesStream(semver.Version{Major: 4}) != "" && to.Major >= 5 &&
+			strings.Contains(stated.Message, "requires OCP >= 5.0"):
+			found = append(found, finding.Warn(reasonReplaced,
+				"HyperShift does not update NodePool %s until the request for %s, which has its stream, replaces the release of it: %s", nameOf(pool),
+				version, inWords(stated)))
 		case each.Name == "ValidPlatformImage" && aboutOther(c, pool, stated.Message, version):
-			found = append(found, finding.Unknown(reasonPoolImage, "HyperShift finds no image of the platform for the present release of NodePool %s, and whether it finds one for %s is unknown: %s", nameOf(pool), version, inWords(stated)))
+			found = append(found, finding.Unknown(reasonPoolImage,
+				"HyperShift finds no image of the platform for the present release of NodePool %s, and whether it finds one for %s is unknown: %s",
+				nameOf(pool), version, inWords(stated)))
 		default:
 			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(stated)))
 		}
@@ -271,16 +296,20 @@ func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, to semver.V
 func aboutOther(c *ControlPlane, pool *hypershift.NodePool, message, version string) bool {
 	present := pool.Spec.Release.Image
 	image, known := c.Cluster.ImageOf(version)
-	return strings.Contains(message, strconv.Quote(present)) && c.Cluster.VersionOf(present) != version && (!known || !hypershift.SameImage(present, image))
+	return strings.Contains(message, strconv.Quote(present)) && c.Cluster.VersionOf(present) != version &&
+		(!known || !hypershift.SameImage(present, image))
 }
 
 // judgeStream is about the operating system of a pool that is updated to a version.
 func judgeStream(pool *hypershift.NodePool, to semver.Version) []finding.Finding {
 	switch refused := pool.RefusesStream(to); {
 	case refused != "":
-		return []finding.Finding{finding.Fail(reasonPoolStream, "HyperShift does not update NodePool %s to %s: %s", nameOf(pool), to, words.External(refused))}
+		return []finding.Finding{finding.Fail(reasonPoolStream, "HyperShift does not update NodePool %s to %s: %s", nameOf(pool), to,
+			words.External(refused))}
 	case pool.MayHaveRunc():
-		return []finding.Finding{finding.Unknown(reasonPoolStream, "whether HyperShift accepts the stream %s of NodePool %s is unknown: the ConfigMaps of spec.config may configure runc", hypershift.RHEL10, nameOf(pool))}
+		return []finding.Finding{finding.Unknown(reasonPoolStream,
+			"whether HyperShift accepts the stream %s of NodePool %s is unknown: the ConfigMaps of spec.config may configure runc",
+			hypershift.RHEL10, nameOf(pool))}
 	}
 	return nil
 }
@@ -297,7 +326,8 @@ func judgeOwner(c *ControlPlane, pool *hypershift.NodePool) []finding.Finding {
 	default:
 		return nil
 	}
-	return []finding.Finding{finding.Fail(reasonPoolOwner, "HyperShift does not reconcile NodePool %s until it has reconciled HostedCluster %s: %s", nameOf(pool), c.name(), cause)}
+	return []finding.Finding{finding.Fail(reasonPoolOwner,
+		"HyperShift does not reconcile NodePool %s until it has reconciled HostedCluster %s: %s", nameOf(pool), c.name(), cause)}
 }
 
 // judgeArchitecture is about a pool of an architecture that the release lacks. HyperShift takes that of spec.release
@@ -317,23 +347,34 @@ func judgeArchitecture(c *ControlPlane, pool *hypershift.NodePool, version strin
 		}
 		return []finding.Finding{finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
 	case !c.Cluster.PayloadHas(pool) && replaced:
-		return []finding.Finding{finding.Warn(reasonPoolArchitecture, "NodePool %s has the architecture %s, which the release of HostedCluster %s lacks (status.payloadArch is %s), so HyperShift does not reconcile the pool until the request for %s, a multi-architecture release, replaces it",
+		return []finding.Finding{finding.Warn(reasonPoolArchitecture,
+			"NodePool %s has the architecture %s, which the release of HostedCluster %s lacks (status.payloadArch is %s), so HyperShift "+
+				"does not reconcile the pool until the request for %s, a multi-architecture release, replaces it",
 			nameOf(pool), words.External(pool.Architecture()), c.name(), words.External(c.Cluster.Status.PayloadArch), version)}
 	case !c.Cluster.PayloadHas(pool) && !known && !invalid:
-		return []finding.Finding{finding.Unknown(reasonPoolArchitectureUnknown, "the release of HostedCluster %s lacks the architecture %s of NodePool %s (status.payloadArch is %s), and whether HyperShift compares them on the platform %q is unknown",
-			c.name(), words.External(pool.Architecture()), nameOf(pool), words.External(c.Cluster.Status.PayloadArch), words.External(pool.Spec.Platform.Type))}
+		return []finding.Finding{finding.Unknown(reasonPoolArchitectureUnknown,
+			"the release of HostedCluster %s lacks the architecture %s of NodePool %s (status.payloadArch is %s), and whether HyperShift "+
+				"compares them on the platform %q is unknown",
+			c.name(), words.External(pool.Architecture()), nameOf(pool), words.External(c.Cluster.Status.PayloadArch),
+			words.External(pool.Spec.Platform.Type))}
 	case !c.Cluster.PayloadHas(pool):
-		return []finding.Finding{finding.Fail(reasonPoolArchitecture, "NodePool %s has the architecture %s, which the release of HostedCluster %s lacks (status.payloadArch is %s), so HyperShift does not reconcile the pool",
+		return []finding.Finding{finding.Fail(reasonPoolArchitecture,
+			"NodePool %s has the architecture %s, which the release of HostedCluster %s lacks (status.payloadArch is %s), so HyperShift "+
+				"does not reconcile the pool",
 			nameOf(pool), words.External(pool.Architecture()), c.name(), words.External(c.Cluster.Status.PayloadArch))}
 	case invalid && c.Cluster.Status.PayloadArch != "":
 		return []finding.Finding{finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
 	case invalid:
 		return []finding.Finding{finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
 	case c.Cluster.Status.PayloadArch == "" && condition == nil && !replaced:
-		return []finding.Finding{finding.Unknown(reasonPoolArchitectureUnknown, "whether the release of HostedCluster %s has the architecture %s of NodePool %s is unknown: HyperShift states neither status.payloadArch nor the condition ValidArchPlatform",
+		return []finding.Finding{finding.Unknown(reasonPoolArchitectureUnknown,
+			"whether the release of HostedCluster %s has the architecture %s of NodePool %s is unknown: HyperShift states neither "+
+				"status.payloadArch nor the condition ValidArchPlatform",
 			c.name(), words.External(pool.Architecture()), nameOf(pool))}
 	case c.mixed && c.Cluster.Status.PayloadArch == hypershift.Multi && other && !c.Cluster.IsMulti(version):
-		return []finding.Finding{finding.Unknown(reasonPoolArchitectureUnknown, "whether %s has the architecture %s of NodePool %s is unknown: the pools of HostedCluster %s have several architectures, and its status does not list %s as a multi-architecture release",
+		return []finding.Finding{finding.Unknown(reasonPoolArchitectureUnknown,
+			"whether %s has the architecture %s of NodePool %s is unknown: the pools of HostedCluster %s have several architectures, and "+
+				"its status does not list %s as a multi-architecture release",
 			version, words.External(pool.Architecture()), nameOf(pool), c.name(), version)}
 	}
 	return nil

@@ -46,9 +46,10 @@ var (
 		Remedy:  "Fix the cause in the guest: oc adm upgrade prints it there.",
 	})
 	reasonForced = finding.NewReason("UpdateForced", finding.Explanation{
-		Meaning: "Reported when HyperShift accepts the update only because it is forced, by the annotation " + hypershift.AnnotationForce + " or by spec.controlPlaneRelease.",
-		Cause:   "ClusterVersionUpgradeable is False or Unknown, and the administrator decided to update nevertheless.",
-		Remedy:  "Fix what the message names, and remove the annotation or spec.controlPlaneRelease.",
+		Meaning: "Reported when HyperShift accepts the update only because it is forced, by the annotation " + hypershift.AnnotationForce +
+			" or by spec.controlPlaneRelease.",
+		Cause:  "ClusterVersionUpgradeable is False or Unknown, and the administrator decided to update nevertheless.",
+		Remedy: "Fix what the message names, and remove the annotation or spec.controlPlaneRelease.",
 	})
 	reasonReleaseOverridden = finding.NewReason("ControlPlaneReleaseSet", finding.Explanation{
 		Meaning: "Reported when spec.controlPlaneRelease is set, so that a change of spec.release does not update the control plane.",
@@ -77,7 +78,8 @@ func requestCheck(c *ControlPlane) check.Check {
 			found = append(found, judgeRequest(c, s.Update.To.String())...)
 			if c.Cluster.Spec.ControlPlaneRelease != nil {
 				found = append(found, c.about(finding.Warn(reasonReleaseOverridden,
-					"spec.controlPlaneRelease of HostedCluster %s is %s, so spec.release does not update the control plane, and HyperShift ignores ClusterVersionUpgradeable",
+					"spec.controlPlaneRelease of HostedCluster %s is %s, so spec.release does not update the control plane, and HyperShift "+
+						"ignores ClusterVersionUpgradeable",
 					c.name(), words.External(c.Cluster.Spec.ControlPlaneRelease.Image))))
 			}
 			return found, nil
@@ -88,7 +90,8 @@ func requestCheck(c *ControlPlane) check.Check {
 // judgeRequest is what HyperShift would do with the request for a version.
 func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	if c.Cluster.Status.Version == nil {
-		return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown, "what HyperShift does with the request is unknown: status.version of HostedCluster %s is missing", c.name()))}
+		return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown,
+			"what HyperShift does with the request is unknown: status.version of HostedCluster %s is missing", c.name()))}
 	}
 	image, known := c.Cluster.ImageOf(version)
 	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
@@ -100,19 +103,25 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	case hypershift.RuleOtherForced:
 		if !known && forced != c.Cluster.Desired() {
 			return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown,
-				"the annotation %s of HostedCluster %s names %s, and it is unknown whether that is %s", hypershift.AnnotationForce, c.name(), words.External(forced), version))}
+				"the annotation %s of HostedCluster %s names %s, and it is unknown whether that is %s", hypershift.AnnotationForce, c.name(),
+				words.External(forced), version))}
 		}
 		return []finding.Finding{c.about(finding.Fail(reasonOtherForced,
 			"HyperShift refuses %s, even a patch: %s", version, words.External(decision.Message))).Do(removeForce(c))}
 	case hypershift.RuleForced, hypershift.RuleOverridden:
-		return []finding.Finding{c.about(finding.Fail(reasonForced, "HyperShift accepts %s only because it is forced: %s", version, upgradeable(c)))}
+		return []finding.Finding{c.about(finding.Fail(reasonForced, "HyperShift accepts %s only because it is forced: %s", version,
+			upgradeable(c)))}
 	case hypershift.RuleNotUpgradeable, hypershift.RuleUnknownVersion:
-		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift refuses %s: %s", version, words.External(decision.Message)))}
+		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift refuses %s: %s", version,
+			words.External(decision.Message)))}
 	case hypershift.RuleCurrent, hypershift.RuleUpgradeable, hypershift.RulePatch:
 	}
-	found := []finding.Finding{c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonRequestAccepted, "HyperShift accepts the request for %s", version))}
+	found := []finding.Finding{c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonRequestAccepted,
+		"HyperShift accepts the request for %s", version))}
 	if annotated && (known && forced != image || forced == c.Cluster.Desired()) {
-		found = append(found, c.about(finding.Warn(reasonStaleForce, "the annotation %s of HostedCluster %s names another release, %s: when ClusterVersionUpgradeable is not True, HyperShift refuses every update because of it",
+		found = append(found, c.about(finding.Warn(reasonStaleForce,
+			"the annotation %s of HostedCluster %s names another release, %s: when ClusterVersionUpgradeable is not True, HyperShift "+
+				"refuses every update because of it",
 			hypershift.AnnotationForce, c.name(), words.External(forced))).Do(removeForce(c)))
 	}
 	return found
@@ -129,7 +138,8 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 	if !refused {
 		return nil
 	}
-	found := c.about(finding.Fail(reasonRequestRefused, "HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
+	found := c.about(finding.Fail(reasonRequestRefused,
+		"HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
 		c.name(), words.External(wanted), words.External(cause)))
 	image, _ := c.Cluster.ImageOf(version)
 	instead, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
@@ -178,7 +188,8 @@ func predictVersion(c *ControlPlane, version string) []finding.Finding {
 	from, err := semver.Parse(c.desiredVersion())
 	to, errTo := semver.Parse(version)
 	if err := errors.Join(err, errTo); err != nil {
-		return []finding.Finding{finding.Unknown(reasonRequestUnknown, "what HyperShift does with the request is unknown: the versions %q and %q cannot be compared: %s",
+		return []finding.Finding{finding.Unknown(reasonRequestUnknown,
+			"what HyperShift does with the request is unknown: the versions %q and %q cannot be compared: %s",
 			words.External(c.desiredVersion()), words.External(version), err)}
 	}
 	return slices.DeleteFunc(judgeVersion(c, from, to), func(f finding.Finding) bool { return f.Reason == reasonMinorSkipped.String() })
@@ -207,7 +218,8 @@ func predictRequest(c *ControlPlane, version string) report.CVO {
 }
 
 func removeForce(c *ControlPlane) finding.Action {
-	return finding.Change("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name, hypershift.AnnotationForce).In(finding.Management)
+	return finding.Change("oc -n %s annotate hostedcluster %s %s-", c.Cluster.Namespace, c.Cluster.Name,
+		hypershift.AnnotationForce).In(finding.Management)
 }
 
 func upgradeable(c *ControlPlane) string {
@@ -215,12 +227,16 @@ func upgradeable(c *ControlPlane) string {
 	if condition == nil {
 		return "ClusterVersionUpgradeable is not reported"
 	}
-	return "ClusterVersionUpgradeable is " + words.Condition(condition.Status, words.External(condition.Reason), words.External(condition.Message))
+	return "ClusterVersionUpgradeable is " + words.Condition(condition.Status, words.External(condition.Reason),
+		words.External(condition.Message))
 }
 
 // about names the HostedCluster in a finding.
 func (c *ControlPlane) about(f finding.Finding) finding.Finding {
-	return f.About(finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace, Name: c.Cluster.Name})
+	return f.About(finding.Object{
+		APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace,
+		Name: c.Cluster.Name,
+	})
 }
 
 // Start requests a release for the control plane; it has no command where there is none,
@@ -236,5 +252,6 @@ func Start(cluster *hypershift.HostedCluster, image string) finding.Action {
 // request is the command that requests a release of a HostedCluster or of a NodePool.
 func request(object finding.Object, image string) finding.Action {
 	patch := finding.JSON(map[string]any{"spec": map[string]any{"release": hypershift.Release{Image: image}}})
-	return finding.Change("oc -n %s patch %s %s --type=merge -p %s", object.Namespace, strings.ToLower(object.Kind), object.Name, patch).In(finding.Management)
+	return finding.Change("oc -n %s patch %s %s --type=merge -p %s", object.Namespace, strings.ToLower(object.Kind), object.Name,
+		patch).In(finding.Management)
 }

@@ -62,11 +62,17 @@ func (e Estate) Route(path []update.Release) (Route, error) {
 		made.Missing = append(made.Missing, "the updates of NodePools that do not report their version: "+words.List(unknown, most))
 	}
 	for _, each := range hypershift.Order(versions, pools) {
-		object := finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace, Name: c.Cluster.Name}
+		object := finding.Object{
+			APIVersion: hypershift.GroupVersion().String(), Kind: "HostedCluster", Namespace: c.Cluster.Namespace,
+			Name: c.Cluster.Name,
+		}
 		if each.Pool != "" {
 			object.Kind, object.Name = "NodePool", each.Pool
 		}
-		made.Steps = append(made.Steps, Step{Object: object, From: each.From.String(), To: each.To.String(), Action: request(object, images[each.To.String()])})
+		made.Steps = append(made.Steps, Step{
+			Object: object, From: each.From.String(), To: each.To.String(),
+			Action: request(object, images[each.To.String()]),
+		})
 	}
 	if skipped := skips(c, versions); skipped != "" {
 		made.Notices = append(made.Notices, skipped)
@@ -113,7 +119,8 @@ func skips(c *ControlPlane, path []semver.Version) string {
 	if hypershift.Skipped(from, to) == 0 || refuses(c, from, to) != "" {
 		return ""
 	}
-	return fmt.Sprintf("HyperShift accepts the request for %s from %s at once, which leaves out minor versions: request each release in turn", to, from)
+	return fmt.Sprintf("HyperShift accepts the request for %s from %s at once, which leaves out minor versions: request each release in turn",
+		to, from)
 }
 
 // Estate has the clusters that an update concerns beside the judged one: none, which is the zero value, or the
@@ -317,7 +324,8 @@ type backup struct {
 
 var (
 	nameBackup = finding.NewName("HostedEtcdBackup",
-		"The age of the newest completed HCPEtcdBackup in the namespace of the control plane. A control plane cannot be taken back to an earlier release, so its etcd is backed up before an update.")
+		"The age of the newest completed HCPEtcdBackup in the namespace of the control plane. A control plane cannot be taken back to "+
+			"an earlier release, so its etcd is backed up before an update.")
 
 	reasonBackupRecent = finding.NewReason("BackupRecent", finding.Explanation{
 		Meaning: "Reported when etcd was backed up in the last 24 hours.",
@@ -341,7 +349,8 @@ func backupCheck(c *ControlPlane) check.Check {
 		Name: nameBackup, Kind: finding.SourceHealth, Side: check.Management,
 		Run: func(_ context.Context, s check.Subject) ([]finding.Finding, error) {
 			if c.Cluster.Is("UnmanagedEtcdAvailable", metav1.ConditionTrue) {
-				return []finding.Finding{c.about(finding.Warn(reasonBackupUnknown, "etcd of HostedCluster %s is not managed by HyperShift, so the age of its backups is unknown", c.name()))}, nil
+				return []finding.Finding{c.about(finding.Warn(reasonBackupUnknown,
+					"etcd of HostedCluster %s is not managed by HyperShift, so the age of its backups is unknown", c.name()))}, nil
 			}
 			return []finding.Finding{judgeBackups(c, s.Now)}, nil
 		},
@@ -351,7 +360,8 @@ func backupCheck(c *ControlPlane) check.Check {
 func judgeBackups(c *ControlPlane, now time.Time) finding.Finding {
 	switch {
 	case apierrors.IsNotFound(c.backupsError):
-		return c.about(finding.Warn(reasonBackupUnknown, "the management cluster does not serve HCPEtcdBackups, so the age of the backups of etcd is unknown"))
+		return c.about(finding.Warn(reasonBackupUnknown,
+			"the management cluster does not serve HCPEtcdBackups, so the age of the backups of etcd is unknown"))
 	case c.backupsError != nil:
 		return c.about(finding.Warn(reasonBackupUnknown, "the age of the backups of etcd is unknown: %s", c.backupsError))
 	}
@@ -370,5 +380,6 @@ func judgeBackups(c *ControlPlane, now time.Time) finding.Finding {
 	case now.Sub(newest) > maxBackupAge:
 		return finding.Warn(reasonBackupOld, "the newest completed backup of etcd is of %s", words.Time(newest)).About(object)
 	}
-	return finding.Pass(gap.Proven("the list of the HCPEtcdBackups"), reasonBackupRecent, "etcd was backed up at %s", words.Time(newest)).About(object)
+	return finding.Pass(gap.Proven("the list of the HCPEtcdBackups"), reasonBackupRecent, "etcd was backed up at %s",
+		words.Time(newest)).About(object)
 }

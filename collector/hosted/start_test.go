@@ -19,11 +19,20 @@ func TestStart(t *testing.T) {
 		change func(*hypershift.HostedCluster)
 		want   string
 	}{
-		"Update":     {reason: "spec.release decides", image: target, want: `oc -n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:2"}}}'`},
-		"Running":    {reason: "the control plane runs it already", image: running},
-		"NoImage":    {reason: "the image of the release is not known"},
-		"Hostile":    {reason: "the image is quoted for a shell", image: "r@sha256:2';id;'", want: `oc -n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:2'\'';id;'\''"}}}'`},
-		"Overridden": {reason: "spec.controlPlaneRelease decides", image: target, change: func(h *hypershift.HostedCluster) { h.Spec.ControlPlaneRelease = &hypershift.Release{Image: running} }},
+		"Update": {
+			reason: "spec.release decides", image: target,
+			want: `oc -n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:2"}}}'`,
+		},
+		"Running": {reason: "the control plane runs it already", image: running},
+		"NoImage": {reason: "the image of the release is not known"},
+		"Hostile": {
+			reason: "the image is quoted for a shell", image: "r@sha256:2';id;'",
+			want: `oc -n clusters patch hostedcluster example --type=merge -p '{"spec":{"release":{"image":"r@sha256:2'\'';id;'\''"}}}'`,
+		},
+		"Overridden": {
+			reason: "spec.controlPlaneRelease decides", image: target,
+			change: func(h *hypershift.HostedCluster) { h.Spec.ControlPlaneRelease = &hypershift.Release{Image: running} },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &hypershift.HostedCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "clusters", Name: "example"}}

@@ -96,7 +96,8 @@ func TestNotReconciled(t *testing.T) {
 			reason: "conditions of an earlier spec prove nothing", to: "4.18.6", unknown: true,
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
 				h.Generation = 3
-				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "ReconciliationActive", Status: metav1.ConditionTrue, ObservedGeneration: 2})
+				h.Status.Conditions = append(h.Status.Conditions,
+					metav1.Condition{Type: "ReconciliationActive", Status: metav1.ConditionTrue, ObservedGeneration: 2})
 			},
 			want: map[string]string{wants: "SpecNotObserved Unknown"},
 		},
@@ -115,20 +116,24 @@ func TestNotReconciled(t *testing.T) {
 			want: map[string]string{wants: "NotReconciled Fail"},
 		},
 		"RefusedVersion": {
-			reason: "the request replaces a release that is refused by its version", to: "4.18.6", change: invalidRelease(`the latest version supported is: "4.20". Attempting to use: "4.21.0"`),
-			want: map[string]string{wants: "RefusedReleaseReplaced Warn"},
+			reason: "the request replaces a release that is refused by its version", to: "4.18.6",
+			change: invalidRelease(`the latest version supported is: "4.20". Attempting to use: "4.21.0"`),
+			want:   map[string]string{wants: "RefusedReleaseReplaced Warn"},
 		},
 		"SameVersion": {
-			reason: "the request repeats what is refused", to: "4.18.6", refuses: true, change: invalidRelease(`y-stream downgrade from "4.19.0" to "4.18.6" is not supported`),
-			want: map[string]string{wants: "NotReconciled Fail"},
+			reason: "the request repeats what is refused", to: "4.18.6", refuses: true,
+			change: invalidRelease(`y-stream downgrade from "4.19.0" to "4.18.6" is not supported`),
+			want:   map[string]string{wants: "NotReconciled Fail"},
 		},
 		"VersionBefore": {
-			reason: "the version that is refused is the last one of the message", to: "4.18.6", change: invalidRelease(`y-stream downgrade from "4.18.6" to "4.17.9" is not supported`),
-			want: map[string]string{wants: "RefusedReleaseReplaced Warn"},
+			reason: "the version that is refused is the last one of the message", to: "4.18.6",
+			change: invalidRelease(`y-stream downgrade from "4.18.6" to "4.17.9" is not supported`),
+			want:   map[string]string{wants: "RefusedReleaseReplaced Warn"},
 		},
 		"Newest": {
-			reason: "and not the newest that is supported", to: "4.18.6", change: invalidRelease(`the latest version supported is: "4.18.6". Attempting to use: "4.21.0"`),
-			want: map[string]string{wants: "RefusedReleaseReplaced Warn"},
+			reason: "and not the newest that is supported", to: "4.18.6",
+			change: invalidRelease(`the latest version supported is: "4.18.6". Attempting to use: "4.21.0"`),
+			want:   map[string]string{wants: "RefusedReleaseReplaced Warn"},
 		},
 		"PatchForMinor": {
 			reason: "the gate judges each request anew, and accepts a patch", to: "4.18.6",
@@ -139,7 +144,10 @@ func TestNotReconciled(t *testing.T) {
 			reason: "also after HyperShift has reported the refusal", to: "4.18.6",
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
 				refuseMinor(h)
-				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Blocked", Message: "ClusterVersionUpgradeable condition is false: cluster version is not upgradeable"})
+				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{
+					Type: "Progressing", Status: metav1.ConditionFalse,
+					Reason: "Blocked", Message: "ClusterVersionUpgradeable condition is false: cluster version is not upgradeable",
+				})
 			},
 			want: map[string]string{"HostedClusterRequest": "RequestRefused Warn"},
 		},
@@ -152,7 +160,10 @@ func TestNotReconciled(t *testing.T) {
 			reason: "what another condition refuses, no request replaces", to: "4.18.6",
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
 				refuseMinor(h)
-				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "Progressing", Status: metav1.ConditionFalse, Reason: "Blocked", Message: "SupportedHostedCluster condition is false: no"})
+				h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{
+					Type: "Progressing", Status: metav1.ConditionFalse,
+					Reason: "Blocked", Message: "SupportedHostedCluster condition is false: no",
+				})
 			},
 			want: map[string]string{"HostedClusterRequest": "RequestRefused Fail"},
 		},
@@ -162,15 +173,19 @@ func TestNotReconciled(t *testing.T) {
 			want:   map[string]string{"HostedClusterRequest": "RequestUnknown Unknown"},
 		},
 		"Unreadable": {
-			reason: "a registry that does not respond is not replaced", to: "4.18.6", refuses: true, change: invalidRelease("failed to lookup release image: unauthorized"),
-			want: map[string]string{wants: "NotReconciled Fail"},
+			reason: "a registry that does not respond is not replaced", to: "4.18.6", refuses: true,
+			change: invalidRelease("failed to lookup release image: unauthorized"),
+			want:   map[string]string{wants: "NotReconciled Fail"},
 		},
 		"Unvalidated": {
 			reason: "with the annotation no version is refused", to: "4.21.0",
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
 				h.Annotations = map[string]string{hypershift.AnnotationUnvalidated: ""}
 			},
-			want: map[string]string{"HostedClusterVersion": "MinorVersionSkipped Fail ReleaseNotValidated Warn", "NodePoolSkew": "NodePoolAtLimit Warn"},
+			want: map[string]string{
+				"HostedClusterVersion": "MinorVersionSkipped Fail ReleaseNotValidated Warn",
+				"NodePoolSkew":         "NodePoolAtLimit Warn",
+			},
 		},
 		"Unsupported": {
 			reason: "a version that HyperShift refuses is not predicted to be accepted", to: "4.17.9", refuses: true,
@@ -212,14 +227,16 @@ func TestPoolNotReconciled(t *testing.T) {
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Spec.PausedUntil = "True" },
 		},
 		"Updating": {
-			reason: "an update in progress does not hide the pause", want: "HostedClusterPaused Warn NodePoolUpdating Warn", named: "HostedClusterPaused Fail NodePoolUpdating Warn",
+			reason: "an update in progress does not hide the pause", want: "HostedClusterPaused Warn NodePoolUpdating Warn",
+			named: "HostedClusterPaused Fail NodePoolUpdating Warn",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
 				p.Spec.PausedUntil = "t"
 				setPool(p, "UpdatingVersion", metav1.ConditionTrue)
 			},
 		},
 		"ArchitectureNotStated": {
-			reason: "HyperShift has stated neither the architecture of the release nor whether the pool has it", want: "NodePoolArchitectureUnknown Warn", named: "NodePoolArchitectureUnknown Unknown",
+			reason: "HyperShift has stated neither the architecture of the release nor whether the pool has it",
+			want:   "NodePoolArchitectureUnknown Warn", named: "NodePoolArchitectureUnknown Unknown",
 			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
 				h.Status.PayloadArch, p.Spec.Platform.Type = "", "AWS"
 			},
@@ -251,7 +268,8 @@ func TestPoolNotReconciled(t *testing.T) {
 			},
 		},
 		"ArchitectureOfNewPlatform": {
-			reason: "whether HyperShift compares on a platform that is newer than this program is unknown", want: "NodePoolArchitectureUnknown Warn", named: "NodePoolArchitectureUnknown Unknown",
+			reason: "whether HyperShift compares on a platform that is newer than this program is unknown", want: "NodePoolArchitectureUnknown Warn",
+			named: "NodePoolArchitectureUnknown Unknown",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
 				p.Spec.Platform.Type, p.Spec.Arch = "Nutanix", "arm64"
 			},
@@ -272,21 +290,24 @@ func TestPoolNotReconciled(t *testing.T) {
 			},
 		},
 		"ArchitectureUnknown": {
-			reason: "the report of HyperShift counts where the architecture of the release is not known", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
+			reason: "the report of HyperShift counts where the architecture of the release is not known", want: "NodePoolCondition Warn",
+			named: "NodePoolCondition Fail",
 			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
 				h.Status.PayloadArch = ""
 				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
 			},
 		},
 		"ArchitectureOfPlatform": {
-			reason: "HyperShift continues with an architecture that it does not support on the platform", want: "NodePoolCondition Warn", named: "NodePoolCondition Warn",
+			reason: "HyperShift continues with an architecture that it does not support on the platform", want: "NodePoolCondition Warn",
+			named: "NodePoolCondition Warn",
 			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
 				h.Status.PayloadArch = "Multi"
 				setPool(p, "ValidArchPlatform", metav1.ConditionFalse)
 			},
 		},
 		"ArchitectureReplaced": {
-			reason: "the target has the architecture that the present release lacks", want: "NodePoolArchitecture Warn", named: "NodePoolArchitecture Warn",
+			reason: "the target has the architecture that the present release lacks", want: "NodePoolArchitecture Warn",
+			named: "NodePoolArchitecture Warn",
 			change: func(h *hypershift.HostedCluster, p *hypershift.NodePool) {
 				h.Status.PayloadArch, p.Spec.Arch = "AMD64", "arm64"
 				h.Status.Version.AvailableUpdates[0].Architecture = configv1.ClusterVersionArchitectureMulti
@@ -297,7 +318,8 @@ func TestPoolNotReconciled(t *testing.T) {
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { h.Spec.InfraID = "" },
 		},
 		"KubeConfig": {
-			reason: "HyperShift waits for the kubeconfig of the guest without a condition", want: "NodePoolAwaitsHostedCluster Warn", named: "NodePoolAwaitsHostedCluster Fail",
+			reason: "HyperShift waits for the kubeconfig of the guest without a condition", want: "NodePoolAwaitsHostedCluster Warn",
+			named:  "NodePoolAwaitsHostedCluster Fail",
 			change: func(h *hypershift.HostedCluster, _ *hypershift.NodePool) { h.Status.KubeConfig = nil },
 		},
 		"PlatformConfig": {
@@ -325,10 +347,14 @@ func TestPoolNotReconciled(t *testing.T) {
 			},
 		},
 		"Image": {
-			reason: "another release may have the image that the present one lacks", want: "NodePoolImageUnknown Warn", named: "NodePoolImageUnknown Unknown",
+			reason: "another release may have the image that the present one lacks", want: "NodePoolImageUnknown Warn",
+			named: "NodePoolImageUnknown Unknown",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
 				p.Spec.Release.Image = present
-				p.Status.Conditions = []metav1.Condition{{Type: "ValidPlatformImage", Status: metav1.ConditionFalse, Reason: "ValidationFailed", Message: `Couldn't discover an AMI for release image "` + present + `": no region`}}
+				p.Status.Conditions = []metav1.Condition{{
+					Type: "ValidPlatformImage", Status: metav1.ConditionFalse, Reason: "ValidationFailed",
+					Message: `Couldn't discover an AMI for release image "` + present + `": no region`,
+				}}
 			},
 		},
 		"ImageOfTarget": {
@@ -336,13 +362,19 @@ func TestPoolNotReconciled(t *testing.T) {
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
 				const target = "quay.io/release@sha256:cc"
 				p.Spec.Release.Image = target
-				p.Status.Conditions = []metav1.Condition{{Type: "ValidPlatformImage", Status: metav1.ConditionFalse, Reason: "ValidationFailed", Message: `Couldn't discover an AMI for release image "` + target + `": no region`}}
+				p.Status.Conditions = []metav1.Condition{{
+					Type: "ValidPlatformImage", Status: metav1.ConditionFalse, Reason: "ValidationFailed",
+					Message: `Couldn't discover an AMI for release image "` + target + `": no region`,
+				}}
 			},
 		},
 		"InPlaceFailed": {
 			reason: "an update in place does not continue beside a degraded node", want: "NodePoolCondition Warn", named: "NodePoolCondition Fail",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
-				p.Status.Conditions = []metav1.Condition{{Type: "UpdatingVersion", Status: metav1.ConditionFalse, Reason: "InplaceUpgradeFailed", Message: "Node a degraded"}}
+				p.Status.Conditions = []metav1.Condition{{
+					Type: "UpdatingVersion", Status: metav1.ConditionFalse, Reason: "InplaceUpgradeFailed",
+					Message: "Node a degraded",
+				}}
 			},
 		},
 		"MachineTemplateUpdating": {
@@ -352,7 +384,8 @@ func TestPoolNotReconciled(t *testing.T) {
 			},
 		},
 		"PerformanceProfile": {
-			reason: "the Node Tuning Operator advises against an update, and HyperShift does not heed it", want: "NodePoolCondition Warn NodePoolCondition Warn", named: "NodePoolCondition Warn NodePoolCondition Warn",
+			reason: "the Node Tuning Operator advises against an update, and HyperShift does not heed it",
+			want:   "NodePoolCondition Warn NodePoolCondition Warn", named: "NodePoolCondition Warn NodePoolCondition Warn",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) {
 				setPool(p, "performance.operator.openshift.io/Upgradeable", metav1.ConditionFalse)
 				setPool(p, "performance.operator.openshift.io/Degraded", metav1.ConditionTrue)
@@ -412,10 +445,16 @@ func TestMixedArchitectures(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, payload, listed, other, want string
 	}{
-		"Listed":   {reason: "the status lists the target as one for all", payload: "Multi", listed: "Multi", other: "arm64"},
-		"Unlisted": {reason: "the target may lack the architecture", payload: "Multi", other: "arm64", want: "NodePoolArchitectureUnknown Unknown"},
-		"Equal":    {reason: "pools of one architecture are as before", payload: "Multi", other: "amd64"},
-		"Unknown":  {reason: "HyperShift has not stated the architecture of the release", other: "arm64", want: "NodePoolArchitectureUnknown Unknown"},
+		"Listed": {reason: "the status lists the target as one for all", payload: "Multi", listed: "Multi", other: "arm64"},
+		"Unlisted": {
+			reason: "the target may lack the architecture", payload: "Multi", other: "arm64",
+			want: "NodePoolArchitectureUnknown Unknown",
+		},
+		"Equal": {reason: "pools of one architecture are as before", payload: "Multi", other: "amd64"},
+		"Unknown": {
+			reason: "HyperShift has not stated the architecture of the release", other: "arm64",
+			want: "NodePoolArchitectureUnknown Unknown",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, p, other := hostedCluster(), nodePool("4.18.5"), nodePool("4.18.5")
@@ -450,7 +489,8 @@ func refuseMinor(h *hypershift.HostedCluster) {
 // invalidRelease is a HostedCluster whose requested release HyperShift refuses with this message.
 func invalidRelease(message string) change {
 	return func(h *hypershift.HostedCluster, _ *hypershift.NodePool) {
-		h.Status.Conditions = append(h.Status.Conditions, metav1.Condition{Type: "ValidReleaseImage", Status: metav1.ConditionFalse, Reason: "InvalidImage", Message: message})
+		h.Status.Conditions = append(h.Status.Conditions,
+			metav1.Condition{Type: "ValidReleaseImage", Status: metav1.ConditionFalse, Reason: "InvalidImage", Message: message})
 	}
 }
 
@@ -467,7 +507,10 @@ func TestPoolTargets(t *testing.T) {
 				h.Spec.Networking.NetworkType, p.Status.Version = "OpenShiftSDN", "4.17.9"
 			},
 		},
-		"TooNew": {reason: "the operator does not support it, whatever the control plane runs", to: "4.21.0", want: "NodePoolRefused Fail", change: func(*hypershift.HostedCluster, *hypershift.NodePool) {}},
+		"TooNew": {
+			reason: "the operator does not support it, whatever the control plane runs", to: "4.21.0", want: "NodePoolRefused Fail",
+			change: func(*hypershift.HostedCluster, *hypershift.NodePool) {},
+		},
 		"Minimum": {
 			reason: "4.14 is the oldest", to: "4.13.1", want: "NodePoolRefused Fail",
 			change: func(_ *hypershift.HostedCluster, p *hypershift.NodePool) { p.Status.Version = "4.12.0" },

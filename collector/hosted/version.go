@@ -25,9 +25,10 @@ var (
 		Cause:   "The ConfigMap hypershift/supported-versions lists its minor version.",
 	})
 	reasonVersionRefused = finding.NewReason("VersionRefused", finding.Explanation{
-		Meaning: "Reported when HyperShift does not accept the version of the target: ValidReleaseImage of the HostedCluster becomes False, and nothing else is reconciled.",
-		Cause:   "The message names the rule.",
-		Remedy:  "Choose a version that the hypershift-operator supports, or update the hypershift-operator first.",
+		Meaning: "Reported when HyperShift does not accept the version of the target: ValidReleaseImage of the HostedCluster becomes " +
+			"False, and nothing else is reconciled.",
+		Cause:  "The message names the rule.",
+		Remedy: "Choose a version that the hypershift-operator supports, or update the hypershift-operator first.",
 	})
 	reasonUnvalidated = finding.NewReason("ReleaseNotValidated", finding.Explanation{
 		Meaning: "Reported when HyperShift accepts every release for the control plane and its NodePools, whatever its version.",
@@ -35,9 +36,10 @@ var (
 		Remedy:  "Check that the release is supported, and remove the annotation afterwards.",
 	})
 	reasonMinorSkipped = finding.NewReason("MinorVersionSkipped", finding.Explanation{
-		Meaning: "Reported when the update leaves out minor versions. HyperShift accepts it, but the components of a release are updated from the minor version before only.",
-		Cause:   "The target is more than one minor version later.",
-		Remedy:  "Update to each minor version in turn.",
+		Meaning: "Reported when the update leaves out minor versions. HyperShift accepts it, but the components of a release are " +
+			"updated from the minor version before only.",
+		Cause:  "The target is more than one minor version later.",
+		Remedy: "Update to each minor version in turn.",
 	})
 	reasonSupportedUnknown = finding.NewReason("SupportedVersionsUnknown", finding.Explanation{
 		Meaning: "Reported when it is unknown which versions the hypershift-operator supports.",
@@ -67,17 +69,23 @@ func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
 	}
 	var found []finding.Finding
 	if hypershift.Skipped(from, to) > 0 {
-		found = append(found, c.about(finding.Fail(reasonMinorSkipped, "the update from %s to %s leaves out minor versions; HyperShift does not refuse it", from, to)))
+		found = append(found, c.about(finding.Fail(reasonMinorSkipped,
+			"the update from %s to %s leaves out minor versions; HyperShift does not refuse it", from, to)))
 	}
 	switch {
 	case c.Cluster.Unvalidated() && !c.supported.Contains(to):
-		return append(found, c.about(finding.Warn(reasonUnvalidated, "whether the hypershift-operator supports %s does not count: HyperShift accepts every release, because of the annotation %s", to, hypershift.AnnotationUnvalidated)))
+		return append(found, c.about(finding.Warn(reasonUnvalidated,
+			"whether the hypershift-operator supports %s does not count: HyperShift accepts every release, because of the annotation %s", to,
+			hypershift.AnnotationUnvalidated)))
 	case c.supportedError != nil:
-		return append(found, c.about(finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s is unknown: %s", to, c.supportedError)))
+		return append(found, c.about(finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s is unknown: %s", to,
+			c.supportedError)))
 	case !c.supported.Contains(to):
-		return append(found, c.about(finding.Fail(reasonVersionRefused, "the hypershift-operator supports %s, not %s", words.List(c.supported, most), to)))
+		return append(found, c.about(finding.Fail(reasonVersionRefused, "the hypershift-operator supports %s, not %s",
+			words.List(c.supported, most), to)))
 	case len(found) == 0:
-		return []finding.Finding{c.about(finding.Pass(gap.Proven("the HostedCluster and the versions that the hypershift-operator supports"), reasonVersionSupported, "the hypershift-operator supports %s", to))}
+		return []finding.Finding{c.about(finding.Pass(gap.Proven("the HostedCluster and the versions that the hypershift-operator supports"),
+			reasonVersionSupported, "the hypershift-operator supports %s", to))}
 	}
 	return found
 }
@@ -119,9 +127,10 @@ var (
 		Remedy:  "Update the NodePool before the control plane, one minor version at a time, by its spec.release.image.",
 	})
 	reasonSkewAtLimit = finding.NewReason("NodePoolAtLimit", finding.Explanation{
-		Meaning: "Reported when a NodePool would be three minor versions older than the control plane, so that the update after this one is not supported.",
-		Cause:   "The NodePool was not updated with the control plane.",
-		Remedy:  "Update the NodePool after the control plane.",
+		Meaning: "Reported when a NodePool would be three minor versions older than the control plane, so that the update after this " +
+			"one is not supported.",
+		Cause:  "The NodePool was not updated with the control plane.",
+		Remedy: "Update the NodePool after the control plane.",
 	})
 	reasonSkewNewer = finding.NewReason("NodePoolNewer", finding.Explanation{
 		Meaning: "Reported when a NodePool is newer than the target, which HyperShift does not support, even for a patch.",
@@ -134,9 +143,10 @@ var (
 		Remedy:  "Check status.version of the NodePool.",
 	})
 	reasonNoPools = finding.NewReason("NoNodePools", finding.Explanation{
-		Meaning: "Reported when the hosted cluster has no NodePool: operators whose pods run on nodes never become available, so an update does not complete.",
-		Cause:   "No NodePool names the cluster.",
-		Remedy:  "Add a NodePool, or accept that the update of the guest stays in progress.",
+		Meaning: "Reported when the hosted cluster has no NodePool: operators whose pods run on nodes never become available, so an " +
+			"update does not complete.",
+		Cause:  "No NodePool names the cluster.",
+		Remedy: "Add a NodePool, or accept that the update of the guest stays in progress.",
 	})
 )
 
@@ -149,14 +159,16 @@ func skewCheck(c *ControlPlane) check.Check {
 				return nil, c.poolsError
 			}
 			if len(c.pools) == 0 {
-				return []finding.Finding{c.about(finding.Unknown(reasonNoPools, "HostedCluster %s has no NodePool, so an update of the guest does not complete", c.name()))}, nil
+				return []finding.Finding{c.about(finding.Unknown(reasonNoPools,
+					"HostedCluster %s has no NodePool, so an update of the guest does not complete", c.name()))}, nil
 			}
 			var found []finding.Finding
 			for i := range c.pools {
 				found = append(found, judgeSkew(&c.pools[i], s.Update.To)...)
 			}
 			if len(found) == 0 {
-				found = append(found, c.about(finding.Pass(gap.Proven("the list of the NodePools"), reasonSkewSupported, "%s supports all %s", s.Update.To, words.Count(len(c.pools), "NodePool"))))
+				found = append(found, c.about(finding.Pass(gap.Proven("the list of the NodePools"), reasonSkewSupported, "%s supports all %s",
+					s.Update.To, words.Count(len(c.pools), "NodePool"))))
 			}
 			return found, nil
 		},
@@ -173,20 +185,26 @@ func judgeSkew(pool *hypershift.NodePool, target semver.Version) []finding.Findi
 	for _, version := range versions {
 		parsed, err := semver.Parse(version)
 		if err != nil {
-			found = append(found, aboutPool(pool, finding.Unknown(reasonSkewUnknown, "the version %q of NodePool %s is not a semantic version", words.External(version), nameOf(pool))))
+			found = append(found, aboutPool(pool, finding.Unknown(reasonSkewUnknown, "the version %q of NodePool %s is not a semantic version",
+				words.External(version), nameOf(pool))))
 			continue
 		}
 		switch hypershift.Skewed(parsed, target) {
 		case hypershift.SkewTooOld:
-			found = append(found, aboutPool(pool, finding.Fail(reasonSkewTooOld, "NodePool %s is of %s, more than %d minor versions before %s", nameOf(pool), version, hypershift.MaxSkew, target)).
+			found = append(found, aboutPool(pool, finding.Fail(reasonSkewTooOld, "NodePool %s is of %s, more than %d minor versions before %s",
+				nameOf(pool), version, hypershift.MaxSkew, target)).
 				Do(finding.Read("oc -n %s get nodepool %s -o yaml", pool.Namespace, pool.Name).In(finding.Management)))
 		case hypershift.SkewAtLimit:
-			found = append(found, aboutPool(pool, finding.Warn(reasonSkewAtLimit, "NodePool %s is of %s, %d minor versions before %s: update it before the minor update after this one", nameOf(pool), version, hypershift.MaxSkew, target)))
+			found = append(found, aboutPool(pool, finding.Warn(reasonSkewAtLimit,
+				"NodePool %s is of %s, %d minor versions before %s: update it before the minor update after this one", nameOf(pool), version,
+				hypershift.MaxSkew, target)))
 		case hypershift.SkewNewer:
-			found = append(found, aboutPool(pool, finding.Warn(reasonSkewNewer, "NodePool %s is of %s, later than %s", nameOf(pool), version, target)))
+			found = append(found, aboutPool(pool, finding.Warn(reasonSkewNewer, "NodePool %s is of %s, later than %s", nameOf(pool), version,
+				target)))
 		case hypershift.SkewNone:
 		case hypershift.SkewUnknown:
-			found = append(found, aboutPool(pool, finding.Unknown(reasonSkewUnknown, "the version %s of NodePool %s cannot be compared with %s", version, nameOf(pool), target)))
+			found = append(found, aboutPool(pool, finding.Unknown(reasonSkewUnknown, "the version %s of NodePool %s cannot be compared with %s",
+				version, nameOf(pool), target)))
 		}
 	}
 	return found
@@ -196,22 +214,28 @@ func nameOf(pool *hypershift.NodePool) string { return pool.Namespace + "/" + po
 
 // aboutPool names the NodePool in a finding.
 func aboutPool(pool *hypershift.NodePool, f finding.Finding) finding.Finding {
-	return f.About(finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "NodePool", Namespace: pool.Namespace, Name: pool.Name})
+	return f.About(finding.Object{
+		APIVersion: hypershift.GroupVersion().String(), Kind: "NodePool", Namespace: pool.Namespace,
+		Name: pool.Name,
+	})
 }
 
 var (
 	namePoolTargets = finding.NewName("NodePoolTargets",
 		"The releases that the NodePools which are named for an update may go to: HyperShift accepts no minor version before that "+
-			"of the pool, none after the newest one that the control plane has had, and none that the hypershift-operator does not support (condition ValidReleaseImage of the NodePool).")
+			"of the pool, none after the newest one that the control plane has had, and none that the hypershift-operator does not support "+
+			"(condition ValidReleaseImage of the NodePool).")
 
 	reasonPoolTargets = finding.NewReason("NodePoolTargets", finding.Explanation{
 		Meaning: "Reported with the releases that a NodePool may go to at present, and whether the target is one of them.",
 		Cause:   "The releases are those that the HostedCluster lists.",
 	})
 	reasonPoolWaits = finding.NewReason("NodePoolWaits", finding.Explanation{
-		Meaning: "Reported when a NodePool may go to the target only after the control plane has completed its update: until then its condition ValidReleaseImage is False, and nothing of the pool is reconciled.",
-		Cause:   "The target has a later minor version than the newest completed update of the control plane.",
-		Remedy:  "Update the control plane first, wait until status.version.history of the HostedCluster has the release as Completed, then set spec.release of the NodePool.",
+		Meaning: "Reported when a NodePool may go to the target only after the control plane has completed its update: until then its " +
+			"condition ValidReleaseImage is False, and nothing of the pool is reconciled.",
+		Cause: "The target has a later minor version than the newest completed update of the control plane.",
+		Remedy: "Update the control plane first, wait until status.version.history of the HostedCluster has the release as Completed, " +
+			"then set spec.release of the NodePool.",
 	})
 	reasonPoolDowngrade = finding.NewReason("NodePoolDowngrade", finding.Explanation{
 		Meaning: "Reported when the target has an earlier minor version than a NodePool, which HyperShift does not accept for the pool.",
@@ -219,9 +243,10 @@ var (
 		Remedy:  "Choose a target that is not before the NodePool.",
 	})
 	reasonPoolRefused = finding.NewReason("NodePoolRefused", finding.Explanation{
-		Meaning: "Reported when HyperShift does not accept the target for a NodePool, whatever the control plane runs: its condition ValidReleaseImage becomes False, and nothing of the pool is reconciled.",
-		Cause:   "The pools use OpenShiftSDN and the minor version is another one, or the hypershift-operator does not support the version.",
-		Remedy:  "Choose a version that the message permits.",
+		Meaning: "Reported when HyperShift does not accept the target for a NodePool, whatever the control plane runs: its condition " +
+			"ValidReleaseImage becomes False, and nothing of the pool is reconciled.",
+		Cause:  "The pools use OpenShiftSDN and the minor version is another one, or the hypershift-operator does not support the version.",
+		Remedy: "Choose a version that the message permits.",
 	})
 )
 
@@ -245,12 +270,14 @@ func poolTargetsCheck(c *ControlPlane) check.Check {
 // judgeTarget is whether a pool may go to the target, and to which other releases.
 func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Version) finding.Finding {
 	if c.Cluster.Unvalidated() {
-		return finding.Warn(reasonUnvalidated, "HyperShift accepts every release for NodePool %s, because of the annotation %s of HostedCluster %s", nameOf(pool), hypershift.AnnotationUnvalidated, c.name())
+		return finding.Warn(reasonUnvalidated, "HyperShift accepts every release for NodePool %s, because of the annotation %s of "+
+			"HostedCluster %s", nameOf(pool), hypershift.AnnotationUnvalidated, c.name())
 	}
 	present, err := semver.Parse(pool.Status.Version)
 	limit, problem := semver.Parse(c.Cluster.PoolLimit())
 	if err != nil || problem != nil {
-		return finding.Unknown(reasonSkewUnknown, "to which releases NodePool %s may go is unknown: it is of %q, and the newest version that the control plane permits is %q",
+		return finding.Unknown(reasonSkewUnknown,
+			"to which releases NodePool %s may go is unknown: it is of %q, and the newest version that the control plane permits is %q",
 			nameOf(pool), words.External(pool.Status.Version), words.External(c.Cluster.PoolLimit()))
 	}
 	const most = 10
@@ -260,18 +287,23 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 	}
 	refusal := hypershift.RefusesPool(c.Cluster, present, limit, target, c.supported)
 	if refusal == "" && c.supportedError != nil {
-		return finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s for NodePool %s is unknown: %s", target, nameOf(pool), c.supportedError)
+		return finding.Unknown(reasonSupportedUnknown, "whether the hypershift-operator supports %s for NodePool %s is unknown: %s", target,
+			nameOf(pool), c.supportedError)
 	}
 	switch refusal {
 	case "":
-		return finding.Pass(gap.Proven("the list of the NodePools"), reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s", nameOf(pool), present, target, now)
+		return finding.Pass(gap.Proven("the list of the NodePools"), reasonPoolTargets, "NodePool %s (%s) may go to %s now; the releases are: %s",
+			nameOf(pool), present, target, now)
 	case hypershift.RefusalControlPlane:
-		return finding.Warn(reasonPoolWaits, "NodePool %s (%s) may go to %s only after the control plane, which permits %s, has completed it; now it may go to: %s", nameOf(pool), present, target, limit, now)
+		return finding.Warn(reasonPoolWaits, "NodePool %s (%s) may go to %s only after the control plane, which permits %s, has "+
+			"completed it; now it may go to: %s", nameOf(pool), present, target, limit, now)
 	case hypershift.RefusalDowngrade:
-		return finding.Fail(reasonPoolDowngrade, "NodePool %s (%s) may not go to %s, whose minor version is earlier; now it may go to: %s", nameOf(pool), present, target, now)
+		return finding.Fail(reasonPoolDowngrade, "NodePool %s (%s) may not go to %s, whose minor version is earlier; now it may go to: %s",
+			nameOf(pool), present, target, now)
 	case hypershift.RefusalMajor, hypershift.RefusalTooOld, hypershift.RefusalSDN, hypershift.RefusalTooNew, hypershift.RefusalMinimum:
 	}
-	return finding.Fail(reasonPoolRefused, "NodePool %s (%s) may not go to %s: %s; now it may go to: %s", nameOf(pool), present, target, explainRefusal(c, refusal), now)
+	return finding.Fail(reasonPoolRefused, "NodePool %s (%s) may not go to %s: %s; now it may go to: %s", nameOf(pool), present, target,
+		explainRefusal(c, refusal), now)
 }
 
 // poolTargets are the listed releases after that of the pool that it may go to now, the newest first.

@@ -295,7 +295,8 @@ func Judge(h *HostedCluster, request Request) (Decision, error) {
 		if forced == request.Image {
 			return Decision{Rule: RuleForced, Accepts: true}, nil
 		}
-		return Decision{Rule: RuleOtherForced, Message: fmt.Sprintf("the annotation %s names another release, %s, and ClusterVersionUpgradeable is %s", AnnotationForce, forced, upgradeable.Status)}, nil
+		return Decision{Rule: RuleOtherForced, Message: fmt.Sprintf(
+			"the annotation %s names another release, %s, and ClusterVersionUpgradeable is %s", AnnotationForce, forced, upgradeable.Status)}, nil
 	}
 	if h.Spec.ControlPlaneRelease != nil {
 		return Decision{Rule: RuleOverridden, Accepts: true}, nil
@@ -304,13 +305,19 @@ func Judge(h *HostedCluster, request Request) (Decision, error) {
 	to, comparable := minorOf(request.Version)
 	switch {
 	case !known:
-		return Decision{Rule: RuleUnknownVersion, Message: fmt.Sprintf("the present version %q is not a semantic version", status.Desired.Version)}, nil
+		return Decision{
+			Rule:    RuleUnknownVersion,
+			Message: fmt.Sprintf("the present version %q is not a semantic version", status.Desired.Version),
+		}, nil
 	case !comparable:
 		return Decision{}, fmt.Errorf("the version %q of the requested release is not a semantic version", request.Version)
 	case from == to:
 		return Decision{Rule: RulePatch, Accepts: true}, nil
 	}
-	return Decision{Rule: RuleNotUpgradeable, Message: "ClusterVersionUpgradeable is " + words.Condition(upgradeable.Status, upgradeable.Reason, upgradeable.Message)}, nil
+	return Decision{
+		Rule:    RuleNotUpgradeable,
+		Message: "ClusterVersionUpgradeable is " + words.Condition(upgradeable.Status, upgradeable.Reason, upgradeable.Message),
+	}, nil
 }
 
 // minorOf is the minor version of a release, such as 4.19; false for a text that is no version.

@@ -19,8 +19,9 @@ func TestOrder(t *testing.T) {
 		want   []string
 	}{
 		"One": {
-			reason: "the control plane precedes its pools", path: []string{"4.18.5", "4.19.0"}, pools: map[string]string{"a": "4.18.5", "b": "4.19.0"},
-			want: []string{"control plane 4.18.5-4.19.0", "a 4.18.5-4.19.0"},
+			reason: "the control plane precedes its pools", path: []string{"4.18.5", "4.19.0"},
+			pools: map[string]string{"a": "4.18.5", "b": "4.19.0"},
+			want:  []string{"control plane 4.18.5-4.19.0", "a 4.18.5-4.19.0"},
 		},
 		"Late": {
 			reason: "a pool follows only when the next update would leave it behind, and then to the release of the control plane",
@@ -31,16 +32,18 @@ func TestOrder(t *testing.T) {
 			},
 		},
 		"Behind": {
-			reason: "a pool that is behind already precedes the control plane", path: []string{"4.18.5", "4.19.0"}, pools: map[string]string{"a": "4.15.2"},
-			want: []string{"a 4.15.2-4.18.5", "control plane 4.18.5-4.19.0", "a 4.18.5-4.19.0"},
+			reason: "a pool that is behind already precedes the control plane", path: []string{"4.18.5", "4.19.0"},
+			pools: map[string]string{"a": "4.15.2"},
+			want:  []string{"a 4.15.2-4.18.5", "control plane 4.18.5-4.19.0", "a 4.18.5-4.19.0"},
 		},
 		"Major": {
 			reason: "release 5.0 follows 4.22", path: []string{"4.22.1", "5.0.0"}, pools: map[string]string{"a": "4.20.2"},
 			want: []string{"control plane 4.22.1-5.0.0", "a 4.20.2-5.0.0"},
 		},
 		"Newer": {
-			reason: "a pool that is newer is not updated to an older release", path: []string{"4.18.5", "4.18.6"}, pools: map[string]string{"a": "4.18.9"},
-			want: []string{"control plane 4.18.5-4.18.6"},
+			reason: "a pool that is newer is not updated to an older release", path: []string{"4.18.5", "4.18.6"},
+			pools: map[string]string{"a": "4.18.9"},
+			want:  []string{"control plane 4.18.5-4.18.6"},
 		},
 		"Empty": {reason: "without a path there are no updates"},
 	} {
@@ -79,12 +82,21 @@ func TestPausedUntil(t *testing.T) {
 		want    hypershift.Pause
 		invalid bool
 	}{
-		"None":    {reason: "an absent field pauses nothing", texts: []string{""}},
-		"True":    {reason: "every text that Go reads as true pauses", texts: []string{"true", "True", "TRUE", "t", "T", "1"}, want: hypershift.Pause{Active: true}},
-		"False":   {reason: "every text that Go reads as false does not", texts: []string{"false", "False", "FALSE", "f", "F", "0"}},
-		"Future":  {reason: "a time in the future pauses until then", texts: []string{"2026-11-25T12:00:01Z"}, want: hypershift.Pause{Active: true, Until: later}},
-		"Ended":   {reason: "a pause has ended at its time", texts: []string{"2026-11-25T12:00:00Z", "2020-01-01T00:00:00Z"}},
-		"Invalid": {reason: "any other text pauses nothing", texts: []string{"yes", "tRUE", " true", "2026-11-26", "2026-11-26 00:00:00Z"}, invalid: true},
+		"None": {reason: "an absent field pauses nothing", texts: []string{""}},
+		"True": {
+			reason: "every text that Go reads as true pauses", texts: []string{"true", "True", "TRUE", "t", "T", "1"},
+			want: hypershift.Pause{Active: true},
+		},
+		"False": {reason: "every text that Go reads as false does not", texts: []string{"false", "False", "FALSE", "f", "F", "0"}},
+		"Future": {
+			reason: "a time in the future pauses until then", texts: []string{"2026-11-25T12:00:01Z"},
+			want: hypershift.Pause{Active: true, Until: later},
+		},
+		"Ended": {reason: "a pause has ended at its time", texts: []string{"2026-11-25T12:00:00Z", "2020-01-01T00:00:00Z"}},
+		"Invalid": {
+			reason: "any other text pauses nothing", texts: []string{"yes", "tRUE", " true", "2026-11-26", "2026-11-26 00:00:00Z"},
+			invalid: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, text := range tc.texts {

@@ -95,18 +95,24 @@ func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, 
 	var objects []finding.Object
 	for _, request := range pending {
 		names = append(names, request.Name)
-		objects = append(objects, finding.Object{APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest", Name: request.Name})
+		objects = append(objects, finding.Object{
+			APIVersion: certificatesv1.SchemeGroupVersion.String(), Kind: "CertificateSigningRequest",
+			Name: request.Name,
+		})
 	}
 	message := fmt.Sprintf("%s of kubelets not approved, the oldest for %s: %s", words.Count(len(pending), "certificate request"),
 		now.Sub(pending[0].CreationTimestamp.Time).Round(time.Minute), words.List(names, maxApproved))
 	if recent > nodes+approverLimit {
-		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver ignores all requests", recent, approverLimit)
+		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver "+
+			"ignores all requests", recent, approverLimit)
 	}
 	return finding.Warn(reasonRequestsPending, "%s", message).
-		Do(finding.Read("oc get certificatesigningrequests"), finding.Change("oc adm certificate approve %s", names[:min(len(names), maxApproved)])).
+		Do(finding.Read("oc get certificatesigningrequests"),
+			finding.Change("oc adm certificate approve %s", names[:min(len(names), maxApproved)])).
 		About(objects...)
 }
 
 func ofKubelet(request certificatesv1.CertificateSigningRequest) bool {
-	return request.Spec.SignerName == certificatesv1.KubeAPIServerClientKubeletSignerName || request.Spec.SignerName == certificatesv1.KubeletServingSignerName
+	return request.Spec.SignerName == certificatesv1.KubeAPIServerClientKubeletSignerName ||
+		request.Spec.SignerName == certificatesv1.KubeletServingSignerName
 }

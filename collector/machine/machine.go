@@ -91,7 +91,8 @@ func BootImages() check.Check {
 			}
 			installed, known := installedAs(version)
 			if known && installed.GTE(oldestBootImage()) {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the cluster was installed as %s, whose boot images are accepted", installed)}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected,
+					"the cluster was installed as %s, whose boot images are accepted", installed)}, nil
 			}
 			configuration, err := machineConfiguration(ctx, s.Cluster)
 			if err != nil {
@@ -111,7 +112,8 @@ func withoutSkew(read gap.Extent, infrastructure *configv1.Infrastructure) (find
 		return finding.Pass(read, reasonAsExpected, "the boot image of a single node is not compared"), true
 	case platformOf(infrastructure) == configv1.BareMetalPlatformType:
 		return finding.Skipped(read, reasonBootImagesUnknown,
-			"on bare metal the boot images are compared only if spec.provisioningOSDownloadURL of the Provisioning \"provisioning-configuration\" is set"), true
+			"on bare metal the boot images are compared only if spec.provisioningOSDownloadURL of the Provisioning "+
+				"\"provisioning-configuration\" is set"), true
 	}
 	return finding.Finding{}, false
 }
@@ -150,9 +152,12 @@ func machineConfiguration(ctx context.Context, cluster *snapshot.Cluster) (*oper
 	return configuration, err
 }
 
-func judgeBootImages(read gap.Extent, infrastructure *configv1.Infrastructure, configuration *operatorv1.MachineConfiguration, installed semver.Version, target string) finding.Finding {
+func judgeBootImages(read gap.Extent, infrastructure *configv1.Infrastructure, configuration *operatorv1.MachineConfiguration,
+	installed semver.Version, target string,
+) finding.Finding {
 	cause := fmt.Sprintf("it updates no boot images on the platform %q", platformOf(infrastructure))
-	remedy := "Update the boot images of all machines. After the update, record their version in spec.bootImageSkewEnforcement of the MachineConfiguration \"cluster\"."
+	remedy := "Update the boot images of all machines. After the update, record their version in spec.bootImageSkewEnforcement of " +
+		"the MachineConfiguration \"cluster\"."
 	if updatesBootImages(infrastructure) {
 		if allManaged(configuration.Spec.ManagedBootImages.MachineManagers) {
 			return finding.Pass(read, reasonAsExpected, "the machine-config-operator of %s updates the boot images", target)
@@ -161,7 +166,8 @@ func judgeBootImages(read gap.Extent, infrastructure *configv1.Infrastructure, c
 		remedy = "Let the machine-config-operator update the boot images of all MachineSets."
 	}
 	return finding.Warn(reasonBootImageSkew,
-		"after the update to %s the machine-config-operator reports Upgradeable=False (ClusterBootImageSkewError): it accepts boot images of %s and later, the cluster was installed as %s, and %s; the cluster then cannot leave its minor version",
+		"after the update to %s the machine-config-operator reports Upgradeable=False (ClusterBootImageSkewError): it accepts boot "+
+			"images of %s and later, the cluster was installed as %s, and %s; the cluster then cannot leave its minor version",
 		target, oldestBootImage(), installed, cause).
 		Remedy("%s", remedy).
 		Do(finding.Read("oc get machineconfigurations.operator.openshift.io cluster -o yaml")).
@@ -253,11 +259,13 @@ func cgroupV1(operators []configv1.ClusterOperator, target string) finding.Findi
 	for _, operator := range operators {
 		for _, condition := range operator.Status.Conditions {
 			if condition.Type == configv1.OperatorUpgradeable && condition.Status == configv1.ConditionFalse && condition.Reason == reportedReason {
-				return finding.Skipped(gap.Proven("the ClusterOperator"), machineconfig.ReasonCgroupV1, "the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
+				return finding.Skipped(gap.Proven("the ClusterOperator"), machineconfig.ReasonCgroupV1,
+					"the ClusterOperator %s reports cgroup v1 itself, by Upgradeable=False", operator.Name)
 			}
 		}
 	}
-	return finding.Fail(machineconfig.ReasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support", target).
+	return finding.Fail(machineconfig.ReasonCgroupV1, "spec.cgroupMode of nodes.config.openshift.io/cluster is v1, which %s does not support",
+		target).
 		Remedy("Configure cgroup v2, check that workloads run with it, and wait until all nodes have rebooted.").
 		Do(finding.Change(`oc patch nodes.config.openshift.io cluster --type=merge -p {"spec":{"cgroupMode":"v2"}}`),
 			finding.Read("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
@@ -323,12 +331,16 @@ func judgeHealthChecks(read gap.Extent, all []machinev1beta1.MachineHealthCheck)
 	var actions []finding.Action
 	for _, each := range running {
 		names = append(names, each.Namespace+"/"+each.Name)
-		objects = append(objects, finding.Object{APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineHealthCheck", Namespace: each.Namespace, Name: each.Name})
+		objects = append(objects, finding.Object{
+			APIVersion: machinev1beta1.GroupVersion.String(), Kind: "MachineHealthCheck",
+			Namespace: each.Namespace, Name: each.Name,
+		})
 		if len(actions) < maxPaused {
 			actions = append(actions, finding.Change(`oc -n %s annotate mhc %s %s=`, each.Namespace, each.Name, pausedAnnotation))
 		}
 	}
-	return finding.Warn(reasonNotPaused, "not paused, so a machine may be deleted while its node reboots for the update: %s of MachineHealthCheck, %s",
+	return finding.Warn(reasonNotPaused, "not paused, so a machine may be deleted while its node reboots for the update: %s of "+
+		"MachineHealthCheck, %s",
 		words.Count(len(names), "object"), words.List(names, maxPaused)).
 		Remedy("Pause them for the time of the update, and remove the annotation after it.").
 		Do(actions...).About(objects...)

@@ -86,7 +86,8 @@ func request(t *testing.T, name, signer string) *certificatesv1.CertificateSigni
 func TestCertificateRequests(t *testing.T) {
 	// Kubernetes itself approves requests of clients by an administrator, such as this test.
 	const serving = certificatesv1.KubeletServingSignerName
-	pending, none := checktest.Result{Outcome: preflight.Warn, Reason: "RequestsPending"}, checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}
+	pending, none := checktest.Result{Outcome: preflight.Warn, Reason: "RequestsPending"},
+		checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}
 	var many []runtime.Object
 	for i := range 101 {
 		many = append(many, request(t, fmt.Sprintf("csr-%03d", i), serving))
@@ -100,14 +101,30 @@ func TestCertificateRequests(t *testing.T) {
 		text    string
 	}{
 		"Pending": {
-			reason: "two kubelets wait for hours", objects: []runtime.Object{request(t, "csr-a", serving), request(t, "csr-b", serving)}, after: 3 * time.Hour,
-			want: pending, text: "oc adm certificate approve csr-a csr-b",
+			reason: "two kubelets wait for hours", objects: []runtime.Object{request(t, "csr-a", serving), request(t, "csr-b", serving)},
+			after: 3 * time.Hour,
+			want:  pending, text: "oc adm certificate approve csr-a csr-b",
 		},
-		"Age":      {reason: "the oldest counts", objects: []runtime.Object{request(t, "csr-a", serving)}, after: 3 * time.Hour, want: pending, text: "1 certificate request of kubelets not approved, the oldest for 3h0m0s: csr-a"},
-		"Many":     {reason: "the approver ignores all of them", objects: many, after: 10 * time.Minute, want: pending, text: "101 are of the last hour"},
-		"New":      {reason: "the approver needs a moment", objects: []runtime.Object{request(t, "csr-a", serving)}, after: time.Minute, want: none, text: "no kubelet waits"},
-		"Approved": {reason: "a kubelet has its certificate", objects: []runtime.Object{request(t, "csr-a", serving)}, approve: "csr-a", after: time.Hour, want: none, text: "no kubelet waits"},
-		"Other":    {reason: "it is of another client", objects: []runtime.Object{request(t, "csr-a", "example.com/signer")}, after: time.Hour, want: none, text: "no kubelet waits"},
+		"Age": {
+			reason: "the oldest counts", objects: []runtime.Object{request(t, "csr-a", serving)}, after: 3 * time.Hour, want: pending,
+			text: "1 certificate request of kubelets not approved, the oldest for 3h0m0s: csr-a",
+		},
+		"Many": {
+			reason: "the approver ignores all of them", objects: many, after: 10 * time.Minute, want: pending,
+			text: "101 are of the last hour",
+		},
+		"New": {
+			reason: "the approver needs a moment", objects: []runtime.Object{request(t, "csr-a", serving)}, after: time.Minute,
+			want: none, text: "no kubelet waits",
+		},
+		"Approved": {
+			reason: "a kubelet has its certificate", objects: []runtime.Object{request(t, "csr-a", serving)}, approve: "csr-a",
+			after: time.Hour, want: none, text: "no kubelet waits",
+		},
+		"Other": {
+			reason: "it is of another client", objects: []runtime.Object{request(t, "csr-a", "example.com/signer")}, after: time.Hour,
+			want: none, text: "no kubelet waits",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
@@ -140,7 +157,10 @@ func TestHealthChecks(t *testing.T) {
 			TypeMeta:   metav1.TypeMeta{APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineHealthCheck"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: "openshift-machine-api", Name: name, Annotations: annotations},
 			Spec: machinev1beta1.MachineHealthCheckSpec{
-				UnhealthyConditions: []machinev1beta1.UnhealthyCondition{{Type: kind, Status: corev1.ConditionFalse, Timeout: metav1.Duration{Duration: 5 * time.Minute}}},
+				UnhealthyConditions: []machinev1beta1.UnhealthyCondition{{
+					Type: kind, Status: corev1.ConditionFalse,
+					Timeout: metav1.Duration{Duration: 5 * time.Minute},
+				}},
 			},
 		}
 	}
@@ -151,10 +171,18 @@ func TestHealthChecks(t *testing.T) {
 		want    checktest.Result
 		text    string
 	}{
-		"None":    {reason: "nothing replaces machines", want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
-		"Paused":  {reason: "the annotation counts without a value", objects: []runtime.Object{healthCheck("workers", corev1.NodeReady, paused)}, want: checktest.Result{Outcome: preflight.Pass, Reason: "Paused"}},
-		"Running": {reason: "a rebooting node is not Ready", objects: []runtime.Object{healthCheck("workers", corev1.NodeReady, nil)}, want: checktest.Result{Outcome: preflight.Warn, Reason: "NotPaused"}, text: `oc -n openshift-machine-api annotate mhc workers cluster.x-k8s.io/paused=`},
-		"Spot":    {reason: "it acts on the end of spot instances only", objects: []runtime.Object{healthCheck("machine-api-termination-handler", "Terminating", nil)}, want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
+		"None": {reason: "nothing replaces machines", want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
+		"Paused": {
+			reason: "the annotation counts without a value", objects: []runtime.Object{healthCheck("workers", corev1.NodeReady, paused)},
+			want: checktest.Result{Outcome: preflight.Pass, Reason: "Paused"},
+		},
+		"Running": {
+			reason: "a rebooting node is not Ready", objects: []runtime.Object{healthCheck("workers", corev1.NodeReady, nil)},
+			want: checktest.Result{Outcome: preflight.Warn, Reason: "NotPaused"},
+			text: `oc -n openshift-machine-api annotate mhc workers cluster.x-k8s.io/paused=`,
+		},
+		"Spot": {reason: "it acts on the end of spot instances only", objects: []runtime.Object{healthCheck("machine-api-termination-handler",
+			"Terminating", nil)}, want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
@@ -166,15 +194,20 @@ func TestHealthChecks(t *testing.T) {
 // The API that this module has no longer accepts v1, so the definition is that of 4.18.
 func TestCgroupMode(t *testing.T) {
 	definitions := clientset.NewForConfigOrDie(local.Config).ApiextensionsV1().CustomResourceDefinitions()
-	patch := []byte(`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/cgroupMode/enum/-","value":"v1"}]`)
+	patch := []byte(
+		`[{"op":"add","path":"/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/cgroupMode/enum/-","value":"v1"}]`)
 	if _, err := definitions.Patch(t.Context(), "nodes.config.openshift.io", types.JSONPatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	config := func(mode configv1.CgroupMode) *configv1.Node {
-		return &configv1.Node{TypeMeta: metav1.TypeMeta{APIVersion: "config.openshift.io/v1", Kind: "Node"}, ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.NodeSpec{CgroupMode: mode}}
+		return &configv1.Node{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "config.openshift.io/v1", Kind: "Node"},
+			ObjectMeta: metav1.ObjectMeta{Name: "cluster"}, Spec: configv1.NodeSpec{CgroupMode: mode},
+		}
 	}
 	reporting := &configv1.ClusterOperator{
-		TypeMeta: metav1.TypeMeta{APIVersion: "config.openshift.io/v1", Kind: "ClusterOperator"}, ObjectMeta: metav1.ObjectMeta{Name: "machine-config"},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "config.openshift.io/v1", Kind: "ClusterOperator"},
+		ObjectMeta: metav1.ObjectMeta{Name: "machine-config"},
 		Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{{
 			Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "ClusterOnCgroupV1", LastTransitionTime: metav1.Now(),
 		}}},
@@ -186,12 +219,30 @@ func TestCgroupMode(t *testing.T) {
 		want    checktest.Result
 		text    string
 	}{
-		"V1":          {reason: "4.19 does not support it", objects: []runtime.Object{config("v1")}, to: "4.19.0-rc.1", want: checktest.Result{Outcome: preflight.Fail, Reason: "CgroupV1"}, text: `"cgroupMode":"v2"`},
-		"Reported":    {reason: "one cause is one finding", objects: []runtime.Object{config("v1"), reporting}, to: "4.19.1", want: checktest.Result{Outcome: preflight.Skipped, Reason: "CgroupV1"}, text: "machine-config"},
-		"V2":          {reason: "it is supported", objects: []runtime.Object{config("v2")}, to: "4.19.1", want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
-		"Unset":       {reason: "the default is v2 since 4.14", objects: []runtime.Object{config("")}, to: "4.19.1", want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
-		"NoConfig":    {reason: "a cluster without configuration has the default", to: "4.19.1", want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}},
-		"PatchUpdate": {reason: "4.18 supports it", objects: []runtime.Object{config("v1")}, to: "4.18.9", want: checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"}},
+		"V1": {
+			reason: "4.19 does not support it", objects: []runtime.Object{config("v1")}, to: "4.19.0-rc.1",
+			want: checktest.Result{Outcome: preflight.Fail, Reason: "CgroupV1"}, text: `"cgroupMode":"v2"`,
+		},
+		"Reported": {
+			reason: "one cause is one finding", objects: []runtime.Object{config("v1"), reporting}, to: "4.19.1",
+			want: checktest.Result{Outcome: preflight.Skipped, Reason: "CgroupV1"}, text: "machine-config",
+		},
+		"V2": {
+			reason: "it is supported", objects: []runtime.Object{config("v2")}, to: "4.19.1",
+			want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"},
+		},
+		"Unset": {
+			reason: "the default is v2 since 4.14", objects: []runtime.Object{config("")}, to: "4.19.1",
+			want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"},
+		},
+		"NoConfig": {
+			reason: "a cluster without configuration has the default", to: "4.19.1",
+			want: checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"},
+		},
+		"PatchUpdate": {
+			reason: "4.18 supports it", objects: []runtime.Object{config("v1")}, to: "4.18.9",
+			want: checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
@@ -204,8 +255,9 @@ func infrastructure(platform configv1.PlatformType, topology configv1.TopologyMo
 	return &configv1.Infrastructure{
 		TypeMeta: metav1.TypeMeta{APIVersion: "config.openshift.io/v1", Kind: "Infrastructure"}, ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
 		Status: configv1.InfrastructureStatus{
-			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
-			PlatformStatus: &configv1.PlatformStatus{Type: platform},
+			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+			CPUPartitioning: configv1.CPUPartitioningNone,
+			PlatformStatus:  &configv1.PlatformStatus{Type: platform},
 		},
 	}
 }
@@ -232,7 +284,10 @@ func installed(first string) *configv1.ClusterVersion {
 func managing(managers ...any) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "operator.openshift.io/v1", "kind": "MachineConfiguration", "metadata": map[string]any{"name": "cluster"},
-		"spec": map[string]any{"managementState": "Managed", "managedBootImages": map[string]any{"machineManagers": append([]any{}, managers...)}},
+		"spec": map[string]any{
+			"managementState":   "Managed",
+			"managedBootImages": map[string]any{"machineManagers": append([]any{}, managers...)},
+		},
 	}}
 }
 
@@ -292,8 +347,14 @@ func TestBootImages(t *testing.T) {
 			reason: "it has no machine-config-operator", want: checktest.Result{Outcome: preflight.Skipped, Reason: "HyperShift"},
 			objects: []runtime.Object{infrastructure(configv1.AWSPlatformType, configv1.ExternalTopologyMode), installed("4.9.0")},
 		},
-		"NotYet":   {reason: "4.21 does not compare them", from: "4.20.1", to: "4.21.1", want: checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"}},
-		"Reported": {reason: "from 4.22 on the ClusterOperator reports it", from: "4.22.1", to: "4.23.1", want: checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"}},
+		"NotYet": {
+			reason: "4.21 does not compare them", from: "4.20.1", to: "4.21.1",
+			want: checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"},
+		},
+		"Reported": {
+			reason: "from 4.22 on the ClusterOperator reports it", from: "4.22.1", to: "4.23.1",
+			want: checktest.Result{Outcome: preflight.Skipped, Reason: "NotConcerned"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.from == "" {

@@ -110,13 +110,15 @@ func wrap(doing string, err error) error {
 }
 
 // ReportQuery is the remedy for a risk whose query or rule is wrong.
-const ReportQuery = "Report the query to the update service, which defines it. Read what the risk is about, and accept it if it is acceptable."
+const ReportQuery = "Report the query to the update service, which defines it. Read what the risk is about, and accept it if it " +
+	"is acceptable."
 
 // checkHealth completes an error of a monitoring that does not respond properly.
 func checkHealth(e Error) *Error {
 	e.Remedy = "Check the monitoring, or use another Prometheus that has the metrics of the cluster."
 	e.Actions = []finding.Action{
-		finding.Read("oc get clusteroperator monitoring"), finding.Read("oc -n openshift-monitoring get pods"), finding.Retry(finding.OptionMonitoring),
+		finding.Read("oc get clusteroperator monitoring"), finding.Read("oc -n openshift-monitoring get pods"),
+		finding.Retry(finding.OptionMonitoring),
 	}
 	return &e
 }
@@ -130,7 +132,8 @@ func logIn(e Error) *Error {
 
 // grantView completes an error of a user without permission.
 func grantView(e Error) *Error {
-	e.Remedy = "Ask an administrator for the permission to read the monitoring, with `oc adm policy add-cluster-role-to-user cluster-monitoring-view USER`, or use another Prometheus that has the metrics of the cluster."
+	e.Remedy = "Ask an administrator for the permission to read the monitoring, with `oc adm policy add-cluster-role-to-user " +
+		"cluster-monitoring-view USER`, or use another Prometheus that has the metrics of the cluster."
 	e.Actions = []finding.Action{finding.Retry(finding.OptionMonitoring)}
 	return &e
 }
@@ -236,7 +239,10 @@ func (e envelope) failure(status int) error {
 }
 
 func unavailable(status int, body string) error {
-	return checkHealth(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("the server responded with status %d: %s", status, words.Line(body, maxQuoted))})
+	return checkHealth(Error{
+		Reason:  reasonUnreachable,
+		Message: fmt.Sprintf("the server responded with status %d: %s", status, words.Line(body, maxQuoted)),
+	})
 }
 
 // parseAlerts requires a list, which may be empty or, from Thanos, null.
@@ -321,7 +327,10 @@ func reach(ctx context.Context, find Finder) (*server, error) {
 	}
 	transport, err := rest.TransportFor(config)
 	if err != nil {
-		return nil, logIn(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("the credentials for the monitoring cannot be used: %v", err), Err: err})
+		return nil, logIn(Error{
+			Reason: reasonUnreachable, Message: fmt.Sprintf("the credentials for the monitoring cannot be used: %v", err),
+			Err: err,
+		})
 	}
 	client, err := prometheus.NewClient(prometheus.Config{Address: config.Host, Client: &http.Client{
 		Transport: boundedTransport{transport},
@@ -329,7 +338,10 @@ func reach(ctx context.Context, find Finder) (*server, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}})
 	if err != nil {
-		return nil, checkURL(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("the URL of the monitoring cannot be used: %v", err), Err: err})
+		return nil, checkURL(Error{
+			Reason: reasonUnreachable, Message: fmt.Sprintf("the URL of the monitoring cannot be used: %v", err),
+			Err: err,
+		})
 	}
 	return &server{name: client.URL("", nil).Redacted(), client: client}, nil
 }
@@ -348,7 +360,10 @@ func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]
 	}
 	if err != nil {
 		err = withoutURL(err)
-		return nil, checkHealth(Error{Reason: reasonUnreachable, Message: fmt.Sprintf("could not reach %s: %s", s.name, words.Line(err.Error(), maxMessage)), Err: err})
+		return nil, checkHealth(Error{
+			Reason:  reasonUnreachable,
+			Message: fmt.Sprintf("could not reach %s: %s", s.name, words.Line(err.Error(), maxMessage)), Err: err,
+		})
 	}
 	data, err := parse(response.StatusCode, body)
 	if failed, ok := errors.AsType[*Error](err); ok && failed.Reason == ReasonNoMonitoring {

@@ -334,7 +334,10 @@ func unread(object string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	failure := Error{Message: fmt.Sprintf("could not find the monitoring: could not read %s: %s", object, words.Line(err.Error(), maxMessage)), Err: err}
+	failure := Error{
+		Message: fmt.Sprintf("could not find the monitoring: could not read %s: %s", object, words.Line(err.Error(), maxMessage)),
+		Err:     err,
+	}
 	switch {
 	case apierrors.IsForbidden(err):
 		failure.Reason = reasonForbidden
@@ -346,7 +349,8 @@ func unread(object string, err error) error {
 		return logIn(failure)
 	}
 	failure.Reason = reasonUnreachable
-	failure.Remedy = "Check that the API server responds, then run the preflight again, or use another Prometheus that has the metrics of the cluster."
+	failure.Remedy = "Check that the API server responds, then run the preflight again, or use another Prometheus that has the " +
+		"metrics of the cluster."
 	failure.Actions = []finding.Action{finding.Retry(""), finding.Retry(finding.OptionMonitoring)}
 	return &failure
 }

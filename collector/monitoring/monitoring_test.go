@@ -45,7 +45,10 @@ func reasonOf(err error) string {
 
 func TestAlertsOfARealPrometheus(t *testing.T) {
 	p := shared.Load(t,
-		prometheus.Rule{Alert: "Firing", Expr: "vector(1)", Labels: map[string]string{"severity": "critical"}, Annotations: map[string]string{"summary": "Disk is full."}},
+		prometheus.Rule{
+			Alert: "Firing", Expr: "vector(1)", Labels: map[string]string{"severity": "critical"},
+			Annotations: map[string]string{"summary": "Disk is full."},
+		},
 		prometheus.Rule{Alert: "Pending", Expr: "vector(1)", For: "1h"},
 	)
 	alerts, err := at(p.URL).Alerts(t.Context())
@@ -54,7 +57,8 @@ func TestAlertsOfARealPrometheus(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, alert := range alerts {
-		got[string(alert.Labels["alertname"])] = string(alert.State) + ", " + string(alert.Labels["severity"]) + ", " + string(alert.Annotations["summary"])
+		got[string(alert.Labels["alertname"])] = string(alert.State) + ", " + string(alert.Labels["severity"]) + ", " +
+			string(alert.Annotations["summary"])
 		if alert.ActiveAt.IsZero() {
 			t.Errorf("%v has no start time", alert.Labels)
 		}
@@ -84,20 +88,50 @@ func TestQuery(t *testing.T) {
 		match         bool
 		want, message string // the reason, and a part of the message
 	}{
-		"One":        {reason: "1 is true, with any labels", query: `label_replace(one, "a", "b", "", "")`, match: true},
-		"Zero":       {reason: "0 is false", query: "zero"},
-		"MinusZero":  {reason: "-0 is false", query: "-1 * zero"},
-		"Nothing":    {reason: "no series is inconclusive", query: "none", want: "BadResult", message: "invalid PromQL result length must be one, but is 0"},
-		"TwoSamples": {reason: "two samples are inconclusive", query: "two", want: "BadResult", message: "invalid PromQL result length must be one, but is 2"},
-		"Scalar":     {reason: "a scalar is no vector", query: "1", want: "BadResult", message: "invalid PromQL result type is scalar, not vector"},
-		"String":     {reason: "a string is no vector", query: `"1"`, want: "BadResult", message: "invalid PromQL result type is string, not vector"},
-		"Matrix":     {reason: "a range is no vector", query: "one[5m]", want: "BadResult", message: "invalid PromQL result type is matrix, not vector"},
-		"NaN":        {reason: "NaN is neither 0 nor 1", query: "vector(NaN)", want: "BadResult", message: "invalid PromQL result (must be 0 or 1): NaN"},
-		"Infinity":   {reason: "infinity is neither 0 nor 1", query: "vector(Inf)", want: "BadResult", message: "invalid PromQL result (must be 0 or 1): +Inf"},
-		"Half":       {reason: "a half is neither 0 nor 1", query: "vector(0.5)", want: "BadResult", message: "invalid PromQL result (must be 0 or 1): 0.5"},
-		"Warning":    {reason: "a warning may mean that data is missing", query: "quantile(2, one) > bool 0", want: "PartialAnswer", message: "executing PromQL query: "},
-		"NoPromQL":   {reason: "a query that is no PromQL is rejected", query: "one{", want: "BadQuery", message: "executing PromQL query: "},
-		"Failing":    {reason: "a query whose evaluation fails is rejected", query: "one * on() group_left() two / on() two", want: "BadQuery", message: "executing PromQL query: "},
+		"One":       {reason: "1 is true, with any labels", query: `label_replace(one, "a", "b", "", "")`, match: true},
+		"Zero":      {reason: "0 is false", query: "zero"},
+		"MinusZero": {reason: "-0 is false", query: "-1 * zero"},
+		"Nothing": {
+			reason: "no series is inconclusive", query: "none", want: "BadResult",
+			message: "invalid PromQL result length must be one, but is 0",
+		},
+		"TwoSamples": {
+			reason: "two samples are inconclusive", query: "two", want: "BadResult",
+			message: "invalid PromQL result length must be one, but is 2",
+		},
+		"Scalar": {
+			reason: "a scalar is no vector", query: "1", want: "BadResult",
+			message: "invalid PromQL result type is scalar, not vector",
+		},
+		"String": {
+			reason: "a string is no vector", query: `"1"`, want: "BadResult",
+			message: "invalid PromQL result type is string, not vector",
+		},
+		"Matrix": {
+			reason: "a range is no vector", query: "one[5m]", want: "BadResult",
+			message: "invalid PromQL result type is matrix, not vector",
+		},
+		"NaN": {
+			reason: "NaN is neither 0 nor 1", query: "vector(NaN)", want: "BadResult",
+			message: "invalid PromQL result (must be 0 or 1): NaN",
+		},
+		"Infinity": {
+			reason: "infinity is neither 0 nor 1", query: "vector(Inf)", want: "BadResult",
+			message: "invalid PromQL result (must be 0 or 1): +Inf",
+		},
+		"Half": {
+			reason: "a half is neither 0 nor 1", query: "vector(0.5)", want: "BadResult",
+			message: "invalid PromQL result (must be 0 or 1): 0.5",
+		},
+		"Warning": {
+			reason: "a warning may mean that data is missing", query: "quantile(2, one) > bool 0", want: "PartialAnswer",
+			message: "executing PromQL query: ",
+		},
+		"NoPromQL": {reason: "a query that is no PromQL is rejected", query: "one{", want: "BadQuery", message: "executing PromQL query: "},
+		"Failing": {
+			reason: "a query whose evaluation fails is rejected", query: "one * on() group_left() two / on() two", want: "BadQuery",
+			message: "executing PromQL query: ",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			match, err := client.Query(t.Context(), tc.query)
@@ -120,25 +154,50 @@ func TestOtherResponses(t *testing.T) {
 		// alerts and query are the reasons of the errors.
 		alerts, query string
 	}{
-		"LoginPage":    {"a page for users is inconclusive", 200, "<html>Log in</html>", "BadAnswer", "BadAnswer"},
-		"Redirect":     {"a redirect leads to a login page", 302, "", "Unauthorized", "Unauthorized"},
-		"Forbidden":    {"a user without the role", 403, "Forbidden", "Forbidden", "Forbidden"},
-		"NoBackend":    {"a router without a backend", 503, "<html>Application is not available</html>", "Unreachable", "Unreachable"},
-		"NotFound":     {"another server", 404, "404 page not found", "Unreachable", "Unreachable"},
-		"Timeout":      {"the server's own time limit", 503, `{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`, "Timeout", "Timeout"},
-		"Internal":     {"a failure of the server", 500, `{"status":"error","errorType":"internal","error":"boom"}`, "Unreachable", "Unreachable"},
-		"NoStatus":     {"an object of another kind", 200, `{}`, "BadAnswer", "BadAnswer"},
-		"NoData":       {"success without data is not an empty list", 200, `{"status":"success"}`, "BadAnswer", "BadAnswer"},
-		"NoList":       {"data without a list is not an empty list", 200, `{"status":"success","data":{}}`, "BadAnswer", "BadResult"},
-		"Null":         {"Thanos returns null for no alerts", 200, `{"status":"success","data":{"alerts":null}}`, "", "BadResult"},
-		"Partial":      {"Thanos could not read one of its stores", 200, `{"status":"success","data":{"alerts":[]},"warnings":["no store matched"]}`, "PartialAnswer", "PartialAnswer"},
-		"NotAlerts":    {"a list of other elements", 200, `{"status":"success","data":{"alerts":["a"]}}`, "BadAnswer", "BadResult"},
-		"NullSample":   {"a sample has a value", 200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`, "BadAnswer", "BadResult"},
-		"Histogram":    {"a histogram is not 0", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1"}]}]}}`, "BadAnswer", "BadResult"},
-		"HalfAPair":    {"a sample has a time and a value", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}}`, "BadAnswer", "BadResult"},
-		"NumberSample": {"values are strings", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,1]}]}}`, "BadAnswer", "BadAnswer"},
-		"WordSample":   {"values are numbers", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"yes"]}]}}`, "BadAnswer", "BadAnswer"},
-		"Huge":         {"the size of a response is bounded", 200, `"` + strings.Repeat("x", 17<<20) + `"`, "BadAnswer", "BadAnswer"},
+		"LoginPage": {"a page for users is inconclusive", 200, "<html>Log in</html>", "BadAnswer", "BadAnswer"},
+		"Redirect":  {"a redirect leads to a login page", 302, "", "Unauthorized", "Unauthorized"},
+		"Forbidden": {"a user without the role", 403, "Forbidden", "Forbidden", "Forbidden"},
+		"NoBackend": {"a router without a backend", 503, "<html>Application is not available</html>", "Unreachable", "Unreachable"},
+		"NotFound":  {"another server", 404, "404 page not found", "Unreachable", "Unreachable"},
+		"Timeout": {
+			"the server's own time limit", 503,
+			`{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`, "Timeout", "Timeout",
+		},
+		"Internal": {
+			"a failure of the server", 500, `{"status":"error","errorType":"internal","error":"boom"}`, "Unreachable",
+			"Unreachable",
+		},
+		"NoStatus": {"an object of another kind", 200, `{}`, "BadAnswer", "BadAnswer"},
+		"NoData":   {"success without data is not an empty list", 200, `{"status":"success"}`, "BadAnswer", "BadAnswer"},
+		"NoList":   {"data without a list is not an empty list", 200, `{"status":"success","data":{}}`, "BadAnswer", "BadResult"},
+		"Null":     {"Thanos returns null for no alerts", 200, `{"status":"success","data":{"alerts":null}}`, "", "BadResult"},
+		"Partial": {
+			"Thanos could not read one of its stores", 200,
+			`{"status":"success","data":{"alerts":[]},"warnings":["no store matched"]}`, "PartialAnswer", "PartialAnswer",
+		},
+		"NotAlerts": {"a list of other elements", 200, `{"status":"success","data":{"alerts":["a"]}}`, "BadAnswer", "BadResult"},
+		"NullSample": {
+			"a sample has a value", 200, `{"status":"success","data":{"resultType":"vector","result":[null]}}`, "BadAnswer",
+			"BadResult",
+		},
+		"Histogram": {
+			"a histogram is not 0", 200,
+			`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"histogram":[1,{"count":"1","sum":"1"}]}]}}`,
+			"BadAnswer", "BadResult",
+		},
+		"HalfAPair": {
+			"a sample has a time and a value", 200,
+			`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}}`, "BadAnswer", "BadResult",
+		},
+		"NumberSample": {
+			"values are strings", 200, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,1]}]}}`,
+			"BadAnswer", "BadAnswer",
+		},
+		"WordSample": {
+			"values are numbers", 200,
+			`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"yes"]}]}}`, "BadAnswer", "BadAnswer",
+		},
+		"Huge": {"the size of a response is bounded", 200, `"` + strings.Repeat("x", 17<<20) + `"`, "BadAnswer", "BadAnswer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := at(prometheus.Constant(t, tc.status, tc.body).URL)
@@ -277,8 +336,11 @@ func TestThanosQuerierOfTheCluster(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, credentials, want, remedy string
 	}{
-		"Token":   {reason: "the user's own token is accepted", credentials: token},
-		"Other":   {reason: "a token without the role is not accepted", credentials: "other", want: "Forbidden", remedy: "cluster-monitoring-view"},
+		"Token": {reason: "the user's own token is accepted", credentials: token},
+		"Other": {
+			reason: "a token without the role is not accepted", credentials: "other", want: "Forbidden",
+			remedy: "cluster-monitoring-view",
+		},
 		"NoToken": {reason: "a certificate is sent only to the API server", want: "NoToken", remedy: "oc login"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -300,7 +362,8 @@ func remedyOf(err error) string {
 	if !ok {
 		return ""
 	}
-	return checktest.Remedies([]finding.Finding{finding.Unknown(known.Reason, "%s", known.Message).Remedy("%s", known.Remedy).Do(known.Actions...)})
+	return checktest.Remedies([]finding.Finding{finding.Unknown(known.Reason, "%s", known.Message).Remedy("%s",
+		known.Remedy).Do(known.Actions...)})
 }
 
 func TestCertificateOfTheIngressIsVerified(t *testing.T) {

@@ -20,15 +20,36 @@ func TestSelectedCgroups(t *testing.T) {
 		want      nodeconfig.Cgroups
 		by        string
 	}{
-		"None":     {reason: "nothing is selected", arguments: []string{"quiet", "psi=1"}},
-		"V1":       {reason: "zero is false", arguments: []string{"systemd.unified_cgroup_hierarchy=0"}, want: nodeconfig.V1, by: "systemd.unified_cgroup_hierarchy=0"},
-		"Word":     {reason: "systemd knows words", arguments: []string{"systemd.unified_cgroup_hierarchy=Off"}, want: nodeconfig.V1, by: "systemd.unified_cgroup_hierarchy=Off"},
-		"Flag":     {reason: "without a value it is true", arguments: []string{"systemd.unified_cgroup_hierarchy"}, want: nodeconfig.Unified, by: "systemd.unified_cgroup_hierarchy"},
-		"Invalid":  {reason: "systemd ignores what it cannot parse", arguments: []string{"systemd.unified_cgroup_hierarchy=maybe"}},
-		"Several":  {reason: "an element may have several", arguments: []string{"a systemd.unified_cgroup_hierarchy=0 b"}, want: nodeconfig.V1, by: "systemd.unified_cgroup_hierarchy=0"},
-		"Last":     {reason: "the last one counts", arguments: []string{"systemd.unified_cgroup_hierarchy=0", "systemd.unified_cgroup_hierarchy=1"}, want: nodeconfig.Unified, by: "systemd.unified_cgroup_hierarchy=1"},
-		"Legacy":   {reason: "it selects no hierarchy", arguments: []string{"systemd.legacy_systemd_cgroup_controller=1"}, want: nodeconfig.LegacyController, by: "systemd.legacy_systemd_cgroup_controller=1"},
-		"Beside":   {reason: "the hierarchy precedes", arguments: []string{"systemd.unified_cgroup_hierarchy=0", "systemd.legacy_systemd_cgroup_controller=1"}, want: nodeconfig.V1, by: "systemd.unified_cgroup_hierarchy=0"},
+		"None": {reason: "nothing is selected", arguments: []string{"quiet", "psi=1"}},
+		"V1": {
+			reason: "zero is false", arguments: []string{"systemd.unified_cgroup_hierarchy=0"}, want: nodeconfig.V1,
+			by: "systemd.unified_cgroup_hierarchy=0",
+		},
+		"Word": {
+			reason: "systemd knows words", arguments: []string{"systemd.unified_cgroup_hierarchy=Off"}, want: nodeconfig.V1,
+			by: "systemd.unified_cgroup_hierarchy=Off",
+		},
+		"Flag": {
+			reason: "without a value it is true", arguments: []string{"systemd.unified_cgroup_hierarchy"}, want: nodeconfig.Unified,
+			by: "systemd.unified_cgroup_hierarchy",
+		},
+		"Invalid": {reason: "systemd ignores what it cannot parse", arguments: []string{"systemd.unified_cgroup_hierarchy=maybe"}},
+		"Several": {
+			reason: "an element may have several", arguments: []string{"a systemd.unified_cgroup_hierarchy=0 b"}, want: nodeconfig.V1,
+			by: "systemd.unified_cgroup_hierarchy=0",
+		},
+		"Last": {reason: "the last one counts", arguments: []string{
+			"systemd.unified_cgroup_hierarchy=0",
+			"systemd.unified_cgroup_hierarchy=1",
+		}, want: nodeconfig.Unified, by: "systemd.unified_cgroup_hierarchy=1"},
+		"Legacy": {
+			reason: "it selects no hierarchy", arguments: []string{"systemd.legacy_systemd_cgroup_controller=1"},
+			want: nodeconfig.LegacyController, by: "systemd.legacy_systemd_cgroup_controller=1",
+		},
+		"Beside": {reason: "the hierarchy precedes", arguments: []string{
+			"systemd.unified_cgroup_hierarchy=0",
+			"systemd.legacy_systemd_cgroup_controller=1",
+		}, want: nodeconfig.V1, by: "systemd.unified_cgroup_hierarchy=0"},
 		"Disabled": {reason: "it is off", arguments: []string{"systemd.legacy_systemd_cgroup_controller=0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -56,18 +77,33 @@ func TestDefaultRuntime(t *testing.T) {
 		reason, files, want string
 		failed              bool
 	}{
-		"None":     {reason: "no file is of CRI-O", files: file("/etc/motd", runc)},
-		"Runc":     {reason: "it is set", files: file(first, runc), want: "runc"},
-		"Last":     {reason: "files are read in the order of their paths", files: file(second, runc) + "," + file(first, crun), want: "runc"},
-		"Other":    {reason: "another file does not set it", files: file(first, runc) + "," + file(second, "[crio.image]\n"), want: "runc"},
-		"Table":    {reason: "the key is one of its table", files: file(first, "[crio.runtime.runtimes.runc]\ndefault_runtime = \"runc\"\n")},
-		"Nested":   {reason: "a key may have the rest of the table", files: file(first, "[crio]\nruntime.default_runtime = 'runc'\n"), want: "runc"},
-		"Comment":  {reason: "it sets nothing", files: file(first, "[crio.runtime]\n# default_runtime = \"runc\"\n")},
-		"Trailing": {reason: "a comment follows the value", files: file(first, "[crio.runtime] # of nodes\ndefault_runtime = \"runc\" # \"crun\"\n"), want: "runc"},
-		"Remote":   {reason: "the content is elsewhere", files: `{"path": "` + first + `", "contents": {"source": "https://example.com/a"}}`, failed: true},
-		"Packed":   {reason: "the compression is not known", files: `{"path": "` + first + `", "contents": {"source": "data:,a", "compression": "xz"}}`, failed: true},
-		"Broken":   {reason: "it is not compressed", files: `{"path": "` + first + `", "contents": {"source": "data:,a", "compression": "gzip"}}`, failed: true},
-		"Form":     {reason: "the path is no text", files: `{"path": ["` + first + `"]}`, failed: true},
+		"None":  {reason: "no file is of CRI-O", files: file("/etc/motd", runc)},
+		"Runc":  {reason: "it is set", files: file(first, runc), want: "runc"},
+		"Last":  {reason: "files are read in the order of their paths", files: file(second, runc) + "," + file(first, crun), want: "runc"},
+		"Other": {reason: "another file does not set it", files: file(first, runc) + "," + file(second, "[crio.image]\n"), want: "runc"},
+		"Table": {reason: "the key is one of its table", files: file(first, "[crio.runtime.runtimes.runc]\ndefault_runtime = \"runc\"\n")},
+		"Nested": {
+			reason: "a key may have the rest of the table", files: file(first, "[crio]\nruntime.default_runtime = 'runc'\n"),
+			want: "runc",
+		},
+		"Comment": {reason: "it sets nothing", files: file(first, "[crio.runtime]\n# default_runtime = \"runc\"\n")},
+		"Trailing": {
+			reason: "a comment follows the value",
+			files:  file(first, "[crio.runtime] # of nodes\ndefault_runtime = \"runc\" # \"crun\"\n"), want: "runc",
+		},
+		"Remote": {
+			reason: "the content is elsewhere", files: `{"path": "` + first + `", "contents": {"source": "https://example.com/a"}}`,
+			failed: true,
+		},
+		"Packed": {
+			reason: "the compression is not known",
+			files:  `{"path": "` + first + `", "contents": {"source": "data:,a", "compression": "xz"}}`, failed: true,
+		},
+		"Broken": {
+			reason: "it is not compressed", files: `{"path": "` + first + `", "contents": {"source": "data:,a", "compression": "gzip"}}`,
+			failed: true,
+		},
+		"Form": {reason: "the path is no text", files: `{"path": ["` + first + `"]}`, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := nodeconfig.DefaultRuntime(json.RawMessage(`{"storage": {"files": [` + tc.files + `]}}`))
@@ -85,14 +121,25 @@ func TestNetworkScripts(t *testing.T) {
 		want          []string
 		failed        bool
 	}{
-		"None":      {reason: "keyfiles are read by all releases", files: file("/etc/NetworkManager/system-connections/eth0.nmconnection", "network-scripts")},
-		"Sorted":    {reason: "each is named once", files: file(directory+"ifcfg-eth1", "a") + "," + file(directory+"ifcfg-bond0", "a") + "," + file(directory+"ifcfg-eth1", "b"), want: []string{directory + "ifcfg-bond0", directory + "ifcfg-eth1"}},
-		"Clean":     {reason: "another notation is the same file", files: file("/etc/sysconfig//network-scripts/./ifcfg-eth0", "a"), want: []string{directory + "ifcfg-eth0"}},
-		"Other":     {reason: "routes alone are no connection", files: file(directory+"route-eth0", "a") + "," + file(directory+"keys/ifcfg-eth0", "a")},
+		"None": {
+			reason: "keyfiles are read by all releases",
+			files:  file("/etc/NetworkManager/system-connections/eth0.nmconnection", "network-scripts"),
+		},
+		"Sorted": {reason: "each is named once", files: file(directory+"ifcfg-eth1", "a") + "," + file(directory+"ifcfg-bond0", "a") + "," +
+			file(directory+"ifcfg-eth1", "b"), want: []string{directory + "ifcfg-bond0", directory + "ifcfg-eth1"}},
+		"Clean": {
+			reason: "another notation is the same file", files: file("/etc/sysconfig//network-scripts/./ifcfg-eth0", "a"),
+			want: []string{directory + "ifcfg-eth0"},
+		},
+		"Other": {
+			reason: "routes alone are no connection",
+			files:  file(directory+"route-eth0", "a") + "," + file(directory+"keys/ifcfg-eth0", "a"),
+		},
 		"Loopback":  {reason: "NetworkManager ignores it", files: file(directory+"ifcfg-lo", "a")},
 		"Elsewhere": {reason: "it is another directory", files: file("/root/network-scripts/ifcfg-eth0", "a")},
-		"Remote":    {reason: "the content does not matter", files: `{"path": "` + directory + `ifcfg-eth0", "contents": {"source": "https://example.com/a"}}`, want: []string{directory + "ifcfg-eth0"}},
-		"Form":      {reason: "the path is no text", files: `{"path": ["` + directory + `ifcfg-eth0"]}`, failed: true},
+		"Remote": {reason: "the content does not matter", files: `{"path": "` + directory +
+			`ifcfg-eth0", "contents": {"source": "https://example.com/a"}}`, want: []string{directory + "ifcfg-eth0"}},
+		"Form": {reason: "the path is no text", files: `{"path": ["` + directory + `ifcfg-eth0"]}`, failed: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := nodeconfig.NetworkScripts(json.RawMessage(`{"storage": {"files": [` + tc.files + `]}}`))
@@ -128,8 +175,10 @@ func TestHasNetworkTeam(t *testing.T) {
 // FuzzFiles holds that nothing of a configuration ends it, and that what is kept of one states the same.
 func FuzzFiles(f *testing.F) {
 	f.Add([]byte(`{"storage": {"files": [` + file("/etc/crio/crio.conf.d/a", "[crio.runtime]\ndefault_runtime=\"runc\"") + `]}}`))
-	f.Add([]byte(`{"storage": {"files": [{"path": "/etc/crio/crio.conf.d/a", "contents": {"source": "data:;base64,=", "compression": "gzip"}}]}}`))
-	f.Add([]byte(`{"storage": {"files": [{"path": "/etc/sysconfig/network-scripts/ifcfg-eth0"}, {"path": "/etc/crio/crio.conf.d/a", "contents": {"source": "a"}}]}}`))
+	f.Add([]byte(
+		`{"storage": {"files": [{"path": "/etc/crio/crio.conf.d/a", "contents": {"source": "data:;base64,=", "compression": "gzip"}}]}}`))
+	f.Add([]byte(
+		`{"storage": {"files": [{"path": "/etc/sysconfig/network-scripts/ifcfg-eth0"}, {"path": "/etc/crio/crio.conf.d/a", "contents": {"source": "a"}}]}}`))
 	f.Add([]byte(`{"storage": {"files": [{"path": ["/etc/sysconfig/network-scripts/ifcfg-eth0"]}]}}`))
 	f.Fuzz(func(t *testing.T, config []byte) {
 		files := nodeconfig.FilesOf(config)

@@ -39,9 +39,12 @@ func TestRisk(t *testing.T) {
 		risk            configv1.ConditionalUpdateRisk
 		want            bool
 	}{
-		"Own":          {"name, URL and rule are those of the source of risks", target, risk("Preflight-4.19.1", ownsignal.URL, always), true},
-		"OtherTarget":  {"the risk of another target is no risk of this one", target, risk("Preflight-4.19.2", ownsignal.URL, always), false},
-		"OtherURL":     {"a risk of the update service has a URL of its own", target, risk("Preflight-4.19.1", "https://example.com", always), false},
+		"Own":         {"name, URL and rule are those of the source of risks", target, risk("Preflight-4.19.1", ownsignal.URL, always), true},
+		"OtherTarget": {"the risk of another target is no risk of this one", target, risk("Preflight-4.19.2", ownsignal.URL, always), false},
+		"OtherURL": {
+			"a risk of the update service has a URL of its own", target, risk("Preflight-4.19.1", "https://example.com", always),
+			false,
+		},
 		"NoURL":        {"the URL is required", target, risk("Preflight-4.19.1", "", always), false},
 		"LongerURL":    {"a page of the same site is another URL", target, risk("Preflight-4.19.1", ownsignal.URL+"/issues/1", always), false},
 		"Query":        {"the source of risks has no queries", target, risk("Preflight-4.19.1", ownsignal.URL, query), false},
@@ -50,7 +53,10 @@ func TestRisk(t *testing.T) {
 		"OtherName":    {"a name with the same beginning", target, risk("Preflight", ownsignal.URL, always), false},
 		"NoVersion":    {"the target is a version", "", risk("Preflight-", ownsignal.URL, always), false},
 		"NotAVersion":  {"the target is a semantic version", "4.19", risk("Preflight-4.19", ownsignal.URL, always), false},
-		"Build":        {"CVO drops the risk of a version with build metadata, so this is another one", build, risk("Preflight-"+build, ownsignal.URL, always), false},
+		"Build": {
+			"CVO drops the risk of a version with build metadata, so this is another one", build,
+			risk("Preflight-"+build, ownsignal.URL, always), false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ownsignal.Risk(tc.risk, tc.version); got != tc.want {
@@ -82,12 +88,15 @@ func TestUpgradeable(t *testing.T) {
 		"SeveralLines":   {"a second line may be another cause", since423, own + "\n* Acknowledge the removal.", false},
 		"CarriageReturn": {"so may one after a carriage return", since423, own + "\r* Acknowledge the removal.", false},
 		"OtherOperator":  {"another operator is named", ownsignal.NotReady, strings.Replace(major, "update-preflight", "etcd", 1) + own, false},
-		"LongerName":     {"an operator whose name has the same beginning", ownsignal.NotReady, strings.Replace(major, "update-preflight", "update-preflight-x", 1) + own, false},
-		"OtherReason":    {"the reason is another one", "AdminAckRequired", own, false},
-		"OtherMessage":   {"another operator of 4.23 or later", since423, "vSphere 7 is not supported", false},
-		"Within":         {"the text is only part of the message", since423, "Wait. " + own, false},
-		"Unnamed":        {"until 4.22 the operator is always named", ownsignal.NotReady, own, false},
-		"NoMessage":      {"a condition without a message has an unknown cause", since423, "", false},
+		"LongerName": {
+			"an operator whose name has the same beginning", ownsignal.NotReady,
+			strings.Replace(major, "update-preflight", "update-preflight-x", 1) + own, false,
+		},
+		"OtherReason":  {"the reason is another one", "AdminAckRequired", own, false},
+		"OtherMessage": {"another operator of 4.23 or later", since423, "vSphere 7 is not supported", false},
+		"Within":       {"the text is only part of the message", since423, "Wait. " + own, false},
+		"Unnamed":      {"until 4.22 the operator is always named", ownsignal.NotReady, own, false},
+		"NoMessage":    {"a condition without a message has an unknown cause", since423, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := ownsignal.Upgradeable(tc.condition, tc.message); got != tc.want {

@@ -294,7 +294,8 @@ func (r Report) check() error {
 // with a decision that its updates do not make.
 func (p Path) check() error {
 	if len(p.Updates) == 0 || len(p.Updates) > p.planned() {
-		return fmt.Errorf("the path contradicts itself: it has %s, and the reports of %s", words.Count(len(p.Versions), "version"), words.Count(len(p.Updates), "update"))
+		return fmt.Errorf("the path contradicts itself: it has %s, and the reports of %s", words.Count(len(p.Versions), "version"),
+			words.Count(len(p.Updates), "update"))
 	}
 	for i, each := range p.Updates {
 		if err := each.check(); err != nil {
@@ -314,7 +315,8 @@ func (p Path) check() error {
 // not completed may be Undecided whatever its findings are.
 func (r Report) consistent() error {
 	stated, folded := r.Verdict.Decision, r.Verdict.Refold(r.Findings, r.Expected).Decision
-	if stated == folded || r.Run.Phase != PhaseComplete && stated == verdict.Undecided && (folded == verdict.Ready || folded == verdict.NothingKnown) {
+	if stated == folded || r.Run.Phase != PhaseComplete && stated == verdict.Undecided &&
+		(folded == verdict.Ready || folded == verdict.NothingKnown) {
 		return nil
 	}
 	return fmt.Errorf("the report contradicts itself: its decision is %s, but its findings make it %s", stated, folded)

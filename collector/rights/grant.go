@@ -46,7 +46,9 @@ type Granted struct {
 // bound to an account by its name, its user name, or the group of its namespace's
 // accounts. Bindings for the groups of all accounts are not included. An account
 // without a binding is not in the result. A role that does not exist grants nothing.
-func Grants(ctx context.Context, client rbacv1client.RbacV1Interface, accounts []types.NamespacedName) (map[types.NamespacedName]Granted, error) {
+func Grants(ctx context.Context, client rbacv1client.RbacV1Interface,
+	accounts []types.NamespacedName,
+) (map[types.NamespacedName]Granted, error) {
 	bound, err := roleBindings(ctx, client, accounts)
 	if err != nil {
 		return nil, err
@@ -271,7 +273,9 @@ func includes(subject rbacv1.Subject, account types.NamespacedName) bool {
 type boundRole struct{ in, kind, name string }
 
 // roleBindings are the roles that are bound to accounts, sorted, without duplicates.
-func roleBindings(ctx context.Context, client rbacv1client.RbacV1Interface, accounts []types.NamespacedName) (map[types.NamespacedName][]boundRole, error) {
+func roleBindings(ctx context.Context, client rbacv1client.RbacV1Interface,
+	accounts []types.NamespacedName,
+) (map[types.NamespacedName][]boundRole, error) {
 	var bound map[types.NamespacedName][]boundRole
 	note := func(namespace string, subjects []rbacv1.Subject, role rbacv1.RoleRef) {
 		for _, account := range accounts {
@@ -298,7 +302,9 @@ func compareBoundRoles(a, b boundRole) int {
 	return cmp.Or(strings.Compare(a.in, b.in), strings.Compare(a.kind, b.kind), strings.Compare(a.name, b.name))
 }
 
-func eachBinding(ctx context.Context, client rbacv1client.RbacV1Interface, note func(namespace string, subjects []rbacv1.Subject, role rbacv1.RoleRef)) error {
+func eachBinding(ctx context.Context, client rbacv1client.RbacV1Interface,
+	note func(namespace string, subjects []rbacv1.Subject, role rbacv1.RoleRef),
+) error {
 	inNamespaces := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return client.RoleBindings(metav1.NamespaceAll).List(ctx, options)
 	})

@@ -88,7 +88,8 @@ func TestGrantsOfTheGroup(t *testing.T) {
 	}}.make(t, api)
 	account := types.NamespacedName{Namespace: namespace, Name: "any"}
 	got, err := rights.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
-	if diff := cmp.Diff([]rights.Grant{{Namespace: namespace, Rules: rule("", "pods", "get")}}, got[account].Grants); diff != "" || err != nil {
+	if diff := cmp.Diff([]rights.Grant{{Namespace: namespace, Rules: rule("", "pods", "get")}}, got[account].Grants); diff != "" ||
+		err != nil {
 		t.Errorf("error %v (-want, +got):\n%s", err, diff)
 	}
 }
@@ -97,7 +98,10 @@ func TestGrantsOfTheGroup(t *testing.T) {
 func TestGrantsOfAnAggregatedRole(t *testing.T) {
 	api := kubernetes.NewForConfigOrDie(config)
 	namespace := newNamespace(t, api)
-	grant{namespace: namespace, role: "view", subject: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "viewer"}}.make(t, api)
+	grant{
+		namespace: namespace, role: "view",
+		subject: rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "viewer"},
+	}.make(t, api)
 	account := types.NamespacedName{Namespace: namespace, Name: "viewer"}
 	got, err := rights.Grants(t.Context(), api.RbacV1(), []types.NamespacedName{account})
 	if err != nil || len(got[account].Grants) != 1 || len(got[account].Grants[0].Rules) < 5 {
@@ -137,7 +141,8 @@ func TestGrantsOfAMissingRole(t *testing.T) {
 func TestGrantsWithoutPermission(t *testing.T) {
 	unprivileged := rest.CopyConfig(config)
 	unprivileged.Impersonate.UserName = "unprivileged"
-	_, err := rights.Grants(t.Context(), kubernetes.NewForConfigOrDie(unprivileged).RbacV1(), []types.NamespacedName{{Namespace: "default", Name: "default"}})
+	_, err := rights.Grants(t.Context(), kubernetes.NewForConfigOrDie(unprivileged).RbacV1(),
+		[]types.NamespacedName{{Namespace: "default", Name: "default"}})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("error %v, want Forbidden", err)
 	}

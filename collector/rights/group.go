@@ -219,7 +219,9 @@ func (a groupAudit) secretReads() []access.Request {
 // review returns those of the requests that the API server allows an account of the
 // namespace that does not exist, and all writes that it allows a user without a token: the
 // guard knows a check by its token.
-func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, requests []access.Request) ([]access.Request, error) {
+func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter,
+	requests []access.Request,
+) ([]access.Request, error) {
 	allowed, err := reviewWidest(ctx, client, accountSubject(types.NamespacedName{Namespace: a.namespace, Name: unknownAccount}), requests)
 	if err != nil || len(a.anonymous) == 0 {
 		return allowed, err
@@ -231,7 +233,9 @@ func (a groupAudit) review(ctx context.Context, client authorizationv1client.Sub
 // reviewWidest returns the requests that the API server allows a subject, as
 // permissions.writes does: it reviews the widest request first, then the requests, and of the
 // allowed ones whether they are allowed in all namespaces.
-func reviewWidest(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []access.Request) ([]access.Request, error) {
+func reviewWidest(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject,
+	requests []access.Request,
+) ([]access.Request, error) {
 	if all, err := review(ctx, client, of, []access.Request{access.Everything()}); len(all) > 0 || err != nil {
 		return all, err
 	}
@@ -327,7 +331,9 @@ func accountSubject(account types.NamespacedName) subject {
 // anonymous is the user of a request without a token.
 func anonymous() subject { return subject{"system:anonymous", []string{"system:unauthenticated"}} }
 
-func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject, requests []access.Request) ([]access.Request, error) {
+func review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter, of subject,
+	requests []access.Request,
+) ([]access.Request, error) {
 	allowed := make([]bool, len(requests))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxReviews)

@@ -30,7 +30,10 @@ func TestAttacksByGroups(t *testing.T) {
 		writes, unguarded, secrets []string // NS stands for the namespace
 	}{
 		"Nothing": {reason: "a role that reads", rules: rule("", "pods", "get", "list")},
-		"Write":   {reason: "the guard denies it", rules: rule("", "configmaps", "create"), writes: []string{"create configmaps in namespace NS"}},
+		"Write": {
+			reason: "the guard denies it", rules: rule("", "configmaps", "create"),
+			writes: []string{"create configmaps in namespace NS"},
+		},
 		"Secrets": {reason: "a Secret may have a token", rules: rule("", "secrets", "get"), secrets: []string{"get secrets in namespace NS"}},
 		"Impersonate": {
 			reason: "the guard receives the impersonated user", rules: rule("", "serviceaccounts", "impersonate"),
@@ -38,24 +41,28 @@ func TestAttacksByGroups(t *testing.T) {
 		},
 		"Escalate": {
 			reason: "the permission to grant permissions", rules: rule("rbac.authorization.k8s.io", "roles", "escalate"),
-			writes: []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"}, unguarded: []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"},
+			writes:    []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"},
+			unguarded: []string{"escalate roles.rbac.authorization.k8s.io in namespace NS"},
 		},
 		"ImpersonateOne": {
 			reason: "a rule for one object allows no request for all", rules: forObjects(rule("", "serviceaccounts", "impersonate"), "admin"),
-			writes: []string{"impersonate serviceaccounts admin in namespace NS"}, unguarded: []string{"impersonate serviceaccounts admin in namespace NS"},
+			writes:    []string{"impersonate serviceaccounts admin in namespace NS"},
+			unguarded: []string{"impersonate serviceaccounts admin in namespace NS"},
 		},
 		"WriteOne": {
 			reason: "the guard denies it", rules: forObjects(rule("", "configmaps", "update", "get"), "one", "two"),
 			writes: []string{"update configmaps one in namespace NS", "update configmaps two in namespace NS"},
 		},
 		"Constrained": {
-			reason: "constrained impersonation has verbs of its own", rules: rule("authentication.k8s.io", "serviceaccounts", "impersonate:serviceaccount"),
+			reason:    "constrained impersonation has verbs of its own",
+			rules:     rule("authentication.k8s.io", "serviceaccounts", "impersonate:serviceaccount"),
 			writes:    []string{"impersonate:serviceaccount serviceaccounts.authentication.k8s.io in namespace NS"},
 			unguarded: []string{"impersonate:serviceaccount serviceaccounts.authentication.k8s.io in namespace NS"},
 		},
 		"ConstrainedOne": {
 			reason: "also for one object", rules: forObjects(rule("", "pods", "impersonate-on:serviceaccount:create"), "x"),
-			writes: []string{"impersonate-on:serviceaccount:create pods x in namespace NS"}, unguarded: []string{"impersonate-on:serviceaccount:create pods x in namespace NS"},
+			writes:    []string{"impersonate-on:serviceaccount:create pods x in namespace NS"},
+			unguarded: []string{"impersonate-on:serviceaccount:create pods x in namespace NS"},
 		},
 		"OtherVerb": {
 			reason: "what is not known to read may write", rules: rule("example.com", "things", "launch"),
@@ -65,9 +72,13 @@ func TestAttacksByGroups(t *testing.T) {
 			reason: "the guard denies connections", rules: forObjects(rule("", "pods/exec", "create"), "one"),
 			writes: []string{"create pods/exec one in namespace NS"},
 		},
-		"Use": {reason: "every user of OpenShift may use an SCC", rules: forObjects(rule("security.openshift.io", "securitycontextconstraints", "use"), "restricted-v2")},
+		"Use": {
+			reason: "every user of OpenShift may use an SCC",
+			rules:  forObjects(rule("security.openshift.io", "securitycontextconstraints", "use"), "restricted-v2"),
+		},
 		"Scopes": {
-			reason: "every user of OpenShift may restrict its own requests", rules: rule("authentication.k8s.io", "userextras/scopes.authorization.openshift.io", "impersonate"),
+			reason: "every user of OpenShift may restrict its own requests",
+			rules:  rule("authentication.k8s.io", "userextras/scopes.authorization.openshift.io", "impersonate"),
 		},
 		"ReadOne": {reason: "a role that reads one object", rules: forObjects(rule("", "configmaps", "get"), "one")},
 	} {
@@ -167,7 +178,10 @@ func TestGroupsOfAllAccounts(t *testing.T) {
 func TestGroupsWithManyBindings(t *testing.T) {
 	api := kubernetes.NewForConfigOrDie(config)
 	namespace := newNamespace(t, api)
-	readers := grant{namespace: namespace, role: "view", subject: rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"}}
+	readers := grant{
+		namespace: namespace, role: "view",
+		subject: rbacv1.Subject{Kind: rbacv1.GroupKind, APIGroup: rbacv1.GroupName, Name: "system:authenticated"},
+	}
 	const many = 201 // more than one account may have
 	for range many {
 		readers.make(t, api)
@@ -185,20 +199,50 @@ func TestUnguarded(t *testing.T) {
 		request access.Request
 		want    bool
 	}{
-		"Write":       {reason: "the guard denies it", request: access.Request{Verb: "create", Resource: "pods"}},
-		"Exec":        {reason: "the guard denies connections of the API server", request: access.Request{Verb: "get", Resource: "pods", Subresource: "exec"}},
-		"Token":       {reason: "the guard denies requests for tokens", request: access.Request{Verb: "create", Resource: "serviceaccounts", Subresource: "token"}},
-		"NodeStatus":  {reason: "an object of the API server", request: access.Request{Verb: "patch", Resource: "nodes", Subresource: "status"}},
-		"Everything":  {reason: "an administrator", request: everything, want: true},
-		"Impersonate": {reason: "the guard receives the impersonated user", request: access.Request{Verb: "impersonate", Resource: "users"}, want: true},
-		"Bind":        {reason: "the permission to grant permissions", request: access.Request{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, want: true},
-		"Policy":      {reason: "policies are exempt from policies", request: access.Request{Verb: "patch", Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}, want: true},
-		"Binding":     {reason: "and so are their bindings", request: access.Request{Verb: "delete", Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"}, want: true},
-		"Kubelet":     {reason: "the kubelet has no admission", request: access.Request{Verb: "create", Resource: "nodes", Subresource: "proxy"}, want: true},
-		"Checkpoint":  {reason: "a finer form of nodes/proxy", request: access.Request{Verb: "create", Resource: "nodes", Subresource: "checkpoint"}, want: true},
-		"Aggregated":  {reason: "another server has its own admission", request: access.Request{Verb: "delete", Group: "metrics.example.com", Resource: "things"}, want: true},
-		"AllGroups":   {reason: "a wildcard includes policies", request: access.Request{Verb: "delete", Group: "*", Resource: "things"}, want: true},
-		"AllVerbs":    {reason: "all verbs include impersonation", request: access.Request{Verb: "*", Resource: "users"}, want: true},
+		"Write": {reason: "the guard denies it", request: access.Request{Verb: "create", Resource: "pods"}},
+		"Exec": {
+			reason:  "the guard denies connections of the API server",
+			request: access.Request{Verb: "get", Resource: "pods", Subresource: "exec"},
+		},
+		"Token": {
+			reason:  "the guard denies requests for tokens",
+			request: access.Request{Verb: "create", Resource: "serviceaccounts", Subresource: "token"},
+		},
+		"NodeStatus": {reason: "an object of the API server", request: access.Request{Verb: "patch", Resource: "nodes", Subresource: "status"}},
+		"Everything": {reason: "an administrator", request: everything, want: true},
+		"Impersonate": {
+			reason: "the guard receives the impersonated user", request: access.Request{Verb: "impersonate", Resource: "users"},
+			want: true,
+		},
+		"Bind": {
+			reason:  "the permission to grant permissions",
+			request: access.Request{Verb: "bind", Group: "rbac.authorization.k8s.io", Resource: "clusterroles"}, want: true,
+		},
+		"Policy": {
+			reason:  "policies are exempt from policies",
+			request: access.Request{Verb: "patch", Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}, want: true,
+		},
+		"Binding": {reason: "and so are their bindings", request: access.Request{
+			Verb: "delete", Group: "admissionregistration.k8s.io",
+			Resource: "validatingadmissionpolicybindings",
+		}, want: true},
+		"Kubelet": {
+			reason: "the kubelet has no admission", request: access.Request{Verb: "create", Resource: "nodes", Subresource: "proxy"},
+			want: true,
+		},
+		"Checkpoint": {
+			reason:  "a finer form of nodes/proxy",
+			request: access.Request{Verb: "create", Resource: "nodes", Subresource: "checkpoint"}, want: true,
+		},
+		"Aggregated": {
+			reason:  "another server has its own admission",
+			request: access.Request{Verb: "delete", Group: "metrics.example.com", Resource: "things"}, want: true,
+		},
+		"AllGroups": {
+			reason: "a wildcard includes policies", request: access.Request{Verb: "delete", Group: "*", Resource: "things"},
+			want: true,
+		},
+		"AllVerbs": {reason: "all verbs include impersonation", request: access.Request{Verb: "*", Resource: "users"}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := rights.Unguarded([]access.Request{tc.request}, []string{"metrics.example.com"}); len(got) > 0 != tc.want {
@@ -214,8 +258,11 @@ func TestWriting(t *testing.T) {
 		rules  []rbacv1.PolicyRule
 		want   []string
 	}{
-		"Reads":      {reason: "reading is no write", rules: rule("", "pods", "get", "list", "watch")},
-		"Writes":     {reason: "the rule names it", rules: rule("apps", "deployments/scale", "get", "patch"), want: []string{"patch deployments/scale.apps"}},
+		"Reads": {reason: "reading is no write", rules: rule("", "pods", "get", "list", "watch")},
+		"Writes": {
+			reason: "the rule names it", rules: rule("apps", "deployments/scale", "get", "patch"),
+			want: []string{"patch deployments/scale.apps"},
+		},
 		"Wildcard":   {reason: "a wildcard is kept", rules: rule("apps", "*", "*"), want: []string{"* *.apps"}},
 		"Connection": {reason: "a connection executes commands", rules: rule("", "pods/exec", "get"), want: []string{"get pods/exec"}},
 		"Metrics":    {reason: "the kubelet's metrics are read", rules: rule("", "nodes/metrics", "get")},

@@ -126,7 +126,10 @@ func TestWritesOfAnAccount(t *testing.T) {
 		"ByItsUserName": {
 			reason: "a binding may name the account as a user",
 			grants: func(_, away string, checker rbacv1.Subject) []grant {
-				user := rbacv1.Subject{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "system:serviceaccount:" + checker.Namespace + ":" + checker.Name}
+				user := rbacv1.Subject{
+					Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName,
+					Name: "system:serviceaccount:" + checker.Namespace + ":" + checker.Name,
+				}
 				return []grant{{namespace: away, rules: rule("", "configmaps", "create"), subject: user}}
 			},
 			want: func(_, away string) []string { return []string{"create configmaps in namespace " + away} },
@@ -158,7 +161,10 @@ func TestWritesOfAnAccount(t *testing.T) {
 		"Connects": {
 			reason: "a node's proxy can run commands in its pods",
 			grants: func(home, _ string, checker rbacv1.Subject) []grant {
-				return []grant{{rules: rule("", "nodes/proxy", "get"), subject: checker}, {namespace: home, rules: rule("", "pods/exec", "get"), subject: checker}}
+				return []grant{
+					{rules: rule("", "nodes/proxy", "get"), subject: checker},
+					{namespace: home, rules: rule("", "pods/exec", "get"), subject: checker},
+				}
 			},
 			want: func(home, _ string) []string {
 				return []string{"get nodes/proxy", "get pods/exec in namespace " + home}
@@ -216,7 +222,8 @@ func writes(t *testing.T, api kubernetes.Interface, account types.NamespacedName
 
 func newNamespace(t *testing.T, api kubernetes.Interface) string {
 	t.Helper()
-	made, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "access-"}}, metav1.CreateOptions{})
+	made, err := api.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "access-"}},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +238,10 @@ func TestWritesAgreeWithAccessReviews(t *testing.T) {
 	named := rule("", "configmaps", "update")
 	named[0].ResourceNames = []string{"one"}
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}
-	grant{namespace: home, subject: subject, rules: slices.Concat(rule("apps", "*/scale", "patch"), rule("batch", "*", "delete"), named)}.make(t, api)
+	grant{
+		namespace: home, subject: subject,
+		rules: slices.Concat(rule("apps", "*/scale", "patch"), rule("batch", "*", "delete"), named),
+	}.make(t, api)
 	grant{namespace: away, subject: subject, rules: slices.Concat(rule("*", "deployments", "create"), rule("", "pods/exec", "*"))}.make(t, api)
 	grant{subject: subject, rules: rule("", "persistentvolumes", "*")}.make(t, api)
 	rights, err := rights.Writes(t.Context(), api, []types.NamespacedName{account})
@@ -287,7 +297,8 @@ func TestNoAccountsNeedNoRequests(t *testing.T) {
 func TestWritesWithoutPermission(t *testing.T) {
 	unprivileged := rest.CopyConfig(config)
 	unprivileged.Impersonate.UserName = "unprivileged"
-	_, err := rights.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged), []types.NamespacedName{{Namespace: "default", Name: "default"}})
+	_, err := rights.Writes(t.Context(), kubernetes.NewForConfigOrDie(unprivileged),
+		[]types.NamespacedName{{Namespace: "default", Name: "default"}})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("error %v, want Forbidden", err)
 	}
@@ -313,7 +324,10 @@ func TestUnservedAPIIsReported(t *testing.T) {
 // offerUnserved registers the group unserved of a server that does not exist.
 func offerUnserved(t *testing.T) {
 	t.Helper()
-	services := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	services := dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{
+		Group: "apiregistration.k8s.io", Version: "v1",
+		Resource: "apiservices",
+	})
 	broken := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1." + unserved},
 		"spec": map[string]any{
@@ -350,7 +364,10 @@ func (s served) ServerGroupsAndResources() ([]*metav1.APIGroup, []*metav1.APIRes
 		}
 		lists = append(lists, list)
 	}
-	return nil, lists, &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: unserved, Version: "v1"}: discovery.StaleGroupVersionError{}}}
+	return nil, lists, &discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{
+		Group:   unserved,
+		Version: "v1",
+	}: discovery.StaleGroupVersionError{}}}
 }
 
 func (served) ServerResourcesForGroupVersion(string) (*metav1.APIResourceList, error) {
@@ -381,7 +398,10 @@ const (
 
 func TestReads(t *testing.T) {
 	api, err := rights.Discover(t.Context(), served{
-		"v1":                         {"pods", "pods/exec", "pods/log", "pods/status", "secrets", "nodes", "nodes/proxy", "services/proxy", "serviceaccounts/token"},
+		"v1": {
+			"pods", "pods/exec", "pods/log", "pods/status", "secrets", "nodes", "nodes/proxy", "services/proxy",
+			"serviceaccounts/token",
+		},
 		"apps/v1":                    {"deployments", "deployments/status"},
 		"apps/v2":                    {"deployments"},
 		"authorization.k8s.io/v1":    {"subjectaccessreviews"},
@@ -400,34 +420,88 @@ func TestReads(t *testing.T) {
 		want    []rbacv1.PolicyRule
 		omitted []string
 	}{
-		"Read":     {reason: "rules that read are kept", rules: []rbacv1.PolicyRule{policyRule("", "pods", "list", "get")}, want: []rbacv1.PolicyRule{policyRule("", "pods", "get", "list")}},
-		"Write":    {reason: "write verbs are dropped", rules: []rbacv1.PolicyRule{policyRule("", "pods", "delete", "get"), policyRule("", "nodes", "patch")}, want: []rbacv1.PolicyRule{policyRule("", "pods", "get")}},
-		"AllVerbs": {reason: "all verbs include reading", rules: []rbacv1.PolicyRule{policyRule("", "pods", "*")}, want: []rbacv1.PolicyRule{policyRule("", "pods", read...)}},
-		"Grants":   {reason: "verbs that grant are dropped", rules: []rbacv1.PolicyRule{policyRule("", "users", "impersonate"), policyRule("rbac.authorization.k8s.io", "clusterroles", "bind", "escalate", "use")}},
-		"Twice":    {reason: "equal rules are one", rules: []rbacv1.PolicyRule{policyRule("", "pods", "get"), policyRule("", "pods", "get", "create")}, want: []rbacv1.PolicyRule{policyRule("", "pods", "get")}},
+		"Read": {
+			reason: "rules that read are kept", rules: []rbacv1.PolicyRule{policyRule("", "pods", "list", "get")},
+			want: []rbacv1.PolicyRule{policyRule("", "pods", "get", "list")},
+		},
+		"Write": {reason: "write verbs are dropped", rules: []rbacv1.PolicyRule{
+			policyRule("", "pods", "delete", "get"),
+			policyRule("", "nodes", "patch"),
+		}, want: []rbacv1.PolicyRule{policyRule("", "pods", "get")}},
+		"AllVerbs": {
+			reason: "all verbs include reading", rules: []rbacv1.PolicyRule{policyRule("", "pods", "*")},
+			want: []rbacv1.PolicyRule{policyRule("", "pods", read...)},
+		},
+		"Grants": {reason: "verbs that grant are dropped", rules: []rbacv1.PolicyRule{
+			policyRule("", "users", "impersonate"),
+			policyRule("rbac.authorization.k8s.io", "clusterroles", "bind", "escalate", "use"),
+		}},
+		"Twice": {reason: "equal rules are one", rules: []rbacv1.PolicyRule{
+			policyRule("", "pods", "get"),
+			policyRule("", "pods", "get", "create"),
+		}, want: []rbacv1.PolicyRule{policyRule("", "pods", "get")}},
 		"ClusterAdmin": {
-			reason: "everything becomes the resources that can be read", rules: []rbacv1.PolicyRule{policyRule("*", "*", "*"), {NonResourceURLs: []string{"*"}, Verbs: []string{"*"}}},
+			reason:  "everything becomes the resources that can be read",
+			rules:   []rbacv1.PolicyRule{policyRule("*", "*", "*"), {NonResourceURLs: []string{"*"}, Verbs: []string{"*"}}},
 			want:    []rbacv1.PolicyRule{core, apps, policyRule("image.openshift.io", "imagestreams", read...)},
 			omitted: []string{lacksSecrets, lacksConnections, lacksPaths, lacksUnserved},
 		},
-		"AllOfGroup": {reason: "a wildcard in one group", rules: []rbacv1.PolicyRule{policyRule("apps", "*", read...)}, want: []rbacv1.PolicyRule{apps}},
-		"AllGroups":  {reason: "one resource of all groups", rules: []rbacv1.PolicyRule{policyRule("*", "deployments", "get")}, want: []rbacv1.PolicyRule{policyRule("apps", "deployments", "get")}, omitted: []string{lacksUnserved}},
-		"AllOfUnserved": {
-			reason: "the resources of a group without discovery are unknown", rules: []rbacv1.PolicyRule{policyRule(unserved, "*", "get")}, omitted: []string{lacksUnserved},
+		"AllOfGroup": {
+			reason: "a wildcard in one group", rules: []rbacv1.PolicyRule{policyRule("apps", "*", read...)},
+			want: []rbacv1.PolicyRule{apps},
 		},
-		"Unserved":       {reason: "a resource that is named needs no discovery", rules: []rbacv1.PolicyRule{policyRule(unserved, "things", "get")}, want: []rbacv1.PolicyRule{policyRule(unserved, "things", "get")}},
-		"Subresource":    {reason: "a subresource of all resources", rules: []rbacv1.PolicyRule{policyRule("apps", "*/status", "get")}, want: []rbacv1.PolicyRule{policyRule("apps", "deployments/status", "get")}},
-		"Secrets":        {reason: "a Secret may have the token of another account", rules: []rbacv1.PolicyRule{policyRule("", "secrets", read...)}, omitted: []string{lacksSecrets}},
-		"NamedSecret":    {reason: "a Secret may be named", rules: []rbacv1.PolicyRule{named(policyRule("", "secrets", "get"), "cloud")}, want: []rbacv1.PolicyRule{named(policyRule("", "secrets", "get"), "cloud")}},
-		"NamelessSecret": {reason: "an empty name is that of a list of all", rules: []rbacv1.PolicyRule{named(policyRule("", "secrets", "list"), "cloud", "")}, omitted: []string{lacksSecrets}},
-		"NamedStream":    {reason: "a stream has all Secrets of its namespace", rules: []rbacv1.PolicyRule{named(policyRule("image.openshift.io", "imagestreams/secrets", "get"), "cli")}, omitted: []string{lacksSecrets}},
-		"ImageSecrets":   {reason: "a subresource has Secrets", rules: []rbacv1.PolicyRule{policyRule("image.openshift.io", "imagestreams/secrets", "get")}, omitted: []string{lacksSecrets}},
-		"Exec":           {reason: "a connection may execute commands", rules: []rbacv1.PolicyRule{policyRule("", "pods/exec", "get")}, omitted: []string{lacksConnections}},
-		"NodeLog":        {reason: "the kubelet authorizes by the subresources of nodes", rules: []rbacv1.PolicyRule{policyRule("", "nodes/log", "get")}, omitted: []string{lacksConnections}},
-		"Token":          {reason: "a token is an identity", rules: []rbacv1.PolicyRule{policyRule("", "serviceaccounts/token", "*")}},
-		"VirtualMachine": {reason: "a console of a virtual machine", rules: []rbacv1.PolicyRule{policyRule("subresources.kubevirt.io", "*", "get")}, omitted: []string{lacksConnections}},
+		"AllGroups": {
+			reason: "one resource of all groups", rules: []rbacv1.PolicyRule{policyRule("*", "deployments", "get")},
+			want: []rbacv1.PolicyRule{policyRule("apps", "deployments", "get")}, omitted: []string{lacksUnserved},
+		},
+		"AllOfUnserved": {
+			reason: "the resources of a group without discovery are unknown", rules: []rbacv1.PolicyRule{policyRule(unserved, "*", "get")},
+			omitted: []string{lacksUnserved},
+		},
+		"Unserved": {
+			reason: "a resource that is named needs no discovery",
+			rules:  []rbacv1.PolicyRule{policyRule(unserved, "things", "get")}, want: []rbacv1.PolicyRule{policyRule(unserved, "things", "get")},
+		},
+		"Subresource": {
+			reason: "a subresource of all resources", rules: []rbacv1.PolicyRule{policyRule("apps", "*/status", "get")},
+			want: []rbacv1.PolicyRule{policyRule("apps", "deployments/status", "get")},
+		},
+		"Secrets": {
+			reason: "a Secret may have the token of another account",
+			rules:  []rbacv1.PolicyRule{policyRule("", "secrets", read...)}, omitted: []string{lacksSecrets},
+		},
+		"NamedSecret": {
+			reason: "a Secret may be named", rules: []rbacv1.PolicyRule{named(policyRule("", "secrets", "get"), "cloud")},
+			want: []rbacv1.PolicyRule{named(policyRule("", "secrets", "get"), "cloud")},
+		},
+		"NamelessSecret": {
+			reason: "an empty name is that of a list of all",
+			rules:  []rbacv1.PolicyRule{named(policyRule("", "secrets", "list"), "cloud", "")}, omitted: []string{lacksSecrets},
+		},
+		"NamedStream": {reason: "a stream has all Secrets of its namespace", rules: []rbacv1.PolicyRule{named(policyRule("image.openshift.io",
+			"imagestreams/secrets", "get"), "cli")}, omitted: []string{lacksSecrets}},
+		"ImageSecrets": {
+			reason: "a subresource has Secrets",
+			rules:  []rbacv1.PolicyRule{policyRule("image.openshift.io", "imagestreams/secrets", "get")}, omitted: []string{lacksSecrets},
+		},
+		"Exec": {
+			reason: "a connection may execute commands", rules: []rbacv1.PolicyRule{policyRule("", "pods/exec", "get")},
+			omitted: []string{lacksConnections},
+		},
+		"NodeLog": {
+			reason: "the kubelet authorizes by the subresources of nodes",
+			rules:  []rbacv1.PolicyRule{policyRule("", "nodes/log", "get")}, omitted: []string{lacksConnections},
+		},
+		"Token": {reason: "a token is an identity", rules: []rbacv1.PolicyRule{policyRule("", "serviceaccounts/token", "*")}},
+		"VirtualMachine": {
+			reason: "a console of a virtual machine",
+			rules:  []rbacv1.PolicyRule{policyRule("subresources.kubevirt.io", "*", "get")}, omitted: []string{lacksConnections},
+		},
 		"Paths": {
-			reason: "paths are read exactly", rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/healthz", "/metrics/*"}, Verbs: []string{"get", "post"}}},
+			reason: "paths are read exactly", rules: []rbacv1.PolicyRule{{
+				NonResourceURLs: []string{"/healthz", "/metrics/*"},
+				Verbs:           []string{"get", "post"},
+			}},
 			want: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/healthz"}, Verbs: []string{"get"}}}, omitted: []string{lacksPaths},
 		},
 	} {
@@ -454,7 +528,8 @@ func FuzzReads(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, group, resource, verb string) {
 		for _, rule := range api.Reads([]rbacv1.PolicyRule{policyRule(group, resource, verb)}).Rules {
-			if len(rights.Writing([]rbacv1.PolicyRule{rule})) > 0 || slices.Contains(rule.Resources, "secrets") || slices.Contains(rule.Resources, "*") {
+			if len(rights.Writing([]rbacv1.PolicyRule{rule})) > 0 || slices.Contains(rule.Resources, "secrets") ||
+				slices.Contains(rule.Resources, "*") {
 				t.Errorf("%q %q %q allows %+v", verb, group, resource, rule)
 			}
 		}
@@ -466,14 +541,20 @@ func TestConnects(t *testing.T) {
 		reason, group, resource string
 		want                    bool
 	}{
-		"Pods":        {reason: "an object", resource: "pods"},
-		"Log":         {reason: "a log is read", resource: "pods/log"},
-		"NodeStatus":  {reason: "part of an object", resource: "nodes/status"},
-		"OtherGroup":  {reason: "a wildcard of a group without connections", group: "apps", resource: "*"},
-		"Exec":        {reason: "executes commands", resource: "pods/exec", want: true},
-		"AllExec":     {reason: "of all resources", group: "*", resource: "*/exec", want: true},
-		"USB":         {reason: "a device of a virtual machine", group: "subresources.kubevirt.io", resource: "virtualmachineinstances/usbredir", want: true},
-		"Vsock":       {reason: "a socket of a virtual machine", group: "subresources.kubevirt.io", resource: "virtualmachineinstances/vsock", want: true},
+		"Pods":       {reason: "an object", resource: "pods"},
+		"Log":        {reason: "a log is read", resource: "pods/log"},
+		"NodeStatus": {reason: "part of an object", resource: "nodes/status"},
+		"OtherGroup": {reason: "a wildcard of a group without connections", group: "apps", resource: "*"},
+		"Exec":       {reason: "executes commands", resource: "pods/exec", want: true},
+		"AllExec":    {reason: "of all resources", group: "*", resource: "*/exec", want: true},
+		"USB": {
+			reason: "a device of a virtual machine", group: "subresources.kubevirt.io", resource: "virtualmachineinstances/usbredir",
+			want: true,
+		},
+		"Vsock": {
+			reason: "a socket of a virtual machine", group: "subresources.kubevirt.io", resource: "virtualmachineinstances/vsock",
+			want: true,
+		},
 		"Core":        {reason: "a wildcard includes connections", resource: "*", want: true},
 		"NodeProxy":   {reason: "the kubelet executes commands", resource: "nodes/proxy", want: true},
 		"NodeFiner":   {reason: "a finer form of nodes/proxy", resource: "nodes/checkpoint", want: true},

@@ -36,7 +36,10 @@ func decide(t *testing.T, findings []finding.Finding) verdict.Verdict {
 func checkExample(t *testing.T, on checktest.Server, client *monitoring.Client) {
 	t.Helper()
 	first := decide(t, run(t, on, client, recommendedUpdate, "4.18.16"))
-	want := verdict.Verdict{Decision: verdict.Blocked, Blocking: []string{ioWait}, Undecided: []string{}, Accepted: []string{dualStack, podman}}
+	want := verdict.Verdict{
+		Decision: verdict.Blocked, Blocking: []string{ioWait}, Undecided: []string{},
+		Accepted: []string{dualStack, podman},
+	}
 	if diff := cmp.Diff(want, first); diff != "" {
 		t.Errorf("4.18.16 is blocked only by %s (-want +got):\n%s", ioWait, diff)
 	}
@@ -130,10 +133,16 @@ func conditionsOfRisks(t *testing.T, preview checktest.Server) {
 		published metav1.ConditionStatus
 		want      results
 	}{
-		"True":         {reason: "the cluster evaluated that the risk applies", applies: matching(), want: results{"A": fails}},
-		"False":        {reason: "the cluster evaluated that the risk does not apply", applies: sparing(), want: results{"A": passes}},
-		"Unknown":      {reason: "a risk that the cluster could not evaluate is evaluated here", applies: condition("Applies", metav1.ConditionUnknown, "EvaluationFailed", "throttled"), want: results{"A": passes}},
-		"Contradicted": {reason: "of two assessments the worse counts", applies: sparing(), published: metav1.ConditionTrue, want: results{"A": fails}},
+		"True":  {reason: "the cluster evaluated that the risk applies", applies: matching(), want: results{"A": fails}},
+		"False": {reason: "the cluster evaluated that the risk does not apply", applies: sparing(), want: results{"A": passes}},
+		"Unknown": {
+			reason:  "a risk that the cluster could not evaluate is evaluated here",
+			applies: condition("Applies", metav1.ConditionUnknown, "EvaluationFailed", "throttled"), want: results{"A": passes},
+		},
+		"Contradicted": {
+			reason: "of two assessments the worse counts", applies: sparing(), published: metav1.ConditionTrue,
+			want: results{"A": fails},
+		},
 		"Stale": {
 			reason: "an assessment for an earlier spec does not count", applies: old, updated: true,
 			want: results{"A": passes, recommendedUpdate: {Outcome: preflight.Skipped, Reason: "StaleStatus"}},
@@ -177,12 +186,30 @@ func risksOfOtherChecks(t *testing.T, preview checktest.Server) {
 		options risk.Options
 		want    results
 	}{
-		"Gate":         {reason: "accepting a gate does not bypass CVO", to: "4.19.1", risk: ruled("ClusterOperatorUpgradeable-etcd", always()), want: results{recommendedUpdate: skipped}},
-		"AdminAck":     {reason: "an admin ack is a gate", to: "4.19.1", risk: ruled("AdminAck-ack-4.18-x", always()), want: results{recommendedUpdate: skipped}},
-		"NotConcerned": {reason: "the gates do not concern patch updates, so the risk counts", to: "4.18.16", risk: ruled("ClusterVersionOverrides", always()), want: results{"ClusterVersionOverrides": fails}},
-		"SameName":     {reason: "a risk of the update service with the name of a gate counts", to: "4.19.1", risk: promql("AdminAck-x", applies), want: results{"AdminAck-x": fails}},
-		"OldAlert":     {reason: "the present alerts count", to: "4.18.16", risk: firing("ClusterDown"), want: results{recommendedUpdate: skipped}},
-		"OnlyHere":     {reason: "where the alerts cannot be read, the cluster's assessment counts", to: "4.18.16", risk: firing("ClusterDown"), client: noMonitoring(t), want: results{"ClusterDown": fails}},
+		"Gate": {
+			reason: "accepting a gate does not bypass CVO", to: "4.19.1", risk: ruled("ClusterOperatorUpgradeable-etcd", always()),
+			want: results{recommendedUpdate: skipped},
+		},
+		"AdminAck": {
+			reason: "an admin ack is a gate", to: "4.19.1", risk: ruled("AdminAck-ack-4.18-x", always()),
+			want: results{recommendedUpdate: skipped},
+		},
+		"NotConcerned": {
+			reason: "the gates do not concern patch updates, so the risk counts", to: "4.18.16",
+			risk: ruled("ClusterVersionOverrides", always()), want: results{"ClusterVersionOverrides": fails},
+		},
+		"SameName": {
+			reason: "a risk of the update service with the name of a gate counts", to: "4.19.1", risk: promql("AdminAck-x", applies),
+			want: results{"AdminAck-x": fails},
+		},
+		"OldAlert": {
+			reason: "the present alerts count", to: "4.18.16", risk: firing("ClusterDown"),
+			want: results{recommendedUpdate: skipped},
+		},
+		"OnlyHere": {
+			reason: "where the alerts cannot be read, the cluster's assessment counts", to: "4.18.16", risk: firing("ClusterDown"),
+			client: noMonitoring(t), want: results{"ClusterDown": fails},
+		},
 		"Ignored": {
 			reason: "an ignored alert is a warning", to: "4.18.16", risk: firing("ClusterDown"), client: noMonitoring(t),
 			options: risk.Options{IgnoredAlerts: []string{"ClusterDown"}}, want: results{"ClusterDown": warns("Ignored")},

@@ -86,7 +86,8 @@ func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
 	}
 	findings := a.judge(active)
 	if len(findings) == 0 {
-		return []finding.Finding{finding.Pass(gap.Proven("the response of the alerts API").And(gap.ExtentOf(ctx)), reasonNoAlerts, "of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
+		return []finding.Finding{finding.Pass(gap.Proven("the response of the alerts API").And(gap.ExtentOf(ctx)), reasonNoAlerts,
+			"of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
 	}
 	return findings, nil
 }
@@ -274,7 +275,10 @@ func (a alert) objects() []finding.Object {
 	namespace := a.label("namespace")
 	switch {
 	case a.label("poddisruptionbudget") != "":
-		return []finding.Object{{APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Namespace: namespace, Name: a.label("poddisruptionbudget")}}
+		return []finding.Object{{
+			APIVersion: "policy/v1", Kind: "PodDisruptionBudget", Namespace: namespace,
+			Name: a.label("poddisruptionbudget"),
+		}}
 	case strings.HasPrefix(a.name, "KubeNode") && a.label("node") != "":
 		return []finding.Object{{APIVersion: "v1", Kind: "Node", Name: a.label("node")}}
 	case namespace != "" && a.label("pod") != "":

@@ -58,7 +58,8 @@ func TestAlertsThatAffectUpdates(t *testing.T) {
 			t.Errorf("alerts that fire before %s (-want +got):\n%s", target, diff)
 		}
 		for _, f := range findings {
-			if len(f.BlockedTargets) != 1 || f.BlockedTargets[0] != target || !slices.ContainsFunc(f.Actions, func(a finding.Action) bool { return a.Type == finding.ActionAccept && a.Value == f.Name }) {
+			if len(f.BlockedTargets) != 1 || f.BlockedTargets[0] != target ||
+				!slices.ContainsFunc(f.Actions, func(a finding.Action) bool { return a.Type == finding.ActionAccept && a.Value == f.Name }) {
 				t.Errorf("%s: %+v", target, f)
 			}
 		}
@@ -102,7 +103,8 @@ func TestMessagesOfAlerts(t *testing.T) {
 		},
 		"Budget": {
 			reason: "a PodDisruptionBudget is named", name: "PodDisruptionBudgetAtLimit",
-			rules: []prometheus.Rule{annotated(alarm("PodDisruptionBudgetAtLimit", "severity", "warning", "namespace", "shop", "poddisruptionbudget", "cart"),
+			rules: []prometheus.Rule{annotated(alarm("PodDisruptionBudgetAtLimit", "severity", "warning", "namespace", "shop", "poddisruptionbudget",
+				"cart"),
 				"summary", "At limit.", "message", "no room")},
 			want: "warning alert PodDisruptionBudgetAtLimit firing, which might slow node drains. " +
 				"Namespace=shop, PodDisruptionBudget=cart. At limit. The alert description is: no room <alert does not have a runbook_url annotation>",
@@ -155,7 +157,8 @@ func TestManyInstancesAreCounted(t *testing.T) {
 func TestIgnoredAlerts(t *testing.T) {
 	p := shared.Load(t,
 		alarm("ByName", "severity", "critical"), alarm("ByNamespace", "severity", "critical", "namespace", "openshift-logging"),
-		alarm("Both", "severity", "critical", "namespace", "openshift-logging"), alarm("Both", "severity", "critical", "namespace", "openshift-etcd"),
+		alarm("Both", "severity", "critical", "namespace", "openshift-logging"),
+		alarm("Both", "severity", "critical", "namespace", "openshift-etcd"),
 		alarm("Neither", "severity", "critical", "namespace", "openshift-etcd"),
 	)
 	options := risk.Options{IgnoredAlerts: []string{"ByName"}, IgnoredNamespaces: []string{"openshift-logging", ""}}

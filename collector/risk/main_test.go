@@ -90,8 +90,11 @@ func clusterVersion(updates ...configv1.ConditionalUpdate) *configv1.ClusterVers
 		Spec:       configv1.ClusterVersionSpec{ClusterID: clusterID, Channel: "stable-4.18"},
 		Status: configv1.ClusterVersionStatus{
 			ObservedGeneration: 1, VersionHash: "0",
-			Desired:          configv1.Release{Version: from, Image: "example.com/release@sha256:current"},
-			History:          []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: from, Image: "x", StartedTime: now, CompletionTime: &now}},
+			Desired: configv1.Release{Version: from, Image: "example.com/release@sha256:current"},
+			History: []configv1.UpdateHistory{{
+				State: configv1.CompletedUpdate, Version: from, Image: "x", StartedTime: now,
+				CompletionTime: &now,
+			}},
 			AvailableUpdates: []configv1.Release{},
 			Conditions: []configv1.ClusterOperatorStatusCondition{{
 				Type: configv1.RetrievedUpdates, Status: configv1.ConditionTrue, Reason: "AsExpected", LastTransitionTime: now,
@@ -103,7 +106,10 @@ func clusterVersion(updates ...configv1.ConditionalUpdate) *configv1.ClusterVers
 
 // conditional is an update with these risks.
 func conditional(version string, risks ...configv1.ConditionalUpdateRisk) configv1.ConditionalUpdate {
-	return configv1.ConditionalUpdate{Release: configv1.Release{Version: version, Image: "example.com/release@sha256:" + version}, Risks: risks}
+	return configv1.ConditionalUpdate{
+		Release: configv1.Release{Version: version, Image: "example.com/release@sha256:" + version},
+		Risks:   risks,
+	}
 }
 
 // recommended sets the condition Recommended of an update.

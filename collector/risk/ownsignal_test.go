@@ -30,8 +30,11 @@ func TestOwnAlerts(t *testing.T) {
 	}{
 		"Own": {
 			reason: "own alerts do not count",
-			rules:  []prometheus.Rule{precheck("UpdatePreflightBlocked", ownsignal.Namespace), precheck("UpdatePreflightUnknown", ownsignal.Namespace)},
-			want:   map[string][]checktest.Result{"UpdatePreflightBlocked": {ownSignal}, "UpdatePreflightUnknown": {ownSignal}},
+			rules: []prometheus.Rule{
+				precheck("UpdatePreflightBlocked", ownsignal.Namespace),
+				precheck("UpdatePreflightUnknown", ownsignal.Namespace),
+			},
+			want: map[string][]checktest.Result{"UpdatePreflightBlocked": {ownSignal}, "UpdatePreflightUnknown": {ownSignal}},
 		},
 		"OtherNamespace": {
 			reason: "an alert of another namespace is not hidden by its name",
@@ -105,8 +108,9 @@ func TestOwnRisks(t *testing.T) {
 			risks: []configv1.ConditionalUpdateRisk{fromPreflight(alerting, "x")}, want: results{alerting: ownSignal},
 		},
 		"Foreign": {
-			reason: "an alert of another namespace has the same name, so the check of the alerts judges it", alerts: append(slices.Clone(firing), precheck(alerting, "shop")),
-			risks: []configv1.ConditionalUpdateRisk{ownAlert}, want: results{recommendedUpdate: elsewhere},
+			reason: "an alert of another namespace has the same name, so the check of the alerts judges it",
+			alerts: append(slices.Clone(firing), precheck(alerting, "shop")),
+			risks:  []configv1.ConditionalUpdateRisk{ownAlert}, want: results{recommendedUpdate: elsewhere},
 		},
 		"OtherRunbook": {
 			reason: "CVO repeats an alert of another namespace, which the check of the alerts judges", alerts: firing,
@@ -118,8 +122,11 @@ func TestOwnRisks(t *testing.T) {
 		},
 		"OfTheUpdateService": {
 			reason: "the update service declares risks with own names", alerts: firing,
-			risks: []configv1.ConditionalUpdateRisk{assessed(alerting, "MatchesRule", always()), assessed(ofTarget, "MatchesRule", always()), assessed("Preflight-4.19.2", "PreflightBlocked", always())},
-			want:  results{alerting: fails, ofTarget: fails, "Preflight-4.19.2": fails},
+			risks: []configv1.ConditionalUpdateRisk{
+				assessed(alerting, "MatchesRule", always()), assessed(ofTarget, "MatchesRule", always()),
+				assessed("Preflight-4.19.2", "PreflightBlocked", always()),
+			},
+			want: results{alerting: fails, ofTarget: fails, "Preflight-4.19.2": fails},
 		},
 		"WithAnOwnReason": {
 			reason: "CVO keeps the conditions that a risk has in the update graph", alerts: firing,
@@ -168,11 +175,12 @@ func TestOwnRiskOfTarget(t *testing.T) {
 			reason  string
 			applies []metav1.Condition
 		}{
-			"NotAssessed":      {reason: "only Recommended of the update is published, whose reason is the name of the risk"},
-			"OutdatedApplies":  {"the condition is of an earlier spec", []metav1.Condition{outdated}},
-			"Match":            {"CVO has evaluated the rule", []metav1.Condition{matching()}},
-			"NotMatch":         {"CVO has not evaluated the risk of the source yet", []metav1.Condition{sparing()}},
-			"EvaluationFailed": {"CVO could not evaluate the rule", []metav1.Condition{condition("Applies", metav1.ConditionUnknown, "EvaluationFailed", "Could not evaluate exposure to update risk "+name)}},
+			"NotAssessed":     {reason: "only Recommended of the update is published, whose reason is the name of the risk"},
+			"OutdatedApplies": {"the condition is of an earlier spec", []metav1.Condition{outdated}},
+			"Match":           {"CVO has evaluated the rule", []metav1.Condition{matching()}},
+			"NotMatch":        {"CVO has not evaluated the risk of the source yet", []metav1.Condition{sparing()}},
+			"EvaluationFailed": {"CVO could not evaluate the rule", []metav1.Condition{condition("Applies", metav1.ConditionUnknown,
+				"EvaluationFailed", "Could not evaluate exposure to update risk "+name)}},
 		} {
 			t.Run(form+"/"+published, func(t *testing.T) {
 				risk := fromPreflight(name, message, tc.applies...)

@@ -119,7 +119,8 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 	for _, risk := range risks {
 		if r.isOwn(ctx, risk, target.name) {
 			findings = append(findings, finding.Skipped(target.read, check.ReasonOwnSignal,
-				"the risk of %s in ClusterVersion repeats what the preflight reports about it, so it does not count", target.name).Named(risk.definitions[0].name()))
+				"the risk of %s in ClusterVersion repeats what the preflight reports about it, so it does not count",
+				target.name).Named(risk.definitions[0].name()))
 			continue
 		}
 		if source := r.judgedElsewhere(ctx, risk); source != "" {
@@ -184,7 +185,8 @@ func (t target) withoutEntry() finding.Finding {
 	}
 	if t.version.Spec.Channel == "" {
 		return finding.Unknown(reasonNoChannel, "Configured channel is unset, so the recommended status of %s is unknown.", t.updating()).
-			Remedy("Set the channel, and choose an update that the cluster then knows. To continue with this one, read its known issues, and accept the risk.").
+			Remedy("Set the channel, and choose an update that the cluster then knows. To continue with this one, read its known issues, " +
+				"and accept the risk.").
 			Do(append(clusterversion.Channels(t.version), finding.Targets(), finding.Accept(recommendedName))...)
 	}
 	return finding.Unknown(reasonUnknownUpdate, "%s", t.notRetrieved()).
@@ -343,7 +345,8 @@ func (t target) warnings(risks []namedRisk) []finding.Finding {
 			versions = append(versions, words.Line(version, maxVersion))
 		}
 		findings = append(findings, defective(reasonInvalidVersions,
-			"status.conditionalUpdates has versions that are not semantic versions, so they cannot be requested: %s", words.List(versions, maxVersions)))
+			"status.conditionalUpdates has versions that are not semantic versions, so they cannot be requested: %s",
+			words.List(versions, maxVersions)))
 	}
 	if len(t.updates) > 1 {
 		findings = append(findings, defective(reasonDuplicateUpdates,

@@ -71,8 +71,9 @@ func TestAssessmentsOfTheCluster(t *testing.T) {
 		},
 		"FormerlySeveral": {
 			reason: "up to 4.13 one risk applies, and the other could not be evaluated",
-			update: recommended(both, metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying\n\n"+formerly("Sparing")),
-			want:   results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
+			update: recommended(both, metav1.ConditionFalse, "MultipleReasons",
+				"Applying breaks things. https://example.com/Applying\n\n"+formerly("Sparing")),
+			want: results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
 		},
 		"ListsOne": {
 			reason: "CVO lists every risk that applies or could not be evaluated",
@@ -81,24 +82,28 @@ func TestAssessmentsOfTheCluster(t *testing.T) {
 		},
 		"ListsTwoOfThree": {
 			reason: "a risk that MultipleReasons does not list does not apply",
-			update: recommended(conditional(target, promql("Applying", applies), promql("Failing", spares), promql("Sparing", spares)), metav1.ConditionFalse, "MultipleReasons",
+			update: recommended(conditional(target, promql("Applying", applies), promql("Failing", spares), promql("Sparing", spares)),
+				metav1.ConditionFalse, "MultipleReasons",
 				"Applying breaks things. https://example.com/Applying\n\n"+failedToEvaluate("Failing")),
 			want: results{"Applying": fails, "Failing": unknown("NoMonitoring"), "Sparing": passes},
 		},
 		"ListsMore": {
 			reason: "a message with other text may list a risk in another form",
-			update: recommended(both, metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying\n\nThe cluster has another problem."),
-			want:   results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
+			update: recommended(both, metav1.ConditionFalse, "MultipleReasons",
+				"Applying breaks things. https://example.com/Applying\n\nThe cluster has another problem."),
+			want: results{"Applying": fails, "Sparing": unknown("NoMonitoring")},
 		},
 		"ListsAPrefix": {
 			reason: "the text of one risk is the beginning of that of another",
-			update: recommended(conditional(target, promql("Applying", applies), longer), metav1.ConditionFalse, "MultipleReasons", longer.Message+" "+longer.URL),
-			want:   results{"Applying": passes, "Longer": fails},
+			update: recommended(conditional(target, promql("Applying", applies), longer), metav1.ConditionFalse, "MultipleReasons",
+				longer.Message+" "+longer.URL),
+			want: results{"Applying": passes, "Longer": fails},
 		},
 		"ListsATwin": {
 			reason: "two risks with the same text apply where it is listed once",
-			update: recommended(conditional(target, promql("Applying", applies), sameText), metav1.ConditionFalse, "MultipleReasons", "Applying breaks things. https://example.com/Applying"),
-			want:   results{"Applying": fails, "Twin": fails},
+			update: recommended(conditional(target, promql("Applying", applies), sameText), metav1.ConditionFalse, "MultipleReasons",
+				"Applying breaks things. https://example.com/Applying"),
+			want: results{"Applying": fails, "Twin": fails},
 		},
 		"Exposed": {
 			reason: "another reason of CVO names no risk",
@@ -145,11 +150,13 @@ func TestAssessmentsOfTheCluster(t *testing.T) {
 // failedToEvaluate is CVO's text of a risk that it could not evaluate, and formerly
 // that of CVO up to 4.13.
 func failedToEvaluate(name string) string {
-	return fmt.Sprintf("Could not evaluate exposure to update risk %s (boom)\n  %s description: %s breaks things.\n  %s URL: https://example.com/%s", name, name, name, name, name)
+	return fmt.Sprintf("Could not evaluate exposure to update risk %s (boom)\n  %s description: %s breaks things.\n  %s URL: "+
+		"https://example.com/%s", name, name, name, name, name)
 }
 
 func formerly(name string) string {
-	return fmt.Sprintf("Exposure to %s is unknown due to an evaluation failure: boom\n%s breaks things. https://example.com/%s", name, name, name)
+	return fmt.Sprintf("Exposure to %s is unknown due to an evaluation failure: boom\n%s breaks things. https://example.com/%s", name, name,
+		name)
 }
 
 // An accepted risk is not listed either, so a risk that is not listed may apply.
@@ -206,18 +213,32 @@ func TestEvaluation(t *testing.T) {
 		update configv1.ConditionalUpdate
 		want   results
 	}{
-		"Query":       {"1 applies and 0 does not", failed(promql("A", applies), promql("B", spares)), results{"A": fails, "B": passes}},
-		"Several":     {"each risk is evaluated, in any order", recommended(conditional(target, promql("B", applies), promql("A", applies), promql("C", spares)), metav1.ConditionFalse, "MultipleReasons", "x"), results{"A": fails, "B": fails, "C": passes}},
-		"First":       {"the first rule that can be evaluated decides", failed(ruled("A", rule(spares), always())), results{"A": passes}},
-		"Fallback":    {"the rule after one that fails decides", failed(ruled("A", rule("none"), always()), ruled("B", rule("none"), rule(spares))), results{"A": fails, "B": passes}},
-		"NoSeries":    {"no series is inconclusive", failed(promql("A", "none")), results{"A": unknown("BadResult")}},
-		"Scalar":      {"a scalar is inconclusive", failed(promql("A", "1")), results{"A": unknown("BadResult")}},
-		"NaN":         {"NaN is inconclusive", failed(promql("A", "vector(NaN)")), results{"A": unknown("BadResult")}},
-		"NoPromQL":    {"a query that is no PromQL is inconclusive", failed(promql("A", "up{")), results{"A": unknown("BadQuery")}},
-		"EmptyQuery":  {"an empty query is inconclusive", failed(promql("A", "")), results{"A": unknown("BadRule")}},
-		"NoQuery":     {"a rule without a query is inconclusive", failed(ruled("A", configv1.ClusterCondition{Type: "PromQL"})), results{"A": unknown("BadRule")}},
-		"AlwaysQuery": {"a rule of type Always has no query", failed(ruled("A", configv1.ClusterCondition{Type: "Always", PromQL: &configv1.PromQLClusterCondition{PromQL: spares}})), results{"A": unknown("BadRule")}},
-		"NotHosted":   {"the ID of the cluster is inserted only on HyperShift", failed(promql("A", `hosted{_id=""}`)), results{"A": unknown("BadResult")}},
+		"Query": {"1 applies and 0 does not", failed(promql("A", applies), promql("B", spares)), results{"A": fails, "B": passes}},
+		"Several": {"each risk is evaluated, in any order", recommended(conditional(target, promql("B", applies), promql("A", applies),
+			promql("C", spares)), metav1.ConditionFalse, "MultipleReasons", "x"), results{"A": fails, "B": fails, "C": passes}},
+		"First": {"the first rule that can be evaluated decides", failed(ruled("A", rule(spares), always())), results{"A": passes}},
+		"Fallback": {
+			"the rule after one that fails decides",
+			failed(ruled("A", rule("none"), always()), ruled("B", rule("none"), rule(spares))),
+			results{"A": fails, "B": passes},
+		},
+		"NoSeries":   {"no series is inconclusive", failed(promql("A", "none")), results{"A": unknown("BadResult")}},
+		"Scalar":     {"a scalar is inconclusive", failed(promql("A", "1")), results{"A": unknown("BadResult")}},
+		"NaN":        {"NaN is inconclusive", failed(promql("A", "vector(NaN)")), results{"A": unknown("BadResult")}},
+		"NoPromQL":   {"a query that is no PromQL is inconclusive", failed(promql("A", "up{")), results{"A": unknown("BadQuery")}},
+		"EmptyQuery": {"an empty query is inconclusive", failed(promql("A", "")), results{"A": unknown("BadRule")}},
+		"NoQuery": {
+			"a rule without a query is inconclusive", failed(ruled("A", configv1.ClusterCondition{Type: "PromQL"})),
+			results{"A": unknown("BadRule")},
+		},
+		"AlwaysQuery": {"a rule of type Always has no query", failed(ruled("A", configv1.ClusterCondition{
+			Type:   "Always",
+			PromQL: &configv1.PromQLClusterCondition{PromQL: spares},
+		})), results{"A": unknown("BadRule")}},
+		"NotHosted": {
+			"the ID of the cluster is inserted only on HyperShift", failed(promql("A", `hosted{_id=""}`)),
+			results{"A": unknown("BadResult")},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, clusterVersion(tc.update))
@@ -243,13 +264,15 @@ func TestUnreadMonitoring(t *testing.T) {
 	down := httptest.NewServer(nil)
 	down.Close()
 	for reason, client := range map[string]*monitoring.Client{
-		"Unreachable":   clientOf(down.URL),
-		"Unauthorized":  clientOf(prometheus.Constant(t, http.StatusUnauthorized, "Unauthorized").URL),
-		"Forbidden":     clientOf(prometheus.Constant(t, http.StatusForbidden, "Forbidden").URL),
-		"Timeout":       clientOf(prometheus.Constant(t, http.StatusServiceUnavailable, `{"status":"error","errorType":"timeout","error":"query timed out"}`).URL),
-		"PartialAnswer": clientOf(prometheus.Constant(t, http.StatusOK, `{"status":"success","data":{"alerts":[]},"warnings":["a store is down"]}`).URL),
-		"BadAnswer":     clientOf(prometheus.Constant(t, http.StatusOK, "<html>").URL),
-		"NoMonitoring":  noMonitoring(t),
+		"Unreachable":  clientOf(down.URL),
+		"Unauthorized": clientOf(prometheus.Constant(t, http.StatusUnauthorized, "Unauthorized").URL),
+		"Forbidden":    clientOf(prometheus.Constant(t, http.StatusForbidden, "Forbidden").URL),
+		"Timeout": clientOf(prometheus.Constant(t, http.StatusServiceUnavailable,
+			`{"status":"error","errorType":"timeout","error":"query timed out"}`).URL),
+		"PartialAnswer": clientOf(prometheus.Constant(t, http.StatusOK,
+			`{"status":"success","data":{"alerts":[]},"warnings":["a store is down"]}`).URL),
+		"BadAnswer":    clientOf(prometheus.Constant(t, http.StatusOK, "<html>").URL),
+		"NoMonitoring": noMonitoring(t),
 	} {
 		t.Run(reason, func(t *testing.T) {
 			got := checktest.Results(run(t, server, client, recommendedUpdate, "4.18.16"))
@@ -322,8 +345,9 @@ func TestDefectiveLists(t *testing.T) {
 			message: "4.19, latest",
 		},
 		"InvalidName": {
-			reason:  "ClusterVersion cannot accept a risk by such a name, so another is derived",
-			version: clusterVersion(conditional(target, promql("no_name", applies), promql("lower", applies), promql("A"+strings.Repeat("a", 256), spares))),
+			reason: "ClusterVersion cannot accept a risk by such a name, so another is derived",
+			version: clusterVersion(conditional(target, promql("no_name", applies), promql("lower", applies),
+				promql("A"+strings.Repeat("a", 256), spares))),
 			want: results{
 				"InvalidRiskName-no-name-7a63ac49": fails, "InvalidRiskName-lower": fails,
 				"InvalidRiskName-A" + strings.Repeat("a", 127) + "-aec42544": passes,
@@ -359,10 +383,22 @@ func TestUnknownTarget(t *testing.T) {
 		want      string
 		message   string
 	}{
-		"NoChannel":    {"without a channel nothing is recommended", "", configv1.ConditionFalse, "NoChannel", "Configured channel is unset, so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
-		"Retrieved":    {"a target that the update service does not list is not recommended", "stable-4.18", configv1.ConditionTrue, "UnknownUpdate", "RetrievedUpdates=True (R), so the update from 4.18.3 to 4.18.99 is probably neither recommended nor supported."},
-		"NotRetrieved": {"the updates could not be retrieved", "stable-4.18", configv1.ConditionFalse, "UnknownUpdate", "RetrievedUpdates=False (R), so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
-		"NoCondition":  {"CVO has not reported yet", "stable-4.18", "", "UnknownUpdate", "No RetrievedUpdates, so the recommended status of updating from 4.18.3 to 4.18.99 is unknown."},
+		"NoChannel": {
+			"without a channel nothing is recommended", "", configv1.ConditionFalse, "NoChannel",
+			"Configured channel is unset, so the recommended status of updating from 4.18.3 to 4.18.99 is unknown.",
+		},
+		"Retrieved": {
+			"a target that the update service does not list is not recommended", "stable-4.18", configv1.ConditionTrue,
+			"UnknownUpdate", "RetrievedUpdates=True (R), so the update from 4.18.3 to 4.18.99 is probably neither recommended nor supported.",
+		},
+		"NotRetrieved": {
+			"the updates could not be retrieved", "stable-4.18", configv1.ConditionFalse, "UnknownUpdate",
+			"RetrievedUpdates=False (R), so the recommended status of updating from 4.18.3 to 4.18.99 is unknown.",
+		},
+		"NoCondition": {
+			"CVO has not reported yet", "stable-4.18", "", "UnknownUpdate",
+			"No RetrievedUpdates, so the recommended status of updating from 4.18.3 to 4.18.99 is unknown.",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			version := clusterVersion(conditional("4.18.16", ruled("A", always())))
@@ -429,12 +465,22 @@ func TestRejectedByTheCRDs(t *testing.T) {
 		update configv1.ConditionalUpdate
 		want   results
 	}{
-		"NoRules":      {"a risk without rules is inconclusive", conditional(target, unruled), results{"A": unknown("NoMatchingRules")}},
-		"UnknownType":  {"a rule of an unknown type is inconclusive", conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"})), results{"A": unknown("UnknownRuleType")}},
-		"UnknownFirst": {"the rule after one of an unknown type decides", conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"}, rule(spares))), results{"A": passes}},
-		"NoRisks":      {"a conditional update without risks is inconclusive", conditional(target), results{recommendedUpdate: unknown("NoRisks")}},
-		"Undefined":    {"a risk without a definition is inconclusive", named, results{"Undefined": unknown("NoMatchingRules")}},
-		"Nameless":     {"a risk without a name", conditional(target, ruled("", always())), results{"InvalidRiskName": fails}},
+		"NoRules": {"a risk without rules is inconclusive", conditional(target, unruled), results{"A": unknown("NoMatchingRules")}},
+		"UnknownType": {
+			"a rule of an unknown type is inconclusive", conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"})),
+			results{"A": unknown("UnknownRuleType")},
+		},
+		"UnknownFirst": {
+			"the rule after one of an unknown type decides",
+			conditional(target, ruled("A", configv1.ClusterCondition{Type: "CEL"}, rule(spares))),
+			results{"A": passes},
+		},
+		"NoRisks": {
+			"a conditional update without risks is inconclusive", conditional(target),
+			results{recommendedUpdate: unknown("NoRisks")},
+		},
+		"Undefined": {"a risk without a definition is inconclusive", named, results{"Undefined": unknown("NoMatchingRules")}},
+		"Nameless":  {"a risk without a name", conditional(target, ruled("", always())), results{"InvalidRiskName": fails}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := checktest.Results(run(t, serving(t, clusterVersion(tc.update)), clientOf(p.URL), recommendedUpdate, target))

@@ -312,7 +312,8 @@ func (d definition) finding(outcome preflight.Outcome, reason finding.Reason, me
 	if name != d.risk.Name {
 		message += fmt.Sprintf(" (ClusterVersion cannot accept the risk by its own name, %q)", words.Line(d.risk.Name, maxText))
 	}
-	return finding.Reported(gap.Proven("the evaluation of the risk"), outcome, reason, "%s", message).Named(name).Documented(d.risk.URL).Observed(evidence)
+	return finding.Reported(gap.Proven("the evaluation of the risk"), outcome, reason, "%s",
+		message).Named(name).Documented(d.risk.URL).Observed(evidence)
 }
 
 // maxKept bounds the part of an invalid name that is kept, in bytes.

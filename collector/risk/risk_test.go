@@ -21,7 +21,10 @@ import (
 func TestControlPlaneAlerts(t *testing.T) {
 	const own = "clusters-example"
 	etcd := alarm("EtcdDown", "severity", "critical", "namespace", own)
-	others := []prometheus.Rule{alarm("ClusterDown", "severity", "critical"), alarm("EtcdDown", "severity", "critical", "namespace", "clusters-other")}
+	others := []prometheus.Rule{
+		alarm("ClusterDown", "severity", "critical"),
+		alarm("EtcdDown", "severity", "critical", "namespace", "clusters-other"),
+	}
 	management, err := cluster.Connect(config, "risk_test")
 	if err != nil {
 		t.Fatal(err)
@@ -33,9 +36,19 @@ func TestControlPlaneAlerts(t *testing.T) {
 		options risk.Options
 		want    results
 	}{
-		"Firing":  {reason: "it is accepted by another name than an alert of the guest", rules: append(others, etcd), want: results{"ControlPlaneAlerts-EtcdDown": fires}},
-		"Ignored": {reason: "as the alerts of the guest are", rules: append(others, etcd), options: risk.Options{IgnoredAlerts: []string{"EtcdDown"}}, want: results{"ControlPlaneAlerts-EtcdDown": {Outcome: preflight.Warn, Reason: "Ignored"}}},
-		"Others":  {reason: "the management cluster has others", rules: others, want: results{"ControlPlaneAlerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}}},
+		"Firing": {
+			reason: "it is accepted by another name than an alert of the guest", rules: append(others, etcd),
+			want: results{"ControlPlaneAlerts-EtcdDown": fires},
+		},
+		"Ignored": {
+			reason: "as the alerts of the guest are", rules: append(others, etcd),
+			options: risk.Options{IgnoredAlerts: []string{"EtcdDown"}},
+			want:    results{"ControlPlaneAlerts-EtcdDown": {Outcome: preflight.Warn, Reason: "Ignored"}},
+		},
+		"Others": {
+			reason: "the management cluster has others", rules: others,
+			want: results{"ControlPlaneAlerts": {Outcome: preflight.Pass, Reason: "NoAlerts"}},
+		},
 		"NoMonitoring": {
 			reason: "a management cluster that is not OpenShift need not have monitoring", client: noMonitoring(t),
 			want: results{"ControlPlaneAlerts": {Outcome: preflight.Skipped, Reason: "PlainKubernetes"}},
@@ -51,7 +64,8 @@ func TestControlPlaneAlerts(t *testing.T) {
 			if side.Monitoring == nil {
 				side.Monitoring = clientOf(shared.Load(t, tc.rules...).URL)
 			}
-			got := checktest.Results(checktest.Run(t, risk.ControlPlaneAlerts(side, tc.options), server.Snapshot(t), checktest.Update(t, from, "4.19.0")))
+			got := checktest.Results(checktest.Run(t, risk.ControlPlaneAlerts(side, tc.options), server.Snapshot(t),
+				checktest.Update(t, from, "4.19.0")))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}

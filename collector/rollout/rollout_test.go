@@ -109,20 +109,38 @@ func TestEstimate(t *testing.T) {
 		measured               bool
 		control, total         int
 	}{
-		"one node at a time":       {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, control: 75, total: 90},
-		"two nodes at a time":      {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 2)}, control: 75, total: 75},
-		"two pools":                {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(12, 3), {Name: "infra", Nodes: 3, Parallel: 1}}, control: 75, total: 80},
-		"slow nodes":               {masters: 3, node: 20, updates: 1, pools: []rollout.Pool{worker(4, 2)}, control: 120, total: 120},
-		"few nodes":                {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(5, 1)}, control: 75, total: 85},
-		"a single node":            {masters: 1, node: 5, updates: 1, control: 65, total: 65},
-		"two updates":              {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1)}, control: 75, total: 620},
-		"two updates, paused":      {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1, 2)}, control: 75, total: 400},
-		"unpaused before as well":  {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(10, 1, 0, 2)}, control: 75, total: 250},
-		"history includes masters": {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, history: []time.Duration{80 * time.Minute}, control: 80, total: 95},
-		"waiting drains":           {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, drains: map[string]rollout.Range{"worker": same(20)}, control: 75, total: 110},
-		"drains of masters":        {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, drains: map[string]rollout.Range{"master": same(10)}, control: 85, total: 90},
-		"measured with drains":     {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, drains: map[string]rollout.Range{"worker": {Low: time.Minute, Expected: time.Minute}}, measured: true, control: 75, total: 90},
-		"an interrupted update":    {masters: 3, node: 5, updates: 1, history: []time.Duration{50 * time.Minute, 50 * time.Minute, 999 * time.Minute}, control: 50, total: 50},
+		"one node at a time":  {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)}, control: 75, total: 90},
+		"two nodes at a time": {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 2)}, control: 75, total: 75},
+		"two pools": {
+			masters: 3, node: 5, updates: 1,
+			pools: []rollout.Pool{worker(12, 3), {Name: "infra", Nodes: 3, Parallel: 1}}, control: 75, total: 80,
+		},
+		"slow nodes":              {masters: 3, node: 20, updates: 1, pools: []rollout.Pool{worker(4, 2)}, control: 120, total: 120},
+		"few nodes":               {masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(5, 1)}, control: 75, total: 85},
+		"a single node":           {masters: 1, node: 5, updates: 1, control: 65, total: 65},
+		"two updates":             {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1)}, control: 75, total: 620},
+		"two updates, paused":     {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(50, 1, 2)}, control: 75, total: 400},
+		"unpaused before as well": {masters: 3, node: 5, updates: 2, pools: []rollout.Pool{worker(10, 1, 0, 2)}, control: 75, total: 250},
+		"history includes masters": {
+			masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)},
+			history: []time.Duration{80 * time.Minute}, control: 80, total: 95,
+		},
+		"waiting drains": {
+			masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)},
+			drains: map[string]rollout.Range{"worker": same(20)}, control: 75, total: 110,
+		},
+		"drains of masters": {
+			masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)},
+			drains: map[string]rollout.Range{"master": same(10)}, control: 85, total: 90,
+		},
+		"measured with drains": {
+			masters: 3, node: 5, updates: 1, pools: []rollout.Pool{worker(6, 1)},
+			drains: map[string]rollout.Range{"worker": {Low: time.Minute, Expected: time.Minute}}, measured: true, control: 75, total: 90,
+		},
+		"an interrupted update": {
+			masters: 3, node: 5, updates: 1,
+			history: []time.Duration{50 * time.Minute, 50 * time.Minute, 999 * time.Minute}, control: 50, total: 50,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -168,12 +186,27 @@ func TestDrains(t *testing.T) {
 		nodes  nodes
 		want   rollout.Range
 	}{
-		"Quick":    {reason: "nothing waits, and pods have the default grace period", nodes: nodes{{Step: 0, GraceSeconds: 30}, {Step: 1}}},
-		"Waits":    {reason: "budgets let one pod go after the other", nodes: nodes{{Step: 0, Waits: 2}}, want: rollout.Range{Low: 20 * time.Second, Expected: 4 * time.Minute, High: 12 * time.Minute}},
-		"Grace":    {reason: "a pod may take a day to end, or end at once", nodes: nodes{{Step: 0, GraceSeconds: 86400}}, want: rollout.Range{High: 24*time.Hour - 30*time.Second}},
-		"Endless":  {reason: "a grace period of a thousand years is one of a year", nodes: nodes{{GraceSeconds: 1 << 62}}, want: rollout.Range{High: 365*24*time.Hour - 30*time.Second}},
-		"OneByOne": {reason: "nodes one after the other", nodes: nodes{{Step: 0, Waits: 1}, {Step: 1, Waits: 1}}, want: rollout.Range{Low: 20 * time.Second, Expected: 4 * time.Minute, High: 12 * time.Minute}},
-		"Together": {reason: "nodes at the same time", nodes: nodes{{Step: 0, Waits: 1}, {Step: 0, Waits: 1}}, want: rollout.Range{Low: 10 * time.Second, Expected: 2 * time.Minute, High: 6 * time.Minute}},
+		"Quick": {reason: "nothing waits, and pods have the default grace period", nodes: nodes{{Step: 0, GraceSeconds: 30}, {Step: 1}}},
+		"Waits": {
+			reason: "budgets let one pod go after the other", nodes: nodes{{Step: 0, Waits: 2}},
+			want: rollout.Range{Low: 20 * time.Second, Expected: 4 * time.Minute, High: 12 * time.Minute},
+		},
+		"Grace": {
+			reason: "a pod may take a day to end, or end at once", nodes: nodes{{Step: 0, GraceSeconds: 86400}},
+			want: rollout.Range{High: 24*time.Hour - 30*time.Second},
+		},
+		"Endless": {
+			reason: "a grace period of a thousand years is one of a year", nodes: nodes{{GraceSeconds: 1 << 62}},
+			want: rollout.Range{High: 365*24*time.Hour - 30*time.Second},
+		},
+		"OneByOne": {
+			reason: "nodes one after the other", nodes: nodes{{Step: 0, Waits: 1}, {Step: 1, Waits: 1}},
+			want: rollout.Range{Low: 20 * time.Second, Expected: 4 * time.Minute, High: 12 * time.Minute},
+		},
+		"Together": {
+			reason: "nodes at the same time", nodes: nodes{{Step: 0, Waits: 1}, {Step: 0, Waits: 1}},
+			want: rollout.Range{Low: 10 * time.Second, Expected: 2 * time.Minute, High: 6 * time.Minute},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -212,10 +245,16 @@ func TestSlowDaemonSets(t *testing.T) {
 		"Surge":      {reason: "one additional pod at a time", strategy: rolling("0", "1"), nodes: 250, want: 250 * 19 * time.Second},
 		"Few":        {reason: "few nodes take less than ten minutes", nodes: 31},
 		"Percentage": {reason: "ten percent at a time", strategy: rolling("10%", ""), nodes: 250},
-		"OnePercent": {reason: "one percent of 60 nodes is rounded up to one", strategy: rolling("1%", ""), nodes: 60, want: 60 * 19 * time.Second},
-		"Invalid":    {reason: "a value that is neither a number nor a percentage", strategy: rolling("many", ""), nodes: 250},
-		"OnDelete":   {reason: "an update does not replace the pods", strategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}, nodes: 250},
-		"Users":      {reason: "DaemonSets of users are not updated", namespace: "shop", nodes: 250},
+		"OnePercent": {
+			reason: "one percent of 60 nodes is rounded up to one", strategy: rolling("1%", ""), nodes: 60,
+			want: 60 * 19 * time.Second,
+		},
+		"Invalid": {reason: "a value that is neither a number nor a percentage", strategy: rolling("many", ""), nodes: 250},
+		"OnDelete": {
+			reason:   "an update does not replace the pods",
+			strategy: appsv1.DaemonSetUpdateStrategy{Type: appsv1.OnDeleteDaemonSetStrategyType}, nodes: 250,
+		},
+		"Users": {reason: "DaemonSets of users are not updated", namespace: "shop", nodes: 250},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -263,7 +302,9 @@ func completed(pool, config string, minute int) machineconfigurationv1.MachineCo
 }
 
 // changed returns the node with changed conditions Updated and RebootedNode.
-func changed(node machineconfigurationv1.MachineConfigNode, change func(updated, rebooted *metav1.Condition)) machineconfigurationv1.MachineConfigNode {
+func changed(node machineconfigurationv1.MachineConfigNode,
+	change func(updated, rebooted *metav1.Condition),
+) machineconfigurationv1.MachineConfigNode {
 	change(&node.Status.Conditions[0], &node.Status.Conditions[1])
 	return node
 }
@@ -278,15 +319,33 @@ func TestNodeTimes(t *testing.T) {
 		// want are minutes.
 		want []int
 	}{
-		"None":        {reason: "a cluster without MachineConfigNodes"},
-		"OneByOne":    {reason: "a node starts when the one before is completed", nodes: nodes{completed("worker", "b", 22), completed("worker", "b", 0), completed("worker", "b", 10)}, want: []int{10, 12}},
-		"TwoByTwo":    {reason: "two nodes are updated at a time", parallel: 2, nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 10), completed("worker", "b", 12)}, want: []int{10, 11}},
-		"Pools":       {reason: "each pool has its own roll-out", nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 9), completed("master", "m", 3), completed("master", "m", 10)}, want: []int{7, 9}},
-		"LastOnly":    {reason: "only the last roll-out counts", nodes: nodes{completed("worker", "a", 0), completed("worker", "a", 5), completed("worker", "b", 100), completed("worker", "b", 108)}, want: []int{8}},
-		"Implausible": {reason: "a difference of a minute or of days is not the time of one node", nodes: nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 3000)}},
+		"None": {reason: "a cluster without MachineConfigNodes"},
+		"OneByOne": {
+			reason: "a node starts when the one before is completed",
+			nodes:  nodes{completed("worker", "b", 22), completed("worker", "b", 0), completed("worker", "b", 10)}, want: []int{10, 12},
+		},
+		"TwoByTwo": {reason: "two nodes are updated at a time", parallel: 2, nodes: nodes{
+			completed("worker", "b", 0),
+			completed("worker", "b", 1), completed("worker", "b", 10), completed("worker", "b", 12),
+		}, want: []int{10, 11}},
+		"Pools": {reason: "each pool has its own roll-out", nodes: nodes{
+			completed("worker", "b", 0), completed("worker", "b", 9),
+			completed("master", "m", 3), completed("master", "m", 10),
+		}, want: []int{7, 9}},
+		"LastOnly": {reason: "only the last roll-out counts", nodes: nodes{
+			completed("worker", "a", 0), completed("worker", "a", 5),
+			completed("worker", "b", 100), completed("worker", "b", 108),
+		}, want: []int{8}},
+		"Implausible": {
+			reason: "a difference of a minute or of days is not the time of one node",
+			nodes:  nodes{completed("worker", "b", 0), completed("worker", "b", 1), completed("worker", "b", 3000)},
+		},
 		"New": {
 			reason: "a new node was not updated",
-			nodes:  nodes{completed("worker", "b", 0), changed(completed("worker", "b", 10), func(_, rebooted *metav1.Condition) { rebooted.Reason = "NotYetOccurred" })},
+			nodes: nodes{
+				completed("worker", "b", 0),
+				changed(completed("worker", "b", 10), func(_, rebooted *metav1.Condition) { rebooted.Reason = "NotYetOccurred" }),
+			},
 		},
 		"NoReboot": {
 			reason: "the last update of the node needed no reboot",
@@ -296,9 +355,15 @@ func TestNodeTimes(t *testing.T) {
 		},
 		"Updating": {
 			reason: "the node is being updated",
-			nodes:  nodes{completed("worker", "b", 0), changed(completed("worker", "b", 10), func(updated, _ *metav1.Condition) { updated.Status = metav1.ConditionFalse })},
+			nodes: nodes{
+				completed("worker", "b", 0),
+				changed(completed("worker", "b", 10), func(updated, _ *metav1.Condition) { updated.Status = metav1.ConditionFalse }),
+			},
 		},
-		"NoConditions": {reason: "MCO has not written the status yet", nodes: nodes{completed("worker", "b", 0), {}, {Status: machineconfigurationv1.MachineConfigNodeStatus{}}}},
+		"NoConditions": {
+			reason: "MCO has not written the status yet",
+			nodes:  nodes{completed("worker", "b", 0), {}, {Status: machineconfigurationv1.MachineConfigNodeStatus{}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -348,9 +413,12 @@ func TestHistory(t *testing.T) {
 	}{
 		"Installed": {reason: "the installation is no update", entries: []configv1.UpdateHistory{entry("4.16.1", completed, 40)}, want: past{}},
 		"Kinds": {
-			reason:  "an update starts from the last release that was completed",
-			entries: []configv1.UpdateHistory{entry("4.17.3", completed, 90), entry("4.17.1", partial, 10), entry("4.16.9", completed, 50), entry("4.16.1", completed, 40)},
-			want:    past{update.Minor: {90 * time.Minute}, update.Patch: {50 * time.Minute}},
+			reason: "an update starts from the last release that was completed",
+			entries: []configv1.UpdateHistory{
+				entry("4.17.3", completed, 90), entry("4.17.1", partial, 10), entry("4.16.9", completed, 50),
+				entry("4.16.1", completed, 40),
+			},
+			want: past{update.Minor: {90 * time.Minute}, update.Patch: {50 * time.Minute}},
 		},
 		"Unusable": {
 			reason: "times that are missing or contradictory, the same version and a rollback are ignored",

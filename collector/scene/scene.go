@@ -264,7 +264,8 @@ type InstalledError struct {
 
 // Error implements error.
 func (e *InstalledError) Error() string {
-	return fmt.Sprintf("the cluster runs %s already, so there is no update to judge: name another release, or judge the last update with \"after\"", words.External(e.Version))
+	return fmt.Sprintf("the cluster runs %s already, so there is no update to judge: name another release, or judge the last update "+
+		"with \"after\"", words.External(e.Version))
 }
 
 // Installed is an *input.Error with an *InstalledError if the cluster runs the release: it is the last one that CVO has
@@ -324,9 +325,13 @@ func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []fi
 	request.ClusterVersion, request.Force = s.Version, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
 	prediction := cvo.Judge(request)
-	if causes := upgradeableCauses(s.Version, findings); len(causes) > 0 && (prediction.Accepts == nil || *prediction.Accepts) && !policy.Force {
-		return report.CVO{Accepts: new(false), Reason: "PreconditionChecks", Message: "CVO refuses such an update because of " + strings.Join(causes, ", ") +
-			", which the condition Upgradeable of ClusterVersion does not report yet"}
+	if causes := upgradeableCauses(s.Version, findings); len(causes) > 0 && (prediction.Accepts == nil || *prediction.Accepts) &&
+		!policy.Force {
+		return report.CVO{
+			Accepts: new(false), Reason: "PreconditionChecks",
+			Message: "CVO refuses such an update because of " + strings.Join(causes, ", ") +
+				", which the condition Upgradeable of ClusterVersion does not report yet",
+		}
 	}
 	return report.CVO{Accepts: prediction.Accepts, Reason: prediction.Reason, Message: prediction.Message}
 }
@@ -348,7 +353,8 @@ func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Find
 	}
 	var names []string
 	for _, f := range findings {
-		if f.Source == finding.SourceGate && f.Outcome == preflight.Fail && f.Open() && cvo.MakesUpgradeable(version.Status.Desired.Version, f.Name) {
+		if f.Source == finding.SourceGate && f.Outcome == preflight.Fail && f.Open() &&
+			cvo.MakesUpgradeable(version.Status.Desired.Version, f.Name) {
 			names = append(names, f.Name)
 		}
 	}

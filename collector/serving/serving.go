@@ -101,7 +101,8 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 		cause = "Available=" + words.Condition(available.Status, words.Line(available.Reason, maxCause), words.Line(available.Message, maxCause))
 	}
 	return finding.Warn(reasonAPIServiceUnavailable,
-		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace, backend.Name, cause).
+		"APIService %s, which the Service %s/%s serves, is not available, so no namespace can be deleted: %s", service.Name, backend.Namespace,
+		backend.Name, cause).
 		Named(nameAPIService+"-"+service.Name).
 		Remedy("Repair the server. If it was removed, delete the APIService%s: oc delete apiservice %s.", unlessOwned(service), service.Name).
 		Do(finding.Read("oc -n %s get service,pods", backend.Namespace), finding.Read("oc get apiservice %s -o yaml", service.Name)).
@@ -146,7 +147,8 @@ func Conversions() check.Check {
 	return check.Check{
 		Name: nameConversions, Kind: finding.SourceHealth,
 		Reads: []access.Request{
-			check.List(apiextensionsv1.GroupName, "customresourcedefinitions"), check.List("", "services"), check.List(discoveryv1.GroupName, "endpointslices"),
+			check.List(apiextensionsv1.GroupName, "customresourcedefinitions"), check.List("", "services"),
+			check.List(discoveryv1.GroupName, "endpointslices"),
 		},
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			definitions, err := s.Cluster.Definitions(ctx)
@@ -181,7 +183,9 @@ func convertedByWebhooks(definitions []snapshot.Definition) []*snapshot.Definiti
 }
 
 // judgeConversions has an error about Services and endpoints that were not found and may exist, by listed.
-func judgeConversions(ctx context.Context, conversions []*snapshot.Definition, backends *backend.Backends, listed func(context.Context, string, ...schema.GroupVersionResource) error) ([]finding.Finding, error) {
+func judgeConversions(ctx context.Context, conversions []*snapshot.Definition, backends *backend.Backends,
+	listed func(context.Context, string, ...schema.GroupVersionResource) error,
+) ([]finding.Finding, error) {
 	var found []finding.Finding
 	var unread error
 	for _, each := range conversions {
@@ -189,14 +193,16 @@ func judgeConversions(ctx context.Context, conversions []*snapshot.Definition, b
 		if down.why == "" || check.OfRelease(each) || !mayConvert(each) {
 			continue
 		}
-		if err := listed(ctx, down.service.Namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices")); err != nil {
+		if err := listed(ctx, down.service.Namespace, corev1.SchemeGroupVersion.WithResource("services"),
+			discoveryv1.SchemeGroupVersion.WithResource("endpointslices")); err != nil {
 			unread = err
 			continue
 		}
 		found = append(found, conversionFinding(each, down))
 	}
 	if len(found) == 0 && unread == nil {
-		return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "all %d conversion webhooks have an endpoint", len(conversions))}, nil
+		return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "all %d conversion webhooks have an endpoint",
+			len(conversions))}, nil
 	}
 	return finding.Bounded(finding.Drafts(found...)), unread
 }
@@ -243,7 +249,8 @@ func mayConvert(each *snapshot.Definition) bool {
 func conversionFinding(each *snapshot.Definition, down outage) finding.Finding {
 	name := each.Name
 	return finding.Warn(reasonConversionUnavailable,
-		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every read of the kind %s fails",
+		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every "+
+			"read of the kind %s fails",
 		name, words.List(each.Served(), maxVersions), down.why, each.Spec.Names.Kind).
 		Named(nameConversion+"-"+name).
 		Remedy("%s", down.remedy(name)).
@@ -265,15 +272,20 @@ func (o outage) remedy(definition string) string {
 	if o.state != backend.Missing {
 		return "Start the pods of the Service. The definition, and a namespace with its objects, cannot be deleted until then."
 	}
-	return fmt.Sprintf("Restore Service %s/%s, such as by installing its operator again. Only if the operator was removed for good, set the strategy None: "+
+	return fmt.Sprintf("Restore Service %s/%s, such as by installing its operator again. Only if the operator was removed for good, "+
+		"set the strategy None: "+
 		"then the objects can be read, and a write of one that is stored in another version loses the fields that only that version has. If the "+
-		"objects are not needed either, remove the finalizers that the second command lists, which the operator removed before, and delete the definition with its objects: oc delete crd %s.",
+		"objects are not needed either, remove the finalizers that the second command lists, which the operator removed before, and "+
+		"delete the definition with its objects: oc delete crd %s.",
 		o.service.Namespace, o.service.Name, definition)
 }
 
 func (o outage) actions(definition string) []finding.Action {
 	if o.state != backend.Missing {
-		return []finding.Action{finding.Read("oc -n %s get service,endpointslices,pods", o.service.Namespace), finding.Read("oc get crd %s -o jsonpath={.spec.conversion}", definition)}
+		return []finding.Action{
+			finding.Read("oc -n %s get service,endpointslices,pods", o.service.Namespace),
+			finding.Read("oc get crd %s -o jsonpath={.spec.conversion}", definition),
+		}
 	}
 	return []finding.Action{finding.Change(withoutConversion, definition), finding.Read(listFinalizers, definition)}
 }
@@ -329,7 +341,8 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	var f finding.Finding
 	switch {
 	case check.OfRelease(namespace):
-		f = finding.Fail(reasonNamespaceTerminating, "namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
+		f = finding.Fail(reasonNamespaceTerminating,
+			"namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
 			namespace.Name, words.Time(namespace.DeletionTimestamp.Time), stopped(namespace))
 	case since >= deletionTime:
 		f = finding.Warn(reasonNamespaceTerminating, "namespace %s is being deleted since %s: %s",
@@ -369,13 +382,19 @@ type obstacle struct {
 func obstacles(namespace string) map[corev1.NamespaceConditionType]obstacle {
 	left := finding.Read("oc api-resources --verbs=list --namespaced -o name | xargs -n 1 oc -n %s get --ignore-not-found --show-kind -o "+
 		"custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers", namespace)
-	remaining := obstacle{"Let the operator of the objects that remain remove their finalizers; remove those of an operator that is gone.", left}
+	remaining := obstacle{
+		"Let the operator of the objects that remain remove their finalizers; remove those of an operator that is gone.",
+		left,
+	}
 	return map[corev1.NamespaceConditionType]obstacle{
-		corev1.NamespaceDeletionDiscoveryFailure: {"Repair the servers of the APIServices that are not available, or delete those of servers that were removed.", finding.Read("oc get apiservices")},
+		corev1.NamespaceDeletionDiscoveryFailure: {"Repair the servers of the APIServices that are not available, or delete those of " +
+			"servers that were removed.", finding.Read("oc get apiservices")},
 		corev1.NamespaceDeletionGVParsingFailure: {"Correct the API group whose version cannot be parsed.", finding.Read("oc api-versions")},
 		corev1.NamespaceDeletionContentFailure: {
-			"Restore what the message names. If it is a conversion webhook that was removed, set spec.conversion.strategy of the CustomResourceDefinition to None.",
-			finding.Read("oc get crd -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.namespace"),
+			"Restore what the message names. If it is a conversion webhook that was removed, set spec.conversion.strategy of the " +
+				"CustomResourceDefinition to None.",
+			finding.Read(
+				"oc get crd -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.namespace"),
 		},
 		corev1.NamespaceContentRemaining:    remaining,
 		corev1.NamespaceFinalizersRemaining: remaining,
@@ -387,7 +406,8 @@ func present(namespace *corev1.Namespace) []obstacle {
 	var found []obstacle
 	for _, condition := range namespace.Status.Conditions {
 		each, known := obstacles(namespace.Name)[condition.Type]
-		if known && condition.Status == corev1.ConditionTrue && !slices.ContainsFunc(found, func(other obstacle) bool { return other.remedy == each.remedy }) {
+		if known && condition.Status == corev1.ConditionTrue &&
+			!slices.ContainsFunc(found, func(other obstacle) bool { return other.remedy == each.remedy }) {
 			found = append(found, each)
 		}
 	}

@@ -56,14 +56,20 @@ var asExpected = checktest.Result{Outcome: preflight.Pass, Reason: "AsExpected"}
 
 // The API server itself finds that the server of an API is missing.
 func TestAPIServices(t *testing.T) {
-	services := dynamic.NewForConfigOrDie(local.Config).Resource(schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"})
+	services := dynamic.NewForConfigOrDie(local.Config).Resource(schema.GroupVersionResource{
+		Group: "apiregistration.k8s.io", Version: "v1",
+		Resource: "apiservices",
+	})
 	for name, tc := range map[string]struct {
 		reason, namespace, message string
 		want                       map[string]checktest.Result
 	}{
 		"Missing": {
 			reason: "an adapter for metrics was uninstalled", namespace: "custom-metrics", message: "Available=False (ServiceNotFound)",
-			want: map[string]checktest.Result{"APIService-v1beta1.custom.metrics.k8s.io": {Outcome: preflight.Warn, Reason: "APIServiceUnavailable"}},
+			want: map[string]checktest.Result{"APIService-v1beta1.custom.metrics.k8s.io": {
+				Outcome: preflight.Warn,
+				Reason:  "APIServiceUnavailable",
+			}},
 		},
 		"OfTheRelease": {
 			reason: "the ClusterOperator reports it", namespace: "openshift-apiserver",
@@ -74,8 +80,9 @@ func TestAPIServices(t *testing.T) {
 			server.Create(t, &unstructured.Unstructured{Object: map[string]any{
 				"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": map[string]any{"name": "v1beta1.custom.metrics.k8s.io"},
 				"spec": map[string]any{
-					"group": "custom.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100), "insecureSkipTLSVerify": true,
-					"service": map[string]any{"namespace": tc.namespace, "name": "adapter", "port": int64(443)},
+					"group": "custom.metrics.k8s.io", "version": "v1beta1", "groupPriorityMinimum": int64(100), "versionPriority": int64(100),
+					"insecureSkipTLSVerify": true,
+					"service":               map[string]any{"namespace": tc.namespace, "name": "adapter", "port": int64(443)},
 				},
 			}})
 			await.Until(t, "the API server reports the APIService", func(ctx context.Context) bool {
@@ -89,7 +96,8 @@ func TestAPIServices(t *testing.T) {
 
 // The API server refuses new objects in a namespace that is being deleted.
 func TestNamespaces(t *testing.T) {
-	const cause = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: custom.metrics.k8s.io/v1beta1: stale GroupVersion discovery"
+	const cause = "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: " +
+		"custom.metrics.k8s.io/v1beta1: stale GroupVersion discovery"
 	for name, tc := range map[string]struct {
 		reason      string
 		namespace   string
@@ -99,8 +107,13 @@ func TestNamespaces(t *testing.T) {
 		message     string
 	}{
 		"OfTheRelease": {
-			reason: "CVO can create nothing in it", namespace: "openshift-widgets", annotations: map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"}, message: "NamespaceDeletionDiscoveryFailure: " + cause,
-			want: map[string]checktest.Result{"NamespaceTerminating-openshift-widgets": {Outcome: preflight.Fail, Reason: "NamespaceTerminating"}},
+			reason: "CVO can create nothing in it", namespace: "openshift-widgets",
+			annotations: map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"},
+			message:     "NamespaceDeletionDiscoveryFailure: " + cause,
+			want: map[string]checktest.Result{"NamespaceTerminating-openshift-widgets": {
+				Outcome: preflight.Fail,
+				Reason:  "NamespaceTerminating",
+			}},
 		},
 		"Other": {
 			reason: "the deletion does not end", namespace: "stuck", after: 3 * time.Minute, message: "NamespaceDeletionDiscoveryFailure: " + cause,
@@ -165,7 +178,10 @@ func TestConversions(t *testing.T) {
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "widgets"}, Ports: []corev1.ServicePort{{Port: 443}}},
 	}
 	endpoint := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "widget-system", Name: "conversion-0", Labels: map[string]string{discoveryv1.LabelServiceName: "conversion"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "widget-system", Name: "conversion-0",
+			Labels: map[string]string{discoveryv1.LabelServiceName: "conversion"},
+		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.0.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
 		Ports:       []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(443))}},
@@ -176,9 +192,15 @@ func TestConversions(t *testing.T) {
 		want    map[string]checktest.Result
 		message string
 	}{
-		"NoService":  {reason: "the operator was uninstalled, and left its definition", want: broken, message: "its Service widget-system/conversion does not exist"},
+		"NoService": {
+			reason: "the operator was uninstalled, and left its definition", want: broken,
+			message: "its Service widget-system/conversion does not exist",
+		},
 		"NoEndpoint": {reason: "no pod of the webhook is ready", objects: []runtime.Object{service}, want: broken, message: "no ready endpoint"},
-		"Serving":    {reason: "the webhook has an endpoint", objects: []runtime.Object{service, endpoint}, want: map[string]checktest.Result{"Conversions": asExpected}},
+		"Serving": {
+			reason: "the webhook has an endpoint", objects: []runtime.Object{service, endpoint},
+			want: map[string]checktest.Result{"Conversions": asExpected},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
@@ -187,21 +209,33 @@ func TestConversions(t *testing.T) {
 	}
 
 	widgets := func(version string) dynamic.ResourceInterface {
-		return dynamic.NewForConfigOrDie(local.Config).Resource(schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "widgets"}).Namespace("default")
+		return dynamic.NewForConfigOrDie(local.Config).Resource(schema.GroupVersionResource{
+			Group: "example.com", Version: version,
+			Resource: "widgets",
+		}).Namespace("default")
 	}
-	stored := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": map[string]any{"name": "one"}}}
+	stored := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "example.com/v1", "kind": "Widget",
+		"metadata": map[string]any{"name": "one"},
+	}}
 	if _, err := widgets("v1").Create(t.Context(), stored, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := widgets("v2").List(t.Context(), metav1.ListOptions{}); err == nil || !strings.Contains(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed") {
+	if _, err := widgets("v2").List(t.Context(), metav1.ListOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "conversion webhook for example.com/v1, Kind=Widget failed") {
 		t.Errorf("a read in another version than the stored one: %v, want the failure that the finding foretells", err)
 	}
 }
 
 // A missing permission of a check that warns at most does not block.
 func TestUnprivileged(t *testing.T) {
-	for reason, tested := range map[string]check.Check{"APIServices": serving.APIServices(), "CustomResourceDefinitions": serving.Conversions()} {
-		findings := checktest.RunAt(t, tested, server.Unprivileged().Snapshot(t), check.Subject{Update: checktest.Update(t, "4.18.3", "4.18.4"), Now: time.Now()})
-		expect(t, reason, findings, map[string]checktest.Result{tested.Name: {Outcome: preflight.Warn, Reason: "Unread"}}, "could not list the "+reason)
+	for reason, tested := range map[string]check.Check{
+		"APIServices":               serving.APIServices(),
+		"CustomResourceDefinitions": serving.Conversions(),
+	} {
+		findings := checktest.RunAt(t, tested, server.Unprivileged().Snapshot(t),
+			check.Subject{Update: checktest.Update(t, "4.18.3", "4.18.4"), Now: time.Now()})
+		expect(t, reason, findings, map[string]checktest.Result{tested.Name: {Outcome: preflight.Warn, Reason: "Unread"}},
+			"could not list the "+reason)
 	}
 }

@@ -214,16 +214,18 @@ func (p *Progress) operators(cluster Cluster, change Change) time.Time {
 // Behind reports whether an operator states another version than that of the release. That of the preflight itself is of
 // no release.
 func Behind(operator *configv1.ClusterOperator, version string) bool {
-	return operator.Name != ownsignal.ClusterOperator && slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
-		return each.Name == "operator" && each.Version != version
-	})
+	return operator.Name != ownsignal.ClusterOperator &&
+		slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
+			return each.Name == "operator" && each.Version != version
+		})
 }
 
 // Progressing reports whether an operator states that it is rolling out. That of the preflight itself is of no release.
 func Progressing(operator *configv1.ClusterOperator) bool {
-	return operator.Name != ownsignal.ClusterOperator && slices.ContainsFunc(operator.Status.Conditions, func(each configv1.ClusterOperatorStatusCondition) bool {
-		return each.Type == configv1.OperatorProgressing && each.Status == configv1.ConditionTrue
-	})
+	return operator.Name != ownsignal.ClusterOperator &&
+		slices.ContainsFunc(operator.Status.Conditions, func(each configv1.ClusterOperatorStatusCondition) bool {
+			return each.Type == configv1.OperatorProgressing && each.Status == configv1.ConditionTrue
+		})
 }
 
 // Outdated describes a pool that is not updated, such as "worker (1 of 3 nodes)"; empty for one that is. The status of a

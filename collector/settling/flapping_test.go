@@ -25,10 +25,16 @@ func TestFlappingNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var pool machineconfigurationv1.MachineConfigPool
-			pool.Status.Conditions = []machineconfigurationv1.MachineConfigPoolCondition{{Type: machineconfigurationv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(updated)}}
+			pool.Status.Conditions = []machineconfigurationv1.MachineConfigPoolCondition{{
+				Type:   machineconfigurationv1.MachineConfigPoolUpdated,
+				Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(updated),
+			}}
 			node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker-1"}}
 			node.Status.NodeInfo.BootID = "2"
-			node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(tc.ready)}}
+			node.Status.Conditions = []corev1.NodeCondition{{
+				Type: corev1.NodeReady, Status: corev1.ConditionTrue,
+				LastTransitionTime: metav1.NewTime(tc.ready),
+			}}
 			before := baseline.State{Objects: map[baseline.Key]baseline.Object{{Kind: baseline.Node, Name: "worker-1"}: {Detail: "1"}}}
 			made := settling.Of(settling.Cluster{
 				Change: settling.Change{Started: noon().Add(-5 * time.Hour), Completed: noon().Add(-4 * time.Hour)},

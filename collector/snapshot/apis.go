@@ -126,7 +126,8 @@ type Resource struct {
 // states that.
 func (c *Cluster) Served(ctx context.Context) ([]Resource, error) {
 	return once(ctx, c, "served resources", func(ctx context.Context) ([]Resource, error) {
-		groups, lists, err := discovery.ToServerResourcesInterfaceWithContext(c.api.Kubernetes.Discovery()).ServerGroupsAndResourcesWithContext(ctx)
+		groups, lists, err := discovery.ToServerResourcesInterfaceWithContext(c.api.Kubernetes.Discovery()).ServerGroupsAndResourcesWithContext(
+			ctx)
 		if _, partial := errors.AsType[*discovery.ErrGroupDiscoveryFailed](err); err != nil && !partial {
 			return nil, fmt.Errorf("could not list the served APIs: %w", err)
 		}
@@ -229,7 +230,9 @@ func listAs[T any](ctx context.Context, client dynamic.Interface, resource schem
 }
 
 // listPages is listAs with pages of that size (0: the default); it keeps the objects for which keep is true.
-func listPages[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, size int64, keep func(*T) bool) ([]T, error) {
+func listPages[T any](ctx context.Context, client dynamic.Interface, resource schema.GroupVersionResource, size int64,
+	keep func(*T) bool,
+) ([]T, error) {
 	page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		if size > 0 {
 			options.Limit = size
@@ -280,5 +283,6 @@ func trim(object metav1.Object) {
 // judgedByWriters is true for an object of which checks read who has written it: see PausedBy and HandMade.
 func judgedByWriters(object metav1.Object) bool {
 	of, ok := object.(*unstructured.Unstructured)
-	return ok && slices.Contains([]string{"MachineConfigPool", "SecurityContextConstraints", "NetworkPolicy", "ResourceQuota", "LimitRange"}, of.GetKind())
+	return ok && slices.Contains([]string{"MachineConfigPool", "SecurityContextConstraints", "NetworkPolicy", "ResourceQuota", "LimitRange"},
+		of.GetKind())
 }

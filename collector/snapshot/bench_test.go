@@ -31,21 +31,35 @@ func pods(restarted int) *corev1.PodList {
 		started := metav1.Date(2026, 11, 25, 12, 0, i%60, 0, time.UTC)
 		pod := corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: fmt.Sprintf("team-%03d", i/replicas%200), Name: fmt.Sprintf("%s-7d9f8b6c5d-%05d", workload, i), UID: types.UID(fmt.Sprintf("6ba7b810-9dad-41d1-80b4-%012d", i)),
+				Namespace: fmt.Sprintf("team-%03d", i/replicas%200), Name: fmt.Sprintf("%s-7d9f8b6c5d-%05d", workload, i),
+				UID:               types.UID(fmt.Sprintf("6ba7b810-9dad-41d1-80b4-%012d", i)),
 				CreationTimestamp: started, Labels: map[string]string{"app": workload, "pod-template-hash": "7d9f8b6c5d"},
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: workload + "-7d9f8b6c5d", UID: types.UID(workload), Controller: new(true)}},
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: "apps/v1", Kind: "ReplicaSet", Name: workload + "-7d9f8b6c5d",
+					UID: types.UID(workload), Controller: new(true),
+				}},
 			},
-			Spec:   corev1.PodSpec{NodeName: fmt.Sprintf("worker-%03d", i%500), Containers: []corev1.Container{{Name: "app", Image: "registry.example.com/app@sha256:0123456789"}, {Name: "proxy", Image: "registry.example.com/proxy"}}},
-			Status: corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &started, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: started}}},
+			Spec: corev1.PodSpec{NodeName: fmt.Sprintf("worker-%03d", i%500), Containers: []corev1.Container{{
+				Name:  "app",
+				Image: "registry.example.com/app@sha256:0123456789",
+			}, {Name: "proxy", Image: "registry.example.com/proxy"}}},
+			Status: corev1.PodStatus{
+				Phase: corev1.PodRunning, StartTime: &started,
+				Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: started}},
+			},
 		}
 		for _, container := range pod.Spec.Containers {
 			status := corev1.ContainerStatus{
-				Name: container.Name, Ready: true, Started: new(true), Image: container.Image, ImageID: container.Image, ContainerID: fmt.Sprintf("cri-o://%064d", i),
-				State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
+				Name: container.Name, Ready: true, Started: new(true), Image: container.Image, ImageID: container.Image,
+				ContainerID: fmt.Sprintf("cri-o://%064d", i),
+				State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: started}},
 			}
 			if restarted > 0 && i%restarted == 0 {
 				status.RestartCount = 1
-				status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", Message: "the node has rebooted", FinishedAt: started, ContainerID: status.ContainerID}
+				status.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{
+					ExitCode: 137, Reason: "Error",
+					Message: "the node has rebooted", FinishedAt: started, ContainerID: status.ContainerID,
+				}
 			}
 			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, status)
 		}
@@ -60,7 +74,10 @@ func paged(b *testing.B, list *corev1.PodList) *snapshot.Cluster {
 	const size = 500
 	bodies := map[string][]byte{}
 	for from := 0; from < len(list.Items); from += size {
-		page := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: list.Items[from:min(from+size, len(list.Items))]}
+		page := &corev1.PodList{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+			Items:    list.Items[from:min(from+size, len(list.Items))],
+		}
 		if from+size < len(list.Items) {
 			page.Continue = fmt.Sprint(from + size)
 		}

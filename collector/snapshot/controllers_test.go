@@ -28,7 +28,8 @@ func TestReplicaSetsHaveTemplatesOfPods(t *testing.T) {
 	add := func(name string, replicas *int32, pods int32) {
 		list.Items = append(list.Items, appsv1.ReplicaSet{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec:       appsv1.ReplicaSetSpec{Replicas: replicas, Template: template("example.com/image")}, Status: appsv1.ReplicaSetStatus{Replicas: pods},
+			Spec:       appsv1.ReplicaSetSpec{Replicas: replicas, Template: template("example.com/image")},
+			Status:     appsv1.ReplicaSetStatus{Replicas: pods},
 		})
 	}
 	add("present", new(int32(3)), 3)
@@ -55,7 +56,8 @@ func TestReplicaSetsHaveTemplatesOfPods(t *testing.T) {
 func TestControllersKeepWhatIsRead(t *testing.T) {
 	const seed, count = 1, 100
 	random := fuzzer.FuzzerFor(metafuzzer.Funcs, rand.NewSource(seed), scheme.Codecs)
-	sets, states, controllers, jobs := &appsv1.ReplicaSetList{}, &appsv1.StatefulSetList{}, &corev1.ReplicationControllerList{}, &batchv1.JobList{}
+	sets, states, controllers, jobs := &appsv1.ReplicaSetList{}, &appsv1.StatefulSetList{}, &corev1.ReplicationControllerList{},
+		&batchv1.JobList{}
 	for i := range count {
 		var set appsv1.ReplicaSet
 		var state appsv1.StatefulSet
@@ -86,19 +88,27 @@ func TestControllersKeepWhatIsRead(t *testing.T) {
 		random.Fill(&daemon)
 		deployments.Items, daemons.Items = append(deployments.Items, deployment), append(daemons.Items, daemon)
 	}
-	expect(t, deployments, deployments.Items, (*snapshot.Cluster).Deployments, func(of *appsv1.Deployment) *corev1.PodTemplateSpec { return &of.Spec.Template })
-	expect(t, daemons, daemons.Items, (*snapshot.Cluster).DaemonSets, func(of *appsv1.DaemonSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
-	expect(t, sets, sets.Items, (*snapshot.Cluster).ReplicaSets, func(of *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
-	expect(t, states, states.Items, (*snapshot.Cluster).StatefulSets, func(of *appsv1.StatefulSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
-	expect(t, controllers, controllers.Items, (*snapshot.Cluster).ReplicationControllers, func(of *corev1.ReplicationController) *corev1.PodTemplateSpec { return of.Spec.Template })
+	expect(t, deployments, deployments.Items, (*snapshot.Cluster).Deployments,
+		func(of *appsv1.Deployment) *corev1.PodTemplateSpec { return &of.Spec.Template })
+	expect(t, daemons, daemons.Items, (*snapshot.Cluster).DaemonSets,
+		func(of *appsv1.DaemonSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
+	expect(t, sets, sets.Items, (*snapshot.Cluster).ReplicaSets,
+		func(of *appsv1.ReplicaSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
+	expect(t, states, states.Items, (*snapshot.Cluster).StatefulSets,
+		func(of *appsv1.StatefulSet) *corev1.PodTemplateSpec { return &of.Spec.Template })
+	expect(t, controllers, controllers.Items, (*snapshot.Cluster).ReplicationControllers,
+		func(of *corev1.ReplicationController) *corev1.PodTemplateSpec { return of.Spec.Template })
 	expect(t, jobs, jobs.Items, (*snapshot.Cluster).Jobs, func(of *batchv1.Job) *corev1.PodTemplateSpec { return &of.Spec.Template })
 }
 
 // expect reads a list in both encodings, and compares it with what it has without what the pods run.
-func expect[T any](t *testing.T, list runtime.Object, items []T, read func(*snapshot.Cluster, context.Context) ([]T, error), template func(*T) *corev1.PodTemplateSpec) {
+func expect[T any](t *testing.T, list runtime.Object, items []T, read func(*snapshot.Cluster, context.Context) ([]T, error),
+	template func(*T) *corev1.PodTemplateSpec,
+) {
 	t.Helper()
 	for kind, encoded := range map[string]*snapshot.Cluster{ // before the items are changed
-		runtime.ContentTypeProtobuf: snapshotOf(t, runtime.ContentTypeProtobuf, list), runtime.ContentTypeJSON: snapshotOf(t, runtime.ContentTypeJSON, list),
+		runtime.ContentTypeProtobuf: snapshotOf(t, runtime.ContentTypeProtobuf, list),
+		runtime.ContentTypeJSON:     snapshotOf(t, runtime.ContentTypeJSON, list),
 	} {
 		got, err := read(encoded, t.Context())
 		if err != nil {

@@ -69,7 +69,8 @@ func (c *Cluster) NodeConfig(ctx context.Context) (*configv1.Node, error) {
 // "cluster" of operator.openshift.io.
 func (c *Cluster) MachineConfiguration(ctx context.Context) (*operatorv1.MachineConfiguration, error) {
 	return once(ctx, c, "machineConfiguration", func(ctx context.Context) (*operatorv1.MachineConfiguration, error) {
-		found, err := c.api.Dynamic.Resource(operatorv1.GroupVersion.WithResource("machineconfigurations")).Get(ctx, "cluster", metav1.GetOptions{})
+		found, err := c.api.Dynamic.Resource(operatorv1.GroupVersion.WithResource("machineconfigurations")).Get(ctx, "cluster",
+			metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}
@@ -163,7 +164,8 @@ func PausedBy(pool *machineconfigurationv1.MachineConfigPool, nodes []corev1.Nod
 	}
 	selector, err := metav1.LabelSelectorAsSelector(pool.Spec.NodeSelector)
 	for i := range nodes {
-		if by, state := HeldBy(&nodes[i]); err == nil && pool.Spec.Paused && selector.Matches(labels.Set(nodes[i].Labels)) && strings.Contains(strings.ToLower(state), "paused") {
+		if by, state := HeldBy(&nodes[i]); err == nil && pool.Spec.Paused && selector.Matches(labels.Set(nodes[i].Labels)) &&
+			strings.Contains(strings.ToLower(state), "paused") {
 			return by
 		}
 	}
@@ -270,7 +272,8 @@ func poolOf(node *corev1.Node, pools []pool) pool {
 // machineconfiguration.openshift.io/v1, which 5.0 and later have.
 func (c *Cluster) OSImageStream(ctx context.Context) (*machineconfigurationv1.OSImageStream, error) {
 	return once(ctx, c, "osImageStream", func(ctx context.Context) (*machineconfigurationv1.OSImageStream, error) {
-		found, err := c.api.Dynamic.Resource(machineconfigurationv1.GroupVersion.WithResource("osimagestreams")).Get(ctx, "cluster", metav1.GetOptions{})
+		found, err := c.api.Dynamic.Resource(machineconfigurationv1.GroupVersion.WithResource("osimagestreams")).Get(ctx, "cluster",
+			metav1.GetOptions{})
 		if err != nil {
 			return nil, err
 		}

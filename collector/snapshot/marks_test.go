@@ -20,17 +20,38 @@ func TestPodsKeepMarks(t *testing.T) {
 		reason, namespace string
 		has, want         annotations
 	}{
-		{reason: "values of foreign ones are dropped", namespace: "openshift-dns", has: annotations{patches: "long"}, want: annotations{patches: ""}},
-		{reason: "SCCs are kept", namespace: "openshift-dns", has: annotations{"openshift.io/scc": "anyuid", "openshift.io/required-scc": "anyuid"}, want: annotations{"openshift.io/scc": "anyuid", "openshift.io/required-scc": "anyuid"}},
-		{reason: "another pod of the same controller", namespace: "openshift-dns", has: annotations{"openshift.io/scc": "restricted-v2"}, want: annotations{"openshift.io/scc": "restricted-v2"}},
-		{reason: "none is kept of it", namespace: "openshift-dns", has: annotations{"k8s.ovn.org/pod-networks": network, "kubectl.kubernetes.io/restartedAt": "a", "k8s.v1.cni.cncf.io/network-status": network, "plain": "b"}},
-		{reason: "a domain that only ends as one of Kubernetes", namespace: "kube-system", has: annotations{"notk8s.io/a": "b", "x.k8s.io/a": "b"}, want: annotations{"notk8s.io/a": ""}},
-		{reason: "a static pod", namespace: "openshift-etcd", has: annotations{corev1.MirrorPodAnnotationKey: "1", "a.example/b": "c"}, want: annotations{corev1.MirrorPodAnnotationKey: "1"}},
+		{
+			reason: "values of foreign ones are dropped", namespace: "openshift-dns", has: annotations{patches: "long"},
+			want: annotations{patches: ""},
+		},
+		{reason: "SCCs are kept", namespace: "openshift-dns", has: annotations{
+			"openshift.io/scc":          "anyuid",
+			"openshift.io/required-scc": "anyuid",
+		}, want: annotations{"openshift.io/scc": "anyuid", "openshift.io/required-scc": "anyuid"}},
+		{
+			reason: "another pod of the same controller", namespace: "openshift-dns", has: annotations{"openshift.io/scc": "restricted-v2"},
+			want: annotations{"openshift.io/scc": "restricted-v2"},
+		},
+		{reason: "none is kept of it", namespace: "openshift-dns", has: annotations{
+			"k8s.ovn.org/pod-networks":          network,
+			"kubectl.kubernetes.io/restartedAt": "a", "k8s.v1.cni.cncf.io/network-status": network, "plain": "b",
+		}},
+		{
+			reason: "a domain that only ends as one of Kubernetes", namespace: "kube-system",
+			has: annotations{"notk8s.io/a": "b", "x.k8s.io/a": "b"}, want: annotations{"notk8s.io/a": ""},
+		},
+		{
+			reason: "a static pod", namespace: "openshift-etcd", has: annotations{corev1.MirrorPodAnnotationKey: "1", "a.example/b": "c"},
+			want: annotations{corev1.MirrorPodAnnotationKey: "1"},
+		},
 		{reason: "a pod of a user", namespace: "team", has: annotations{"openshift.io/scc": "anyuid", patches: "long"}},
 		{reason: "a name that only begins as that of the platform", namespace: "openshifty", has: annotations{patches: "long"}},
 		{reason: "no annotations", namespace: "openshift-dns"},
 	} {
-		list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: tc.reason, Annotations: tc.has, Labels: map[string]string{"app": "a"}}})
+		list.Items = append(list.Items, corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: tc.namespace, Name: tc.reason, Annotations: tc.has,
+			Labels: map[string]string{"app": "a"},
+		}})
 		want[tc.reason] = tc.want
 	}
 	for _, kind := range []string{runtime.ContentTypeProtobuf, runtime.ContentTypeJSON} {

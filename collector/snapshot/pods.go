@@ -27,12 +27,16 @@ const maxPods = 500_000
 // namespaces of the cluster itself also those about SCCs, and the keys of those that nothing of the cluster sets ([Foreign]).
 func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	return once(ctx, c, "pods", func(ctx context.Context) ([]corev1.Pod, error) {
-		r := &reader[corev1.Pod]{cluster: c, resource: corev1.SchemeGroupVersion.WithResource("pods"), rules: podRules(), platform: platformPodRules(), most: maxPods}
+		r := &reader[corev1.Pod]{
+			cluster: c, resource: corev1.SchemeGroupVersion.WithResource("pods"), rules: podRules(),
+			platform: platformPodRules(), most: maxPods,
+		}
 		known := map[string]string{}
 		r.keep = func(pod *corev1.Pod) {
 			pod.Annotations = marks(pod.Annotations, known)
 			pod.Spec.Volumes = bound(pod.Spec.Volumes)
-			pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = disturbed(pod.Status.ContainerStatuses), disturbed(pod.Status.InitContainerStatuses)
+			pod.Status.ContainerStatuses, pod.Status.InitContainerStatuses = disturbed(pod.Status.ContainerStatuses),
+				disturbed(pod.Status.InitContainerStatuses)
 		}
 		return r.all(ctx)
 	})
@@ -76,7 +80,8 @@ func disturbed(containers []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return kept
 }
 
-// The annotations about SecurityContextConstraints: the one by which a pod was admitted, and the one that it names (openshift/api security/v1).
+// The annotations about SecurityContextConstraints: the one by which a pod was admitted, and the one that it names
+// (openshift/api security/v1).
 const (
 	AdmittedSCC = "openshift.io/scc"
 	RequiredSCC = "openshift.io/required-scc"
@@ -140,7 +145,8 @@ func commonPodRules() field.Rules {
 	of := allBut[corev1.Pod](
 		"metadata.generateName", "metadata.resourceVersion", "metadata.uid",
 		"spec.ephemeralContainers", "spec.hostAliases", "spec.imagePullSecrets", "spec.dnsConfig", "spec.readinessGates",
-		"status.conditions.message", "status.conditions.lastProbeTime", "status.conditions.lastTransitionTime", "status.conditions.observedGeneration",
+		"status.conditions.message", "status.conditions.lastProbeTime", "status.conditions.lastTransitionTime",
+		"status.conditions.observedGeneration",
 		"status.message", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs", "status.observedGeneration",
 		"status.ephemeralContainerStatuses", "status.resourceClaimStatuses",
 	)
@@ -149,7 +155,8 @@ func commonPodRules() field.Rules {
 		dropState(of, pod, containers)
 	}
 	of.Own(
-		pod, "metadata.name", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds", "metadata.finalizers",
+		pod, "metadata.name", "metadata.creationTimestamp", "metadata.deletionTimestamp", "metadata.deletionGracePeriodSeconds",
+		"metadata.finalizers",
 		"spec.nodeName", "spec.hostname", "spec.affinity", "spec.volumes", "status.startTime", "status.nominatedNodeName",
 		"status.containerStatuses", "status.initContainerStatuses",
 	)
@@ -160,7 +167,8 @@ func commonPodRules() field.Rules {
 func dropState(from field.Rules, of reflect.Type, state string) {
 	for _, name := range []string{
 		"name", "ready", "started", "image", "imageID", "containerID", "allocatedResources", "resources", "volumeMounts", "user",
-		"allocatedResourcesStatus", "stopSignal", "state.running", "state.terminated", "state.waiting.message", "lastState.running", "lastState.waiting",
+		"allocatedResourcesStatus", "stopSignal", "state.running", "state.terminated", "state.waiting.message", "lastState.running",
+		"lastState.waiting",
 		"lastState.terminated.exitCode", "lastState.terminated.signal", "lastState.terminated.reason", "lastState.terminated.message",
 		"lastState.terminated.startedAt", "lastState.terminated.containerID",
 	} {
@@ -237,7 +245,10 @@ func writesContent(fields *metav1.FieldsV1) bool {
 // appliesForPerson reports whether a field manager is a tool by which people apply their manifests: Argo CD, Flux, Helm,
 // Terraform, and the policies of Advanced Cluster Management.
 func appliesForPerson(manager string) bool {
-	return manager == "helm" || slices.ContainsFunc([]string{"argocd", "kustomize-controller", "helm-controller", "Helm", "Terraform", "terraform", "HashiCorp", "config-policy-controller"}, func(tool string) bool {
+	return manager == "helm" || slices.ContainsFunc([]string{
+		"argocd", "kustomize-controller", "helm-controller", "Helm", "Terraform",
+		"terraform", "HashiCorp", "config-policy-controller",
+	}, func(tool string) bool {
 		return strings.HasPrefix(manager, tool)
 	})
 }

@@ -80,7 +80,10 @@ func kept(pod corev1.Pod) corev1.Pod {
 		}
 	}
 	for i := range status.Conditions {
-		status.Conditions[i] = corev1.PodCondition{Type: status.Conditions[i].Type, Status: status.Conditions[i].Status, Reason: status.Conditions[i].Reason}
+		status.Conditions[i] = corev1.PodCondition{
+			Type: status.Conditions[i].Type, Status: status.Conditions[i].Status,
+			Reason: status.Conditions[i].Reason,
+		}
 	}
 	status.Message, status.HostIP, status.HostIPs, status.PodIP, status.PodIPs, status.ObservedGeneration = "", "", nil, "", nil, 0
 	status.EphemeralContainerStatuses, status.ResourceClaimStatuses = nil, nil
@@ -117,8 +120,9 @@ func dropContent(spec *corev1.PodSpec) {
 		for i := range containers {
 			of := &containers[i]
 			containers[i] = corev1.Container{
-				Name: of.Name, Ports: of.Ports, Resources: of.Resources, ResizePolicy: of.ResizePolicy, RestartPolicy: of.RestartPolicy, RestartPolicyRules: of.RestartPolicyRules,
-				SecurityContext: of.SecurityContext, StartupProbe: of.StartupProbe, Stdin: of.Stdin, StdinOnce: of.StdinOnce, TTY: of.TTY,
+				Name: of.Name, Ports: of.Ports, Resources: of.Resources, ResizePolicy: of.ResizePolicy, RestartPolicy: of.RestartPolicy,
+				RestartPolicyRules: of.RestartPolicyRules,
+				SecurityContext:    of.SecurityContext, StartupProbe: of.StartupProbe, Stdin: of.Stdin, StdinOnce: of.StdinOnce, TTY: of.TTY,
 			}
 		}
 	}
@@ -135,7 +139,8 @@ func TestPodsKeepWhatIsRead(t *testing.T) {
 		random.Fill(&pod.Spec)
 		random.Fill(&pod.Status)
 		if i%3 > 0 { // of the same controller as the pod before
-			pod.Namespace, pod.Labels, pod.OwnerReferences, pod.Annotations = list.Items[i-1].Namespace, list.Items[i-1].Labels, list.Items[i-1].OwnerReferences, nil
+			pod.Namespace, pod.Labels, pod.OwnerReferences, pod.Annotations = list.Items[i-1].Namespace, list.Items[i-1].Labels,
+				list.Items[i-1].OwnerReferences, nil
 			own := pod.Spec
 			list.Items[i-1].Spec.DeepCopyInto(&pod.Spec)
 			pod.Spec.NodeName, pod.Spec.Hostname, pod.Spec.Affinity, pod.Spec.Volumes = own.NodeName, own.Hostname, own.Affinity, own.Volumes
@@ -183,8 +188,14 @@ func FuzzPods(f *testing.F) {
 	}
 	var seed bytes.Buffer
 	list := &corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Items: []corev1.Pod{
-		{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"b": "c"}}, Spec: corev1.PodSpec{NodeName: "d", Containers: []corev1.Container{{Name: "e", Image: "f"}}}},
-		{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{Name: "h", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/i"}}}}}},
+		{
+			ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{"b": "c"}},
+			Spec:       corev1.PodSpec{NodeName: "d", Containers: []corev1.Container{{Name: "e", Image: "f"}}},
+		},
+		{ObjectMeta: metav1.ObjectMeta{Name: "g"}, Spec: corev1.PodSpec{Volumes: []corev1.Volume{{
+			Name:         "h",
+			VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/i"}},
+		}}}},
 	}}
 	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(list, &seed); err != nil {
 		f.Fatal(err)
@@ -201,7 +212,8 @@ func FuzzPods(f *testing.F) {
 			t.Errorf("%d pods, client-go has read %d", len(got), len(want.Items))
 		}
 		for i := range got {
-			if got[i].Name != want.Items[i].Name || got[i].Namespace != want.Items[i].Namespace || got[i].Spec.NodeName != want.Items[i].Spec.NodeName {
+			if got[i].Name != want.Items[i].Name || got[i].Namespace != want.Items[i].Namespace ||
+				got[i].Spec.NodeName != want.Items[i].Spec.NodeName {
 				t.Errorf("pod %d is %s/%s, client-go has read %s/%s", i, got[i].Namespace, got[i].Name, want.Items[i].Namespace, want.Items[i].Name)
 			}
 		}

@@ -1,7 +1,8 @@
 // Package snapshot answers: what is the present state of this cluster?
 //
 // Every resource is read once in each shape, by the first check that needs it, for all
-// checks and all targets: as its objects, and as what they report ([Cluster.Reports]). Lists are read in pages, and only fields that a check uses are
+// checks and all targets: as its objects, and as what they report ([Cluster.Reports]). Lists are read in pages, and
+// only fields that a check uses are
 // kept. [List] reads any resource; a method exists where fields are dropped or
 // values derived.
 package snapshot
@@ -358,7 +359,10 @@ func (c *Cluster) Deployments(ctx context.Context) ([]appsv1.Deployment, error) 
 // pods, too: a Deployment has ten of them.
 func (c *Cluster) ReplicaSets(ctx context.Context) ([]appsv1.ReplicaSet, error) {
 	return once(ctx, c, "replicaSets", func(ctx context.Context) ([]appsv1.ReplicaSet, error) {
-		r := &reader[appsv1.ReplicaSet]{cluster: c, resource: appsv1.SchemeGroupVersion.WithResource("replicasets"), rules: templateRules[appsv1.ReplicaSet]()}
+		r := &reader[appsv1.ReplicaSet]{
+			cluster: c, resource: appsv1.SchemeGroupVersion.WithResource("replicasets"),
+			rules: templateRules[appsv1.ReplicaSet](),
+		}
 		r.keep = func(set *appsv1.ReplicaSet) {
 			if set.Spec.Replicas != nil && *set.Spec.Replicas == 0 && set.Status.Replicas == 0 {
 				set.Spec.Template = corev1.PodTemplateSpec{}
@@ -371,7 +375,10 @@ func (c *Cluster) ReplicaSets(ctx context.Context) ([]appsv1.ReplicaSet, error) 
 // StatefulSets are all StatefulSets, sorted by namespace and name, without what the containers of their pods run.
 func (c *Cluster) StatefulSets(ctx context.Context) ([]appsv1.StatefulSet, error) {
 	return once(ctx, c, "statefulSets", func(ctx context.Context) ([]appsv1.StatefulSet, error) {
-		return (&reader[appsv1.StatefulSet]{cluster: c, resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"), rules: templateRules[appsv1.StatefulSet]()}).all(ctx)
+		return (&reader[appsv1.StatefulSet]{
+			cluster: c, resource: appsv1.SchemeGroupVersion.WithResource("statefulsets"),
+			rules: templateRules[appsv1.StatefulSet](),
+		}).all(ctx)
 	})
 }
 
@@ -379,14 +386,20 @@ func (c *Cluster) StatefulSets(ctx context.Context) ([]appsv1.StatefulSet, error
 // containers of their pods run.
 func (c *Cluster) ReplicationControllers(ctx context.Context) ([]corev1.ReplicationController, error) {
 	return once(ctx, c, "replicationControllers", func(ctx context.Context) ([]corev1.ReplicationController, error) {
-		return (&reader[corev1.ReplicationController]{cluster: c, resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"), rules: templateRules[corev1.ReplicationController]()}).all(ctx)
+		return (&reader[corev1.ReplicationController]{
+			cluster: c, resource: corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
+			rules: templateRules[corev1.ReplicationController](),
+		}).all(ctx)
 	})
 }
 
 // Jobs are all Jobs, sorted by namespace and name, without what the containers of their pods run.
 func (c *Cluster) Jobs(ctx context.Context) ([]batchv1.Job, error) {
 	return once(ctx, c, "jobs", func(ctx context.Context) ([]batchv1.Job, error) {
-		return (&reader[batchv1.Job]{cluster: c, resource: batchv1.SchemeGroupVersion.WithResource("jobs"), rules: templateRules[batchv1.Job]()}).all(ctx)
+		return (&reader[batchv1.Job]{
+			cluster: c, resource: batchv1.SchemeGroupVersion.WithResource("jobs"),
+			rules: templateRules[batchv1.Job](),
+		}).all(ctx)
 	})
 }
 

@@ -125,7 +125,8 @@ func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
 		}
 		// The API server checks permissions first, and most clusters do not have the
 		// API. Every user may list the served APIs.
-		_, unserved := discovery.ToServerResourcesInterfaceWithContext(c.api.Kubernetes.Discovery()).ServerResourcesForGroupVersionWithContext(ctx, resource.GroupVersion().String())
+		_, unserved := discovery.ToServerResourcesInterfaceWithContext(c.api.Kubernetes.Discovery()).ServerResourcesForGroupVersionWithContext(
+			ctx, resource.GroupVersion().String())
 		if apierrors.IsNotFound(unserved) {
 			return nil, unserved
 		}
@@ -162,7 +163,10 @@ type Subscription struct {
 
 // Subscriptions are all Subscriptions, sorted by namespace and name.
 func (c *Cluster) Subscriptions(ctx context.Context) ([]Subscription, error) {
-	return List[Subscription](ctx, c, schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"})
+	return List[Subscription](ctx, c, schema.GroupVersionResource{
+		Group: "operators.coreos.com", Version: "v1alpha1",
+		Resource: "subscriptions",
+	})
 }
 
 // CatalogSource has the operators that OLM may install (operators.coreos.com/v1alpha1), with the fields that checks read.
@@ -180,7 +184,10 @@ type CatalogSource struct {
 
 // CatalogSources are all CatalogSources, sorted by namespace and name.
 func (c *Cluster) CatalogSources(ctx context.Context) ([]CatalogSource, error) {
-	return List[CatalogSource](ctx, c, schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "catalogsources"})
+	return List[CatalogSource](ctx, c, schema.GroupVersionResource{
+		Group: "operators.coreos.com", Version: "v1alpha1",
+		Resource: "catalogsources",
+	})
 }
 
 // InstalledOperator is a ClusterServiceVersion with its state.

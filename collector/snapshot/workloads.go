@@ -214,7 +214,8 @@ func rolledOut(deployment *appsv1.Deployment) time.Time {
 		return time.Time{}
 	}
 	for _, condition := range status.Conditions {
-		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionTrue && condition.Reason == "NewReplicaSetAvailable" {
+		if condition.Type == appsv1.DeploymentProgressing && condition.Status == corev1.ConditionTrue &&
+			condition.Reason == "NewReplicaSetAvailable" {
 			return condition.LastUpdateTime.Time
 		}
 	}

@@ -95,7 +95,8 @@ func candidates(clusterVersion *configv1.ClusterVersion) []report.Candidate {
 	var all []report.Candidate
 	for _, available := range clusterVersion.Status.AvailableUpdates {
 		all = append(all, report.Candidate{
-			Version: available.Version, Image: available.Image, URL: string(available.URL), Available: true, Recommended: string(metav1.ConditionTrue),
+			Version: available.Version, Image: available.Image, URL: string(available.URL), Available: true,
+			Recommended: string(metav1.ConditionTrue),
 		})
 	}
 	for _, conditional := range clusterVersion.Status.ConditionalUpdates {
@@ -187,7 +188,8 @@ func judgeAll(ctx context.Context, s scene.Scene, candidates []report.Candidate)
 func judgeTarget(ctx context.Context, s scene.Scene, candidate *report.Candidate) (acceptance.Target, []finding.Finding) {
 	present := departure.Present()
 	policy := departure.Policy(s, present, candidate.Version)
-	collected := collector.Collect(ctx, departure.Sources(s, present, candidate.Version), func(collector.Source, []finding.Finding) {}).Merged(policy.Accepted)
+	collected := collector.Collect(ctx, departure.Sources(s, present, candidate.Version),
+		func(collector.Source, []finding.Finding) {}).Merged(policy.Accepted)
 	candidate.UpdateKind = departure.Kind(s, present, candidate.Version)
 	candidate.Expected, candidate.Duration = collected.Expectation(), duration.Of(ctx, s, update.Kind(candidate.UpdateKind))
 	var findings []finding.Finding
@@ -214,11 +216,13 @@ func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 	f := finding.Warn(reasonNoUpdates, "%s", known)
 	for _, condition := range clusterVersion.Status.Conditions {
 		if condition.Type == configv1.RetrievedUpdates && condition.Status != configv1.ConditionTrue {
-			f = finding.Warn(reasonUpdatesNotRetrieved, "%s; the update graph could not be retrieved: RetrievedUpdates is %s", known, words.Condition(condition.Status, condition.Reason, condition.Message))
+			f = finding.Warn(reasonUpdatesNotRetrieved, "%s; the update graph could not be retrieved: RetrievedUpdates is %s", known,
+				words.Condition(condition.Status, condition.Reason, condition.Message))
 		}
 	}
 	return f.Named(nameNoUpdates).From(finding.SourceRisk).
-		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(clusterversion.Channels(clusterVersion)...).
+		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(
+		clusterversion.Channels(clusterVersion)...).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 }
 
@@ -240,7 +244,10 @@ type sharedFinding struct {
 }
 
 func newTargetFindings(candidates []report.Candidate) *targetFindings {
-	return &targetFindings{candidates: candidates, byKey: map[[sha256.Size]byte]*sharedFinding{}, judged: make([]acceptance.Target, len(candidates))}
+	return &targetFindings{
+		candidates: candidates, byKey: map[[sha256.Size]byte]*sharedFinding{},
+		judged: make([]acceptance.Target, len(candidates)),
+	}
 }
 
 func (t *targetFindings) add(target int, judged acceptance.Target, findings []finding.Finding) {

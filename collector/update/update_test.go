@@ -15,11 +15,14 @@ func TestKind(t *testing.T) {
 		want     update.Kind
 		leaves   bool
 	}{
-		"Same":         {reason: "the same release", from: "4.18.3", to: "4.18.3", want: update.Same},
-		"Patch":        {reason: "same minor version", from: "4.18.3", to: "4.18.16", want: update.Patch},
-		"Minor":        {reason: "next minor version", from: "4.18.3", to: "4.19.0", want: update.Minor, leaves: true},
-		"SkipLevel":    {reason: "two minor versions up", from: "5.0.1", to: "5.2.0", want: update.SkipLevel, leaves: true},
-		"Major":        {reason: "a later major version is Major, with any minor version", from: "4.23.1", to: "5.0.0", want: update.Major, leaves: true},
+		"Same":      {reason: "the same release", from: "4.18.3", to: "4.18.3", want: update.Same},
+		"Patch":     {reason: "same minor version", from: "4.18.3", to: "4.18.16", want: update.Patch},
+		"Minor":     {reason: "next minor version", from: "4.18.3", to: "4.19.0", want: update.Minor, leaves: true},
+		"SkipLevel": {reason: "two minor versions up", from: "5.0.1", to: "5.2.0", want: update.SkipLevel, leaves: true},
+		"Major": {
+			reason: "a later major version is Major, with any minor version", from: "4.23.1", to: "5.0.0", want: update.Major,
+			leaves: true,
+		},
 		"Rollback":     {reason: "an earlier version of the same minor version", from: "4.18.16", to: "4.18.3", want: update.Rollback},
 		"RollbackDown": {reason: "an earlier minor version is a rollback", from: "4.18.16", to: "4.17.3", want: update.Rollback},
 		"Candidate":    {reason: "a release candidate precedes its release", from: "4.18.0-rc.1", to: "4.18.0", want: update.Patch},

@@ -94,7 +94,8 @@ func (b Basis) Resolve(target Target) (version, notice string, err error) {
 		return "", "", b.unreachable(err)
 	}
 	if newest.Version != reachable.Version {
-		notice = fmt.Sprintf("%s is newer than %s, but no release that can be reached from %s has an update to it", newest.Version, reachable.Version, b.From)
+		notice = fmt.Sprintf("%s is newer than %s, but no release that can be reached from %s has an update to it", newest.Version,
+			reachable.Version, b.From)
 	}
 	return reachable.Version, notice, nil
 }
@@ -153,7 +154,8 @@ func (b Basis) remedy(cause *path.Error) string {
 	if len(both) > 0 {
 		return fmt.Sprintf("Add a channel that has both releases: %s.", strings.Join(both, ", "))
 	}
-	return "Choose a newer release: an older one may have been published before the present release. Or add the channels of the minor versions between them."
+	return "Choose a newer release: an older one may have been published before the present release. Or add the channels of the " +
+		"minor versions between them."
 }
 
 // channels lists the channels of a release by its metadata; none for a release that the graph does not have.

@@ -279,7 +279,8 @@ func (p Plan) consistent() error {
 		return fmt.Errorf("the plan has %d pools, more than %d", len(p.Pools), maxPools)
 	}
 	if (p.Decision == NoPath) != (p.NoPath != nil) || p.NoPath != nil && len(p.Updates) > 0 {
-		return fmt.Errorf("the plan contradicts itself: its decision is %q, and it has %s", words.Line(string(p.Decision), 64), words.Count(len(p.Updates), "update"))
+		return fmt.Errorf("the plan contradicts itself: its decision is %q, and it has %s", words.Line(string(p.Decision), 64),
+			words.Count(len(p.Updates), "update"))
 	}
 	if p.NoPath != nil {
 		return nil
@@ -297,7 +298,8 @@ func (p Plan) consistent() error {
 	}
 	// Earlier versions stored the decision of the risks alone.
 	if decided := decide(p.Updates); p.Decision != decided && p.Decision != ofRisks(p.Updates) {
-		return fmt.Errorf("the plan contradicts itself: its decision is %q, but its risks and findings make it %s", words.Line(string(p.Decision), 64), decided)
+		return fmt.Errorf("the plan contradicts itself: its decision is %q, but its risks and findings make it %s",
+			words.Line(string(p.Decision), 64), decided)
 	}
 	return nil
 }

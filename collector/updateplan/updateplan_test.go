@@ -54,7 +54,10 @@ func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 			case "ConsoleEnabledTargetDownAlert":
 				return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.CVO}
 			case "WhereaboutsControllerCreateContainerError":
-				return updateplan.Assessment{Applies: updateplan.Unknown, EvaluatedBy: updateplan.Preflight, Reason: "NoMonitoring", Detail: "this cluster has no monitoring"}
+				return updateplan.Assessment{
+					Applies: updateplan.Unknown, EvaluatedBy: updateplan.Preflight, Reason: "NoMonitoring",
+					Detail: "this cluster has no monitoring",
+				}
 			}
 			return updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
 		},
@@ -106,13 +109,26 @@ func TestGolden(t *testing.T) {
 			channels: []string{"eus-4.14"}, decision: updateplan.OpenRisks, all: true,
 		},
 		"drains": {
-			reason: "the drains of pool worker wait, and one may take long", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"}, decision: updateplan.Clear,
-			drains: map[string]rollout.Range{"worker": {Expected: 20 * time.Minute, High: 25 * time.Hour}},
+			reason: "the drains of pool worker wait, and one may take long", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"},
+			decision: updateplan.Clear,
+			drains:   map[string]rollout.Range{"worker": {Expected: 20 * time.Minute, High: 25 * time.Hour}},
 		},
-		"risks":   {reason: "a risk that applies is on every path", from: "4.16.27", to: "4.18.17", channels: []string{"eus-4.18"}, decision: updateplan.OpenRisks},
-		"clear":   {reason: "the path has no conditional update", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"}, decision: updateplan.Clear},
-		"unknown": {reason: "the only open risk could not be evaluated", from: "4.17.33", to: "4.18.17", channels: []string{"eus-4.18"}, decision: updateplan.Inconclusive},
-		"union":   {reason: "two windows need the union of channels", from: "4.14.34", to: "4.18.52", channels: []string{"eus-4.16", "eus-4.18"}, decision: updateplan.Clear},
+		"risks": {
+			reason: "a risk that applies is on every path", from: "4.16.27", to: "4.18.17", channels: []string{"eus-4.18"},
+			decision: updateplan.OpenRisks,
+		},
+		"clear": {
+			reason: "the path has no conditional update", from: "4.16.27", to: "4.18.52", channels: []string{"eus-4.18"},
+			decision: updateplan.Clear,
+		},
+		"unknown": {
+			reason: "the only open risk could not be evaluated", from: "4.17.33", to: "4.18.17", channels: []string{"eus-4.18"},
+			decision: updateplan.Inconclusive,
+		},
+		"union": {
+			reason: "two windows need the union of channels", from: "4.14.34", to: "4.18.52", channels: []string{"eus-4.16", "eus-4.18"},
+			decision: updateplan.Clear,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -152,9 +168,11 @@ func TestAlternatives(t *testing.T) {
 	}
 	last := made.Updates[1]
 	last.Findings = []finding.Finding{
-		finding.Fail(finding.ReportedReason("AdminAckRequired"), "Remove the beta APIs.").Named("AdminAck-ack-4.17-apis").From(finding.SourceGate).
+		finding.Fail(finding.ReportedReason("AdminAckRequired"),
+			"Remove the beta APIs.").Named("AdminAck-ack-4.17-apis").From(finding.SourceGate).
 			Remedy("Acknowledge the gate.").Do(finding.Read("oc preflight ack ack-4.17-apis")),
-		finding.Fail(finding.ReportedReason("OLM"), "The operator has a maximum version of 4.17.").Named("OLMOperators").From(finding.SourceGate).Documented("https://example.com/olm"),
+		finding.Fail(finding.ReportedReason("OLM"),
+			"The operator has a maximum version of 4.17.").Named("OLMOperators").From(finding.SourceGate).Documented("https://example.com/olm"),
 		finding.Unknown(finding.ReportedReason("Timeout"), "The metrics could not be read.").Named("RemovedAPIs").From(finding.SourceGate),
 	}
 	made.Updates = append(made.Updates, slices.Repeat([]updateplan.Update{last}, 8)...)
@@ -169,7 +187,8 @@ func expect(t *testing.T, name, got string) {
 	}
 	folded, _, _ := strings.Cut(got, "For a change ticket:") // whose lines are pasted whole
 	for line := range strings.Lines(folded) {
-		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 90 || utf8.RuneCountInString(line) > 81 && !strings.Contains(line, "sha256:") {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > 90 || utf8.RuneCountInString(line) > 81 &&
+			!strings.Contains(line, "sha256:") {
 			t.Errorf("%s: a line has more than 80 characters: %s", name, line)
 		}
 	}
@@ -183,12 +202,27 @@ func TestUnreachable(t *testing.T) {
 		want         path.Cause
 		remedy       string
 	}{
-		"Source":   {reason: "the present release is in no channel", from: "4.16.68", target: updateplan.Target{Version: "4.18.17"}, want: path.SourceNotInChannel, remedy: "4.18.17 is in"},
-		"Head":     {reason: "the same without a named target", from: "4.16.68", want: path.SourceNotInChannel, remedy: "stable-4.16"},
-		"Target":   {reason: "the target is in no channel", from: "4.16.27", target: updateplan.Target{Version: "4.20.1"}, want: path.TargetNotInChannel, remedy: "eus-4.20"},
-		"Minor":    {reason: "no release of the minor version", from: "4.18.17", target: updateplan.Target{Minor: "4.20"}, want: path.TargetNotInChannel, remedy: "4.18.17 is also in candidate-4.20"},
-		"NoPath":   {reason: "the source was published after the target", from: "4.16.50", target: updateplan.Target{Version: "4.18.20"}, want: path.NoPath, remedy: "stable-4.18"},
-		"NotNewer": {reason: "the target is older", from: "4.18.17", target: updateplan.Target{Version: "4.16.27"}, want: path.TargetNotNewer, remedy: "newer"},
+		"Source": {
+			reason: "the present release is in no channel", from: "4.16.68", target: updateplan.Target{Version: "4.18.17"},
+			want: path.SourceNotInChannel, remedy: "4.18.17 is in",
+		},
+		"Head": {reason: "the same without a named target", from: "4.16.68", want: path.SourceNotInChannel, remedy: "stable-4.16"},
+		"Target": {
+			reason: "the target is in no channel", from: "4.16.27", target: updateplan.Target{Version: "4.20.1"},
+			want: path.TargetNotInChannel, remedy: "eus-4.20",
+		},
+		"Minor": {
+			reason: "no release of the minor version", from: "4.18.17", target: updateplan.Target{Minor: "4.20"},
+			want: path.TargetNotInChannel, remedy: "4.18.17 is also in candidate-4.20",
+		},
+		"NoPath": {
+			reason: "the source was published after the target", from: "4.16.50", target: updateplan.Target{Version: "4.18.20"},
+			want: path.NoPath, remedy: "stable-4.18",
+		},
+		"NotNewer": {
+			reason: "the target is older", from: "4.18.17", target: updateplan.Target{Version: "4.16.27"}, want: path.TargetNotNewer,
+			remedy: "newer",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -229,20 +263,26 @@ func TestCompare(t *testing.T) {
 		"Same":     {reason: "nothing changed", at: "4.16.27", rest: []string{"4.16.27", "4.17.33", "4.18.17"}},
 		"OneLater": {reason: "the rest of the plan holds", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}},
 		"Complete": {reason: "the cluster has the target", at: "4.18.17", rest: []string{"4.18.17"}},
-		"Left":     {reason: "another release was installed", at: "4.17.34", rest: []string{}, want: []updateplan.ChangeReason{updateplan.LeftPath}},
+		"Left": {
+			reason: "another release was installed", at: "4.17.34", rest: []string{},
+			want: []updateplan.ChangeReason{updateplan.LeftPath},
+		},
 		"Gone": {
-			reason: "the update was removed from the graph", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}, want: []updateplan.ChangeReason{updateplan.UpdateGone},
+			reason: "the update was removed from the graph", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"},
+			want: []updateplan.ChangeReason{updateplan.UpdateGone},
 			change: func(b *updateplan.Basis) {
 				to := b.Graph.Find("4.18.17")
 				b.Graph.Updates = slices.DeleteFunc(b.Graph.Updates, func(each graph.Update) bool { return each.To == to })
 			},
 		},
 		"Image": {
-			reason: "the release has another image", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}, want: []updateplan.ChangeReason{updateplan.ImageChanged},
+			reason: "the release has another image", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"},
+			want:   []updateplan.ChangeReason{updateplan.ImageChanged},
 			change: func(b *updateplan.Basis) { b.Graph.Releases[b.Graph.Find("4.18.17")].Image = "r@sha256:1" },
 		},
 		"Risk": {
-			reason: "an acceptance has expired", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"}, want: []updateplan.ChangeReason{updateplan.RiskOpen},
+			reason: "an acceptance has expired", at: "4.17.33", rest: []string{"4.17.33", "4.18.17"},
+			want: []updateplan.ChangeReason{updateplan.RiskOpen},
 			change: func(b *updateplan.Basis) {
 				b.Accepted = func(string) map[string]string { return nil }
 				b.Assess = func(graph.Risk) updateplan.Assessment { return updateplan.Assessment{Applies: updateplan.True} }
@@ -293,7 +333,8 @@ func TestComplete(t *testing.T) {
 	made := updateplan.Complete(b, "4.18.17")
 	compared := b.Compare(stored(t, solve(t, basis(t, "4.16.27", "eus-4.18"), "4.18.17")))
 	made.Comparison = &compared
-	want := "Cluster: c1, as of 2026-11-22T12:00:00Z\n\nComplete: the cluster has 4.18.17.\n\nThe stored plan of 2026-11-22T12:00:00Z still holds.\n\n" +
+	want := "Cluster: c1, as of 2026-11-22T12:00:00Z\n\nComplete: the cluster has 4.18.17.\n\nThe stored plan of " +
+		"2026-11-22T12:00:00Z still holds.\n\n" +
 		"For a change ticket:\nCluster: c1, as of 2026-11-22T12:00:00Z\nMade by: oc-preflight test\nPlan: Complete: the cluster has 4.18.17.\n"
 	if diff := cmp.Diff(want, write(t, made, "text")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -314,7 +355,10 @@ func TestDecisionOfFindings(t *testing.T) {
 		"Nothing": {reason: "nothing is against any update", first: []finding.Finding{warns}, want: updateplan.Clear},
 		"Blocked": {reason: "the first update fails a gate", first: []finding.Finding{unknown, fails}, want: updateplan.Blocked},
 		"Unknown": {reason: "a gate of the first update is inconclusive", first: []finding.Finding{unknown}, want: updateplan.Undecided},
-		"Later":   {reason: "the cluster will have changed, but it is not clear", later: []finding.Finding{fails}, want: updateplan.LaterFindings},
+		"Later": {
+			reason: "the cluster will have changed, but it is not clear", later: []finding.Finding{fails},
+			want: updateplan.LaterFindings,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -338,16 +382,38 @@ func TestDecisionOfFindings(t *testing.T) {
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, content, want string }{
-		"NotJSON":  {reason: "the file is no document", content: "x", want: "not JSON"},
-		"Report":   {reason: "the document is of another kind", content: `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"}`, want: "PreflightReport"},
-		"Detached": {reason: "the updates do not begin at the source", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.2.0","to":"4.3.0"}]}`, want: "contradicts itself"},
-		"Short":    {reason: "the updates do not end at the target", content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`, want: "do not end"},
-		"NoCause":  {reason: "a target without a path has a cause", content: head + `"decision":"NoPath"}`, want: "contradicts itself"},
-		"NoPath":   {reason: "a target without a path has no updates", content: head + `"decision":"NoPath","noPath":{"reason":"NoPath"},"updates":[{}]}`, want: "contradicts itself"},
-		"Risk":     {reason: "the decision is not that of its risks", content: head + `"decision":"Clear","from":"4.1.0","to":"4.2.0","updates":[{"from":"4.1.0","to":"4.2.0","risks":[{"name":"A","applies":"True","open":true}]}]}`, want: "its risks and findings make it OpenRisks"},
-		"Large":    {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
-		"Wide":     {reason: "the plan has too many pools", content: head + `"decision":"Clear","pools":[{}` + strings.Repeat(",{}", 200) + `]}`, want: "201 pools"},
-		"Long":     {reason: "the plan has too many updates", content: head + `"updates":[{}` + strings.Repeat(",{}", 1000) + `]}`, want: "1001 updates"},
+		"NotJSON": {reason: "the file is no document", content: "x", want: "not JSON"},
+		"Report": {
+			reason:  "the document is of another kind",
+			content: `{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"PreflightReport"}`, want: "PreflightReport",
+		},
+		"Detached": {
+			reason:  "the updates do not begin at the source",
+			content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.2.0","to":"4.3.0"}]}`, want: "contradicts itself",
+		},
+		"Short": {
+			reason:  "the updates do not end at the target",
+			content: head + `"from":"4.1.0","to":"4.3.0","updates":[{"from":"4.1.0","to":"4.2.0"}]}`, want: "do not end",
+		},
+		"NoCause": {reason: "a target without a path has a cause", content: head + `"decision":"NoPath"}`, want: "contradicts itself"},
+		"NoPath": {
+			reason:  "a target without a path has no updates",
+			content: head + `"decision":"NoPath","noPath":{"reason":"NoPath"},"updates":[{}]}`, want: "contradicts itself",
+		},
+		"Risk": {
+			reason: "the decision is not that of its risks", content: head +
+				`"decision":"Clear","from":"4.1.0","to":"4.2.0","updates":[{"from":"4.1.0","to":"4.2.0","risks":[{"name":"A","applies":"True","open":true}]}]}`,
+			want: "its risks and findings make it OpenRisks",
+		},
+		"Large": {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
+		"Wide": {
+			reason: "the plan has too many pools", content: head + `"decision":"Clear","pools":[{}` + strings.Repeat(",{}", 200) + `]}`,
+			want: "201 pools",
+		},
+		"Long": {
+			reason: "the plan has too many updates", content: head + `"updates":[{}` + strings.Repeat(",{}", 1000) + `]}`,
+			want: "1001 updates",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

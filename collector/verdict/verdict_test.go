@@ -130,9 +130,11 @@ func TestFold(t *testing.T) {
 			findings: []finding.Finding{
 				made("Gate", finding.SourceGate, preflight.Fail), made("A.B", finding.SourceJob, preflight.Unknown),
 			},
-			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}}, policy: verdict.Policy{Force: true, ForceReason: "the fix of an outage", ForcedBy: "alice"},
+			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"A.B"}},
+			policy:   verdict.Policy{Force: true, ForceReason: "the fix of an outage", ForcedBy: "alice"},
 			want: verdict.Verdict{
-				Decision: verdict.Blocked, Forced: true, ForceReason: "the fix of an outage", ForcedBy: "alice", Blocking: []string{"Gate"}, Undecided: []string{"A.B"},
+				Decision: verdict.Blocked, Forced: true, ForceReason: "the fix of an outage", ForcedBy: "alice", Blocking: []string{"Gate"},
+				Undecided: []string{"A.B"},
 			},
 		},
 	} {
@@ -234,7 +236,8 @@ func unknownIsNeverReady(t *testing.T, random *rand.Rand) {
 		return
 	}
 	for _, f := range folded {
-		if f.Bypass == nil && f.Outcome != preflight.Pass && f.Outcome != preflight.Warn && f.Outcome != preflight.Skipped && (f.Outcome != preflight.Fail || f.Blocks) {
+		if f.Bypass == nil && f.Outcome != preflight.Pass && f.Outcome != preflight.Warn && f.Outcome != preflight.Skipped &&
+			(f.Outcome != preflight.Fail || f.Blocks) {
 			t.Errorf("Ready although %s is %s", f.Name, f.Outcome)
 		}
 	}
@@ -350,7 +353,8 @@ func TestProvisional(t *testing.T) {
 		if again := decided.Refold(findings, expected); again.Decision != verdict.NothingKnown {
 			t.Errorf("%s: folded again it is %s, want NothingKnown", name, again.Decision)
 		}
-		if missing, _ := verdict.Fold(nil, verdict.Expectation{Checks: 2, Reported: 1}, verdict.Policy{Provisional: true}); missing.Decision != verdict.Undecided {
+		if missing, _ := verdict.Fold(nil, verdict.Expectation{Checks: 2, Reported: 1},
+			verdict.Policy{Provisional: true}); missing.Decision != verdict.Undecided {
 			t.Errorf("%s: with a check that has not reported it is %s, want Undecided", name, missing.Decision)
 		}
 	}

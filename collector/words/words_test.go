@@ -47,7 +47,13 @@ func TestLines(t *testing.T) {
 
 func TestBlocks(t *testing.T) {
 	got := words.Blocks("Replace it:\n    oc create \\\n      secret\n\nthen\n$ oc get a\nand wait")
-	want := []words.Block{{Text: "Replace it:"}, {Verbatim: true, Text: "    oc create \\\n      secret"}, {Text: "then"}, {Verbatim: true, Text: "$ oc get a"}, {Text: "and wait"}}
+	want := []words.Block{
+		{Text: "Replace it:"},
+		{Verbatim: true, Text: "    oc create \\\n      secret"},
+		{Text: "then"},
+		{Verbatim: true, Text: "$ oc get a"},
+		{Text: "and wait"},
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is indented or follows a prompt is kept whole (-want +got):\n%s", diff)
 	}
@@ -105,7 +111,10 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		most = max(3, most%1000) // the ellipsis has three bytes
 		line, lines := words.Line(text, most), words.Lines(text, most)
-		for _, got := range []string{line, strings.ReplaceAll(lines, "\n", ""), words.Cut(strings.ToValidUTF8(text, ""), most), words.Last(strings.ToValidUTF8(text, ""), most)} {
+		for _, got := range []string{
+			line, strings.ReplaceAll(lines, "\n", ""), words.Cut(strings.ToValidUTF8(text, ""), most),
+			words.Last(strings.ToValidUTF8(text, ""), most),
+		} {
 			if !utf8.ValidString(got) || len(got) > most {
 				t.Errorf("%q has %d bytes, want valid UTF-8 of at most %d", got, len(got), most)
 			}

@@ -65,7 +65,8 @@ func secret(keys ...string) string {
 	for _, key := range keys {
 		data = append(data, key+": c2VjcmV0LXZhbHVl")
 	}
-	return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, metadata: {name: installer-cloud-credentials, namespace: openshift-image-registry}, data: {%s}}\n",
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, metadata: {name: installer-cloud-credentials, namespace: "+
+		"openshift-image-registry}, data: {%s}}\n",
 		strings.Join(data, ", "))
 }
 
@@ -152,15 +153,18 @@ func TestCloudPermissions(t *testing.T) {
 		},
 		"Condition": {
 			reason: "a permission with a condition does not grant one without",
-			state:  manual + request(`{effect: Allow, action: ["kms:Encrypt"], resource: "*", policyCondition: {Bool: {"kms:GrantIsForAWSResource": "true"}}}`),
+			state: manual + request(
+				`{effect: Allow, action: ["kms:Encrypt"], resource: "*", policyCondition: {Bool: {"kms:GrantIsForAWSResource": "true"}}}`),
 			target: request(allow("*", "kms:Encrypt")),
 			want:   missing("kms:Encrypt on *"),
 		},
 		"SameCondition": {
 			reason: "a permission with a condition grants one with the same condition",
-			state:  manual + request(`{effect: Allow, action: ["kms:Encrypt"], resource: "*", policyCondition: {Bool: {"kms:GrantIsForAWSResource": "true"}}}`),
-			target: request(`{effect: Allow, action: ["kms:Encrypt"], resource: "*", policyCondition: {Bool: {"kms:GrantIsForAWSResource": "true"}}}`),
-			want:   pass,
+			state: manual + request(
+				`{effect: Allow, action: ["kms:Encrypt"], resource: "*", policyCondition: {Bool: {"kms:GrantIsForAWSResource": "true"}}}`),
+			target: request(
+				`{effect: Allow, action: ["kms:Encrypt"], resource: "*", policyCondition: {Bool: {"kms:GrantIsForAWSResource": "true"}}}`),
+			want: pass,
 		},
 		"Acknowledged": {
 			reason: "the administrator acknowledged the minor version",
@@ -306,7 +310,8 @@ func TestCloudSecrets(t *testing.T) {
 	missing := func(message string) checktest.Want {
 		return checktest.Want{
 			Outcome: preflight.Fail, Reason: "SecretMissing", Objects: []string{"installer-cloud-credentials"},
-			Messages: []string{"Secret openshift-image-registry/installer-cloud-credentials, which CredentialsRequest openshift-image-registry of the target requires, " + message},
+			Messages: []string{"Secret openshift-image-registry/installer-cloud-credentials, which CredentialsRequest " +
+				"openshift-image-registry of the target requires, " + message},
 			Remedies: []string{"oc create secret generic installer-cloud-credentials -n openshift-image-registry"},
 		}
 	}

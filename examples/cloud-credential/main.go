@@ -15,8 +15,14 @@ func main() {
 	const url = "https://docs.okd.io/latest/updating/preparing_for_updates/preparing-manual-creds-update.html"
 	c := credentials{directory: os.Getenv("CREDENTIALS_REQUESTS")}
 	configuration := []preflight.Rule{
-		{APIGroups: []string{"operator.openshift.io"}, Resources: []string{"cloudcredentials"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
-		{APIGroups: []string{"config.openshift.io"}, Resources: []string{"infrastructures"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
+		{
+			APIGroups: []string{"operator.openshift.io"}, Resources: []string{"cloudcredentials"}, ResourceNames: []string{"cluster"},
+			Verbs: []string{"get"},
+		},
+		{
+			APIGroups: []string{"config.openshift.io"}, Resources: []string{"infrastructures"}, ResourceNames: []string{"cluster"},
+			Verbs: []string{"get"},
+		},
 	}
 	preflight.Main(
 		preflight.Check{

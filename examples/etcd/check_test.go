@@ -17,7 +17,8 @@ func TestMain(m *testing.M) {
 
 // etcd returns the object of the operator with conditions in the flow style of YAML.
 func etcd(conditions string) string {
-	return fmt.Sprintf("---\n{apiVersion: operator.openshift.io/v1, kind: Etcd, metadata: {name: cluster}, spec: {managementState: Managed}, status: {conditions: [%s]}}\n", conditions)
+	return fmt.Sprintf("---\n{apiVersion: operator.openshift.io/v1, kind: Etcd, metadata: {name: cluster}, spec: {managementState: "+
+		"Managed}, status: {conditions: [%s]}}\n", conditions)
 }
 
 func condition(name, status, message string) string {
@@ -111,7 +112,8 @@ func TestEtcdMembers(t *testing.T) {
 		},
 	})
 	t.Run("Output", func(t *testing.T) {
-		env.Apply(t, etcd(condition("EtcdMembersDegraded", "True", "2 of 3 members are available, master-1 is unhealthy"))+member("master-0", "8589934592"))
+		env.Apply(t, etcd(condition("EtcdMembersDegraded", "True", "2 of 3 members are available, master-1 is unhealthy"))+member("master-0",
+			"8589934592"))
 		env.ExpectOutput(t)
 	})
 }

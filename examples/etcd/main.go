@@ -11,7 +11,10 @@ func main() {
 			Description: "All members of etcd are healthy.",
 			Timeout:     timeout,
 			Rules: []preflight.Rule{
-				{APIGroups: []string{"operator.openshift.io"}, Resources: []string{"etcds"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
+				{
+					APIGroups: []string{"operator.openshift.io"}, Resources: []string{"etcds"}, ResourceNames: []string{"cluster"},
+					Verbs: []string{"get"},
+				},
 			},
 			Run: members,
 		},

@@ -26,12 +26,14 @@ const (
 
 // image returns the configuration with registrySources in the flow style of YAML.
 func image(registrySources string) string {
-	return fmt.Sprintf("---\n{apiVersion: config.openshift.io/v1, kind: Image, metadata: {name: cluster}, spec: {registrySources: {%s}}}\n", registrySources)
+	return fmt.Sprintf("---\n{apiVersion: config.openshift.io/v1, kind: Image, metadata: {name: cluster}, spec: {registrySources: {%s}}}\n",
+		registrySources)
 }
 
 // mirrors returns an ImageDigestMirrorSet with the mirrors of source.
 func mirrors(name, source, policy string, mirrors ...string) string {
-	return fmt.Sprintf("---\n{apiVersion: config.openshift.io/v1, kind: ImageDigestMirrorSet, metadata: {name: %s}, spec: {imageDigestMirrors: [{source: %q, mirrors: [%s], mirrorSourcePolicy: %s}]}}\n",
+	return fmt.Sprintf("---\n{apiVersion: config.openshift.io/v1, kind: ImageDigestMirrorSet, metadata: {name: %s}, spec: "+
+		"{imageDigestMirrors: [{source: %q, mirrors: [%s], mirrorSourcePolicy: %s}]}}\n",
 		name, source, strings.Join(mirrors, ", "), policy)
 }
 
@@ -130,7 +132,8 @@ func TestImageSources(t *testing.T) {
 		"LongestSource": {
 			reason: "only the mirrors of the longest matching source count",
 			state: image("") + mirrors("a-all", "quay.io", never, "everything.local") +
-				mirrors("b-components", components, fallBack, "components.local/ocp") + mirrors("c-all", "quay.io/openshift-release-dev", never, "ocp.local"),
+				mirrors("b-components", components, fallBack, "components.local/ocp") + mirrors("c-all", "quay.io/openshift-release-dev", never,
+				"ocp.local"),
 			want:    pass,
 			sources: "pulled from components.local/ocp, " + components,
 		},

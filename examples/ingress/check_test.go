@@ -51,7 +51,9 @@ func certificate(t *testing.T, name string, key crypto.Signer, valid time.Durati
 }
 
 // signed is certificate with a signature algorithm; 0 means the default.
-func signed(t *testing.T, algorithm x509.SignatureAlgorithm, template *x509.Certificate, key crypto.Signer, signer *authority) *x509.Certificate {
+func signed(t *testing.T, algorithm x509.SignatureAlgorithm, template *x509.Certificate, key crypto.Signer,
+	signer *authority,
+) *x509.Certificate {
 	t.Helper()
 	template.SerialNumber, template.NotBefore = big.NewInt(1), time.Now().Add(-400*day)
 	template.SignatureAlgorithm, template.BasicConstraintsValid, template.IsCA = algorithm, true, signer == nil
@@ -98,7 +100,8 @@ func secret(name string, chain ...*x509.Certificate) string {
 }
 
 func secretOf(name, text string) string {
-	return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: %s, namespace: openshift-ingress}, data: {tls.crt: %q, tls.key: %q}}\n",
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: %s, namespace: "+
+		"openshift-ingress}, data: {tls.crt: %q, tls.key: %q}}\n",
 		name, base64.StdEncoding.EncodeToString([]byte(text)), base64.StdEncoding.EncodeToString([]byte("SECRET-KEY")))
 }
 
@@ -108,7 +111,8 @@ func controller(name, secret string) string {
 	if secret != "" {
 		spec = fmt.Sprintf("{defaultCertificate: {name: %s}}", secret)
 	}
-	return fmt.Sprintf("---\n{apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: %s, namespace: openshift-ingress-operator}, spec: %s}\n", name, spec)
+	return fmt.Sprintf("---\n{apiVersion: operator.openshift.io/v1, kind: IngressController, metadata: {name: %s, namespace: "+
+		"openshift-ingress-operator}, spec: %s}\n", name, spec)
 }
 
 // prime192 is a certificate with a curve that Go does not support, generated with
@@ -128,7 +132,8 @@ msBvKI3fmQ==
 func TestDefaultCertificate(t *testing.T) {
 	env := checktest.New(t, local, "openshift-ingress-operator", "ingress-preflight")
 	key := rsaKey(t, 2048)
-	root := &authority{signed(t, x509.SHA1WithRSA, &x509.Certificate{Subject: pkix.Name{CommonName: "Root"}, NotAfter: time.Now().Add(3650 * day)}, key, nil), key}
+	root := &authority{signed(t, x509.SHA1WithRSA,
+		&x509.Certificate{Subject: pkix.Name{CommonName: "Root"}, NotAfter: time.Now().Add(3650 * day)}, key, nil), key}
 	weakKey := rsaKey(t, 1024)
 	weakRoot := &authority{certificate(t, "Weak root", weakKey, 3650*day, nil), weakKey}
 	_, edKey, err := ed25519.GenerateKey(rand.Reader)
@@ -192,8 +197,9 @@ func TestDefaultCertificate(t *testing.T) {
 			expiry: pass,
 		},
 		"SHA1": {
-			reason:   "a signature with SHA-1 is rejected",
-			state:    controller("default", "custom") + secret("custom", signed(t, x509.SHA1WithRSA, &x509.Certificate{Subject: pkix.Name{CommonName: "*.apps"}, NotAfter: time.Now().Add(365 * day)}, key, root)),
+			reason: "a signature with SHA-1 is rejected",
+			state: controller("default", "custom") + secret("custom", signed(t, x509.SHA1WithRSA,
+				&x509.Certificate{Subject: pkix.Name{CommonName: "*.apps"}, NotAfter: time.Now().Add(365 * day)}, key, root)),
 			strength: rejected(`"CN=*.apps" has a signature with SHA1-RSA`),
 			expiry:   pass,
 		},
@@ -223,8 +229,9 @@ func TestDefaultCertificate(t *testing.T) {
 			},
 		},
 		"SecondController": {
-			reason:   "every ingress controller is checked, and the message names the affected one",
-			state:    controller("default", "") + secret("router-certs-default", good) + controller("internal", "custom") + secret("custom", certificate(t, "*.internal", weakKey, 365*day, root)),
+			reason: "every ingress controller is checked, and the message names the affected one",
+			state: controller("default", "") + secret("router-certs-default", good) + controller("internal", "custom") + secret("custom",
+				certificate(t, "*.internal", weakKey, 365*day, root)),
 			strength: rejected("IngressController internal"),
 			expiry:   pass,
 		},

@@ -11,7 +11,10 @@ import (
 func main() {
 	const url = "https://docs.okd.io/latest/security/certificate_types_descriptions/ingress-certificates.html"
 	rules := []preflight.Rule{
-		{Namespace: controllerNamespace, APIGroups: []string{"operator.openshift.io"}, Resources: []string{"ingresscontrollers"}, Verbs: []string{"list"}},
+		{
+			Namespace: controllerNamespace, APIGroups: []string{"operator.openshift.io"}, Resources: []string{"ingresscontrollers"},
+			Verbs: []string{"list"},
+		},
 		// The administrator chooses the names of the Secrets.
 		{Namespace: secretNamespace, APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 	}

@@ -44,7 +44,8 @@ func serving(ctx context.Context, t *preflight.T) error {
 			if time.Until(c.NotAfter) < soon {
 				report(t, secret.ObjectMeta, c.NotAfter)
 				t.Remedyf("Replace the certificate.")
-				t.Commandf("oc create secret tls %s -n openshift-config --cert=tls.crt --key=tls.key --dry-run=client -o yaml | oc replace -f -", secret.Name)
+				t.Commandf("oc create secret tls %s -n openshift-config --cert=tls.crt --key=tls.key --dry-run=client -o yaml | oc replace -f -",
+					secret.Name)
 			}
 		}
 	}

@@ -56,7 +56,8 @@ func chain(t *testing.T, ends ...time.Duration) string {
 // secret returns a Secret with the text as its certificate. Its key is invalid, because
 // the check must not use it.
 func secret(name, text string) string {
-	return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: %s, namespace: openshift-config}, data: {tls.crt: %q, tls.key: %q}}\n",
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, type: kubernetes.io/tls, metadata: {name: %s, namespace: "+
+		"openshift-config}, data: {tls.crt: %q, tls.key: %q}}\n",
 		name, base64.StdEncoding.EncodeToString([]byte(text)), base64.StdEncoding.EncodeToString([]byte("SECRET-KEY")))
 }
 
@@ -66,7 +67,8 @@ func apiServer(secrets ...string) string {
 	for _, name := range secrets {
 		named = append(named, fmt.Sprintf("{names: [%s.example.com], servingCertificate: {name: %s}}", name, name))
 	}
-	return fmt.Sprintf("---\n{apiVersion: config.openshift.io/v1, kind: APIServer, metadata: {name: cluster}, spec: {servingCerts: {namedCertificates: [%s]}}}\n",
+	return fmt.Sprintf("---\n{apiVersion: config.openshift.io/v1, kind: APIServer, metadata: {name: cluster}, spec: {servingCerts: "+
+		"{namedCertificates: [%s]}}}\n",
 		strings.Join(named, ", "))
 }
 
@@ -115,7 +117,10 @@ func runCases(t *testing.T, env *checktest.Environment, check string, cases map[
 }
 
 func expires(outcome preflight.Outcome, remedy, secret string, messages ...string) checktest.Want {
-	return checktest.Want{Outcome: outcome, Reason: "CertificateExpiry", Objects: []string{secret}, Messages: messages, Remedies: []string{remedy}}
+	return checktest.Want{
+		Outcome: outcome, Reason: "CertificateExpiry", Objects: []string{secret}, Messages: messages,
+		Remedies: []string{remedy},
+	}
 }
 
 func unknown(messages ...string) checktest.Want {

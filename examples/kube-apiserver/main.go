@@ -15,7 +15,10 @@ func main() {
 			Description: "The administrator's certificates of the API server are valid for another month.",
 			Timeout:     time.Minute,
 			Rules: []preflight.Rule{
-				{APIGroups: []string{"config.openshift.io"}, Resources: []string{"apiservers"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
+				{
+					APIGroups: []string{"config.openshift.io"}, Resources: []string{"apiservers"}, ResourceNames: []string{"cluster"},
+					Verbs: []string{"get"},
+				},
 				// The administrator chooses the names of the Secrets.
 				{Namespace: "openshift-config", APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 			},

@@ -60,7 +60,8 @@ func report(t *preflight.T, used, leftover []string) {
 	}
 	if len(used) > 0 {
 		t.Failf("the target does not support Ignition 2, but nodes use MachineConfig %s", some(used))
-		t.Remedyf("Convert each of them to Ignition 3 and apply it under the same name (rendered configs are updated automatically), then wait for the nodes.")
+		t.Remedyf("Convert each of them to Ignition 3 and apply it under the same name (rendered configs are updated automatically), " +
+			"then wait for the nodes.")
 		t.Commandf("oc wait machineconfigpool --all --for=condition=Updated --timeout=1h")
 	}
 	if len(leftover) > 0 {

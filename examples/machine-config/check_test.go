@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 
 // machineConfig returns a MachineConfig with a spec in the flow style of YAML.
 func machineConfig(name, spec string) string {
-	return fmt.Sprintf("---\n{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: %s}, spec: %s}\n", name, spec)
+	return fmt.Sprintf("---\n{apiVersion: machineconfiguration.openshift.io/v1, kind: MachineConfig, metadata: {name: %s}, spec: %s}\n", name,
+		spec)
 }
 
 func ignition(name, version string) string {
@@ -94,7 +95,8 @@ func TestIgnitionVersion(t *testing.T) {
 		},
 		"SourceInUse": {
 			reason: "a source of Ignition 2 results in a fail, because the target renders it again",
-			state:  workers("rendered-1", "rendered-1", "99-worker-chrony") + ignition("rendered-1", "3.4.0") + ignition("99-worker-chrony", "2.1.0"),
+			state: workers("rendered-1", "rendered-1", "99-worker-chrony") + ignition("rendered-1", "3.4.0") + ignition("99-worker-chrony",
+				"2.1.0"),
 			want: checktest.Want{
 				Outcome: preflight.Fail, Reason: "Ignition2",
 				Messages: []string{"99-worker-chrony (2.1.0, pool worker)"},

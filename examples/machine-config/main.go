@@ -15,7 +15,10 @@ func main() {
 		URL:         "https://coreos.github.io/ignition/migrating-configs/",
 		Timeout:     2 * time.Minute,
 		Rules: []preflight.Rule{
-			{APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"machineconfigs", "machineconfigpools"}, Verbs: []string{"list"}},
+			{
+				APIGroups: []string{"machineconfiguration.openshift.io"}, Resources: []string{"machineconfigs", "machineconfigpools"},
+				Verbs: []string{"list"},
+			},
 		},
 		Run: ignitionVersion,
 	})

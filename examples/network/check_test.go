@@ -23,7 +23,8 @@ func network(status string) string {
 
 // migration returns the condition of a live migration.
 func migration(status, reason string) string {
-	return fmt.Sprintf(`{type: NetworkTypeMigrationInProgress, status: %q, reason: %s, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`, status, reason)
+	return fmt.Sprintf(
+		`{type: NetworkTypeMigrationInProgress, status: %q, reason: %s, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}`, status, reason)
 }
 
 func TestNetworkType(t *testing.T) {
@@ -66,7 +67,8 @@ func TestNetworkType(t *testing.T) {
 		"Live": {
 			reason: "during a live migration the remedy is to wait, not to start it again",
 			state:  network(`{networkType: OpenShiftSDN, conditions: [` + migration("True", "NetworkTypeMigrationStarted") + `]}`),
-			want:   inProgress(preflight.Fail, "a live migration of the network plugin is in progress", "oc wait network.config.openshift.io/cluster --for=jsonpath="),
+			want: inProgress(preflight.Fail, "a live migration of the network plugin is in progress",
+				"oc wait network.config.openshift.io/cluster --for=jsonpath="),
 		},
 		"LiveCleaningUp": {
 			reason: "a live migration is complete only after the old plugin is removed",
@@ -76,7 +78,8 @@ func TestNetworkType(t *testing.T) {
 		"Offline": {
 			reason: "an offline migration is recognized by a field that the administrator clears at the end",
 			state:  network(`{networkType: OVNKubernetes, migration: {networkType: OVNKubernetes}}`),
-			want:   inProgress(preflight.Fail, "an offline migration of the network plugin to OVNKubernetes is in progress", `'{"spec":{"migration":null}}'`),
+			want: inProgress(preflight.Fail, "an offline migration of the network plugin to OVNKubernetes is in progress",
+				`'{"spec":{"migration":null}}'`),
 		},
 		"MTU": {
 			reason: "a migration of the MTU results in a warning",
@@ -109,7 +112,10 @@ func TestNetworkType(t *testing.T) {
 		},
 		"NoNetwork": {
 			reason: "a missing configuration is not a pass",
-			want:   checktest.Want{Outcome: preflight.Unknown, Reason: "CheckError", Messages: []string{`networks.config.openshift.io "cluster" not found`}},
+			want: checktest.Want{
+				Outcome: preflight.Unknown, Reason: "CheckError",
+				Messages: []string{`networks.config.openshift.io "cluster" not found`},
+			},
 		},
 		"Forbidden": {
 			reason: "without permission the check is inconclusive, and the message names the missing permission",

@@ -15,7 +15,10 @@ func main() {
 		URL:         "https://docs.okd.io/4.16/networking/ovn_kubernetes_network_provider/migrate-from-openshift-sdn.html",
 		Timeout:     time.Minute,
 		Rules: []preflight.Rule{
-			{APIGroups: []string{"config.openshift.io"}, Resources: []string{"networks"}, ResourceNames: []string{"cluster"}, Verbs: []string{"get"}},
+			{
+				APIGroups: []string{"config.openshift.io"}, Resources: []string{"networks"}, ResourceNames: []string{"cluster"},
+				Verbs: []string{"get"},
+			},
 		},
 		Run: networkType,
 	})

@@ -56,7 +56,8 @@ func (d directory) versionsInUse(ctx context.Context, t *preflight.T) error {
 // checkStored fails for stored versions that the target does not have. The API server
 // rejects a definition unless spec.versions contains every status.storedVersions.
 func checkStored(t *preflight.T, crd *apiextensionsv1.CustomResourceDefinition, target []string) (storage string) {
-	storage = crd.Spec.Versions[slices.IndexFunc(crd.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })].Name
+	storage = crd.Spec.Versions[slices.IndexFunc(crd.Spec.Versions,
+		func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Storage })].Name
 	for _, version := range crd.Status.StoredVersions {
 		if !slices.Contains(target, version) {
 			t.Reason("VersionDropped")

@@ -60,10 +60,16 @@ func define(t *testing.T, names ...string) {
 	t.Helper()
 	crds := clients(t).ApiextensionsV1().CustomResourceDefinitions()
 	crd := &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for a test"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Annotations: map[string]string{apiextensionsv1.KubeAPIApprovedAnnotation: "unapproved, for a test"},
+		},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
 			Group: "snapshot.storage.k8s.io", Scope: apiextensionsv1.NamespaceScoped, Versions: versions(names...),
-			Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: "volumesnapshots", Singular: "volumesnapshot", Kind: "VolumeSnapshot", ListKind: "VolumeSnapshotList"},
+			Names: apiextensionsv1.CustomResourceDefinitionNames{
+				Plural: "volumesnapshots", Singular: "volumesnapshot", Kind: "VolumeSnapshot",
+				ListKind: "VolumeSnapshotList",
+			},
 		},
 	}
 	if _, err := crds.Create(t.Context(), crd, metav1.CreateOptions{}); err != nil {
@@ -131,7 +137,8 @@ func redefine(t *testing.T, names ...string) error {
 }
 
 func snapshot(object, version string) string {
-	return fmt.Sprintf("---\n{apiVersion: snapshot.storage.k8s.io/%s, kind: VolumeSnapshot, metadata: {name: %s, namespace: shop, labels: {app: shop}}}\n", version, object)
+	return fmt.Sprintf("---\n{apiVersion: snapshot.storage.k8s.io/%s, kind: VolumeSnapshot, metadata: {name: %s, namespace: shop, "+
+		"labels: {app: shop}}}\n", version, object)
 }
 
 // targetCRDs returns the directory that the Job mounts: the ConfigMap of the manifests as
@@ -218,13 +225,15 @@ func TestResourceVersions(t *testing.T) {
 		"StillStored": {
 			reason: "the incident: v1 is the storage version, but status.storedVersions still contains v1beta1",
 			first:  []string{"v1beta1"}, now: []string{"v1beta1", "v1"},
-			want: dropped(preflight.Fail, `oc patch crd volumesnapshots.snapshot.storage.k8s.io --subresource=status --type=merge -p '{"status":{"storedVersions":["v1"]}}'`,
+			want: dropped(preflight.Fail,
+				`oc patch crd volumesnapshots.snapshot.storage.k8s.io --subresource=status --type=merge -p '{"status":{"storedVersions":["v1"]}}'`,
 				[]string{"volumesnapshots.snapshot.storage.k8s.io"}, "may be stored as v1beta1, but the target only has [v1]"),
 		},
 		"StorageVersion": {
 			reason: "the storage version is dropped: the cluster skipped a release",
 			first:  []string{"v1", "v1beta1"},
-			want: dropped(preflight.Fail, "Update to an intermediate release first that stores volumesnapshots.snapshot.storage.k8s.io as one of [v1].",
+			want: dropped(preflight.Fail, "Update to an intermediate release first that stores volumesnapshots.snapshot.storage.k8s.io as "+
+				"one of [v1].",
 				[]string{"volumesnapshots.snapshot.storage.k8s.io"}, "may be stored as v1beta1"),
 		},
 		"Written": {

@@ -20,7 +20,10 @@ func main() {
 		Description: "No object is stored or written in a version that the target drops.",
 		Timeout:     time.Minute,
 		Rules: []preflight.Rule{
-			{APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: definitions, Verbs: []string{"get"}},
+			{
+				APIGroups: []string{"apiextensions.k8s.io"}, Resources: []string{"customresourcedefinitions"}, ResourceNames: definitions,
+				Verbs: []string{"get"},
+			},
 			{APIGroups: []string{"snapshot.storage.k8s.io"}, Resources: resources, Verbs: []string{"list"}},
 		},
 		Run: directory(os.Getenv("TARGET_CRDS")).versionsInUse,

@@ -74,10 +74,15 @@ func volumePlugins(ctx context.Context, t *preflight.T) error {
 			failing = append(failing, a.Name)
 		}
 	}
-	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting, remedy{"Install the CSI driver with the operator of its vendor.", "oc get pv"})
-	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved, remedy{"Copy the data to volumes of a CSI driver, delete the claims of these, without which the deletion of a bound volume does not end, then delete these.", "oc delete pv"})
-	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless, remedy{"Delete what has no driver.", "oc delete storageclass"})
-	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing, remedy{"Read the errors.", "oc describe volumeattachment"})
+	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting,
+		remedy{"Install the CSI driver with the operator of its vendor.", "oc get pv"})
+	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved,
+		remedy{"Copy the data to volumes of a CSI driver, delete the claims of these, without which the deletion of a bound volume does " +
+			"not end, then delete these.", "oc delete pv"})
+	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless,
+		remedy{"Delete what has no driver.", "oc delete storageclass"})
+	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing,
+		remedy{"Read the errors.", "oc describe volumeattachment"})
 	return nil
 }
 

@@ -19,7 +19,8 @@ func TestMain(m *testing.M) {
 
 // volume returns a PersistentVolume with a source in the flow style of YAML.
 func volume(name, source string) string {
-	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi}, accessModes: [ReadWriteMany], %s}}\n", name, source)
+	return fmt.Sprintf("---\n{apiVersion: v1, kind: PersistentVolume, metadata: {name: %s}, spec: {capacity: {storage: 1Gi}, "+
+		"accessModes: [ReadWriteMany], %s}}\n", name, source)
 }
 
 func ceph(name string) string { return volume(name, "cephfs: {monitors: [ceph.example.com]}") }
@@ -38,7 +39,8 @@ func driver(name string) string {
 
 // attachment returns a VolumeAttachment of volume with a status.
 func attachment(name, attacher, volume, status string) string {
-	return fmt.Sprintf("---\n{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: %s}, spec: {attacher: %s, nodeName: worker-0, source: {persistentVolumeName: %s}}, status: %s}\n",
+	return fmt.Sprintf("---\n{apiVersion: storage.k8s.io/v1, kind: VolumeAttachment, metadata: {name: %s}, spec: {attacher: %s, "+
+		"nodeName: worker-0, source: {persistentVolumeName: %s}}, status: %s}\n",
 		name, attacher, volume, status)
 }
 
@@ -65,14 +67,17 @@ func TestVolumePlugins(t *testing.T) {
 		},
 		"Current": {
 			reason: "the target supports CSI and NFS",
-			state: volume("csi", "csi: {driver: rbd.csi.ceph.com, volumeHandle: disk}") + volume("nfs", "nfs: {server: nfs.example.com, path: /vol}") +
+			state: volume("csi", "csi: {driver: rbd.csi.ceph.com, volumeHandle: disk}") + volume("nfs",
+				"nfs: {server: nfs.example.com, path: /vol}") +
 				class("ceph", "rbd.csi.ceph.com") + driver("rbd.csi.ceph.com") + attachment("a", "rbd.csi.ceph.com", "csi", "{attached: true}"),
 			want: pass,
 		},
 		"CephFS": {
 			reason: "Kubernetes 1.31 has no CephFS plugin and no migration",
 			state:  ceph("shared"),
-			want:   removed(preflight.Fail, "no driver of the target serves PersistentVolume shared (1 in total)", "Copy the data to volumes of a CSI driver, delete the claims of these, without which the deletion of a bound volume does not end, then delete these.\noc delete pv shared"),
+			want: removed(preflight.Fail, "no driver of the target serves PersistentVolume shared (1 in total)",
+				"Copy the data to volumes of a CSI driver, delete the claims of these, without which the deletion of a bound volume does not "+
+					"end, then delete these.\noc delete pv shared"),
 		},
 		"CephCSI": {
 			reason: "the CSI driver of Ceph cannot serve volumes that it did not provision",
@@ -87,7 +92,8 @@ func TestVolumePlugins(t *testing.T) {
 		"Portworx": {
 			reason: "the migration of Portworx requires its CSI driver",
 			state:  portworx("px"),
-			want:   removed(preflight.Fail, "the CSI driver pxd.portworx.com is not installed and required for PersistentVolume px (1 in total)", "Install the CSI driver with the operator of its vendor.\noc get pv px"),
+			want: removed(preflight.Fail, "the CSI driver pxd.portworx.com is not installed and required for PersistentVolume px (1 in total)",
+				"Install the CSI driver with the operator of its vendor.\noc get pv px"),
 		},
 		"PortworxMigrated": {
 			reason: "with the CSI driver, volumes and storage classes of Portworx are migrated",
@@ -101,17 +107,20 @@ func TestVolumePlugins(t *testing.T) {
 				attachment("csi-1", "pxd.portworx.com", "px", `{attached: true, detachError: {message: "timeout"}}`) +
 				attachment("csi-2", "pxd.portworx.com", "px", `{attached: false, attachError: {message: "no node"}}`) +
 				attachment("csi-3", "other.example.com", "px", `{attached: false, attachError: {message: "no node"}}`),
-			want: removed(preflight.Warn, "the CSI driver pxd.portworx.com reports errors for VolumeAttachment csi-1 csi-2 (2 in total)", "oc describe volumeattachment csi-1 csi-2"),
+			want: removed(preflight.Warn, "the CSI driver pxd.portworx.com reports errors for VolumeAttachment csi-1 csi-2 (2 in total)",
+				"oc describe volumeattachment csi-1 csi-2"),
 		},
 		"PortworxAndCeph": {
 			reason: "the remedy does not delete a volume that only requires its driver",
 			state:  portworx("px") + ceph("shared"),
-			want:   removed(preflight.Fail, "for PersistentVolume px (1 in total); no driver of the target serves PersistentVolume shared (1 in total)", "oc delete pv shared"),
+			want: removed(preflight.Fail, "for PersistentVolume px (1 in total); no driver of the target serves PersistentVolume shared "+
+				"(1 in total)", "oc delete pv shared"),
 		},
 		"ClassOnly": {
 			reason: "a storage class without volumes results in a warning, because new claims would stay pending",
 			state:  class("slow", "kubernetes.io/rbd"),
-			want:   removed(preflight.Warn, "no driver of the target provisions volumes for StorageClass slow (1 in total)", "oc delete storageclass slow"),
+			want: removed(preflight.Warn, "no driver of the target provisions volumes for StorageClass slow (1 in total)",
+				"oc delete storageclass slow"),
 		},
 		"VolumeAndClass": {
 			reason: "the fail comes before the warning",

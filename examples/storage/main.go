@@ -15,7 +15,10 @@ func main() {
 		Timeout:     time.Minute,
 		Rules: []preflight.Rule{
 			{APIGroups: []string{""}, Resources: []string{"persistentvolumes"}, Verbs: []string{"list"}},
-			{APIGroups: []string{"storage.k8s.io"}, Resources: []string{"csidrivers", "storageclasses", "volumeattachments"}, Verbs: []string{"list"}},
+			{
+				APIGroups: []string{"storage.k8s.io"}, Resources: []string{"csidrivers", "storageclasses", "volumeattachments"},
+				Verbs: []string{"list"},
+			},
 		},
 		Run: volumePlugins,
 	})

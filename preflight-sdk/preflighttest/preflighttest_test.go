@@ -126,7 +126,10 @@ func TestExpect(t *testing.T) {
 		"Outcome": {
 			reason: "the failure contains the whole finding",
 			want:   preflighttest.Want{Outcome: preflight.Pass},
-			end:    end{failed: true, output: []string{"outcome: want Pass", `"outcome": "Fail"`, `"message": "etcd member <etcd-2> does not answer"`, `"answers": "2"`}},
+			end: end{failed: true, output: []string{
+				"outcome: want Pass", `"outcome": "Fail"`,
+				`"message": "etcd member <etcd-2> does not answer"`, `"answers": "2"`,
+			}},
 		},
 		"PartOfReason": {
 			reason: "the reason is compared as a whole",
@@ -198,8 +201,12 @@ func TestGolden(t *testing.T) {
 			end:    end{failed: true, output: []string{"no such file", "UPDATE_GOLDEN=1 go test"}},
 		},
 		"Differs": {
-			reason: "the failure contains the first line that differs, of the file and of the finding", prepare: differs("{\n  \"name\": \"Other\",\n}\n"),
-			end:  end{failed: true, output: []string{"finding.json:2: the file has", `"  \"name\": \"Other\","`, `"  \"name\": \"Quorum\","`, "UPDATE_GOLDEN=1"}},
+			reason:  "the failure contains the first line that differs, of the file and of the finding",
+			prepare: differs("{\n  \"name\": \"Other\",\n}\n"),
+			end: end{failed: true, output: []string{
+				"finding.json:2: the file has", `"  \"name\": \"Other\","`, `"  \"name\": \"Quorum\","`,
+				"UPDATE_GOLDEN=1",
+			}},
 			want: "{\n  \"name\": \"Other\",\n}\n",
 		},
 		"Shorter": {
@@ -302,13 +309,15 @@ func TestManifest(t *testing.T) {
 		},
 		"OtherOptions": {
 			reason:  "the options are part of the manifest",
-			program: program, content: string(written), options: preflight.ManifestOptions{Name: "other", Namespace: options.Namespace, Image: options.Image},
-			end: end{failed: true, output: []string{"job.yaml:2: ", "--name=other"}},
+			program: program, content: string(written),
+			options: preflight.ManifestOptions{Name: "other", Namespace: options.Namespace, Image: options.Image},
+			end:     end{failed: true, output: []string{"job.yaml:2: ", "--name=other"}},
 		},
 		"InvalidOptions": {
 			reason:  "the error of the program names the invalid option",
-			program: program, content: string(written), options: preflight.ManifestOptions{Name: "Not a label", Namespace: options.Namespace, Image: options.Image},
-			end: end{failed: true, output: []string{"cannot print the manifest of the program ./testdata/program", `name "Not a label"`}},
+			program: program, content: string(written),
+			options: preflight.ManifestOptions{Name: "Not a label", Namespace: options.Namespace, Image: options.Image},
+			end:     end{failed: true, output: []string{"cannot print the manifest of the program ./testdata/program", `name "Not a label"`}},
 		},
 		"DoesNotCompile": {
 			reason:  "the error of the compiler is in the log of the test",

@@ -133,7 +133,8 @@ func (a Audit) findings() ([]finding.Finding, error) {
 		findings = append(findings, aboutAccount(account, withSecrets(account, a.judgeAccount(account))))
 	}
 	if apierrors.IsForbidden(a.err) {
-		return append(findings, a.notAudited(nameAudit, "unknown what every ServiceAccount of the checks' namespaces may write; %s: %v", a.protection(), a.err).Named(nameAudit)), nil
+		return append(findings, a.notAudited(nameAudit, "unknown what every ServiceAccount of the checks' namespaces may write; %s: %v",
+			a.protection(), a.err).Named(nameAudit)), nil
 	}
 	for _, rights := range a.groups {
 		findings = append(findings, a.judgeGroups(rights).Named(nameOfGroups(rights.Namespace)).
@@ -213,7 +214,8 @@ func (a Audit) notAudited(name, format string, args ...any) finding.Finding {
 	}
 	return finding.Unknown(reasonNotAudited, format, args...).
 		Noted("Checks with this access do not run unless %s is accepted.", name).
-		Remedy("Run the preflight as a user with the permissions that the message names, or with those to create the read-only guard. To run the checks all the same, accept the finding.").
+		Remedy("Run the preflight as a user with the permissions that the message names, or with those to create the read-only guard. "+
+			"To run the checks all the same, accept the finding.").
 		Do(finding.Roles(), finding.Accept(name))
 }
 
@@ -222,13 +224,15 @@ func (a Audit) judgeAccount(account accountcopy.Account) finding.Finding {
 	secrets := account.SecretReads()
 	switch {
 	case account.Unread != nil && account.Copied:
-		return finding.Warn(reasonNotAudited, "%s, which has no permissions: unknown which those of the original are: %v", subjectOf(account), account.Unread).
+		return finding.Warn(reasonNotAudited, "%s, which has no permissions: unknown which those of the original are: %v", subjectOf(account),
+			account.Unread).
 			Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())
 	case account.Unread != nil:
 		return a.notAudited(nameOf(account), "%s, whose roles could not all be read; %s: %v", subjectOf(account), a.protection(), account.Unread)
 	case len(undenied) > 0:
 		return a.unguardedAccess(subjectOf(account), nameOf(account), undenied).
-			Remedy("Remove this access from the ClusterRoles view and cluster-reader. To run %s all the same, accept the finding.", words.List(account.Checks, 5)).
+			Remedy("Remove this access from the ClusterRoles view and cluster-reader. To run %s all the same, accept the finding.",
+				words.List(account.Checks, 5)).
 			Do(finding.Read("oc get clusterroles view cluster-reader -o yaml"), finding.Accept(nameOf(account)))
 	case len(writes) > 0:
 		return finding.Warn(reasonMayWrite, "%s, which may %s; %s", subjectOf(account), access.Summarize(writes, 5), a.protection()).
@@ -236,11 +240,14 @@ func (a Audit) judgeAccount(account accountcopy.Account) finding.Finding {
 			Do(finding.Read("oc get clusterroles view cluster-reader -o yaml"))
 	case len(secrets) > 0:
 		return readsSecrets(subjectOf(account)+", which", secrets).
-			Remedy("Ask the owners of %s to name the Secrets in resourceNames of the role, and delete unused Secrets with tokens.", words.List(account.Checks, 5))
+			Remedy("Ask the owners of %s to name the Secrets in resourceNames of the role, and delete unused Secrets with tokens.",
+				words.List(account.Checks, 5))
 	case account.Copied:
-		return finding.Pass(gap.Proven("the roles of the account"), reasonReadOnly, "%s with its read access%s", subjectOf(account), without(account.Omitted))
+		return finding.Pass(gap.Proven("the roles of the account"), reasonReadOnly, "%s with its read access%s", subjectOf(account),
+			without(account.Omitted))
 	}
-	return finding.Pass(gap.Proven("the roles of the account"), reasonReadOnly, "%s; the roles of the release allow it to %s", subjectOf(account), describeRules(account.Rules))
+	return finding.Pass(gap.Proven("the roles of the account"), reasonReadOnly, "%s; the roles of the release allow it to %s",
+		subjectOf(account), describeRules(account.Rules))
 }
 
 // without is a clause about what a copy lacks.
@@ -288,13 +295,16 @@ func (a Audit) judgeGroups(rights rights.GroupRights) finding.Finding {
 		return finding.Warn(reasonMayWrite, "%s may %s; %s", subject, access.Summarize(rights.Writes, 5), protection).
 			Remedy("Remove the binding for the group.").Do(bindings)
 	case len(rights.Secrets) > 0:
-		return readsSecrets(subject, rights.Secrets).Remedy("Remove the binding for the group, and delete unused Secrets with tokens.").Do(bindings)
+		return readsSecrets(subject, rights.Secrets).Remedy("Remove the binding for the group, and delete unused Secrets with tokens.").Do(
+			bindings)
 	case len(rights.Unserved) > 0:
-		return finding.Warn(reasonPartlyAudited, "%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does not serve now; %s",
+		return finding.Warn(reasonPartlyAudited,
+			"%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does not serve now; %s",
 			subject, strings.Join(rights.Unserved, ", "), protection).
 			Remedy("Check the aggregated APIs.").Do(finding.Read("oc get apiservices"))
 	}
-	return finding.Pass(gap.Proven("the bindings of the groups"), reasonReadOnly, "the groups of the ServiceAccounts of namespace %s have no write access (%s)", rights.Namespace, words.Count(rights.Roles, "role"))
+	return finding.Pass(gap.Proven("the bindings of the groups"), reasonReadOnly,
+		"the groups of the ServiceAccounts of namespace %s have no write access (%s)", rights.Namespace, words.Count(rights.Roles, "role"))
 }
 
 // NotRun is the finding of a check that may not run because of other findings.
@@ -304,7 +314,8 @@ func NotRun(check string, causes []string) finding.Finding {
 	for _, cause := range causes {
 		actions = append(actions, finding.Accept(cause))
 	}
-	return finding.Unknown(reasonUnguardedAccess, "not run: the read-only guard cannot deny all writes for which it may have credentials, see %s", named).
+	return finding.Unknown(reasonUnguardedAccess,
+		"not run: the read-only guard cannot deny all writes for which it may have credentials, see %s", named).
 		Named(check).
 		Remedy("Do what %s requires. To run the check all the same, accept %s.", named, named).
 		Do(actions...)

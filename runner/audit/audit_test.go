@@ -45,7 +45,10 @@ func (r rbac) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	const group = "/apis/rbac.authorization.k8s.io/v1/"
 	switch path := request.URL.Path; {
 	case r.refused != 0:
-		answer(r.refused, metav1.Status{Status: metav1.StatusFailure, Code: int32(r.refused), Reason: metav1.StatusReasonForbidden, Message: "forbidden"})
+		answer(r.refused, metav1.Status{
+			Status: metav1.StatusFailure, Code: int32(r.refused), Reason: metav1.StatusReasonForbidden,
+			Message: "forbidden",
+		})
 	case path == "/api":
 		answer(http.StatusOK, metav1.APIVersions{TypeMeta: metav1.TypeMeta{Kind: "APIVersions"}, Versions: []string{"v1"}})
 	case path == "/api/v1":
@@ -108,7 +111,10 @@ func TestAttacksByWritesWithoutAGuard(t *testing.T) {
 	write := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"create"}}}
 	read := []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}}}
 	keeper := func(change func(*accountcopy.Account)) accountcopy.Account {
-		account := accountcopy.Account{Namespace: "zoo", Name: "keeper-0123456789", Author: "keeper", Checks: []string{"Zoo.A", "Zoo.B"}, Rules: read}
+		account := accountcopy.Account{
+			Namespace: "zoo", Name: "keeper-0123456789", Author: "keeper", Checks: []string{"Zoo.A", "Zoo.B"},
+			Rules: read,
+		}
 		change(&account)
 		return account
 	}
@@ -134,23 +140,27 @@ func TestAttacksByWritesWithoutAGuard(t *testing.T) {
 			finding: map[string]string{groups: "Unknown(UnguardedAccess)", own: "Pass(ReadOnly)"},
 		},
 		"AccountWrites": {
-			reason: "the ClusterRole view of the cluster was changed", server: rbac{group: read}, account: keeper(func(a *accountcopy.Account) { a.Rules = write }), unguarded: both(own),
+			reason: "the ClusterRole view of the cluster was changed", server: rbac{group: read},
+			account: keeper(func(a *accountcopy.Account) { a.Rules = write }), unguarded: both(own),
 			finding: map[string]string{groups: "Pass(ReadOnly)", own: "Unknown(UnguardedAccess)"},
 		},
 		"Both": {
-			reason: "each has to be accepted", server: rbac{group: write}, account: keeper(func(a *accountcopy.Account) { a.Rules = write }), unguarded: both(groups, own),
-			finding: map[string]string{groups: "Unknown(UnguardedAccess)", own: "Unknown(UnguardedAccess)"},
+			reason: "each has to be accepted", server: rbac{group: write}, account: keeper(func(a *accountcopy.Account) { a.Rules = write }),
+			unguarded: both(groups, own),
+			finding:   map[string]string{groups: "Unknown(UnguardedAccess)", own: "Unknown(UnguardedAccess)"},
 		},
 		"NotAudited": {
 			reason: "unknown what the groups may do", server: rbac{refused: http.StatusForbidden}, account: plain, unguarded: both("ReadOnlyAccess"),
 			finding: map[string]string{"ReadOnlyAccess": "Unknown(NotAudited)", own: "Pass(ReadOnly)"},
 		},
 		"RoleNotRead": {
-			reason: "unknown what the roles of the cluster allow", server: rbac{group: read}, account: keeper(func(a *accountcopy.Account) { a.Unread = errors.New("forbidden") }), unguarded: both(own),
+			reason: "unknown what the roles of the cluster allow", server: rbac{group: read},
+			account: keeper(func(a *accountcopy.Account) { a.Unread = errors.New("forbidden") }), unguarded: both(own),
 			finding: map[string]string{groups: "Pass(ReadOnly)", own: "Unknown(NotAudited)"},
 		},
 		"CopyNotRead": {
-			reason: "the copy has no permissions", server: rbac{group: read}, account: keeper(func(a *accountcopy.Account) { a.Unread, a.Copied, a.Rules = errors.New("forbidden"), true, nil }),
+			reason: "the copy has no permissions", server: rbac{group: read},
+			account: keeper(func(a *accountcopy.Account) { a.Unread, a.Copied, a.Rules = errors.New("forbidden"), true, nil }),
 			finding: map[string]string{groups: "Pass(ReadOnly)", own: "Warn(NotAudited)"},
 		},
 		"Impersonates": {
@@ -194,26 +204,45 @@ func TestAttacksByUnknownSecrets(t *testing.T) {
 		// finding is what is reported, and message a part of it.
 		finding, message string
 	}{
-		"None":           {reason: "no Secret", finding: "Pass(ReadOnly)", message: "is a temporary copy"},
-		"Ordinary":       {reason: "it may have another credential", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{secret(credential.Review{}, "Zoo.A")}}, finding: "Warn(ReadsSecrets)", message: "without a known credential"},
-		"OfCopy":         {reason: "a role that was copied names it", account: accountcopy.Account{Copied: true, Secrets: []accountcopy.ReadSecret{secret(credential.Review{}, "Zoo.A", "Zoo.B")}}, finding: "Warn(ReadsSecrets)", message: "without a known credential"},
-		"UnknownContent": {reason: "it is no token Secret", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{secret(credential.Review{Content: forbidden}, "Zoo.A")}}, finding: "Warn(ReadsSecrets)", message: "of unknown content: " + forbidden.Error()},
+		"None": {reason: "no Secret", finding: "Pass(ReadOnly)", message: "is a temporary copy"},
+		"Ordinary": {reason: "it may have another credential", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{secret(
+			credential.Review{}, "Zoo.A")}}, finding: "Warn(ReadsSecrets)", message: "without a known credential"},
+		"OfCopy": {
+			reason: "a role that was copied names it", account: accountcopy.Account{
+				Copied:  true,
+				Secrets: []accountcopy.ReadSecret{secret(credential.Review{}, "Zoo.A", "Zoo.B")},
+			}, finding: "Warn(ReadsSecrets)",
+			message: "without a known credential",
+		},
+		"UnknownContent": {reason: "it is no token Secret", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{secret(
+			credential.Review{Content: forbidden}, "Zoo.A")}}, finding: "Warn(ReadsSecrets)", message: "of unknown content: " + forbidden.Error()},
 		"UnknownType": {
-			reason: "it may be a token Secret, of this check only", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{secret(credential.Review{Type: forbidden, Content: forbidden}, "Zoo.A")}},
+			reason: "it may be a token Secret, of this check only", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{secret(
+				credential.Review{Type: forbidden, Content: forbidden}, "Zoo.A")}},
 			barred: map[string][]string{"Zoo.A": {own}}, finding: "Unknown(UnknownSecret)", message: "of unknown type: " + forbidden.Error(),
 		},
 		"UnknownConfigMap": {
 			reason: "it may have a token", account: accountcopy.Account{Secrets: []accountcopy.ReadSecret{
-				{Reference: inventory.Refer("ConfigMap", "zoo", "food"), Review: credential.Review{Type: forbidden, Content: forbidden}, Checks: []string{"Zoo.A"}},
+				{
+					Reference: inventory.Refer("ConfigMap", "zoo", "food"), Review: credential.Review{Type: forbidden, Content: forbidden},
+					Checks: []string{"Zoo.A"},
+				},
 			}},
-			barred: map[string][]string{"Zoo.A": {own}}, finding: "Unknown(UnknownSecret)", message: `ConfigMap "food" in namespace "zoo" (of unknown content: ` + forbidden.Error(),
+			barred: map[string][]string{"Zoo.A": {own}}, finding: "Unknown(UnknownSecret)",
+			message: `ConfigMap "food" in namespace "zoo" (of unknown content: ` + forbidden.Error(),
 		},
 		"UnknownTypeBesideWrites": {
-			reason: "neither hides the other", account: accountcopy.Account{Rules: write, Secrets: []accountcopy.ReadSecret{secret(credential.Review{Type: forbidden}, "Zoo.B")}},
+			reason: "neither hides the other", account: accountcopy.Account{
+				Rules:   write,
+				Secrets: []accountcopy.ReadSecret{secret(credential.Review{Type: forbidden}, "Zoo.B")},
+			},
 			barred: map[string][]string{"Zoo.B": {own}}, finding: "Unknown(UnknownSecret)", message: "may create configmaps",
 		},
 		"OrdinaryBesideWrites": {
-			reason: "neither hides the other", account: accountcopy.Account{Rules: write, Secrets: []accountcopy.ReadSecret{secret(credential.Review{}, "Zoo.B")}},
+			reason: "neither hides the other", account: accountcopy.Account{
+				Rules:   write,
+				Secrets: []accountcopy.ReadSecret{secret(credential.Review{}, "Zoo.B")},
+			},
 			finding: "Warn(MayWrite)", message: "without a known credential",
 		},
 	} {
@@ -256,14 +285,18 @@ func TestNotRun(t *testing.T) {
 // A Secret that changed makes the finding about its account Unknown.
 func TestChanged(t *testing.T) {
 	plan := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
-		job.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "food", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "food"}}}}
+		job.Spec.Template.Spec.Volumes = []corev1.Volume{{
+			Name:         "food",
+			VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "food"}},
+		}}
 	})))
 	food := inventory.Refer("Secret", plan.Checks[0].Job.Namespace, "food")
 	if found := audit.Changed(plan, nil); len(found) > 0 {
 		t.Errorf("%+v, want none", found)
 	}
 	found := audit.Changed(plan, map[inventory.Reference]string{food: "has a bootstrap token now"})
-	if len(found) != 1 || !found[0].Blocks || found[0].Reason != "SecretChanged" || !strings.Contains(found[0].Message, food.String()+" has a bootstrap token now") {
+	if len(found) != 1 || !found[0].Blocks || found[0].Reason != "SecretChanged" ||
+		!strings.Contains(found[0].Message, food.String()+" has a bootstrap token now") {
 		t.Errorf("%+v, want one that blocks and names the Secret", found)
 	}
 }

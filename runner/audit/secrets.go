@@ -38,14 +38,17 @@ func withSecrets(account accountcopy.Account, roles finding.Finding) finding.Fin
 		return roles.Noted("Besides, %s.", text)
 	}
 	return finding.Warn(reasonReadsSecrets, "%s; %s", subjectOf(account), text).
-		Remedy("Find out what these Secrets are for, and ask the owners of %s to read none with the credential of a user who may write.", words.List(account.Checks, 5))
+		Remedy("Find out what these Secrets are for, and ask the owners of %s to read none with the credential of a user who may write.",
+			words.List(account.Checks, 5))
 }
 
 // unknownSecret is the finding about an account whose checks read a Secret of unknown type, with what else was found.
 func unknownSecret(account accountcopy.Account, roles finding.Finding, text string) finding.Finding {
 	name := nameOf(account)
-	f := finding.Unknown(reasonUnknownSecret, "%s; %s; the checks that read what the user may not do not run unless %s is accepted", subjectOf(account), text, name).
-		Remedy("Run the preflight as a user who may get and list these objects: print a role. To run the checks all the same, accept the finding.").
+	f := finding.Unknown(reasonUnknownSecret, "%s; %s; the checks that read what the user may not do not run unless %s is accepted",
+		subjectOf(account), text, name).
+		Remedy("Run the preflight as a user who may get and list these objects: print a role. "+
+			"To run the checks all the same, accept the finding.").
 		Do(finding.Roles(), finding.Accept(name))
 	if roles.Outcome == preflight.Pass {
 		return f
@@ -83,7 +86,8 @@ func Changed(plan jobplan.Plan, changes map[inventory.Reference]string) []findin
 			continue
 		}
 		findings = append(findings, aboutAccount(account, finding.Unknown(reasonSecretChanged,
-			"unknown whether the checks of this account only read, because %s; %s", strings.Join(texts[:min(maxNamedSecrets, len(texts))], "; "), tokensUnguarded).
+			"unknown whether the checks of this account only read, because %s; %s", strings.Join(texts[:min(maxNamedSecrets, len(texts))], "; "),
+			tokensUnguarded).
 			Remedy("Find the user who changed the Secret in the audit log of the API server, then run the preflight again.").
 			Do(finding.Retry("")).From(finding.SourceJob)))
 	}

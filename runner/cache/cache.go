@@ -264,7 +264,8 @@ func (g *Graphs) Get(key updateservice.Key) (content []byte, received time.Time,
 	}
 	var stored storedGraph
 	want := documentOf(key)
-	if json.Unmarshal(encoded, &stored) != nil || stored.URL != want.URL || stored.Channel != want.Channel || stored.Architecture != want.Architecture || stored.Time.IsZero() {
+	if json.Unmarshal(encoded, &stored) != nil || stored.URL != want.URL || stored.Channel != want.Channel ||
+		stored.Architecture != want.Architecture || stored.Time.IsZero() {
 		return nil, time.Time{}, false
 	}
 	return stored.Graph, stored.Time, true

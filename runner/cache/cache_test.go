@@ -82,11 +82,14 @@ func TestCorrupt(t *testing.T) {
 		corrupt func(path string) error
 		left    bool
 	}{
-		"Flipped":   {reason: "modified content", corrupt: func(path string) error { return os.WriteFile(path, []byte("other content"), 0o600) }},
-		"Cut":       {reason: "truncated content, as on a full disk", corrupt: func(path string) error { return os.Truncate(path, 5) }},
-		"Empty":     {reason: "an empty file, as after a power loss", corrupt: func(path string) error { return os.Truncate(path, 0) }},
-		"Longer":    {reason: "trailing content", corrupt: func(path string) error { return os.WriteFile(path, append(content, '!'), 0o600) }},
-		"Directory": {reason: "it is not a file", corrupt: func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) }, left: true},
+		"Flipped": {reason: "modified content", corrupt: func(path string) error { return os.WriteFile(path, []byte("other content"), 0o600) }},
+		"Cut":     {reason: "truncated content, as on a full disk", corrupt: func(path string) error { return os.Truncate(path, 5) }},
+		"Empty":   {reason: "an empty file, as after a power loss", corrupt: func(path string) error { return os.Truncate(path, 0) }},
+		"Longer":  {reason: "trailing content", corrupt: func(path string) error { return os.WriteFile(path, append(content, '!'), 0o600) }},
+		"Directory": {
+			reason: "it is not a file", corrupt: func(path string) error { _ = os.Remove(path); return os.Mkdir(path, 0o700) },
+			left: true,
+		},
 		"Link": {reason: "a symbolic link is not followed", corrupt: func(path string) error {
 			_ = os.Remove(path)
 			return os.Symlink("/dev/zero", path)
@@ -187,7 +190,10 @@ func TestUnusable(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for reason, path := range map[string]string{"a file is not a directory": file, "a path below a file": filepath.Join(file, "below"), "a directory that cannot be created": "/proc/preflight"} {
+	for reason, path := range map[string]string{
+		"a file is not a directory": file, "a path below a file": filepath.Join(file, "below"),
+		"a directory that cannot be created": "/proc/preflight",
+	} {
 		if _, err := cache.Open(path, most); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: error %v, want an error of the cache", reason, err)
 		}
@@ -292,11 +298,17 @@ func TestGraphs(t *testing.T) {
 func TestForeignGraphs(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, content string }{
-		"Empty":    {reason: "an empty file"},
-		"NotJSON":  {reason: "a file that was overwritten", content: "<html>"},
-		"OtherKey": {reason: "a file that was copied from another graph", content: `{"url":"https://user:xxxxx@updates.example.com/graph","channel":"eus-4.20","architecture":"amd64","time":"2026-01-02T03:04:05Z","graph":{}}`},
-		"NoTime":   {reason: "the age is unknown", content: `{"url":"https://user:xxxxx@updates.example.com/graph","channel":"eus-4.18","architecture":"amd64","graph":{}}`},
-		"Large":    {reason: "a file that is too large", content: strings.Repeat(" ", 18<<20)},
+		"Empty":   {reason: "an empty file"},
+		"NotJSON": {reason: "a file that was overwritten", content: "<html>"},
+		"OtherKey": {
+			reason:  "a file that was copied from another graph",
+			content: `{"url":"https://user:xxxxx@updates.example.com/graph","channel":"eus-4.20","architecture":"amd64","time":"2026-01-02T03:04:05Z","graph":{}}`,
+		},
+		"NoTime": {
+			reason:  "the age is unknown",
+			content: `{"url":"https://user:xxxxx@updates.example.com/graph","channel":"eus-4.18","architecture":"amd64","graph":{}}`,
+		},
+		"Large": {reason: "a file that is too large", content: strings.Repeat(" ", 18<<20)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -349,7 +361,8 @@ func TestGraphsAreBounded(t *testing.T) {
 }
 
 func FuzzStoredGraph(f *testing.F) {
-	f.Add([]byte(`{"url":"https://user:xxxxx@updates.example.com/graph","channel":"eus-4.18","architecture":"amd64","time":"2026-01-02T03:04:05Z","graph":{}}`))
+	f.Add([]byte(
+		`{"url":"https://user:xxxxx@updates.example.com/graph","channel":"eus-4.18","architecture":"amd64","time":"2026-01-02T03:04:05Z","graph":{}}`))
 	f.Add([]byte(`{"graph":`))
 	f.Fuzz(func(t *testing.T, content []byte) {
 		directory := t.TempDir()

@@ -212,9 +212,12 @@ func compared() []trial {
 			}
 			resources.Limits[corev1.ResourceMemory] = limit
 		}},
-		{name: requirement.Budget, describe: fmt.Sprintf("the check with %d bytes for its result", requirement.SmallBudget), change: func(pod *corev1.PodSpec) {
-			setEnvironment(pod, "PREFLIGHT_RESULT_BYTES", strconv.Itoa(requirement.SmallBudget))
-		}},
+		{
+			name: requirement.Budget, describe: fmt.Sprintf("the check with %d bytes for its result", requirement.SmallBudget),
+			change: func(pod *corev1.PodSpec) {
+				setEnvironment(pod, "PREFLIGHT_RESULT_BYTES", strconv.Itoa(requirement.SmallBudget))
+			},
+		},
 		{name: requirement.CutOff, describe: "the check without an API server", change: func(pod *corev1.PodSpec) {
 			setEnvironment(pod, "KUBERNETES_SERVICE_HOST", closedHost)
 		}},

@@ -24,18 +24,24 @@ func TestStopped(t *testing.T) {
 		cause    string        // of the end of the pod
 		want     bool
 	}{
-		"AtTheDeadline":  {reason: "the kubelet reports times in seconds", finished: limit * time.Second, cause: "DeadlineExceeded", want: true},
-		"AfterDeadline":  {reason: "it had some seconds to end", finished: (limit + 4) * time.Second, cause: "DeadlineExceeded", want: true},
-		"BeforeDeadline": {reason: "a busy kubelet noticed its end after the deadline of the pod", finished: (limit - 1) * time.Second, cause: "DeadlineExceeded"},
-		"ByItself":       {reason: "the pod was not ended by its deadline", finished: (limit + 1) * time.Second},
-		"Running":        {reason: "it has not ended", cause: "DeadlineExceeded"},
+		"AtTheDeadline": {reason: "the kubelet reports times in seconds", finished: limit * time.Second, cause: "DeadlineExceeded", want: true},
+		"AfterDeadline": {reason: "it had some seconds to end", finished: (limit + 4) * time.Second, cause: "DeadlineExceeded", want: true},
+		"BeforeDeadline": {
+			reason: "a busy kubelet noticed its end after the deadline of the pod", finished: (limit - 1) * time.Second,
+			cause: "DeadlineExceeded",
+		},
+		"ByItself": {reason: "the pod was not ended by its deadline", finished: (limit + 1) * time.Second},
+		"Running":  {reason: "it has not ended", cause: "DeadlineExceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "preflight"}}}}
 			check := jobplan.Check{Job: &batchv1.Job{Spec: batchv1.JobSpec{Template: template}}}
 			status := corev1.ContainerStatus{Name: "preflight"}
 			if tc.finished > 0 {
-				status.State.Terminated = &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(start), FinishedAt: metav1.NewTime(start.Add(tc.finished))}
+				status.State.Terminated = &corev1.ContainerStateTerminated{
+					StartedAt:  metav1.NewTime(start),
+					FinishedAt: metav1.NewTime(start.Add(tc.finished)),
+				}
 			}
 			pod := corev1.Pod{
 				Spec:   corev1.PodSpec{ActiveDeadlineSeconds: new(int64(limit))},
@@ -59,18 +65,28 @@ func TestSecondStop(t *testing.T) {
 		once          bool
 		want          bool
 	}{
-		"Completes":    {reason: "its work was complete in the first attempt, too", first: passesStopped, second: conformance.Ending{Passes: true}},
-		"GivesUp":      {reason: "by itself it does not pass, so the pass was caused by the stop", first: passesStopped, second: conformance.Ending{}, want: true},
+		"Completes": {
+			reason: "its work was complete in the first attempt, too", first: passesStopped,
+			second: conformance.Ending{Passes: true},
+		},
+		"GivesUp": {
+			reason: "by itself it does not pass, so the pass was caused by the stop", first: passesStopped,
+			second: conformance.Ending{}, want: true,
+		},
 		"PassesAgain":  {reason: "it passes whenever it is stopped", first: passesStopped, second: passesStopped, want: true},
 		"UnknownLater": {reason: "it passed at one of two stops", first: passesStopped, second: conformance.Ending{Stopped: true}, want: true},
 		"Running":      {reason: "the second attempt is inconclusive", first: passesStopped, second: conformance.Ending{Lost: true}},
 		"Unknown":      {reason: "it did not pass when it was stopped", first: conformance.Ending{Stopped: true}, once: true},
 		"ByItself":     {reason: "it ended by itself", first: conformance.Ending{Passes: true}, once: true},
 		"Killed":       {reason: "both stops have the rule", trial: conformance.Killed, first: passesStopped, second: passesStopped, want: true},
-		"NoStop":       {reason: "the deadline of the run ended a trial that stops no check", trial: conformance.Memory, first: passesStopped, once: true, want: true},
+		"NoStop": {
+			reason: "the deadline of the run ended a trial that stops no check", trial: conformance.Memory, first: passesStopped,
+			once: true, want: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			attempts, violates, err := conformance.TryAll(t.Context(), stdcmp.Or(tc.trial, conformance.Terminated), []string{check, other}, tc.first, tc.second)
+			attempts, violates, err := conformance.TryAll(t.Context(), stdcmp.Or(tc.trial, conformance.Terminated), []string{check, other}, tc.first,
+				tc.second)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -60,7 +60,10 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 	objects := inventory.New(config.Kubernetes, config.Metadata)
 	s := &session{
 		config: config, subject: subject, launcher: launch.New(objects), objects: objects,
-		results: trialResults{tried: map[string]map[string]requirement.Attempt{}, accounts: map[string]rights.Rights{}, reading: map[string]bool{}},
+		results: trialResults{
+			tried: map[string]map[string]requirement.Attempt{}, accounts: map[string]rights.Rights{},
+			reading: map[string]bool{},
+		},
 	}
 	report.Results = subject.unreadable()
 	draft := jobplan.New(config.From, subject.release)
@@ -91,7 +94,8 @@ func Run(ctx context.Context, config Config, subject Subject) (report Report, er
 
 func (s *session) evidence(check jobplan.Check) requirement.Evidence {
 	return requirement.Evidence{
-		Check: check, Images: s.subject.describeImages(check), Tried: s.results.tried[check.Name], Rights: s.results.accounts[check.Name], Reads: s.results.reading[check.Name], Alone: s.subject.alone,
+		Check: check, Images: s.subject.describeImages(check), Tried: s.results.tried[check.Name], Rights: s.results.accounts[check.Name],
+		Reads: s.results.reading[check.Name], Alone: s.subject.alone,
 	}
 }
 

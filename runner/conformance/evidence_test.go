@@ -126,7 +126,8 @@ func ended(code int32, message string) with {
 // reported is a check that ended with a final result and the exit code of the SDK for it.
 func reported(findings ...preflight.Finding) with {
 	code := int32(preflight.ExitPass)
-	for final := (preflight.Result{State: preflight.StateFinal, Findings: findings}); code == preflight.ExitUsage || !final.Agrees(int(code)); {
+	for final := (preflight.Result{State: preflight.StateFinal, Findings: findings}); code == preflight.ExitUsage ||
+		!final.Agrees(int(code)); {
 		code++
 	}
 	return func(e *ending) { ended(code, e.frame(0, preflight.StateFinal, findings...))(e) }
@@ -269,7 +270,10 @@ func left(tb testing.TB, check jobplan.Check, how with) conformance.Left {
 		Expired: e.retrying || e.container().State.Terminated == nil,
 	}
 	if !o.Expired {
-		o.Job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue, Reason: batchv1.JobReasonBackoffLimitExceeded}}
+		o.Job.Status.Conditions = []batchv1.JobCondition{{
+			Type: batchv1.JobFailed, Status: corev1.ConditionTrue,
+			Reason: batchv1.JobReasonBackoffLimitExceeded,
+		}}
 	}
 	observed := conformance.Left{Pod: &e.pod, Log: []byte(e.log)}
 	if !e.silent {

@@ -199,18 +199,21 @@ func accountCases() map[string]evidenceCase {
 			want: map[string]string{"FailsClosed": "Skipped NoAccess"},
 		},
 		"NotBound": {
-			reason: "a binding of the account of another check grants nothing", manifest: job + "---" + strings.ReplaceAll(reading, "candidate", "other"),
-			want: map[string]string{"FailsClosed": "Skipped NoAccess"},
+			reason:   "a binding of the account of another check grants nothing",
+			manifest: job + "---" + strings.ReplaceAll(reading, "candidate", "other"),
+			want:     map[string]string{"FailsClosed": "Skipped NoAccess"},
 		},
 		"MayWrite": {
-			reason: "the message names what the account may write",
-			rights: rights.Rights{Account: account, Writes: []access.Request{{Verb: "create", Resource: "configmaps", Namespace: "zoo"}}},
-			want:   map[string]string{"ReadOnlyAccess": "Fail MayWrite"}, messages: map[string]string{"ReadOnlyAccess": "system:serviceaccount:zoo:candidate may create configmaps in namespace zoo"},
+			reason:   "the message names what the account may write",
+			rights:   rights.Rights{Account: account, Writes: []access.Request{{Verb: "create", Resource: "configmaps", Namespace: "zoo"}}},
+			want:     map[string]string{"ReadOnlyAccess": "Fail MayWrite"},
+			messages: map[string]string{"ReadOnlyAccess": "system:serviceaccount:zoo:candidate may create configmaps in namespace zoo"},
 		},
 		"APIUnavailable": {
-			reason: "write access to an API that is not served is unknown",
-			rights: rights.Rights{Account: account, Unserved: []string{"metrics.k8s.io/v1beta1"}},
-			want:   map[string]string{"ReadOnlyAccess": "Unknown APIUnavailable"}, messages: map[string]string{"ReadOnlyAccess": "metrics.k8s.io/v1beta1"},
+			reason:   "write access to an API that is not served is unknown",
+			rights:   rights.Rights{Account: account, Unserved: []string{"metrics.k8s.io/v1beta1"}},
+			want:     map[string]string{"ReadOnlyAccess": "Unknown APIUnavailable"},
+			messages: map[string]string{"ReadOnlyAccess": "metrics.k8s.io/v1beta1"},
 		},
 		"Image": {
 			reason: "an image without a manifest has no access", image: true,
@@ -242,14 +245,16 @@ func resultCases() map[string]evidenceCase {
 	}
 	return map[string]evidenceCase{
 		"Pass": {
-			reason: "the message has the findings and the exit code", messages: map[string]string{"Result": "reported Zoo.Animal Pass (Passed) with exit code 0"},
+			reason:   "the message has the findings and the exit code",
+			messages: map[string]string{"Result": "reported Zoo.Animal Pass (Passed) with exit code 0"},
 		},
 		"Fail": {
 			reason: "a check that fails on this cluster conforms", trials: every(reported(animal(preflight.Fail, "CheckFailed"))),
 			messages: map[string]string{"Result": "reported Zoo.Animal Fail (CheckFailed) with exit code 3"},
 		},
 		"InLog": {
-			reason: "the log may have the result", trials: first(inLog(animal(preflight.Pass, "Passed"))), messages: map[string]string{"Result": "reported Zoo.Animal Pass"},
+			reason: "the log may have the result", trials: first(inLog(animal(preflight.Pass, "Passed"))),
+			messages: map[string]string{"Result": "reported Zoo.Animal Pass"},
 		},
 		"Silent": {
 			reason: "a declared result is missing", trials: first(ended(0, "")), want: defect("NoResult"),
@@ -264,25 +269,29 @@ func resultCases() map[string]evidenceCase {
 			want: incomparable(map[string]string{"Result": "Fail NoResult", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess"}),
 		},
 		"Truncated": {
-			reason: "the kubelet truncates a termination message, and the cause is in the message", trials: first(ended(0, strings.Repeat("x", 4096))),
-			want: defect("NoResult"), messages: map[string]string{"Result": "its termination message has 4096 bytes, the limit of a kubelet"},
+			reason: "the kubelet truncates a termination message, and the cause is in the message",
+			trials: first(ended(0, strings.Repeat("x", 4096))),
+			want:   defect("NoResult"), messages: map[string]string{"Result": "its termination message has 4096 bytes, the limit of a kubelet"},
 		},
 		"Damaged": {
 			reason: "a damaged result is none", trials: first(damaged), want: defect("BadResult"), messages: map[string]string{"Result": "checksum"},
 		},
 		"AnotherRun": {
-			reason: "a result of another run is none", trials: first(another), want: defect("BadResult"), messages: map[string]string{"Result": `the result is of run ""`},
+			reason: "a result of another run is none", trials: first(another), want: defect("BadResult"),
+			messages: map[string]string{"Result": `the result is of run ""`},
 		},
 		"Contradiction": {reason: "the exit code contradicts the result", trials: first(early(1)), want: defect("Contradiction")},
 		"Killed": {
-			reason: "a check must end by itself", trials: first(ended(137, "")), want: defect("Killed"), messages: map[string]string{"Result": "was killed"},
+			reason: "a check must end by itself", trials: first(ended(137, "")), want: defect("Killed"),
+			messages: map[string]string{"Result": "was killed"},
 		},
 		"OOMKilled": {
 			reason: "the memory limit of the manifest is too low", trials: first(because("OOMKilled", unfinished(137))), want: defect("OOMKilled"),
 		},
 		"BinaryMissing": {
-			reason: "the program is not at its path", trials: first(because("StartError", ended(128, `exec: "/bin/preflight": stat /bin/preflight: no such file or directory`))),
-			want: defect("BinaryMissing"),
+			reason: "the program is not at its path",
+			trials: first(because("StartError", ended(128, `exec: "/bin/preflight": stat /bin/preflight: no such file or directory`))),
+			want:   defect("BinaryMissing"),
 		},
 		"NotExecutable": {
 			reason: "the program cannot be executed", trials: first(because("StartError", ended(128, `exec: "/bin/preflight": permission denied`))),
@@ -293,17 +302,24 @@ func resultCases() map[string]evidenceCase {
 		},
 		"Exits": {
 			reason: "without a declared frame, an exit code of the shell is no result", manifest: plain, trials: first(ended(127, "")),
-			want:     incomparable(map[string]string{"Result": "Fail Failed", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess"}),
+			want: incomparable(map[string]string{
+				"Result": "Fail Failed", "ResultBudget": "Skipped NotFramed",
+				"FailsClosed": "Skipped NoAccess",
+			}),
 			messages: map[string]string{"Result": "exited with code 127"},
 		},
 		"NotProvided": {
 			reason: "without a declared frame, a preflight skips an image without the program, which cannot be tested", manifest: plain,
 			trials: first(because("StartError", ended(128, `exec: "/bin/preflight": stat /bin/preflight: no such file or directory`))),
-			want:   incomparable(map[string]string{"Result": "Fail NotProvided", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess"}),
+			want: incomparable(map[string]string{
+				"Result": "Fail NotProvided", "ResultBudget": "Skipped NotFramed",
+				"FailsClosed": "Skipped NoAccess",
+			}),
 		},
 		"ContainerConfig": {
 			reason: "image and security context of the manifest contradict each other",
-			trials: first(waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root")), want: unstarted("Fail ContainerConfig", notTried),
+			trials: first(waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root")),
+			want:   unstarted("Fail ContainerConfig", notTried),
 		},
 		"NeverEnds": {
 			reason: "it ignores its deadline", trials: first(running),
@@ -314,11 +330,13 @@ func resultCases() map[string]evidenceCase {
 			reason: "the node was short of memory while it ran", trials: first(evicted(running)), want: unstarted("Unknown Evicted", notTried),
 		},
 		"ImagePull": {
-			reason: "the cluster cannot pull the image", trials: first(waiting("ErrImagePull", "manifest unknown")), want: unstarted("Unknown ImagePull", notTried),
+			reason: "the cluster cannot pull the image", trials: first(waiting("ErrImagePull", "manifest unknown")),
+			want:     unstarted("Unknown ImagePull", notTried),
 			messages: map[string]string{"Result": "manifest unknown"},
 		},
 		"NotStarted": {
-			reason: "the node did not start it in time", trials: first(waiting("ContainerCreating", "")), want: unstarted("Unknown Timeout", notTried),
+			reason: "the node did not start it in time", trials: first(waiting("ContainerCreating", "")),
+			want:     unstarted("Unknown Timeout", notTried),
 			messages: map[string]string{"Result": "is being created"},
 		},
 		"NoFinding": {reason: "nothing is known about it", trials: first(nil), want: unstarted("Unknown NoFinding", notTried)},
@@ -327,16 +345,38 @@ func resultCases() map[string]evidenceCase {
 			reason: "a panic is a defect on every cluster", trials: first(reported(animal(unknown, "Panic"))), want: always("Panic"),
 			messages: map[string]string{"Result": "Zoo.Animal is Unknown on every cluster: the animal is unknown"},
 		},
-		"InvalidCheck":     {reason: "the SDK rejects the check", trials: first(reported(animal(unknown, "InvalidCheck"))), want: always("InvalidCheck")},
-		"InvalidArguments": {reason: "the program rejects its arguments", trials: first(reported(animal(unknown, "InvalidArguments"))), want: always("InvalidArguments")},
-		"NotFinished":      {reason: "the check ended its goroutine", trials: first(reported(animal(unknown, "NotFinished"))), want: always("NotFinished")},
-		"Timeout":          {reason: "the check waits until its deadline", trials: first(reported(animal(unknown, "Timeout"))), want: always("Timeout")},
-		"ReportsNoResult":  {reason: "the check has the reason of a check without a result", trials: first(reported(animal(unknown, "NoResult"))), want: always("NoResult")},
-		"NoAccount":        {reason: "the manifest lacks the account", trials: first(reported(animal(unknown, "ServiceAccountMissing"))), want: always("ServiceAccountMissing")},
-		"Forbidden":        {reason: "the manifest lacks a rule", trials: first(reported(animal(unknown, "Forbidden"))), want: always("Forbidden")},
+		"InvalidCheck": {
+			reason: "the SDK rejects the check", trials: first(reported(animal(unknown, "InvalidCheck"))),
+			want: always("InvalidCheck"),
+		},
+		"InvalidArguments": {
+			reason: "the program rejects its arguments", trials: first(reported(animal(unknown, "InvalidArguments"))),
+			want: always("InvalidArguments"),
+		},
+		"NotFinished": {
+			reason: "the check ended its goroutine", trials: first(reported(animal(unknown, "NotFinished"))),
+			want: always("NotFinished"),
+		},
+		"Timeout": {
+			reason: "the check waits until its deadline", trials: first(reported(animal(unknown, "Timeout"))),
+			want: always("Timeout"),
+		},
+		"ReportsNoResult": {
+			reason: "the check has the reason of a check without a result", trials: first(reported(animal(unknown, "NoResult"))),
+			want: always("NoResult"),
+		},
+		"NoAccount": {
+			reason: "the manifest lacks the account", trials: first(reported(animal(unknown, "ServiceAccountMissing"))),
+			want: always("ServiceAccountMissing"),
+		},
+		"Forbidden": {
+			reason: "the manifest lacks a rule", trials: first(reported(animal(unknown, "Forbidden"))),
+			want: always("Forbidden"),
+		},
 		"ForbiddenByClient": {
 			reason: "client-go has the message of the API server", want: always("Forbidden"),
-			trials: first(reported(saying(animal(unknown, "CheckError"), `pods is forbidden: User "system:serviceaccount:zoo:candidate" cannot list resource "pods"`))),
+			trials: first(reported(saying(animal(unknown, "CheckError"),
+				`pods is forbidden: User "system:serviceaccount:zoo:candidate" cannot list resource "pods"`))),
 		},
 		"ForbiddenByStatus": {
 			reason: "another client has the status", want: always("Forbidden"),
@@ -344,12 +384,15 @@ func resultCases() map[string]evidenceCase {
 		},
 		"ForbiddenWithoutManifest": {
 			reason: "an image without a manifest has no permissions", image: true,
-			trials: every(reported(saying(animal(unknown, "CheckError"), `pods is forbidden: User "system:serviceaccount:a:default" cannot list`))),
-			want:   map[string]string{"Result": "Warn Inconclusive", "FailsClosed": "Skipped NoAccess"}, messages: map[string]string{"Result": "on this cluster (Forbidden)"},
+			trials: every(reported(saying(animal(unknown, "CheckError"),
+				`pods is forbidden: User "system:serviceaccount:a:default" cannot list`))),
+			want:     map[string]string{"Result": "Warn Inconclusive", "FailsClosed": "Skipped NoAccess"},
+			messages: map[string]string{"Result": "on this cluster (Forbidden)"},
 		},
 		"Inconclusive": {
 			reason: "another cluster may have what the check requires", trials: every(reported(animal(unknown, "CheckError"))),
-			want: map[string]string{"Result": "Warn Inconclusive"}, messages: map[string]string{"Result": "Zoo.Animal is Unknown on this cluster (CheckError): the animal is unknown"},
+			want:     map[string]string{"Result": "Warn Inconclusive"},
+			messages: map[string]string{"Result": "Zoo.Animal is Unknown on this cluster (CheckError): the animal is unknown"},
 		},
 		"OneAlways": {
 			reason: "a defect is more severe than an inconclusive finding", want: always("Panic"),
@@ -369,7 +412,8 @@ func logCases() map[string]evidenceCase {
 	pass := reported(animal(preflight.Pass, "Passed"))
 	return map[string]evidenceCase{
 		"Fast": {
-			reason: "the kubelet reports times in seconds", trials: first(taking(0, pass)), messages: map[string]string{"Time": "it took 0s (resolution 1s)"},
+			reason: "the kubelet reports times in seconds", trials: first(taking(0, pass)),
+			messages: map[string]string{"Time": "it took 0s (resolution 1s)"},
 		},
 		"Minute": {reason: "a minute is allowed", trials: first(taking(time.Minute, pass))},
 		"Slow": {
@@ -390,25 +434,30 @@ func killedCases() map[string]evidenceCase {
 	killed := func(how with) trials { return trials{conformance.Killed: how} }
 	return map[string]evidenceCase{
 		"Running": {
-			reason: "the message has the state that it reported", messages: map[string]string{"Killed": `stopped by SIGKILL, it left a result in the state "running"`},
+			reason:   "the message has the state that it reported",
+			messages: map[string]string{"Killed": `stopped by SIGKILL, it left a result in the state "running"`},
 		},
 		"BySIGTERM": {
-			reason: "without the feature ContainerStopSignals, it receives SIGTERM", trials: killed(stopped(reported(animal(preflight.Unknown, "Interrupted")))),
+			reason:   "without the feature ContainerStopSignals, it receives SIGTERM",
+			trials:   killed(stopped(reported(animal(preflight.Unknown, "Interrupted")))),
 			messages: map[string]string{"Killed": `stopped by the node, with exit code 4, it left a result in the state "final"`},
 		},
 		"Passes": {
 			reason: "a pass that was reported too early counts", trials: killed(stopped(early(0))),
-			want: map[string]string{"Killed": "Fail PassesWhenKilled"}, messages: map[string]string{"Killed": "stopped by the node, with exit code 0, it counts as a pass"},
+			want:     map[string]string{"Killed": "Fail PassesWhenKilled"},
+			messages: map[string]string{"Killed": "stopped by the node, with exit code 0, it counts as a pass"},
 		},
 		"EarlyPass": {
 			reason: "the exit code of SIGKILL contradicts a pass", trials: killed(bySIGKILL(stopped(early(137)))),
 		},
 		"NothingLeft": {
 			reason: "a check that does not report that it runs", trials: killed(bySIGKILL(stopped(ended(137, "")))),
-			want: map[string]string{"Killed": "Fail NothingLeft"}, messages: map[string]string{"Killed": "stopped by SIGKILL, it left no result in the state running: no complete preflight frame"},
+			want:     map[string]string{"Killed": "Fail NothingLeft"},
+			messages: map[string]string{"Killed": "stopped by SIGKILL, it left no result in the state running: no complete preflight frame"},
 		},
 		"Plain": {
-			reason: "without a declared frame nothing is left", manifest: plain, trials: but(every(ended(0, "")), conformance.Killed, bySIGKILL(stopped(ended(137, "")))),
+			reason: "without a declared frame nothing is left", manifest: plain,
+			trials:   but(every(ended(0, "")), conformance.Killed, bySIGKILL(stopped(ended(137, "")))),
 			want:     map[string]string{"Result": "Warn NotFramed", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess"},
 			messages: map[string]string{"Killed": "stopped by SIGKILL, it does not count as a pass"},
 		},
@@ -417,12 +466,19 @@ func killedCases() map[string]evidenceCase {
 			want: map[string]string{"Killed": "Skipped TooFast"}, messages: map[string]string{"Killed": "it ended by itself, with exit code 0"},
 		},
 		"AtTheSameTime": {
-			reason: "it ended before it received SIGKILL", trials: killed(bySIGKILL(stopped(reported(pass)))), want: map[string]string{"Killed": "Skipped TooFast"},
+			reason: "it ended before it received SIGKILL", trials: killed(bySIGKILL(stopped(reported(pass)))),
+			want: map[string]string{"Killed": "Skipped TooFast"},
 		},
-		"Unreported": {reason: "no finding is no pass", trials: killed(stopped(unreported(early(0)))), messages: map[string]string{"Killed": "does not count as a pass"}},
+		"Unreported": {
+			reason: "no finding is no pass", trials: killed(stopped(unreported(early(0)))),
+			messages: map[string]string{"Killed": "does not count as a pass"},
+		},
 		"NotStopped": {reason: "the node did not stop it", trials: killed(running), want: map[string]string{"Killed": "Unknown NotTried"}},
-		"ImagePull":  {reason: "the node did not start it", trials: killed(waiting("ErrImagePull", "manifest unknown")), want: map[string]string{"Killed": "Unknown ImagePull"}},
-		"Nothing":    {reason: "nothing is known about it", trials: killed(nil), want: map[string]string{"Killed": "Unknown NoFinding"}},
+		"ImagePull": {
+			reason: "the node did not start it", trials: killed(waiting("ErrImagePull", "manifest unknown")),
+			want: map[string]string{"Killed": "Unknown ImagePull"},
+		},
+		"Nothing": {reason: "nothing is known about it", trials: killed(nil), want: map[string]string{"Killed": "Unknown NoFinding"}},
 	}
 }
 
@@ -431,24 +487,37 @@ func terminatedCases() map[string]evidenceCase {
 	terminated := func(how with) trials { return trials{conformance.Terminated: how} }
 	return map[string]evidenceCase{
 		"Unknown": {
-			reason: "the check reports that it was interrupted", messages: map[string]string{"Terminated": "it ended within 5 seconds of SIGTERM, with exit code 4"},
+			reason:   "the check reports that it was interrupted",
+			messages: map[string]string{"Terminated": "it ended within 5 seconds of SIGTERM, with exit code 4"},
 		},
 		"Ignores": {
 			reason: "the kubelet kills a check that ignores SIGTERM", trials: terminated(stopped(unfinished(137))),
-			want: map[string]string{"Terminated": "Fail IgnoresSIGTERM"}, messages: map[string]string{"Terminated": "it did not end within 5 seconds of SIGTERM"},
+			want:     map[string]string{"Terminated": "Fail IgnoresSIGTERM"},
+			messages: map[string]string{"Terminated": "it did not end within 5 seconds of SIGTERM"},
 		},
 		"Passes": {
-			reason: "a pass that was reported too early counts", trials: terminated(stopped(early(0))), want: map[string]string{"Terminated": "Fail PassesWhenTerminated"},
+			reason: "a pass that was reported too early counts", trials: terminated(stopped(early(0))),
+			want: map[string]string{"Terminated": "Fail PassesWhenTerminated"},
 		},
 		"ExitsWithZero": {
-			reason: "exit code 0 of a script that was stopped does not count as a pass", manifest: plain, trials: but(every(ended(0, "")), conformance.Terminated, stopped(ended(0, ""))),
+			reason: "exit code 0 of a script that was stopped does not count as a pass", manifest: plain,
+			trials: but(every(ended(0, "")), conformance.Terminated, stopped(ended(0, ""))),
 			want: map[string]string{
 				"Result": "Warn NotFramed", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess",
 			},
 		},
-		"ByItself":   {reason: "it ended before it was stopped", trials: terminated(early(0)), want: map[string]string{"Terminated": "Skipped TooFast"}},
-		"NotStopped": {reason: "the node did not stop it", trials: terminated(running), want: map[string]string{"Terminated": "Unknown NotTried"}},
-		"ImagePull":  {reason: "the node did not start it", trials: terminated(waiting("ErrImagePull", "manifest unknown")), want: map[string]string{"Terminated": "Unknown ImagePull"}},
+		"ByItself": {
+			reason: "it ended before it was stopped", trials: terminated(early(0)),
+			want: map[string]string{"Terminated": "Skipped TooFast"},
+		},
+		"NotStopped": {
+			reason: "the node did not stop it", trials: terminated(running),
+			want: map[string]string{"Terminated": "Unknown NotTried"},
+		},
+		"ImagePull": {
+			reason: "the node did not start it", trials: terminated(waiting("ErrImagePull", "manifest unknown")),
+			want: map[string]string{"Terminated": "Unknown ImagePull"},
+		},
 	}
 }
 
@@ -464,11 +533,13 @@ func comparedCases() map[string]evidenceCase {
 			messages: map[string]string{"Idempotent": "it reported Zoo.Animal Fail (CheckFailed); unchanged it reports Zoo.Animal Pass (Passed)"},
 		},
 		"DiesAgain": {
-			reason: "the second run left no result", trials: trials{conformance.Again: ended(0, "")}, want: map[string]string{"Idempotent": "Fail NotIdempotent"},
+			reason: "the second run left no result", trials: trials{conformance.Again: ended(0, "")},
+			want:     map[string]string{"Idempotent": "Fail NotIdempotent"},
 			messages: map[string]string{"Idempotent": "left no final result"},
 		},
 		"NotRunAgain": {
-			reason: "the cluster prevented the second run", trials: trials{conformance.Again: waiting("ErrImagePull", "manifest unknown")}, want: map[string]string{"Idempotent": "Unknown ImagePull"},
+			reason: "the cluster prevented the second run", trials: trials{conformance.Again: waiting("ErrImagePull", "manifest unknown")},
+			want: map[string]string{"Idempotent": "Unknown ImagePull"},
 		},
 		"MessageVaries": {
 			reason: "two runs have different messages", trials: trials{conformance.Again: reported(saying(pass, "it is 9:00"))},
@@ -480,8 +551,9 @@ func comparedCases() map[string]evidenceCase {
 			trials: but(every(reported(pass, second)), conformance.Again, reported(second, pass)),
 		},
 		"ErrorVaries": {
-			reason: "the message of an error may have a time", trials: but(every(inconclusive), conformance.Again, reported(saying(animal(preflight.Unknown, "CheckError"), "it is 9:00"))),
-			want: map[string]string{"Result": "Warn Inconclusive"},
+			reason: "the message of an error may have a time",
+			trials: but(every(inconclusive), conformance.Again, reported(saying(animal(preflight.Unknown, "CheckError"), "it is 9:00"))),
+			want:   map[string]string{"Result": "Warn Inconclusive"},
 		},
 		"RunsAsRoot": {
 			reason: "the kubelet does not start an image that runs as root", want: map[string]string{"NonRoot": "Fail RunsAsRoot"},
@@ -489,19 +561,22 @@ func comparedCases() map[string]evidenceCase {
 			messages: map[string]string{"NonRoot": "image will run as root"},
 		},
 		"NeedsRoot": {
-			reason: "without root the check has another result", trials: trials{conformance.NonRoot: inconclusive}, want: map[string]string{"NonRoot": "Fail NeedsRoot"},
+			reason: "without root the check has another result", trials: trials{conformance.NonRoot: inconclusive},
+			want:     map[string]string{"NonRoot": "Fail NeedsRoot"},
 			messages: map[string]string{"NonRoot": "it reported Zoo.Animal Unknown (CheckError)"},
 		},
 		"WritesToFilesystem": {
 			reason: "on a read-only file system the check has another result", trials: trials{conformance.ReadOnly: inconclusive},
-			want: map[string]string{"ReadOnlyFilesystem": "Fail WritesToFilesystem"}, messages: map[string]string{"ReadOnlyFilesystem": "Unknown (CheckError)"},
+			want:     map[string]string{"ReadOnlyFilesystem": "Fail WritesToFilesystem"},
+			messages: map[string]string{"ReadOnlyFilesystem": "Unknown (CheckError)"},
 		},
 		"TooMuchMemory": {
 			reason: "the check exceeds the limit", trials: trials{conformance.Memory: because("OOMKilled", unfinished(137))},
 			want: map[string]string{"Memory": "Fail TooMuchMemory"}, messages: map[string]string{"Memory": "ran out of memory"},
 		},
 		"Evicted": {
-			reason: "the node was short of memory", trials: trials{conformance.Memory: evicted(ended(137, ""))}, want: map[string]string{"Memory": "Unknown Evicted"},
+			reason: "the node was short of memory", trials: trials{conformance.Memory: evicted(ended(137, ""))},
+			want: map[string]string{"Memory": "Unknown Evicted"},
 		},
 		"ResultInLog": {
 			reason: "the log has what does not fit into the termination message",
@@ -516,8 +591,11 @@ func comparedCases() map[string]evidenceCase {
 			want: map[string]string{"ResultBudget": "Fail ResultLost"},
 		},
 		"Fickle": {
-			reason:   "without two equal results of unchanged runs, there is none to compare with",
-			trials:   trials{conformance.Again: reported(animal(preflight.Warn, "At1")), conformance.NonRoot: reported(animal(preflight.Warn, "At2"))},
+			reason: "without two equal results of unchanged runs, there is none to compare with",
+			trials: trials{
+				conformance.Again:   reported(animal(preflight.Warn, "At1")),
+				conformance.NonRoot: reported(animal(preflight.Warn, "At2")),
+			},
 			want:     map[string]string{"Idempotent": "Fail NotIdempotent", "NonRoot": notTried},
 			messages: map[string]string{"NonRoot": "two unchanged runs reported different results"},
 		},
@@ -529,16 +607,27 @@ func cutOffCases() map[string]evidenceCase {
 	pass := animal(preflight.Pass, "Passed")
 	cutOff := func(how with) trials { return trials{conformance.CutOff: how} }
 	return map[string]evidenceCase{
-		"Unknown":   {reason: "the check is inconclusive", messages: map[string]string{"FailsClosed": "it reported Zoo.Animal Unknown (CheckError)"}},
-		"Fail":      {reason: "a fail prevents the update", trials: cutOff(reported(animal(preflight.Fail, "CheckFailed")))},
-		"NoResult":  {reason: "a check without a result does not pass", trials: cutOff(unfinished(1)), messages: map[string]string{"FailsClosed": "it was inconclusive"}},
-		"OnePasses": {reason: "one inconclusive finding prevents the update", trials: cutOff(reported(pass, preflight.Finding{Name: "Second", Outcome: preflight.Unknown, Reason: "CheckError"}))},
+		"Unknown": {
+			reason:   "the check is inconclusive",
+			messages: map[string]string{"FailsClosed": "it reported Zoo.Animal Unknown (CheckError)"},
+		},
+		"Fail": {reason: "a fail prevents the update", trials: cutOff(reported(animal(preflight.Fail, "CheckFailed")))},
+		"NoResult": {
+			reason: "a check without a result does not pass", trials: cutOff(unfinished(1)),
+			messages: map[string]string{"FailsClosed": "it was inconclusive"},
+		},
+		"OnePasses": {
+			reason: "one inconclusive finding prevents the update",
+			trials: cutOff(reported(pass, preflight.Finding{Name: "Second", Outcome: preflight.Unknown, Reason: "CheckError"})),
+		},
 		"Passes": {
 			reason: "an error of the API server is reported as a pass", trials: cutOff(reported(pass)),
-			want: map[string]string{"FailsClosed": "Fail FailsOpen"}, messages: map[string]string{"FailsClosed": "without an API server it reported Zoo.Animal Pass (Passed)"},
+			want:     map[string]string{"FailsClosed": "Fail FailsOpen"},
+			messages: map[string]string{"FailsClosed": "without an API server it reported Zoo.Animal Pass (Passed)"},
 		},
 		"Skips": {
-			reason: "a skipped check does not prevent the update", trials: cutOff(reported(animal(preflight.Skipped, "NotApplicable"))), want: map[string]string{"FailsClosed": "Fail FailsOpen"},
+			reason: "a skipped check does not prevent the update", trials: cutOff(reported(animal(preflight.Skipped, "NotApplicable"))),
+			want: map[string]string{"FailsClosed": "Fail FailsOpen"},
 		},
 	}
 }

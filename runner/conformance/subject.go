@@ -117,7 +117,10 @@ func Program(ctx context.Context, pullSpec string, access *registry.Access) Subj
 			}},
 		}}},
 	}
-	s := Subject{release: &payload.Release{Jobs: []payload.Job{{File: "preflight.yaml", Component: "image", Job: job}}}, images: map[string]image{}, access: access, alone: true}
+	s := Subject{
+		release: &payload.Release{Jobs: []payload.Job{{File: "preflight.yaml", Component: "image", Job: job}}},
+		images:  map[string]image{}, access: access, alone: true,
+	}
 	s.resolve(ctx, nil)
 	return s
 }
@@ -345,7 +348,10 @@ func blocksOf(results []requirement.Result) []document.Block {
 			table.Rows = append(table.Rows, []string{outcome, result.Requirement, result.Message})
 			continue
 		}
-		level := map[preflight.Outcome]document.Level{preflight.Fail: document.Bad, preflight.Unknown: document.Unclear, preflight.Warn: document.Caution}[result.Outcome]
+		level := map[preflight.Outcome]document.Level{
+			preflight.Fail: document.Bad, preflight.Unknown: document.Unclear,
+			preflight.Warn: document.Caution,
+		}[result.Outcome]
 		items.Entries = append(items.Entries, document.Item{
 			Mark: document.Mark{Level: level, Word: outcome}, Names: []string{result.Requirement}, State: "(" + result.Reason + ")",
 			Counts: result.Outcome != preflight.Warn, Message: result.Message, Remedy: result.Remediation,
@@ -384,6 +390,7 @@ func (r Report) JUnit() junit.Results {
 	}
 	outcome := r.Outcome()
 	return junit.Results{Cases: append(cases, junit.Case{
-		Suite: "conformance", Class: "conformance", Name: "Outcome", Outcome: outcome, Type: string(outcome), Message: r.headline(), Text: r.headline(),
+		Suite: "conformance", Class: "conformance", Name: "Outcome", Outcome: outcome, Type: string(outcome), Message: r.headline(),
+		Text: r.headline(),
 	})}
 }

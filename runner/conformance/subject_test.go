@@ -45,16 +45,18 @@ func TestRejectedManifests(t *testing.T) {
 		message          string
 	}{
 		"Privileged": {
-			reason: "the policy of preflights rejects the Job", manifest: strings.Replace(job, "      containers:", "      hostNetwork: true\n      containers:", 1),
-			want: []string{"Zoo.Candidate Manifest Fail RefusedPodSecurity"}, message: "hostNetwork",
+			reason:   "the policy of preflights rejects the Job",
+			manifest: strings.Replace(job, "      containers:", "      hostNetwork: true\n      containers:", 1),
+			want:     []string{"Zoo.Candidate Manifest Fail RefusedPodSecurity"}, message: "hostNetwork",
 		},
 		"WritingRole": {
 			reason: "a role of the manifest has write access", manifest: strings.Replace(reading, "verbs: [get, list]", "verbs: [create]", 1),
 			want: []string{"Zoo.Candidate Manifest Fail RefusedRBAC"}, message: `"create" is not read access`,
 		},
 		"UnknownField": {
-			reason: "a misspelled field is reported by file", manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: zoo, annotations: {" + annotated + "}}\ndato: {}\n",
-			want: []string{"0000_50_zoo_11_candidate.yaml Manifest Fail InvalidPreflight"}, message: "dato",
+			reason:   "a misspelled field is reported by file",
+			manifest: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: zoo, annotations: {" + annotated + "}}\ndato: {}\n",
+			want:     []string{"0000_50_zoo_11_candidate.yaml Manifest Fail InvalidPreflight"}, message: "dato",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +73,8 @@ func TestRejectedManifests(t *testing.T) {
 
 func withoutCluster(t *testing.T, s conformance.Subject) []requirement.Result {
 	t.Helper()
-	report, err := conformance.Run(t.Context(), conformance.Config{From: "4.20.0", To: "4.21.0", Timeout: time.Minute, Progress: func(string) {}}, s)
+	report, err := conformance.Run(t.Context(),
+		conformance.Config{From: "4.20.0", To: "4.21.0", Timeout: time.Minute, Progress: func(string) {}}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +104,10 @@ func TestInvalidManifests(t *testing.T) {
 	for _, reason := range []string{"InvalidManifest", "NamespaceMissing", "ServiceAccountMissing"} {
 		findings = append(findings, finding.Unknown(finding.ReportedReason(reason), "no").Named("Zoo.Candidate"))
 	}
-	want := []string{"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing", "Zoo.Candidate Manifest Fail ServiceAccountMissing"}
+	want := []string{
+		"Zoo.Candidate Manifest Fail InvalidManifest", "Zoo.Candidate Manifest Unknown NamespaceMissing",
+		"Zoo.Candidate Manifest Fail ServiceAccountMissing",
+	}
 	checked := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "zoo"}}
 	checked.Spec.Template.Spec.ServiceAccountName = "keeper"
 	results := conformance.Invalid(findings, []jobplan.Check{{Name: "Zoo.Candidate", Job: checked}})
@@ -114,7 +120,8 @@ func TestInvalidManifests(t *testing.T) {
 	if err := yaml.UnmarshalStrict([]byte(snippet), &account); err != nil {
 		t.Fatalf("%q: %v", results[2].Remediation, err)
 	}
-	if account.Kind != "ServiceAccount" || account.Name != "keeper" || account.Namespace != "zoo" || account.Annotations[payload.Annotation] != "true" {
+	if account.Kind != "ServiceAccount" || account.Name != "keeper" || account.Namespace != "zoo" ||
+		account.Annotations[payload.Annotation] != "true" {
 		t.Errorf("the remedy adds another object: %+v", account)
 	}
 }
@@ -136,11 +143,23 @@ func TestNamesAreThoseOfARelease(t *testing.T) {
 // sample has one result of each outcome, and hostile text.
 func sample() conformance.Report {
 	return conformance.Report{Results: []requirement.Result{
-		{Check: "Zoo.Captive", Requirement: "Result", Outcome: preflight.Pass, Reason: "Conforms", Message: "reported Zoo.Animal Pass (Passed) with exit code 0"},
+		{
+			Check: "Zoo.Captive", Requirement: "Result", Outcome: preflight.Pass, Reason: "Conforms",
+			Message: "reported Zoo.Animal Pass (Passed) with exit code 0",
+		},
 		{Check: "Zoo.Captive", Requirement: "Killed", Outcome: preflight.Skipped, Reason: "TooFast", Message: "it ended by itself"},
-		{Check: "Zoo.Captive", Requirement: "Time", Outcome: preflight.Warn, Reason: "Slow", Message: "it took 2m0s", Remediation: "Ask for less."},
-		{Check: "Zoo.Captive", Requirement: "NonRoot", Outcome: preflight.Fail, Reason: "RunsAsRoot", Message: "image <will> run\x1b[2J as root", Remediation: "USER 65532"},
-		{Check: "Zoo.Other", Requirement: "Result", Outcome: preflight.Unknown, Reason: "ImagePull", Message: "the image cannot be pulled", Remediation: "See the pull secret."},
+		{
+			Check: "Zoo.Captive", Requirement: "Time", Outcome: preflight.Warn, Reason: "Slow", Message: "it took 2m0s",
+			Remediation: "Ask for less.",
+		},
+		{
+			Check: "Zoo.Captive", Requirement: "NonRoot", Outcome: preflight.Fail, Reason: "RunsAsRoot", Message: "image <will> run\x1b[2J as root",
+			Remediation: "USER 65532",
+		},
+		{
+			Check: "Zoo.Other", Requirement: "Result", Outcome: preflight.Unknown, Reason: "ImagePull", Message: "the image cannot be pulled",
+			Remediation: "See the pull secret.",
+		},
 	}}
 }
 
@@ -163,7 +182,10 @@ func TestWrite(t *testing.T) {
 }
 
 func TestJUnitOfHostileText(t *testing.T) {
-	hostile := conformance.Report{Results: []requirement.Result{{Check: "\x00", Requirement: "]]>", Outcome: preflight.Fail, Message: "\xff\x1b", Remediation: "<&"}}}
+	hostile := conformance.Report{Results: []requirement.Result{{
+		Check: "\x00", Requirement: "]]>", Outcome: preflight.Fail,
+		Message: "\xff\x1b", Remediation: "<&",
+	}}}
 	var got bytes.Buffer
 	if err := format.Write(&got, "junit", hostile, format.Style{}); err != nil {
 		t.Fatal(err)
@@ -179,10 +201,19 @@ func TestOutcome(t *testing.T) {
 		outcomes []preflight.Outcome
 		want     preflight.Outcome
 	}{
-		"Nothing":  {reason: "a report without results is not a pass", want: preflight.Unknown},
-		"Good":     {reason: "skipped requirements and warnings do not prevent conformance", outcomes: []preflight.Outcome{preflight.Pass, preflight.Skipped, preflight.Warn}, want: preflight.Pass},
-		"Untried":  {reason: "a requirement that could not be tested is inconclusive", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Pass}, want: preflight.Unknown},
-		"Breaking": {reason: "one violation decides", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Fail, preflight.Pass}, want: preflight.Fail},
+		"Nothing": {reason: "a report without results is not a pass", want: preflight.Unknown},
+		"Good": {
+			reason:   "skipped requirements and warnings do not prevent conformance",
+			outcomes: []preflight.Outcome{preflight.Pass, preflight.Skipped, preflight.Warn}, want: preflight.Pass,
+		},
+		"Untried": {
+			reason:   "a requirement that could not be tested is inconclusive",
+			outcomes: []preflight.Outcome{preflight.Unknown, preflight.Pass}, want: preflight.Unknown,
+		},
+		"Breaking": {
+			reason: "one violation decides", outcomes: []preflight.Outcome{preflight.Unknown, preflight.Fail, preflight.Pass},
+			want: preflight.Fail,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var report conformance.Report
@@ -202,8 +233,14 @@ func TestParseSubstitution(t *testing.T) {
 		want         conformance.Substitution
 		rejected     bool
 	}{
-		"All":      {reason: "one image for all", text: "registry.example.com/a:1", want: conformance.Substitution{PullSpec: "registry.example.com/a:1"}},
-		"One":      {reason: "a port is not a tag", text: "localhost:5000/a=b@sha256:0", want: conformance.Substitution{Source: "localhost:5000/a", PullSpec: "b@sha256:0"}},
+		"All": {
+			reason: "one image for all", text: "registry.example.com/a:1",
+			want: conformance.Substitution{PullSpec: "registry.example.com/a:1"},
+		},
+		"One": {
+			reason: "a port is not a tag", text: "localhost:5000/a=b@sha256:0",
+			want: conformance.Substitution{Source: "localhost:5000/a", PullSpec: "b@sha256:0"},
+		},
 		"Tag":      {reason: "a source has no tag", text: "a:1=b:2", rejected: true},
 		"Empty":    {reason: "an empty substitution", rejected: true},
 		"Half":     {reason: "a substitution without an image", text: "a=", rejected: true},

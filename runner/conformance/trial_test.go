@@ -18,17 +18,29 @@ func TestTrials(t *testing.T) {
 		requests      string
 		want          []string
 	}{
-		"AsIs":       {reason: "the unchanged check has no restriction", trial: conformance.AsIs},
-		"Again":      {reason: "the second run has none either", trial: conformance.Again},
-		"Killed":     {reason: "it waits for an API server that does not respond until it is killed", trial: conformance.Killed, want: []string{"API server 192.0.2.1", "SIGKILL on linux"}},
-		"Terminated": {reason: "it waits for an API server that does not respond until it is terminated", trial: conformance.Terminated, want: []string{"API server 192.0.2.1"}},
-		"NonRoot":    {reason: "the kubelet rejects an image that runs as root", trial: conformance.NonRoot, want: []string{"non-root"}},
-		"ReadOnly":   {reason: "the file system of the image is read-only", trial: conformance.ReadOnly, want: []string{"read-only"}},
-		"Memory":     {reason: "a preflight runs many checks concurrently", trial: conformance.Memory, want: []string{"128Mi of memory"}},
-		"Requests":   {reason: "requests must not exceed limits", trial: conformance.Memory, requests: "1Gi", want: []string{"128Mi of memory", "requests 128Mi"}},
-		"Fewer":      {reason: "smaller requests are kept", trial: conformance.Memory, requests: "50Mi", want: []string{"128Mi of memory", "requests 50Mi"}},
-		"Budget":     {reason: "the least that a runner may grant", trial: conformance.Budget, want: []string{"512 bytes"}},
-		"CutOff":     {reason: "a request fails at once", trial: conformance.CutOff, want: []string{"API server 127.0.0.1"}},
+		"AsIs":  {reason: "the unchanged check has no restriction", trial: conformance.AsIs},
+		"Again": {reason: "the second run has none either", trial: conformance.Again},
+		"Killed": {
+			reason: "it waits for an API server that does not respond until it is killed", trial: conformance.Killed,
+			want: []string{"API server 192.0.2.1", "SIGKILL on linux"},
+		},
+		"Terminated": {
+			reason: "it waits for an API server that does not respond until it is terminated", trial: conformance.Terminated,
+			want: []string{"API server 192.0.2.1"},
+		},
+		"NonRoot":  {reason: "the kubelet rejects an image that runs as root", trial: conformance.NonRoot, want: []string{"non-root"}},
+		"ReadOnly": {reason: "the file system of the image is read-only", trial: conformance.ReadOnly, want: []string{"read-only"}},
+		"Memory":   {reason: "a preflight runs many checks concurrently", trial: conformance.Memory, want: []string{"128Mi of memory"}},
+		"Requests": {
+			reason: "requests must not exceed limits", trial: conformance.Memory, requests: "1Gi",
+			want: []string{"128Mi of memory", "requests 128Mi"},
+		},
+		"Fewer": {
+			reason: "smaller requests are kept", trial: conformance.Memory, requests: "50Mi",
+			want: []string{"128Mi of memory", "requests 50Mi"},
+		},
+		"Budget": {reason: "the least that a runner may grant", trial: conformance.Budget, want: []string{"512 bytes"}},
+		"CutOff": {reason: "a request fails at once", trial: conformance.CutOff, want: []string{"API server 127.0.0.1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			check := conformance.Planned(subject(t, reading))
@@ -39,7 +51,8 @@ func TestTrials(t *testing.T) {
 			}
 			job := conformance.Prepared(check)[tc.trial]
 			if *job.Spec.BackoffLimit != 0 || *job.Spec.Template.Spec.TerminationGracePeriodSeconds != 5 {
-				t.Errorf("%s: backoffLimit %d, grace period %d s; want one pod that ends soon", tc.reason, *job.Spec.BackoffLimit, *job.Spec.Template.Spec.TerminationGracePeriodSeconds)
+				t.Errorf("%s: backoffLimit %d, grace period %d s; want one pod that ends soon", tc.reason, *job.Spec.BackoffLimit,
+					*job.Spec.Template.Spec.TerminationGracePeriodSeconds)
 			}
 			if diff := cmp.Diff(tc.want, restrictions(job.Spec.Template.Spec)); diff != "" {
 				t.Errorf("%s: restrictions (-want, +got):\n%s", tc.reason, diff)

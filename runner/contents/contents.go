@@ -204,7 +204,8 @@ func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (C
 	scene, registries := r.Verifier.Scene, r.Verifier.Registries
 	scene.Step("reading the manifests of %s", proven.PullSpec)
 	defer registries.Close()
-	release, err := payload.Extract(ctx, *proven.Release, payload.Options{Access: registries, Cache: r.Cache, Cluster: filters(ctx, scene), Manifests: r.Manifests})
+	release, err := payload.Extract(ctx, *proven.Release,
+		payload.Options{Access: registries, Cache: r.Cache, Cluster: filters(ctx, scene), Manifests: r.Manifests})
 	if refused, ok := errors.AsType[*imagefiles.Error](err); ok && refused.Outcome == preflight.Fail {
 		return unusable(proven, refused, registries), nil
 	}
@@ -222,7 +223,8 @@ func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (C
 	findings := append(registries.Warnings(), release.Problems...)
 	findings = append(findings, compareVersion(release, version))
 	read := Contents{Proof: proven, release: release}
-	if policies := read.Policies(); proven.Release != nil && scene.Settings.Estate.HasMachineConfig() && policies.Changes(proven.Release.PullSpec()) {
+	if policies := read.Policies(); proven.Release != nil && scene.Settings.Estate.HasMachineConfig() &&
+		policies.Changes(proven.Release.PullSpec()) {
 		proven = r.Verifier.HoldAgainst(ctx, proven, policies)
 	}
 	read.Sources = withFindings(proven, findings)
@@ -240,10 +242,14 @@ func unusable(proven proof.Proof, refused *imagefiles.Error, registries *registr
 func unread(proven proof.Proof, cause error, registries *registry.Access) Contents {
 	known, ok := errors.AsType[*imagefiles.Error](cause)
 	if !ok {
-		known = &imagefiles.Error{Reason: registry.ReasonRegistryUnreachable, Remediation: "Make the registry reachable from here, then run the preflight again."}
+		known = &imagefiles.Error{
+			Reason:      registry.ReasonRegistryUnreachable,
+			Remediation: "Make the registry reachable from here, then run the preflight again.",
+		}
 	}
-	findings := append(registries.Warnings(), finding.Unknown(known.Reason, "the checks, the images and the API of the release were not evaluated: %v", cause).
-		Named(namePayload).Remedy("%s", known.Remediation).Do(known.Actions...))
+	findings := append(registries.Warnings(),
+		finding.Unknown(known.Reason, "the checks, the images and the API of the release were not evaluated: %v", cause).
+			Named(namePayload).Remedy("%s", known.Remediation).Do(known.Actions...))
 	return Contents{Proof: proven, Unread: true, Sources: withFindings(proven, findings)}
 }
 
@@ -255,10 +261,12 @@ func withFindings(proven proof.Proof, findings []finding.Finding) []collector.So
 // CVO does before it updates (reason VerifyPayloadVersion).
 func compareVersion(release *payload.Release, requested string) finding.Finding {
 	if requested != "" && requested != release.Version {
-		return finding.Fail(reasonVersionMismatch, "the release image is version %s, and ClusterVersion lists it as %s", release.Version, requested).
+		return finding.Fail(reasonVersionMismatch, "the release image is version %s, and ClusterVersion lists it as %s", release.Version,
+			requested).
 			Named(namePayload).Do(finding.Read("oc adm upgrade"))
 	}
-	return finding.Pass(gap.Proven("the manifests of the release"), reasonRead, "release %s contains %d preflight checks", release.Version, len(release.Jobs)).Named(namePayload)
+	return finding.Pass(gap.Proven("the manifests of the release"), reasonRead, "release %s contains %d preflight checks", release.Version,
+		len(release.Jobs)).Named(namePayload)
 }
 
 // filters decide which manifests of a release apply to this cluster, read from
@@ -266,7 +274,10 @@ func compareVersion(release *payload.Release, requested string) finding.Finding 
 // pkg/cli/admin/release/extract_tools.go). What cannot be read is unknown, and so
 // is what depends on it.
 func filters(ctx context.Context, s scene.Scene) manifestfilter.Cluster {
-	filters := manifestfilter.Cluster{Architecture: s.ControlPlaneArchitecture(ctx), Features: features(ctx, s), Overrides: s.Version.Spec.Overrides}
+	filters := manifestfilter.Cluster{
+		Architecture: s.ControlPlaneArchitecture(ctx), Features: features(ctx, s),
+		Overrides: s.Version.Spec.Overrides,
+	}
 	filters.Profile, filters.Exclude = profile(ctx, s)
 	filters.Management = s.Settings.Estate.Namespace() != ""
 	filters.Hosted = filters.Profile == hypershift.Profile
@@ -303,7 +314,8 @@ func profile(ctx context.Context, s scene.Scene) (profile, exclude string) {
 	if profile := s.Settings.Estate.Profile(); profile != "" {
 		return profile, ""
 	}
-	deployment, err := s.Cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version").Get(ctx, "cluster-version-operator", metav1.GetOptions{})
+	deployment, err := s.Cluster.Kubernetes.AppsV1().Deployments("openshift-cluster-version").Get(ctx, "cluster-version-operator",
+		metav1.GetOptions{})
 	if err == nil {
 		for _, container := range deployment.Spec.Template.Spec.Containers {
 			profile = cmp.Or(profile, variable(container, "CLUSTER_PROFILE"))
@@ -360,7 +372,8 @@ func (r Reader) siteFiles(ctx context.Context, c Contents, source site.Source) (
 	defer registries.Close()
 	if c.Proof.Policies.Covers(source.Name) {
 		image := imagepolicy.Image{PullSpec: source.Name, Architectures: scene.Architectures(ctx)}
-		if held := c.Proof.Policies.Check(ctx, image, proof.Puller(registries)); held.Outcome == preflight.Fail || held.Outcome == preflight.Unknown {
+		if held := c.Proof.Policies.Check(ctx, image, proof.Puller(registries)); held.Outcome == preflight.Fail ||
+			held.Outcome == preflight.Unknown {
 			return nil, fmt.Errorf("the image policies of the cluster do not admit it (%s): %s", held.Reason, held.Message)
 		}
 	}

@@ -30,10 +30,12 @@ const (
 func wide(minimum int) string {
 	var fields []string
 	for i := range benchFields {
-		fields = append(fields, fmt.Sprintf("f%d: {type: object, properties: {name: {type: string, maxLength: 63, pattern: '^[a-z]+$'}, count: {type: integer, minimum: %d, default: 9}, "+
+		fields = append(fields, fmt.Sprintf("f%d: {type: object, properties: {name: {type: string, maxLength: 63, pattern: '^[a-z]+$'}, "+
+			"count: {type: integer, minimum: %d, default: 9}, "+
 			"items: {type: array, maxItems: 10, items: {type: object, properties: {k: {type: string, maxLength: 20}}}}}}", i, minimum))
 	}
-	return "{type: object, x-kubernetes-validations: [{rule: \"!has(self.f0.name) || self.f0.name != 'x'\"}], properties: {" + strings.Join(fields, ", ") + "}}"
+	return "{type: object, x-kubernetes-validations: [{rule: \"!has(self.f0.name) || self.f0.name != 'x'\"}], properties: {" +
+		strings.Join(fields, ", ") + "}}"
 }
 
 // stub is an API server with 150 definitions, whose schemas the target changes, and

@@ -67,8 +67,12 @@ func newChange(present, manifest *apiextensionsv1.CustomResourceDefinition) (cha
 	if storage := storageVersion(target); storage != "" && !slices.Contains(target.Status.StoredVersions, storage) {
 		target.Status.StoredVersions = append(target.Status.StoredVersions, storage)
 	}
-	c := change{present: present, target: target, from: &apiextensions.CustomResourceDefinition{}, to: &apiextensions.CustomResourceDefinition{}}
-	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(present.DeepCopy(), c.from, nil); err != nil {
+	c := change{
+		present: present, target: target, from: &apiextensions.CustomResourceDefinition{},
+		to: &apiextensions.CustomResourceDefinition{},
+	}
+	if err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(present.DeepCopy(), c.from,
+		nil); err != nil {
 		return change{}, err
 	}
 	return c, apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(target.DeepCopy(), c.to, nil)
@@ -94,7 +98,8 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 	const authors = "Do not update to this release, and report it to its publisher: the cluster cannot store the definition."
 	if errs := groups[reasonIdentityChanged]; len(errs) > 0 {
 		found = append(found, c.refused(reasonIdentityChanged, errs).
-			Remedy("Save the objects, delete the CustomResourceDefinition before the update (oc delete crd %s), and create the objects again after it.%s",
+			Remedy("Save the objects, delete the CustomResourceDefinition before the update (oc delete crd %s), and create the objects "+
+				"again after it.%s",
 				c.target.Name, c.deletion()).
 			Do(finding.Read("oc get %s -A -o yaml", c.target.Name)))
 	}
@@ -105,7 +110,8 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 	}
 	if errs := groups[reasonRuleCostEstimate]; len(errs) > 0 {
 		found = append(found, finding.Warn(reasonRuleCostEstimate,
-			"%s of the target has rules whose estimated cost is above the limit of some versions of Kubernetes: %s", describe(c.target), texts(errs)).
+			"%s of the target has rules whose estimated cost is above the limit of some versions of Kubernetes: %s", describe(c.target),
+			texts(errs)).
 			Named(nameUpdate).About(object(c.target)).
 			Remedy("Check that the cluster accepts the definition, with its manifest in the release: `oc replace --dry-run=server -f FILE`."))
 	}
@@ -160,7 +166,8 @@ func (c change) storedVersions() finding.Finding {
 		Named(nameStoredVersions).About(object(c.target)).
 		Observed(map[string]string{"storedVersions": strings.Join(c.present.Status.StoredVersions, ","), "missing": strings.Join(missing, ",")})
 	if !hasVersion(c.target, storage) {
-		return f.Remedy("Update through a release whose CustomResourceDefinition stores a version that this target has: the cluster still stores %s.", storage).
+		return f.Remedy("Update through a release whose CustomResourceDefinition stores a version that this target has: the cluster "+
+			"still stores %s.", storage).
 			Do(finding.Read("oc get crd %s -o jsonpath={.spec.versions[*].name}", c.target.Name))
 	}
 	if !slices.Contains(kept, storage) {

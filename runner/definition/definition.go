@@ -163,7 +163,8 @@ func (s *survey) removal(ctx context.Context, present *apiextensionsv1.CustomRes
 	if more := list.GetRemainingItemCount(); more != nil {
 		count += *more
 	}
-	s.found = append(s.found, finding.Warn(reasonObjectsRemoved, "the target deletes %s and its %s", describe(present), words.Count(count, "object")).
+	s.found = append(s.found, finding.Warn(reasonObjectsRemoved, "the target deletes %s and its %s", describe(present),
+		words.Count(count, "object")).
 		Named(nameRemoval).About(object(present)).
 		Remedy("Save the objects that are still needed, or replace them.").
 		Do(finding.Read("oc get %s -A -o yaml", present.Name)).
@@ -194,13 +195,17 @@ func unreadable(all []unread) finding.Finding {
 		clauses = append(clauses, fmt.Sprintf("%s: %s", words.Line(each.name, maxCause), words.Line(each.err.Error(), maxCause)))
 		denied = denied || apierrors.IsForbidden(each.err)
 		if len(objects) < mostNamed {
-			objects = append(objects, finding.Object{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition", Name: each.name})
+			objects = append(objects, finding.Object{
+				APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition",
+				Name: each.name,
+			})
 		}
 	}
 	f := finding.Unknown(reasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
 		words.Count(len(all), "CustomResourceDefinition"), words.Clauses(clauses, mostNamed)).Named(nameUnread).About(objects...)
 	if denied {
-		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader, which an administrator binds: `oc adm policy add-cluster-role-to-user cluster-reader USER`.")
+		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader, which an " +
+			"administrator binds: `oc adm policy add-cluster-role-to-user cluster-reader USER`.")
 	}
 	return f.Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
 }
@@ -380,7 +385,8 @@ func (s *survey) conversion(ctx context.Context, c change) error {
 		return finding.New(outcome, reason, format, args...).Named(nameConversion).About(object(c.target))
 	}
 	if expired(webhook.CABundle, s.now) {
-		s.found = append(s.found, report(reasonConversionCAExpired, "all certificates in the caBundle of the conversion webhook of %s have expired", describe(c.target)).
+		s.found = append(s.found, report(reasonConversionCAExpired,
+			"all certificates in the caBundle of the conversion webhook of %s have expired", describe(c.target)).
 			Do(finding.Read("oc get crd %s -o jsonpath={.spec.conversion.webhook}", c.target.Name)))
 	}
 	if webhook.Service == nil {

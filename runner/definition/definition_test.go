@@ -34,7 +34,8 @@ const group = "definition.example.com"
 
 // version is an element of spec.versions in YAML, with the schema of the spec.
 func version(name, schema string, served, storage bool) string {
-	return fmt.Sprintf("{name: %s, served: %t, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}", name, served, storage, schema)
+	return fmt.Sprintf("{name: %s, served: %t, storage: %t, schema: {openAPIV3Schema: {type: object, properties: {spec: %s}}}}", name, served,
+		storage, schema)
 }
 
 // crd is a manifest; further has more fields of the spec.
@@ -46,7 +47,8 @@ func crd(plural, further string, versions ...string) string {
 
 // webhook is the conversion by a Service in the namespace default.
 func webhook(service string, bundle []byte) string {
-	return fmt.Sprintf(", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {caBundle: %q, service: {namespace: default, name: %s}}}}",
+	return fmt.Sprintf(", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {caBundle: %q, "+
+		"service: {namespace: default, name: %s}}}}",
 		base64.StdEncoding.EncodeToString(bundle), service)
 }
 
@@ -89,13 +91,18 @@ func testCases(t *testing.T) map[string]testCase {
 	fresh, old := certificate(t, time.Now().Add(time.Hour)), certificate(t, time.Now().Add(-time.Hour))
 	v1 := version("v1", free, true, true)
 	return map[string]testCase{
-		"new": {reason: "the cluster does not have the definition", target: crd("news", "", v1), want: map[string]string{"": "Pass DefinitionsAccepted"}},
+		"new": {
+			reason: "the cluster does not have the definition", target: crd("news", "", v1),
+			want: map[string]string{"": "Pass DefinitionsAccepted"},
+		},
 		"same": {
 			reason: "nothing changes", present: crd("sames", "", v1), target: crd("sames", "", v1), objects: 1,
-			want: map[string]string{"": "Pass DefinitionsAccepted"}, texts: []string{"1 CustomResourceDefinition of the target; valid under changed schemas: 0 objects"},
+			want:  map[string]string{"": "Pass DefinitionsAccepted"},
+			texts: []string{"1 CustomResourceDefinition of the target; valid under changed schemas: 0 objects"},
 		},
 		"stored version": {
-			reason: "objects may be stored in a version that the target lacks", present: crd("olds", "", version("v1beta1", free, true, false), v1), target: crd("olds", "", v1),
+			reason: "objects may be stored in a version that the target lacks", present: crd("olds", "", version("v1beta1", free, true, false), v1),
+			target: crd("olds", "", v1),
 			stored: `["v1beta1","v1"]`, want: map[string]string{"CRDStoredVersions": "Fail StoredVersionMissing"},
 			texts: []string{
 				`"olds.definition.example.com" of the target: status.storedVersions has v1beta1`,
@@ -104,9 +111,11 @@ func testCases(t *testing.T) map[string]testCase {
 			},
 		},
 		"storage version": {
-			reason: "a migration stores the version that the target lacks", present: crd("stores", "", v1), target: crd("stores", "", version("v2", free, true, true)),
-			want:  map[string]string{"CRDStoredVersions": "Fail StoredVersionMissing"},
-			texts: []string{"Update through a release whose CustomResourceDefinition stores a version that this target has: the cluster still stores v1."},
+			reason: "a migration stores the version that the target lacks", present: crd("stores", "", v1),
+			target: crd("stores", "", version("v2", free, true, true)),
+			want:   map[string]string{"CRDStoredVersions": "Fail StoredVersionMissing"},
+			texts: []string{"Update through a release whose CustomResourceDefinition stores a version that this target has: the cluster " +
+				"still stores v1."},
 		},
 		"served version": {
 			reason: "clients wrote the version that is removed", present: crd("serves", "", version("v1alpha1", free, true, false), v1),
@@ -114,8 +123,10 @@ func testCases(t *testing.T) map[string]testCase {
 			want: map[string]string{"CRDServedVersions": "Warn ServedVersionRemoved"}, texts: []string{"version v1alpha1", "writer"},
 		},
 		"identity": {
-			reason: "the API server allows no other scope", present: crd("scopes", "", v1), target: strings.Replace(crd("scopes", "", v1), "Namespaced", "Cluster", 1),
-			want: map[string]string{"CRDUpdate": "Fail DefinitionIdentityChanged"}, texts: []string{"spec.scope", "delete the CustomResourceDefinition before the update"},
+			reason: "the API server allows no other scope", present: crd("scopes", "", v1),
+			target: strings.Replace(crd("scopes", "", v1), "Namespaced", "Cluster", 1),
+			want:   map[string]string{"CRDUpdate": "Fail DefinitionIdentityChanged"},
+			texts:  []string{"spec.scope", "delete the CustomResourceDefinition before the update"},
 		},
 		"unknown fields": {
 			reason: "v1 prunes", present: crd("prunes", "", v1), target: crd("prunes", ", preserveUnknownFields: true", v1),
@@ -123,39 +134,51 @@ func testCases(t *testing.T) map[string]testCase {
 		},
 		"costly rule": {
 			reason: "estimates differ between versions of Kubernetes", present: crd("costs", "", v1),
-			target: crd("costs", "", version("v1", "{type: object, properties: {a: {type: array, items: {type: string}, x-kubernetes-validations: [{rule: 'self.all(x, self.all(y, x.matches(y)))'}]}}}", true, true)),
-			want:   map[string]string{"CRDUpdate": "Warn RuleCostEstimate"},
+			target: crd("costs", "", version("v1", "{type: object, properties: {a: {type: array, items: {type: string}, "+
+				"x-kubernetes-validations: [{rule: 'self.all(x, self.all(y, x.matches(y)))'}]}}}", true, true)),
+			want: map[string]string{"CRDUpdate": "Warn RuleCostEstimate"},
 		},
 		"invalid objects": {
-			reason: "ten objects are named, the others counted", present: crd("invalids", "", version("v1", loose, true, true)), target: crd("invalids", "", version("v1", strict, true, true)),
+			reason: "ten objects are named, the others counted", present: crd("invalids", "", version("v1", loose, true, true)),
+			target:  crd("invalids", "", version("v1", strict, true, true)),
 			objects: 12, want: map[string]string{"CRDSchema": "Warn ObjectsInvalid"},
-			texts: []string{"12 of 12 objects", "default/o0: spec.f: Invalid value: 1: spec.f in body should be greater than or equal to 3", "and 2 more"},
+			texts: []string{
+				"12 of 12 objects", "default/o0: spec.f: Invalid value: 1: spec.f in body should be greater than or equal to 3",
+				"and 2 more",
+			},
 		},
 		"refused objects": {
 			reason: "every write changes the root", present: crd("refuses", "", version("v1", loose, true, true)),
-			target:  crd("refuses", "", strings.Replace(version("v1", loose, true, true), "{type: object, properties: {spec", "{type: object, x-kubernetes-validations: [{rule: 'self.spec.f > 3'}], properties: {spec", 1)),
+			target: crd("refuses", "", strings.Replace(version("v1", loose, true, true), "{type: object, properties: {spec",
+				"{type: object, x-kubernetes-validations: [{rule: 'self.spec.f > 3'}], properties: {spec", 1)),
 			objects: 1, want: map[string]string{"CRDSchema": "Fail ObjectsRefused"}, texts: []string{"a write of any field is rejected"},
 		},
 		"removed": {
 			reason: "objects go with their definition", present: crd("removes", "", v1), target: crd("removes", "", v1), deleted: true, objects: 3,
 			want: map[string]string{"CRDRemoval": "Warn ObjectsRemoved"}, texts: []string{"its 3 objects"},
 		},
-		"removed without objects": {reason: "a definition without objects can be removed", present: crd("empties", "", v1), target: crd("empties", "", v1), deleted: true, want: map[string]string{"": "Pass DefinitionsAccepted"}},
+		"removed without objects": {
+			reason: "a definition without objects can be removed", present: crd("empties", "", v1),
+			target: crd("empties", "", v1), deleted: true, want: map[string]string{"": "Pass DefinitionsAccepted"},
+		},
 		"webhook in use": {
-			reason: "the cluster uses the Service already", present: crd("hooks", webhook("absent", fresh), v1), target: crd("hooks", webhook("absent", fresh), version("v1", loose, true, true)),
-			want: map[string]string{"CRDConversion": "Fail ConversionUnavailable"}, texts: []string{"default/absent"},
+			reason: "the cluster uses the Service already", present: crd("hooks", webhook("absent", fresh), v1),
+			target: crd("hooks", webhook("absent", fresh), version("v1", loose, true, true)),
+			want:   map[string]string{"CRDConversion": "Fail ConversionUnavailable"}, texts: []string{"default/absent"},
 		},
 		"new webhook": {
 			reason: "the target may bring the Service", present: crd("newhooks", "", v1), target: crd("newhooks", webhook("absent", fresh), v1),
 			want: map[string]string{"CRDConversion": "Warn ConversionUnavailable"},
 		},
 		"expired bundle": {
-			reason: "no connection is trusted", present: crd("expires", webhook("kubernetes-ready", old), v1), target: crd("expires", webhook("kubernetes-ready", old), version("v1", loose, true, true)),
-			want: map[string]string{"CRDConversion": "Fail ConversionCAExpired"},
+			reason: "no connection is trusted", present: crd("expires", webhook("kubernetes-ready", old), v1),
+			target: crd("expires", webhook("kubernetes-ready", old), version("v1", loose, true, true)),
+			want:   map[string]string{"CRDConversion": "Fail ConversionCAExpired"},
 		},
 		"ready webhook": {
-			reason: "the Service has a ready endpoint", present: crd("readies", webhook("kubernetes-ready", fresh), v1), target: crd("readies", webhook("kubernetes-ready", fresh), version("v1", loose, true, true)),
-			want: map[string]string{"": "Pass DefinitionsAccepted"},
+			reason: "the Service has a ready endpoint", present: crd("readies", webhook("kubernetes-ready", fresh), v1),
+			target: crd("readies", webhook("kubernetes-ready", fresh), version("v1", loose, true, true)),
+			want:   map[string]string{"": "Pass DefinitionsAccepted"},
 		},
 	}
 }
@@ -167,7 +190,10 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			createPresent(t, tc)
-			findings := run(t, server.Dynamic, payload.Definition{Name: parse(t, tc.target).GetName(), Deleted: tc.deleted, Manifest: []byte(tc.target)})
+			findings := run(t, server.Dynamic, payload.Definition{
+				Name: parse(t, tc.target).GetName(), Deleted: tc.deleted,
+				Manifest: []byte(tc.target),
+			})
 			if diff := cmp.Diff(tc.want, results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s\n%s", tc.reason, diff, texts(findings))
 			}
@@ -278,7 +304,8 @@ func create(t *testing.T, resource schema.GroupVersionResource, namespace string
 	t.Helper()
 	err := apierrors.NewNotFound(schema.GroupResource{}, "")
 	for failure := error(err); failure != nil; {
-		_, failure = server.Dynamic.Resource(resource).Namespace(namespace).Create(t.Context(), &unstructured.Unstructured{Object: object}, metav1.CreateOptions{FieldManager: "writer"})
+		_, failure = server.Dynamic.Resource(resource).Namespace(namespace).Create(t.Context(), &unstructured.Unstructured{Object: object},
+			metav1.CreateOptions{FieldManager: "writer"})
 		if failure != nil && !apierrors.IsNotFound(failure) {
 			t.Fatal(failure)
 		}

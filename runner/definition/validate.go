@@ -186,7 +186,9 @@ func (r *rules) lists(written, stored map[string]any) field.ErrorList {
 
 // withExpressions adds the violated expressions, which are evaluated only for objects
 // that have the right types. The field that a simulated write adds is not reported.
-func (r *rules) withExpressions(ctx context.Context, errs field.ErrorList, written, stored map[string]any, options ...cel.Option) field.ErrorList {
+func (r *rules) withExpressions(ctx context.Context, errs field.ErrorList, written, stored map[string]any,
+	options ...cel.Option,
+) field.ErrorList {
 	errs = slices.DeleteFunc(errs, aboutProbe)
 	if r.cel == nil || slices.ContainsFunc(errs, blocksExpressions) {
 		return errs
@@ -331,7 +333,8 @@ func (t *tally) findings(c change) []finding.Finding {
 		"objects": strconv.Itoa(t.count), "refused": strconv.Itoa(t.refused.count), "tolerated": strconv.Itoa(t.tolerated.count),
 	}
 	if t.refused.count > 0 {
-		found = append(found, finding.Fail(reasonObjectsRefused, "the API server rejects the next write of %d of %s of %s under the schema of the target: %s",
+		found = append(found, finding.Fail(reasonObjectsRefused,
+			"the API server rejects the next write of %d of %s of %s under the schema of the target: %s",
 			t.refused.count, words.Count(t.count, "object"), describe(c.target), words.ListOf(t.refused.examples, t.refused.count)).
 			Named(nameSchema).About(t.refused.objects...).Observed(evidence).Do(finding.Change("oc edit %s", c.target.Name)))
 	}
@@ -351,7 +354,8 @@ func (t *tally) findings(c change) []finding.Finding {
 // have moved to another version since.
 func (t *tally) versionGone(c change, version string) finding.Finding {
 	managers := slices.Sorted(maps.Keys(t.managers[version]))
-	return finding.Warn(reasonServedVersionRemoved, "the target no longer serves version %s of %s, in which these clients last wrote objects: %s",
+	return finding.Warn(reasonServedVersionRemoved,
+		"the target no longer serves version %s of %s, in which these clients last wrote objects: %s",
 		version, describe(c.target), words.List(managers, mostNamed)).
 		Named(nameServedVersions).About(object(c.target)).
 		Do(finding.Read("oc get %s -A -o yaml --show-managed-fields", c.target.Name))

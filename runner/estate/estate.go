@@ -29,7 +29,10 @@ type Pulling struct {
 
 // Pull reads the configuration of the clusters of a scene.
 func Pull(ctx context.Context, s scene.Scene, local registry.Local) Pulling {
-	own := registry.PullConfig{Kubernetes: s.Cluster.Kubernetes, OpenShift: s.Cluster.OpenShift, Dynamic: s.Cluster.Dynamic, Release: s.About.Image}
+	own := registry.PullConfig{
+		Kubernetes: s.Cluster.Kubernetes, OpenShift: s.Cluster.OpenShift, Dynamic: s.Cluster.Dynamic,
+		Release: s.About.Image,
+	}
 	controlPlane, isHosted := s.Settings.Estate.ControlPlane()
 	if !isHosted {
 		access := registry.FromCluster(ctx, own, local)
@@ -45,7 +48,10 @@ func Pull(ctx context.Context, s scene.Scene, local registry.Local) Pulling {
 
 // managementOf is the management cluster with what the HostedCluster adds.
 func managementOf(of *hosted.ControlPlane, release string) registry.PullConfig {
-	c := registry.PullConfig{Kubernetes: of.Management.Kubernetes, OpenShift: of.Management.OpenShift, Dynamic: of.Management.Dynamic, Release: release}
+	c := registry.PullConfig{
+		Kubernetes: of.Management.Kubernetes, OpenShift: of.Management.OpenShift, Dynamic: of.Management.Dynamic,
+		Release: release,
+	}
 	c.Hosted = &registry.Hosted{PullSecret: of.Cluster.Spec.PullSecret.Name}
 	c.Hosted.Name.Namespace, c.Hosted.Name.Name = of.Cluster.Namespace, of.Cluster.Name
 	for _, source := range of.Cluster.Spec.ImageContentSources {
@@ -82,7 +88,10 @@ func RunsJobs(judged *cluster.Cluster, of hosted.Estate) bool {
 // configuration.
 func ReadNeeds(of hosted.Estate) access.Needs {
 	if _, isHosted := of.ControlPlane(); isHosted {
-		return registryNeeds().And(access.Needs{Required: []access.Request{{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}}})
+		return registryNeeds().And(access.Needs{Required: []access.Request{{
+			Verb: "get", Group: "config.openshift.io",
+			Resource: "clusterversions", Name: "version",
+		}}})
 	}
 	return VerifyNeeds().And(registryNeeds()).And(proof.PolicyNeeds())
 }

@@ -21,9 +21,13 @@ type management struct{}
 func (management) RoundTrip(request *http.Request) (*http.Response, error) {
 	code, body := http.StatusForbidden, "{}"
 	if strings.HasSuffix(request.URL.Path, "/hostedclusters/example") {
-		code, body = http.StatusOK, `{"apiVersion":"hypershift.openshift.io/v1beta1","kind":"HostedCluster","metadata":{"namespace":"clusters","name":"example"}}`
+		code, body = http.StatusOK,
+			`{"apiVersion":"hypershift.openshift.io/v1beta1","kind":"HostedCluster","metadata":{"namespace":"clusters","name":"example"}}`
 	}
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: request}, nil
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(body)), Request: request,
+	}, nil
 }
 
 func connect(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") }
@@ -40,7 +44,8 @@ func TestRunsJobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	unreachable := func() (*cluster.Cluster, error) { return nil, errors.New("no route to host") }
-	unread, unreadEstate, err := hosted.Reach(t.Context(), live, hosted.Selection{Namespace: "clusters", Name: "example", Guest: unreachable}, connect)
+	unread, unreadEstate, err := hosted.Reach(t.Context(), live, hosted.Selection{Namespace: "clusters", Name: "example", Guest: unreachable},
+		connect)
 	if err != nil {
 		t.Fatal(err)
 	}

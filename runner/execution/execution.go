@@ -162,7 +162,8 @@ func (e Execution) collect(ctx context.Context, started []collector.Source) Foun
 	present := e // what has started reads e
 	present.Scene = e.Scene.AwaitStatus(ctx)
 	own := collector.Collect(ctx, slices.Concat(
-		present.images(ctx), departure.Sources(present.Scene, e.From, e.Target.Version), present.componentPolicies(), present.sitePolicies(), present.foresee(), rehearse(present),
+		present.images(ctx), departure.Sources(present.Scene, e.From, e.Target.Version), present.componentPolicies(), present.sitePolicies(),
+		present.foresee(), rehearse(present),
 	), reported)
 	collected := (<-released).And(own).Merged(departure.Policy(present.Scene, e.From, e.Target.Version).Accepted)
 	return Found{Collection: collected, Phase: report.PhaseComplete, Scene: present.Scene}
@@ -344,7 +345,8 @@ func (e Execution) images(ctx context.Context) []collector.Source {
 	if check.Mode.Pulls() {
 		check.ToPull = e.imagesToPull()
 		check.Nodes = pull.Nodes{
-			Client: e.Scene.Cluster.Kubernetes, List: e.Scene.Snapshot.Nodes, Start: e.Jobs.Parts[0].Launcher, Run: e.Jobs.Run, Parallelism: e.Jobs.Parallelism,
+			Client: e.Scene.Cluster.Kubernetes, List: e.Scene.Snapshot.Nodes, Start: e.Jobs.Parts[0].Launcher, Run: e.Jobs.Run,
+			Parallelism: e.Jobs.Parallelism,
 		}
 	}
 	return []collector.Source{{Name: image.Name, Kind: finding.SourceImage, Collect: func(ctx context.Context) ([]finding.Finding, error) {
@@ -408,16 +410,19 @@ func rehearse(e Execution) []collector.Source {
 	if e.Jobs != nil { // whose cleanup then deletes the guard, too
 		rehearsed.Run = e.Jobs.Run.ID
 	}
-	return []collector.Source{{Name: rehearsal.Name, Kind: finding.SourceRehearsal, Collect: func(ctx context.Context) ([]finding.Finding, error) {
-		findings, err := rehearsed.Findings(ctx)
-		for i := range findings {
-			if findings[i].Blocks && e.Target.Version != "" {
-				findings[i].BlockedTargets = []string{e.Target.Version}
+	return []collector.Source{{
+		Name: rehearsal.Name, Kind: finding.SourceRehearsal,
+		Collect: func(ctx context.Context) ([]finding.Finding, error) {
+			findings, err := rehearsed.Findings(ctx)
+			for i := range findings {
+				if findings[i].Blocks && e.Target.Version != "" {
+					findings[i].BlockedTargets = []string{e.Target.Version}
+				}
 			}
-		}
-		e.Progress.Status(jobs.Status{Check: rehearsal.Name, State: diagnosis.Done, Since: time.Now(), Findings: findings})
-		return findings, err
-	}}}
+			e.Progress.Status(jobs.Status{Check: rehearsal.Name, State: diagnosis.Done, Since: time.Now(), Findings: findings})
+			return findings, err
+		},
+	}}
 }
 
 // eachTenth reports the progress of the rehearsal, each tenth once.

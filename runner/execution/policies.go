@@ -66,8 +66,10 @@ func groupByReason(components []string, results []finding.Finding) []finding.Fin
 				named = append(named, components[i])
 			}
 		}
-		group := finding.Reported(gap.Proven("the findings of the images"), result.Outcome, finding.ReportedReason(result.Reason), "images of the release: %d (%s); the first one: %s", len(named), words.List(named, most), result.Message).
-			Named(nameComponentsPolicy).Remedy("%s", result.Remediation).Do(result.Actions...).Documented(result.URL).About(result.Objects...).Observed(result.Evidence)
+		group := finding.Reported(gap.Proven("the findings of the images"), result.Outcome, finding.ReportedReason(result.Reason),
+			"images of the release: %d (%s); the first one: %s", len(named), words.List(named, most), result.Message).
+			Named(nameComponentsPolicy).Remedy("%s",
+			result.Remediation).Do(result.Actions...).Documented(result.URL).About(result.Objects...).Observed(result.Evidence)
 		groups = append(groups, group)
 	}
 	return groups

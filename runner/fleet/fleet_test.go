@@ -69,13 +69,25 @@ func TestFrees(t *testing.T) {
 		row    fleet.Row
 		want   map[string]int
 	}{
-		"Repeated": {reason: "CVO repeats the operator", row: row("a", fleet.Blocked, cause("Etcd"), repeats("Etcd")), want: map[string]int{"Etcd": 1}},
-		"Several":  {reason: "one of two operators frees none", row: row("a", fleet.Blocked, cause("Etcd"), cause("DNS"), repeats("DNS", "Etcd"))},
-		"Other":    {reason: "the operator is not the only cause", row: row("a", fleet.Blocked, cause("Etcd"), repeats("Etcd"), cause("Drain"))},
-		"Own":      {reason: "CVO has causes of its own", row: row("a", fleet.Blocked, cause("Etcd"), repeats())},
-		"Accepted": {reason: "it repeats what is no cause of the row, and remains", row: row("a", fleet.Blocked, cause("Etcd"), repeats("DNS", "Etcd"))},
-		"Alone":    {reason: "it repeats itself", row: row("a", fleet.Blocked, repeats("ClusterVersionUpgradeable")), want: map[string]int{"ClusterVersionUpgradeable": 1}},
-		"Unread":   {reason: "what else is against the update is not known", row: unread},
+		"Repeated": {
+			reason: "CVO repeats the operator", row: row("a", fleet.Blocked, cause("Etcd"), repeats("Etcd")),
+			want: map[string]int{"Etcd": 1},
+		},
+		"Several": {
+			reason: "one of two operators frees none",
+			row:    row("a", fleet.Blocked, cause("Etcd"), cause("DNS"), repeats("DNS", "Etcd")),
+		},
+		"Other": {reason: "the operator is not the only cause", row: row("a", fleet.Blocked, cause("Etcd"), repeats("Etcd"), cause("Drain"))},
+		"Own":   {reason: "CVO has causes of its own", row: row("a", fleet.Blocked, cause("Etcd"), repeats())},
+		"Accepted": {
+			reason: "it repeats what is no cause of the row, and remains",
+			row:    row("a", fleet.Blocked, cause("Etcd"), repeats("DNS", "Etcd")),
+		},
+		"Alone": {
+			reason: "it repeats itself", row: row("a", fleet.Blocked, repeats("ClusterVersionUpgradeable")),
+			want: map[string]int{"ClusterVersionUpgradeable": 1},
+		},
+		"Unread": {reason: "what else is against the update is not known", row: unread},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, group := range fleet.Of("", []fleet.Row{tc.row}).Groups {
@@ -93,16 +105,28 @@ func TestDecision(t *testing.T) {
 		states []fleet.State
 		want   verdict.Decision
 	}{
-		"None":         {reason: "no cluster is no evidence", want: verdict.Undecided},
-		"Ready":        {reason: "all are", states: []fleet.State{fleet.Ready, fleet.Ready}, want: verdict.Ready},
-		"Clear":        {reason: "the checks of the release were not run", states: []fleet.State{fleet.Ready, fleet.Clear}, want: verdict.NothingKnown},
-		"Undecided":    {reason: "one is", states: []fleet.State{fleet.Ready, fleet.Undecided}, want: verdict.Undecided},
-		"Unreachable":  {reason: "nothing is known of one", states: []fleet.State{fleet.Ready, fleet.Unreachable}, want: verdict.Undecided},
-		"Hibernating":  {reason: "a cluster that is stopped has no verdict", states: []fleet.State{fleet.Ready, fleet.Hibernating}, want: verdict.Undecided},
-		"NotInstalled": {reason: "what is not installed is not updated", states: []fleet.State{fleet.Ready, fleet.NotInstalled}, want: verdict.Ready},
-		"NoCluster":    {reason: "none is installed", states: []fleet.State{fleet.NotInstalled}, want: verdict.Undecided},
-		"Blocked":      {reason: "the worst decides", states: []fleet.State{fleet.Undecided, fleet.Blocked, fleet.Ready}, want: verdict.Blocked},
-		"Other":        {reason: "a state that this version does not know is not in favor", states: []fleet.State{fleet.Ready, "Fine"}, want: verdict.Undecided},
+		"None":  {reason: "no cluster is no evidence", want: verdict.Undecided},
+		"Ready": {reason: "all are", states: []fleet.State{fleet.Ready, fleet.Ready}, want: verdict.Ready},
+		"Clear": {
+			reason: "the checks of the release were not run", states: []fleet.State{fleet.Ready, fleet.Clear},
+			want: verdict.NothingKnown,
+		},
+		"Undecided":   {reason: "one is", states: []fleet.State{fleet.Ready, fleet.Undecided}, want: verdict.Undecided},
+		"Unreachable": {reason: "nothing is known of one", states: []fleet.State{fleet.Ready, fleet.Unreachable}, want: verdict.Undecided},
+		"Hibernating": {
+			reason: "a cluster that is stopped has no verdict", states: []fleet.State{fleet.Ready, fleet.Hibernating},
+			want: verdict.Undecided,
+		},
+		"NotInstalled": {
+			reason: "what is not installed is not updated", states: []fleet.State{fleet.Ready, fleet.NotInstalled},
+			want: verdict.Ready,
+		},
+		"NoCluster": {reason: "none is installed", states: []fleet.State{fleet.NotInstalled}, want: verdict.Undecided},
+		"Blocked":   {reason: "the worst decides", states: []fleet.State{fleet.Undecided, fleet.Blocked, fleet.Ready}, want: verdict.Blocked},
+		"Other": {
+			reason: "a state that this version does not know is not in favor", states: []fleet.State{fleet.Ready, "Fine"},
+			want: verdict.Undecided,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rows []fleet.Row
@@ -130,17 +154,32 @@ func TestJudged(t *testing.T) {
 		causes  int
 		message string
 	}{
-		"Ready":      {reason: "nothing is against it", judged: ready, want: fleet.Ready},
-		"Blocked":    {reason: "two findings of one name are one cause", judged: report.Report{Verdict: verdict.Verdict{Decision: verdict.Blocked}, Findings: []finding.Finding{twice, twice}}, want: fleet.Blocked, causes: 1},
-		"Incomplete": {reason: "checks that did not report are a cause", judged: report.Report{Verdict: verdict.Verdict{Decision: verdict.Undecided}, Expected: verdict.Expectation{Checks: 2, Reported: 1}}, want: fleet.Undecided, causes: 1},
-		"Narrowed":   {reason: "what the request left out may be against it", judged: narrowed, want: fleet.Ready, message: "left out by the request: check Etcd.Quorum"},
-		"Ended":      {reason: "a verdict that no longer holds is not in favor", judged: ended, want: fleet.Undecided},
-		"Other":      {reason: "a decision of a later version is not in favor", judged: report.Report{Verdict: verdict.Verdict{Decision: "Fine"}}, want: fleet.Undecided, causes: 1},
+		"Ready": {reason: "nothing is against it", judged: ready, want: fleet.Ready},
+		"Blocked": {
+			reason: "two findings of one name are one cause",
+			judged: report.Report{Verdict: verdict.Verdict{Decision: verdict.Blocked}, Findings: []finding.Finding{twice, twice}},
+			want:   fleet.Blocked, causes: 1,
+		},
+		"Incomplete": {
+			reason: "checks that did not report are a cause",
+			judged: report.Report{Verdict: verdict.Verdict{Decision: verdict.Undecided}, Expected: verdict.Expectation{Checks: 2, Reported: 1}},
+			want:   fleet.Undecided, causes: 1,
+		},
+		"Narrowed": {
+			reason: "what the request left out may be against it", judged: narrowed, want: fleet.Ready,
+			message: "left out by the request: check Etcd.Quorum",
+		},
+		"Ended": {reason: "a verdict that no longer holds is not in favor", judged: ended, want: fleet.Undecided},
+		"Other": {
+			reason: "a decision of a later version is not in favor", judged: report.Report{Verdict: verdict.Verdict{Decision: "Fine"}},
+			want: fleet.Undecided, causes: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := fleet.Judged(fleet.Cluster{Name: "a"}, tc.judged)
 			if got.State != tc.want || len(got.Causes) != tc.causes || !strings.Contains(got.Message, tc.message) {
-				t.Errorf("%s: %s with %d causes, %q; want %s with %d, %q", tc.reason, got.State, len(got.Causes), got.Message, tc.want, tc.causes, tc.message)
+				t.Errorf("%s: %s with %d causes, %q; want %s with %d, %q", tc.reason, got.State, len(got.Causes), got.Message, tc.want, tc.causes,
+					tc.message)
 			}
 		})
 	}
@@ -180,7 +219,10 @@ func TestAttacksTable(t *testing.T) {
 func TestOneID(t *testing.T) {
 	const id = "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"
 	of := func(name, source string, state fleet.State, observed string) fleet.Row {
-		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: id, Source: source, Archived: strings.HasPrefix(source, "archive ")}, State: state, Observed: observed}
+		return fleet.Row{
+			Cluster: fleet.Cluster{Name: name, ID: id, Source: source, Archived: strings.HasPrefix(source, "archive ")},
+			State:   state, Observed: observed,
+		}
 	}
 	upper := func(row fleet.Row) fleet.Row {
 		row.Cluster.ID = strings.ToUpper(row.Cluster.ID)
@@ -194,17 +236,52 @@ func TestOneID(t *testing.T) {
 		want   string
 		notice string
 	}{
-		"Worst":  {reason: "a cluster cannot hide what is against the update of another", rows: []fleet.Row{of("a", "context a", fleet.Ready, ""), of("b", "kubeconfig b", fleet.Blocked, "")}, want: "b Blocked", notice: "listed once, as b"},
-		"Newest": {reason: "what blocked was fixed since", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-01T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "b Clear", notice: "since its archive is newer: 2026-11-02T00:00:00Z instead of 2026-11-01T00:00:00Z"},
-		"Older":  {reason: "what is new blocks", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-01T00:00:00Z")}, want: "a Blocked", notice: "b (archive b) have the cluster ID"},
-		"NoTime": {reason: "it is unknown which is newer", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"), of("b", "archive b", fleet.Blocked, "")}, want: "b Blocked", notice: "listed once, as b"},
-		"Live":   {reason: "an archive does not hide what the cluster states", rows: []fleet.Row{of("a", "context a", fleet.Blocked, "2026-11-03T00:00:00Z"), of("b", "archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "a Blocked", notice: "b (archive b) have the cluster ID " + id + ": listed once, as a, since an archive is older than the cluster: 2026-11-03T00:00:00Z instead of 2026-11-02T00:00:00Z"},
-		"Fixed":  {reason: "what blocked when the archive was gathered was fixed since", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), of("b", "context b", fleet.Ready, "2026-11-03T00:00:00Z")}, want: "b Ready", notice: "a (archive a) have the cluster ID"},
-		"Ahead":  {reason: "the time of an archive is not by the clock of the cluster", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-04T00:00:00Z"), of("b", "context b", fleet.Blocked, "2026-11-03T00:00:00Z")}, want: "b Blocked", notice: "listed once, as b"},
-		"Silent": {reason: "the cluster was not read", rows: []fleet.Row{of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"), of("b", "context b", fleet.Unreachable, "")}, want: "b Unreachable", notice: "listed once, as b"},
-		"Kept":   {reason: "a result that was kept may be older than the archive", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), kept}, want: "a Blocked", notice: "listed once, as a"},
-		"Case":   {reason: "a UUID is the same in other letters", rows: []fleet.Row{of("a", "hub", fleet.Ready, ""), upper(of("b", "hub", fleet.Blocked, ""))}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + strings.ToUpper(id)},
-		"Hub":    {reason: "one of the two states the ID of the other", rows: []fleet.Row{of("a", "hub", fleet.Ready, ""), of("b", "hub", fleet.Blocked, "")}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + id},
+		"Worst": {reason: "a cluster cannot hide what is against the update of another", rows: []fleet.Row{
+			of("a", "context a", fleet.Ready, ""),
+			of("b", "kubeconfig b", fleet.Blocked, ""),
+		}, want: "b Blocked", notice: "listed once, as b"},
+		"Newest": {
+			reason: "what blocked was fixed since", rows: []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-01T00:00:00Z"), of("b",
+				"archive b", fleet.Clear, "2026-11-02T00:00:00Z")}, want: "b Clear",
+			notice: "since its archive is newer: 2026-11-02T00:00:00Z instead of 2026-11-01T00:00:00Z",
+		},
+		"Older": {reason: "what is new blocks", rows: []fleet.Row{
+			of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"),
+			of("b", "archive b", fleet.Clear, "2026-11-01T00:00:00Z"),
+		}, want: "a Blocked", notice: "b (archive b) have the cluster ID"},
+		"NoTime": {reason: "it is unknown which is newer", rows: []fleet.Row{
+			of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"),
+			of("b", "archive b", fleet.Blocked, ""),
+		}, want: "b Blocked", notice: "listed once, as b"},
+		"Live": {
+			reason: "an archive does not hide what the cluster states",
+			rows: []fleet.Row{of("a", "context a", fleet.Blocked, "2026-11-03T00:00:00Z"), of("b", "archive b", fleet.Clear,
+				"2026-11-02T00:00:00Z")}, want: "a Blocked", notice: "b (archive b) have the cluster ID " + id +
+				": listed once, as a, since an archive is older than the cluster: 2026-11-03T00:00:00Z instead of 2026-11-02T00:00:00Z",
+		},
+		"Fixed": {
+			reason: "what blocked when the archive was gathered was fixed since",
+			rows: []fleet.Row{
+				of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"),
+				of("b", "context b", fleet.Ready, "2026-11-03T00:00:00Z"),
+			}, want: "b Ready", notice: "a (archive a) have the cluster ID",
+		},
+		"Ahead": {reason: "the time of an archive is not by the clock of the cluster", rows: []fleet.Row{of("a", "archive a", fleet.Clear,
+			"2026-11-04T00:00:00Z"), of("b", "context b", fleet.Blocked, "2026-11-03T00:00:00Z")}, want: "b Blocked", notice: "listed once, as b"},
+		"Silent": {reason: "the cluster was not read", rows: []fleet.Row{
+			of("a", "archive a", fleet.Clear, "2026-11-02T00:00:00Z"),
+			of("b", "context b", fleet.Unreachable, ""),
+		}, want: "b Unreachable", notice: "listed once, as b"},
+		"Kept": {
+			reason: "a result that was kept may be older than the archive",
+			rows:   []fleet.Row{of("a", "archive a", fleet.Blocked, "2026-11-02T00:00:00Z"), kept}, want: "a Blocked", notice: "listed once, as a",
+		},
+		"Case": {reason: "a UUID is the same in other letters", rows: []fleet.Row{of("a", "hub", fleet.Ready, ""), upper(of("b", "hub",
+			fleet.Blocked, ""))}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + strings.ToUpper(id)},
+		"Hub": {reason: "one of the two states the ID of the other", rows: []fleet.Row{
+			of("a", "hub", fleet.Ready, ""),
+			of("b", "hub", fleet.Blocked, ""),
+		}, want: "a Undecided, b Undecided", notice: "a and b (hub) claim the cluster ID " + id},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := fleet.Of("", tc.rows)

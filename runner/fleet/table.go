@@ -70,7 +70,8 @@ func Of(target string, rows []Row) Table {
 		table.Rows = append(table.Rows, Bounded(row))
 	}
 	slices.SortStableFunc(table.Rows, func(a, b Row) int {
-		return cmp.Or(cmp.Compare(a.Cluster.Name, b.Cluster.Name), cmp.Compare(a.Cluster.ID, b.Cluster.ID), cmp.Compare(a.Cluster.Source, b.Cluster.Source))
+		return cmp.Or(cmp.Compare(a.Cluster.Name, b.Cluster.Name), cmp.Compare(a.Cluster.ID, b.Cluster.ID),
+			cmp.Compare(a.Cluster.Source, b.Cluster.Source))
 	})
 	table.Rows, table.Notices = merged(table.Rows)
 	number(table.Rows)

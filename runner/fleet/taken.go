@@ -63,14 +63,20 @@ type Worse struct {
 
 // outcomes are all of them, in the order of a sentence. Any other is Unknown.
 func outcomes() []string {
-	return []string{string(afterupdate.Good), string(afterupdate.Regressed), string(afterupdate.RolledBack), string(afterupdate.Settling), string(afterupdate.Unfinished), OutcomeUnknown, judgement.NotJudged}
+	return []string{
+		string(afterupdate.Good), string(afterupdate.Regressed), string(afterupdate.RolledBack), string(afterupdate.Settling),
+		string(afterupdate.Unfinished), OutcomeUnknown, judgement.NotJudged,
+	}
 }
 
 func (u *LastUpdate) bounded() *LastUpdate {
 	if u == nil || u.To == "" {
 		return nil
 	}
-	made := &LastUpdate{From: line(u.From, maxName), To: line(u.To, maxName), Outcome: u.Outcome, MoreObjects: max(0, u.MoreObjects), Message: line(u.Message, maxText)}
+	made := &LastUpdate{
+		From: line(u.From, maxName), To: line(u.To, maxName), Outcome: u.Outcome, MoreObjects: max(0, u.MoreObjects),
+		Message: line(u.Message, maxText),
+	}
 	if !slices.Contains(outcomes(), made.Outcome) {
 		made.Outcome, made.Message = OutcomeUnknown, fmt.Sprintf("the outcome %q is unknown", line(u.Outcome, maxName))
 	}
@@ -123,7 +129,10 @@ func takenBy(version string, rows []Row) Taken {
 		from[cmp.Or(last.From, "?")]++
 		how[last.Outcome]++
 		if last.isWorse() && len(made.Worse) < maxWorse {
-			made.Worse = append(made.Worse, Worse{Cluster: row.Cluster.Name, Outcome: last.Outcome, Objects: last.Objects, MoreObjects: last.MoreObjects})
+			made.Worse = append(made.Worse, Worse{
+				Cluster: row.Cluster.Name, Outcome: last.Outcome, Objects: last.Objects,
+				MoreObjects: last.MoreObjects,
+			})
 		}
 	}
 	for name, clusters := range from {
@@ -179,11 +188,13 @@ func (t Taken) Sentence() string {
 	for _, each := range t.Outcomes {
 		how = append(how, fmt.Sprintf("%d %s", each.Clusters, wordOf(each.Name))+t.worse(each.Name))
 	}
-	return fmt.Sprintf("%s: taken by %s of this fleet, from %s: %s", t.Version, words.Count(t.Clusters, "cluster"), listed(from), strings.Join(how, ", "))
+	return fmt.Sprintf("%s: taken by %s of this fleet, from %s: %s", t.Version, words.Count(t.Clusters, "cluster"), listed(from),
+		strings.Join(how, ", "))
 }
 
 func wordOf(outcome string) string {
-	return cmp.Or(map[string]string{string(afterupdate.RolledBack): "rolled back", judgement.NotJudged: "not judged"}[outcome], strings.ToLower(outcome))
+	return cmp.Or(map[string]string{string(afterupdate.RolledBack): "rolled back", judgement.NotJudged: "not judged"}[outcome],
+		strings.ToLower(outcome))
 }
 
 // worse names the clusters with an outcome, and what is worse there.
@@ -240,7 +251,10 @@ func Bounded(row Row) Row {
 	row.Message, row.Evidence = line(row.Message, maxText), line(row.Evidence, maxText)
 	row.Observed, row.Until = line(row.Observed, maxName), line(row.Until, maxName)
 	if row.Update != nil {
-		row.Update = &Update{Stage: line(row.Update.Stage, maxName), Since: line(row.Update.Since, maxName), Message: line(row.Update.Message, maxText), Judgement: row.Update.Judgement.bounded()}
+		row.Update = &Update{
+			Stage: line(row.Update.Stage, maxName), Since: line(row.Update.Since, maxName),
+			Message: line(row.Update.Message, maxText), Judgement: row.Update.Judgement.bounded(),
+		}
 	}
 	row.LastUpdate = row.LastUpdate.bounded()
 	row.Targets = slices.Clone(row.Targets[:min(len(row.Targets), maxCandidates)])

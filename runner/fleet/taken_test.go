@@ -41,31 +41,87 @@ func TestTaken(t *testing.T) {
 		want   []string
 	}{
 		"Many": {"each outcome has its number, and what is worse its cluster", to, many, []string{
-			"4.19.12: taken by 14 clusters of this fleet, from 4.18.12 (9) and 4.18.17 (5): 12 good, 1 regressed (prod-eu-2: Deployment shop/web), 1 settling",
+			"4.19.12: taken by 14 clusters of this fleet, from 4.18.12 (9) and 4.18.17 (5): 12 good, 1 regressed (prod-eu-2: Deployment " +
+				"shop/web), 1 settling",
 		}},
-		"One":        {"one cluster", to, []fleet.Row{took("a", from, to, "Good")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good"}},
-		"None":       {"no cluster has taken it", to, []fleet.Row{row("a", fleet.Clear)}, nil},
-		"Other":      {"another update says nothing about this one", to, []fleet.Row{took("a", from, other, "Good")}, nil},
-		"Unread":     {"a cluster that does not answer is not counted", to, []fleet.Row{away, took("a", from, to, "Good")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good"}},
-		"Unknown":    {"what is stored does not count", to, []fleet.Row{took("a", from, to, "Unknown"), took("b", from, to, "NotJudged")}, []string{"4.19.12: taken by 2 clusters of this fleet, from 4.18.12 (2): 1 unknown, 1 not judged"}},
-		"Fine":       {"an outcome of a later version is not good", to, []fleet.Row{took("a", from, to, "Fine")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 unknown"}},
-		"Undecided":  {"an outcome that no cluster has is not good", to, []fleet.Row{took("a", from, to, "")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 unknown"}},
-		"RolledBack": {"it did not stay", to, []fleet.Row{took("a", from, to, "RolledBack")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 rolled back (a)"}},
-		"NoOrigin":   {"the history does not state it", to, []fleet.Row{took("a", "", to, "Good")}, []string{"4.19.12: taken by 1 cluster of this fleet, from ? (1): 1 good"}},
-		"Objects": {"what is worse is named as far as a line has room", to, []fleet.Row{took("a", from, to, "Regressed", "A a/1", "A a/2", "A a/3", "A a/4", "A a/5")}, []string{
-			"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 regressed (a: A a/1, A a/2, A a/3 and 2 more)",
-		}},
-		"Clusters": {"so are the clusters", to, []fleet.Row{took("a", from, to, "Regressed"), took("b", from, to, "Regressed"), took("c", from, to, "Regressed"), took("d", from, to, "Regressed")}, []string{
+		"One": {
+			"one cluster", to,
+			[]fleet.Row{took("a", from, to, "Good")},
+			[]string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good"},
+		},
+		"None":  {"no cluster has taken it", to, []fleet.Row{row("a", fleet.Clear)}, nil},
+		"Other": {"another update says nothing about this one", to, []fleet.Row{took("a", from, other, "Good")}, nil},
+		"Unread": {
+			"a cluster that does not answer is not counted", to,
+			[]fleet.Row{away, took("a", from, to, "Good")},
+			[]string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good"},
+		},
+		"Unknown": {
+			"what is stored does not count", to,
+			[]fleet.Row{took("a", from, to, "Unknown"), took("b", from, to, "NotJudged")},
+			[]string{"4.19.12: taken by 2 clusters of this fleet, from 4.18.12 (2): 1 unknown, 1 not judged"},
+		},
+		"Fine": {
+			"an outcome of a later version is not good", to,
+			[]fleet.Row{took("a", from, to, "Fine")},
+			[]string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 unknown"},
+		},
+		"Undecided": {
+			"an outcome that no cluster has is not good", to,
+			[]fleet.Row{took("a", from, to, "")},
+			[]string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 unknown"},
+		},
+		"RolledBack": {
+			"it did not stay", to,
+			[]fleet.Row{took("a", from, to, "RolledBack")},
+			[]string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 rolled back (a)"},
+		},
+		"NoOrigin": {
+			"the history does not state it", to,
+			[]fleet.Row{took("a", "", to, "Good")},
+			[]string{"4.19.12: taken by 1 cluster of this fleet, from ? (1): 1 good"},
+		},
+		"Objects": {
+			"what is worse is named as far as a line has room", to,
+			[]fleet.Row{took("a", from, to, "Regressed", "A a/1", "A a/2", "A a/3", "A a/4", "A a/5")},
+			[]string{
+				"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 regressed (a: A a/1, A a/2, A a/3 and 2 more)",
+			},
+		},
+		"Clusters": {"so are the clusters", to, []fleet.Row{
+			took("a", from, to, "Regressed"), took("b", from, to, "Regressed"),
+			took("c", from, to, "Regressed"), took("d", from, to, "Regressed"),
+		}, []string{
 			"4.19.12: taken by 4 clusters of this fleet, from 4.18.12 (4): 4 regressed (a; b; c; and 1 more)",
 		}},
-		"Offered": {"without a requested version, those that a cluster may be updated to, the newest first", "", []fleet.Row{offered, took("a", from, to, "Good"), took("b", from, "4.20.1", "Good"), took("c", from, other, "Good")}, []string{
-			"4.20.1: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good", "4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good",
-		}},
-		"Claimed": {"two clusters of a source claim one ID: neither counts", to, []fleet.Row{twin(took("a", from, to, "Good"), "hub"), twin(took("b", from, to, "Good"), "hub")}, nil},
-		"Twice":   {"a cluster that is known twice counts once", to, []fleet.Row{twin(took("a", from, to, "Good"), "context a"), twin(took("b", from, to, "Good"), "context b")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good"}},
-		"Differ":  {"the user of one row may not read it", to, []fleet.Row{twin(took("a", from, to, "Good"), "context a"), twin(took("b", from, to, "Unknown"), "context b")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 unknown"}},
-		"Worse":   {"a row that is not good counts", to, []fleet.Row{twin(took("a", from, to, "Good"), "context a"), twin(took("b", from, to, "Regressed"), "context b")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 regressed (a)"}},
-		"Two":     {"the rows are about two updates", to, []fleet.Row{twin(took("a", from, to, "Good"), "context a"), twin(took("b", other, to, "Good"), "context b")}, nil},
+		"Offered": {
+			"without a requested version, those that a cluster may be updated to, the newest first", "",
+			[]fleet.Row{offered, took("a", from, to, "Good"), took("b", from, "4.20.1", "Good"), took("c", from, other, "Good")},
+			[]string{
+				"4.20.1: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good",
+				"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good",
+			},
+		},
+		"Claimed": {
+			"two clusters of a source claim one ID: neither counts", to,
+			[]fleet.Row{twin(took("a", from, to, "Good"), "hub"), twin(took("b", from, to, "Good"), "hub")},
+			nil,
+		},
+		"Twice": {"a cluster that is known twice counts once", to, []fleet.Row{
+			twin(took("a", from, to, "Good"), "context a"),
+			twin(took("b", from, to, "Good"), "context b"),
+		}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 good"}},
+		"Differ": {"the user of one row may not read it", to, []fleet.Row{
+			twin(took("a", from, to, "Good"), "context a"),
+			twin(took("b", from, to, "Unknown"), "context b"),
+		}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 unknown"}},
+		"Worse": {"a row that is not good counts", to, []fleet.Row{twin(took("a", from, to, "Good"), "context a"), twin(took("b", from, to,
+			"Regressed"), "context b")}, []string{"4.19.12: taken by 1 cluster of this fleet, from 4.18.12 (1): 1 regressed (a)"}},
+		"Two": {
+			"the rows are about two updates", to,
+			[]fleet.Row{twin(took("a", from, to, "Good"), "context a"), twin(took("b", other, to, "Good"), "context b")},
+			nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reversed := slices.Clone(tc.rows)

@@ -260,7 +260,10 @@ func EndingOf(decided report.Report) (record.Ending, error) {
 
 // RemovalOf is what a report has of a cleanup.
 func RemovalOf(done place.Removal) *report.Removal {
-	return &report.Removal{Deleted: append([]report.Object{}, done.Deleted...), Left: append([]report.Object{}, done.Left...), Foreign: done.Foreign}
+	return &report.Removal{
+		Deleted: append([]report.Object{}, done.Deleted...), Left: append([]report.Object{}, done.Left...),
+		Foreign: done.Foreign,
+	}
 }
 
 // RemovalError is what could not be deleted of a run.
@@ -289,7 +292,9 @@ type Reuse struct {
 
 // Reusable finds the last complete run of the intent, if its record is authentic and
 // all its checks passed and still hold. Everything that may have been fixed since is checked again.
-func Reusable(ctx context.Context, client kubernetes.Interface, intent record.Intent, present standing.Present, observer *progress.Serial) (Reuse, bool) {
+func Reusable(ctx context.Context, client kubernetes.Interface, intent record.Intent, present standing.Present,
+	observer *progress.Serial,
+) (Reuse, bool) {
 	if len(intent.Checks) == 0 {
 		return Reuse{}, false
 	}
@@ -320,7 +325,8 @@ func Reusable(ctx context.Context, client kubernetes.Interface, intent record.In
 		observer.Stepf("%v", err)
 	}
 	until, _ := standing.ValidUntil(stored) // it is known, since it has not passed
-	observer.Stepf("the checks of the release passed in run %s of %s and still hold; they are not run again", last.ID, stored.Run.CompletionTime)
+	observer.Stepf("the checks of the release passed in run %s of %s and still hold; they are not run again", last.ID,
+		stored.Run.CompletionTime)
 	return Reuse{ID: cmp.Or(stored.Run.ChecksFrom, last.ID), Results: Settled(last), Until: until}, true
 }
 

@@ -181,7 +181,8 @@ func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 	state := map[finding.Reason]string{
 		reasonImagesMissing: "missing from", reasonBlobsMissing: "incomplete at", reasonDigestMismatch: "served with other content at",
 		reasonInvalidManifest: "not valid at", reasonArchitectureMissing: "not for all nodes at",
-		registry.ReasonRegistryNotAllowed: "not allowed from", registry.ReasonRegistryBlocked: "not allowed from", reasonMoreImages: "not available from",
+		registry.ReasonRegistryNotAllowed: "not allowed from", registry.ReasonRegistryBlocked: "not allowed from",
+		reasonMoreImages: "not available from",
 	}[g.reason]
 	name := Name
 	if g.reason == reasonDigestMismatch {

@@ -295,7 +295,8 @@ func (v *visitor) visit(ctx context.Context, visit registry.Visit) (map[string][
 	if err == nil {
 		layers, err = v.image(ctx, at, visit.Reference.Identifier())
 	}
-	if connection, ok := errors.AsType[*net.OpError](err); ok && ctx.Err() == nil && (connection.Op == "dial" || connection.Op == "proxyconnect") {
+	if connection, ok := errors.AsType[*net.OpError](err); ok && ctx.Err() == nil &&
+		(connection.Op == "dial" || connection.Op == "proxyconnect") {
 		v.mutex.Lock()
 		defer v.mutex.Unlock()
 		v.dead[host] = err

@@ -408,7 +408,8 @@ func TestNamesAreLimited(t *testing.T) {
 	if len(findings) != 1 {
 		t.Fatalf("%d findings, want one for one cause", len(findings))
 	}
-	if want := "190 of 190 images are missing from " + w.source.host + sourceRepository + ": cli, component-000, component-001, component-002, component-003 and 185 more ("; !strings.HasPrefix(findings[0].Message, want) {
+	if want := "190 of 190 images are missing from " + w.source.host + sourceRepository +
+		": cli, component-000, component-001, component-002, component-003 and 185 more ("; !strings.HasPrefix(findings[0].Message, want) {
 		t.Errorf("message %q, want %q", findings[0].Message, want)
 	}
 }
@@ -446,7 +447,8 @@ func TestManyCausesAreLimited(t *testing.T) {
 		t.Errorf("images in findings (-want, +got):\n%s", diff)
 	}
 	want := "91 of 115 images are not available from 91 more places, for 91 more causes: "
-	if last.Reason != "MoreImages" || last.Outcome != preflight.Fail || !strings.HasPrefix(last.Message, want) || !strings.Contains(last.Message, "and 86 more (") {
+	if last.Reason != "MoreImages" || last.Outcome != preflight.Fail || !strings.HasPrefix(last.Message, want) ||
+		!strings.Contains(last.Message, "and 86 more (") {
 		t.Errorf("%s (%s) %q, want a failure with message %q, since it combines failures", last.Outcome, last.Reason, last.Message, want)
 	}
 }

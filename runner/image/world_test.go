@@ -176,7 +176,8 @@ func clients() registry.PullConfig {
 	withoutWarnings := rest.CopyConfig(config)
 	withoutWarnings.WarningHandlerWithContext = rest.NoWarnings{}
 	return registry.PullConfig{
-		Kubernetes: kubernetes.NewForConfigOrDie(withoutWarnings), OpenShift: configclient.NewForConfigOrDie(withoutWarnings), Dynamic: dynamic.NewForConfigOrDie(withoutWarnings),
+		Kubernetes: kubernetes.NewForConfigOrDie(withoutWarnings), OpenShift: configclient.NewForConfigOrDie(withoutWarnings),
+		Dynamic: dynamic.NewForConfigOrDie(withoutWarnings),
 	}
 }
 
@@ -215,7 +216,10 @@ func (w world) pushIndex(t *testing.T, component string, missing string, archite
 		if err != nil {
 			t.Fatal(err)
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: built, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add:        built,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: architecture}},
+		})
 		if architecture == missing {
 			w.source.handle("GET "+digestOf(t, built), http.NotFound)
 		}

@@ -69,7 +69,8 @@ func allowing(registries ...string) world {
 	}
 	return world{images: fields{
 		"apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": fields{"name": "cluster"},
-		"spec": fields{"allowedRegistriesForImport": list}, "status": fields{"internalRegistryHostname": "image-registry.openshift-image-registry.svc:5000"},
+		"spec":   fields{"allowedRegistriesForImport": list},
+		"status": fields{"internalRegistryHostname": "image-registry.openshift-image-registry.svc:5000"},
 	}}
 }
 
@@ -138,48 +139,106 @@ func TestImageStreams(t *testing.T) {
 		want    []string
 		message []string
 	}{
-		"Unset":       {reason: "without a list every registry is allowed", world: allowing(), want: pass},
-		"NoConfig":    {reason: "a cluster without the configuration has no list", world: world{}, want: pass},
-		"Listed":      {reason: "the registry is listed", world: allowing("registry.redhat.io", "quay.io"), want: pass, message: []string{"1 ImageStream of"}},
-		"ListedPort":  {reason: "a secure registry is at port 443", world: allowing("quay.io:443"), want: pass},
-		"OtherPort":   {reason: "an entry with another port does not cover it", world: allowing("quay.io:5000"), want: fail},
-		"Insecure":    {reason: "an insecure entry without a port covers port 80 only", world: allowing("quay.io!"), want: fail},
-		"InsecureTag": {reason: "an insecure tag may be at either port", world: allowing("quay.io!"), streams: []payload.Definition{insecure}, want: pass},
-		"Wildcard":    {reason: "entries are patterns", world: allowing("*.example.com", "qu?y.i*:4*"), want: pass},
-		"Dot":         {reason: "a dot is no pattern", world: allowing("quay?io.", "quayXio", "quay.io.example.com", "y.io"), want: fail},
-		"Regexp":      {reason: "an entry is no regular expression", world: allowing(".+", "(quay", "[a-z]*.io", `\`), want: fail},
+		"Unset":    {reason: "without a list every registry is allowed", world: allowing(), want: pass},
+		"NoConfig": {reason: "a cluster without the configuration has no list", world: world{}, want: pass},
+		"Listed": {
+			reason: "the registry is listed", world: allowing("registry.redhat.io", "quay.io"), want: pass,
+			message: []string{"1 ImageStream of"},
+		},
+		"ListedPort": {reason: "a secure registry is at port 443", world: allowing("quay.io:443"), want: pass},
+		"OtherPort":  {reason: "an entry with another port does not cover it", world: allowing("quay.io:5000"), want: fail},
+		"Insecure":   {reason: "an insecure entry without a port covers port 80 only", world: allowing("quay.io!"), want: fail},
+		"InsecureTag": {
+			reason: "an insecure tag may be at either port", world: allowing("quay.io!"), streams: []payload.Definition{insecure},
+			want: pass,
+		},
+		"Wildcard": {reason: "entries are patterns", world: allowing("*.example.com", "qu?y.i*:4*"), want: pass},
+		"Dot":      {reason: "a dot is no pattern", world: allowing("quay?io.", "quayXio", "quay.io.example.com", "y.io"), want: fail},
+		"Regexp":   {reason: "an entry is no regular expression", world: allowing(".+", "(quay", "[a-z]*.io", `\`), want: fail},
 		"NotListed": {
 			reason: "another registry is listed", world: allowing("registry.redhat.io"), want: fail,
 			message: []string{`does not list "quay.io"`, "ImageStream openshift/cli (tag latest)", "rejects"},
 		},
-		"Colons":   {reason: "openshift-apiserver does not start with such an entry", world: allowing("quay.io:443:443", "quay.io:"), want: fail},
-		"Internal": {reason: "the internal registry is always allowed", world: allowing("registry.redhat.io"), streams: one(internal), want: pass},
-		"Hub":      {reason: "an image without a registry is of Docker Hub", world: allowing("docker.io"), streams: of(tag("a", "ubuntu"), tag("b", "docker.io/library/ubuntu"), tag("c", "index.docker.io/library/x:1")), want: pass},
-		"HubOther": {reason: "Docker Hub is not listed", world: allowing("quay.io"), streams: one("library/ubuntu:1"), want: []string{"ImageStreams-docker.io Fail RegistryNotAllowedForImport"}},
-		"Port":     {reason: "the port of the image counts", world: allowing("registry.example.com:5000"), streams: of(tag("a", "registry.example.com:5000/a:1"), tag("b", "registry.example.com:5001/a:1")), want: []string{"ImageStreams-registry.example.com-5001 Fail RegistryNotAllowedForImport"}},
+		"Colons": {reason: "openshift-apiserver does not start with such an entry", world: allowing("quay.io:443:443", "quay.io:"), want: fail},
+		"Internal": {
+			reason: "the internal registry is always allowed", world: allowing("registry.redhat.io"), streams: one(internal),
+			want: pass,
+		},
+		"Hub": {
+			reason: "an image without a registry is of Docker Hub", world: allowing("docker.io"),
+			streams: of(tag("a", "ubuntu"), tag("b", "docker.io/library/ubuntu"), tag("c", "index.docker.io/library/x:1")), want: pass,
+		},
+		"HubOther": {
+			reason: "Docker Hub is not listed", world: allowing("quay.io"), streams: one("library/ubuntu:1"),
+			want: []string{"ImageStreams-docker.io Fail RegistryNotAllowedForImport"},
+		},
+		"Port": {
+			reason: "the port of the image counts", world: allowing("registry.example.com:5000"),
+			streams: of(tag("a", "registry.example.com:5000/a:1"), tag("b", "registry.example.com:5001/a:1")),
+			want:    []string{"ImageStreams-registry.example.com-5001 Fail RegistryNotAllowedForImport"},
+		},
 		"Kept": {
 			reason: "an ImageStream may have another image of a repository of its spec", want: pass,
 			world: allowing("registry.redhat.io").having("cli", tagged(tag("old", strings.Replace(release, "aaaa", "bbbb", 1)))),
 		},
 		"KeptStatus": {
 			reason: "or of its status", want: pass,
-			world: allowing("registry.redhat.io").having("cli", fields{"status": fields{"tags": []fields{{"tag": "old", "items": []fields{{"dockerImageReference": release, "created": nil, "image": "", "generation": 1}}}}}}),
+			world: allowing("registry.redhat.io").having("cli", fields{"status": fields{"tags": []fields{{
+				"tag":   "old",
+				"items": []fields{{"dockerImageReference": release, "created": nil, "image": "", "generation": 1}},
+			}}}}),
 		},
-		"OtherRepository": {reason: "but not of another repository of the registry", world: allowing("registry.redhat.io").having("cli", tagged(tag("old", "quay.io/openshift/origin-cli:v4.0"))), want: fail},
-		"CreateOnly":      {reason: "CVO does not change it", world: allowing("x").having("cli", tagged()), streams: []payload.Definition{stream(t, "cli", annotated("release.openshift.io/create-only", tag("latest", release)))}, want: pass},
-		"Create":          {reason: "but it creates it", world: allowing("x"), streams: []payload.Definition{stream(t, "cli", annotated("release.openshift.io/create-only", tag("latest", release)))}, want: fail},
-		"InsecureHere":    {reason: "CVO keeps an annotation of the ImageStream", world: allowing("quay.io:80").having("cli", annotated("openshift.io/image.insecureRepository")), want: pass},
-		"Deleted":         {reason: "CVO deletes it", world: allowing("x"), streams: []payload.Definition{deleted}, want: pass},
-		"OtherKinds":      {reason: "a tag of another ImageStream is not imported", world: allowing("x"), streams: of(fields{"name": "a", "from": fields{"kind": "ImageStreamTag", "name": "cli:latest"}}, fields{"name": "b"}), want: pass},
-		"Unserved":        {reason: "no server compares anything", world: allowing("x").without(unserved), want: pass},
-		"Forbidden":       {reason: "the ImageStream may have the repository already", world: allowing("x").without(streams + "cli"), want: unread, message: []string{"openshift/cli: Forbidden"}},
-		"ForbiddenBeside": {reason: "the others are compared", world: allowing("x").without(streams + "cli"), streams: []payload.Definition{cli, stream(t, "tools", tagged(tag("latest", release)))}, want: append(slices.Clone(fail), unread...)},
-		"Unreadable":      {reason: "the list may not be read", world: world{images: nil}, want: []string{"ImageStreams Unknown Forbidden"}},
-		"Inconclusive":    {reason: "it is unknown whether CVO applies it", world: allowing("x"), streams: []payload.Definition{inconclusive}, want: unread, message: []string{"features of the cluster"}},
-		"NoMatter":        {reason: "which does not matter without a list", world: allowing(), streams: []payload.Definition{inconclusive}, want: pass},
-		"Malformed":       {reason: "a name that cannot be parsed may be rejected", world: allowing("x"), streams: one("quay.io/\x1b[2J evil\u202e"), want: unread},
-		"NoNamespace":     {reason: "no server has an ImageStream without a namespace", world: allowing("x"), streams: []payload.Definition{lost}, want: unread},
-		"Type":            {reason: "a manifest of another shape", world: allowing("x"), streams: []payload.Definition{stream(t, "cli", fields{"spec": "text"})}, want: unread},
+		"OtherRepository": {
+			reason: "but not of another repository of the registry",
+			world:  allowing("registry.redhat.io").having("cli", tagged(tag("old", "quay.io/openshift/origin-cli:v4.0"))), want: fail,
+		},
+		"CreateOnly": {
+			reason: "CVO does not change it", world: allowing("x").having("cli", tagged()),
+			streams: []payload.Definition{stream(t, "cli", annotated("release.openshift.io/create-only", tag("latest", release)))}, want: pass,
+		},
+		"Create": {
+			reason: "but it creates it", world: allowing("x"),
+			streams: []payload.Definition{stream(t, "cli", annotated("release.openshift.io/create-only", tag("latest", release)))}, want: fail,
+		},
+		"InsecureHere": {
+			reason: "CVO keeps an annotation of the ImageStream",
+			world:  allowing("quay.io:80").having("cli", annotated("openshift.io/image.insecureRepository")), want: pass,
+		},
+		"Deleted": {reason: "CVO deletes it", world: allowing("x"), streams: []payload.Definition{deleted}, want: pass},
+		"OtherKinds": {
+			reason: "a tag of another ImageStream is not imported", world: allowing("x"),
+			streams: of(fields{"name": "a", "from": fields{"kind": "ImageStreamTag", "name": "cli:latest"}}, fields{"name": "b"}), want: pass,
+		},
+		"Unserved": {reason: "no server compares anything", world: allowing("x").without(unserved), want: pass},
+		"Forbidden": {
+			reason: "the ImageStream may have the repository already", world: allowing("x").without(streams + "cli"),
+			want: unread, message: []string{"openshift/cli: Forbidden"},
+		},
+		"ForbiddenBeside": {
+			reason: "the others are compared", world: allowing("x").without(streams + "cli"),
+			streams: []payload.Definition{cli, stream(t, "tools", tagged(tag("latest", release)))}, want: append(slices.Clone(fail), unread...),
+		},
+		"Unreadable": {reason: "the list may not be read", world: world{images: nil}, want: []string{"ImageStreams Unknown Forbidden"}},
+		"Inconclusive": {
+			reason: "it is unknown whether CVO applies it", world: allowing("x"), streams: []payload.Definition{inconclusive},
+			want: unread, message: []string{"features of the cluster"},
+		},
+		"NoMatter": {
+			reason: "which does not matter without a list", world: allowing(), streams: []payload.Definition{inconclusive},
+			want: pass,
+		},
+		"Malformed": {
+			reason: "a name that cannot be parsed may be rejected", world: allowing("x"),
+			streams: one("quay.io/\x1b[2J evil\u202e"), want: unread,
+		},
+		"NoNamespace": {
+			reason: "no server has an ImageStream without a namespace", world: allowing("x"), streams: []payload.Definition{lost},
+			want: unread,
+		},
+		"Type": {
+			reason: "a manifest of another shape", world: allowing("x"),
+			streams: []payload.Definition{stream(t, "cli", fields{"spec": "text"})}, want: unread,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

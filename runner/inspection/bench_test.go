@@ -74,7 +74,8 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case "/apis/config.openshift.io/v1/clusterversions/version":
 		w.Header().Set("Content-Type", kruntime.ContentTypeJSON)
-		_, _ = w.Write([]byte(`{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","metadata":{"name":"version","generation":1},"spec":{"clusterID":"a"},"status":{"observedGeneration":1,"desired":{"version":"4.18.2"},"history":[
+		_, _ = w.Write([]byte(
+			`{"apiVersion":"config.openshift.io/v1","kind":"ClusterVersion","metadata":{"name":"version","generation":1},"spec":{"clusterID":"a"},"status":{"observedGeneration":1,"desired":{"version":"4.18.2"},"history":[
 			{"state":"Completed","version":"4.18.2","startedTime":"2026-01-02T10:00:00Z","completionTime":"2026-01-02T11:00:00Z"},{"state":"Completed","version":"4.18.1","startedTime":"2026-01-01T10:00:00Z","completionTime":"2026-01-01T11:00:00Z"}]}}`))
 		return
 	}
@@ -100,9 +101,13 @@ func (p pages) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func metaOf(i int, suffix string) metav1.ObjectMeta {
 	name := fmt.Sprintf("workload-%04d", i)
 	made := metav1.ObjectMeta{
-		Namespace: fmt.Sprintf("team-%03d", i%200), Name: name + suffix, UID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 2, 9, 0, 0, 0, time.UTC)),
-		Labels:        map[string]string{"app": name},
-		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kube-controller-manager", Operation: "Update", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:metadata":{"f:labels":{}}}`, 60))}},
+		Namespace: fmt.Sprintf("team-%03d", i%200), Name: name + suffix, UID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
+		CreationTimestamp: metav1.NewTime(time.Date(2026, 1, 2, 9, 0, 0, 0, time.UTC)),
+		Labels:            map[string]string{"app": name},
+		ManagedFields: []metav1.ManagedFieldsEntry{{
+			Manager: "kube-controller-manager", Operation: "Update", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(strings.Repeat(`{"f:metadata":{"f:labels":{}}}`, 60)),
+		}},
 	}
 	return made
 }
@@ -116,7 +121,10 @@ func ownedBy(meta metav1.ObjectMeta, kind, name string) metav1.ObjectMeta {
 func containers() []corev1.Container {
 	var all []corev1.Container
 	for _, name := range []string{"app", "proxy"} {
-		of := corev1.Container{Name: name, Image: "registry.example.com/" + name + "@sha256:" + strings.Repeat("0", 64), Command: []string{"/bin/" + name}}
+		of := corev1.Container{
+			Name: name, Image: "registry.example.com/" + name + "@sha256:" + strings.Repeat("0", 64),
+			Command: []string{"/bin/" + name},
+		}
 		for i := range 20 {
 			of.Env = append(of.Env, corev1.EnvVar{Name: fmt.Sprint("SETTING_", i), Value: strings.Repeat("v", 40)})
 		}
@@ -127,14 +135,22 @@ func containers() []corev1.Container {
 
 func podOf(i int) corev1.Pod {
 	workload := i / replicas
-	pod := corev1.Pod{ObjectMeta: ownedBy(metaOf(workload, fmt.Sprintf("-7d9f-%05d", i)), "ReplicaSet", fmt.Sprintf("workload-%04d-7d9f", workload))}
+	pod := corev1.Pod{ObjectMeta: ownedBy(metaOf(workload, fmt.Sprintf("-7d9f-%05d", i)), "ReplicaSet",
+		fmt.Sprintf("workload-%04d-7d9f", workload))}
 	pod.Labels["pod-template-hash"] = "7d9f"
 	pod.Spec = corev1.PodSpec{NodeName: fmt.Sprintf("worker-%03d", i%500), Containers: containers()}
-	pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, StartTime: &pod.CreationTimestamp, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	pod.Status = corev1.PodStatus{
+		Phase: corev1.PodRunning, StartTime: &pod.CreationTimestamp,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}
 	for _, of := range pod.Spec.Containers {
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: of.Name, Ready: true, Image: of.Image, ImageID: of.Image, ContainerID: "cri-o://" + strings.Repeat("0", 64), RestartCount: int32(1 - min(1, i%replicas)),
-			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: pod.CreationTimestamp, Reason: "Error"}},
+			Name: of.Name, Ready: true, Image: of.Image, ImageID: of.Image, ContainerID: "cri-o://" + strings.Repeat("0", 64),
+			RestartCount: int32(1 - min(1, i%replicas)),
+			LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				FinishedAt: pod.CreationTimestamp,
+				Reason:     "Error",
+			}},
 		})
 	}
 	return pod
@@ -144,7 +160,10 @@ func sliceOf(i int) discoveryv1.EndpointSlice {
 	made := discoveryv1.EndpointSlice{ObjectMeta: metaOf(i, "-abcde"), AddressType: discoveryv1.AddressTypeIPv4}
 	made.Labels = map[string]string{discoveryv1.LabelServiceName: fmt.Sprintf("workload-%04d", i)}
 	for range replicas {
-		made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.128.0.1"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}})
+		made.Endpoints = append(made.Endpoints, discoveryv1.Endpoint{
+			Addresses:  []string{"10.128.0.1"},
+			Conditions: discoveryv1.EndpointConditions{Ready: new(true)},
+		})
 	}
 	return made
 }
@@ -180,13 +199,19 @@ func largeCluster(b *testing.B) *cluster.Cluster {
 	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: containers()}}
 	made.add(b, "/apis/apps/v1/deployments", workloads, func(from, to int) (kruntime.Object, *metav1.ListMeta) {
 		list := &appsv1.DeploymentList{Items: items(from, to, func(i int) appsv1.Deployment {
-			return appsv1.Deployment{ObjectMeta: metaOf(i, ""), Spec: appsv1.DeploymentSpec{Replicas: new(int32(replicas)), Template: template}, Status: appsv1.DeploymentStatus{ReadyReplicas: replicas, UpdatedReplicas: replicas}}
+			return appsv1.Deployment{
+				ObjectMeta: metaOf(i, ""), Spec: appsv1.DeploymentSpec{Replicas: new(int32(replicas)), Template: template},
+				Status: appsv1.DeploymentStatus{ReadyReplicas: replicas, UpdatedReplicas: replicas},
+			}
 		})}
 		return list, &list.ListMeta
 	})
 	made.add(b, "/api/v1/nodes", 500, func(from, to int) (kruntime.Object, *metav1.ListMeta) {
 		list := &corev1.NodeList{Items: items(from, to, func(i int) corev1.Node {
-			return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%03d", i)}, Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+			return corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%03d", i)},
+				Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+			}
 		})}
 		return list, &list.ListMeta
 	})

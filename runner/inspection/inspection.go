@@ -109,7 +109,8 @@ func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
 	}
 	i.keep(ctx)
 	return afterupdate.Judge(afterupdate.Question{
-		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Stored: i.found.later, Soak: i.options.Soak, Watched: i.options.Watched,
+		Cluster: seen.Cluster, Run: i.found.run, Change: seen.Change, Before: i.found.state, NoBaseline: i.found.absent, Stored: i.found.later,
+		Soak: i.options.Soak, Watched: i.options.Watched,
 	}, i.course), nil
 }
 
@@ -155,7 +156,8 @@ func identity(seen observation.Observation) string {
 	if seen.Change == nil {
 		return "none"
 	}
-	return fmt.Sprint(words.Time(seen.Change.Started), seen.Change.To.Version, seen.Change.To.Image, words.Time(seen.Change.Completed), seen.Change.RolledBack)
+	return fmt.Sprint(words.Time(seen.Change.Started), seen.Change.To.Version, seen.Change.To.Image, words.Time(seen.Change.Completed),
+		seen.Change.RolledBack)
 }
 
 // baseline is that of the run of the options, or of the last update.
@@ -190,7 +192,8 @@ func (i *Inspection) ofRun(ctx context.Context, seen observation.Observation) (f
 		return found{}, err
 	}
 	made := found{run: run.ID, state: &stored.State, digest: stored.Digest}
-	if stored.State.ClusterID == seen.Cluster.ID && stored.State.Version == seen.Cluster.Version && (seen.Change == nil || seen.Change.From.Version != stored.State.Version) {
+	if stored.State.ClusterID == seen.Cluster.ID && stored.State.Version == seen.Cluster.Version &&
+		(seen.Change == nil || seen.Change.From.Version != stored.State.Version) {
 		return made, nil // the update has not begun
 	}
 	_, err = baselinestore.Choose([]baselinestore.Candidate{{
@@ -238,7 +241,8 @@ func ofArchive(ctx context.Context, archived Archived, settings scene.Settings) 
 	if err != nil {
 		return observation.Observation{}, err
 	}
-	return observation.Of(ctx, s, monitoring.New(monitoring.Querier{Config: archived.Cluster.Config(), Dynamic: archived.Cluster.Dynamic}.Find, monitoring.DefaultTimeout), nil)
+	return observation.Of(ctx, s, monitoring.New(monitoring.Querier{Config: archived.Cluster.Config(), Dynamic: archived.Cluster.Dynamic}.Find,
+		monitoring.DefaultTimeout), nil)
 }
 
 // consecutive is an error unless the first archive is one of the cluster before the update that the second has had.
@@ -248,13 +252,16 @@ func consecutive(was, is observation.Observation) error {
 	case was.Cluster.ID != is.Cluster.ID:
 		return fmt.Errorf("the archives are of two clusters, %q and %q: give two archives of one cluster", was.Cluster.ID, is.Cluster.ID)
 	case is.State.Taken.Before(was.State.Taken):
-		return fmt.Errorf("the first archive, of %s, is later than the second, of %s: give that from before the update first", words.Time(was.State.Taken), words.Time(is.State.Taken))
+		return fmt.Errorf("the first archive, of %s, is later than the second, of %s: give that from before the update first",
+			words.Time(was.State.Taken), words.Time(is.State.Taken))
 	case was.State.Version == is.State.Version || change == nil:
 		return nil // no update has begun
 	case was.State.Version != change.From.Version && (!change.RolledBack || was.State.Version != change.To.Version):
-		return fmt.Errorf("the first archive is of the release %s, and the last update of the second began from %s: give one from before that update", was.State.Version, change.From.Version)
+		return fmt.Errorf("the first archive is of the release %s, and the last update of the second began from %s: give one from "+
+			"before that update", was.State.Version, change.From.Version)
 	case !change.Started.IsZero() && was.State.Taken.After(change.Started):
-		return fmt.Errorf("the first archive was gathered at %s, after the update had begun at %s: give one from before", words.Time(was.State.Taken), words.Time(change.Started))
+		return fmt.Errorf("the first archive was gathered at %s, after the update had begun at %s: give one from before",
+			words.Time(was.State.Taken), words.Time(change.Started))
 	}
 	return nil
 }

@@ -95,7 +95,10 @@ func (w *world) judged(before time.Duration) afterupdate.Report {
 
 // entry is an update that was requested and ended at times before noon; it has not ended at 0.
 func entry(state, of string, requested, ended time.Duration) any {
-	made := map[string]any{"state": state, "version": of, "image": "", "verified": true, "startedTime": after.Noon().Add(-requested).Format(time.RFC3339), "completionTime": nil}
+	made := map[string]any{
+		"state": state, "version": of, "image": "", "verified": true,
+		"startedTime": after.Noon().Add(-requested).Format(time.RFC3339), "completionTime": nil,
+	}
 	if ended > 0 {
 		made["completionTime"] = after.Noon().Add(-ended).Format(time.RFC3339)
 	}
@@ -119,10 +122,12 @@ func TestRetargeted(t *testing.T) {
 		t.Fatalf("%s by run %s: %s", made.Decision, made.Update.Run, made.Message)
 	}
 	w.judged(165 * time.Minute)
-	w.requested("4.18.3", entry("Completed", "4.18.3", 160*time.Minute, 2*time.Hour), entry("Partial", after.To, 3*time.Hour, 160*time.Minute), installed())
+	w.requested("4.18.3", entry("Completed", "4.18.3", 160*time.Minute, 2*time.Hour), entry("Partial", after.To, 3*time.Hour, 160*time.Minute),
+		installed())
 	made := w.judged(100 * time.Minute)
 	want := afterupdate.Update{
-		Run: w.run, From: after.From, To: "4.18.3", Retargeted: []string{after.To}, StartTime: after.Noon().Add(-3 * time.Hour).Format(time.RFC3339), CompletionTime: after.Noon().Add(-2 * time.Hour).Format(time.RFC3339),
+		Run: w.run, From: after.From, To: "4.18.3", Retargeted: []string{after.To},
+		StartTime: after.Noon().Add(-3 * time.Hour).Format(time.RFC3339), CompletionTime: after.Noon().Add(-2 * time.Hour).Format(time.RFC3339),
 	}
 	if diff := cmp.Diff(want, made.Update); diff != "" || made.Samples.Number != 1 || made.Baseline == nil {
 		t.Errorf("%d samples; -want +got:\n%s", made.Samples.Number, diff)
@@ -131,7 +136,8 @@ func TestRetargeted(t *testing.T) {
 
 func TestRolledBack(t *testing.T) {
 	w := newWorld(t, baselinestore.Plain, "")
-	w.requested(after.From, entry("Completed", after.From, 2*time.Hour, time.Hour), entry("Completed", after.To, 3*time.Hour, 150*time.Minute), installed())
+	w.requested(after.From, entry("Completed", after.From, 2*time.Hour, time.Hour), entry("Completed", after.To, 3*time.Hour, 150*time.Minute),
+		installed())
 	if made := w.judged(0); made.Decision != afterupdate.RolledBack || made.Update.To != after.To {
 		t.Errorf("%s of %+v: %s", made.Decision, made.Update, made.Message)
 	}
@@ -144,12 +150,19 @@ func TestBaselinesThatDoNotCount(t *testing.T) {
 		change func(w *world)
 		want   string
 	}{
-		"OtherUpdate": {reason: "the baseline is from before an earlier update", want: "is of 4.18.1, and the update started from 4.18.2", change: func(w *world) {
-			w.requested("4.18.3", entry("Completed", "4.18.3", 90*time.Minute, time.Hour), entry("Completed", after.To, 3*time.Hour, 2*time.Hour), installed())
-		}},
-		"OtherCluster": {reason: "the cluster was made again under its name", want: "is of cluster 6ba7b810-9dad-41d1-80b4-00c04fd430c8, and this one is 7ba7b810", change: func(w *world) {
-			w.state.Put(version(), "spec.clusterID", "7ba7b810-9dad-41d1-80b4-00c04fd430c8")
-		}},
+		"OtherUpdate": {
+			reason: "the baseline is from before an earlier update", want: "is of 4.18.1, and the update started from 4.18.2",
+			change: func(w *world) {
+				w.requested("4.18.3", entry("Completed", "4.18.3", 90*time.Minute, time.Hour), entry("Completed", after.To, 3*time.Hour, 2*time.Hour),
+					installed())
+			},
+		},
+		"OtherCluster": {
+			reason: "the cluster was made again under its name",
+			want:   "is of cluster 6ba7b810-9dad-41d1-80b4-00c04fd430c8, and this one is 7ba7b810", change: func(w *world) {
+				w.state.Put(version(), "spec.clusterID", "7ba7b810-9dad-41d1-80b4-00c04fd430c8")
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			newest := newWorld(t, baselinestore.Plain, "")
@@ -160,7 +173,8 @@ func TestBaselinesThatDoNotCount(t *testing.T) {
 			selected := newWorld(t, baselinestore.Plain, "selected")
 			tc.change(selected)
 			_, err := selected.look(0)
-			if refused, ok := errors.AsType[*input.Error](err); !ok || !strings.Contains(refused.Error(), tc.want) || !strings.Contains(refused.Error(), selected.run) {
+			if refused, ok := errors.AsType[*input.Error](err); !ok || !strings.Contains(refused.Error(), tc.want) ||
+				!strings.Contains(refused.Error(), selected.run) {
 				t.Errorf("%s: error %v, want one of run %s with %q", tc.reason, err, selected.run, tc.want)
 			}
 		})
@@ -180,7 +194,8 @@ func TestEditedBaseline(t *testing.T) {
 	if _, err := maps.Update(t.Context(), index, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if made := w.judged(0); made.Decision != afterupdate.Undecided || !strings.Contains(made.Message, "the one of run "+w.run+" is not authentic") {
+	if made := w.judged(0); made.Decision != afterupdate.Undecided ||
+		!strings.Contains(made.Message, "the one of run "+w.run+" is not authentic") {
 		t.Errorf("%s: %s", made.Decision, made.Message)
 	}
 }

@@ -155,19 +155,39 @@ func TestAttacksByHiddenPods(t *testing.T) {
 		status batchv1.JobStatus
 	}{
 		"Unchanged": {reason: "the pod is that of the Job", pods: []func(*diagnosis.Pod){ofPolicy(0)}, want: passed},
-		"Program":   {reason: "no watch shows the pod with another program", pods: []func(*diagnosis.Pod){ofPolicy(0, without(label.Run), otherProgram)}, want: altered, words: label.Run},
-		"Hidden":    {reason: "who removes the label hides the pod from others, too", pods: []func(*diagnosis.Pod){ofPolicy(0, without(label.Run))}, want: altered, words: label.Run + " is not set"},
-		"OtherRun":  {reason: "the label of another run", pods: []func(*diagnosis.Pod){ofPolicy(0, func(pod *corev1.Pod) { pod.Labels[label.Run] = "x" })}, want: altered, words: label.Run},
-		"JobName":   {reason: "nothing is selected by the label with the name of the Job", pods: []func(*diagnosis.Pod){ofPolicy(0, without(batchv1.JobNameLabel))}, want: passed},
+		"Program": {
+			reason: "no watch shows the pod with another program",
+			pods:   []func(*diagnosis.Pod){ofPolicy(0, without(label.Run), otherProgram)}, want: altered, words: label.Run,
+		},
+		"Hidden": {
+			reason: "who removes the label hides the pod from others, too",
+			pods:   []func(*diagnosis.Pod){ofPolicy(0, without(label.Run))}, want: altered, words: label.Run + " is not set",
+		},
+		"OtherRun": {
+			reason: "the label of another run",
+			pods:   []func(*diagnosis.Pod){ofPolicy(0, func(pod *corev1.Pod) { pod.Labels[label.Run] = "x" })}, want: altered, words: label.Run,
+		},
+		"JobName": {
+			reason: "nothing is selected by the label with the name of the Job",
+			pods:   []func(*diagnosis.Pod){ofPolicy(0, without(batchv1.JobNameLabel))}, want: passed,
+		},
 		"JobNameAndProgram": {
-			reason: "the pod is found by its owner", pods: []func(*diagnosis.Pod){ofPolicy(0, without(batchv1.JobNameLabel), otherProgram)}, want: altered, words: "args",
+			reason: "the pod is found by its owner", pods: []func(*diagnosis.Pod){ofPolicy(0, without(batchv1.JobNameLabel), otherProgram)},
+			want: altered, words: "args",
 		},
 		"OwnerName": {
 			reason: "the pod is found by the UID of its owner, whatever its name",
-			pods:   []func(*diagnosis.Pod){ofPolicy(0, otherProgram, func(pod *corev1.Pod) { pod.OwnerReferences[0].Name = "other" })}, want: altered, words: "args",
+			pods:   []func(*diagnosis.Pod){ofPolicy(0, otherProgram, func(pod *corev1.Pod) { pod.OwnerReferences[0].Name = "other" })},
+			want:   altered, words: "args",
 		},
-		"AllLabels": {reason: "the pod cannot be found after its end", pods: []func(*diagnosis.Pod){ofPolicy(0, func(pod *corev1.Pod) { pod.Labels = nil })}, want: lost},
-		"NoOwner":   {reason: "a pod without the Job as its controller is not of the Job", pods: []func(*diagnosis.Pod){ofPolicy(0, func(pod *corev1.Pod) { pod.OwnerReferences = nil })}, want: lost},
+		"AllLabels": {
+			reason: "the pod cannot be found after its end",
+			pods:   []func(*diagnosis.Pod){ofPolicy(0, func(pod *corev1.Pod) { pod.Labels = nil })}, want: lost,
+		},
+		"NoOwner": {
+			reason: "a pod without the Job as its controller is not of the Job",
+			pods:   []func(*diagnosis.Pod){ofPolicy(0, func(pod *corev1.Pod) { pod.OwnerReferences = nil })}, want: lost,
+		},
 		"OtherOwner": {
 			reason: "a pod of another Job", want: lost,
 			pods: []func(*diagnosis.Pod){ofPolicy(0, func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "other" })},
@@ -178,11 +198,13 @@ func TestAttacksByHiddenPods(t *testing.T) {
 			pods: []func(*diagnosis.Pod){ofPolicy(1, without(label.Run), otherProgram), ofPolicy(0)},
 		},
 		"SeenAttempt": {
-			reason: "an attempt had another program, and the last one has the planned one", want: altered, words: "args", status: batchv1.JobStatus{Succeeded: 1, Failed: 1},
-			pods: []func(*diagnosis.Pod){ofPolicy(1, otherProgram), ofPolicy(0)},
+			reason: "an attempt had another program, and the last one has the planned one", want: altered, words: "args",
+			status: batchv1.JobStatus{Succeeded: 1, Failed: 1},
+			pods:   []func(*diagnosis.Pod){ofPolicy(1, otherProgram), ofPolicy(0)},
 		},
 		"LostAttempt": {
-			reason: "an attempt was never seen", want: lost, status: batchv1.JobStatus{Succeeded: 1, Failed: 1}, pods: []func(*diagnosis.Pod){ofPolicy(0)},
+			reason: "an attempt was never seen", want: lost, status: batchv1.JobStatus{Succeeded: 1, Failed: 1},
+			pods: []func(*diagnosis.Pod){ofPolicy(0)},
 		},
 		"Attempts": {
 			reason: "all attempts had the planned program", want: passed, status: batchv1.JobStatus{Succeeded: 1, Failed: 1},
@@ -244,7 +266,10 @@ func TestAttacksBesideAnAlteredPod(t *testing.T) {
 		"Altered": {
 			"the altered pod may have run before or beside",
 			[]finding.Finding{passes, of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 1), fails, built},
-			[]string{"Etcd.Passes Unknown(BesideAlteredPod)", "Etcd.Altered Unknown(AlteredByAdmission)", "Etcd.Fails Fail(Because)", "Drain Pass(AsExpected)"},
+			[]string{
+				"Etcd.Passes Unknown(BesideAlteredPod)", "Etcd.Altered Unknown(AlteredByAdmission)", "Etcd.Fails Fail(Because)",
+				"Drain Pass(AsExpected)",
+			},
 		},
 		"Denied": {
 			"the pod was denied before it ran",
@@ -253,7 +278,10 @@ func TestAttacksBesideAnAlteredPod(t *testing.T) {
 		},
 		"Warning": {
 			"a warning does not block either",
-			[]finding.Finding{of("Etcd.Warns", "Because", "", preflight.Warn, 1), of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 1), of("Etcd.Skips", "Because", "", preflight.Skipped, 1)},
+			[]finding.Finding{
+				of("Etcd.Warns", "Because", "", preflight.Warn, 1), of("Etcd.Altered", "AlteredByAdmission", "", preflight.Unknown, 1),
+				of("Etcd.Skips", "Because", "", preflight.Skipped, 1),
+			},
 			[]string{"Etcd.Warns Unknown(BesideAlteredPod)", "Etcd.Altered Unknown(AlteredByAdmission)", "Etcd.Skips Unknown(BesideAlteredPod)"},
 		},
 		"OtherCluster": {

@@ -53,7 +53,8 @@ func BenchmarkJobs(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				sources, err := jobs.Sources(b.Context(), client, launch.New(inventory.New(client, metadata.NewForConfigOrDie(config))), plan, jobs.Options{})
+				sources, err := jobs.Sources(b.Context(), client, launch.New(inventory.New(client, metadata.NewForConfigOrDie(config))), plan,
+					jobs.Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -135,7 +136,8 @@ func (f *stateless) serve(r *http.Request) (*http.Response, error) {
 	default:
 		kind := map[string]string{"jobs": "JobList", "pods": "PodList", "events": "EventList"}[resource]
 		version := map[bool]string{true: "batch/v1", false: "v1"}[resource == "jobs"]
-		response.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"1"},"items":[]}`, kind, version)))
+		response.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(`{"kind":%q,"apiVersion":%q,"metadata":{"resourceVersion":"1"},"items":[]}`,
+			kind, version)))
 	}
 	return response, nil
 }
@@ -157,7 +159,10 @@ func (f *stateless) run(job *batchv1.Job) ([]byte, error) {
 			Name: job.Name + "-abcde", Namespace: job.Namespace, UID: types.UID(uuid.NewString()), ResourceVersion: "3",
 			Labels:          map[string]string{label.Run: runID, batchv1.JobNameLabel: job.Name},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job.Name, UID: job.UID, Controller: new(true)}},
-			ManagedFields:   []metav1.ManagedFieldsEntry{{Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(`{"f:status":"` + strings.Repeat("x", 6<<10) + `"}`)}},
+			ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager:  "kubelet",
+				FieldsV1: metav1.NewFieldsV1(`{"f:status":"` + strings.Repeat("x", 6<<10) + `"}`),
+			}},
 		},
 		Spec: job.Spec.Template.Spec,
 	}
@@ -169,7 +174,10 @@ func (f *stateless) run(job *batchv1.Job) ([]byte, error) {
 	}}}
 	f.streams["jobs"] <- watchEvent{kind: "ADDED", object: job}
 	f.streams["pods"] <- watchEvent{kind: "ADDED", object: pod}
-	f.streams["pods"] <- watchEvent{kind: "MODIFIED", object: ended, then: func() { f.streams["jobs"] <- watchEvent{kind: "MODIFIED", object: done} }}
+	f.streams["pods"] <- watchEvent{
+		kind: "MODIFIED", object: ended,
+		then: func() { f.streams["jobs"] <- watchEvent{kind: "MODIFIED", object: done} },
+	}
 	return body, nil
 }
 
@@ -179,5 +187,11 @@ func result(job *batchv1.Job) ([]byte, error) {
 	if _, err := rand.Read(noise); err != nil {
 		return nil, err
 	}
-	return preflight.Result{State: preflight.StateFinal, RunID: job.Labels[label.Run], Findings: []preflight.Finding{{Name: "Quorum", Outcome: preflight.Pass, Reason: "Because", Evidence: map[string]string{"noise": hex.EncodeToString(noise)[:1800], "more": hex.EncodeToString(noise)[1800:]}}}}.Frame(4096)
+	return preflight.Result{
+		State: preflight.StateFinal, RunID: job.Labels[label.Run],
+		Findings: []preflight.Finding{{
+			Name: "Quorum", Outcome: preflight.Pass, Reason: "Because",
+			Evidence: map[string]string{"noise": hex.EncodeToString(noise)[:1800], "more": hex.EncodeToString(noise)[1800:]},
+		}},
+	}.Frame(4096)
 }

@@ -98,9 +98,10 @@ func TestContainerResults(t *testing.T) {
 			want:    []string{"Etcd.Alarm Fail(Because)"},
 		},
 		"CompleteResultInLog": {
-			reason:  "the complete result replaces the truncated one",
-			observe: observe(framed, pod(ended(3, frameOf(t, preflight.Result{State: final, RunID: runID, Truncated: true, Findings: []preflight.Finding{fail}}))), logged(frameOf(t, full))),
-			want:    []string{"Etcd.Quorum Pass(Because)", "Etcd.Size Warn(Because)", "Etcd.Alarm Fail(Because)"},
+			reason: "the complete result replaces the truncated one",
+			observe: observe(framed, pod(ended(3, frameOf(t,
+				preflight.Result{State: final, RunID: runID, Truncated: true, Findings: []preflight.Finding{fail}}))), logged(frameOf(t, full))),
+			want: []string{"Etcd.Quorum Pass(Because)", "Etcd.Size Warn(Because)", "Etcd.Alarm Fail(Because)"},
 		},
 		"TruncatedResultOnly": {
 			reason:  "a truncated result decides if the log is gone",
@@ -123,9 +124,10 @@ func TestContainerResults(t *testing.T) {
 			want:    []string{wholeJob + "Unknown(NoResult)"},
 		},
 		"UnfinishedResultWithFail": {
-			reason:  "failures in an unfinished result are kept",
-			observe: observe(framed, pod(ended(1, frame(t, unfinished, pass, fail, reported("Size", preflight.Unknown)))), logged("boom"), failed(batchv1.JobReasonBackoffLimitExceeded)),
-			want:    []string{wholeJob + "Unknown(NoResult)", "Etcd.Alarm Fail(Because)"}, words: "boom",
+			reason: "failures in an unfinished result are kept",
+			observe: observe(framed, pod(ended(1, frame(t, unfinished, pass, fail, reported("Size", preflight.Unknown)))), logged("boom"),
+				failed(batchv1.JobReasonBackoffLimitExceeded)),
+			want: []string{wholeJob + "Unknown(NoResult)", "Etcd.Alarm Fail(Because)"}, words: "boom",
 		},
 		"Contradiction": {
 			reason:  "a passing result contradicts a failing exit code",
@@ -138,9 +140,10 @@ func TestContainerResults(t *testing.T) {
 			want:    []string{wholeJob + "Unknown(Contradiction)", "Etcd.Alarm Fail(Because)"},
 		},
 		"AnotherRun": {
-			reason:  "a result of another run is invalid",
-			observe: observe(framed, pod(ended(0, frameOf(t, preflight.Result{State: final, RunID: "another", Findings: full.Findings[:1]}))), logged("")),
-			want:    []string{wholeJob + "Unknown(BadResult)"}, words: `"another"`,
+			reason: "a result of another run is invalid",
+			observe: observe(framed, pod(ended(0, frameOf(t, preflight.Result{State: final, RunID: "another", Findings: full.Findings[:1]}))),
+				logged("")),
+			want: []string{wholeJob + "Unknown(BadResult)"}, words: `"another"`,
 		},
 		"Damaged": {
 			reason:  "a damaged result is invalid",
@@ -173,9 +176,10 @@ func TestContainerResults(t *testing.T) {
 			want:    []string{wholeJob + "Fail(Failed)"}, words: "exited with code 1: one\ntwo",
 		},
 		"ScriptFailsAgain": {
-			reason:  "the message has the number of attempts",
-			observe: observe(pod(ended(1, "")), pod(ended(1, "")), logged(""), condition(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded)),
-			want:    []string{wholeJob + "Fail(Failed)"}, words: "in the last of 2 attempts",
+			reason: "the message has the number of attempts",
+			observe: observe(pod(ended(1, "")), pod(ended(1, "")), logged(""),
+				condition(batchv1.JobFailureTarget, batchv1.JobReasonBackoffLimitExceeded)),
+			want: []string{wholeJob + "Fail(Failed)"}, words: "in the last of 2 attempts",
 		},
 		"SecondAttemptPasses": {
 			reason:  "the last attempt decides",
@@ -219,9 +223,10 @@ func TestContainerResults(t *testing.T) {
 			want: []string{wholeJob + "Skipped(NotProvided)"}, words: "no /bin/preflight",
 		},
 		"NotProvidedCRIO": {
-			reason:  "CRI-O does not create the container, and the error of crun differs",
-			observe: observe(pod(waiting("CreateContainerError", "container create failed: executable file `/bin/preflight` not found: No such file or directory"))),
-			want:    []string{wholeJob + "Skipped(NotProvided)"},
+			reason: "CRI-O does not create the container, and the error of crun differs",
+			observe: observe(pod(waiting("CreateContainerError",
+				"container create failed: executable file `/bin/preflight` not found: No such file or directory"))),
+			want: []string{wholeJob + "Skipped(NotProvided)"},
 		},
 		"PromisedButNotProvided": {
 			reason:  "a promised result requires a program",
@@ -230,9 +235,10 @@ func TestContainerResults(t *testing.T) {
 		},
 		"OtherBinaryMissing": {
 			reason: "only /bin/preflight may be missing",
-			observe: observe(pod(endedFor("StartError", 128, `exec: "/bin/check": stat /bin/check: no such file or directory`)), func(o *diagnosis.Observation) {
-				o.Check.Job.Spec.Template.Spec.Containers[0].Command = []string{"/bin/check"}
-			}),
+			observe: observe(pod(endedFor("StartError", 128, `exec: "/bin/check": stat /bin/check: no such file or directory`)),
+				func(o *diagnosis.Observation) {
+					o.Check.Job.Spec.Template.Spec.Containers[0].Command = []string{"/bin/check"}
+				}),
 			want: []string{wholeJob + "Unknown(BinaryMissing)"},
 		},
 		"NotExecutable": {
@@ -302,7 +308,8 @@ func many(n int) []preflight.Finding {
 }
 
 // cordonedNodes is a message of the scheduler of Kubernetes 1.36.
-const cordonedNodes = "0/3 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/master: }, 2 node(s) were unschedulable. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+const cordonedNodes = "0/3 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/master: }, 2 node(s) " +
+	"were unschedulable. preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling."
 
 func TestWaiting(t *testing.T) {
 	const transient = 90 * time.Second
@@ -319,7 +326,8 @@ func TestWaiting(t *testing.T) {
 	}{
 		"JobNotSeen": {
 			reason: "the watch may lag behind", observe: observe(func(o *diagnosis.Observation) { o.Job = nil }),
-			cause: "JobNotSeen", atTheEnd: "Unknown(JobNotSeen)", inMessage: "timed out: the API server has not returned the Job", inRemedy: "readyz",
+			cause: "JobNotSeen", atTheEnd: "Unknown(JobNotSeen)", inMessage: "timed out: the API server has not returned the Job",
+			inRemedy: "readyz",
 		},
 		"NoPodYet": {
 			reason: "the Job controller needs a moment", observe: observe(),
@@ -327,42 +335,52 @@ func TestWaiting(t *testing.T) {
 		},
 		"Quota": {
 			reason: "another pod may free the quota", observe: observe(warned("Job", "FailedCreate", quota)),
-			cause: "QuotaExceeded", recheck: transient, atTheEnd: "Unknown(QuotaExceeded)", inMessage: "exceeded quota: full", inRemedy: "describe quota",
+			cause: "QuotaExceeded", recheck: transient, atTheEnd: "Unknown(QuotaExceeded)", inMessage: "exceeded quota: full",
+			inRemedy: "describe quota",
 		},
 		"QuotaStays": {
-			reason: "the tolerance is bounded", observe: observe(warned("Job", "FailedCreate", quota), waited(finding.ReportedReason("QuotaExceeded"), transient)),
+			reason: "the tolerance is bounded", observe: observe(warned("Job", "FailedCreate", quota),
+				waited(finding.ReportedReason("QuotaExceeded"), transient)),
 			want: "Unknown(QuotaExceeded)", inMessage: "exceeded quota: full", inRemedy: "describe quota",
 		},
 		"QuotaAfterSomethingElse": {
-			reason: "each cause has its own time limit", observe: observe(warned("Job", "FailedCreate", quota), waited(finding.ReportedReason("PodNotCreated"), transient)),
-			cause: "QuotaExceeded", recheck: transient, atTheEnd: "Unknown(QuotaExceeded)", inRemedy: "describe quota",
+			reason:  "each cause has its own time limit",
+			observe: observe(warned("Job", "FailedCreate", quota), waited(finding.ReportedReason("PodNotCreated"), transient)),
+			cause:   "QuotaExceeded", recheck: transient, atTheEnd: "Unknown(QuotaExceeded)", inRemedy: "describe quota",
 		},
 		"ServiceAccountMissing": {
-			reason:  "a missing ServiceAccount does not appear",
-			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: error looking up service account openshift-etcd/checker: serviceaccount "checker" not found`)),
-			want:    "Unknown(ServiceAccountMissing)", inMessage: `serviceaccount "checker" not found`, inRemedy: "get serviceaccounts",
+			reason: "a missing ServiceAccount does not appear",
+			observe: observe(warned("Job", "FailedCreate",
+				`Error creating: pods "p-" is forbidden: error looking up service account openshift-etcd/checker: serviceaccount "checker" not found`)),
+			want: "Unknown(ServiceAccountMissing)", inMessage: `serviceaccount "checker" not found`, inRemedy: "get serviceaccounts",
 		},
 		"PodDeniedByTheRun": {
 			reason: "the policy of the run denies what admission changed",
-			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: ValidatingAdmissionPolicy 'preflight-pods-7f3c2a9152' with binding 'preflight-pods-7f3c2a9152' `+
-				`denied request: the pod of a preflight runs as planned, but a mutating webhook or policy of the cluster changes spec.volumes["host"]`)),
-			want: "Unknown(AlteredByAdmission)", inMessage: `denied before it started, because a mutating webhook or policy of the cluster changes spec.volumes["host"]`, inRemedy: "Exempt",
+			observe: observe(warned("Job", "FailedCreate",
+				`Error creating: pods "p-" is forbidden: ValidatingAdmissionPolicy 'preflight-pods-7f3c2a9152' with binding 'preflight-pods-7f3c2a9152' `+
+					`denied request: the pod of a preflight runs as planned, but a mutating webhook or policy of the cluster changes spec.volumes["host"]`)),
+			want:      "Unknown(AlteredByAdmission)",
+			inMessage: `denied before it started, because a mutating webhook or policy of the cluster changes spec.volumes["host"]`,
+			inRemedy:  "Exempt",
 		},
 		"PodNotJudgedByTheRun": {
 			reason: "the policy of the run could not be evaluated",
-			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: ValidatingAdmissionPolicy 'preflight-pods-7f3c2a9152' with binding 'preflight-pods-7f3c2a9152' `+
-				`denied request: composited variable "job" fails to evaluate: operation cancelled: actual cost limit exceeded`)),
+			observe: observe(warned("Job", "FailedCreate",
+				`Error creating: pods "p-" is forbidden: ValidatingAdmissionPolicy 'preflight-pods-7f3c2a9152' with binding 'preflight-pods-7f3c2a9152' `+
+					`denied request: composited variable "job" fails to evaluate: operation cancelled: actual cost limit exceeded`)),
 			want: "Unknown(AlteredByAdmission)", inMessage: "actual cost limit exceeded", inRemedy: "Exempt",
 		},
 		"PodSecurity": {
-			reason:  "the level of the namespace does not change",
-			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`)),
-			want:    "Unknown(PodSecurity)", inMessage: "runAsNonRoot", inRemedy: "--show-labels",
+			reason: "the level of the namespace does not change",
+			observe: observe(warned("Job", "FailedCreate",
+				`Error creating: pods "p-" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true`)),
+			want: "Unknown(PodSecurity)", inMessage: "runAsNonRoot", inRemedy: "--show-labels",
 		},
 		"SCC": {
-			reason:  "admission of OpenShift",
-			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: unable to validate against any security context constraint: []`)),
-			want:    "Unknown(SecurityContextConstraints)", inMessage: "security context constraint", inRemedy: "SCC",
+			reason: "admission of OpenShift",
+			observe: observe(warned("Job", "FailedCreate",
+				`Error creating: pods "p-" is forbidden: unable to validate against any security context constraint: []`)),
+			want: "Unknown(SecurityContextConstraints)", inMessage: "security context constraint", inRemedy: "SCC",
 		},
 		"AdmissionDenied": {
 			reason:  "a policy of the cluster",
@@ -370,9 +388,10 @@ func TestWaiting(t *testing.T) {
 			want:    "Unknown(AdmissionDenied)", inMessage: "policy.example.com", inRemedy: "policy or webhook",
 		},
 		"WebhookDown": {
-			reason:  "a webhook that is down may come back",
-			observe: observe(warned("Job", "FailedCreate", `Error creating: Internal error occurred: failed calling webhook "policy.example.com": connection refused`)),
-			cause:   "PodNotCreated", recheck: transient, atTheEnd: "Unknown(PodNotCreated)", inMessage: "connection refused", inRemedy: "webhook",
+			reason: "a webhook that is down may come back",
+			observe: observe(warned("Job", "FailedCreate",
+				`Error creating: Internal error occurred: failed calling webhook "policy.example.com": connection refused`)),
+			cause: "PodNotCreated", recheck: transient, atTheEnd: "Unknown(PodNotCreated)", inMessage: "connection refused", inRemedy: "webhook",
 		},
 		"PodInvalid": {
 			reason:  "an invalid pod remains invalid",
@@ -393,30 +412,37 @@ func TestWaiting(t *testing.T) {
 			cause: "Unscheduled", atTheEnd: "Unknown(Unscheduled)", inMessage: "waits for the scheduler", inRemedy: "kube-scheduler",
 		},
 		"Unschedulable": {
-			reason: "an autoscaler may add a node until the deadline", observe: observe(pod(unscheduled), waited(finding.ReportedReason("Unschedulable"), time.Hour)),
-			cause: "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "3 Insufficient memory", inRemedy: "oc get nodes",
+			reason:  "an autoscaler may add a node until the deadline",
+			observe: observe(pod(unscheduled), waited(finding.ReportedReason("Unschedulable"), time.Hour)),
+			cause:   "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "3 Insufficient memory", inRemedy: "oc get nodes",
 		},
 		"AllCordoned": {
 			reason: "a cordon may be about to be lifted", observe: observe(pod(unscheduledAs(cordonedNodes))),
-			cause: "NoSchedulableNode", recheck: transient, atTheEnd: "Unknown(NoSchedulableNode)", inMessage: "is cordoned", inRemedy: "oc adm uncordon",
+			cause: "NoSchedulableNode", recheck: transient, atTheEnd: "Unknown(NoSchedulableNode)", inMessage: "is cordoned",
+			inRemedy: "oc adm uncordon",
 		},
 		"AllStayCordoned": {
-			reason: "waiting does not lift a cordon", observe: observe(pod(unscheduledAs(cordonedNodes)), waited(finding.ReportedReason("NoSchedulableNode"), transient)),
-			want: "Unknown(NoSchedulableNode)", inMessage: "2 node(s) were unschedulable", inRemedy: "oc adm uncordon",
+			reason:  "waiting does not lift a cordon",
+			observe: observe(pod(unscheduledAs(cordonedNodes)), waited(finding.ReportedReason("NoSchedulableNode"), transient)),
+			want:    "Unknown(NoSchedulableNode)", inMessage: "2 node(s) were unschedulable", inRemedy: "oc adm uncordon",
 		},
 		"NoNodes": {
-			reason: "a hosted cluster without NodePools gets no node by waiting", observe: observe(pod(unscheduledAs("no nodes available to schedule pods")), waited(finding.ReportedReason("NoSchedulableNode"), transient)),
+			reason: "a hosted cluster without NodePools gets no node by waiting", observe: observe(
+				pod(unscheduledAs("no nodes available to schedule pods")), waited(finding.ReportedReason("NoSchedulableNode"), transient)),
 			want: "Unknown(NoSchedulableNode)", inMessage: "the cluster has no node", inRemedy: "NodePool",
 		},
 		"CordonedIn137": {
-			reason:  "the message of Kubernetes 1.37 does not name the taint, and nodes for infrastructure do not match",
-			observe: observe(pod(unscheduledAs("0/4 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) had untolerated taint(s), 2 node(s) were unschedulable. no new claims to deallocate, preemption: none."))),
-			cause:   "NoSchedulableNode", recheck: transient, atTheEnd: "Unknown(NoSchedulableNode)", inMessage: "is cordoned", inRemedy: "oc adm uncordon",
+			reason: "the message of Kubernetes 1.37 does not name the taint, and nodes for infrastructure do not match",
+			observe: observe(pod(unscheduledAs("0/4 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 1 node(s) " +
+				"had untolerated taint(s), 2 node(s) were unschedulable. no new claims to deallocate, preemption: none."))),
+			cause: "NoSchedulableNode", recheck: transient, atTheEnd: "Unknown(NoSchedulableNode)", inMessage: "is cordoned",
+			inRemedy: "oc adm uncordon",
 		},
 		"CordonedAndNotReady": {
-			reason:  "a node may become ready",
-			observe: observe(pod(unscheduledAs("0/3 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, 2 node(s) were unschedulable. preemption: none."))),
-			cause:   "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "not-ready", inRemedy: "oc get nodes",
+			reason: "a node may become ready",
+			observe: observe(pod(unscheduledAs("0/3 nodes are available: 1 node(s) had untolerated taint {node.kubernetes.io/not-ready: }, " +
+				"2 node(s) were unschedulable. preemption: none."))),
+			cause: "Unschedulable", atTheEnd: "Unknown(Unschedulable)", inMessage: "not-ready", inRemedy: "oc get nodes",
 		},
 		"CordonedAndFull": {
 			reason:  "a node that is not cordoned may become free",
@@ -436,8 +462,9 @@ func TestWaiting(t *testing.T) {
 			want: "Unknown(ImagePull)", inMessage: "ErrImageNeverPull", inRemedy: "pull secret",
 		},
 		"ImageNotFound": {
-			reason: "a missing digest is permanent", observe: observe(pod(waiting("ErrImagePull", `rpc error: code = NotFound desc = failed to resolve image: not found`))),
-			want: "Unknown(ImagePull)", inMessage: "not found", inRemedy: "pull secret",
+			reason:  "a missing digest is permanent",
+			observe: observe(pod(waiting("ErrImagePull", `rpc error: code = NotFound desc = failed to resolve image: not found`))),
+			want:    "Unknown(ImagePull)", inMessage: "not found", inRemedy: "pull secret",
 		},
 		"ImageUnauthorized": {
 			reason:  "missing credentials are permanent, and the back-off message repeats the cause",
@@ -445,25 +472,31 @@ func TestWaiting(t *testing.T) {
 			want:    "Unknown(ImagePull)", inMessage: "401 Unauthorized", inRemedy: "pull secret",
 		},
 		"InitImageNotFound": {
-			reason: "the images of init containers count", observe: observe(pod(initWaiting("ErrImagePull", "manifest unknown"), waiting("PodInitializing", ""))),
-			want: "Unknown(ImagePull)", inMessage: "manifest unknown", inRemedy: "pull secret",
+			reason:  "the images of init containers count",
+			observe: observe(pod(initWaiting("ErrImagePull", "manifest unknown"), waiting("PodInitializing", ""))),
+			want:    "Unknown(ImagePull)", inMessage: "manifest unknown", inRemedy: "pull secret",
 		},
 		"RegistryBusy": {
-			reason: "a registry under load is tolerated", observe: observe(pod(waiting("ErrImagePull", "429 Too Many Requests")), waited(finding.ReportedReason("ImagePull"), 30*time.Second)),
-			cause: "ImagePull", recheck: 60 * time.Second, atTheEnd: "Unknown(ImagePull)", inMessage: "429 Too Many Requests", inRemedy: "registry",
+			reason:  "a registry under load is tolerated",
+			observe: observe(pod(waiting("ErrImagePull", "429 Too Many Requests")), waited(finding.ReportedReason("ImagePull"), 30*time.Second)),
+			cause:   "ImagePull", recheck: 60 * time.Second, atTheEnd: "Unknown(ImagePull)", inMessage: "429 Too Many Requests",
+			inRemedy: "registry",
 		},
 		"RegistryStaysBusy": {
-			reason: "the tolerance is bounded", observe: observe(pod(waiting("ImagePullBackOff", "429 Too Many Requests")), waited(finding.ReportedReason("ImagePull"), transient)),
+			reason: "the tolerance is bounded", observe: observe(pod(waiting("ImagePullBackOff", "429 Too Many Requests")),
+				waited(finding.ReportedReason("ImagePull"), transient)),
 			want: "Unknown(ImagePull)", inMessage: "429 Too Many Requests", inRemedy: "registry",
 		},
 		"RegistryNotResolved": {
-			reason: "a DNS error is about the network, not about the image", observe: observe(pod(waiting("ErrImagePull", "dial tcp: lookup registry: no such host"))),
-			cause: "ImagePull", recheck: transient, atTheEnd: "Unknown(ImagePull)", inMessage: "no such host", inRemedy: "registry",
+			reason:  "a DNS error is about the network, not about the image",
+			observe: observe(pod(waiting("ErrImagePull", "dial tcp: lookup registry: no such host"))),
+			cause:   "ImagePull", recheck: transient, atTheEnd: "Unknown(ImagePull)", inMessage: "no such host", inRemedy: "registry",
 		},
 		"MirrorBusySourceUnauthorized": {
-			reason:  "a disconnected cluster depends on its mirror, and its source always rejects it",
-			observe: observe(pod(waiting("ErrImagePull", "(Mirrors also failed: [mirror/x: pinging container registry mirror: received unexpected HTTP status: 503 Service Unavailable]): quay.io/x: unauthorized"))),
-			cause:   "ImagePull", recheck: transient, atTheEnd: "Unknown(ImagePull)", inMessage: "503 Service Unavailable", inRemedy: "mirror",
+			reason: "a disconnected cluster depends on its mirror, and its source always rejects it",
+			observe: observe(pod(waiting("ErrImagePull", "(Mirrors also failed: [mirror/x: pinging container registry mirror: received "+
+				"unexpected HTTP status: 503 Service Unavailable]): quay.io/x: unauthorized"))),
+			cause: "ImagePull", recheck: transient, atTheEnd: "Unknown(ImagePull)", inMessage: "503 Service Unavailable", inRemedy: "mirror",
 		},
 		"PullQPSExceeded": {
 			reason: "the kubelet limits its own pulls", observe: observe(pod(waiting("ErrImagePull", "pull QPS exceeded"))),
@@ -474,31 +507,36 @@ func TestWaiting(t *testing.T) {
 			want: "Unknown(ConfigMissing)", inMessage: `configmap "settings" not found`, inRemedy: "Create the object",
 		},
 		"KeyMissing": {
-			reason: "a missing key is permanent", observe: observe(pod(waiting("CreateContainerConfigError", `couldn't find key level in ConfigMap openshift-etcd/settings`))),
+			reason: "a missing key is permanent", observe: observe(
+				pod(waiting("CreateContainerConfigError", `couldn't find key level in ConfigMap openshift-etcd/settings`))),
 			want: "Unknown(ContainerConfig)", inMessage: "couldn't find key", inRemedy: "message",
 		},
 		"ConfigNotSynced": {
-			reason: "the kubelet's cache may lag behind", observe: observe(pod(waiting("CreateContainerConfigError", `failed to sync configmap cache: timed out waiting for the condition`))),
-			cause: "ContainerConfig", recheck: transient, atTheEnd: "Unknown(ContainerConfig)", inMessage: "failed to sync", inRemedy: "message",
+			reason:  "the kubelet's cache may lag behind",
+			observe: observe(pod(waiting("CreateContainerConfigError", `failed to sync configmap cache: timed out waiting for the condition`))),
+			cause:   "ContainerConfig", recheck: transient, atTheEnd: "Unknown(ContainerConfig)", inMessage: "failed to sync", inRemedy: "message",
 		},
 		"ContainerError": {
 			reason: "an error of the runtime may be transient", observe: observe(pod(waiting("CreateContainerError", `context deadline exceeded`))),
 			cause: "ContainerError", recheck: transient, atTheEnd: "Unknown(ContainerError)", inMessage: "cannot be started", inRemedy: "owners",
 		},
 		"VolumeConfigMapMissing": {
-			reason:  "the only report is an event",
-			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "settings" not found`)),
-			want:    "Unknown(ConfigMissing)", inMessage: `configmap "settings" not found`, inRemedy: "Create the object",
+			reason: "the only report is an event",
+			observe: observe(pod(waiting("ContainerCreating", "")),
+				warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "settings" : configmap "settings" not found`)),
+			want: "Unknown(ConfigMissing)", inMessage: `configmap "settings" not found`, inRemedy: "Create the object",
 		},
 		"NamespaceNew": {
-			reason:  "a controller publishes this ConfigMap to a new namespace after a moment",
-			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "kube-api-access-x" : configmap "kube-root-ca.crt" not found`)),
-			cause:   "VolumeNotReady", atTheEnd: "Unknown(VolumeNotReady)", inMessage: `"kube-root-ca.crt" not found`, inRemedy: "message",
+			reason: "a controller publishes this ConfigMap to a new namespace after a moment",
+			observe: observe(pod(waiting("ContainerCreating", "")),
+				warned("Pod", "FailedMount", `MountVolume.SetUp failed for volume "kube-api-access-x" : configmap "kube-root-ca.crt" not found`)),
+			cause: "VolumeNotReady", atTheEnd: "Unknown(VolumeNotReady)", inMessage: `"kube-root-ca.crt" not found`, inRemedy: "message",
 		},
 		"VolumeSlow": {
-			reason:  "a mount may take a long time",
-			observe: observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", `MountVolume.SetUp failed: object "a"/"b" not registered`)),
-			cause:   "VolumeNotReady", atTheEnd: "Unknown(VolumeNotReady)", inMessage: "not registered", inRemedy: "message",
+			reason: "a mount may take a long time",
+			observe: observe(pod(waiting("ContainerCreating", "")),
+				warned("Pod", "FailedMount", `MountVolume.SetUp failed: object "a"/"b" not registered`)),
+			cause: "VolumeNotReady", atTheEnd: "Unknown(VolumeNotReady)", inMessage: "not registered", inRemedy: "message",
 		},
 		"Sandbox": {
 			reason:  "the network may come up",
@@ -507,14 +545,16 @@ func TestWaiting(t *testing.T) {
 		},
 		"OldWarning": {
 			reason:  "an old warning does not count once the container runs",
-			observe: observe(pod(running), warned("Pod", "FailedMount", `configmap "settings" not found`)), atTheEnd: "Unknown(Timeout)", inMessage: "is running", inRemedy: "Retry timeout",
+			observe: observe(pod(running), warned("Pod", "FailedMount", `configmap "settings" not found`)), atTheEnd: "Unknown(Timeout)",
+			inMessage: "is running", inRemedy: "Retry timeout",
 		},
 		"Running": {
 			reason: "the last log lines are in the message", observe: observe(framed, pod(running), logged("step 2 of 3: reading members\n")),
 			atTheEnd: "Unknown(Timeout)", inMessage: "last log lines: step 2 of 3", inRemedy: "Retry timeout",
 		},
 		"WatchFails": {
-			reason: "without the watch the state may be out of date", observe: observe(pod(running), func(o *diagnosis.Observation) { o.APIErrors = "the watch on pods: connection refused" }),
+			reason:   "without the watch the state may be out of date",
+			observe:  observe(pod(running), func(o *diagnosis.Observation) { o.APIErrors = "the watch on pods: connection refused" }),
 			atTheEnd: "Unknown(Timeout)", inMessage: "connection refused", inRemedy: "Retry timeout",
 		},
 		"Retries": {
@@ -526,52 +566,62 @@ func TestWaiting(t *testing.T) {
 			cause: "InitFailed", atTheEnd: "Unknown(InitFailed)", inMessage: "no network", inRemedy: "owners",
 		},
 		"InitFailed": {
-			reason: "the exit code decides once the Job has failed", observe: observe(pod(initEnded(1, "no network")), failed(batchv1.JobReasonBackoffLimitExceeded)),
-			want: "Unknown(InitFailed)", inMessage: "no network", inRemedy: "owners",
+			reason:  "the exit code decides once the Job has failed",
+			observe: observe(pod(initEnded(1, "no network")), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			want:    "Unknown(InitFailed)", inMessage: "no network", inRemedy: "owners",
 		},
 		"Evicted": {
 			reason: "an evicted check is retried", observe: observe(pod(evicted, ended(137, ""), gone)),
 			cause: "Evicted", atTheEnd: "Unknown(Evicted)", inMessage: "low on resource", inRemedy: "oc get nodes",
 		},
 		"EvictedAndFailed": {
-			reason: "an eviction decides once the replacement Job has failed", observe: observe(pod(evicted, ended(137, ""), gone), failed(batchv1.JobReasonBackoffLimitExceeded), restarted),
-			want: "Unknown(Evicted)", inMessage: "low on resource", inRemedy: "oc get nodes",
+			reason:  "an eviction decides once the replacement Job has failed",
+			observe: observe(pod(evicted, ended(137, ""), gone), failed(batchv1.JobReasonBackoffLimitExceeded), restarted),
+			want:    "Unknown(Evicted)", inMessage: "low on resource", inRemedy: "oc get nodes",
 		},
 		"QuotaRequires": {
-			reason:  "a quota for requests that the pod does not specify is not used up",
-			observe: observe(warned("Job", "FailedCreate", `Error creating: pods "p-" is forbidden: failed quota: compute: must specify limits.cpu for: check`)),
-			want:    "Unknown(QuotaRequires)", inMessage: "must specify limits.cpu", inRemedy: "LimitRange",
+			reason: "a quota for requests that the pod does not specify is not used up",
+			observe: observe(warned("Job", "FailedCreate",
+				`Error creating: pods "p-" is forbidden: failed quota: compute: must specify limits.cpu for: check`)),
+			want: "Unknown(QuotaRequires)", inMessage: "must specify limits.cpu", inRemedy: "LimitRange",
 		},
 		"OwnDeadline": {
-			reason: "a check that its pod's own deadline stopped was not finished", observe: observe(pod(pastDeadline, ended(1, "")), logged(""), failed(batchv1.JobReasonBackoffLimitExceeded)),
-			want: "Unknown(DeadlineExceeded)", inMessage: "its pod exceeded its activeDeadlineSeconds: Pod was active", inRemedy: "owners",
+			reason:  "a check that its pod's own deadline stopped was not finished",
+			observe: observe(pod(pastDeadline, ended(1, "")), logged(""), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			want:    "Unknown(DeadlineExceeded)", inMessage: "its pod exceeded its activeDeadlineSeconds: Pod was active", inRemedy: "owners",
 		},
 		"OwnDeadlineZero": {
-			reason: "exit code 0 of a check that was stopped is no pass", observe: observe(pod(pastDeadline, ended(0, "")), logged(""), failed(batchv1.JobReasonBackoffLimitExceeded)),
-			want: "Unknown(DeadlineExceeded)", inMessage: "its pod exceeded", inRemedy: "owners",
+			reason:  "exit code 0 of a check that was stopped is no pass",
+			observe: observe(pod(pastDeadline, ended(0, "")), logged(""), failed(batchv1.JobReasonBackoffLimitExceeded)),
+			want:    "Unknown(DeadlineExceeded)", inMessage: "its pod exceeded", inRemedy: "owners",
 		},
 		"OwnDeadlineFinal": {
-			reason: "a final result was reported before", observe: observe(framed, pod(pastDeadline, ended(3, frame(t, preflight.StateFinal, reported("Alarm", preflight.Fail))))),
-			want: "Fail(Because)",
+			reason:  "a final result was reported before",
+			observe: observe(framed, pod(pastDeadline, ended(3, frame(t, preflight.StateFinal, reported("Alarm", preflight.Fail))))),
+			want:    "Fail(Because)",
 		},
 		"DrainedZero": {
 			reason: "exit code 0 of a check that was drained is no pass", observe: observe(pod(disrupted, ended(0, "")), logged("")),
 			cause: "Disrupted", atTheEnd: "Unknown(Disrupted)", inMessage: "EvictionByEvictionAPI", inRemedy: "oc get nodes",
 		},
 		"Drained": {
-			reason: "an inconclusive result of an interrupted check does not decide", observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown))))),
-			cause: "Disrupted", atTheEnd: "Unknown(Disrupted)", inMessage: "EvictionByEvictionAPI", inRemedy: "oc get nodes",
+			reason:  "an inconclusive result of an interrupted check does not decide",
+			observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown))))),
+			cause:   "Disrupted", atTheEnd: "Unknown(Disrupted)", inMessage: "EvictionByEvictionAPI", inRemedy: "oc get nodes",
 		},
 		"DrainedOOM": {
-			reason: "the status of a drained pod may be OOMKilled (kubernetes#140716)", observe: observe(framed, pod(disrupted, endedFor("OOMKilled", 137, "")), logged("")),
-			cause: "Disrupted", atTheEnd: "Unknown(Disrupted)", inMessage: "EvictionByEvictionAPI", inRemedy: "oc get nodes",
+			reason:  "the status of a drained pod may be OOMKilled (kubernetes#140716)",
+			observe: observe(framed, pod(disrupted, endedFor("OOMKilled", 137, "")), logged("")),
+			cause:   "Disrupted", atTheEnd: "Unknown(Disrupted)", inMessage: "EvictionByEvictionAPI", inRemedy: "oc get nodes",
 		},
 		"DrainedAfterFailure": {
-			reason: "a failure decides although the pod was drained", observe: observe(framed, pod(disrupted, ended(3, frame(t, preflight.StateFinal, reported("Alarm", preflight.Fail))))),
-			want: "Fail(Because)",
+			reason:  "a failure decides although the pod was drained",
+			observe: observe(framed, pod(disrupted, ended(3, frame(t, preflight.StateFinal, reported("Alarm", preflight.Fail))))),
+			want:    "Fail(Because)",
 		},
 		"PodDeleted": {
-			reason: "the Job controller creates another pod", observe: observe(framed, pod(deleting, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown))), gone)),
+			reason:   "the Job controller creates another pod",
+			observe:  observe(framed, pod(deleting, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown))), gone)),
 			atTheEnd: "Unknown(Timeout)", inMessage: "its pod is gone", inRemedy: "Retry timeout",
 		},
 		"PodVanished": {
@@ -583,43 +633,51 @@ func TestWaiting(t *testing.T) {
 			want: "Unknown(JobDeleted)", inMessage: "deleted by another client: the check is running", inRemedy: "client that deletes",
 		},
 		"JobDeletedAfterResult": {
-			reason: "a result decides although the Job was deleted", observe: observe(framed, pod(ended(0, frame(t, preflight.StateFinal, reported("Quorum", preflight.Pass))), gone), deleted),
-			want: "Pass(Because)",
+			reason:  "a result decides although the Job was deleted",
+			observe: observe(framed, pod(ended(0, frame(t, preflight.StateFinal, reported("Quorum", preflight.Pass))), gone), deleted),
+			want:    "Pass(Because)",
 		},
 		"DeadlineWhilePulling": {
-			reason: "the message has the last activity", observe: observe(pod(waiting("ErrImagePull", "429 Too Many Requests"), deleting), failed(batchv1.JobReasonDeadlineExceeded)),
-			want: "Unknown(DeadlineExceeded)", inMessage: "429 Too Many Requests", inRemedy: "waited for",
+			reason:  "the message has the last activity",
+			observe: observe(pod(waiting("ErrImagePull", "429 Too Many Requests"), deleting), failed(batchv1.JobReasonDeadlineExceeded)),
+			want:    "Unknown(DeadlineExceeded)", inMessage: "429 Too Many Requests", inRemedy: "waited for",
 		},
 		"DeadlineWithoutAPod": {
-			reason: "without a pod the message has the rejection", observe: observe(warned("Job", "FailedCreate", quota), failed(batchv1.JobReasonDeadlineExceeded)),
-			want: "Unknown(DeadlineExceeded)", inMessage: "exceeded quota", inRemedy: "waited for",
+			reason:  "without a pod the message has the rejection",
+			observe: observe(warned("Job", "FailedCreate", quota), failed(batchv1.JobReasonDeadlineExceeded)),
+			want:    "Unknown(DeadlineExceeded)", inMessage: "exceeded quota", inRemedy: "waited for",
 		},
 		"FailedUnobserved": {
 			reason: "the watch on pods may lag behind that on Jobs", observe: observe(pod(running), failed(batchv1.JobReasonBackoffLimitExceeded)),
 			cause: "Lost", recheck: 5 * time.Second, atTheEnd: "Unknown(Lost)", inMessage: "gone before its end was observed", inRemedy: "again",
 		},
 		"FailedAndLost": {
-			reason: "the tolerance is bounded", observe: observe(pod(running, gone), failed(batchv1.JobReasonBackoffLimitExceeded), waited(finding.ReportedReason("Lost"), 5*time.Second), restarted),
+			reason: "the tolerance is bounded", observe: observe(pod(running, gone), failed(batchv1.JobReasonBackoffLimitExceeded),
+				waited(finding.ReportedReason("Lost"), 5*time.Second), restarted),
 			want: "Unknown(Lost)", inMessage: "gone before its end was observed", inRemedy: "again",
 		},
 		"FailedWithoutAPod": {
-			reason: "nothing of the outcome was observed", observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited(finding.ReportedReason("Lost"), time.Minute), restarted),
-			want: "Unknown(Lost)", inMessage: "no pod of it was observed", inRemedy: "again",
+			reason:  "nothing of the outcome was observed",
+			observe: observe(failed(batchv1.JobReasonBackoffLimitExceeded), waited(finding.ReportedReason("Lost"), time.Minute), restarted),
+			want:    "Unknown(Lost)", inMessage: "no pod of it was observed", inRemedy: "again",
 		},
 		"CompleteUnobserved": {
 			reason: "the result may have findings", observe: observe(framed, pod(running), condition(batchv1.JobSuccessCriteriaMet, "")),
 			cause: "Lost", recheck: 5 * time.Second, atTheEnd: "Unknown(Lost)", inMessage: "the Job is complete", inRemedy: "again",
 		},
 		"CompleteAndLost": {
-			reason: "a promised result that was not read is missing", observe: observe(framed, pod(running, gone), condition(batchv1.JobComplete, ""), waited(finding.ReportedReason("Lost"), time.Minute), restarted),
+			reason: "a promised result that was not read is missing", observe: observe(framed, pod(running, gone),
+				condition(batchv1.JobComplete, ""), waited(finding.ReportedReason("Lost"), time.Minute), restarted),
 			want: "Unknown(Lost)", inMessage: "the Job is complete", inRemedy: "again",
 		},
 		"CompleteScript": {
-			reason: "the condition Complete implies exit code 0", observe: observe(pod(running, gone), condition(batchv1.JobComplete, ""), waited(finding.ReportedReason("Lost"), time.Minute)),
-			want: "Pass(Passed)",
+			reason:  "the condition Complete implies exit code 0",
+			observe: observe(pod(running, gone), condition(batchv1.JobComplete, ""), waited(finding.ReportedReason("Lost"), time.Minute)),
+			want:    "Pass(Passed)",
 		},
 		"SidecarRunning": {
-			reason: "all containers of the manifest must end", observe: observe(pod(ended(0, ""), container("sidecar", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})), logged(""), withSidecar),
+			reason: "all containers of the manifest must end", observe: observe(pod(ended(0, ""),
+				container("sidecar", corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})), logged(""), withSidecar),
 			atTheEnd: "Unknown(Timeout)", inMessage: "other containers", inRemedy: "Retry timeout",
 		},
 		"Suspended": {
@@ -669,14 +727,16 @@ func TestLostOutcomeIsRestartedOnce(t *testing.T) {
 			cause:   "Evicted", words: "low on resource",
 		},
 		"FailedByDrain": {
-			reason:  "a drain is not an attempt",
-			observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown)))), failed(batchv1.JobReasonBackoffLimitExceeded)),
-			cause:   "Disrupted", words: "EvictionByEvictionAPI",
+			reason: "a drain is not an attempt",
+			observe: observe(framed, pod(disrupted, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown)))),
+				failed(batchv1.JobReasonBackoffLimitExceeded)),
+			cause: "Disrupted", words: "EvictionByEvictionAPI",
 		},
 		"FailedByDeletedPod": {
-			reason:  "an inconclusive result of a deleted pod does not decide",
-			observe: observe(framed, pod(deleting, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown))), gone), failed(batchv1.JobReasonBackoffLimitExceeded)),
-			cause:   "PodDeleted", words: "deleted by another client",
+			reason: "an inconclusive result of a deleted pod does not decide",
+			observe: observe(framed, pod(deleting, ended(4, frame(t, preflight.StateFinal, reported("Quorum", preflight.Unknown))), gone),
+				failed(batchv1.JobReasonBackoffLimitExceeded)),
+			cause: "PodDeleted", words: "deleted by another client",
 		},
 		"CompleteAndLost": {
 			reason:  "the pod of a finished Job is gone with its node",
@@ -732,8 +792,11 @@ func TestIdle(t *testing.T) {
 		"Running":       {"the check runs", observe(pod(running)), false},
 		"Pulling":       {"image pulls have their own time limit", observe(pod(waiting("ErrImagePull", "429 Too Many Requests"))), false},
 		"WithoutAPod":   {"a new Job would not have a pod either", observe(), false},
-		"VolumeMissing": {"a volume has no time limit", observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", "not registered")), true},
-		"PodGone":       {"the Job controller creates another pod", observe(pod(unscheduled, gone)), false},
+		"VolumeMissing": {
+			"a volume has no time limit",
+			observe(pod(waiting("ContainerCreating", "")), warned("Pod", "FailedMount", "not registered")), true,
+		},
+		"PodGone": {"the Job controller creates another pod", observe(pod(unscheduled, gone)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := diagnosis.Classify(tc.observe); got.Idle != tc.want || got.State == diagnosis.Done {
@@ -752,17 +815,41 @@ func TestAttempts(t *testing.T) {
 		attempts int
 		words    string
 	}{
-		"First":         {"one attempt is not mentioned", observe(framed, pod(ended(0, pass))), 1, "member etcd-0 is pass"},
-		"Flaky":         {"a pass in a later attempt is mentioned", observe(framed, pod(ended(1, "")), pod(ended(0, pass))), 2, "passed in attempt 2 only: member"},
-		"FlakyExit":     {"also if the exit code decides", observe(pod(ended(1, "")), pod(ended(0, "")), logged("")), 2, "passed in attempt 2 only: the check"},
-		"Drained":       {"a drain is not an attempt", observe(framed, pod(disrupted, ended(143, ""), gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
-		"Evicted":       {"an eviction is not an attempt", observe(framed, pod(evicted, gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
-		"Deleted":       {"a deleted pod is not an attempt", observe(framed, pod(deleting, ended(137, ""), gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
-		"Vanished":      {"a pod without an observed end is not an attempt", observe(framed, pod(running, gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
-		"Mixed":         {"attempts are counted among disruptions", observe(framed, pod(ended(1, "")), pod(evicted, gone), pod(ended(0, pass))), 2, "passed in attempt 2 only: member"},
-		"Failure":       {"the message of a failure is not changed", observe(framed, pod(ended(1, "")), pod(ended(3, frame(t, final, reported("Alarm", preflight.Fail))))), 2, "member etcd-0 is fail"},
-		"LastDisrupted": {"the last pod is an attempt, although it was disrupted", observe(framed, pod(disrupted, ended(3, frame(t, final, reported("Alarm", preflight.Fail))))), 1, "member etcd-0 is fail"},
-		"Restarted":     {"a replacement Job counts from one", observe(framed, restarted, pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"First": {"one attempt is not mentioned", observe(framed, pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"Flaky": {
+			"a pass in a later attempt is mentioned", observe(framed, pod(ended(1, "")), pod(ended(0, pass))), 2,
+			"passed in attempt 2 only: member",
+		},
+		"FlakyExit": {
+			"also if the exit code decides", observe(pod(ended(1, "")), pod(ended(0, "")), logged("")), 2,
+			"passed in attempt 2 only: the check",
+		},
+		"Drained": {
+			"a drain is not an attempt", observe(framed, pod(disrupted, ended(143, ""), gone), pod(ended(0, pass))), 1,
+			"member etcd-0 is pass",
+		},
+		"Evicted": {"an eviction is not an attempt", observe(framed, pod(evicted, gone), pod(ended(0, pass))), 1, "member etcd-0 is pass"},
+		"Deleted": {
+			"a deleted pod is not an attempt", observe(framed, pod(deleting, ended(137, ""), gone), pod(ended(0, pass))), 1,
+			"member etcd-0 is pass",
+		},
+		"Vanished": {
+			"a pod without an observed end is not an attempt", observe(framed, pod(running, gone), pod(ended(0, pass))), 1,
+			"member etcd-0 is pass",
+		},
+		"Mixed": {
+			"attempts are counted among disruptions", observe(framed, pod(ended(1, "")), pod(evicted, gone), pod(ended(0, pass))),
+			2, "passed in attempt 2 only: member",
+		},
+		"Failure": {
+			"the message of a failure is not changed",
+			observe(framed, pod(ended(1, "")), pod(ended(3, frame(t, final, reported("Alarm", preflight.Fail))))), 2, "member etcd-0 is fail",
+		},
+		"LastDisrupted": {
+			"the last pod is an attempt, although it was disrupted",
+			observe(framed, pod(disrupted, ended(3, frame(t, final, reported("Alarm", preflight.Fail))))), 1, "member etcd-0 is fail",
+		},
+		"Restarted": {"a replacement Job counts from one", observe(framed, restarted, pod(ended(0, pass))), 1, "member etcd-0 is pass"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := diagnosis.Classify(tc.observe).Findings

@@ -361,6 +361,9 @@ func (s *source) report(classified diagnosis.Classification) {
 	if classified.State == s.reported.State && classified.Detail == s.reported.Detail && classified.State != diagnosis.Done {
 		return
 	}
-	s.reported = Status{Check: s.check.Name, State: classified.State, Detail: classified.Detail, Since: time.Now(), Findings: classified.Findings}
+	s.reported = Status{
+		Check: s.check.Name, State: classified.State, Detail: classified.Detail, Since: time.Now(),
+		Findings: classified.Findings,
+	}
 	s.run.report(s.reported)
 }

@@ -85,7 +85,9 @@ type Status struct {
 //
 // When the deadline of ctx passes, a source returns an Unknown finding with the
 // last state of its check. When ctx is canceled, it returns an error.
-func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan jobplan.Plan, options Options) ([]collector.Source, error) {
+func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan jobplan.Plan,
+	options Options,
+) ([]collector.Source, error) {
 	if options.Parallelism <= 0 {
 		options.Parallelism = defaultParallelism
 	}

@@ -32,7 +32,10 @@ func TestUnfinishedJobsAreBounded(t *testing.T) {
 		together    int
 		took        time.Duration // until the last findings, at one second per check
 	}{
-		"ByTheirResult":  {"a Job counts until its containers have ended and its check has findings, not until it is Complete", checks("etcd", 6), 2, 0, 2, 0, 3 * time.Second},
+		"ByTheirResult": {
+			"a Job counts until its containers have ended and its check has findings, not until it is Complete", checks("etcd", 6),
+			2, 0, 2, 0, 3 * time.Second,
+		},
 		"AllAtOnce":      {"the parallelism allows all", checks("etcd", 6), 6, 0, 6, 0, time.Second},
 		"ByDefault":      {"the default bound is 32", checks("etcd", 40), 0, 0, 32, 0, 2 * time.Second},
 		"Existing":       {"Jobs of a previous runner count", checks("etcd", 6), 3, 2, 3, 0, 2 * time.Second},
@@ -54,7 +57,8 @@ func TestUnfinishedJobsAreBounded(t *testing.T) {
 					t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 				}
 				if s.most != tc.most || s.together != tc.together {
-					t.Errorf("%s: %d Jobs were unfinished at one time, %d of them serial; want %d and %d", tc.reason, s.most, s.together, tc.most, tc.together)
+					t.Errorf("%s: %d Jobs were unfinished at one time, %d of them serial; want %d and %d", tc.reason, s.most, s.together, tc.most,
+						tc.together)
 				}
 				if len(s.started) != len(tc.checks)-tc.existing || len(s.ended) > 0 {
 					t.Errorf("%s: started %v, ended %v", tc.reason, s.started, s.ended)
@@ -106,11 +110,23 @@ func TestStuckCheckDoesNotBlockOthers(t *testing.T) {
 		ended  bool
 		after  time.Duration // the others have findings
 	}{
-		"Complete":       {"the Job of a complete check that does not finish is deleted", waiting("InvalidImageName", "no"), checks("etcd", 4), imagePull, true, time.Second},
+		"Complete": {
+			"the Job of a complete check that does not finish is deleted", waiting("InvalidImageName", "no"), checks("etcd", 4),
+			imagePull, true, time.Second,
+		},
 		"CompleteSerial": {"a serial Job is deleted, too", waiting("InvalidImageName", "no"), checks("serial", 3), imagePull, true, time.Second},
-		"NoneQueued":     {"a Job is kept for inspection if no check is queued", waiting("InvalidImageName", "no"), checks("etcd", 2), imagePull, false, 0},
-		"AfterTimeout":   {"a transient cause is tolerated first", waiting("ErrImagePull", "429 Too Many Requests"), checks("etcd", 4), imagePull, true, 91 * time.Second},
-		"Yields":         {"a cause without a time limit yields, and is queued again", unscheduled, checks("etcd", 4), unschedulable, true, 91 * time.Second},
+		"NoneQueued": {
+			"a Job is kept for inspection if no check is queued", waiting("InvalidImageName", "no"), checks("etcd", 2), imagePull,
+			false, 0,
+		},
+		"AfterTimeout": {
+			"a transient cause is tolerated first", waiting("ErrImagePull", "429 Too Many Requests"), checks("etcd", 4), imagePull,
+			true, 91 * time.Second,
+		},
+		"Yields": {
+			"a cause without a time limit yields, and is queued again", unscheduled, checks("etcd", 4), unschedulable, true,
+			91 * time.Second,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

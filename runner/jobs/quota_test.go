@@ -45,7 +45,8 @@ func TestForeseenQuota(t *testing.T) {
 		t.Fatalf("want one finding at the deadline, got %+v", classified)
 	}
 	f := classified.Findings[0]
-	if f.Outcome != preflight.Unknown || !strings.Contains(f.Message, "full (pods: requested 1, used 0, limited 0)") || !strings.Contains(f.Remediation, "Increase the quota of namespace "+namespace) {
+	if f.Outcome != preflight.Unknown || !strings.Contains(f.Message, "full (pods: requested 1, used 0, limited 0)") ||
+		!strings.Contains(f.Remediation, "Increase the quota of namespace "+namespace) {
 		t.Errorf("want Unknown with the quota and its remedy, got %+v", f)
 	}
 }

@@ -223,7 +223,10 @@ func TestLogReadIsRetried(t *testing.T) {
 					job.Annotations = nil
 				}
 			})
-			text := frameOf(t, preflight.Result{State: preflight.StateFinal, RunID: plan.Run.ID, Findings: []preflight.Finding{reported("Quorum", preflight.Warn)}})
+			text := frameOf(t, preflight.Result{
+				State: preflight.StateFinal, RunID: plan.Run.ID,
+				Findings: []preflight.Finding{reported("Quorum", preflight.Warn)},
+			})
 			var reads atomic.Int32
 			client := withLogs(t, func(w http.ResponseWriter, _ *http.Request) {
 				if reads.Add(1) <= 2 {

@@ -63,8 +63,10 @@ func newSimulation(ctx context.Context, t *testing.T, lifecycle func(*simulation
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	return &simulation{
-		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), lifecycle: lifecycle, start: time.Now(), plan: jobplan.Plan{Run: jobplan.Run{ID: runID}, Checks: checks},
-		open: map[string]jobplan.Check{}, created: map[string]int{}, uids: map[string]types.UID{}, done: map[string]time.Duration{}, last: map[string]jobs.Status{},
+		t: t, ctx: ctx, cancel: cancel, client: fake.NewClientset(), lifecycle: lifecycle, start: time.Now(),
+		plan: jobplan.Plan{Run: jobplan.Run{ID: runID}, Checks: checks},
+		open: map[string]jobplan.Check{}, created: map[string]int{}, uids: map[string]types.UID{}, done: map[string]time.Duration{},
+		last: map[string]jobs.Status{},
 	}
 }
 

@@ -23,7 +23,11 @@ func TestUntrustedResultIsSanitized(t *testing.T) {
 	for _, letter := range "abcdefghijklmnopqrstuvwxyz" {
 		facts[string(letter)], facts[string(letter)+string(letter)] = "x", "y"
 	}
-	hostile := preflight.Finding{Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word", Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line", Remediation: long, URL: "javascript:alert(1)", Objects: objects, Evidence: facts}
+	hostile := preflight.Finding{
+		Name: "Quorum", Outcome: preflight.Pass, Reason: "not one word",
+		Message: "\x1b[31mred\x1b[0m \x1b]0;title\x07and\u202e reversed\r\nsecond line", Remediation: long, URL: "javascript:alert(1)",
+		Objects: objects, Evidence: facts,
+	}
 	got := diagnosis.Classify(observe(framed, pod(ended(0, frame(t, preflight.StateFinal, hostile))))).Findings[0]
 
 	want := finding.Finding{Finding: hostile, Source: finding.SourceJob, Job: got.Job}
@@ -36,7 +40,8 @@ func TestUntrustedResultIsSanitized(t *testing.T) {
 	if len(got.Remediation) > 32<<10 || !strings.HasSuffix(got.Remediation, "é…") {
 		t.Errorf("a text of %d bytes is not cut at a character boundary", len(got.Remediation))
 	}
-	if diff := cmp.Diff(preflight.Object{APIVersion: "v1", Kind: "Pod", Namespace: "a", Name: "b"}, got.Objects[0]); diff != "" || len(got.Objects) != 50 {
+	if diff := cmp.Diff(preflight.Object{APIVersion: "v1", Kind: "Pod", Namespace: "a", Name: "b"}, got.Objects[0]); diff != "" ||
+		len(got.Objects) != 50 {
 		t.Errorf("%d objects, the first (-want, +got):\n%s", len(got.Objects), diff)
 	}
 	if len(got.Evidence) != 50 || got.Evidence["key"] != "value" {
@@ -53,7 +58,8 @@ func TestDefaultReasons(t *testing.T) {
 		preflight.Unknown: {4, "CouldNotTell"}, preflight.Skipped: {0, "NotApplicable"},
 	} {
 		unnamed := preflight.Finding{Name: "Quorum", Outcome: outcome}
-		if got := diagnosis.Classify(observe(framed, pod(ended(tc.code, frame(t, preflight.StateFinal, unnamed))))).Findings[0]; got.Reason != tc.want {
+		if got := diagnosis.Classify(observe(framed,
+			pod(ended(tc.code, frame(t, preflight.StateFinal, unnamed))))).Findings[0]; got.Reason != tc.want {
 			t.Errorf("%s without a reason: %q, want %q", outcome, got.Reason, tc.want)
 		}
 	}

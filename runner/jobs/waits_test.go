@@ -99,12 +99,23 @@ func TestWaitsOfChecks(t *testing.T) {
 		deadline    time.Duration
 		want        [][]string
 	}{
-		"None":     {reason: "a wait of less than a second is not kept", phases: []phase{{creating, time.Second / 2}, {running, time.Second}}, checks: checks("etcd", 1), want: [][]string{nil}},
-		"Starting": {reason: "an image is pulled without an error", phases: []phase{{creating, 40 * time.Second}, {running, time.Second}}, checks: checks("etcd", 1), want: [][]string{{"Starting 40s"}}},
+		"None": {
+			reason: "a wait of less than a second is not kept", phases: []phase{{creating, time.Second / 2}, {running, time.Second}},
+			checks: checks("etcd", 1), want: [][]string{nil},
+		},
+		"Starting": {
+			reason: "an image is pulled without an error", phases: []phase{{creating, 40 * time.Second}, {running, time.Second}},
+			checks: checks("etcd", 1), want: [][]string{{"Starting 40s"}},
+		},
 		"Pull": {
 			reason: "errors are waits of their own, however their messages change", checks: checks("etcd", 1),
-			phases: []phase{{pulling, 10 * time.Second}, {waiting("ImagePullBackOff", "Back-off: 429 Too Many Requests"), 10 * time.Second}, {creating, 5 * time.Second}, {running, time.Second}},
-			want:   [][]string{{"ImagePull 20s", "Starting 5s"}},
+			phases: []phase{
+				{pulling, 10 * time.Second},
+				{waiting("ImagePullBackOff", "Back-off: 429 Too Many Requests"), 10 * time.Second},
+				{creating, 5 * time.Second},
+				{running, time.Second},
+			},
+			want: [][]string{{"ImagePull 20s", "Starting 5s"}},
 		},
 		"Queued": {
 			reason: "the parallelism allows one Job", phases: []phase{{running, 3 * time.Second}}, checks: checks("etcd", 3), parallelism: 1,
@@ -119,8 +130,9 @@ func TestWaitsOfChecks(t *testing.T) {
 			want: [][]string{{"Unscheduled 3s", "Unschedulable 2s", "Unscheduled 3s", "Unschedulable 2s", "Unscheduled 3s"}},
 		},
 		"Deadline": {
-			reason: "a wait lasts until the deadline", phases: []phase{{unscheduled, time.Hour}}, checks: checks("etcd", 1), deadline: 30 * time.Second,
-			want: [][]string{{"Unschedulable 30s"}},
+			reason: "a wait lasts until the deadline", phases: []phase{{unscheduled, time.Hour}}, checks: checks("etcd", 1),
+			deadline: 30 * time.Second,
+			want:     [][]string{{"Unschedulable 30s"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -426,15 +438,16 @@ func TestBlockedJobs(t *testing.T) {
 func TestInterruptedWatch(t *testing.T) {
 	plan := newPlan(t, newNamespace(t, nil), 3, nil)
 	proxied := newAPIProxy(t)
-	sources, err := jobs.Sources(t.Context(), proxied.client, launch.New(inventory.New(api, objects)), plan, jobs.Options{Progress: func(status jobs.Status) {
-		if strings.Contains(status.Detail, "its pod cannot be scheduled") {
-			proxied.server.CloseClientConnections()
-			proxied.once.Do(func() {
-				// These changes happen while the watch is interrupted.
-				startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
-			})
-		}
-	}})
+	sources, err := jobs.Sources(t.Context(), proxied.client, launch.New(inventory.New(api, objects)), plan,
+		jobs.Options{Progress: func(status jobs.Status) {
+			if strings.Contains(status.Detail, "its pod cannot be scheduled") {
+				proxied.server.CloseClientConnections()
+				proxied.once.Do(func() {
+					// These changes happen while the watch is interrupted.
+					startKubelet(t, plan, exitingWith(t, plan, 0, reported("Quorum", preflight.Pass)))
+				})
+			}
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -473,7 +486,8 @@ func newAPIProxy(t *testing.T) *apiProxy {
 func remove(t *testing.T, job *batchv1.Job) {
 	t.Helper()
 	background := metav1.DeletePropagationBackground
-	if err := api.BatchV1().Jobs(job.Namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+	if err := api.BatchV1().Jobs(job.Namespace).Delete(t.Context(), job.Name,
+		metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		t.Error(err)
 	}
 }
@@ -574,7 +588,8 @@ func TestMissingWatchPermission(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = jobs.Sources(t.Context(), client, launch.New(inventory.New(client, objects)), newPlan(t, newNamespace(t, nil), 1, nil), jobs.Options{})
+	_, err = jobs.Sources(t.Context(), client, launch.New(inventory.New(client, objects)), newPlan(t, newNamespace(t, nil), 1, nil),
+		jobs.Options{})
 	if !apierrors.IsForbidden(err) {
 		t.Errorf("want Forbidden, got %v", err)
 	}

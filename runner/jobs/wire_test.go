@@ -22,7 +22,8 @@ func line(version int, encoding, payload string) string {
 // document is a result of the current version with additional fields: fields of
 // the document, and findingFields of its only finding.
 func document(fields, findingFields string) string {
-	return fmt.Sprintf(`{"state":"final","runID":%q,%s"findings":[{%s"name":"Quorum","outcome":"Pass","reason":"Passed"}]}`, runID, fields, findingFields)
+	return fmt.Sprintf(`{"state":"final","runID":%q,%s"findings":[{%s"name":"Quorum","outcome":"Pass","reason":"Passed"}]}`, runID, fields,
+		findingFields)
 }
 
 // A release ships the SDK that its checks were built with, and any runner reads
@@ -36,19 +37,55 @@ func TestResultsOfNewerSDK(t *testing.T) {
 		want    string
 		words   string
 	}{
-		"Today":            {"the unchanged document passes", 0, line(1, "json", document("", "")), "Etcd.Quorum Pass(Passed)", ""},
-		"FieldOfDocument":  {"unknown fields of version 1 are ignored", 0, line(1, "json", document(`"schema":"1.9","steps":[{"n":1}],`, "")), "Etcd.Quorum Pass(Passed)", ""},
-		"FieldOfFinding":   {"unknown fields of version 1 are ignored", 0, line(1, "json", document("", `"parts":[{"name":"Sub"}],"severity":9,`)), "Etcd.Quorum Pass(Passed)", ""},
-		"FieldOfTheRunner": {"a check cannot set the fields of the runner", 0, line(1, "json", document("", `"blocks":false,"bypass":{"by":"Force"},"source":"gate",`)), "Etcd.Quorum Pass(Passed)", ""},
-		"NewOutcome":       {"an unknown outcome does not pass", 4, line(1, "json", strings.Replace(document("", ""), `"Pass"`, `"Fine"`, 1)), "Etcd.Quorum Unknown(Passed)", `"Fine"`},
-		"NewOutcomeExit0":  {"an unknown outcome does not pass with exit code 0", 0, line(1, "json", strings.Replace(document("", ""), `"Pass"`, `"Fine"`, 1)), wholeJob + "Unknown(Contradiction)", "exit code 0"},
-		"NewReason":        {"an invalid reason is replaced", 0, line(1, "json", strings.Replace(document("", ""), `"Passed"`, `"all well"`, 1)), "Etcd.Quorum Pass(Passed)", ""},
-		"NewExitCode":      {"an unknown exit code contradicts the result", 5, line(1, "json", document("", "")), wholeJob + "Unknown(Contradiction)", "exit code 5"},
-		"NewState":         {"an unknown state is rejected", 0, line(1, "json", strings.Replace(document("", ""), "final", "paused", 1)), wholeJob + "Unknown(BadResult)", `state "paused"`},
-		"NewEncoding":      {"an unknown encoding is rejected", 0, line(1, "zstd", "abcd"), wholeJob + "Unknown(BadResult)", `unknown encoding "zstd"`},
-		"NewVersion":       {"another version is rejected", 0, line(2, "json", document("", "")), wholeJob + "Unknown(BadResult)", "wire version 2"},
-		"BothVersions":     {"a result in both versions is parsed", 0, line(1, "json", document("", "")) + line(2, "json", `{"v":2}`), "Etcd.Quorum Pass(Passed)", ""},
-		"NoFindings":       {"a result without findings does not pass", 0, line(1, "json", fmt.Sprintf(`{"state":"final","runID":%q,"results":[]}`, runID)), wholeJob + "Unknown(BadResult)", "without findings"},
+		"Today": {"the unchanged document passes", 0, line(1, "json", document("", "")), "Etcd.Quorum Pass(Passed)", ""},
+		"FieldOfDocument": {
+			"unknown fields of version 1 are ignored", 0, line(1, "json", document(`"schema":"1.9","steps":[{"n":1}],`, "")),
+			"Etcd.Quorum Pass(Passed)", "",
+		},
+		"FieldOfFinding": {
+			"unknown fields of version 1 are ignored", 0,
+			line(1, "json", document("", `"parts":[{"name":"Sub"}],"severity":9,`)), "Etcd.Quorum Pass(Passed)", "",
+		},
+		"FieldOfTheRunner": {
+			"a check cannot set the fields of the runner", 0,
+			line(1, "json", document("", `"blocks":false,"bypass":{"by":"Force"},"source":"gate",`)), "Etcd.Quorum Pass(Passed)", "",
+		},
+		"NewOutcome": {
+			"an unknown outcome does not pass", 4, line(1, "json", strings.Replace(document("", ""), `"Pass"`, `"Fine"`, 1)),
+			"Etcd.Quorum Unknown(Passed)", `"Fine"`,
+		},
+		"NewOutcomeExit0": {
+			"an unknown outcome does not pass with exit code 0", 0,
+			line(1, "json", strings.Replace(document("", ""), `"Pass"`, `"Fine"`, 1)), wholeJob + "Unknown(Contradiction)", "exit code 0",
+		},
+		"NewReason": {
+			"an invalid reason is replaced", 0, line(1, "json", strings.Replace(document("", ""), `"Passed"`, `"all well"`, 1)),
+			"Etcd.Quorum Pass(Passed)", "",
+		},
+		"NewExitCode": {
+			"an unknown exit code contradicts the result", 5, line(1, "json", document("", "")),
+			wholeJob + "Unknown(Contradiction)", "exit code 5",
+		},
+		"NewState": {
+			"an unknown state is rejected", 0, line(1, "json", strings.Replace(document("", ""), "final", "paused", 1)),
+			wholeJob + "Unknown(BadResult)", `state "paused"`,
+		},
+		"NewEncoding": {
+			"an unknown encoding is rejected", 0, line(1, "zstd", "abcd"), wholeJob + "Unknown(BadResult)",
+			`unknown encoding "zstd"`,
+		},
+		"NewVersion": {
+			"another version is rejected", 0, line(2, "json", document("", "")), wholeJob + "Unknown(BadResult)",
+			"wire version 2",
+		},
+		"BothVersions": {
+			"a result in both versions is parsed", 0, line(1, "json", document("", "")) + line(2, "json", `{"v":2}`),
+			"Etcd.Quorum Pass(Passed)", "",
+		},
+		"NoFindings": {
+			"a result without findings does not pass", 0,
+			line(1, "json", fmt.Sprintf(`{"state":"final","runID":%q,"results":[]}`, runID)), wholeJob + "Unknown(BadResult)", "without findings",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			classified := diagnosis.Classify(observe(framed, pod(ended(tc.code, tc.message)), logged("")))

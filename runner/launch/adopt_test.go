@@ -72,9 +72,15 @@ func forgeries() map[string]struct {
 	}
 	const main = "spec.template.spec.containers[0]"
 	return map[string]row{
-		"Command": {"another program would report the result", container(func(c *corev1.Container) { c.Command = []string{"/bin/true"} }), main + ".command[0]"},
-		"Args":    {"arguments may select another program", container(func(c *corev1.Container) { c.Args = []string{"--help"} }), main + ".args"},
-		"Image":   {"another image would report the result", container(func(c *corev1.Container) { c.Image = "quay.io/other:latest" }), main + ".image"},
+		"Command": {
+			"another program would report the result", container(func(c *corev1.Container) { c.Command = []string{"/bin/true"} }),
+			main + ".command[0]",
+		},
+		"Args": {"arguments may select another program", container(func(c *corev1.Container) { c.Args = []string{"--help"} }), main + ".args"},
+		"Image": {
+			"another image would report the result", container(func(c *corev1.Container) { c.Image = "quay.io/other:latest" }),
+			main + ".image",
+		},
 		"Env": {"LD_PRELOAD replaces functions of the program", container(func(c *corev1.Container) {
 			c.Env = append(c.Env, corev1.EnvVar{Name: "LD_PRELOAD", Value: "/x.so"})
 		}), main + ".env"},
@@ -83,17 +89,35 @@ func forgeries() map[string]struct {
 			spec.Volumes = []corev1.Volume{{Name: "x", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 			spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "x", MountPath: "/bin"}}
 		}), main + ".volumeMounts"},
-		"TerminationMessage": {"a file of the image would be the result", container(func(c *corev1.Container) { c.TerminationMessagePath = "/etc/forged" }), main + ".terminationMessagePath"},
+		"TerminationMessage": {
+			"a file of the image would be the result",
+			container(func(c *corev1.Container) { c.TerminationMessagePath = "/etc/forged" }), main + ".terminationMessagePath",
+		},
 		"Sidecar": {"another container shares the network of the check", ofPlain(func(job *batchv1.Job) {
 			spec := &job.Spec.Template.Spec
 			spec.Containers = append(spec.Containers, corev1.Container{Name: "x", Image: releasetest.Image})
 		}), "spec.template.spec.containers is "},
-		"Account":     {"another identity reads something else", ofPlain(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "other" }), "spec.template.spec.serviceAccountName"},
-		"NoPods":      {"a Job without completions is complete at once", ofPlain(func(job *batchv1.Job) { job.Spec.Completions = new(int32(0)) }), "spec.completions"},
-		"Suspended":   {"the Job never starts", ofPlain(func(job *batchv1.Job) { job.Spec.Suspend = new(true) }), "spec.suspend"},
-		"Template":    {"the labels of the pods select them", ofPlain(func(job *batchv1.Job) { job.Spec.Template.Labels["app"] = "router" }), "spec.template.metadata.labels.app"},
-		"Finalizer":   {"the Job cannot be deleted", ofPlain(func(job *batchv1.Job) { job.Finalizers = []string{"example.com/held"} }), "metadata.finalizers"},
-		"CheckOfName": {"the Job is that of another check", ofPlain(func(job *batchv1.Job) { job.Annotations[label.AnnotationCheck] = "Etcd.Other" }), "metadata.annotations"},
+		"Account": {
+			"another identity reads something else",
+			ofPlain(func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "other" }), "spec.template.spec.serviceAccountName",
+		},
+		"NoPods": {
+			"a Job without completions is complete at once", ofPlain(func(job *batchv1.Job) { job.Spec.Completions = new(int32(0)) }),
+			"spec.completions",
+		},
+		"Suspended": {"the Job never starts", ofPlain(func(job *batchv1.Job) { job.Spec.Suspend = new(true) }), "spec.suspend"},
+		"Template": {
+			"the labels of the pods select them", ofPlain(func(job *batchv1.Job) { job.Spec.Template.Labels["app"] = "router" }),
+			"spec.template.metadata.labels.app",
+		},
+		"Finalizer": {
+			"the Job cannot be deleted", ofPlain(func(job *batchv1.Job) { job.Finalizers = []string{"example.com/held"} }),
+			"metadata.finalizers",
+		},
+		"CheckOfName": {
+			"the Job is that of another check",
+			ofPlain(func(job *batchv1.Job) { job.Annotations[label.AnnotationCheck] = "Etcd.Other" }), "metadata.annotations",
+		},
 		"Role": {"the check may read Secrets", func(object payload.Object) bool {
 			role, ok := object.(*rbacv1.Role)
 			if ok {
@@ -168,7 +192,8 @@ func TestForeignObjectsAreNotAdopted(t *testing.T) {
 			forged := forge(t, plan, tc.forge)
 			t.Cleanup(func() {
 				release := []byte(`{"metadata":{"finalizers":null}}`)
-				_, err := api.BatchV1().Jobs(namespace).Patch(context.Background(), forged.GetName(), "application/merge-patch+json", release, metav1.PatchOptions{})
+				_, err := api.BatchV1().Jobs(namespace).Patch(context.Background(), forged.GetName(), "application/merge-patch+json", release,
+					metav1.PatchOptions{})
 				if err != nil && !apierrors.IsNotFound(err) {
 					t.Error(err)
 				}
@@ -232,7 +257,10 @@ func aRichJob(namespace string) *batchv1.Job {
 		spec.InitContainers = []corev1.Container{{Name: "first", Image: releasetest.Image}}
 		spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		spec.Volumes = []corev1.Volume{
-			{Name: "settings", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "any"}}}},
+			{
+				Name:         "settings",
+				VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "any"}}},
+			},
 			{Name: "scratch", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
 			{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token"}},
@@ -241,7 +269,10 @@ func aRichJob(namespace string) *batchv1.Job {
 		container := &spec.Containers[0]
 		container.Ports = []corev1.ContainerPort{{ContainerPort: 8080}}
 		container.ReadinessProbe = probe
-		container.Resources.Limits = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1024Mi"), corev1.ResourceCPU: resource.MustParse("1000m")}
+		container.Resources.Limits = corev1.ResourceList{
+			corev1.ResourceMemory: resource.MustParse("1024Mi"),
+			corev1.ResourceCPU:    resource.MustParse("1000m"),
+		}
 		container.Env = []corev1.EnvVar{
 			{Name: "NODE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "spec.nodeName"}}},
 			{Name: "CPU", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{Resource: "limits.cpu"}}},
@@ -352,13 +383,15 @@ func TestAttacksByAdmissionOfJobs(t *testing.T) {
 			"metadata.labels",
 		},
 		"Name": {
-			"the Job is that of another check", `JSONPatch{op: "replace", path: "/metadata/annotations/preflight.openshift.io~1check", value: "Etcd.Other"}`,
+			"the Job is that of another check",
+			`JSONPatch{op: "replace", path: "/metadata/annotations/preflight.openshift.io~1check", value: "Etcd.Other"}`,
 			"metadata.annotations.preflight.openshift.io/check",
 		},
 		"Mount": {
 			"a ConfigMap is the program", `JSONPatch{op: "add", path: "/spec/template/spec/volumes", value: [Object.spec.template.spec.volumes{
 				name: "x", configMap: Object.spec.template.spec.volumes.configMap{name: "y"}}]},
-				JSONPatch{op: "add", path: "` + container + `/volumeMounts", value: [Object.spec.template.spec.containers.volumeMounts{name: "x", mountPath: "/bin"}]}`,
+				JSONPatch{op: "add", path: "` + container +
+				`/volumeMounts", value: [Object.spec.template.spec.containers.volumeMounts{name: "x", mountPath: "/bin"}]}`,
 			"volumeMounts",
 		},
 		"NoPods": {
@@ -378,7 +411,8 @@ func TestAttacksByAdmissionOfJobs(t *testing.T) {
 			"spec.template.metadata.labels",
 		},
 		"Runtime": {
-			"a device of the node, with files of the node", `JSONPatch{op: "add", path: "/spec/template/metadata/annotations", value: {"cdi.k8s.io/x": "example.com/device=all"}}`,
+			"a device of the node, with files of the node",
+			`JSONPatch{op: "add", path: "/spec/template/metadata/annotations", value: {"cdi.k8s.io/x": "example.com/device=all"}}`,
 			"spec.template.metadata.annotations.cdi.k8s.io/x",
 		},
 		"Queue": {
@@ -390,11 +424,13 @@ func TestAttacksByAdmissionOfJobs(t *testing.T) {
 			"",
 		},
 		"Mirror": {
-			"the same digest is the same image", `JSONPatch{op: "replace", path: "` + container + `/image", value: "mirror.example.com/` + releasetest.Image[strings.LastIndex(releasetest.Image, "/")+1:] + `"}`,
+			"the same digest is the same image", `JSONPatch{op: "replace", path: "` + container + `/image", value: "mirror.example.com/` +
+				releasetest.Image[strings.LastIndex(releasetest.Image, "/")+1:] + `"}`,
 			"",
 		},
 		"Sidecar": {
-			"another container does not change the check", `JSONPatch{op: "add", path: "/spec/template/spec/containers/-", value: {"name": "proxy", "image": "quay.io/proxy:latest"}}`,
+			"another container does not change the check",
+			`JSONPatch{op: "add", path: "/spec/template/spec/containers/-", value: {"name": "proxy", "image": "quay.io/proxy:latest"}}`,
 			"",
 		},
 	} {

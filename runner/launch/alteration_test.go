@@ -120,14 +120,23 @@ func ordinaryChanges() map[string]podChange {
 				Items:                []corev1.KeyToPath{{Key: "service-ca.crt", Path: "service-ca.crt"}},
 			}})
 		}},
-		"PullSecret":       {reason: "the pull secret of the account", change: func(pod *corev1.Pod) { pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "x"}} }},
-		"AlwaysPullImages": {reason: "the digest determines the image", change: onCheck(func(container *corev1.Container) { container.ImagePullPolicy = corev1.PullAlways })},
+		"PullSecret": {
+			reason: "the pull secret of the account",
+			change: func(pod *corev1.Pod) { pod.Spec.ImagePullSecrets = []corev1.LocalObjectReference{{Name: "x"}} },
+		},
+		"AlwaysPullImages": {
+			reason: "the digest determines the image",
+			change: onCheck(func(container *corev1.Container) { container.ImagePullPolicy = corev1.PullAlways }),
+		},
 		"Mirror": {reason: "the digest determines the image", change: onCheck(func(container *corev1.Container) {
 			_, digest, _ := strings.Cut(container.Image, "@")
 			container.Image = "mirror.example.com/release@" + digest
 		})},
 		"LimitRange": {reason: "defaults of a LimitRange", change: onCheck(func(container *corev1.Container) {
-			container.Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+			container.Resources.Limits = corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("1"),
+				corev1.ResourceMemory: resource.MustParse("1Gi"),
+			}
 			container.Resources.Requests = container.Resources.Limits
 		})},
 		"WorkloadPartitioning": {reason: "CPUs for management in OpenShift", change: onCheck(func(container *corev1.Container) {
@@ -147,16 +156,28 @@ func ordinaryChanges() map[string]podChange {
 			pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{}}
 			pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "multiarch.openshift.io/scheduling-gate"}}
 		}},
-		"Scheduler": {reason: "another scheduler selects the node", change: func(pod *corev1.Pod) { pod.Spec.SchedulerName, pod.Spec.NodeName = "volcano", "node-1" }},
-		"RunOnce":   {reason: "OpenShift's limit of the time of pods that end", change: func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(3600)) }},
+		"Scheduler": {
+			reason: "another scheduler selects the node",
+			change: func(pod *corev1.Pod) { pod.Spec.SchedulerName, pod.Spec.NodeName = "volcano", "node-1" },
+		},
+		"RunOnce": {
+			reason: "OpenShift's limit of the time of pods that end",
+			change: func(pod *corev1.Pod) { pod.Spec.ActiveDeadlineSeconds = new(int64(3600)) },
+		},
 		"Mesh": {reason: "the sidecar of a service mesh whose CNI plugin redirects connections, with its volumes", change: func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{"sidecar.istio.io/status": "{}", "prometheus.io/scrape": "true"}
 			pod.Spec.InitContainers = append([]corev1.Container{{
 				Name: "istio-validation", Image: "quay.io/proxy", Args: []string{"istio-iptables", "--run-validation"},
-				SecurityContext: &corev1.SecurityContext{RunAsUser: new(int64(1337)), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+				SecurityContext: &corev1.SecurityContext{
+					RunAsUser:    new(int64(1337)),
+					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+				},
 			}}, pod.Spec.InitContainers...)
 			pod.Spec.Volumes = append(pod.Spec.Volumes,
-				corev1.Volume{Name: "istio-envoy", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}},
+				corev1.Volume{
+					Name:         "istio-envoy",
+					VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}},
+				},
 				corev1.Volume{Name: "istio-token", VolumeSource: projected(corev1.VolumeProjection{
 					ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "istio-ca", Path: "istio-token"},
 				})})
@@ -188,7 +209,8 @@ func hostileChanges() map[string]podChange {
 	return map[string]podChange{
 		"MountedProgram": {"a ConfigMap is the program", addVolume("/bin", configMap("program")), check + ".volumeMounts"},
 		"MountedToken": {
-			"the token of another account", addVolume(tokenPath+"/other", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "admin"}}),
+			"the token of another account", addVolume(tokenPath+"/other",
+				corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "admin"}}),
 			check + ".volumeMounts",
 		},
 		"ReplacedTokenVolume": {"the volume of the token has that of another account", func(pod *corev1.Pod) {
@@ -196,7 +218,8 @@ func hostileChanges() map[string]podChange {
 		}, ".volumeMounts"},
 		"SecretInTokenVolume": {"a further source replaces the token", func(pod *corev1.Pod) {
 			of := tokenVolume(pod).Projected
-			of.Sources = append(of.Sources, corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "admin"}}})
+			of.Sources = append(of.Sources,
+				corev1.VolumeProjection{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "admin"}}})
 		}, ".volumeMounts"},
 		"OtherServer": {"the check trusts another API server", func(pod *corev1.Pod) {
 			for _, source := range tokenVolume(pod).Projected.Sources {
@@ -212,7 +235,10 @@ func hostileChanges() map[string]podChange {
 			at := slices.IndexFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == "settings" })
 			pod.Spec.Volumes[at].VolumeSource = configMap("other")
 		}, `spec.volumes["settings"].configMap.name`},
-		"SubPath": {"another file of the same volume", onCheck(func(container *corev1.Container) { container.VolumeMounts[0].SubPath = "x" }), check + ".volumeMounts[0].subPath"},
+		"SubPath": {
+			"another file of the same volume", onCheck(func(container *corev1.Container) { container.VolumeMounts[0].SubPath = "x" }),
+			check + ".volumeMounts[0].subPath",
+		},
 		"LostInit": {"the preparation of the input is skipped", func(pod *corev1.Pod) {
 			pod.Spec.InitContainers = nil
 		}, `spec.initContainers["first"] is not set`},
@@ -234,23 +260,50 @@ func hostileChanges() map[string]podChange {
 		"ProbeTarget": {"the kubelet stops the check by another request", onCheck(func(container *corev1.Container) {
 			container.ReadinessProbe.HTTPGet.Port = intstr.FromInt32(1)
 		}), check + ".readinessProbe.httpGet.port"},
-		"PullPolicy": {"an image that only the node has", onCheck(func(container *corev1.Container) { container.ImagePullPolicy = corev1.PullNever }), check + ".imagePullPolicy"},
+		"PullPolicy": {
+			"an image that only the node has",
+			onCheck(func(container *corev1.Container) { container.ImagePullPolicy = corev1.PullNever }), check + ".imagePullPolicy",
+		},
 		"MessagePolicy": {"the result is not read from the log", onCheck(func(container *corev1.Container) {
 			container.TerminationMessagePolicy = corev1.TerminationMessageReadFile
 		}), check + ".terminationMessagePolicy"},
 		"Device": {"a device of the node, with files of the node", onCheck(func(container *corev1.Container) {
 			container.Resources.Limits["example.com/device"] = resource.MustParse("1")
 		}), check + ".resources"},
-		"Claim":      {"a device by a claim", func(pod *corev1.Pod) { pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x"}} }, "spec.resourceClaims"},
-		"Privileged": {"less confined", onSecurity(func(security *corev1.SecurityContext) { security.Privileged = new(true) }), check + ".securityContext.privileged"},
-		"Escalation": {"setuid programs gain privileges", onSecurity(func(security *corev1.SecurityContext) { security.AllowPrivilegeEscalation = new(true) }), check + ".securityContext.allowPrivilegeEscalation"},
+		"Claim": {
+			"a device by a claim", func(pod *corev1.Pod) { pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "x"}} },
+			"spec.resourceClaims",
+		},
+		"Privileged": {
+			"less confined", onSecurity(func(security *corev1.SecurityContext) { security.Privileged = new(true) }),
+			check + ".securityContext.privileged",
+		},
+		"Escalation": {
+			"setuid programs gain privileges", onSecurity(
+				func(security *corev1.SecurityContext) { security.AllowPrivilegeEscalation = new(true) }),
+			check + ".securityContext.allowPrivilegeEscalation",
+		},
 		"Capability": {"an SCC with default capabilities", onSecurity(func(security *corev1.SecurityContext) {
 			security.Capabilities = &corev1.Capabilities{Add: []corev1.Capability{"SYS_ADMIN"}}
 		}), check + ".securityContext.capabilities"},
-		"Root":        {"root of the container", onSecurity(func(security *corev1.SecurityContext) { security.RunAsUser = new(int64(0)) }), check + ".securityContext.runAsUser"},
-		"RootOfPod":   {"root of all containers", onPodSecurity(func(security *corev1.PodSecurityContext) { security.RunAsUser = new(int64(0)) }), "spec.securityContext is"},
-		"AuthorsUser": {"the author chose the user of the init container", func(pod *corev1.Pod) { pod.Spec.InitContainers[0].SecurityContext.RunAsUser = new(int64(2000)) }, `initContainers["first"].securityContext.runAsUser`},
-		"LostDrop":    {"the author dropped the capabilities", func(pod *corev1.Pod) { pod.Spec.InitContainers[0].SecurityContext.Capabilities = nil }, `initContainers["first"].securityContext.capabilities`},
+		"Root": {
+			"root of the container", onSecurity(func(security *corev1.SecurityContext) { security.RunAsUser = new(int64(0)) }),
+			check + ".securityContext.runAsUser",
+		},
+		"RootOfPod": {
+			"root of all containers", onPodSecurity(func(security *corev1.PodSecurityContext) { security.RunAsUser = new(int64(0)) }),
+			"spec.securityContext is",
+		},
+		"AuthorsUser": {
+			"the author chose the user of the init container",
+			func(pod *corev1.Pod) { pod.Spec.InitContainers[0].SecurityContext.RunAsUser = new(int64(2000)) },
+			`initContainers["first"].securityContext.runAsUser`,
+		},
+		"LostDrop": {
+			"the author dropped the capabilities",
+			func(pod *corev1.Pod) { pod.Spec.InitContainers[0].SecurityContext.Capabilities = nil },
+			`initContainers["first"].securityContext.capabilities`,
+		},
 		"Unconfined": {"less confined", onPodSecurity(func(security *corev1.PodSecurityContext) {
 			security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}
 		}), "spec.securityContext is"},
@@ -260,63 +313,120 @@ func hostileChanges() map[string]podChange {
 		"SELinuxType": {"less confined", onPodSecurity(func(security *corev1.PodSecurityContext) {
 			security.SELinuxOptions = &corev1.SELinuxOptions{Type: "spc_t"}
 		}), "spec.securityContext is"},
-		"Sysctl":         {"kernel parameters", onPodSecurity(func(security *corev1.PodSecurityContext) { security.Sysctls = []corev1.Sysctl{{Name: "x", Value: "1"}} }), "spec.securityContext is"},
-		"ShareProcesses": {"other containers reach the files and memory of the check", func(pod *corev1.Pod) { pod.Spec.ShareProcessNamespace = new(true) }, "spec.shareProcessNamespace"},
-		"HostPID":        {"processes of the node", func(pod *corev1.Pod) { pod.Spec.HostPID = true }, "spec.hostPID"},
-		"HostNetwork":    {"the network of the node", func(pod *corev1.Pod) { pod.Spec.HostNetwork = true }, "spec.hostNetwork"},
+		"Sysctl": {"kernel parameters", onPodSecurity(
+			func(security *corev1.PodSecurityContext) { security.Sysctls = []corev1.Sysctl{{Name: "x", Value: "1"}} }), "spec.securityContext is"},
+		"ShareProcesses": {
+			"other containers reach the files and memory of the check",
+			func(pod *corev1.Pod) { pod.Spec.ShareProcessNamespace = new(true) }, "spec.shareProcessNamespace",
+		},
+		"HostPID":     {"processes of the node", func(pod *corev1.Pod) { pod.Spec.HostPID = true }, "spec.hostPID"},
+		"HostNetwork": {"the network of the node", func(pod *corev1.Pod) { pod.Spec.HostNetwork = true }, "spec.hostNetwork"},
 		"HostAliases": {"another server has the name of a service", func(pod *corev1.Pod) {
 			pod.Spec.HostAliases = []corev1.HostAlias{{IP: "10.0.0.1", Hostnames: []string{"prometheus"}}}
 		}, "spec.hostAliases"},
 		"DNS": {"another server resolves names", func(pod *corev1.Pod) {
 			pod.Spec.DNSPolicy, pod.Spec.DNSConfig = corev1.DNSNone, &corev1.PodDNSConfig{Nameservers: []string{"10.0.0.1"}}
 		}, "spec.dns"},
-		"RuntimeClass": {"another runtime runs the program", func(pod *corev1.Pod) { pod.Spec.RuntimeClassName = new("attack") }, "spec.runtimeClassName"},
-		"ServiceLinks": {"variables that the check reads are missing", func(pod *corev1.Pod) { pod.Spec.EnableServiceLinks = new(false) }, "spec.enableServiceLinks"},
-		"NoToken":      {"the check has no account", func(pod *corev1.Pod) { pod.Spec.AutomountServiceAccountToken = new(false) }, "spec.automountServiceAccountToken"},
-		"LongGrace":    {"the pod outlasts the run", func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(int64(3600)) }, "spec.terminationGracePeriodSeconds"},
-		"Restart":      {"a failed check is repeated until it passes", func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "spec.restartPolicy"},
-		"NodeLabel":    {"the author chose the nodes", func(pod *corev1.Pod) { pod.Spec.NodeSelector = nil }, "spec.nodeSelector"},
+		"RuntimeClass": {
+			"another runtime runs the program", func(pod *corev1.Pod) { pod.Spec.RuntimeClassName = new("attack") },
+			"spec.runtimeClassName",
+		},
+		"ServiceLinks": {
+			"variables that the check reads are missing", func(pod *corev1.Pod) { pod.Spec.EnableServiceLinks = new(false) },
+			"spec.enableServiceLinks",
+		},
+		"NoToken": {
+			"the check has no account", func(pod *corev1.Pod) { pod.Spec.AutomountServiceAccountToken = new(false) },
+			"spec.automountServiceAccountToken",
+		},
+		"LongGrace": {
+			"the pod outlasts the run", func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = new(int64(3600)) },
+			"spec.terminationGracePeriodSeconds",
+		},
+		"Restart": {
+			"a failed check is repeated until it passes",
+			func(pod *corev1.Pod) { pod.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }, "spec.restartPolicy",
+		},
+		"NodeLabel": {"the author chose the nodes", func(pod *corev1.Pod) { pod.Spec.NodeSelector = nil }, "spec.nodeSelector"},
 		"Debugger": {"an ephemeral container enters that of the check", func(pod *corev1.Pod) {
 			pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{TargetContainerName: "check"}}
 		}, "spec.ephemeralContainers"},
-		"WritesScratch":    {"a sidecar replaces the input of the next container", addContainer(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/x"}}}), `spec.containers["added"].volumeMounts is "scratch"`},
-		"PrivilegedBeside": {"a privileged container replaces files of all", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}), `spec.containers["added"].securityContext.privileged`},
-		"CapableBeside": {"a container that controls the node", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
-			Add: []corev1.Capability{"SYS_ADMIN"},
-		}}}), `spec.containers["added"].securityContext.capabilities.add is "SYS_ADMIN"`},
-		"RedirectsBeside": {"a container that redirects the connections of the check", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
-			RunAsUser: new(int64(0)), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}, Drop: []corev1.Capability{"ALL"}},
-		}}), `spec.containers["added"].securityContext.capabilities.add is "NET_ADMIN"`},
+		"WritesScratch": {
+			"a sidecar replaces the input of the next container",
+			addContainer(corev1.Container{VolumeMounts: []corev1.VolumeMount{{Name: "scratch", MountPath: "/x"}}}),
+			`spec.containers["added"].volumeMounts is "scratch"`,
+		},
+		"PrivilegedBeside": {
+			"a privileged container replaces files of all",
+			addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{Privileged: new(true)}}),
+			`spec.containers["added"].securityContext.privileged`,
+		},
+		"CapableBeside": {
+			"a container that controls the node",
+			addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{Capabilities: &corev1.Capabilities{
+				Add: []corev1.Capability{"SYS_ADMIN"},
+			}}}), `spec.containers["added"].securityContext.capabilities.add is "SYS_ADMIN"`,
+		},
+		"RedirectsBeside": {
+			"a container that redirects the connections of the check",
+			addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
+				RunAsUser: new(int64(0)), Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}, Drop: []corev1.Capability{"ALL"}},
+			}}), `spec.containers["added"].securityContext.capabilities.add is "NET_ADMIN"`,
+		},
 		"DeviceBeside": {"a device of the node, with files of the node", addContainer(corev1.Container{Resources: corev1.ResourceRequirements{
 			Limits: corev1.ResourceList{"example.com/device": resource.MustParse("1"), corev1.ResourceCPU: resource.MustParse("1")},
 		}}), `spec.containers["added"].resources`},
 		"ClaimBeside": {"a device by a claim of the author", addContainer(corev1.Container{Resources: corev1.ResourceRequirements{
 			Claims: []corev1.ResourceClaim{{Name: "x"}},
 		}}), `spec.containers["added"].resources`},
-		"UnconfinedBeside": {"system calls by which the node can be attacked", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined},
-		}}), `spec.containers["added"].securityContext.seccompProfile`},
+		"UnconfinedBeside": {
+			"system calls by which the node can be attacked",
+			addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined},
+			}}), `spec.containers["added"].securityContext.seccompProfile`,
+		},
 		"SELinuxBeside": {"the files of the node by another type", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{
 			SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"},
 		}}), `spec.containers["added"].securityContext.seLinuxOptions`},
-		"ProcBeside": {"the files of the kernel", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{ProcMount: new(corev1.UnmaskedProcMount)}}), `spec.containers["added"].securityContext.procMount`},
+		"ProcBeside": {"the files of the kernel", addContainer(corev1.Container{SecurityContext: &corev1.SecurityContext{ProcMount: new(
+			corev1.UnmaskedProcMount)}}), `spec.containers["added"].securityContext.procMount`},
 		"PropagatesBeside": {"mounts of the node appear in the container", addContainer(corev1.Container{VolumeMounts: []corev1.VolumeMount{
 			{Name: "settings", MountPath: "/x", MountPropagation: new(corev1.MountPropagationHostToContainer)},
 		}}), `spec.containers["added"].volumeMounts.mountPropagation`},
-		"NodeBeside": {"a container with the files of the node", addVolume("", corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), `spec.volumes["added"] is "hostPath"`},
+		"NodeBeside": {
+			"a container with the files of the node",
+			addVolume("", corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}), `spec.volumes["added"] is "hostPath"`,
+		},
 		"ClaimedBeside": {"a claim whose volume is a directory of the node", addVolume("", corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "x"},
 		}), `spec.volumes["added"] is "persistentVolumeClaim"`},
 		"TwoKindsBeside": {"a volume of a known kind that has another, too", addVolume("", corev1.VolumeSource{
 			EmptyDir: &corev1.EmptyDirVolumeSource{}, CSI: &corev1.CSIVolumeSource{Driver: "x"},
 		}), `spec.volumes["added"] is "emptyDir, csi"`},
-		"UnknownBeside": {"a kind of volume that this version does not know", addVolume("", corev1.VolumeSource{}), `spec.volumes["added"] is "unknown"`},
-		"Renamed":       {"the guard does not know the pod by its name", func(pod *corev1.Pod) { pod.Name = "other" }, "metadata.name is \"other\""},
-		"Hidden":        {"no watch of the run shows the pod", func(pod *corev1.Pod) { delete(pod.Labels, label.Run) }, "metadata.labels." + label.Run + " is not set"},
-		"LaterEnd":      {"it runs past the end of the run", setVariable(jobplan.VariableDeadline, "2999-01-01T00:00:00Z"), check + ".env"},
-		"NoEnd":         {"it does not know when the run ends", setVariable(jobplan.VariableDeadline, ""), check + ".env"},
-		"CDI":           {"a device of the node, with files of the node", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} }, "metadata.annotations.cdi.k8s.io/x"},
-		"CRIO":          {"the container runtime runs it in another way", func(pod *corev1.Pod) { pod.Annotations = map[string]string{"io.kubernetes.cri-o.Devices": "/dev/sda"} }, "metadata.annotations.io.kubernetes.cri-o.Devices"},
+		"UnknownBeside": {
+			"a kind of volume that this version does not know", addVolume("", corev1.VolumeSource{}),
+			`spec.volumes["added"] is "unknown"`,
+		},
+		"Renamed": {
+			"the guard does not know the pod by its name", func(pod *corev1.Pod) { pod.Name = "other" },
+			"metadata.name is \"other\"",
+		},
+		"Hidden": {
+			"no watch of the run shows the pod", func(pod *corev1.Pod) { delete(pod.Labels, label.Run) },
+			"metadata.labels." + label.Run + " is not set",
+		},
+		"LaterEnd": {"it runs past the end of the run", setVariable(jobplan.VariableDeadline, "2999-01-01T00:00:00Z"), check + ".env"},
+		"NoEnd":    {"it does not know when the run ends", setVariable(jobplan.VariableDeadline, ""), check + ".env"},
+		"CDI": {
+			"a device of the node, with files of the node",
+			func(pod *corev1.Pod) { pod.Annotations = map[string]string{"cdi.k8s.io/x": "example.com/device=all"} },
+			"metadata.annotations.cdi.k8s.io/x",
+		},
+		"CRIO": {
+			"the container runtime runs it in another way",
+			func(pod *corev1.Pod) { pod.Annotations = map[string]string{"io.kubernetes.cri-o.Devices": "/dev/sda"} },
+			"metadata.annotations.io.kubernetes.cri-o.Devices",
+		},
 		"AppArmor": {"less confined", func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{"container.apparmor.security.beta.kubernetes.io/check": "unconfined"}
 		}, "metadata.annotations.container.apparmor.security.beta.kubernetes.io/check"},
@@ -330,7 +440,8 @@ func hostileChanges() map[string]podChange {
 func podOf(job *batchv1.Job) *corev1.Pod {
 	template := job.Spec.Template
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: job.Name + "-", Namespace: job.Namespace, Labels: template.Labels}, Spec: *template.Spec.DeepCopy(),
+		ObjectMeta: metav1.ObjectMeta{GenerateName: job.Name + "-", Namespace: job.Namespace, Labels: template.Labels},
+		Spec:       *template.Spec.DeepCopy(),
 	}
 }
 
@@ -344,12 +455,16 @@ func anAdmittedPod(t *testing.T) (jobplan.Plan, *corev1.Pod) {
 		RunAsUser: new(int64(1000)), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"KILL", "CHOWN"}},
 	}
 	spec.InitContainers = append(spec.InitContainers, corev1.Container{Name: "second", Image: releasetest.Image})
-	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "settings", MountPath: "/settings"}, {Name: "scratch", MountPath: "/scratch"}}
+	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{
+		{Name: "settings", MountPath: "/settings"},
+		{Name: "scratch", MountPath: "/scratch"},
+	}
 	plan := releasetest.Plan(newRun(), releasetest.Release(job))
 	check := plan.Checks[0]
 	template := check.Job.Spec.Template
 	pod, err := api.CoreV1().Pods(job.Namespace).Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: check.Job.Name + "-x7k2p", Labels: template.Labels, Annotations: template.Annotations}, Spec: template.Spec,
+		ObjectMeta: metav1.ObjectMeta{Name: check.Job.Name + "-x7k2p", Labels: template.Labels, Annotations: template.Annotations},
+		Spec:       template.Spec,
 	}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
 		t.Fatal(err)

@@ -41,7 +41,8 @@ func TestCleanupDeletesGuardOfKilledRun(t *testing.T) {
 		t.Errorf("runs %v, error %v; want the killed run", runs, err)
 	}
 	removal, err := newLauncher(t, config).Cleanup(bounded(t), plan.Run.ID)
-	if diff := cmp.Diff(cleanup.Removal{Deleted: killed.Created(plan.Run.ID)}, removal); diff != "" || err != nil || len(removal.Deleted) != 4 {
+	if diff := cmp.Diff(cleanup.Removal{Deleted: killed.Created(plan.Run.ID)}, removal); diff != "" || err != nil ||
+		len(removal.Deleted) != 4 {
 		t.Errorf("error %v; want policies and bindings deleted (-want, +got):\n%s", err, diff)
 	}
 }
@@ -54,7 +55,8 @@ func TestGuardIsDeletedLast(t *testing.T) {
 	waitForDefaultAccount(t, namespace)
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "busy-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}, Finalizers: []string{"example.com/busy"},
+			Name: "busy-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID},
+			Finalizers: []string{"example.com/busy"},
 		},
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}}, AutomountServiceAccountToken: new(false)},
 	}
@@ -78,7 +80,8 @@ func TestGuardIsDeletedLast(t *testing.T) {
 		t.Errorf("%d guards, error %v; want the guard to exist", len(guards.Items), err)
 	}
 	release := []byte(`{"metadata":{"finalizers":null}}`)
-	if _, err := api.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, "application/merge-patch+json", release, metav1.PatchOptions{}); err != nil {
+	if _, err := api.CoreV1().Pods(namespace).Patch(t.Context(), pod.Name, "application/merge-patch+json", release,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if removal, err := launcher.Cleanup(bounded(t), plan.Run.ID); err != nil {
@@ -99,12 +102,21 @@ func TestOnlyEndedPodsAreDeletedAtOnce(t *testing.T) {
 		states []corev1.ContainerState
 		left   bool
 	}{
-		"Ended":       {reason: "both containers have ended", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended, failed}},
-		"EndedOnce":   {reason: "both containers have ended, and are not restarted after exit code 0", policy: corev1.RestartPolicyOnFailure, states: []corev1.ContainerState{ended, ended}},
-		"Restarted":   {reason: "the kubelet restarts a container that failed", policy: corev1.RestartPolicyOnFailure, states: []corev1.ContainerState{ended, failed}, left: true},
-		"Running":     {reason: "a sidecar runs", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended, running}, left: true},
-		"NotReported": {reason: "the end of one container was not reported", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended}, left: true},
-		"Unknown":     {reason: "nothing was reported", policy: corev1.RestartPolicyNever, left: true},
+		"Ended": {reason: "both containers have ended", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended, failed}},
+		"EndedOnce": {
+			reason: "both containers have ended, and are not restarted after exit code 0", policy: corev1.RestartPolicyOnFailure,
+			states: []corev1.ContainerState{ended, ended},
+		},
+		"Restarted": {
+			reason: "the kubelet restarts a container that failed", policy: corev1.RestartPolicyOnFailure,
+			states: []corev1.ContainerState{ended, failed}, left: true,
+		},
+		"Running": {reason: "a sidecar runs", policy: corev1.RestartPolicyNever, states: []corev1.ContainerState{ended, running}, left: true},
+		"NotReported": {
+			reason: "the end of one container was not reported", policy: corev1.RestartPolicyNever,
+			states: []corev1.ContainerState{ended}, left: true,
+		},
+		"Unknown": {reason: "nothing was reported", policy: corev1.RestartPolicyNever, left: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,7 +128,8 @@ func TestOnlyEndedPodsAreDeletedAtOnce(t *testing.T) {
 			if left := len(removal.Left) > 0; left != tc.left || (err != nil) != tc.left {
 				t.Errorf("%s: left %v, error %v; want left %t", tc.reason, removal.Left, err, tc.left)
 			}
-			if err := api.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil && !apierrors.IsNotFound(err) {
+			if err := api.CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name,
+				metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); err != nil && !apierrors.IsNotFound(err) {
 				t.Error(err)
 			}
 		})
@@ -129,7 +142,10 @@ func boundPod(t *testing.T, plan jobplan.Plan, policy corev1.RestartPolicy, stat
 	namespace := plan.Checks[0].Job.Namespace
 	waitForDefaultAccount(t, namespace)
 	pod, err := api.CoreV1().Pods(namespace).Create(t.Context(), &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "check-" + plan.Run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: plan.Run.ID}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "check-" + plan.Run.Suffix() + "-abcde", Namespace: namespace,
+			Labels: map[string]string{label.Run: plan.Run.ID},
+		},
 		Spec: corev1.PodSpec{
 			NodeName: "gone", RestartPolicy: policy, AutomountServiceAccountToken: new(false),
 			Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}, {Name: "sidecar", Image: releasetest.Image}},
@@ -141,7 +157,8 @@ func boundPod(t *testing.T, plan jobplan.Plan, policy corev1.RestartPolicy, stat
 	pod.Status.Phase = corev1.PodRunning
 	for i, state := range states {
 		name := pod.Spec.Containers[i].Name
-		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: name, Image: releasetest.Image, State: state})
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+			corev1.ContainerStatus{Name: name, Image: releasetest.Image, State: state})
 	}
 	if pod, err = api.CoreV1().Pods(namespace).UpdateStatus(t.Context(), pod, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
@@ -266,7 +283,8 @@ func TestCleanupDeletesObjectsWithoutTheirLabel(t *testing.T) {
 	namespace, job := plan.Checks[0].Job.Namespace, plan.Checks[0].Job.Name
 	account := plan.Checks[0].Account().Name
 	unlabelled := []byte(`{"metadata":{"labels":null}}`)
-	if _, err := api.CoreV1().ServiceAccounts(namespace).Patch(t.Context(), account, types.MergePatchType, unlabelled, metav1.PatchOptions{}); err != nil {
+	if _, err := api.CoreV1().ServiceAccounts(namespace).Patch(t.Context(), account, types.MergePatchType, unlabelled,
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := api.BatchV1().Jobs(namespace).Patch(t.Context(), job, types.MergePatchType, unlabelled, metav1.PatchOptions{}); err != nil {
@@ -278,7 +296,8 @@ func TestCleanupDeletesObjectsWithoutTheirLabel(t *testing.T) {
 	if _, err := api.CoreV1().ServiceAccounts(namespace).Get(t.Context(), account, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ServiceAccount: %v, want it deleted", err)
 	}
-	if found, err := api.BatchV1().Jobs(namespace).Get(t.Context(), job, metav1.GetOptions{}); !apierrors.IsNotFound(err) && found.DeletionTimestamp == nil {
+	if found, err := api.BatchV1().Jobs(namespace).Get(t.Context(), job, metav1.GetOptions{}); !apierrors.IsNotFound(err) &&
+		found.DeletionTimestamp == nil {
 		t.Errorf("the Job: %v, want it deleted", err)
 	}
 }

@@ -50,12 +50,14 @@ func anAccount(t *testing.T, namespace, name, role string) {
 	refer := rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}}
 	if role != administrator {
-		if _, err := api.RbacV1().RoleBindings(namespace).Create(t.Context(), &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: refer, Subjects: subjects}, metav1.CreateOptions{}); err != nil {
+		if _, err := api.RbacV1().RoleBindings(namespace).Create(t.Context(),
+			&rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: refer, Subjects: subjects}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	made, err := api.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: refer, Subjects: subjects}, metav1.CreateOptions{})
+	made, err := api.RbacV1().ClusterRoleBindings().Create(t.Context(),
+		&rbacv1.ClusterRoleBinding{ObjectMeta: meta, RoleRef: refer, Subjects: subjects}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,8 @@ func asCopy(t *testing.T, plan jobplan.Plan) kubernetes.Interface {
 func copyConfig(t *testing.T, plan jobplan.Plan) *rest.Config {
 	t.Helper()
 	account := accountcopy.Of(plan)[0]
-	token, err := api.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := api.CoreV1().ServiceAccounts(account.Namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{},
+		metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,9 +93,15 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 		reason, role string
 		omitted      []string
 	}{
-		"View":          {reason: "view reads neither Secrets nor connections", role: "view"},
-		"Edit":          {reason: "edit writes and reads Secrets", role: "edit", omitted: []string{"Secrets of any name", "connections to pods, nodes and services"}},
-		"Administrator": {reason: "cluster-admin may do everything", role: administrator, omitted: []string{"Secrets of any name", "connections to pods, nodes and services", "paths with a wildcard"}},
+		"View": {reason: "view reads neither Secrets nor connections", role: "view"},
+		"Edit": {
+			reason: "edit writes and reads Secrets", role: "edit",
+			omitted: []string{"Secrets of any name", "connections to pods, nodes and services"},
+		},
+		"Administrator": {
+			reason: "cluster-admin may do everything", role: administrator,
+			omitted: []string{"Secrets of any name", "connections to pods, nodes and services", "paths with a wildcard"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
@@ -103,7 +112,8 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 				t.Fatalf("%s: findings %+v", tc.reason, findings)
 			}
 			copied := accountcopy.Of(plan)[0]
-			if !copied.Copied || copied.Author != "existing" || copied.Name == "existing" || plan.Checks[0].Job.Spec.Template.Spec.ServiceAccountName != copied.Name {
+			if !copied.Copied || copied.Author != "existing" || copied.Name == "existing" ||
+				plan.Checks[0].Job.Spec.Template.Spec.ServiceAccountName != copied.Name {
 				t.Errorf("%s: account %+v, want a copy", tc.reason, copied)
 			}
 			if diff := cmp.Diff(tc.omitted, copied.Omitted); diff != "" {
@@ -118,7 +128,8 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 				}
 			})
 			made, err := api.CoreV1().ServiceAccounts(namespace).Get(t.Context(), copied.Name, metav1.GetOptions{})
-			if err != nil || len(made.ImagePullSecrets) != 1 || made.ImagePullSecrets[0].Name != "pull" || made.Annotations["example.com/role"] != "" {
+			if err != nil || len(made.ImagePullSecrets) != 1 || made.ImagePullSecrets[0].Name != "pull" ||
+				made.Annotations["example.com/role"] != "" {
 				t.Errorf("%s: %v, %+v; want the image pull secrets and no annotation of the original", tc.reason, err, made)
 			}
 			client := asCopy(t, plan)
@@ -127,12 +138,14 @@ func TestCopiedAccountsOnlyRead(t *testing.T) {
 				return err
 			})
 			_, secretsErr := client.CoreV1().Secrets(namespace).List(t.Context(), metav1.ListOptions{})
-			_, writeErr := client.CoreV1().ConfigMaps(namespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}}, metav1.CreateOptions{})
+			_, writeErr := client.CoreV1().ConfigMaps(namespace).Create(t.Context(),
+				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "written"}}, metav1.CreateOptions{})
 			for action, err := range map[string]error{
 				"list Secrets":         secretsErr,
 				"create a ConfigMap":   writeErr,
 				"delete the namespace": client.CoreV1().Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}),
-				"delete every policy":  client.AdmissionregistrationV1().ValidatingAdmissionPolicies().DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "none=none"}),
+				"delete every policy": client.AdmissionregistrationV1().ValidatingAdmissionPolicies().DeleteCollection(t.Context(),
+					metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "none=none"}),
 				"connect to a kubelet": client.CoreV1().RESTClient().Get().AbsPath("/api/v1/nodes/any/proxy/pods").Do(t.Context()).Error(),
 				"impersonate":          impersonating(t, plan).CoreV1().RESTClient().Get().AbsPath("/api/v1/namespaces").Do(t.Context()).Error(),
 			} {
@@ -195,7 +208,8 @@ func TestCopyOfWhatTheUserMayNotGrant(t *testing.T) {
 		t.Fatalf("%d checks, findings %+v; want one finding", len(plan.Checks), findings)
 	}
 	f := findings[0]
-	if f.Outcome != preflight.Unknown || f.Reason != "AccountNotCopied" || !f.Blocks || f.Remediation == "" || !strings.Contains(f.Message, "attempting to grant RBAC permissions not currently held") {
+	if f.Outcome != preflight.Unknown || f.Reason != "AccountNotCopied" || !f.Blocks || f.Remediation == "" ||
+		!strings.Contains(f.Message, "attempting to grant RBAC permissions not currently held") {
 		t.Errorf("%+v, want a blocking Unknown with the permissions that are missing", f)
 	}
 	if err := launch.Ungrantable(findings); err != nil {

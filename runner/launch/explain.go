@@ -109,7 +109,8 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
 	if violating, ok := errors.AsType[*credentialError](err); ok {
 		return finding.Fail(reasonRefusedTokenSecret, "%s", violating.Error()).
-			Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
+			Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.",
+				check.Component).
 			Do(finding.Accept(check.Name))
 	}
 	if foreign, ok := errors.AsType[*foreignError](err); ok {
@@ -122,8 +123,10 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	}
 	if violating, ok := errors.AsType[*accountcopy.Error](err); ok {
 		return unknown(reasonAccountNotCopied).
-			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the release. To update without this check, accept the finding.").
-			Do(finding.Roles(), finding.Read("oc auth can-i --list --as %s", rights.User(types.NamespacedName{Namespace: namespace, Name: violating.Account.Name})), finding.Accept(check.Name))
+			Remedy("Run the preflight as a user with the permissions that the message names, or give the check a ServiceAccount of the "+
+				"release. To update without this check, accept the finding.").
+			Do(finding.Roles(), finding.Read("oc auth can-i --list --as %s",
+				rights.User(types.NamespacedName{Namespace: namespace, Name: violating.Account.Name})), finding.Accept(check.Name))
 	}
 	if violating, ok := errors.AsType[*unspecifiedError](err); ok {
 		return QuotaRequires(check, violating.Error())
@@ -137,7 +140,8 @@ func classify(check jobplan.Check, err error) finding.Finding {
 			Do(finding.Read("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations"), finding.Retry(finding.OptionTimeout))
 	case apierrors.IsNotFound(err) && missingKind(err) == "namespaces":
 		return unknown(reasonNamespaceMissing).
-			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding; otherwise create namespace %s, which a preflight does not do.", check.Component, namespace).
+			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding; otherwise create "+
+				"namespace %s, which a preflight does not do.", check.Component, namespace).
 			Do(finding.Accept(check.Name), finding.Change("oc create namespace %s", namespace))
 	case apierrors.IsNotFound(err) && missingKind(err) == "serviceaccounts":
 		return unknown(ReasonServiceAccountMissing).
@@ -237,7 +241,8 @@ const maxQuotas = 100
 // requires; the message has what that is.
 func QuotaRequires(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaRequires, "%s", message).
-		Remedy("Create a LimitRange with defaults in namespace %s: its quota applies only to pods that specify what the message names. Report it to the owners of component %q.", check.Job.Namespace, check.Component).
+		Remedy("Create a LimitRange with defaults in namespace %s: its quota applies only to pods that specify what the message names. "+
+			"Report it to the owners of component %q.", check.Job.Namespace, check.Component).
 		Do(finding.Read("oc -n %s describe quota", check.Job.Namespace))
 }
 
@@ -285,7 +290,8 @@ func quotasOf(ctx context.Context, objects *inventory.Objects, plan jobplan.Plan
 			q.namespaces[names[i]] = found[i]
 		}
 	}
-	q.altered = slices.ContainsFunc(plan.Checks, func(check jobplan.Check) bool { return q.unspecified(check) != nil }) && altersPods(ctx, objects.Kubernetes.AdmissionregistrationV1())
+	q.altered = slices.ContainsFunc(plan.Checks, func(check jobplan.Check) bool { return q.unspecified(check) != nil }) &&
+		altersPods(ctx, objects.Kubernetes.AdmissionregistrationV1())
 	return q
 }
 
@@ -360,6 +366,7 @@ func createsPods(rule admissionregistrationv1.RuleWithOperations) bool {
 	includes := func(values []string, accepted ...string) bool {
 		return slices.ContainsFunc(values, func(value string) bool { return slices.Contains(accepted, value) })
 	}
-	creates := slices.Contains(rule.Operations, admissionregistrationv1.Create) || slices.Contains(rule.Operations, admissionregistrationv1.OperationAll)
+	creates := slices.Contains(rule.Operations, admissionregistrationv1.Create) ||
+		slices.Contains(rule.Operations, admissionregistrationv1.OperationAll)
 	return creates && includes(rule.APIGroups, "", "*") && includes(rule.Resources, "pods", "*", "*/*")
 }

@@ -143,7 +143,8 @@ func TestMissingGuardIsWarning(t *testing.T) {
 }
 
 func TestGuardChanged(t *testing.T) {
-	policies, bindings := api.AdmissionregistrationV1().ValidatingAdmissionPolicies(), api.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	policies, bindings := api.AdmissionregistrationV1().ValidatingAdmissionPolicies(),
+		api.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
 	patch := func(path, value string) []byte {
 		return []byte(`[{"op": "replace", "path": "` + path + `", "value": ` + value + `}]`)
 	}
@@ -174,8 +175,10 @@ func TestGuardChanged(t *testing.T) {
 		"PatchedBack": {
 			reason: "the policy allowed everything for a while", want: "was changed",
 			change: func(ctx context.Context, name string) error {
-				allow := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`), metav1.PatchOptions{}))
-				deny := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"false"`), metav1.PatchOptions{}))
+				allow := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"true"`),
+					metav1.PatchOptions{}))
+				deny := ignore(policies.Patch(ctx, name, types.JSONPatchType, patch("/spec/validations/0/expression", `"false"`),
+					metav1.PatchOptions{}))
 				return errors.Join(allow, deny)
 			},
 		},
@@ -192,7 +195,10 @@ func TestGuardChanged(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				again := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: found.Labels}, Spec: found.Spec}
+				again := &admissionregistrationv1.ValidatingAdmissionPolicy{
+					ObjectMeta: metav1.ObjectMeta{Name: name, Labels: found.Labels},
+					Spec:       found.Spec,
+				}
 				return errors.Join(policies.Delete(ctx, name, metav1.DeleteOptions{}), ignore(policies.Create(ctx, again, metav1.CreateOptions{})))
 			},
 		},
@@ -214,7 +220,8 @@ func TestGuardChanged(t *testing.T) {
 			if changed != (tc.want != "") || !strings.Contains(f.Message, tc.want) {
 				t.Errorf("%s: changed %t, %q; want %q", tc.reason, changed, f.Message, tc.want)
 			}
-			if changed && (f.Outcome != preflight.Unknown || f.Reason != "GuardChanged" || !f.Blocks || f.Name != "ReadOnlyGuard" || f.Remediation == "") {
+			if changed && (f.Outcome != preflight.Unknown || f.Reason != "GuardChanged" || !f.Blocks || f.Name != "ReadOnlyGuard" ||
+				f.Remediation == "") {
 				t.Errorf("%s: %+v, want a blocking Unknown that replaces the pass", tc.reason, f)
 			}
 		})
@@ -234,7 +241,8 @@ func TestLateGuard(t *testing.T) {
 	if f := second.Guard(t.Context(), plan); f.Outcome != preflight.Pass {
 		t.Fatalf("guard: %+v, want a pass", f)
 	}
-	if f, changed := second.GuardChanged(t.Context(), plan.Run); !changed || !strings.Contains(f.Message, "did not exist when the run was continued") {
+	if f, changed := second.GuardChanged(t.Context(), plan.Run); !changed ||
+		!strings.Contains(f.Message, "did not exist when the run was continued") {
 		t.Errorf("changed %t, %+v; want a finding", changed, f)
 	}
 	if removal, err := second.Cleanup(bounded(t), plan.Run.ID); err != nil {

@@ -184,8 +184,14 @@ func residue(t *testing.T, id string) []string {
 func TestCleanupDeletesPodsWithoutJob(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "orphan-" + run.Suffix() + "-abcde", Namespace: namespace, Labels: map[string]string{label.Run: run.ID}},
-		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Image: releasetest.Image}}, AutomountServiceAccountToken: new(false)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "orphan-" + run.Suffix() + "-abcde", Namespace: namespace,
+			Labels: map[string]string{label.Run: run.ID},
+		},
+		Spec: corev1.PodSpec{
+			Containers:                   []corev1.Container{{Name: "check", Image: releasetest.Image}},
+			AutomountServiceAccountToken: new(false),
+		},
 	}
 	waitForDefaultAccount(t, namespace)
 	if _, err := api.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
@@ -218,14 +224,16 @@ func waitForDefaultAccount(t *testing.T, namespace string) {
 func TestCleanupReturnsRemainingObjects(t *testing.T) {
 	namespace, run := newNamespace(t), newRun()
 	stuck := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-		Name: "stuck-" + run.Suffix(), Namespace: namespace, Labels: map[string]string{label.Run: run.ID}, Finalizers: []string{"example.com/stuck"},
+		Name: "stuck-" + run.Suffix(), Namespace: namespace, Labels: map[string]string{label.Run: run.ID},
+		Finalizers: []string{"example.com/stuck"},
 	}}
 	if _, err := api.CoreV1().ConfigMaps(namespace).Create(t.Context(), stuck, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
 		patch := []byte(`{"metadata":{"finalizers":null}}`)
-		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), stuck.Name, "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), stuck.Name, "application/merge-patch+json", patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -351,7 +359,8 @@ func terminate(t *testing.T, namespace string) {
 	}
 	t.Cleanup(func() {
 		patch := []byte(`{"metadata":{"finalizers":null}}`)
-		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), "holder", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
+		if _, err := api.CoreV1().ConfigMaps(namespace).Patch(context.Background(), "holder", "application/merge-patch+json", patch,
+			metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -476,7 +485,8 @@ func TestStartRejectsForeignJob(t *testing.T) {
 	if err == nil {
 		t.Fatal("want an error for a Job of another run")
 	}
-	if f := launch.Explain(check, err); f.Reason != "ForeignObject" || !strings.Contains(f.Message, "does not belong to this run: metadata.labels") {
+	if f := launch.Explain(check, err); f.Reason != "ForeignObject" ||
+		!strings.Contains(f.Message, "does not belong to this run: metadata.labels") {
 		t.Errorf("want the cause, got %+v", f)
 	}
 }

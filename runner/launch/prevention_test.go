@@ -26,7 +26,10 @@ import (
 func asController(t *testing.T) kubernetes.Interface {
 	t.Helper()
 	controller := rest.CopyConfig(config)
-	controller.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:kube-system:job-controller", Groups: []string{"system:masters"}}
+	controller.Impersonate = rest.ImpersonationConfig{
+		UserName: "system:serviceaccount:kube-system:job-controller",
+		Groups:   []string{"system:masters"},
+	}
 	client, err := kubernetes.NewForConfig(controller)
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +56,10 @@ func ofController(pod *corev1.Pod, job string) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.GenerateName, pod.UID, pod.ResourceVersion, pod.Status = job+"-", "", "", corev1.PodStatus{}
 	pod.Labels["batch.kubernetes.io/job-name"], pod.Labels["batch.kubernetes.io/controller-uid"] = job, "f2f9b8e5"
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: job, UID: "f2f9b8e5", Controller: new(true), BlockOwnerDeletion: new(true)}}
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "batch/v1", Kind: "Job", Name: job, UID: "f2f9b8e5", Controller: new(true),
+		BlockOwnerDeletion: new(true),
+	}}
 	return pod
 }
 
@@ -61,13 +67,18 @@ func ofController(pod *corev1.Pod, job string) *corev1.Pod {
 func classes(t *testing.T) {
 	t.Helper()
 	priorities, runtimes := api.SchedulingV1().PriorityClasses(), api.NodeV1().RuntimeClasses()
-	_, err := priorities.Create(t.Context(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "batch"}, Value: 7, PreemptionPolicy: new(corev1.PreemptNever)}, metav1.CreateOptions{})
-	_, ofRuntime := runtimes.Create(t.Context(), &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "attack"}, Handler: "x"}, metav1.CreateOptions{})
+	_, err := priorities.Create(t.Context(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "batch"}, Value: 7,
+		PreemptionPolicy: new(corev1.PreemptNever),
+	}, metav1.CreateOptions{})
+	_, ofRuntime := runtimes.Create(t.Context(), &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: "attack"}, Handler: "x"},
+		metav1.CreateOptions{})
 	if err := errors.Join(err, ofRuntime); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(priorities.Delete(context.Background(), "batch", metav1.DeleteOptions{}), runtimes.Delete(context.Background(), "attack", metav1.DeleteOptions{})); err != nil {
+		if err := errors.Join(priorities.Delete(context.Background(), "batch", metav1.DeleteOptions{}),
+			runtimes.Delete(context.Background(), "attack", metav1.DeleteOptions{})); err != nil {
 			t.Error(err)
 		}
 	})
@@ -112,15 +123,30 @@ func TestAttacksByHidingFromThePolicy(t *testing.T) {
 		change   func(*corev1.Pod)
 		accepted bool
 	}{
-		"Unchanged":     {reason: "as planned", change: func(*corev1.Pod) {}, accepted: true},
-		"WithoutOwner":  {reason: "its name and labels are of the run", change: func(pod *corev1.Pod) { pod.OwnerReferences = nil; privileged(pod) }},
-		"OtherOwner":    {reason: "its name and labels are of another Job than its owner", change: func(pod *corev1.Pod) { pod.OwnerReferences[0].Name = "other" }},
-		"OtherUID":      {reason: "the owner is not the one of the label", change: func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "other" }},
+		"Unchanged": {reason: "as planned", change: func(*corev1.Pod) {}, accepted: true},
+		"WithoutOwner": {
+			reason: "its name and labels are of the run",
+			change: func(pod *corev1.Pod) { pod.OwnerReferences = nil; privileged(pod) },
+		},
+		"OtherOwner": {
+			reason: "its name and labels are of another Job than its owner",
+			change: func(pod *corev1.Pod) { pod.OwnerReferences[0].Name = "other" },
+		},
+		"OtherUID": {
+			reason: "the owner is not the one of the label",
+			change: func(pod *corev1.Pod) { pod.OwnerReferences[0].UID = "other" },
+		},
 		"WithoutLabels": {reason: "its owner is of the run", change: func(pod *corev1.Pod) { pod.Labels = nil }},
 		"WithoutRun":    {reason: "no watch of the run shows the pod", change: func(pod *corev1.Pod) { delete(pod.Labels, label.Run) }},
-		"OtherName":     {reason: "the guard does not know its requests", change: func(pod *corev1.Pod) { pod.Name, pod.GenerateName = "", "other-" }},
-		"OnlyTheLabel":  {reason: "its label names the Job", change: func(pod *corev1.Pod) { pod.OwnerReferences, pod.Name, pod.GenerateName = nil, "", "other-" }},
-		"NoController":  {reason: "an owner that does not control it", change: func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }},
+		"OtherName": {
+			reason: "the guard does not know its requests",
+			change: func(pod *corev1.Pod) { pod.Name, pod.GenerateName = "", "other-" },
+		},
+		"OnlyTheLabel": {
+			reason: "its label names the Job",
+			change: func(pod *corev1.Pod) { pod.OwnerReferences, pod.Name, pod.GenerateName = nil, "", "other-" },
+		},
+		"NoController": {reason: "an owner that does not control it", change: func(pod *corev1.Pod) { pod.OwnerReferences[0].Controller = nil }},
 		"OtherJobOfRun": {
 			reason: "another Job of the run may not act on the node",
 			change: func(pod *corev1.Pod) {
@@ -157,7 +183,8 @@ func TestAttacksByHidingFromThePolicy(t *testing.T) {
 			pod := ofController(admitted, job)
 			tc.change(pod)
 			_, err := client.CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			if denied := err != nil && strings.Contains(err.Error(), "preflight-pods-"+plan.Run.Suffix()); denied == tc.accepted || tc.accepted && err != nil {
+			if denied := err != nil && strings.Contains(err.Error(), "preflight-pods-"+plan.Run.Suffix()); denied == tc.accepted || tc.accepted &&
+				err != nil {
 				t.Errorf("%s: %v", tc.reason, err)
 			}
 		})
@@ -182,7 +209,8 @@ func TestAttacksByChangesOfARunningPod(t *testing.T) {
 	}
 	const withoutFinalizers = `{"metadata": {"finalizers": null}}`
 	t.Cleanup(func() { // or the clean-up waits for it
-		if _, err := pods.Patch(context.Background(), pod.Name, types.StrategicMergePatchType, []byte(withoutFinalizers), metav1.PatchOptions{}); err != nil {
+		if _, err := pods.Patch(context.Background(), pod.Name, types.StrategicMergePatchType, []byte(withoutFinalizers),
+			metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -190,9 +218,16 @@ func TestAttacksByChangesOfARunningPod(t *testing.T) {
 		reason, patch, subresource string
 		denied                     bool
 	}{
-		"Image":     {reason: "another program", patch: `{"spec": {"containers": [{"name": "check", "image": "quay.io/other"}]}}`, denied: true},
-		"Ephemeral": {reason: "a container in that of the check", patch: `{"spec": {"ephemeralContainers": [{"name": "debug", "image": "quay.io/other", "targetContainerName": "check"}]}}`, subresource: "ephemeralcontainers", denied: true},
-		"Network":   {reason: "another network", patch: `{"metadata": {"annotations": {"v1.multus-cni.io/default-network": "attack"}}}`, denied: true},
+		"Image": {reason: "another program", patch: `{"spec": {"containers": [{"name": "check", "image": "quay.io/other"}]}}`, denied: true},
+		"Ephemeral": {
+			reason:      "a container in that of the check",
+			patch:       `{"spec": {"ephemeralContainers": [{"name": "debug", "image": "quay.io/other", "targetContainerName": "check"}]}}`,
+			subresource: "ephemeralcontainers", denied: true,
+		},
+		"Network": {
+			reason: "another network", patch: `{"metadata": {"annotations": {"v1.multus-cni.io/default-network": "attack"}}}`,
+			denied: true,
+		},
 		"Finalizer": {reason: "what a controller does with each pod", patch: `{"metadata": {"finalizers": ["example.com/x"]}}`},
 		"Finished":  {reason: "what a controller does with each pod", patch: withoutFinalizers},
 		"Status":    {reason: "what a network writes", patch: `{"metadata": {"annotations": {"k8s.v1.cni.cncf.io/network-status": "[]"}}}`},

@@ -39,7 +39,10 @@ func usesOfSecret() map[string]func(*corev1.PodSpec, string) {
 			spec.Containers[0].EnvFrom = []corev1.EnvFromSource{from}
 		},
 		"Variable": func(spec *corev1.PodSpec, name string) {
-			from := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}, Key: "token"}}
+			from := &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
+				LocalObjectReference: corev1.LocalObjectReference{Name: name},
+				Key:                  "token",
+			}}
 			spec.Containers[0].Env = []corev1.EnvVar{{Name: "TOKEN", ValueFrom: from}}
 		},
 	}
@@ -51,7 +54,8 @@ const accountToken = "eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJzeXN0ZW06c2VydmljZWFjY291b
 // secrets creates a Secret with a token, one with the token as a value, and one without in a namespace.
 func secrets(t *testing.T, namespace string) {
 	t.Helper()
-	if _, err := api.CoreV1().ServiceAccounts(namespace).Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := api.CoreV1().ServiceAccounts(namespace).Create(t.Context(),
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "owner"}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, secret := range []*corev1.Secret{
@@ -81,8 +85,14 @@ func TestTokenSecretsAreRejected(t *testing.T) {
 			wantReasons    []string
 			unknown        bool
 		}{
-			"Token":      {reason: "the guard does not recognize the token", secret: "token", launcher: newLauncher(t, config), wantReasons: []string{"RefusedTokenSecret"}},
-			"Copied":     {reason: "the type says nothing about the values", secret: "copied", launcher: newLauncher(t, config), wantReasons: []string{"RefusedTokenSecret"}},
+			"Token": {
+				reason: "the guard does not recognize the token", secret: "token", launcher: newLauncher(t, config),
+				wantReasons: []string{"RefusedTokenSecret"},
+			},
+			"Copied": {
+				reason: "the type says nothing about the values", secret: "copied", launcher: newLauncher(t, config),
+				wantReasons: []string{"RefusedTokenSecret"},
+			},
 			"Plain":      {reason: "this Secret has no known credential", secret: "plain", launcher: newLauncher(t, config)},
 			"Missing":    {reason: "a Secret may be optional", secret: "missing", launcher: newLauncher(t, config)},
 			"NotAllowed": {reason: "the audit bars the check: the type is unknown to this user", secret: "token", launcher: limited, unknown: true},
@@ -119,11 +129,15 @@ func usesOfConfigMap() map[string]func(*corev1.PodSpec, string) {
 			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: configMap(name)}}
 		},
 		"Projection": func(spec *corev1.PodSpec, name string) {
-			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: projected(corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named(name)}})}}
+			spec.Volumes = []corev1.Volume{{
+				Name:         "v",
+				VolumeSource: projected(corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: named(name)}}),
+			}}
 		},
 		"Variables": func(spec *corev1.PodSpec, name string) {
 			spec.InitContainers = []corev1.Container{{
-				Name: "first", Image: releasetest.Image, EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: named(name)}}},
+				Name: "first", Image: releasetest.Image,
+				EnvFrom: []corev1.EnvFromSource{{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: named(name)}}},
 			}}
 		},
 		"Variable": func(spec *corev1.PodSpec, name string) {
@@ -162,7 +176,10 @@ func TestAttacksByConfigMaps(t *testing.T) {
 			want           string
 			unknown        bool
 		}{
-			"Token":      {reason: "the guard does not recognize the token", config: "token", launcher: newLauncher(t, config), want: "RefusedTokenSecret"},
+			"Token": {
+				reason: "the guard does not recognize the token", config: "token", launcher: newLauncher(t, config),
+				want: "RefusedTokenSecret",
+			},
 			"Binary":     {reason: "binary data is mounted, too", config: "binary", launcher: newLauncher(t, config), want: "RefusedTokenSecret"},
 			"Kubeconfig": {reason: "a kubeconfig with a token", config: "kubeconfig", launcher: newLauncher(t, config), want: "RefusedTokenSecret"},
 			"Plain":      {reason: "an ordinary ConfigMap", config: "plain", launcher: newLauncher(t, config)},
@@ -172,10 +189,11 @@ func TestAttacksByConfigMaps(t *testing.T) {
 			"NotAllowed": {reason: "the audit bars the check: nothing is known of it", config: "plain", launcher: limited, unknown: true},
 		} {
 			t.Run(use+name, func(t *testing.T) {
-				findings, valid := tc.launcher.Validate(t.Context(), releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
-					job.Namespace = namespace
-					read(&job.Spec.Template.Spec, tc.config)
-				}))))
+				findings, valid := tc.launcher.Validate(t.Context(),
+					releasetest.Plan(newRun(), releasetest.Release(releasetest.Job(func(job *batchv1.Job) {
+						job.Namespace = namespace
+						read(&job.Spec.Template.Spec, tc.config)
+					}))))
 				got := ""
 				for _, f := range findings {
 					got = f.Reason
@@ -248,14 +266,38 @@ func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 		rule   rbacv1.PolicyRule
 		want   string
 	}{
-		"Token":     {"the guard does not recognize the token", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, "RefusedTokenSecret"},
-		"Watch":     {"a watch has the content, too", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "secrets"}, Verbs: []string{"watch"}, ResourceNames: []string{"other", "token"}}, "RefusedTokenSecret"},
-		"Copied":    {"the type says nothing about the values", rbacv1.PolicyRule{APIGroups: []string{"*"}, Resources: []string{"secrets"}, Verbs: []string{"list"}, ResourceNames: []string{"copied"}}, "RefusedTokenSecret"},
-		"Path":      {"no object has this name", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"a/b", ".."}}, ""},
-		"Plain":     {"other Secrets have no token of the API server", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"plain"}}, ""},
-		"Missing":   {"a Secret may not exist", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"}, ResourceNames: []string{"missing"}}, ""},
-		"ConfigMap": {"a ConfigMap with a token", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"shared"}}, "RefusedTokenSecret"},
-		"OtherAPI":  {"the name of another object", rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get"}, ResourceNames: []string{"token"}}, ""},
+		"Token": {"the guard does not recognize the token", rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets"},
+			Verbs: []string{"get"}, ResourceNames: []string{"token"},
+		}, "RefusedTokenSecret"},
+		"Watch": {"a watch has the content, too", rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"pods", "secrets"},
+			Verbs: []string{"watch"}, ResourceNames: []string{"other", "token"},
+		}, "RefusedTokenSecret"},
+		"Copied": {"the type says nothing about the values", rbacv1.PolicyRule{
+			APIGroups: []string{"*"}, Resources: []string{"secrets"},
+			Verbs: []string{"list"}, ResourceNames: []string{"copied"},
+		}, "RefusedTokenSecret"},
+		"Path": {"no object has this name", rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets"},
+			Verbs: []string{"get"}, ResourceNames: []string{"a/b", ".."},
+		}, ""},
+		"Plain": {"other Secrets have no token of the API server", rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets"},
+			Verbs: []string{"get"}, ResourceNames: []string{"plain"},
+		}, ""},
+		"Missing": {"a Secret may not exist", rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get"},
+			ResourceNames: []string{"missing"},
+		}, ""},
+		"ConfigMap": {"a ConfigMap with a token", rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"get"}, ResourceNames: []string{"shared"},
+		}, "RefusedTokenSecret"},
+		"OtherAPI": {"the name of another object", rbacv1.PolicyRule{
+			APIGroups: []string{""}, Resources: []string{"configmaps"},
+			Verbs: []string{"get"}, ResourceNames: []string{"token"},
+		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			release := aFullRelease(namespace)
@@ -280,7 +322,8 @@ func TestAttacksByTokenSecretsOfRoles(t *testing.T) {
 func TestNeedsIncludeSecrets(t *testing.T) {
 	for use, read := range usesOfSecret() {
 		t.Run(use, func(t *testing.T) {
-			drafted := jobplan.New(releasetest.Run().From, releasetest.Release(releasetest.Job(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
+			drafted := jobplan.New(releasetest.Run().From,
+				releasetest.Release(releasetest.Job(func(job *batchv1.Job) { read(&job.Spec.Template.Spec, "settings") })))
 			var got []access.Request
 			for _, request := range drafted.Needs().Optional {
 				if request.Resource == "secrets" {
@@ -317,12 +360,19 @@ func TestSecretReads(t *testing.T) {
 			want: []access.Request{{Verb: "list", Resource: "secrets"}},
 		},
 		"ImageStream": {
-			reason: "a stream has the Secrets of its namespace with credentials of registries", rules: []rbacv1.PolicyRule{rule("image.openshift.io", "imagestreams/secrets", []string{"cli"}, "get")},
-			want: []access.Request{{Verb: "get", Group: "image.openshift.io", Resource: "imagestreams", Subresource: "secrets"}},
+			reason: "a stream has the Secrets of its namespace with credentials of registries",
+			rules:  []rbacv1.PolicyRule{rule("image.openshift.io", "imagestreams/secrets", []string{"cli"}, "get")},
+			want:   []access.Request{{Verb: "get", Group: "image.openshift.io", Resource: "imagestreams", Subresource: "secrets"}},
 		},
-		"Named":      {reason: "the release names the Secrets", rules: []rbacv1.PolicyRule{rule("", "secrets", []string{"cloud"}, "get", "list")}},
-		"OtherGroup": {reason: "the resource of another group is no Secret", rules: []rbacv1.PolicyRule{rule("example.com", "secrets", nil, "get")}},
-		"Pods":       {reason: "pods have no tokens", rules: []rbacv1.PolicyRule{rule("", "pods", nil, "get")}},
+		"Named": {
+			reason: "the release names the Secrets",
+			rules:  []rbacv1.PolicyRule{rule("", "secrets", []string{"cloud"}, "get", "list")},
+		},
+		"OtherGroup": {
+			reason: "the resource of another group is no Secret",
+			rules:  []rbacv1.PolicyRule{rule("example.com", "secrets", nil, "get")},
+		},
+		"Pods": {reason: "pods have no tokens", rules: []rbacv1.PolicyRule{rule("", "pods", nil, "get")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if diff := cmp.Diff(tc.want, accountcopy.Account{Rules: tc.rules}.SecretReads()); diff != "" {
@@ -380,7 +430,10 @@ func TestAttacksBySecretsThatChange(t *testing.T) {
 	}{
 		"Unchanged": {reason: "most Secrets", exists: true},
 		"Absent":    {reason: "an optional one"},
-		"Created":   {reason: "it may have had another content before", change: steps{ordinary}, want: "was created meanwhile in namespace " + namespace},
+		"Created": {
+			reason: "it may have had another content before", change: steps{ordinary},
+			want: "was created meanwhile in namespace " + namespace,
+		},
 		"CreatedToken": {
 			reason: "the check may have written with it", change: steps{token}, want: "has a token of a ServiceAccount now",
 		},
@@ -452,7 +505,10 @@ func TestAttacksByConfigMapsThatChange(t *testing.T) {
 		"Created":      {reason: "settings that are read now", after: "x"},
 		"UpdatedToken": {reason: "the kubelet updates volumes", before: "x", after: accountToken, want: "has a token of a ServiceAccount now"},
 		"CreatedToken": {reason: "the check may have written with it", after: accountToken, want: "has a token of a ServiceAccount now"},
-		"OfTheRun":     {reason: "a user edits the copy of the run", after: accountToken, ofRun: true, want: "has a token of a ServiceAccount now"},
+		"OfTheRun": {
+			reason: "a user edits the copy of the run", after: accountToken, ofRun: true,
+			want: "has a token of a ServiceAccount now",
+		},
 		"OfTheRunKept": {reason: "the copy of the run", ofRun: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -192,7 +192,9 @@ func secretsOf(plan jobplan.Plan) []inventory.Reference {
 
 // reviewSecrets returns what the user may know of Secrets and ConfigMaps, and the errors of those for which the API server did
 // not respond. What is planned is not read.
-func (l *Launcher) reviewSecrets(ctx context.Context, secrets []inventory.Reference, planned []payload.Object) (map[inventory.Reference]credential.Review, map[inventory.Reference]error) {
+func (l *Launcher) reviewSecrets(ctx context.Context, secrets []inventory.Reference,
+	planned []payload.Object,
+) (map[inventory.Reference]credential.Review, map[inventory.Reference]error) {
 	reviews, errs := make([]credential.Review, len(secrets)), make([]error, len(secrets))
 	var requests []func() error
 	for i, secret := range secrets {

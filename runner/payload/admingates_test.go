@@ -19,9 +19,12 @@ func TestExtractReadsAdminGates(t *testing.T) {
 	}{
 		"none": {reason: "most releases have no gates"},
 		"gates": {
-			reason:    "a description may have lines",
-			manifests: []entry{{name: "0000_00_admingate.yaml", content: gatesHead + "data:\n  ack-4.20-x: |\n    Do this.\n    Then that.\n  ack-4.20-y: ''\n"}},
-			want:      map[string]string{"ack-4.20-x": "Do this.\nThen that.\n", "ack-4.20-y": ""},
+			reason: "a description may have lines",
+			manifests: []entry{{
+				name:    "0000_00_admingate.yaml",
+				content: gatesHead + "data:\n  ack-4.20-x: |\n    Do this.\n    Then that.\n  ack-4.20-y: ''\n",
+			}},
+			want: map[string]string{"ack-4.20-x": "Do this.\nThen that.\n", "ack-4.20-y": ""},
 		},
 		"several files": {
 			reason: "several components have gates, and CVO applies the files in the order of their names",
@@ -34,14 +37,23 @@ func TestExtractReadsAdminGates(t *testing.T) {
 		"others": {
 			reason: "neither the acks nor another ConfigMap of that name count",
 			manifests: []entry{
-				{name: "a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-acks, namespace: openshift-config}\ndata: {ack-4.20-x: 'true'}"},
-				{name: "b.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: elsewhere}\ndata: {ack-4.20-x: text}"},
-				{name: "c.yaml", content: "apiVersion: v1\nkind: Secret\nmetadata: {name: admin-gates, namespace: openshift-config-managed}\ndata: {ack-4.20-x: text}"},
+				{name: "a.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-acks, namespace: openshift-config}\ndata: " +
+					"{ack-4.20-x: 'true'}"},
+				{name: "b.yaml", content: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: admin-gates, namespace: elsewhere}\ndata: " +
+					"{ack-4.20-x: text}"},
+				{name: "c.yaml", content: "apiVersion: v1\nkind: Secret\nmetadata: {name: admin-gates, namespace: " +
+					"openshift-config-managed}\ndata: {ack-4.20-x: text}"},
 			},
 		},
-		"no data":   {reason: "no gates", manifests: []entry{{name: "a.yaml", content: gatesHead}}, want: map[string]string{}},
-		"malformed": {reason: "data is not a mapping", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: [a, b]"}}, want: map[string]string{}},
-		"no text":   {reason: "a description that is not a string is empty", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: {ack-4.20-x: [a]}"}}, want: map[string]string{"ack-4.20-x": ""}},
+		"no data": {reason: "no gates", manifests: []entry{{name: "a.yaml", content: gatesHead}}, want: map[string]string{}},
+		"malformed": {
+			reason: "data is not a mapping", manifests: []entry{{name: "a.yaml", content: gatesHead + "data: [a, b]"}},
+			want: map[string]string{},
+		},
+		"no text": {
+			reason:    "a description that is not a string is empty",
+			manifests: []entry{{name: "a.yaml", content: gatesHead + "data: {ack-4.20-x: [a]}"}}, want: map[string]string{"ack-4.20-x": ""},
+		},
 		"too many": {
 			reason: "above the limit no gate is reported",
 			manifests: []entry{

@@ -133,7 +133,8 @@ func TestExtractCachesOnlyVerifiedContent(t *testing.T) {
 	t.Parallel()
 	path := t.TempDir()
 	host := serve(t, respond("/blobs/", flipped))
-	if _, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))), payload.Options{Cache: openCache(t, path)}); err == nil {
+	if _, err := payload.Extract(t.Context(), forced(t, pushLayer(t, host, releaseWith(t))),
+		payload.Options{Cache: openCache(t, path)}); err == nil {
 		t.Fatal("a tampered layer was accepted")
 	}
 	files, err := filepath.Glob(filepath.Join(path, "sha256", "*"))

@@ -9,7 +9,8 @@ import (
 
 // crdWith is a CustomResourceDefinition with these annotations, as YAML.
 func crdWith(name, annotations string) string {
-	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + ", annotations: {" + annotations + "}}\nspec: {group: example.com}\n"
+	return "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: " + name + ", annotations: {" + annotations +
+		"}}\nspec: {group: example.com}\n"
 }
 
 const inProfile = `include.release.openshift.io/self-managed-high-availability: "true"`
@@ -29,13 +30,19 @@ func TestExtractReadsDefinitions(t *testing.T) {
 		"none":    {reason: "a release may have none"},
 		"applied": {reason: "the profile includes it", manifests: []string{crdWith("a", inProfile)}, want: []read{{Name: "a"}}},
 		"other profile": {
-			reason:    "the cluster-version operator applies a definition only with the annotation of the profile",
-			manifests: []string{crdWith("a", ""), crdWith("b", `include.release.openshift.io/ibm-cloud-managed: "true"`), crdWith("c", strings.Replace(inProfile, `"true"`, `"false"`, 1))},
+			reason: "the cluster-version operator applies a definition only with the annotation of the profile",
+			manifests: []string{
+				crdWith("a", ""), crdWith("b", `include.release.openshift.io/ibm-cloud-managed: "true"`),
+				crdWith("c", strings.Replace(inProfile, `"true"`, `"false"`, 1)),
+			},
 		},
 		"feature gates": {
-			reason:    "the gate On is enabled",
-			manifests: []string{crdWith("a", inProfile+", release.openshift.io/feature-gate: On"), crdWith("b", inProfile+", release.openshift.io/feature-gate: Off")},
-			want:      []read{{Name: "a"}},
+			reason: "the gate On is enabled",
+			manifests: []string{
+				crdWith("a", inProfile+", release.openshift.io/feature-gate: On"),
+				crdWith("b", inProfile+", release.openshift.io/feature-gate: Off"),
+			},
+			want: []read{{Name: "a"}},
 		},
 		"unreadable filter": {
 			reason:    "a filter that cannot be evaluated does not exclude",
@@ -44,10 +51,14 @@ func TestExtractReadsDefinitions(t *testing.T) {
 				{Name: "a", Cause: `CustomResourceDefinition.apiextensions.k8s.io /a is for feature set "New", which is not one of Default, CustomNoUpgrade, DevPreviewNoUpgrade, OKD, TechPreviewNoUpgrade; the cluster-version operator applies no such manifest`},
 			},
 		},
-		"deleted": {reason: "the operator deletes it", manifests: []string{crdWith("a", inProfile+`, release.openshift.io/delete: "true"`)}, want: []read{{Name: "a", Deleted: true}}},
+		"deleted": {
+			reason: "the operator deletes it", manifests: []string{crdWith("a", inProfile+`, release.openshift.io/delete: "true"`)},
+			want: []read{{Name: "a", Deleted: true}},
+		},
 		"replaced": {
-			reason: "the last manifest of a name wins", manifests: []string{crdWith("a", inProfile), crdWith("b", inProfile), crdWith("a", inProfile+`, release.openshift.io/delete: "true"`)},
-			want: []read{{Name: "b"}, {Name: "a", Deleted: true}},
+			reason:    "the last manifest of a name wins",
+			manifests: []string{crdWith("a", inProfile), crdWith("b", inProfile), crdWith("a", inProfile+`, release.openshift.io/delete: "true"`)},
+			want:      []read{{Name: "b"}, {Name: "a", Deleted: true}},
 		},
 		"other version": {
 			reason:    "the API server does not serve it",
@@ -59,10 +70,12 @@ func TestExtractReadsDefinitions(t *testing.T) {
 			want: []read{{Name: "a", Cause: "the manifest has an alias in line 6 of the document"}},
 		},
 		"deep": {
-			reason: "recursion is bounded", manifests: []string{crdWith("a", inProfile) + "x: " + strings.Repeat("[", 300) + strings.Repeat("]", 300)},
+			reason: "recursion is bounded", manifests: []string{crdWith("a", inProfile) + "x: " + strings.Repeat("[", 300) + strings.Repeat("]",
+				300)},
 			want: []read{{Name: "a", Cause: "the manifest is nested more than 200 levels deep"}},
 		},
-		"other kinds": {reason: "only definitions", manifests: []string{strings.Replace(crdWith("a", inProfile), "CustomResourceDefinition", "Other", 1), strings.Replace(crdWith("b", inProfile), "apiextensions.k8s.io", "example.com", 1)}},
+		"other kinds": {reason: "only definitions", manifests: []string{strings.Replace(crdWith("a", inProfile), "CustomResourceDefinition",
+			"Other", 1), strings.Replace(crdWith("b", inProfile), "apiextensions.k8s.io", "example.com", 1)}},
 		"too many": {
 			reason:    "above the limit none is returned rather than some",
 			manifests: tooMany(),
@@ -109,11 +122,13 @@ func tooMany() []string {
 func TestExtractReadsImagePolicies(t *testing.T) {
 	t.Parallel()
 	policyWith := func(name, annotations string) string {
-		return "apiVersion: config.openshift.io/v1\nkind: ClusterImagePolicy\nmetadata: {name: " + name + ", annotations: {" + annotations + "}}\nspec: {scopes: [quay.io/openshift-release-dev/ocp-release]}\n"
+		return "apiVersion: config.openshift.io/v1\nkind: ClusterImagePolicy\nmetadata: {name: " + name + ", annotations: {" + annotations +
+			"}}\nspec: {scopes: [quay.io/openshift-release-dev/ocp-release]}\n"
 	}
 	release, err := extractLayer(t, releaseWith(t, entry{name: "release-manifests/a.yaml", content: strings.Join([]string{
 		policyWith("applied", inProfile), policyWith("off", inProfile+", release.openshift.io/feature-gate: Off"), policyWith("profile", ""),
-		policyWith("deleted", inProfile+`, release.openshift.io/delete: "true"`), policyWith("unsure", inProfile+", release.openshift.io/feature-set: New"),
+		policyWith("deleted", inProfile+`, release.openshift.io/delete: "true"`),
+		policyWith("unsure", inProfile+", release.openshift.io/feature-set: New"),
 		strings.Replace(policyWith("alpha", inProfile), "/v1", "/v1alpha1", 1),
 	}, "---\n")}))
 	if err != nil {
@@ -130,7 +145,8 @@ func TestExtractReadsImagePolicies(t *testing.T) {
 		}
 		got = append(got, each.Name+": "+state)
 	}
-	if diff := cmp.Diff([]string{"applied: brought", "deleted: deleted", "unsure: unsure", "alpha: unsure"}, got); diff != "" || len(release.Definitions) > 0 {
+	if diff := cmp.Diff([]string{"applied: brought", "deleted: deleted", "unsure: unsure", "alpha: unsure"}, got); diff != "" ||
+		len(release.Definitions) > 0 {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -138,12 +154,15 @@ func TestExtractReadsImagePolicies(t *testing.T) {
 func TestExtractReadsImageStreams(t *testing.T) {
 	t.Parallel()
 	streamWith := func(namespace, name, annotations string) string {
-		return "apiVersion: image.openshift.io/v1\nkind: ImageStream\nmetadata: {namespace: " + namespace + ", name: " + name + ", annotations: {" + annotations + "}}\n"
+		return "apiVersion: image.openshift.io/v1\nkind: ImageStream\nmetadata: {namespace: " + namespace + ", name: " + name +
+			", annotations: {" + annotations + "}}\n"
 	}
 	release, err := extractLayer(t, releaseWith(t, entry{name: "release-manifests/a.yaml", content: strings.Join([]string{
 		streamWith("openshift", "cli", inProfile), streamWith("other", "cli", inProfile), streamWith("openshift", "profile", ""),
-		streamWith("openshift", "off", inProfile+", capability.openshift.io/name: Off"), strings.Replace(streamWith("openshift", "legacy", inProfile), "image.openshift.io/", "", 1),
-		streamWith("openshift", "deleted", inProfile+`, release.openshift.io/delete: "true"`), streamWith("openshift", "unsure", inProfile+", release.openshift.io/feature-set: New"),
+		streamWith("openshift", "off", inProfile+", capability.openshift.io/name: Off"),
+		strings.Replace(streamWith("openshift", "legacy", inProfile), "image.openshift.io/", "", 1),
+		streamWith("openshift", "deleted", inProfile+`, release.openshift.io/delete: "true"`),
+		streamWith("openshift", "unsure", inProfile+", release.openshift.io/feature-set: New"),
 	}, "---\n")}))
 	if err != nil {
 		t.Fatal(err)

@@ -35,7 +35,8 @@ func TestFileNamesAreSanitized(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			const metadata = `{name: x, namespace: ns, annotations: {openshift.io/preflight-check: "true"}}`
 			release, err := payload.ReadManifests(map[string][]byte{tc.file: []byte(
-				"{apiVersion: batch/v1, kind: Job, metadata: " + metadata + "}\n---\n{apiVersion: v1, kind: ServiceAccount, metadata: " + metadata + "}\n",
+				"{apiVersion: batch/v1, kind: Job, metadata: " + metadata + "}\n---\n{apiVersion: v1, kind: ServiceAccount, metadata: " + metadata +
+					"}\n",
 			)})
 			if err != nil || len(release.Jobs) != 1 || len(release.Supporting) != 1 {
 				t.Fatalf("%s: %v, %+v", tc.reason, err, release)

@@ -42,15 +42,31 @@ func TestImageFiles(t *testing.T) {
 		want   []string
 		err    string
 	}{
-		"One":    {reason: "an image FROM scratch with one COPY", layers: [][]byte{compressed(t, file("manifests/a.yaml", "a"))}, want: []string{"a.yaml a"}},
-		"Layers": {reason: "several COPY instructions", layers: [][]byte{file("manifests/a.yaml", "a"), file("./manifests/b.yaml", "b")}, want: []string{"a.yaml a", "b.yaml b"}},
+		"One": {
+			reason: "an image FROM scratch with one COPY", layers: [][]byte{compressed(t, file("manifests/a.yaml", "a"))},
+			want: []string{"a.yaml a"},
+		},
+		"Layers": {
+			reason: "several COPY instructions", layers: [][]byte{file("manifests/a.yaml", "a"), file("./manifests/b.yaml", "b")},
+			want: []string{"a.yaml a", "b.yaml b"},
+		},
 		"Others": {
 			reason: "only files directly in the directory are read",
-			layers: [][]byte{archive(t, entry{name: "release-manifests/a.yaml", content: "a"}, entry{name: "manifests/x/b.yaml", content: "b"}, entry{name: "c.yaml", content: "c"})},
+			layers: [][]byte{archive(t, entry{name: "release-manifests/a.yaml", content: "a"}, entry{name: "manifests/x/b.yaml", content: "b"},
+				entry{name: "c.yaml", content: "c"})},
 		},
-		"Hidden":    {reason: "a file of one layer would hide that of another", layers: [][]byte{file("manifests/a.yaml", "a"), file("manifests/a.yaml", "b")}, err: "NotAnImageOfManifests"},
-		"Deleted":   {reason: "a layer may not delete a check", layers: [][]byte{file("manifests/a.yaml", "a"), file("manifests/.wh.a.yaml", "")}, err: "Whiteout"},
-		"Link":      {reason: "a link is not followed", layers: [][]byte{archive(t, entry{name: "manifests/a.yaml", kind: tar.TypeSymlink, link: "/etc/hostname"})}, err: "NotAFile"},
+		"Hidden": {
+			reason: "a file of one layer would hide that of another",
+			layers: [][]byte{file("manifests/a.yaml", "a"), file("manifests/a.yaml", "b")}, err: "NotAnImageOfManifests",
+		},
+		"Deleted": {
+			reason: "a layer may not delete a check", layers: [][]byte{file("manifests/a.yaml", "a"), file("manifests/.wh.a.yaml", "")},
+			err: "Whiteout",
+		},
+		"Link": {
+			reason: "a link is not followed",
+			layers: [][]byte{archive(t, entry{name: "manifests/a.yaml", kind: tar.TypeSymlink, link: "/etc/hostname"})}, err: "NotAFile",
+		},
 		"Outside":   {reason: "a path out of the image", layers: [][]byte{file("../manifests/a.yaml", "a")}, err: "UnsafeEntry"},
 		"TooMany":   {reason: "the layers are counted", layers: slices.Repeat([][]byte{file("a", "a")}, 17), err: "NotAnImageOfManifests"},
 		"NotATar":   {reason: "the layer is not an archive", layers: [][]byte{[]byte("x")}, err: "MalformedLayer"},
@@ -62,7 +78,8 @@ func TestImageFiles(t *testing.T) {
 				files[file+" "+string(content)] = true
 				return nil
 			})
-			if failed, ok := errors.AsType[*imagefiles.Error](err); (err != nil) != (tc.err != "") || ok && failed.Reason.String() != tc.err || ok && failed.Remediation == "" {
+			if failed, ok := errors.AsType[*imagefiles.Error](err); (err != nil) != (tc.err != "") || ok && failed.Reason.String() != tc.err || ok &&
+				failed.Remediation == "" {
 				t.Fatalf("%s: %+v, want %q", tc.reason, err, tc.err)
 			}
 			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(files))); diff != "" && tc.err == "" {
@@ -71,11 +88,15 @@ func TestImageFiles(t *testing.T) {
 		})
 	}
 	stop := errors.New("stop")
-	err := imagefiles.Read(t.Context(), pushLayers(t, host, file("manifests/a.yaml", "a")), imagefiles.Source{}, func(string, []byte) error { return stop })
+	err := imagefiles.Read(t.Context(), pushLayers(t, host, file("manifests/a.yaml", "a")), imagefiles.Source{},
+		func(string, []byte) error { return stop })
 	if !errors.Is(err, stop) {
 		t.Errorf("want the error of the caller, got %v", err)
 	}
-	for name, pullSpec := range map[string]string{"Tag": host + "/openshift/release:v1", "Missing": host + "/openshift/release@sha256:" + strings.Repeat("0", 64)} {
+	for name, pullSpec := range map[string]string{
+		"Tag":     host + "/openshift/release:v1",
+		"Missing": host + "/openshift/release@sha256:" + strings.Repeat("0", 64),
+	} {
 		err := imagefiles.Read(t.Context(), pullSpec, imagefiles.Source{}, func(string, []byte) error { return nil })
 		if _, ok := errors.AsType[*imagefiles.Error](err); !ok || !strings.Contains(err.Error(), "openshift/release") {
 			t.Errorf("%s: want an error that names the image, got %v", name, err)
@@ -89,7 +110,8 @@ func TestImageFilesTooLarge(t *testing.T) {
 	manifest := imageOf(t, func(manifest *v1.Manifest) {
 		manifest.Layers = slices.Repeat([]v1.Descriptor{{MediaType: types.DockerLayer, Size: 40 << 20, Digest: digestOf([]byte("base"))}}, 2)
 	}, nil)
-	err := imagefiles.Read(t.Context(), putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, manifest), imagefiles.Source{}, func(string, []byte) error { return nil })
+	err := imagefiles.Read(t.Context(), putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, manifest),
+		imagefiles.Source{}, func(string, []byte) error { return nil })
 	if failed, ok := errors.AsType[*imagefiles.Error](err); !ok || !strings.Contains(failed.Message, "the limit is") {
 		t.Errorf("want an error with the limit, got %v", err)
 	}

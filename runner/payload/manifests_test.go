@@ -21,7 +21,8 @@ func objectWith(kind, name, annotations string) string {
 	if version == "" {
 		version = "v1"
 	}
-	return "apiVersion: " + version + "\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: n, annotations: {" + inProfile + annotations + "}}\n"
+	return "apiVersion: " + version + "\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: n, annotations: {" +
+		inProfile + annotations + "}}\n"
 }
 
 // TestExtractReadsManifests reads the manifests of all kinds, for a cluster with one capability of two and one override.
@@ -39,29 +40,54 @@ func TestExtractReadsManifests(t *testing.T) {
 			manifests: []string{objectWith("Service", "b", ""), objectWith("ConfigMap", "a", "") + "---\n" + objectWith("Deployment", "c", "")},
 			want:      []string{"v1 Service n/b", "v1 ConfigMap n/a", "apps/v1 Deployment n/c"},
 		},
-		"same name":  {reason: "another kind is another object", manifests: []string{objectWith("Service", "a", ""), objectWith("ConfigMap", "a", "")}, want: []string{"v1 Service n/a", "v1 ConfigMap n/a"}},
-		"no profile": {reason: "CVO applies no manifest without a profile", manifests: []string{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: n}\n"}},
-		"unmanaged":  {reason: "an override of ClusterVersion", manifests: []string{objectWith("Deployment", "unmanaged", ""), objectWith("Deployment", "managed", "")}, want: []string{"apps/v1 Deployment n/managed"}},
-		"deleted":    {reason: "CVO deletes it", manifests: []string{objectWith("ConfigMap", "a", `, release.openshift.io/delete: "true"`)}, want: []string{"v1 ConfigMap n/a deleted"}},
-		"capability": {
-			reason:    "an object of a disabled capability is written where it exists",
-			manifests: []string{objectWith("ConfigMap", "a", ", capability.openshift.io/name: Console"), objectWith("ConfigMap", "b", ", capability.openshift.io/name: Storage"), objectWith("ConfigMap", "c", ", capability.openshift.io/name: New")},
-			want:      []string{"v1 ConfigMap n/a", "v1 ConfigMap n/b if present", "v1 ConfigMap n/c if present"},
+		"same name": {reason: "another kind is another object", manifests: []string{
+			objectWith("Service", "a", ""),
+			objectWith("ConfigMap", "a", ""),
+		}, want: []string{"v1 Service n/a", "v1 ConfigMap n/a"}},
+		"no profile": {
+			reason:    "CVO applies no manifest without a profile",
+			manifests: []string{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: n}\n"},
 		},
-		"capability and profile": {reason: "the other filters hold for it, too", manifests: []string{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {capability.openshift.io/name: Storage}}\n"}},
+		"unmanaged": {reason: "an override of ClusterVersion", manifests: []string{
+			objectWith("Deployment", "unmanaged", ""),
+			objectWith("Deployment", "managed", ""),
+		}, want: []string{"apps/v1 Deployment n/managed"}},
+		"deleted": {
+			reason: "CVO deletes it", manifests: []string{objectWith("ConfigMap", "a", `, release.openshift.io/delete: "true"`)},
+			want: []string{"v1 ConfigMap n/a deleted"},
+		},
+		"capability": {
+			reason: "an object of a disabled capability is written where it exists",
+			manifests: []string{objectWith("ConfigMap", "a", ", capability.openshift.io/name: Console"), objectWith("ConfigMap", "b",
+				", capability.openshift.io/name: Storage"), objectWith("ConfigMap", "c", ", capability.openshift.io/name: New")},
+			want: []string{"v1 ConfigMap n/a", "v1 ConfigMap n/b if present", "v1 ConfigMap n/c if present"},
+		},
+		"capability and profile": {
+			reason:    "the other filters hold for it, too",
+			manifests: []string{"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, annotations: {capability.openshift.io/name: Storage}}\n"},
+		},
 		"major version": {
 			reason: "the major version of the release is 4",
 			manifests: []string{
-				objectWith("FeatureGate", "a", major+`"4"`), objectWith("FeatureGate", "b", major+`"5"`), objectWith("FeatureGate", "c", major+`"-5"`), objectWith("FeatureGate", "d", major+`"-4"`),
-				objectWith("FeatureGate", "e", major+`"4, 5"`), objectWith("FeatureGate", "f", major+`"4,-4"`), objectWith("FeatureGate", "g", major+`"x"`), objectWith("FeatureGate", "h", major+`""`),
+				objectWith("FeatureGate", "a", major+`"4"`), objectWith("FeatureGate", "b", major+`"5"`), objectWith("FeatureGate", "c", major+`"-5"`),
+				objectWith("FeatureGate", "d", major+`"-4"`),
+				objectWith("FeatureGate", "e", major+`"4, 5"`), objectWith("FeatureGate", "f", major+`"4,-4"`),
+				objectWith("FeatureGate", "g", major+`"x"`), objectWith("FeatureGate", "h", major+`""`),
 				objectWith("ConfigMap", "i", major+`"4"`),
 			},
 			want: []string{
-				"config.openshift.io/v1 FeatureGate n/a", "config.openshift.io/v1 FeatureGate n/c", "config.openshift.io/v1 FeatureGate n/e", "config.openshift.io/v1 FeatureGate n/h",
+				"config.openshift.io/v1 FeatureGate n/a", "config.openshift.io/v1 FeatureGate n/c", "config.openshift.io/v1 FeatureGate n/e",
+				"config.openshift.io/v1 FeatureGate n/h",
 			},
 		},
-		"alias":   {reason: "aliases may expand without bounds", manifests: []string{objectWith("ConfigMap", "a", "") + "x: &a [b]\ny: *a\n"}, want: []string{"v1 ConfigMap n/a"}, cause: "the manifest has an alias in line 5 of the document"},
-		"no name": {reason: "an object without a name is a problem of the release", manifests: []string{"apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {" + inProfile + "}}\n"}},
+		"alias": {
+			reason: "aliases may expand without bounds", manifests: []string{objectWith("ConfigMap", "a", "") + "x: &a [b]\ny: *a\n"},
+			want: []string{"v1 ConfigMap n/a"}, cause: "the manifest has an alias in line 5 of the document",
+		},
+		"no name": {
+			reason:    "an object without a name is a problem of the release",
+			manifests: []string{"apiVersion: v1\nkind: ConfigMap\nmetadata: {annotations: {" + inProfile + "}}\n"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +128,8 @@ func manifestsOf(t *testing.T, manifests []string) []payload.Definition {
 		Cluster: manifestfilter.Cluster{
 			Features: &manifestfilter.Features{},
 			Capabilities: &configv1.ClusterVersionCapabilitiesStatus{
-				EnabledCapabilities: []configv1.ClusterVersionCapability{"Console"}, KnownCapabilities: []configv1.ClusterVersionCapability{"Console", "Storage"},
+				EnabledCapabilities: []configv1.ClusterVersionCapability{"Console"},
+				KnownCapabilities:   []configv1.ClusterVersionCapability{"Console", "Storage"},
 			},
 			Overrides: []configv1.ComponentOverride{{Kind: "Deployment", Group: "apps", Namespace: "n", Name: "unmanaged", Unmanaged: true}},
 		},

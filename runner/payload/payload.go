@@ -153,7 +153,10 @@ func (m *manifests) addDocument(file string, content []byte, doc manifestdoc.Doc
 	object, violation := m.preflight(doc, root, doc.Line+line-1)
 	m.report(file, doc.Place, violation)
 	if object != nil {
-		m.found = append(m.found, manifestdoc.Located[Object]{File: file, Place: doc.Place, Lines: manifestdoc.LinesOf(root, doc.Line), Value: object})
+		m.found = append(m.found, manifestdoc.Located[Object]{
+			File: file, Place: doc.Place, Lines: manifestdoc.LinesOf(root, doc.Line),
+			Value: object,
+		})
 	}
 	return true
 }
@@ -180,7 +183,8 @@ func incomplete(root *yaml.Node) *manifestfilter.Violation {
 
 func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
-		failure := imagefiles.Reject(reasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image", imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)
+		failure := imagefiles.Reject(reasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image",
+			imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)
 		failure.Remediation, failure.Actions = "Name a release image: `oc adm release info` describes one.", nil
 		return nil, failure
 	}
@@ -198,7 +202,8 @@ func (m *manifests) gather(release *Release) error {
 	for _, each := range m.found {
 		key := manifestfilter.Identity(each.Value)
 		if other, ok := first[key]; ok {
-			m.report(each.File, each.Place, manifestfilter.Fail(reasonDuplicateManifest, key+" is also in "+words.External(other), "Report it to the authors of the component: only one of the two can be right."))
+			m.report(each.File, each.Place, manifestfilter.Fail(reasonDuplicateManifest, key+" is also in "+words.External(other),
+				"Report it to the authors of the component: only one of the two can be right."))
 			continue
 		}
 		first[key] = each.File
@@ -256,7 +261,8 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 		return "", nil, invalid(referencesFile, err)
 	}
 	if stream.Kind != "ImageStream" || stream.APIVersion != imagev1.GroupVersion.String() {
-		return "", nil, invalid(referencesFile, fmt.Errorf("it is a %q of %q instead of an ImageStream of %s", words.External(stream.Kind), words.External(stream.APIVersion), imagev1.GroupVersion))
+		return "", nil, invalid(referencesFile, fmt.Errorf("it is a %q of %q instead of an ImageStream of %s", words.External(stream.Kind),
+			words.External(stream.APIVersion), imagev1.GroupVersion))
 	}
 	images := make(map[string]string, len(stream.Spec.Tags))
 	seen := make(map[string]bool, len(stream.Spec.Tags))
@@ -280,10 +286,12 @@ func (m *manifests) readReferences() (string, map[string]string, error) {
 func checkReference(tag imagev1.TagReference) *manifestfilter.Violation {
 	const remedy = "Do not update to this release: its signature does not cover all of its images."
 	if tag.From == nil || tag.From.Kind != "DockerImage" {
-		return manifestfilter.Fail(reasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", words.External(tag.Name)), remedy)
+		return manifestfilter.Fail(reasonImageNotByDigest, fmt.Sprintf("the tag %q does not name a DockerImage", words.External(tag.Name)),
+			remedy)
 	}
 	if _, err := name.NewDigest(tag.From.Name, name.StrictValidation); err != nil {
-		return manifestfilter.Fail(reasonImageNotByDigest, fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", words.External(tag.Name), words.External(tag.From.Name)), remedy)
+		return manifestfilter.Fail(reasonImageNotByDigest,
+			fmt.Sprintf("the tag %q is %q, which is not a pull spec by digest", words.External(tag.Name), words.External(tag.From.Name)), remedy)
 	}
 	return nil
 }
@@ -370,9 +378,11 @@ func (m *manifests) bounded() error {
 	case m.annotated > maxAnnotated:
 		return imagefiles.Reject(reasonTooManyPreflights, "the objects with the annotation %s have more than %d bytes", Annotation, maxAnnotated)
 	case m.kept > maxKept:
-		return imagefiles.Reject(reasonTooManyPreflights, "the objects with the annotation %s would take more than %d bytes of memory", Annotation, maxKept)
+		return imagefiles.Reject(reasonTooManyPreflights, "the objects with the annotation %s would take more than %d bytes of memory",
+			Annotation, maxKept)
 	case len(m.problems) > maxProblems:
-		return imagefiles.Reject(reasonTooManyProblems, "more than %d manifests are invalid; the first: %s", maxProblems, m.problems[0].Value.Message)
+		return imagefiles.Reject(reasonTooManyProblems, "more than %d manifests are invalid; the first: %s", maxProblems,
+			m.problems[0].Value.Message)
 	}
 	return nil
 }
@@ -393,7 +403,8 @@ type adminGates struct {
 // (cluster-version-operator install, 01_admingate).
 func (g *adminGates) add(file string, at manifestdoc.Place, root *yaml.Node) {
 	metadata := manifestdoc.Child(root, "metadata")
-	if manifestdoc.Text(root, "kind") != "ConfigMap" || manifestdoc.Text(metadata, "namespace") != "openshift-config-managed" || manifestdoc.Text(metadata, "name") != "admin-gates" {
+	if manifestdoc.Text(root, "kind") != "ConfigMap" || manifestdoc.Text(metadata, "namespace") != "openshift-config-managed" ||
+		manifestdoc.Text(metadata, "name") != "admin-gates" {
 		return
 	}
 	gates := map[string]string{}
@@ -417,7 +428,8 @@ func (g *adminGates) add(file string, at manifestdoc.Place, root *yaml.Node) {
 // is returned rather than some.
 func (g *adminGates) merged() (map[string]string, *manifestfilter.Violation) {
 	if g.over != "" {
-		return nil, manifestfilter.Warn(ReasonTooManyAdminGates, fmt.Sprintf("the admin gates of the release have more than %d bytes, so none is reported", maxGateBytes),
+		return nil, manifestfilter.Warn(ReasonTooManyAdminGates,
+			fmt.Sprintf("the admin gates of the release have more than %d bytes, so none is reported", maxGateBytes),
 			"Read the admin gates in the release: `oc adm release extract` writes its manifests.")
 	}
 	manifestdoc.SortLocated(g.found)

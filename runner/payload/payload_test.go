@@ -136,7 +136,8 @@ func TestExtract(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := payload.Extract(t.Context(), forced(t, pullSpec), payload.Options{Cluster: manifestfilter.Cluster{Architecture: test.architecture}})
+			got, err := payload.Extract(t.Context(), forced(t, pullSpec),
+				payload.Options{Cluster: manifestfilter.Cluster{Architecture: test.architecture}})
 			if err != nil {
 				t.Fatalf("Extract: %v; %s", err, test.reason)
 			}
@@ -144,7 +145,8 @@ func TestExtract(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", test.reason, diff)
 			}
 			want := payload.Release{
-				Release: update.Release{Version: version, Image: pullSpec}, Previous: []string{"4.20.9"}, Metadata: map[string]string{"url": "https://example.com"},
+				Release: update.Release{Version: version, Image: pullSpec}, Previous: []string{"4.20.9"},
+				Metadata:           map[string]string{"url": "https://example.com"},
 				Images:             map[string]string{"cli": image, "cluster-ingress-operator": image},
 				ManifestLayerBytes: got.ManifestLayerBytes, BytesRead: got.BytesRead,
 				Jobs: got.Jobs, Supporting: got.Supporting, Child: got.Child,
@@ -332,18 +334,34 @@ func (m testedManifest) pushed(t *testing.T) (pullSpec, file string) {
 func testedManifests() map[string]testedManifest {
 	const configMap = "{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: ns}}\n"
 	return map[string]testedManifest{
-		"valid":              {reason: "a valid Job is kept", manifest: jobIn("ns", "job"), jobs: 1},
-		"yml":                {reason: "yml is one of the three extensions", file: "job.yml", manifest: jobIn("ns", "job"), jobs: 1},
-		"other extension":    {reason: "the cluster-version operator ignores other extensions", file: "job.txt", manifest: jobIn("ns", "job")},
-		"two documents":      {reason: "a file may have several", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "other"), jobs: 2},
-		"same line":          {reason: "a document may begin in the line of its marker", manifest: configMap + "--- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", jobs: 1},
-		"after the end":      {reason: "a document may end before the next begins", manifest: configMap + "...\n" + jobIn("ns", "job"), jobs: 1},
-		"two in one":         {reason: "content after a document must not be lost", manifest: configMap + jobIn("ns", "job"), outcome: preflight.Fail, problem: "BrokenPreflight"},
-		"flow documents":     {reason: "content after a document must not be lost", manifest: "{a: b}\n{c: d, openshift.io/preflight-check: x}", outcome: preflight.Fail, problem: "BrokenPreflight"},
-		"empty":              {reason: "an empty document is ignored", manifest: "---\n# comment\n---\nnull\n---\n"},
-		"windows":            {reason: "lines may end with CRLF", manifest: strings.ReplaceAll(jobIn("ns", "job")+"---\n"+jobIn("ns", "other"), "\n", "\r\n"), jobs: 2},
-		"marker in a text":   {reason: "a text is indented", manifest: replace("spec:\n", "    text: |\n      ---\n      a\nspec:\n"), jobs: 1},
-		"escaped annotation": {reason: "an escaped key is the same key", manifest: replace("openshift.io/preflight-check", `"openshift.io\x2fpreflight-check"`), jobs: 1},
+		"valid":           {reason: "a valid Job is kept", manifest: jobIn("ns", "job"), jobs: 1},
+		"yml":             {reason: "yml is one of the three extensions", file: "job.yml", manifest: jobIn("ns", "job"), jobs: 1},
+		"other extension": {reason: "the cluster-version operator ignores other extensions", file: "job.txt", manifest: jobIn("ns", "job")},
+		"two documents":   {reason: "a file may have several", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "other"), jobs: 2},
+		"same line": {
+			reason: "a document may begin in the line of its marker", manifest: configMap +
+				"--- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
+			jobs: 1,
+		},
+		"after the end": {reason: "a document may end before the next begins", manifest: configMap + "...\n" + jobIn("ns", "job"), jobs: 1},
+		"two in one": {
+			reason: "content after a document must not be lost", manifest: configMap + jobIn("ns", "job"),
+			outcome: preflight.Fail, problem: "BrokenPreflight",
+		},
+		"flow documents": {
+			reason: "content after a document must not be lost", manifest: "{a: b}\n{c: d, openshift.io/preflight-check: x}",
+			outcome: preflight.Fail, problem: "BrokenPreflight",
+		},
+		"empty": {reason: "an empty document is ignored", manifest: "---\n# comment\n---\nnull\n---\n"},
+		"windows": {
+			reason:   "lines may end with CRLF",
+			manifest: strings.ReplaceAll(jobIn("ns", "job")+"---\n"+jobIn("ns", "other"), "\n", "\r\n"), jobs: 2,
+		},
+		"marker in a text": {reason: "a text is indented", manifest: replace("spec:\n", "    text: |\n      ---\n      a\nspec:\n"), jobs: 1},
+		"escaped annotation": {
+			reason:   "an escaped key is the same key",
+			manifest: replace("openshift.io/preflight-check", `"openshift.io\x2fpreflight-check"`), jobs: 1,
+		},
 		"escaped in JSON": {
 			reason: "an escaped key is the same key", file: "job.json", jobs: 1,
 			manifest: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"ns","annotations":{"openshift.io\/preflight-check":"true"}}}`,
@@ -356,22 +374,39 @@ func testedManifests() map[string]testedManifest {
 		"broken preflight": {
 			reason:   "the enhancement's own example is broken like this",
 			manifest: configMap + "---\n" + replace("        command:", "          resources:\n            requests: {cpu: 10m}\n        command:"),
-			outcome:  preflight.Fail, problem: "BrokenPreflight", text: "document 2 (line 2): the file mentions openshift.io/preflight-check and cannot be parsed: yaml: line 17: mapping values are not allowed",
+			outcome:  preflight.Fail, problem: "BrokenPreflight",
+			text: "document 2 (line 2): the file mentions openshift.io/preflight-check and cannot be parsed: yaml: line 17: mapping values " +
+				"are not allowed",
 		},
 		"broken elsewhere": {
 			reason: "the rest of the file is unknown", manifest: jobIn("ns", "job") + "---\n}\n",
 			outcome: preflight.Fail, problem: "BrokenPreflight", jobs: 1,
 		},
-		"no object": {reason: "the cluster-version operator would reject the release", manifest: "- a\n- b\n", outcome: preflight.Warn, problem: "BrokenManifest"},
-		"no kind":   {reason: "the cluster-version operator would reject the release", manifest: "metadata: {name: a}", outcome: preflight.Warn, problem: "BrokenManifest"},
-		"tokens":    {reason: "the number of tokens is bounded", manifest: strings.Repeat("- a\n", 60_000), outcome: preflight.Warn, problem: "BrokenManifest", text: "tokens"},
+		"no object": {
+			reason: "the cluster-version operator would reject the release", manifest: "- a\n- b\n", outcome: preflight.Warn,
+			problem: "BrokenManifest",
+		},
+		"no kind": {
+			reason: "the cluster-version operator would reject the release", manifest: "metadata: {name: a}", outcome: preflight.Warn,
+			problem: "BrokenManifest",
+		},
+		"tokens": {
+			reason: "the number of tokens is bounded", manifest: strings.Repeat("- a\n", 60_000), outcome: preflight.Warn,
+			problem: "BrokenManifest", text: "tokens",
+		},
 		"tokens with annotation": {
 			reason: "a document that is not parsed may be a check", manifest: jobIn("ns", "job") + "x:\n" + strings.Repeat("- a\n", 60_000),
 			outcome: preflight.Fail, problem: "BrokenPreflight", text: "tokens",
 		},
-		"bytes":     {reason: "the size of a document is bounded", manifest: "a: " + strings.Repeat("a", 3<<20), outcome: preflight.Warn, problem: "BrokenManifest", text: "bytes"},
-		"documents": {reason: "the number of documents is bounded", manifest: strings.Repeat(configMap+"---\n", 1001), outcome: preflight.Warn, problem: "BrokenManifest", text: "1000 documents"},
-		"deep":      {reason: "depth is bounded", manifest: strings.Repeat("[", 20_000), outcome: preflight.Warn, problem: "BrokenManifest"},
+		"bytes": {
+			reason: "the size of a document is bounded", manifest: "a: " + strings.Repeat("a", 3<<20), outcome: preflight.Warn,
+			problem: "BrokenManifest", text: "bytes",
+		},
+		"documents": {
+			reason: "the number of documents is bounded", manifest: strings.Repeat(configMap+"---\n", 1001), outcome: preflight.Warn,
+			problem: "BrokenManifest", text: "1000 documents",
+		},
+		"deep": {reason: "depth is bounded", manifest: strings.Repeat("[", 20_000), outcome: preflight.Warn, problem: "BrokenManifest"},
 		"bomb elsewhere": {
 			reason: "an alias bomb is not expanded", manifest: "kind: A\nmetadata: {name: a}\n" + bomb(),
 		},
@@ -380,18 +415,51 @@ func testedManifests() map[string]testedManifest {
 			reason: "the cluster-version operator would lose all annotations", manifest: replace(`"true"`, `true`),
 			outcome: preflight.Fail, problem: "AnnotationNotString", text: "line 7",
 		},
-		"false":             {reason: "the annotation disables the check", manifest: replace(`"true"`, `"false"`)},
-		"boolean false":     {reason: "a boolean is not a string", manifest: replace(`"true"`, `false`), outcome: preflight.Fail, problem: "AnnotationNotString"},
-		"True":              {reason: "the value may be a typo", manifest: replace(`"true"`, `"True"`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"True"`},
-		"yes":               {reason: "the value may be a typo", manifest: replace(`"true"`, `yes`), outcome: preflight.Fail, problem: "AnnotationValue", text: `"yes"`},
-		"no value":          {reason: "the value may be a typo", manifest: replace(`"true"`, ``), outcome: preflight.Fail, problem: "AnnotationNotString"},
-		"on the pod":        {reason: "an annotation on the pod has no effect, which is reported", manifest: replace("  annotations:\n    openshift.io/preflight-check: \"true\"\nspec:\n  template:\n", "spec:\n  template:\n    metadata: {annotations: {openshift.io/preflight-check: \"true\"}}\n"), outcome: preflight.Warn, problem: "AnnotationMisplaced", text: "line 8"},
-		"in a comment":      {reason: "a comment is not an annotation", manifest: "# openshift.io/preflight-check: \"true\"\n" + configMap},
-		"as a label":        {reason: "a label has no effect, which is reported", manifest: replace("annotations", "labels"), outcome: preflight.Warn, problem: "AnnotationMisplaced"},
-		"alias":             {reason: "aliases are rejected in preflights", manifest: replace("spec:\n", "    a: &a b\n    c: *a\nspec:\n"), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias in line 9"},
-		"alias bomb":        {reason: "aliases are rejected in preflights", manifest: jobIn("ns", "job") + bomb(), outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias"},
-		"merged annotation": {reason: "aliases are rejected in preflights", manifest: "x: &x {openshift.io/preflight-check: \"true\"}\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a, annotations: {<<: *x}}", outcome: preflight.Fail, problem: "IrregularPreflight"},
-		"second key":        {reason: "parsers differ in which key they use", manifest: jobIn("ns", "job") + "metadata: {name: other}\n", outcome: preflight.Fail, problem: "IrregularPreflight", text: `a second key "metadata" in line 16`},
+		"false": {reason: "the annotation disables the check", manifest: replace(`"true"`, `"false"`)},
+		"boolean false": {
+			reason: "a boolean is not a string", manifest: replace(`"true"`, `false`), outcome: preflight.Fail,
+			problem: "AnnotationNotString",
+		},
+		"True": {
+			reason: "the value may be a typo", manifest: replace(`"true"`, `"True"`), outcome: preflight.Fail,
+			problem: "AnnotationValue", text: `"True"`,
+		},
+		"yes": {
+			reason: "the value may be a typo", manifest: replace(`"true"`, `yes`), outcome: preflight.Fail,
+			problem: "AnnotationValue", text: `"yes"`,
+		},
+		"no value": {
+			reason: "the value may be a typo", manifest: replace(`"true"`, ``), outcome: preflight.Fail,
+			problem: "AnnotationNotString",
+		},
+		"on the pod": {
+			reason: "an annotation on the pod has no effect, which is reported",
+			manifest: replace("  annotations:\n    openshift.io/preflight-check: \"true\"\nspec:\n  template:\n",
+				"spec:\n  template:\n    metadata: {annotations: {openshift.io/preflight-check: \"true\"}}\n"), outcome: preflight.Warn,
+			problem: "AnnotationMisplaced", text: "line 8",
+		},
+		"in a comment": {reason: "a comment is not an annotation", manifest: "# openshift.io/preflight-check: \"true\"\n" + configMap},
+		"as a label": {
+			reason: "a label has no effect, which is reported", manifest: replace("annotations", "labels"),
+			outcome: preflight.Warn, problem: "AnnotationMisplaced",
+		},
+		"alias": {
+			reason: "aliases are rejected in preflights", manifest: replace("spec:\n", "    a: &a b\n    c: *a\nspec:\n"),
+			outcome: preflight.Fail, problem: "IrregularPreflight", text: "an alias in line 9",
+		},
+		"alias bomb": {
+			reason: "aliases are rejected in preflights", manifest: jobIn("ns", "job") + bomb(), outcome: preflight.Fail,
+			problem: "IrregularPreflight", text: "an alias",
+		},
+		"merged annotation": {
+			reason:   "aliases are rejected in preflights",
+			manifest: "x: &x {openshift.io/preflight-check: \"true\"}\napiVersion: batch/v1\nkind: Job\nmetadata: {name: a, annotations: {<<: *x}}",
+			outcome:  preflight.Fail, problem: "IrregularPreflight",
+		},
+		"second key": {
+			reason: "parsers differ in which key they use", manifest: jobIn("ns", "job") + "metadata: {name: other}\n",
+			outcome: preflight.Fail, problem: "IrregularPreflight", text: `a second key "metadata" in line 16`,
+		},
 		"second key in JSON": {
 			reason: "parsers differ in which key they use", file: "job.json",
 			manifest: `{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","name":"b","namespace":"ns","annotations":{"openshift.io/preflight-check":"true"}}}`,
@@ -399,35 +467,84 @@ func testedManifests() map[string]testedManifest {
 		},
 		"unknown field": {
 			reason: "a misspelled field would be ignored", manifest: replace("restartPolicy", "restartPolice"),
-			outcome: preflight.Fail, problem: "InvalidPreflight", text: `document 1 (line 1): the object cannot be decoded: strict decoding error: unknown field "spec.template.spec.restartPolice"`,
+			outcome: preflight.Fail, problem: "InvalidPreflight",
+			text: `document 1 (line 1): the object cannot be decoded: strict decoding error: unknown field "spec.template.spec.restartPolice"`,
 		},
-		"other case": {reason: "fields are case-sensitive", manifest: replace("restartPolicy", "restartpolicy"), outcome: preflight.Fail, problem: "InvalidPreflight", text: "restartpolicy"},
-		"other type": {reason: "a field has one type", manifest: replace("restartPolicy: Never", "restartPolicy: 1"), outcome: preflight.Fail, problem: "InvalidPreflight"},
+		"other case": {
+			reason: "fields are case-sensitive", manifest: replace("restartPolicy", "restartpolicy"), outcome: preflight.Fail,
+			problem: "InvalidPreflight", text: "restartpolicy",
+		},
+		"other type": {
+			reason: "a field has one type", manifest: replace("restartPolicy: Never", "restartPolicy: 1"), outcome: preflight.Fail,
+			problem: "InvalidPreflight",
+		},
 		"many containers": {
-			reason: "an item of two bytes is decoded into a container of half a KiB", manifest: replace("containers:", "initContainers: ["+strings.Repeat("{},", 10_000)+"]\n      containers:"),
-			outcome: preflight.Fail, problem: "PreflightTooLarge",
+			reason:   "an item of two bytes is decoded into a container of half a KiB",
+			manifest: replace("containers:", "initContainers: ["+strings.Repeat("{},", 10_000)+"]\n      containers:"),
+			outcome:  preflight.Fail, problem: "PreflightTooLarge",
 		},
-		"no apiVersion": {reason: "a kind needs a group", manifest: replace("apiVersion: batch/v1\n", ""), outcome: preflight.Fail, problem: "InvalidPreflight", text: "no apiVersion"},
-		"deployment":    {reason: "only Jobs and supporting kinds", manifest: replace("apiVersion: batch/v1\nkind: Job", "apiVersion: apps/v1\nkind: Deployment"), outcome: preflight.Fail, problem: "UnsupportedKind", text: "apps/v1 Deployment"},
-		"old job":       {reason: "only the current API version", manifest: replace("batch/v1", "batch/v1beta1"), outcome: preflight.Fail, problem: "UnsupportedKind"},
-		"secret":        {reason: "only Jobs and supporting kinds", manifest: "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "UnsupportedKind"},
+		"no apiVersion": {
+			reason: "a kind needs a group", manifest: replace("apiVersion: batch/v1\n", ""), outcome: preflight.Fail,
+			problem: "InvalidPreflight", text: "no apiVersion",
+		},
+		"deployment": {reason: "only Jobs and supporting kinds", manifest: replace("apiVersion: batch/v1\nkind: Job",
+			"apiVersion: apps/v1\nkind: Deployment"), outcome: preflight.Fail, problem: "UnsupportedKind", text: "apps/v1 Deployment"},
+		"old job": {
+			reason: "only the current API version", manifest: replace("batch/v1", "batch/v1beta1"), outcome: preflight.Fail,
+			problem: "UnsupportedKind",
+		},
+		"secret": {
+			reason:   "only Jobs and supporting kinds",
+			manifest: "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
+			outcome:  preflight.Fail, problem: "UnsupportedKind",
+		},
 		"list": {
-			reason: "the cluster-version operator does not accept lists", manifest: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
+			reason: "the cluster-version operator does not accept lists",
+			manifest: "apiVersion: v1\nkind: List\nitems:\n- {apiVersion: batch/v1, kind: Job, metadata: {name: a, namespace: ns, " +
+				"annotations: {openshift.io/preflight-check: \"true\"}}}",
 			outcome: preflight.Fail, problem: "ListNotSupported", text: "line 4",
 		},
-		"delete":           {reason: "an object to be deleted is not a preflight", manifest: replace("  annotations:\n", "  annotations:\n    release.openshift.io/delete: \"true\"\n"), outcome: preflight.Fail, problem: "DeleteAnnotation", text: "Job.batch ns/job"},
-		"no name":          {reason: "names are not generated", manifest: replace("  name: job\n", "  generateName: job-\n"), outcome: preflight.Fail, problem: "InvalidName"},
-		"1 MiB name":       {reason: "a name is bounded, and so is the message", manifest: replace("name: job", "name: "+strings.Repeat("a", 1<<20)), outcome: preflight.Fail, problem: "InvalidName"},
-		"name with spaces": {reason: "the API server would reject it", manifest: replace("name: job", "name: a b"), outcome: preflight.Fail, problem: "InvalidName", text: `"a b"`},
-		"no namespace":     {reason: "a namespace is required", manifest: replace("  namespace: ns\n", ""), outcome: preflight.Fail, problem: "InvalidNamespace"},
-		"role with slash":  {reason: "the API server would reject it", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a/b, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
-		"unnamed role":     {reason: "names are not generated", manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName"},
-		"cluster role in a namespace": {
-			reason:   "a ClusterRole has no namespace",
-			manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, namespace: ns, annotations: {openshift.io/preflight-check: \"true\"}}}",
-			outcome:  preflight.Fail, problem: "InvalidNamespace",
+		"delete": {
+			reason: "an object to be deleted is not a preflight", manifest: replace("  annotations:\n",
+				"  annotations:\n    release.openshift.io/delete: \"true\"\n"), outcome: preflight.Fail, problem: "DeleteAnnotation",
+			text: "Job.batch ns/job",
 		},
-		"twice": {reason: "one of the two is wrong", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "job"), outcome: preflight.Fail, problem: "DuplicateManifest", text: "document 2 (line 16): Job.batch ns/job", jobs: 1},
+		"no name": {
+			reason: "names are not generated", manifest: replace("  name: job\n", "  generateName: job-\n"),
+			outcome: preflight.Fail, problem: "InvalidName",
+		},
+		"1 MiB name": {
+			reason:   "a name is bounded, and so is the message",
+			manifest: replace("name: job", "name: "+strings.Repeat("a", 1<<20)), outcome: preflight.Fail, problem: "InvalidName",
+		},
+		"name with spaces": {
+			reason: "the API server would reject it", manifest: replace("name: job", "name: a b"), outcome: preflight.Fail,
+			problem: "InvalidName", text: `"a b"`,
+		},
+		"no namespace": {
+			reason: "a namespace is required", manifest: replace("  namespace: ns\n", ""), outcome: preflight.Fail,
+			problem: "InvalidNamespace",
+		},
+		"role with slash": {
+			reason: "the API server would reject it",
+			manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: a/b, namespace: ns, annotations: " +
+				"{openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName",
+		},
+		"unnamed role": {
+			reason: "names are not generated",
+			manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {namespace: ns, annotations: " +
+				"{openshift.io/preflight-check: \"true\"}}}", outcome: preflight.Fail, problem: "InvalidName",
+		},
+		"cluster role in a namespace": {
+			reason: "a ClusterRole has no namespace",
+			manifest: "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: a, namespace: ns, annotations: " +
+				"{openshift.io/preflight-check: \"true\"}}}",
+			outcome: preflight.Fail, problem: "InvalidNamespace",
+		},
+		"twice": {
+			reason: "one of the two is wrong", manifest: jobIn("ns", "job") + "---\n" + jobIn("ns", "job"), outcome: preflight.Fail,
+			problem: "DuplicateManifest", text: "document 2 (line 16): Job.batch ns/job", jobs: 1,
+		},
 	}
 }
 
@@ -455,7 +572,8 @@ func TestExtractManifests(t *testing.T) {
 			}
 			problem := got.Problems[0]
 			if problem.Outcome != test.outcome || problem.Reason != test.problem || !strings.Contains(problem.Message, test.text) {
-				t.Errorf("got %s %s %q, want %s %s with %q: %s", problem.Outcome, problem.Reason, problem.Message, test.outcome, test.problem, test.text, test.reason)
+				t.Errorf("got %s %s %q, want %s %s with %q: %s", problem.Outcome, problem.Reason, problem.Message, test.outcome, test.problem,
+					test.text, test.reason)
 			}
 			checkFinding(t, problem, file)
 		})
@@ -471,7 +589,8 @@ func checkFinding(t *testing.T, problem finding.Finding, file string) {
 	if problem.Source != finding.SourcePayload || problem.Remediation == "" || !strings.HasPrefix(problem.Name, "Payload.") {
 		t.Errorf("the problem is incomplete: %+v", problem)
 	}
-	if problem.Blocks != (problem.Outcome == preflight.Fail || problem.Outcome == preflight.Unknown) || problem.Blocks != (len(problem.BlockedTargets) == 1) {
+	if problem.Blocks != (problem.Outcome == preflight.Fail || problem.Outcome == preflight.Unknown) ||
+		problem.Blocks != (len(problem.BlockedTargets) == 1) {
 		t.Errorf("a problem blocks this release exactly when it fails or is inconclusive: %+v", problem)
 	}
 	if len(problem.Message) > 2048 || strings.ContainsAny(problem.Message, "\n\r") {

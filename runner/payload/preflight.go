@@ -22,11 +22,13 @@ import (
 // file. It returns the object to keep, if any, and its violation, if any.
 func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line int) (Object, *manifestfilter.Violation) {
 	if what, line := manifestdoc.Irregular(root); what != "" {
-		return nil, manifestfilter.Fail(reasonIrregularPreflight, fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.Line+line-1),
+		return nil, manifestfilter.Fail(reasonIrregularPreflight,
+			fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.Line+line-1),
 			manifestfilter.ToAuthors+"write the preflight without aliases and duplicate keys.")
 	}
 	if n := manifestdoc.Count(root); n > maxObjectNodes {
-		return nil, manifestfilter.Fail(reasonPreflightTooLarge, fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
+		return nil, manifestfilter.Fail(reasonPreflightTooLarge,
+			fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
 			manifestfilter.ToAuthors+"reduce the size of the preflight.")
 	}
 	value := manifestdoc.Child(manifestdoc.Child(manifestdoc.Child(root, "metadata"), "annotations"), Annotation)
@@ -38,7 +40,8 @@ func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line in
 	case "false":
 		return nil, nil
 	default:
-		return nil, manifestfilter.Fail(reasonAnnotationValue, fmt.Sprintf("the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, words.External(value.Value)),
+		return nil, manifestfilter.Fail(reasonAnnotationValue, fmt.Sprintf(
+			"the annotation %s in line %d has the value %q, which is neither \"true\" nor \"false\"", Annotation, line, words.External(value.Value)),
 			manifestfilter.ToAuthors+"set the value to \"true\" to run the check.")
 	}
 	if manifestdoc.Text(root, "apiVersion") == "" || manifestdoc.Text(root, "kind") == "" {
@@ -64,10 +67,12 @@ func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line in
 func misplaced(root, value *yaml.Node, line int) *manifestfilter.Violation {
 	switch {
 	case strings.HasSuffix(manifestdoc.Text(root, "kind"), "List"):
-		return manifestfilter.Fail(reasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d", words.External(manifestdoc.Text(root, "kind")), Annotation, line),
+		return manifestfilter.Fail(reasonListNotSupported, fmt.Sprintf("a %s contains an object with the annotation %s in line %d",
+			words.External(manifestdoc.Text(root, "kind")), Annotation, line),
 			manifestfilter.ToAuthors+"write each object as a separate document.")
 	case value == nil:
-		return manifestfilter.Warn(reasonAnnotationMisplaced, fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
+		return manifestfilter.Warn(reasonAnnotationMisplaced,
+			fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
 			manifestfilter.ToAuthors+"set the annotation on the Job itself.")
 	case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
 		return manifestfilter.Fail(reasonAnnotationNotString, fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),
@@ -78,11 +83,14 @@ func misplaced(root, value *yaml.Node, line int) *manifestfilter.Violation {
 
 // decode decodes the document into the type of its kind. Unknown and duplicate fields are errors.
 func (m *manifests) decode(doc manifestdoc.Document) (Object, *manifestfilter.Violation) {
-	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme, json.SerializerOptions{Yaml: !doc.JSON, Strict: true})
+	decoder := json.NewSerializerWithOptions(json.DefaultMetaFactory, m.scheme, m.scheme,
+		json.SerializerOptions{Yaml: !doc.JSON, Strict: true})
 	decoded, kind, err := decoder.Decode(doc.Raw, nil, nil)
 	if runtime.IsNotRegisteredError(err) {
-		return nil, manifestfilter.Fail(reasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s", words.External(kind.GroupVersion().String()), words.External(kind.Kind), Annotation),
-			manifestfilter.ToAuthors+"use the annotation only on Jobs of batch/v1, and on ServiceAccounts, ConfigMaps, Roles, ClusterRoles and their bindings of v1.")
+		return nil, manifestfilter.Fail(reasonUnsupportedKind, fmt.Sprintf("an object of %s %s has the annotation %s",
+			words.External(kind.GroupVersion().String()), words.External(kind.Kind), Annotation),
+			manifestfilter.ToAuthors+"use the annotation only on Jobs of batch/v1, and on ServiceAccounts, ConfigMaps, Roles, ClusterRoles "+
+				"and their bindings of v1.")
 	}
 	object, ok := decoded.(Object)
 	if err != nil || !ok {
@@ -98,7 +106,8 @@ func (m *manifests) admit(object Object) (Object, *manifestfilter.Violation) {
 		return nil, misnamed
 	}
 	if _, ok := object.GetAnnotations()[deleteAnnotation]; ok {
-		rejected := manifestfilter.Fail(reasonDeleteAnnotation, manifestfilter.Identity(object)+" has the annotation "+deleteAnnotation, manifestfilter.ToAuthors+"remove one of the two annotations.")
+		rejected := manifestfilter.Fail(reasonDeleteAnnotation, manifestfilter.Identity(object)+" has the annotation "+deleteAnnotation,
+			manifestfilter.ToAuthors+"remove one of the two annotations.")
 		rejected.Annotation = deleteAnnotation
 		return nil, rejected
 	}
@@ -125,7 +134,8 @@ func appliedByOperator(object Object, annotation string) *manifestfilter.Violati
 	if _, ok := object.(*batchv1.Job); !ok {
 		return nil
 	}
-	found := manifestfilter.Warn(reasonAppliedByClusterVersionOperator, manifestfilter.Identity(object)+" has the annotation "+annotation+", so the cluster-version operator also runs it during the update",
+	found := manifestfilter.Warn(reasonAppliedByClusterVersionOperator,
+		manifestfilter.Identity(object)+" has the annotation "+annotation+", so the cluster-version operator also runs it during the update",
 		manifestfilter.ToAuthors+"remove the annotation.")
 	found.Annotation = annotation
 	return found
@@ -139,7 +149,8 @@ func misnamed(object Object) *manifestfilter.Violation {
 		messages = roleName(object.GetName())
 	}
 	if len(messages) > 0 {
-		return manifestfilter.Fail(reasonInvalidName, fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, words.External(object.GetName()), words.External(messages[0])),
+		return manifestfilter.Fail(reasonInvalidName,
+			fmt.Sprintf("the %s has the metadata.name %q: %s", kind.Kind, words.External(object.GetName()), words.External(messages[0])),
 			manifestfilter.ToAuthors+"set a valid metadata.name.")
 	}
 	messages = validation.IsDNS1123Label(object.GetNamespace())
@@ -152,7 +163,8 @@ func misnamed(object Object) *manifestfilter.Violation {
 	if len(messages) == 0 {
 		return nil
 	}
-	return manifestfilter.Fail(reasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(), words.External(object.GetNamespace()), words.External(messages[0])),
+	return manifestfilter.Fail(reasonInvalidNamespace, fmt.Sprintf("the %s %q has the metadata.namespace %q: %s", kind.Kind, object.GetName(),
+		words.External(object.GetNamespace()), words.External(messages[0])),
 		manifestfilter.ToAuthors+"set a valid metadata.namespace on a namespaced object, and none on any other.")
 }
 

@@ -154,7 +154,10 @@ func archive(tb testing.TB, entries ...entry) []byte {
 		if kind == 0 {
 			kind = tar.TypeReg
 		}
-		if err := w.WriteHeader(&tar.Header{Typeflag: kind, Name: e.name, Linkname: e.link, Mode: 0o644, Size: int64(len(e.content))}); err != nil {
+		if err := w.WriteHeader(&tar.Header{
+			Typeflag: kind, Name: e.name, Linkname: e.link, Mode: 0o644,
+			Size: int64(len(e.content)),
+		}); err != nil {
 			tb.Fatal(err)
 		}
 		if _, err := io.WriteString(w, e.content); err != nil {
@@ -185,8 +188,10 @@ const (
 	image      = "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	references = `{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"` + version + `","creationTimestamp":null},` +
 		`"spec":{"lookupPolicy":{"local":false},"tags":[{"name":"cli","annotations":{"io.openshift.build.source-location":"x"},` +
-		`"from":{"kind":"DockerImage","name":"` + image + `"},"generation":2,"importPolicy":{},"referencePolicy":{"type":"Source"}}]},"status":{"dockerImageRepository":""}}`
-	metadata = `{"kind":"cincinnati-metadata-v0","version":"` + version + `","previous":["4.20.9","4.21.2"],"metadata":{"url":"https://example.com"}}`
+		`"from":{"kind":"DockerImage","name":"` + image +
+		`"},"generation":2,"importPolicy":{},"referencePolicy":{"type":"Source"}}]},"status":{"dockerImageRepository":""}}`
+	metadata = `{"kind":"cincinnati-metadata-v0","version":"` + version +
+		`","previous":["4.20.9","4.21.2"],"metadata":{"url":"https://example.com"}}`
 )
 
 // releaseWith is the archive of a small valid release and the given entries.

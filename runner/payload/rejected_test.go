@@ -62,29 +62,52 @@ func rejectedLayers() map[string]rejectedLayer {
 	return map[string]rejectedLayer{
 		"parent": {
 			reason: "a name must not contain a parent directory",
-			layer:  with(entry{name: "release-manifests/../release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"release-manifests/../release-manifests/job.yaml"`,
+			layer:  with(entry{name: "release-manifests/../release-manifests/job.yaml"}), want: "UnsafeEntry",
+			text: `"release-manifests/../release-manifests/job.yaml"`,
 		},
-		"parent elsewhere": {reason: "no valid layer has such names", layer: with(entry{name: "../../etc/passwd"}), want: "UnsafeEntry", text: `"../../etc/passwd"`},
-		"absolute":         {reason: "a name is relative to the image", layer: with(entry{name: "/release-manifests/job.yaml"}), want: "UnsafeEntry", text: `"/release-manifests/job.yaml"`},
+		"parent elsewhere": {
+			reason: "no valid layer has such names", layer: with(entry{name: "../../etc/passwd"}), want: "UnsafeEntry",
+			text: `"../../etc/passwd"`,
+		},
+		"absolute": {
+			reason: "a name is relative to the image", layer: with(entry{name: "/release-manifests/job.yaml"}),
+			want: "UnsafeEntry", text: `"/release-manifests/job.yaml"`,
+		},
 		"symbolic link": {
-			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}), want: "NotAFile", text: `"release-manifests/job.yaml"`,
+			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeSymlink, link: "/etc/passwd"}),
+			want: "NotAFile", text: `"release-manifests/job.yaml"`,
 		},
 		"hard link": {
-			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeLink, link: "release-manifests/image-references"}), want: "NotAFile",
+			reason: "a manifest is a file", layer: with(entry{
+				name: "release-manifests/job.yaml", kind: tar.TypeLink,
+				link: "release-manifests/image-references",
+			}), want: "NotAFile",
 		},
-		"device":         {reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeChar}), want: "NotAFile"},
-		"pipe":           {reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeFifo}), want: "NotAFile"},
-		"directory link": {reason: "the directory is not a link", layer: only(entry{name: "release-manifests", kind: tar.TypeSymlink, link: "etc"}), want: "NotAFile"},
+		"device": {
+			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeChar}),
+			want: "NotAFile",
+		},
+		"pipe": {
+			reason: "a manifest is a file", layer: with(entry{name: "release-manifests/job.yaml", kind: tar.TypeFifo}),
+			want: "NotAFile",
+		},
+		"directory link": {
+			reason: "the directory is not a link",
+			layer:  only(entry{name: "release-manifests", kind: tar.TypeSymlink, link: "etc"}), want: "NotAFile",
+		},
 		"twice": {
 			reason: "readers differ in which of the two they use",
-			layer:  with(append(file("job.yaml", "a: b"), file("job.yaml", "a: c")...)...), want: "DuplicateEntry", text: `"release-manifests/job.yaml"`,
+			layer:  with(append(file("job.yaml", "a: b"), file("job.yaml", "a: c")...)...), want: "DuplicateEntry",
+			text: `"release-manifests/job.yaml"`,
 		},
 		"twice, not clean": {
-			reason: "both names are of the same file", layer: with(append(file("job.yaml", "a: b"), entry{name: "./release-manifests//job.yaml", content: "a: c"})...), want: "DuplicateEntry",
+			reason: "both names are of the same file", layer: with(append(file("job.yaml", "a: b"),
+				entry{name: "./release-manifests//job.yaml", content: "a: c"})...), want: "DuplicateEntry",
 		},
 		"whiteout": {reason: "the layers below are not read", layer: with(file(".wh.job.yaml", "")...), want: "Whiteout", text: ".wh.job.yaml"},
 		"large file": {
-			reason: "a file is bounded before it is read", layer: with(file("large.yaml", strings.Repeat("a", 8<<20+1))...), want: "FileTooLarge", text: "large.yaml",
+			reason: "a file is bounded before it is read", layer: with(file("large.yaml", strings.Repeat("a", 8<<20+1))...), want: "FileTooLarge",
+			text: "large.yaml",
 		},
 		"many entries": {
 			reason: "the number of entries is bounded", want: "LayerTooLarge",
@@ -133,24 +156,48 @@ func rejectedLayers() map[string]rejectedLayer {
 			layer: func(*testing.T) []byte { return bytes.Repeat([]byte("no tar "), 1000) },
 		},
 		"ordinary image": {
-			reason: "most images are not releases", layer: only(entry{name: "etc/hosts", content: "x"}), want: "NotARelease", text: "it is not a release image",
+			reason: "most images are not releases", layer: only(entry{name: "etc/hosts", content: "x"}), want: "NotARelease",
+			text: "it is not a release image",
 		},
-		"no metadata":     {reason: "a release has both files", layer: only(file("image-references", references)...), want: "NotARelease"},
-		"no references":   {reason: "a release has both files", layer: only(file("release-metadata", metadata)...), want: "NotARelease"},
-		"other version":   {reason: "both files must be of one release", layer: describing(strings.Replace(metadata, version, "4.21.4", 1)), want: "VersionMismatch", text: `"4.21.4"`},
-		"no version":      {reason: "a version is SemVer", layer: describing(strings.Replace(metadata, version, "latest", 1)), want: "InvalidRelease", text: `"latest" is not a semantic version`},
-		"other kind":      {reason: "the kind identifies the format", layer: describing(strings.Replace(metadata, "-v0", "-v1", 1)), want: "InvalidRelease", text: "cincinnati-metadata-v1"},
-		"no JSON":         {reason: "the metadata is JSON", layer: describing("kind: cincinnati-metadata-v0"), want: "InvalidRelease", text: "not valid JSON"},
-		"trailing JSON":   {reason: "trailing content would be ignored", layer: describing(metadata + metadata), want: "InvalidRelease"},
-		"second version":  {reason: "readers differ in which of the two they use", layer: describing(strings.Replace(metadata, "{", `{"version":"4.20.0",`, 1)), want: "InvalidRelease", text: `duplicate field "version"`},
-		"no image stream": {reason: "the list of images is an ImageStream", layer: referencing(`{"kind":"List","apiVersion":"v1"}`), want: "InvalidRelease", text: `"List"`},
-		"no images":       {reason: "a release has images", layer: referencing(`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.21.3"}}`), want: "InvalidRelease", text: "no image"},
-		"unknown field":   {reason: "the meaning of an unknown field is unknown", layer: referencing(strings.Replace(references, `"tags"`, `"tagz"`, 1)), want: "InvalidRelease", text: `unknown field "spec.tagz"`},
+		"no metadata":   {reason: "a release has both files", layer: only(file("image-references", references)...), want: "NotARelease"},
+		"no references": {reason: "a release has both files", layer: only(file("release-metadata", metadata)...), want: "NotARelease"},
+		"other version": {
+			reason: "both files must be of one release", layer: describing(strings.Replace(metadata, version, "4.21.4", 1)),
+			want: "VersionMismatch", text: `"4.21.4"`,
+		},
+		"no version": {
+			reason: "a version is SemVer", layer: describing(strings.Replace(metadata, version, "latest", 1)),
+			want: "InvalidRelease", text: `"latest" is not a semantic version`,
+		},
+		"other kind": {
+			reason: "the kind identifies the format", layer: describing(strings.Replace(metadata, "-v0", "-v1", 1)),
+			want: "InvalidRelease", text: "cincinnati-metadata-v1",
+		},
+		"no JSON": {
+			reason: "the metadata is JSON", layer: describing("kind: cincinnati-metadata-v0"), want: "InvalidRelease",
+			text: "not valid JSON",
+		},
+		"trailing JSON": {reason: "trailing content would be ignored", layer: describing(metadata + metadata), want: "InvalidRelease"},
+		"second version": {reason: "readers differ in which of the two they use", layer: describing(strings.Replace(metadata, "{",
+			`{"version":"4.20.0",`, 1)), want: "InvalidRelease", text: `duplicate field "version"`},
+		"no image stream": {
+			reason: "the list of images is an ImageStream", layer: referencing(`{"kind":"List","apiVersion":"v1"}`),
+			want: "InvalidRelease", text: `"List"`,
+		},
+		"no images": {reason: "a release has images", layer: referencing(
+			`{"kind":"ImageStream","apiVersion":"image.openshift.io/v1","metadata":{"name":"4.21.3"}}`), want: "InvalidRelease", text: "no image"},
+		"unknown field": {
+			reason: "the meaning of an unknown field is unknown",
+			layer:  referencing(strings.Replace(references, `"tags"`, `"tagz"`, 1)), want: "InvalidRelease", text: `unknown field "spec.tagz"`,
+		},
 		"image twice": {
 			reason: "a name has one image", want: "InvalidRelease", text: `"cli" is duplicate`,
 			layer: referencing(strings.Replace(references, `"tags":[`, `"tags":[{"name":"cli"},`, 1)),
 		},
-		"dense references": {reason: "the number of tokens is bounded", layer: referencing("[" + strings.Repeat("{},", 100_000) + "]"), want: "InvalidRelease", text: "tokens"},
+		"dense references": {
+			reason: "the number of tokens is bounded", layer: referencing("[" + strings.Repeat("{},", 100_000) + "]"),
+			want: "InvalidRelease", text: "tokens",
+		},
 		"many problems": {
 			reason: "the number of problems is bounded", want: "TooManyProblems",
 			layer: with(append(file("a.yaml", strings.Repeat("a: b\n---\n", 900)), file("b.yaml", strings.Repeat("a: b\n---\n", 900))...)...),
@@ -178,8 +225,11 @@ func largePreflights(n int) []entry {
 	entries := make([]entry, n)
 	for i := range entries {
 		name := "large-" + strings.Repeat("a", i)
-		entries[i] = entry{name: "release-manifests/" + name + ".yaml", content: `{apiVersion: v1, kind: ConfigMap, data: {a: ` + strings.Repeat("a", 2<<20) +
-			`}, metadata: {name: x` + strings.Repeat("a", i) + `, namespace: ns, annotations: {openshift.io/preflight-check: "true"}}}`}
+		entries[i] = entry{
+			name: "release-manifests/" + name + ".yaml",
+			content: `{apiVersion: v1, kind: ConfigMap, data: {a: ` + strings.Repeat("a", 2<<20) +
+				`}, metadata: {name: x` + strings.Repeat("a", i) + `, namespace: ns, annotations: {openshift.io/preflight-check: "true"}}}`,
+		}
 	}
 	return entries
 }
@@ -302,20 +352,37 @@ func rejectedImages() map[string]rejectedImage {
 			reason: "only sha256 is supported", want: "UnsupportedDigest",
 			change: last(func(layer *v1.Descriptor) { layer.Digest = v1.Hash{Algorithm: "sha512", Hex: strings.Repeat("a", 128)} }),
 		},
-		"no layers":            {reason: "an artifact is not a release", change: func(manifest *v1.Manifest) { manifest.Layers = nil }, want: "InvalidManifest"},
-		"schema 1":             {reason: "its digest does not bind the layers", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema1Signed, want: "SchemaVersion1"},
-		"schema 1, mislabeled": {reason: "the content determines the schema", raw: `{"schemaVersion":1,"fsLayers":[]}`, mediaType: types.DockerManifestSchema2, want: "SchemaVersion1"},
-		"schema 3":             {reason: "the schema version is unknown", raw: `{"schemaVersion":3}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
-		"no schema":            {reason: "keys have one case", raw: `{"SchemaVersion":2,"layers":[]}`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
-		"no JSON":              {reason: "a manifest is JSON", raw: `<html>`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
+		"no layers": {
+			reason: "an artifact is not a release", change: func(manifest *v1.Manifest) { manifest.Layers = nil },
+			want: "InvalidManifest",
+		},
+		"schema 1": {
+			reason: "its digest does not bind the layers", raw: `{"schemaVersion":1,"fsLayers":[]}`,
+			mediaType: types.DockerManifestSchema1Signed, want: "SchemaVersion1",
+		},
+		"schema 1, mislabeled": {
+			reason: "the content determines the schema", raw: `{"schemaVersion":1,"fsLayers":[]}`,
+			mediaType: types.DockerManifestSchema2, want: "SchemaVersion1",
+		},
+		"schema 3": {
+			reason: "the schema version is unknown", raw: `{"schemaVersion":3}`, mediaType: types.DockerManifestSchema2,
+			want: "InvalidManifest",
+		},
+		"no schema": {
+			reason: "keys have one case", raw: `{"SchemaVersion":2,"layers":[]}`, mediaType: types.DockerManifestSchema2,
+			want: "InvalidManifest",
+		},
+		"no JSON": {reason: "a manifest is JSON", raw: `<html>`, mediaType: types.DockerManifestSchema2, want: "InvalidManifest"},
 		"both": {
 			reason: "readers differ in which of the two they take (CVE-2021-41190)", want: "AmbiguousManifest",
-			raw:       `{"schemaVersion":2,"layers":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}],"manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
+			raw: `{"schemaVersion":2,"layers":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}],"manifests":[{"digest":"sha256:` +
+				strings.Repeat("a", 64) + `"}]}`,
 			mediaType: types.OCIManifestSchema1,
 		},
 		"index with image type": {
 			reason: "type and content must agree", want: "InvalidManifest", mediaType: types.OCIManifestSchema1,
-			raw: `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"sha256:` + strings.Repeat("a", 64) + `"}]}`,
+			raw: `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","manifests":[{"digest":"sha256:` + strings.Repeat("a",
+				64) + `"}]}`,
 		},
 	}
 }
@@ -349,16 +416,19 @@ func (r rejectedIndex) read(t *testing.T) func() error {
 	host, content := serve(t, nil), imageOf(t, nil, releaseWith(t))
 	putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.DockerManifestList, Manifests: []v1.Descriptor{{
-		MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content), Platform: &v1.Platform{OS: "linux", Architecture: "arm64"},
+		MediaType: types.DockerManifestSchema2, Size: int64(len(content)), Digest: digestOf(content),
+		Platform: &v1.Platform{OS: "linux", Architecture: "arm64"},
 	}}}
 	r.change(&index)
-	return extraction(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)), manifestfilter.Cluster{Architecture: r.architecture})
+	return extraction(t, putManifest(t, http.DefaultTransport, host, types.DockerManifestList, toJSON(t, index)),
+		manifestfilter.Cluster{Architecture: r.architecture})
 }
 
 func rejectedIndexes() map[string]rejectedIndex {
 	return map[string]rejectedIndex{
 		"other architecture": {
-			reason: "the cluster's nodes could not run the release", architecture: "ppc64le", want: "ArchitectureMissing", text: "no image for linux/ppc64le, only for: linux/arm64, windows/amd64",
+			reason: "the cluster's nodes could not run the release", architecture: "ppc64le", want: "ArchitectureMissing",
+			text: "no image for linux/ppc64le, only for: linux/arm64, windows/amd64",
 			change: func(index *v1.IndexManifest) {
 				other := index.Manifests[0]
 				other.Platform = &v1.Platform{OS: "windows", Architecture: "amd64"}
@@ -409,7 +479,10 @@ func TestExtractRejectsNestedIndexes(t *testing.T) {
 	descriptor := putManifest(t, http.DefaultTransport, host, types.DockerManifestSchema2, content)
 	for range 2 {
 		index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.DockerManifestList, Manifests: []v1.Descriptor{
-			{MediaType: types.DockerManifestList, Size: int64(len(content)), Digest: digestOf(content), Platform: &v1.Platform{OS: "linux", Architecture: "amd64"}},
+			{
+				MediaType: types.DockerManifestList, Size: int64(len(content)), Digest: digestOf(content),
+				Platform: &v1.Platform{OS: "linux", Architecture: "amd64"},
+			},
 		}}
 		content = toJSON(t, index)
 		descriptor = putManifest(t, http.DefaultTransport, host, types.DockerManifestList, content)
@@ -465,7 +538,10 @@ func rejectedRegistries() map[string]rejectedRegistry {
 		}
 	}
 	return map[string]rejectedRegistry{
-		"tampered layer": {reason: "a single inverted bit is detected", part: "/blobs/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
+		"tampered layer": {
+			reason: "a single inverted bit is detected", part: "/blobs/", change: flipped, want: "DigestMismatch",
+			outcome: preflight.Fail,
+		},
 		"tampered layer of unknown size": {
 			reason: "the server may omit the size", part: "/blobs/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
@@ -480,7 +556,10 @@ func rejectedRegistries() map[string]rejectedRegistry {
 				_, _ = w.Write(genuine.Body.Bytes()[:genuine.Body.Len()/2])
 			},
 		},
-		"tampered manifest": {reason: "a single inverted bit is detected", part: "/manifests/", change: flipped, want: "DigestMismatch", outcome: preflight.Fail},
+		"tampered manifest": {
+			reason: "a single inverted bit is detected", part: "/manifests/", change: flipped, want: "DigestMismatch",
+			outcome: preflight.Fail,
+		},
 		"forged digest header": {
 			reason: "the digest header is not trusted", part: "/manifests/", want: "DigestMismatch", outcome: preflight.Fail,
 			change: func(w http.ResponseWriter, genuine *httptest.ResponseRecorder) {
@@ -549,10 +628,22 @@ func rejectedRegistries() map[string]rejectedRegistry {
 				}
 			},
 		},
-		"no manifest": {reason: "the image does not exist", part: "/manifests/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
-		"no layer":    {reason: "a mirror may be incomplete", part: "/blobs/", change: status(http.StatusNotFound), want: "ImageNotFound", outcome: preflight.Unknown},
-		"forbidden":   {reason: "the account has no permission to pull", part: "/manifests/", change: status(http.StatusForbidden), want: "RegistryUnauthorized", outcome: preflight.Unknown},
-		"teapot":      {reason: "any other HTTP error", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError", outcome: preflight.Unknown},
+		"no manifest": {
+			reason: "the image does not exist", part: "/manifests/", change: status(http.StatusNotFound), want: "ImageNotFound",
+			outcome: preflight.Unknown,
+		},
+		"no layer": {
+			reason: "a mirror may be incomplete", part: "/blobs/", change: status(http.StatusNotFound), want: "ImageNotFound",
+			outcome: preflight.Unknown,
+		},
+		"forbidden": {
+			reason: "the account has no permission to pull", part: "/manifests/", change: status(http.StatusForbidden),
+			want: "RegistryUnauthorized", outcome: preflight.Unknown,
+		},
+		"teapot": {
+			reason: "any other HTTP error", part: "/manifests/", change: status(http.StatusTeapot), want: "RegistryError",
+			outcome: preflight.Unknown,
+		},
 	}
 }
 

@@ -98,10 +98,16 @@ type Supporting struct {
 func (r *Release) keep(each manifestdoc.Located[Object]) {
 	file := words.External(each.File)
 	if job, ok := each.Value.(*batchv1.Job); ok {
-		r.Jobs = append(r.Jobs, Job{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Management: manifestfilter.ForManagement(job), Job: job})
+		r.Jobs = append(r.Jobs, Job{
+			File: file, Component: manifestfilter.Component(file), Lines: each.Lines,
+			Management: manifestfilter.ForManagement(job), Job: job,
+		})
 		return
 	}
-	r.Supporting = append(r.Supporting, Supporting{File: file, Component: manifestfilter.Component(file), Lines: each.Lines, Management: manifestfilter.ForManagement(each.Value), Object: each.Value})
+	r.Supporting = append(r.Supporting, Supporting{
+		File: file, Component: manifestfilter.Component(file), Lines: each.Lines,
+		Management: manifestfilter.ForManagement(each.Value), Object: each.Value,
+	})
 }
 
 // Annotation marks a Job as a preflight, and other objects as its supporting
@@ -144,13 +150,18 @@ func (m *manifests) describe() (*Release, error) {
 		return nil, err
 	}
 	if named != metadata.Version {
-		return nil, imagefiles.Reject(reasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, words.External(named), metadataFile, words.External(metadata.Version))
+		return nil, imagefiles.Reject(reasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, words.External(named),
+			metadataFile, words.External(metadata.Version))
 	}
-	release := &Release{Release: update.Release{Version: metadata.Version}, Previous: metadata.Previous, Images: images, Metadata: map[string]string{}}
+	release := &Release{
+		Release: update.Release{Version: metadata.Version}, Previous: metadata.Previous, Images: images,
+		Metadata: map[string]string{},
+	}
 	for _, key := range slices.Sorted(maps.Keys(metadata.Metadata)) {
 		value, ok := metadata.Metadata[key].(string)
 		if !ok {
-			m.report(metadataFile, manifestdoc.Place{}, manifestfilter.Warn(reasonMetadataNotString, fmt.Sprintf("the value of metadata %q is not a string; it is ignored", words.External(key)),
+			m.report(metadataFile, manifestdoc.Place{}, manifestfilter.Warn(reasonMetadataNotString,
+				fmt.Sprintf("the value of metadata %q is not a string; it is ignored", words.External(key)),
 				"Report it to the publisher of the release."))
 			continue
 		}
@@ -169,7 +180,8 @@ func (m *manifests) readMetadata() (releaseMetadata, error) {
 		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its kind is %q, not %q", words.External(metadata.Kind), metadataKind))
 	}
 	if _, err := semver.Parse(metadata.Version); err != nil {
-		return releaseMetadata{}, invalid(metadataFile, fmt.Errorf("its version %q is not a semantic version: %w", words.External(metadata.Version), err))
+		return releaseMetadata{}, invalid(metadataFile,
+			fmt.Errorf("its version %q is not a semantic version: %w", words.External(metadata.Version), err))
 	}
 	return metadata, nil
 }
@@ -297,11 +309,14 @@ func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manif
 		}
 		return
 	}
-	d.found = append(d.found, manifestdoc.Located[collected]{File: file, Place: doc.Place, Value: collected{major: major, Definition: Definition{
-		File: words.External(file), Kind: object.GroupVersionKind(), Namespace: object.Namespace, Name: object.Name,
-		Deleted: object.Annotations[deleteAnnotation] == "true", IfPresent: ifPresent, Cause: cause,
-		Manifest: bytes.Clone(doc.Plain()),
-	}}})
+	d.found = append(d.found, manifestdoc.Located[collected]{
+		File: file, Place: doc.Place,
+		Value: collected{major: major, Definition: Definition{
+			File: words.External(file), Kind: object.GroupVersionKind(), Namespace: object.Namespace, Name: object.Name,
+			Deleted: object.Annotations[deleteAnnotation] == "true", IfPresent: ifPresent, Cause: cause,
+			Manifest: bytes.Clone(doc.Plain()),
+		}},
+	})
 }
 
 // isFor reports whether the operator applies the manifest of a release of this version, by its major version
@@ -346,7 +361,10 @@ func majorVersions(list string) (included, excluded []uint64, ok bool) {
 
 // metadataOf returns what the filters need of an object. Annotations that are not scalars are not returned.
 func metadataOf(root *yaml.Node) *metav1.PartialObjectMetadata {
-	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: manifestdoc.Text(root, "apiVersion"), Kind: manifestdoc.Text(root, "kind")}}
+	object := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{
+		APIVersion: manifestdoc.Text(root, "apiVersion"),
+		Kind:       manifestdoc.Text(root, "kind"),
+	}}
 	metadata := manifestdoc.Child(root, "metadata")
 	object.Namespace, object.Name = manifestdoc.Text(metadata, "namespace"), manifestdoc.Text(metadata, "name")
 	object.Annotations = map[string]string{}
@@ -403,7 +421,8 @@ func (d *definitions) merged(version string) ([]Definition, *manifestfilter.Viol
 	if d.over != "" {
 		return nil, &manifestfilter.Violation{
 			Outcome: preflight.Unknown, Reason: reasonTooManyDefinitions,
-			Message:     fmt.Sprintf("the manifests of %s in the release have more than %d bytes, so none is checked", cmp.Or(d.kind, "all kinds"), maxDefinitionBytes),
+			Message: fmt.Sprintf("the manifests of %s in the release have more than %d bytes, so none is checked", cmp.Or(d.kind, "all kinds"),
+				maxDefinitionBytes),
 			Remediation: "Read the manifests in the release: `oc adm release extract` writes them.",
 		}
 	}

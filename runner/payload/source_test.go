@@ -24,8 +24,9 @@ func TestReadManifests(t *testing.T) {
 		"Several": {
 			reason: "files are read in the order of their names, and other files are ignored",
 			files: map[string][]byte{
-				"0000_50_b_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "second")), "0000_50_a_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "first")),
-				"image-references": []byte("{}"), "README.md": []byte("---"),
+				"0000_50_b_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "second")),
+				"0000_50_a_job.yaml": []byte(strings.ReplaceAll(sourceJob, "NAME", "first")),
+				"image-references":   []byte("{}"), "README.md": []byte("---"),
 			},
 			jobs: []string{"a/first", "b/second"},
 		},

@@ -44,7 +44,8 @@ type Proof struct {
 // notListed is the proof of a version that the cluster does not list; known names those that it does.
 func notListed(version, known string) Proof {
 	f := finding.Unknown(reasonNotListed,
-		"the cluster knows %s, and not %s, so the image of the release is unknown: its signature, its content and its checks were not evaluated", known, version).
+		"the cluster knows %s, and not %s, so the image of the release is unknown: its signature, its content and its checks were not evaluated",
+		known, version).
 		Named(nameSignature).Remedy("Name the release by its image, or set a channel that has it.").Do(finding.Targets())
 	return Proof{Sources: []collector.Source{collector.Known(nameSignature, finding.SourceSignature, f)}}
 }
@@ -95,7 +96,8 @@ var (
 		Cause:   "A signature of the release's digest was found and is valid.",
 	})
 	reasonNotListed = finding.NewReason("NotListed", finding.Explanation{
-		Meaning: "Reported for a version that the cluster does not list as an update, and has not run before. What does not depend on the content of the release is judged nevertheless.",
+		Meaning: "Reported for a version that the cluster does not list as an update, and has not run before. What does not depend on " +
+			"the content of the release is judged nevertheless.",
 		Cause:   "The channel of the cluster does not have the version, or the cluster could not retrieve its updates.",
 		Remedy:  "Name the release by its image.",
 		Command: "oc preflight run --to-image PULLSPEC",
@@ -176,7 +178,8 @@ func (v Verifier) byDigest(ctx context.Context, pullSpec string) (string, error)
 		return pullSpec, nil
 	}
 	if !v.Scene.Settings.Judgement.Force {
-		return "", input.Errorf("the pull spec %q has no digest, and only a digest can be verified: name it as REPOSITORY@sha256:DIGEST, or force the run to resolve the tag", pullSpec)
+		return "", input.Errorf("the pull spec %q has no digest, and only a digest can be verified: name it as "+
+			"REPOSITORY@sha256:DIGEST, or force the run to resolve the tag", pullSpec)
 	}
 	return imagefiles.Resolve(ctx, pullSpec, v.Registries)
 }

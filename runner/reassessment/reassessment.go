@@ -34,7 +34,9 @@ import (
 // Acceptances come from the run and from ClusterVersion. Of the judgement, what the run covers is that of its record.
 //
 // A report of another run, such as that of a later update of a path, is returned as it is.
-func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored report.Report, settings scene.Settings) (report.Report, error) {
+func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored report.Report,
+	settings scene.Settings,
+) (report.Report, error) {
 	if run.Phase != record.Complete || run.Provisional || !stored.Holds() || run.Verified() != nil {
 		return stored, nil
 	}
@@ -58,7 +60,8 @@ func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored
 // judgeAgain folds what the run found and what the built-in checks find now.
 func judgeAgain(ctx context.Context, s scene.Scene, stored report.Report) report.Report {
 	version, from := stored.Target.Version, departure.Present()
-	present := collector.Collect(ctx, departure.Sources(s, from, version), func(collector.Source, []finding.Finding) {}).Merged(s.Account(version).Accepted())
+	present := collector.Collect(ctx, departure.Sources(s, from, version),
+		func(collector.Source, []finding.Finding) {}).Merged(s.Account(version).Accepted())
 	findings := append(unchanged(s.Settings.Judgement, stored.Findings), present.Findings...)
 	findings = append(findings, acceptance.Review(acceptance.Target{Account: s.Account(version), Findings: findings})...)
 	policy := departure.Policy(s, from, version)

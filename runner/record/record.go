@@ -220,7 +220,8 @@ type FormatError struct {
 
 // Error implements error.
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("run %s is recorded in format %q, which this version does not support: use the version that began the run, or a later one", e.ID, e.Format)
+	return fmt.Sprintf("run %s is recorded in format %q, which this version does not support: use the version that began the run, or "+
+		"a later one", e.ID, e.Format)
 }
 
 // NotFoundError means that an ID or prefix matches no run, or several.
@@ -248,7 +249,10 @@ func (e *NotFoundError) Remedy() (sentence string, commands []finding.Action) {
 
 // Remedy is what to do next, with its commands.
 func (e *SelectionError) Remedy() (sentence string, commands []finding.Action) {
-	return "Follow the run, or end it.", []finding.Action{finding.Read("oc preflight attach %s", e.ID), finding.Delete("oc preflight cancel %s", e.ID)}
+	return "Follow the run, or end it.", []finding.Action{
+		finding.Read("oc preflight attach %s", e.ID),
+		finding.Delete("oc preflight cancel %s", e.ID),
+	}
 }
 
 // Remedy is what to do next, with its commands.
@@ -256,7 +260,8 @@ func (e *UnauthenticError) Remedy() (sentence string, commands []finding.Action)
 	if e.State == Unverifiable {
 		return "Print a role with the permission", []finding.Action{finding.Read("oc preflight auth status")}
 	}
-	return "Run the preflight again, and end a run that is in progress.", []finding.Action{finding.Read("oc preflight run"), finding.Delete("oc preflight cancel %s", e.ID)}
+	return "Run the preflight again, and end a run that is in progress.",
+		[]finding.Action{finding.Read("oc preflight run"), finding.Delete("oc preflight cancel %s", e.ID)}
 }
 
 // Ending is the final part of a record.

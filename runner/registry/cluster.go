@@ -101,7 +101,8 @@ func (r reading) failed(err error, reason finding.Reason, what string) bool {
 	switch {
 	case apierrors.IsNotFound(err):
 	case gap.Is(err):
-		r.access.warn(reason, words.Line(err.Error(), maxText), "Let this machine have the mirrors and the credentials of the nodes; without them, this preflight may use other ones.")
+		r.access.warn(reason, words.Line(err.Error(), maxText),
+			"Let this machine have the mirrors and the credentials of the nodes; without them, this preflight may use other ones.")
 	default:
 		r.access.warn(reason, what+" cannot be read: "+words.Line(err.Error(), maxText),
 			"Obtain the permission to read it; without it, this preflight may use other registries or credentials than the nodes.", finding.Roles())
@@ -125,7 +126,8 @@ func digestMirrorSets(mirrors []configv1.ImageDigestMirrors, kind, name string) 
 	var sets []mirrorSet
 	for _, each := range mirrors {
 		sets = append(sets, mirrorSet{
-			source: each.Source, mirrors: asText(each.Mirrors), never: each.MirrorSourcePolicy == configv1.NeverContactSource, kind: kind, name: name,
+			source: each.Source, mirrors: asText(each.Mirrors), never: each.MirrorSourcePolicy == configv1.NeverContactSource, kind: kind,
+			name: name,
 		})
 	}
 	return sets
@@ -150,7 +152,8 @@ func (r reading) tagMirrors(ctx context.Context) []mirrorSet {
 
 // policies reads ImageContentSourcePolicies, the predecessors of ImageDigestMirrorSets before OpenShift 4.13.
 func (r reading) policies(ctx context.Context) []mirrorSet {
-	list, err := r.cluster.Dynamic.Resource(operatorv1alpha1.GroupVersion.WithResource("imagecontentsourcepolicies")).List(ctx, metav1.ListOptions{})
+	list, err := r.cluster.Dynamic.Resource(operatorv1alpha1.GroupVersion.WithResource("imagecontentsourcepolicies")).List(ctx,
+		metav1.ListOptions{})
 	if r.failed(err, reasonMirrorsUnreadable, "the cluster's ImageContentSourcePolicies") {
 		return nil
 	}
@@ -190,7 +193,8 @@ func (r reading) image(ctx context.Context, into *settings) {
 	}
 	configMap, err := r.configMap(ctx, configNamespace, name)
 	if apierrors.IsNotFound(err) {
-		r.access.warn(reasonAdditionalTrustedCAMissing, fmt.Sprintf("additionalTrustedCA of image.config.openshift.io \"cluster\" names ConfigMap %s/%s, which does not exist", configNamespace, name),
+		r.access.warn(reasonAdditionalTrustedCAMissing, fmt.Sprintf(
+			"additionalTrustedCA of image.config.openshift.io \"cluster\" names ConfigMap %s/%s, which does not exist", configNamespace, name),
 			"Create the ConfigMap, or correct the name.", finding.Change(editImageConfig))
 		return
 	}
@@ -200,7 +204,8 @@ func (r reading) image(ctx context.Context, into *settings) {
 	r.access.network.certificates = map[string][]byte{}
 	for key, bundle := range configMap.Data {
 		if block, _ := pem.Decode([]byte(bundle)); block == nil {
-			r.access.warn(reasonAdditionalTrustedCAInvalid, fmt.Sprintf("the entry %q of ConfigMap %s/%s holds no PEM certificate", key, configNamespace, name),
+			r.access.warn(reasonAdditionalTrustedCAInvalid,
+				fmt.Sprintf("the entry %q of ConfigMap %s/%s holds no PEM certificate", key, configNamespace, name),
 				"Set the entry to the CA of the registry in PEM.", finding.Change("oc edit configmap -n %s %s", configNamespace, name))
 			continue
 		}

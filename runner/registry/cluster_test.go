@@ -60,13 +60,19 @@ func apply(t *testing.T, s state) registry.PullConfig {
 	c := clientsOf(t, config)
 	openshift := c.OpenShift.ConfigV1()
 	for name, mirrors := range s.digests {
-		_, err := openshift.ImageDigestMirrorSets().Create(t.Context(), &configv1.ImageDigestMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: configv1.ImageDigestMirrorSetSpec{ImageDigestMirrors: mirrors}}, metav1.CreateOptions{})
+		_, err := openshift.ImageDigestMirrorSets().Create(t.Context(), &configv1.ImageDigestMirrorSet{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       configv1.ImageDigestMirrorSetSpec{ImageDigestMirrors: mirrors},
+		}, metav1.CreateOptions{})
 		created(t, err, func(ctx context.Context) error {
 			return openshift.ImageDigestMirrorSets().Delete(ctx, name, metav1.DeleteOptions{})
 		})
 	}
 	for name, mirrors := range s.tags {
-		_, err := openshift.ImageTagMirrorSets().Create(t.Context(), &configv1.ImageTagMirrorSet{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: configv1.ImageTagMirrorSetSpec{ImageTagMirrors: mirrors}}, metav1.CreateOptions{})
+		_, err := openshift.ImageTagMirrorSets().Create(t.Context(), &configv1.ImageTagMirrorSet{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       configv1.ImageTagMirrorSetSpec{ImageTagMirrors: mirrors},
+		}, metav1.CreateOptions{})
 		created(t, err, func(ctx context.Context) error {
 			return openshift.ImageTagMirrorSets().Delete(ctx, name, metav1.DeleteOptions{})
 		})
@@ -98,7 +104,8 @@ func (s state) applyConfig(t *testing.T, c registry.PullConfig) {
 	created(t, err, func(ctx context.Context) error {
 		return openshift.Images().Delete(ctx, "cluster", metav1.DeleteOptions{})
 	})
-	proxy, err := openshift.Proxies().Create(t.Context(), &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}}, metav1.CreateOptions{})
+	proxy, err := openshift.Proxies().Create(t.Context(), &configv1.Proxy{ObjectMeta: metav1.ObjectMeta{Name: "cluster"}},
+		metav1.CreateOptions{})
 	created(t, err, func(ctx context.Context) error {
 		return openshift.Proxies().Delete(ctx, "cluster", metav1.DeleteOptions{})
 	})
@@ -119,7 +126,8 @@ func (s state) applyConfig(t *testing.T, c registry.PullConfig) {
 		if data == nil {
 			continue
 		}
-		_, err := core.ConfigMaps(at[0]).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: at[1]}, Data: data}, metav1.CreateOptions{})
+		_, err := core.ConfigMaps(at[0]).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: at[1]}, Data: data},
+			metav1.CreateOptions{})
 		created(t, err, func(ctx context.Context) error {
 			return core.ConfigMaps(at[0]).Delete(ctx, at[1], metav1.DeleteOptions{})
 		})
@@ -127,7 +135,10 @@ func (s state) applyConfig(t *testing.T, c registry.PullConfig) {
 	if s.auths == nil && s.raw == "" {
 		return
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "pull-secret"}, Data: map[string][]byte{corev1.DockerConfigJsonKey: authFile(t, s.auths)}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "pull-secret"},
+		Data:       map[string][]byte{corev1.DockerConfigJsonKey: authFile(t, s.auths)},
+	}
 	if s.raw != "" {
 		secret.Data[corev1.DockerConfigJsonKey] = []byte(s.raw)
 	}
@@ -181,53 +192,91 @@ func TestPlaces(t *testing.T) {
 		warnings []string
 	}{
 		"None": {reason: "without configuration only the source is used", want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Mirror": {reason: "mirrors precede the source, and keep the rest of the name", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io/openshift-release-dev", "a.example.com:5000/ocp", "b.example.com"))}}, want: []string{
-			"mirror a.example.com:5000/ocp/ocp-release", "mirror b.example.com/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
-		}},
+		"Mirror": {
+			reason: "mirrors precede the source, and keep the rest of the name",
+			state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io/openshift-release-dev",
+				"a.example.com:5000/ocp", "b.example.com"))}}, want: []string{
+				"mirror a.example.com:5000/ocp/ocp-release", "mirror b.example.com/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
+			},
+		},
 		"Longest": {reason: "only the longest source applies", state: state{digests: map[string][]configv1.ImageDigestMirrors{
 			"a": list(mirrored("quay.io", "short.example.com")), "b": list(mirrored(payloadRepository, "long.example.com/release")),
 		}}, want: []string{"mirror long.example.com/release", "source quay.io/openshift-release-dev/ocp-release"}},
 		"PartOfName": {reason: "a source ends where a part of the name ends", state: state{digests: map[string][]configv1.ImageDigestMirrors{
-			"a": list(mirrored("quay.io/openshift-release", "wrong.example.com"), mirrored("quay.io/openshift-release-dev/ocp", "wrong.example.com")),
+			"a": list(mirrored("quay.io/openshift-release", "wrong.example.com"),
+				mirrored("quay.io/openshift-release-dev/ocp", "wrong.example.com")),
 		}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
 		"Merged": {reason: "two objects for one source are merged in a consistent order", state: state{
-			digests:  map[string][]configv1.ImageDigestMirrors{"b": list(mirrored("quay.io", "c.example.com", "d.example.com"))},
-			policies: map[string][]operatorv1alpha1.RepositoryDigestMirrors{"a": {{Source: "quay.io", Mirrors: []string{"a.example.com", "c.example.com"}}}},
+			digests: map[string][]configv1.ImageDigestMirrors{"b": list(mirrored("quay.io", "c.example.com", "d.example.com"))},
+			policies: map[string][]operatorv1alpha1.RepositoryDigestMirrors{"a": {{
+				Source:  "quay.io",
+				Mirrors: []string{"a.example.com", "c.example.com"},
+			}}},
 		}, want: []string{
 			"mirror a.example.com/openshift-release-dev/ocp-release", "mirror c.example.com/openshift-release-dev/ocp-release",
 			"mirror d.example.com/openshift-release-dev/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
 		}},
-		"Contradictory order": {reason: "contradictory orders use that of the first list", state: state{digests: map[string][]configv1.ImageDigestMirrors{
-			"a": list(mirrored("quay.io", "a.example.com", "b.example.com")), "b": list(mirrored("quay.io", "b.example.com", "a.example.com")),
-		}}, want: []string{
-			"mirror a.example.com/openshift-release-dev/ocp-release", "mirror b.example.com/openshift-release-dev/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
-		}},
-		"Source among mirrors": {reason: "the source may be listed among its mirrors", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "quay.io", "a.example.com"))}}, want: []string{
-			"source quay.io/openshift-release-dev/ocp-release", "mirror a.example.com/openshift-release-dev/ocp-release",
-		}},
-		"Never": {reason: "the policy closes the source", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io", "a.example.com")))}}, want: []string{
-			"mirror a.example.com/openshift-release-dev/ocp-release", `source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
-		}},
-		"Never without mirrors": {reason: "the policy applies only with a mirror", state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io")))}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Contradictory policies": {reason: "the stricter policy applies; the check MirrorSets warns", state: state{digests: map[string][]configv1.ImageDigestMirrors{
-			"a": list(mirrored("quay.io", "a.example.com")), "b": list(never(mirrored("quay.io", "a.example.com"))),
-		}}, want: []string{
-			"mirror a.example.com/openshift-release-dev/ocp-release", `source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
-		}},
+		"Contradictory order": {
+			reason: "contradictory orders use that of the first list",
+			state: state{digests: map[string][]configv1.ImageDigestMirrors{
+				"a": list(mirrored("quay.io", "a.example.com", "b.example.com")), "b": list(mirrored("quay.io", "b.example.com", "a.example.com")),
+			}}, want: []string{
+				"mirror a.example.com/openshift-release-dev/ocp-release", "mirror b.example.com/openshift-release-dev/ocp-release",
+				"source quay.io/openshift-release-dev/ocp-release",
+			},
+		},
+		"Source among mirrors": {
+			reason: "the source may be listed among its mirrors",
+			state:  state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "quay.io", "a.example.com"))}},
+			want: []string{
+				"source quay.io/openshift-release-dev/ocp-release", "mirror a.example.com/openshift-release-dev/ocp-release",
+			},
+		},
+		"Never": {
+			reason: "the policy closes the source",
+			state:  state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io", "a.example.com")))}}, want: []string{
+				"mirror a.example.com/openshift-release-dev/ocp-release",
+				`source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
+			},
+		},
+		"Never without mirrors": {
+			reason: "the policy applies only with a mirror",
+			state:  state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(never(mirrored("quay.io")))}},
+			want:   []string{"source quay.io/openshift-release-dev/ocp-release"},
+		},
+		"Contradictory policies": {
+			reason: "the stricter policy applies; the check MirrorSets warns",
+			state: state{digests: map[string][]configv1.ImageDigestMirrors{
+				"a": list(mirrored("quay.io", "a.example.com")), "b": list(never(mirrored("quay.io", "a.example.com"))),
+			}}, want: []string{
+				"mirror a.example.com/openshift-release-dev/ocp-release",
+				`source quay.io/openshift-release-dev/ocp-release never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
+			},
+		},
 		"Tag": {reason: "tags have separate mirrors", image: payloadRepository + ":4.21.3", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "digests.example.com"))},
 			tags:    map[string][]configv1.ImageTagMirrors{"a": {{Source: "quay.io", Mirrors: []configv1.ImageMirror{"tags.example.com"}}}},
 		}, want: []string{"mirror tags.example.com/openshift-release-dev/ocp-release", "source quay.io/openshift-release-dev/ocp-release"}},
 		"Longer tag mirror": {reason: "the longest source applies, for tags or digests", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "digests.example.com"))},
-			tags:    map[string][]configv1.ImageTagMirrors{"a": {{Source: payloadRepository, Mirrors: []configv1.ImageMirror{"tags.example.com/release"}}}},
+			tags: map[string][]configv1.ImageTagMirrors{"a": {{
+				Source:  payloadRepository,
+				Mirrors: []configv1.ImageMirror{"tags.example.com/release"},
+			}}},
 		}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Wildcard": {reason: "a source can be all hosts of a domain", image: "sub.example.com/product/repo" + digest, state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("*.example.com", "mirror.local/redhat"))}}, want: []string{
-			"mirror mirror.local/redhat/product/repo", "source sub.example.com/product/repo",
-		}},
-		"Blocked": {reason: "a registry can be blocked", image: "evil.example.com/repo" + digest, state: state{sources: configv1.RegistrySources{BlockedRegistries: []string{"*.example.com"}}}, want: []string{
-			`source evil.example.com/repo blocked by the cluster: blockedRegistries covers "*.example.com"`,
-		}},
+		"Wildcard": {
+			reason: "a source can be all hosts of a domain", image: "sub.example.com/product/repo" + digest,
+			state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("*.example.com", "mirror.local/redhat"))}},
+			want: []string{
+				"mirror mirror.local/redhat/product/repo", "source sub.example.com/product/repo",
+			},
+		},
+		"Blocked": {
+			reason: "a registry can be blocked", image: "evil.example.com/repo" + digest,
+			state: state{sources: configv1.RegistrySources{BlockedRegistries: []string{"*.example.com"}}}, want: []string{
+				`source evil.example.com/repo blocked by the cluster: blockedRegistries covers "*.example.com"`,
+			},
+		},
 		"Blocked mirror": {reason: "a mirror can be blocked", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("quay.io", "evil.example.com/x", "good.example.com"))},
 			sources: configv1.RegistrySources{BlockedRegistries: []string{"evil.example.com"}},
@@ -236,20 +285,41 @@ func TestPlaces(t *testing.T) {
 			"mirror good.example.com/openshift-release-dev/ocp-release", "source quay.io/openshift-release-dev/ocp-release",
 		}},
 		"Blocked release": {
-			reason: "MCO blocks the release's own repository only when there is a mirror of it", state: state{sources: configv1.RegistrySources{BlockedRegistries: []string{"quay.io"}}},
-			want: []string{"source quay.io/openshift-release-dev/ocp-release"}, warnings: []string{"BlockedRegistryIgnored"},
+			reason: "MCO blocks the release's own repository only when there is a mirror of it",
+			state:  state{sources: configv1.RegistrySources{BlockedRegistries: []string{"quay.io"}}},
+			want:   []string{"source quay.io/openshift-release-dev/ocp-release"}, warnings: []string{"BlockedRegistryIgnored"},
 		},
 		"Blocked release with mirror": {reason: "MCO blocks the release's repository when it has a mirror", state: state{
 			digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored(payloadRepository, "good.example.com/release"))},
 			sources: configv1.RegistrySources{BlockedRegistries: []string{"quay.io"}},
-		}, want: []string{"mirror good.example.com/release", `source quay.io/openshift-release-dev/ocp-release blocked by the cluster: blockedRegistries covers "quay.io/openshift-release-dev/ocp-release"`}},
-		"No name": {reason: "an ImageContentSourcePolicy can hold anything", state: state{policies: map[string][]operatorv1alpha1.RepositoryDigestMirrors{"a": {{Source: "quay.io", Mirrors: []string{"HTTPS://x y"}}}}}, want: []string{
-			"mirror HTTPS://x y/openshift-release-dev/ocp-release not the name of a repository", "source quay.io/openshift-release-dev/ocp-release",
+		}, want: []string{
+			"mirror good.example.com/release",
+			`source quay.io/openshift-release-dev/ocp-release blocked by the cluster: blockedRegistries covers "quay.io/openshift-release-dev/ocp-release"`,
 		}},
-		"Docker Hub":  {reason: "Docker Hub's server has another name", image: "ubuntu" + digest, state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("docker.io", "hub.example.com"))}}, want: []string{"mirror hub.example.com/library/ubuntu", "source docker.io/library/ubuntu"}},
-		"Allowed":     {reason: "an allowed registry is not closed", state: state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}}, want: []string{"source quay.io/openshift-release-dev/ocp-release"}},
-		"Not allowed": {reason: "a registry that is not allowed is closed, mirrored or not", image: "other.example.com/x" + digest, state: state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}}, want: []string{"RegistryNotAllowed"}},
-		"Malformed":   {reason: "a malformed pull spec", image: "Not A Pull Spec", want: []string{"InvalidPullSpec"}},
+		"No name": {
+			reason: "an ImageContentSourcePolicy can hold anything",
+			state: state{policies: map[string][]operatorv1alpha1.RepositoryDigestMirrors{"a": {{
+				Source:  "quay.io",
+				Mirrors: []string{"HTTPS://x y"},
+			}}}}, want: []string{
+				"mirror HTTPS://x y/openshift-release-dev/ocp-release not the name of a repository", "source quay.io/openshift-release-dev/ocp-release",
+			},
+		},
+		"Docker Hub": {
+			reason: "Docker Hub's server has another name", image: "ubuntu" + digest,
+			state: state{digests: map[string][]configv1.ImageDigestMirrors{"a": list(mirrored("docker.io", "hub.example.com"))}},
+			want:  []string{"mirror hub.example.com/library/ubuntu", "source docker.io/library/ubuntu"},
+		},
+		"Allowed": {
+			reason: "an allowed registry is not closed",
+			state:  state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}},
+			want:   []string{"source quay.io/openshift-release-dev/ocp-release"},
+		},
+		"Not allowed": {
+			reason: "a registry that is not allowed is closed, mirrored or not", image: "other.example.com/x" + digest,
+			state: state{sources: configv1.RegistrySources{AllowedRegistries: []string{"quay.io"}}}, want: []string{"RegistryNotAllowed"},
+		},
+		"Malformed": {reason: "a malformed pull spec", image: "Not A Pull Spec", want: []string{"InvalidPullSpec"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			access := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{})
@@ -290,19 +360,22 @@ func TestForbidden(t *testing.T) {
 	unprivileged.Impersonate.UserName = "unprivileged"
 	access := registry.FromCluster(t.Context(), clientsOf(t, unprivileged), registry.Local{Transport: hosts{"quay.io": unauthorized}})
 	want := []string{
-		"MirrorsUnreadable", "MirrorsUnreadable", "MirrorsUnreadable", "RegistrySourcesUnreadable", "ProxyUnreadable", "TrustedBundleUnreadable", "PullSecretUnreadable",
+		"MirrorsUnreadable", "MirrorsUnreadable", "MirrorsUnreadable", "RegistrySourcesUnreadable", "ProxyUnreadable", "TrustedBundleUnreadable",
+		"PullSecretUnreadable",
 	}
 	if diff := cmp.Diff(want, reasons(access)); diff != "" {
 		t.Errorf("warnings without permissions (-want, +got):\n%s", diff)
 	}
 	_, err := access.Try(t.Context(), payloadRepository+digest, head)
 	failure := failureOf(t, err)
-	if failure.Reason.String() != "RegistryUnauthorized" || !strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
+	if failure.Reason.String() != "RegistryUnauthorized" ||
+		!strings.Contains(failure.Remediation, "Secret openshift-config/pull-secret cannot be read") {
 		t.Errorf("anonymous access is rejected: %s %q, want a remedy that names the unreadable pull secret", failure.Reason, failure.Remediation)
 	}
 	_, err = access.Try(t.Context(), "unreachable.example.com/release"+digest, head)
 	failure = failureOf(t, err)
-	if failure.Reason.String() != "RegistryUnreachable" || !strings.Contains(failure.Remediation, "the cluster's ImageDigestMirrorSets cannot be read") {
+	if failure.Reason.String() != "RegistryUnreachable" ||
+		!strings.Contains(failure.Remediation, "the cluster's ImageDigestMirrorSets cannot be read") {
 		t.Errorf("mirror sets that were not read may have an entry: %s %q, want a remedy that names them", failure.Reason, failure.Remediation)
 	}
 }
@@ -333,12 +406,27 @@ func TestWarnings(t *testing.T) {
 		want   string
 		text   string
 	}{
-		"Pull secret":         {reason: "a malformed pull secret", state: state{raw: "{"}, want: "PullSecretUnreadable", text: "Secret openshift-config/pull-secret are not valid JSON"},
-		"Pull secret entry":   {reason: "an entry that cannot be decoded is reported", state: state{raw: `{"auths":{"quay.io":{"auth":"c2VjcmV0"}}}`}, want: "PullSecretUnreadable", text: `the entry "quay.io"`},
-		"No certificate":      {reason: "a CA must be PEM", state: state{trusted: map[string]string{"registry.example.com..5000": "x"}}, want: "AdditionalTrustedCAInvalid", text: `"registry.example.com..5000"`},
-		"Proxy's password":    {reason: "the proxy's URL is not repeated", state: state{proxy: configv1.ProxyStatus{HTTPSProxy: "http://user:password@proxy.example.com:3128"}}},
-		"Nothing":             {reason: "a valid configuration"},
-		"Helpers not for all": {reason: "the pull secret cannot name credential helpers", state: state{raw: `{"auths":{},"credsStore":"evil","credHelpers":{"quay.io":"evil"}}`}},
+		"Pull secret": {
+			reason: "a malformed pull secret", state: state{raw: "{"}, want: "PullSecretUnreadable",
+			text: "Secret openshift-config/pull-secret are not valid JSON",
+		},
+		"Pull secret entry": {
+			reason: "an entry that cannot be decoded is reported",
+			state:  state{raw: `{"auths":{"quay.io":{"auth":"c2VjcmV0"}}}`}, want: "PullSecretUnreadable", text: `the entry "quay.io"`,
+		},
+		"No certificate": {
+			reason: "a CA must be PEM", state: state{trusted: map[string]string{"registry.example.com..5000": "x"}},
+			want: "AdditionalTrustedCAInvalid", text: `"registry.example.com..5000"`,
+		},
+		"Proxy's password": {
+			reason: "the proxy's URL is not repeated",
+			state:  state{proxy: configv1.ProxyStatus{HTTPSProxy: "http://user:password@proxy.example.com:3128"}},
+		},
+		"Nothing": {reason: "a valid configuration"},
+		"Helpers not for all": {
+			reason: "the pull secret cannot name credential helpers",
+			state:  state{raw: `{"auths":{},"credsStore":"evil","credHelpers":{"quay.io":"evil"}}`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			access := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{Transport: hosts{"quay.io": found}})

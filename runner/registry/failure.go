@@ -96,7 +96,8 @@ func (f failures) remedy(reason finding.Reason, reference name.Reference, first 
 	case reasonCredentialHelperFailed:
 		return "Fix the credential helper, or log in without it.", []finding.Action{finding.OnThisMachine(login, host)}
 	case reasonRegistryUntrusted:
-		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in spec.additionalTrustedCA.",
+		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in "+
+			"spec.additionalTrustedCA.",
 			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Change(editImageConfig)}
 	case ReasonRegistryUnreachable:
 		return f.reachRemedy(host, first.place)
@@ -105,13 +106,15 @@ func (f failures) remedy(reason finding.Reason, reference name.Reference, first 
 	case ReasonMirrorIncomplete:
 		return fmt.Sprintf("Mirror the release again, or make %s reachable from here.", host), nil
 	case reasonRegistryRateLimited:
-		return "Wait as long as the registry requests, or log in with an account that has a higher limit.", []finding.Action{finding.OnThisMachine(login, host)}
+		return "Wait as long as the registry requests, or log in with an account that has a higher limit.",
+			[]finding.Action{finding.OnThisMachine(login, host)}
 	case reasonRegistryError:
 		return fmt.Sprintf("Run the preflight again; if the error persists, ask the operators of %s.", host), nil
 	case ReasonImageNotFound:
 		return "Check the pull spec; on a mirror, mirror the release.", nil
 	}
-	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.", words.Line(reference.String(), maxText)),
+	return fmt.Sprintf("Mirror the image %s to a registry that the cluster may pull from, or allow its registry.",
+			words.Line(reference.String(), maxText)),
 		[]finding.Action{finding.Change(editImageConfig)}
 }
 
@@ -130,7 +133,8 @@ func (f failures) reachRemedy(host string, place Place) (string, []finding.Actio
 // entryRemedy is the remedy for a repository that no mirror set has.
 func (f failures) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
 	set, mirror, _ := f.rules.nearest(place.Repository, reference)
-	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that one in the entry.", mirror, place.Repository, set),
+	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that "+
+			"one in the entry.", mirror, place.Repository, set),
 		[]finding.Action{set.add(place.Repository, mirror)}
 }
 
@@ -140,11 +144,13 @@ func (f failures) accountRemedy(host string, rejected credential.Credential) (st
 		return "Renew the entry of the cluster's pull secret, " + entryOf(*rejected.Store.Secret) + "; nodes are rejected too.", nil
 	}
 	if warning, ok := f.warned(reasonPullSecretUnreadable); ok {
-		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the pull secret: " +
+		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the " +
+			"pull secret: " +
 			warning.Message + ".", []finding.Action{again}
 	}
 	if rejected.Key == "" {
-		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes, " + entryOf(globalPullSecret()) + ".", []finding.Action{again}
+		return "Log in with an account that may pull the image, and add an entry to the cluster's pull secret for the nodes, " +
+			entryOf(globalPullSecret()) + ".", []finding.Action{again}
 	}
 	return "Log in with an account that may pull the image.", []finding.Action{again}
 }

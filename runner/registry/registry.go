@@ -91,7 +91,9 @@ func (a *Access) Try(ctx context.Context, pullSpec string, pull func(context.Con
 }
 
 // tryPlace returns the visit that succeeded, or else the attempts.
-func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, pull func(context.Context, Visit) error) (Visit, []attempt, error) {
+func (a *Access) tryPlace(ctx context.Context, place Place, identifier string, pull func(context.Context, Visit) error) (Visit, []attempt,
+	error,
+) {
 	if place.Closed != "" {
 		return Visit{}, []attempt{{place: place}}, nil
 	}
@@ -311,7 +313,8 @@ func (a *Access) base(kind base) http.RoundTripper {
 			Proxy: a.network.proxyFor,
 			TLSClientConfig: &tls.Config{
 				MinVersion: tls.VersionTLS12, RootCAs: a.network.roots(kind.host),
-				InsecureSkipVerify: kind.unsafe, //nolint:gosec // The cluster's administrators listed the registry as insecure; content is verified by digest.
+				//nolint:gosec // The cluster's administrators listed the registry as insecure; content is verified by digest.
+				InsecureSkipVerify: kind.unsafe,
 			},
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    16,

@@ -89,7 +89,8 @@ func (r rules) blockable(s settings) ([]string, []finding.Finding) {
 			continue
 		}
 		ignored = append(ignored, warning(finding.Warn(reasonBlockedRegistryIgnored,
-			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes ignore because the current release was pulled from there", scope).
+			"blockedRegistries of image.config.openshift.io \"cluster\" has %q, which nodes ignore "+
+				"because the current release was pulled from there", scope).
 			Do(finding.Change(editImageConfig))))
 	}
 	return blocked, ignored
@@ -165,8 +166,9 @@ func (r rules) places(reference name.Reference) ([]Place, error) {
 	repository := repositoryOf(reference)
 	if len(r.allowed) > 0 && !inside(repository, r.allowed) {
 		return nil, &Error{
-			Reason:      ReasonRegistryNotAllowed,
-			Message:     fmt.Sprintf("%q is not among the allowedRegistries of image.config.openshift.io \"cluster\", so no node would pull it", repository),
+			Reason: ReasonRegistryNotAllowed,
+			Message: fmt.Sprintf("%q is not among the allowedRegistries of image.config.openshift.io \"cluster\", so no node would pull it",
+				repository),
 			Remediation: "Allow the registry of the image.",
 			Actions:     []finding.Action{finding.Change(editImageConfig)},
 		}
@@ -278,13 +280,17 @@ func (s mirrorSet) effective() bool {
 
 func (s mirrorSet) add(source, mirror string) finding.Action {
 	list := map[string]string{
-		digestMirrorSet: "imageDigestMirrors", tagMirrorSet: "imageTagMirrors", contentSourcePolicy: "repositoryDigestMirrors", hostedCluster: "imageContentSources",
+		digestMirrorSet: "imageDigestMirrors", tagMirrorSet: "imageTagMirrors", contentSourcePolicy: "repositoryDigestMirrors",
+		hostedCluster: "imageContentSources",
 	}[s.kind]
 	namespace, name, namespaced := strings.Cut(s.name, "/")
 	if !namespaced {
 		namespace, name = "", s.name
 	}
-	patch := finding.JSON([]any{map[string]any{"op": "add", "path": "/spec/" + list + "/-", "value": map[string]any{"source": source, "mirrors": []string{mirror}}}})
+	patch := finding.JSON([]any{map[string]any{
+		"op": "add", "path": "/spec/" + list + "/-",
+		"value": map[string]any{"source": source, "mirrors": []string{mirror}},
+	}})
 	return finding.Change("oc patch %s %s --type=json -p %s", strings.ToLower(s.kind), name, patch).Namespaced(namespace)
 }
 

@@ -84,7 +84,8 @@ func failureOf(t *testing.T, err error) *registry.Error {
 	if !ok {
 		t.Fatalf("error %v, want an *registry.Error", err)
 	}
-	if failure.Reason == (finding.Reason{}) || failure.Message == "" || failure.Remediation == "" || strings.ContainsAny(failure.Error(), "\r\n") {
+	if failure.Reason == (finding.Reason{}) || failure.Message == "" || failure.Remediation == "" ||
+		strings.ContainsAny(failure.Error(), "\r\n") {
 		t.Errorf("incomplete error: %+v", failure)
 	}
 	if strings.Contains(failure.Error()+remedyOf(failure), "secret!") {
@@ -122,11 +123,15 @@ func TestTry(t *testing.T) {
 			Source: "quay.io", Mirrors: []configv1.ImageMirror{"a.example.com", "b.example.com"}, MirrorSourcePolicy: configv1.NeverContactSource,
 		}}},
 		auths: map[string]string{
-			"a.example.com": "host:secret!", "a.example.com/openshift-release-dev": "namespace:secret!", "a.example.com/openshift-release": "part:secret!",
-			"quay.io": "source:secret!",
+			"a.example.com": "host:secret!", "a.example.com/openshift-release-dev": "namespace:secret!",
+			"a.example.com/openshift-release": "part:secret!",
+			"quay.io":                         "source:secret!",
 		},
 	})
-	own := authFile(t, map[string]string{"a.example.com/openshift-release-dev/ocp-release": "own:secret!", "https://b.example.com/v1/": "old:secret!"})
+	own := authFile(t, map[string]string{
+		"a.example.com/openshift-release-dev/ocp-release": "own:secret!",
+		"https://b.example.com/v1/":                       "old:secret!",
+	})
 	down := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }
 	for name, tc := range map[string]struct {
 		reason string
@@ -136,22 +141,60 @@ func TestTry(t *testing.T) {
 		text   string
 		remedy string
 	}{
-		"First":     {reason: "the first place that has the image", hosts: hosts{"a.example.com": found, "b.example.com": found}, want: `mirror "a.example.com/openshift-release-dev/ocp-release"`},
-		"Namespace": {reason: "the longest entry applies", hosts: hosts{"a.example.com": only("namespace:secret!")}, want: `mirror "a.example.com/openshift-release-dev/ocp-release"`, text: `the entry "a.example.com/openshift-release-dev" of Secret openshift-config/pull-secret`},
-		"Own":       {reason: "the user's own entry is tried after the cluster's", own: string(own), hosts: hosts{"a.example.com": only("own:secret!")}, want: `mirror "a.example.com/openshift-release-dev/ocp-release"`, text: `the entry "a.example.com/openshift-release-dev/ocp-release" of "`},
-		"Old key":   {reason: "older tools write keys as URLs", own: string(own), hosts: hosts{"a.example.com": missing, "b.example.com": only("old:secret!")}, want: `mirror "b.example.com/openshift-release-dev/ocp-release"`, text: `the entry "b.example.com" of`},
-		"Next":      {reason: "a mirror may lack the image", hosts: hosts{"a.example.com": missing, "b.example.com": found}, want: `mirror "b.example.com/openshift-release-dev/ocp-release"`},
+		"First": {
+			reason: "the first place that has the image", hosts: hosts{"a.example.com": found, "b.example.com": found},
+			want: `mirror "a.example.com/openshift-release-dev/ocp-release"`,
+		},
+		"Namespace": {
+			reason: "the longest entry applies", hosts: hosts{"a.example.com": only("namespace:secret!")},
+			want: `mirror "a.example.com/openshift-release-dev/ocp-release"`,
+			text: `the entry "a.example.com/openshift-release-dev" of Secret openshift-config/pull-secret`,
+		},
+		"Own": {
+			reason: "the user's own entry is tried after the cluster's", own: string(own),
+			hosts: hosts{"a.example.com": only("own:secret!")}, want: `mirror "a.example.com/openshift-release-dev/ocp-release"`,
+			text: `the entry "a.example.com/openshift-release-dev/ocp-release" of "`,
+		},
+		"Old key": {reason: "older tools write keys as URLs", own: string(own), hosts: hosts{"a.example.com": missing, "b.example.com": only(
+			"old:secret!")}, want: `mirror "b.example.com/openshift-release-dev/ocp-release"`, text: `the entry "b.example.com" of`},
+		"Next": {
+			reason: "a mirror may lack the image", hosts: hosts{"a.example.com": missing, "b.example.com": found},
+			want: `mirror "b.example.com/openshift-release-dev/ocp-release"`,
+		},
 		"All": {
-			reason: "every response is reported", hosts: hosts{"a.example.com": missing, "b.example.com": unauthorized, "quay.io": found}, want: "RegistryUnauthorized",
+			reason: "every response is reported", hosts: hosts{"a.example.com": missing, "b.example.com": unauthorized, "quay.io": found},
+			want: "RegistryUnauthorized",
 			text: `mirror "a.example.com/openshift-release-dev/ocp-release": 404 Not Found; mirror "b.example.com/openshift-release-dev/ocp-release": 401 Unauthorized with no credential; ` +
 				`source "quay.io/openshift-release-dev/ocp-release": never contacted by policy: mirrorSourcePolicy of "quay.io" is NeverContactSource`,
 			remedy: "podman login b.example.com",
 		},
-		"Refused":      {reason: "the origin of the rejected credential is reported", hosts: hosts{"a.example.com": unauthorized, "b.example.com": missing}, want: "RegistryUnauthorized", text: `401 Unauthorized with the entry "a.example.com/openshift-release-dev" of Secret`, remedy: "Renew the entry of the cluster's pull secret"},
-		"Refused both": {reason: "every credential is tried", own: string(own), hosts: hosts{"a.example.com": unauthorized, "b.example.com": missing}, want: "RegistryUnauthorized", text: `401 Unauthorized with the entry "a.example.com/openshift-release-dev/ocp-release" of "`},
-		"Missing":      {reason: "no place has the image", hosts: hosts{"a.example.com": missing, "b.example.com": missing}, want: "ImageNotFound", remedy: "mirror the release"},
-		"Unreachable":  {reason: "an unreachable place may have the image", hosts: hosts{"a.example.com": missing}, want: "RegistryUnreachable", text: "lookup b.example.com: no such host", remedy: "Make b.example.com reachable"},
-		"Broken":       {reason: "any other HTTP error", hosts: hosts{"a.example.com": missing, "b.example.com": down}, want: "RegistryError", text: "418 I'm a teapot"},
+		"Refused": {
+			reason: "the origin of the rejected credential is reported", hosts: hosts{
+				"a.example.com": unauthorized,
+				"b.example.com": missing,
+			}, want: "RegistryUnauthorized",
+			text:   `401 Unauthorized with the entry "a.example.com/openshift-release-dev" of Secret`,
+			remedy: "Renew the entry of the cluster's pull secret",
+		},
+		"Refused both": {
+			reason: "every credential is tried", own: string(own), hosts: hosts{
+				"a.example.com": unauthorized,
+				"b.example.com": missing,
+			}, want: "RegistryUnauthorized",
+			text: `401 Unauthorized with the entry "a.example.com/openshift-release-dev/ocp-release" of "`,
+		},
+		"Missing": {
+			reason: "no place has the image", hosts: hosts{"a.example.com": missing, "b.example.com": missing},
+			want: "ImageNotFound", remedy: "mirror the release",
+		},
+		"Unreachable": {
+			reason: "an unreachable place may have the image", hosts: hosts{"a.example.com": missing}, want: "RegistryUnreachable",
+			text: "lookup b.example.com: no such host", remedy: "Make b.example.com reachable",
+		},
+		"Broken": {
+			reason: "any other HTTP error", hosts: hosts{"a.example.com": missing, "b.example.com": down}, want: "RegistryError",
+			text: "418 I'm a teapot",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			local := registry.Local{Transport: tc.hosts, AuthFiles: []string{filepath.Join(t.TempDir(), "none.json")}}
@@ -178,7 +221,10 @@ func TestTry(t *testing.T) {
 // the mirror sets of the cluster have.
 func TestSourceUnreachable(t *testing.T) {
 	set := func(source, mirror string) map[string][]configv1.ImageDigestMirrors {
-		return map[string][]configv1.ImageDigestMirrors{"release": {{Source: source, Mirrors: []configv1.ImageMirror{configv1.ImageMirror(mirror)}}}}
+		return map[string][]configv1.ImageDigestMirrors{"release": {{
+			Source:  source,
+			Mirrors: []configv1.ImageMirror{configv1.ImageMirror(mirror)},
+		}}}
 	}
 	policy := func(source, mirror string) map[string][]operatorv1alpha1.RepositoryDigestMirrors {
 		return map[string][]operatorv1alpha1.RepositoryDigestMirrors{"old": {{Source: source, Mirrors: []string{mirror}}}}
@@ -194,7 +240,10 @@ func TestSourceUnreachable(t *testing.T) {
 		text   string
 		remedy string
 	}{
-		"No sets": {reason: "the registry is to be reached, or the release mirrored", want: "RegistryUnreachable", remedy: reach + ", with the right proxy and CA, or mirror the release"},
+		"No sets": {
+			reason: "the registry is to be reached, or the release mirrored", want: "RegistryUnreachable",
+			remedy: reach + ", with the right proxy and CA, or mirror the release",
+		},
 		"No entry": {
 			reason: "the entry to add is a command", state: state{digests: set(components, "m.example.com:5000/ocp")}, want: "RepositoryNotMirrored",
 			text: `lookup quay.io: no such host; no mirror set of the cluster has an entry for "quay.io/openshift-release-dev/ocp-release"`,
@@ -206,18 +255,34 @@ func TestSourceUnreachable(t *testing.T) {
 			state:  state{digests: set("registry.example.com", "other.example.com"), policies: policy(components, "m.example.com/ocp")},
 			remedy: `oc patch imagecontentsourcepolicy old --type=json -p '[{"op":"add","path":"/spec/repositoryDigestMirrors/-"`,
 		},
-		"By tag":         {reason: "mirrors of tags do not apply to a digest", state: state{tags: tags}, want: "RegistryUnreachable", remedy: reach},
-		"Mirrored":       {reason: "the mirror was not reached either", state: state{digests: set("quay.io", "m.example.com")}, want: "RegistryUnreachable", remedy: "Make m.example.com reachable from here, with the right proxy and CA, then"},
-		"Not in mirror":  {reason: "the mirror responds that the image does not exist", state: state{digests: set("quay.io", "m.example.com")}, mirror: missing, want: "MirrorIncomplete", remedy: "Mirror the release again"},
-		"Mirror is down": {reason: "the error of the mirror comes first", state: state{digests: set("quay.io", "m.example.com")}, mirror: down, want: "RegistryError", remedy: "ask the operators of m.example.com"},
-		"Invalid mirror": {reason: "what is not a repository is not suggested", state: state{policies: policy(components, "'; touch x; '")}, want: "RegistryUnreachable", remedy: reach},
+		"By tag": {
+			reason: "mirrors of tags do not apply to a digest", state: state{tags: tags}, want: "RegistryUnreachable",
+			remedy: reach,
+		},
+		"Mirrored": {
+			reason: "the mirror was not reached either", state: state{digests: set("quay.io", "m.example.com")},
+			want: "RegistryUnreachable", remedy: "Make m.example.com reachable from here, with the right proxy and CA, then",
+		},
+		"Not in mirror": {
+			reason: "the mirror responds that the image does not exist", state: state{digests: set("quay.io", "m.example.com")},
+			mirror: missing, want: "MirrorIncomplete", remedy: "Mirror the release again",
+		},
+		"Mirror is down": {
+			reason: "the error of the mirror comes first", state: state{digests: set("quay.io", "m.example.com")}, mirror: down,
+			want: "RegistryError", remedy: "ask the operators of m.example.com",
+		},
+		"Invalid mirror": {
+			reason: "what is not a repository is not suggested", state: state{policies: policy(components, "'; touch x; '")},
+			want: "RegistryUnreachable", remedy: reach,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			reachable := hosts{}
 			if tc.mirror != nil {
 				reachable["m.example.com"] = tc.mirror
 			}
-			_, err := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{Transport: reachable}).Try(t.Context(), payloadRepository+digest, head)
+			_, err := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{Transport: reachable}).Try(t.Context(),
+				payloadRepository+digest, head)
 			failure := failureOf(t, err)
 			if failure.Reason.String() != tc.want || !strings.Contains(failure.Message, tc.text) {
 				t.Errorf("%s: %s, %s\nwant %s with %s", tc.reason, failure.Reason, failure.Message, tc.want, tc.text)
@@ -232,7 +297,8 @@ func TestSourceUnreachable(t *testing.T) {
 func TestTryEndsWithOtherErrors(t *testing.T) {
 	tampered := errors.New("other content than requested")
 	attempts := 0
-	_, err := registry.Own(t.Context(), registry.Local{}).Try(t.Context(), payloadRepository+digest, func(context.Context, registry.Visit) error { attempts++; return tampered })
+	_, err := registry.Own(t.Context(), registry.Local{}).Try(t.Context(), payloadRepository+digest,
+		func(context.Context, registry.Visit) error { attempts++; return tampered })
 	if !errors.Is(err, tampered) || attempts != 1 {
 		t.Errorf("%d attempts, error %v; another error must not continue with the next place", attempts, err)
 	}
@@ -242,7 +308,8 @@ func TestEverythingBlocked(t *testing.T) {
 	c := apply(t, state{sources: configv1.RegistrySources{BlockedRegistries: []string{"evil.example.com"}}})
 	access := registry.FromCluster(t.Context(), c, registry.Local{Transport: hosts{"evil.example.com": found}})
 	_, err := access.Try(t.Context(), "evil.example.com/x"+digest, head)
-	if failure := failureOf(t, err); failure.Reason.String() != "RegistryBlocked" || !strings.Contains(failure.Message, "blocked by the cluster") {
+	if failure := failureOf(t, err); failure.Reason.String() != "RegistryBlocked" ||
+		!strings.Contains(failure.Message, "blocked by the cluster") {
 		t.Errorf("%s: %s, want RegistryBlocked without a request", failure.Reason, failure.Message)
 	}
 }
@@ -260,9 +327,18 @@ func TestBusy(t *testing.T) {
 		"Once":       {reason: "one failure is retried", busy: 1, status: http.StatusServiceUnavailable, took: 500 * time.Millisecond},
 		"Backoff":    {reason: "each wait doubles", busy: 3, status: http.StatusBadGateway, took: 3500 * time.Millisecond},
 		"RetryAfter": {reason: "the registry may set the wait", busy: 1, status: http.StatusTooManyRequests, after: "7", took: 7 * time.Second},
-		"Date":       {reason: "the registry may set the wait as a date", busy: 1, status: http.StatusTooManyRequests, after: "Sat, 01 Jan 2000 00:00:09 GMT", took: 9 * time.Second},
-		"Too long":   {reason: "a wait of an hour is not made", busy: 1, status: http.StatusTooManyRequests, after: "3600", want: "RegistryRateLimited"},
-		"Always":     {reason: "retries are limited", busy: 99, status: http.StatusInternalServerError, took: 3500 * time.Millisecond, want: "RegistryError"},
+		"Date": {
+			reason: "the registry may set the wait as a date", busy: 1, status: http.StatusTooManyRequests,
+			after: "Sat, 01 Jan 2000 00:00:09 GMT", took: 9 * time.Second,
+		},
+		"Too long": {
+			reason: "a wait of an hour is not made", busy: 1, status: http.StatusTooManyRequests, after: "3600",
+			want: "RegistryRateLimited",
+		},
+		"Always": {
+			reason: "retries are limited", busy: 99, status: http.StatusInternalServerError, took: 3500 * time.Millisecond,
+			want: "RegistryError",
+		},
 		"Not passed": {reason: "404 is not retried", busy: 99, status: http.StatusNotFound, want: "ImageNotFound"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +361,8 @@ func TestBusy(t *testing.T) {
 					handler(w, r)
 				}
 				start := time.Now()
-				_, err := registry.Own(t.Context(), registry.Local{Transport: hosts{"quay.io": counted}}).Try(t.Context(), payloadRepository+digest, head)
+				_, err := registry.Own(t.Context(), registry.Local{Transport: hosts{"quay.io": counted}}).Try(t.Context(), payloadRepository+digest,
+					head)
 				got := ""
 				if err != nil {
 					got = failureOf(t, err).Reason.String()
@@ -363,11 +440,17 @@ func TestCertificates(t *testing.T) {
 		state  state
 		want   string
 	}{
-		"None":     {reason: "an unlisted CA is not trusted", want: "RegistryUntrusted"},
-		"Own":      {reason: "the registry has its own CA", state: state{trusted: map[string]string{strings.Replace(host, ":", "..", 1): ca}}},
-		"Other":    {reason: "a CA applies only to its registry", state: state{trusted: map[string]string{"registry.example.com": ca}}, want: "RegistryUntrusted"},
-		"Bundle":   {reason: "the cluster's bundle applies to all registries", state: state{bundle: ca}},
-		"Insecure": {reason: "the certificate of an insecure registry is not verified", state: state{sources: configv1.RegistrySources{InsecureRegistries: []string{host}}}},
+		"None": {reason: "an unlisted CA is not trusted", want: "RegistryUntrusted"},
+		"Own":  {reason: "the registry has its own CA", state: state{trusted: map[string]string{strings.Replace(host, ":", "..", 1): ca}}},
+		"Other": {
+			reason: "a CA applies only to its registry", state: state{trusted: map[string]string{"registry.example.com": ca}},
+			want: "RegistryUntrusted",
+		},
+		"Bundle": {reason: "the cluster's bundle applies to all registries", state: state{bundle: ca}},
+		"Insecure": {
+			reason: "the certificate of an insecure registry is not verified",
+			state:  state{sources: configv1.RegistrySources{InsecureRegistries: []string{host}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			access := registry.FromCluster(t.Context(), apply(t, tc.state), registry.Local{})
@@ -423,9 +506,12 @@ func TestHelper(t *testing.T) {
 		file   string
 		want   string
 	}{
-		"For all":  {reason: "a helper for all hosts", file: `{"credsStore":"good"}`},
-		"For one":  {reason: "a helper for one host", file: `{"credsStore":"bad","credHelpers":{"quay.io":"good"}}`},
-		"Entry":    {reason: "an entry in the file comes first", file: `{"credsStore":"bad","auths":{"quay.io":{"username":"helped","password":"secret!"}}}`},
+		"For all": {reason: "a helper for all hosts", file: `{"credsStore":"good"}`},
+		"For one": {reason: "a helper for one host", file: `{"credsStore":"bad","credHelpers":{"quay.io":"good"}}`},
+		"Entry": {
+			reason: "an entry in the file comes first",
+			file:   `{"credsStore":"bad","auths":{"quay.io":{"username":"helped","password":"secret!"}}}`,
+		},
 		"Empty":    {reason: "an empty entry refers to the helper", file: `{"credsStore":"good","auths":{"quay.io":{}}}`},
 		"Unknown":  {reason: "a helper without a credential is not an error", file: `{"credsStore":"none"}`, want: "RegistryUnauthorized"},
 		"Fails":    {reason: "a failing helper", file: `{"credsStore":"bad"}`, want: "CredentialHelperFailed"},

@@ -21,7 +21,8 @@ var Name = finding.NewName("Rehearsal", "The findings about the writes of the up
 	"Those about one object are named Rehearsal.KIND.NAMESPACE.NAME, and Rehearsal.Pod.NAMESPACE.NAME for the pods of a workload.")
 
 var (
-	nameGuard  = finding.NewName("RehearsalGuard", "The findings about the policy by which the API server denies all but the dry runs of a rehearsal.")
+	nameGuard = finding.NewName("RehearsalGuard",
+		"The findings about the policy by which the API server denies all but the dry runs of a rehearsal.")
 	nameNotYet = finding.NewName("RehearsalNotAsked", "The objects of a release about which the API server cannot be asked before the update.")
 )
 
@@ -42,8 +43,9 @@ var (
 	})
 	reasonRefused = finding.NewReason("WriteRefused", finding.Explanation{
 		Meaning: "Reported for a write of the update that the API server refuses: the update would be stuck at it.",
-		Cause:   "The message has what refuses it, in its own words: a webhook, a policy, a quota, Pod Security, or the validation of the API server.",
-		Remedy:  "Change what refuses the write, then run the preflight again.",
+		Cause: "The message has what refuses it, in its own words: a webhook, a policy, a quota, Pod Security, or the validation of " +
+			"the API server.",
+		Remedy: "Change what refuses the write, then run the preflight again.",
 	})
 	reasonAltered = finding.NewReason("PodAltered", finding.Explanation{
 		Meaning: "Reported for a pod of the platform that admission would change in a way in which it does not change the pods of today.",
@@ -52,8 +54,9 @@ var (
 	})
 	reasonNoAnswer = finding.NewReason("WriteNotAsked", finding.Explanation{
 		Meaning: "Reported for a write of the update of which the API server could not be asked, or whose answer the update itself changes.",
-		Cause:   "A webhook does not support dry runs or could not be reached, a permission is missing, or the update replaces what refuses the write.",
-		Remedy:  "Fix what the message names, or accept the finding by its name.",
+		Cause: "A webhook does not support dry runs or could not be reached, a permission is missing, or the update replaces what " +
+			"refuses the write.",
+		Remedy: "Fix what the message names, or accept the finding by its name.",
 	})
 	reasonNotYet = finding.NewReason("BroughtByTarget", finding.Explanation{
 		Meaning: "Reported for objects of kinds, and in namespaces, that the update brings: the API server cannot be asked about them before.",
@@ -62,7 +65,8 @@ var (
 	reasonNotRehearsed = finding.NewReason("NotRehearsed", finding.Explanation{
 		Meaning: "Reported when no write was rehearsed.",
 		Cause:   "The cluster is an archive, the guard of the rehearsal could not be created, or a permission is missing.",
-		Remedy: "Rehearse on the cluster, as a user with the permissions that \"auth run --rehearse\" prints. Before Kubernetes 1.30, which has no " +
+		Remedy: "Rehearse on the cluster, as a user with the permissions that \"auth run --rehearse\" prints. Before Kubernetes 1.30, " +
+			"which has no " +
 			"ValidatingAdmissionPolicies, pass --rehearse=unguarded.",
 	})
 	reasonUnguarded = finding.NewReason("RehearsalUnguarded", finding.Explanation{
@@ -255,7 +259,10 @@ func (c conclusion) refusals() []refusal {
 	}
 	for _, each := range c.pods {
 		if each.state == refused || each.state == notAsked {
-			found = append(found, refusal{nameOf("Pod", each.workload), "create the next pod of " + check.Describe(each.workload), each.workload, each.state, each.answer})
+			found = append(found, refusal{
+				nameOf("Pod", each.workload), "create the next pod of " + check.Describe(each.workload), each.workload,
+				each.state, each.answer,
+			})
 		}
 	}
 	return found
@@ -319,9 +326,11 @@ func remedied(f finding.Finding, of refusal) finding.Finding {
 		return f.Remedy("Exempt the namespaces of the platform from the policy, or have its owner admit the write.").
 			Do(finding.Read("oc get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"), finding.Retry(""))
 	case dryrun.KindQuota:
-		return f.Remedy("Raise or delete the quota: namespaces of the platform have none by default.").Do(finding.Read("oc describe quota -n %s", namespace))
+		return f.Remedy("Raise or delete the quota: namespaces of the platform have none by default.").Do(finding.Read("oc describe quota -n %s",
+			namespace))
 	case dryrun.KindLimitRange:
-		return f.Remedy("Change or delete the LimitRange: namespaces of the platform have none by default.").Do(finding.Read("oc describe limits -n %s", namespace))
+		return f.Remedy("Change or delete the LimitRange: namespaces of the platform have none by default.").Do(
+			finding.Read("oc describe limits -n %s", namespace))
 	case dryrun.KindPodSecurity:
 		return f.Remedy("Remove the label pod-security.kubernetes.io/enforce that the release does not set from the namespace.").
 			Do(finding.Read("oc get namespace %s -o yaml", namespace))
@@ -329,10 +338,12 @@ func remedied(f finding.Finding, of refusal) finding.Finding {
 		return f.Remedy("Compare the SecurityContextConstraints with those of the release, and restore what was changed.").
 			Do(finding.Read("oc get securitycontextconstraints"))
 	case dryrun.KindRBAC:
-		return f.Remedy("Bind the roles that `oc preflight auth run --rehearse` prints, or restore the permissions of the account that the message names.").
+		return f.Remedy("Bind the roles that `oc preflight auth run --rehearse` prints, or restore the permissions of the account that " +
+			"the message names.").
 			Do(finding.Roles())
 	}
-	f = f.Remedy("Compare the object with the manifest of the release. A field that cannot be changed is changed by deleting the object, which the update " +
+	f = f.Remedy("Compare the object with the manifest of the release. A field that cannot be changed is changed by deleting the " +
+		"object, which the update " +
 		"creates again: ask the support of the platform before.")
 	if of.object.Namespace != "" {
 		return f.Do(finding.Read("oc get %s %s -n %s -o yaml", resourceOf(of.object), of.object.Name, namespace))
@@ -361,7 +372,8 @@ func altered(p pod) finding.Finding {
 	return finding.Warn(reasonAltered, "admission would change the next pod of %s in what it does not change of the running pods: %s",
 		check.Describe(p.workload), words.Clauses(changes, mostNamed)).
 		Named(nameOf("Pod", p.workload)).About(p.workload).
-		Remedy("Find the webhook, policy or SecurityContextConstraints that makes the change, and exempt the namespaces of the platform from it.").
+		Remedy("Find the webhook, policy or SecurityContextConstraints that makes the change, " +
+			"and exempt the namespaces of the platform from it.").
 		Do(finding.Read("oc get mutatingwebhookconfigurations -o yaml"))
 }
 

@@ -49,20 +49,38 @@ func TestGuard(t *testing.T) {
 		write  func(ctx context.Context, client kubernetes.Interface) error
 		denied bool
 	}{
-		"Create": {reason: "a real creation", extra: map[string][]string{dryrun.ExtraKey: {id}}, write: create("real", metav1.CreateOptions{}), denied: true},
-		"DryRun": {reason: "a dry run is admitted", extra: map[string][]string{dryrun.ExtraKey: {id}}, write: create("dry", metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})},
-		"Delete": {reason: "a real deletion", extra: map[string][]string{dryrun.ExtraKey: {id}}, denied: true, write: func(ctx context.Context, client kubernetes.Interface) error {
-			return client.CoreV1().ConfigMaps("default").Delete(ctx, "kube-root-ca.crt", metav1.DeleteOptions{})
-		}},
-		"DeleteCollection": {reason: "a deletion of a collection", extra: map[string][]string{dryrun.ExtraKey: {id}}, denied: true, write: func(ctx context.Context, client kubernetes.Interface) error {
-			return client.CoreV1().ConfigMaps("kube-public").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
-		}},
-		"Token": {reason: "a token of an account, a subresource", extra: map[string][]string{dryrun.ExtraKey: {id}}, denied: true, write: func(ctx context.Context, client kubernetes.Interface) error {
-			return client.CoreV1().RESTClient().Post().Resource("serviceaccounts").Namespace("default").Name("default").SubResource("token").
-				Body([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`)).Do(ctx).Error()
-		}},
+		"Create": {
+			reason: "a real creation", extra: map[string][]string{dryrun.ExtraKey: {id}}, write: create("real", metav1.CreateOptions{}),
+			denied: true,
+		},
+		"DryRun": {
+			reason: "a dry run is admitted", extra: map[string][]string{dryrun.ExtraKey: {id}},
+			write: create("dry", metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}),
+		},
+		"Delete": {
+			reason: "a real deletion", extra: map[string][]string{dryrun.ExtraKey: {id}}, denied: true,
+			write: func(ctx context.Context, client kubernetes.Interface) error {
+				return client.CoreV1().ConfigMaps("default").Delete(ctx, "kube-root-ca.crt", metav1.DeleteOptions{})
+			},
+		},
+		"DeleteCollection": {
+			reason: "a deletion of a collection", extra: map[string][]string{dryrun.ExtraKey: {id}}, denied: true,
+			write: func(ctx context.Context, client kubernetes.Interface) error {
+				return client.CoreV1().ConfigMaps("kube-public").DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
+			},
+		},
+		"Token": {
+			reason: "a token of an account, a subresource", extra: map[string][]string{dryrun.ExtraKey: {id}}, denied: true,
+			write: func(ctx context.Context, client kubernetes.Interface) error {
+				return client.CoreV1().RESTClient().Post().Resource("serviceaccounts").Namespace("default").Name("default").SubResource("token").
+					Body([]byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"TokenRequest","spec":{}}`)).Do(ctx).Error()
+			},
+		},
 		"Operator": {reason: "CVO itself is not of the rehearsal", write: create("operator", metav1.CreateOptions{})},
-		"OtherID":  {reason: "another rehearsal has a guard of its own", extra: map[string][]string{dryrun.ExtraKey: {"other"}}, write: create("other", metav1.CreateOptions{})},
+		"OtherID": {
+			reason: "another rehearsal has a guard of its own", extra: map[string][]string{dryrun.ExtraKey: {"other"}},
+			write: create("other", metav1.CreateOptions{}),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := rest.CopyConfig(server.Config())
@@ -86,7 +104,8 @@ func TestGuard(t *testing.T) {
 // create creates a ConfigMap.
 func create(name string, options metav1.CreateOptions) func(context.Context, kubernetes.Interface) error {
 	return func(ctx context.Context, client kubernetes.Interface) error {
-		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "guarded-" + name}}, options)
+		_, err := client.CoreV1().ConfigMaps("default").Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "guarded-" + name}},
+			options)
 		return err
 	}
 }

@@ -24,7 +24,8 @@ const perNamespace = 30
 func payloadOf(tag string) string {
 	var documents []string
 	for i := range perNamespace {
-		fill := strings.NewReplacer("NS", fmt.Sprintf("openshift-payload-%d", i), "ID", fmt.Sprint(i), "example.com/a:2", "example.com/a:"+tag, "MODES", "a, "+tag)
+		fill := strings.NewReplacer("NS", fmt.Sprintf("openshift-payload-%d", i), "ID", fmt.Sprint(i), "example.com/a:2", "example.com/a:"+tag,
+			"MODES", "a, "+tag)
 		documents = append(documents, fill.Replace(namespace), fill.Replace(replaced(things, "thingsID", "partsID", "ThingID", "PartID")))
 		for j := range perNamespace - 2 {
 			documents = append(documents, strings.ReplaceAll(fill.Replace(part(j)), "NAME", fmt.Sprintf("part-%d", j)))
@@ -46,7 +47,8 @@ func part(j int) string {
 	return strings.ReplaceAll(parts[j%len(parts)], "MODES", "a")
 }
 
-// TestNothingPersists rehearses a whole payload over a healthy cluster: nothing is refused, and afterwards etcd has the same keys at the same
+// TestNothingPersists rehearses a whole payload over a healthy cluster: nothing is refused, and afterwards etcd has the
+// same keys at the same
 // revisions, but for leases. The payload is really applied then.
 func TestNothingPersists(t *testing.T) {
 	asOperator(t)

@@ -134,11 +134,13 @@ func (s session) end(ctx context.Context) []finding.Finding {
 		if s.client == nil {
 			return nil
 		}
-		return []finding.Finding{finding.Warn(reasonUnguarded, "only the client kept the rehearsal from storing anything: --rehearse=unguarded").Named(nameGuard)}
+		return []finding.Finding{finding.Warn(reasonUnguarded,
+			"only the client kept the rehearsal from storing anything: --rehearse=unguarded").Named(nameGuard)}
 	}
 	var found []finding.Finding
 	if changed := s.guard.Intact(ctx); s.inForce && changed != nil {
-		found = append(found, finding.Unknown(reasonGuardLost, "the guard of the rehearsal did not stay in force: %v", changed).Named(nameGuard).Do(finding.Retry("")))
+		found = append(found, finding.Unknown(reasonGuardLost, "the guard of the rehearsal did not stay in force: %v",
+			changed).Named(nameGuard).Do(finding.Retry("")))
 	}
 	if failure := s.guard.Delete(ctx); failure != nil {
 		found = append(found, finding.Warn(reasonGuardLeft, "%v", failure).Named(nameGuard).Do(finding.Change("oc preflight cleanup --all")))
@@ -179,7 +181,8 @@ func (r Rehearsal) rehearse(ctx context.Context, client *dryrun.Client) ([]findi
 	writes := make([]write, len(r.Manifests))
 	r.each(ctx, len(writes), func(ctx context.Context, i int) { writes[i] = by.ask(ctx, r.Manifests[i]) })
 	// What failed for the moment is asked once more, as CVO does.
-	r.again(ctx, len(writes), func(i int) bool { return writes[i].answer.Temporary }, func(ctx context.Context, i int) { writes[i] = by.ask(ctx, r.Manifests[i]) })
+	r.again(ctx, len(writes), func(i int) bool { return writes[i].answer.Temporary },
+		func(ctx context.Context, i int) { writes[i] = by.ask(ctx, r.Manifests[i]) })
 	var remade []write
 	for _, each := range writes {
 		if each.remade() {
@@ -189,7 +192,8 @@ func (r Rehearsal) rehearse(ctx context.Context, client *dryrun.Client) ([]findi
 	makes := &podAsker{client: client, cluster: r.Cluster.Kubernetes}
 	pods := make([]pod, len(remade))
 	r.again(ctx, len(remade), func(int) bool { return true }, func(ctx context.Context, i int) { pods[i] = makes.ask(ctx, remade[i]) })
-	r.again(ctx, len(remade), func(i int) bool { return pods[i].answer.Temporary }, func(ctx context.Context, i int) { pods[i] = makes.ask(ctx, remade[i]) })
+	r.again(ctx, len(remade), func(i int) bool { return pods[i].answer.Temporary },
+		func(ctx context.Context, i int) { pods[i] = makes.ask(ctx, remade[i]) })
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -319,7 +323,8 @@ func next(ctx context.Context, client *dryrun.Client, of finding.Object) (recrea
 	}
 	answer := dryrun.AnswerOf(err)
 	if answer.Outcome == dryrun.Refused {
-		return recreation.Said{By: answer.By, Why: answer.Message, Full: strings.Contains(answer.Message, "exceeded quota: ") && answer.Kind == dryrun.KindQuota}, true
+		return recreation.Said{By: answer.By, Why: answer.Message, Full: strings.Contains(answer.Message, "exceeded quota: ") &&
+			answer.Kind == dryrun.KindQuota}, true
 	}
 	pod := &corev1.Pod{}
 	if answer.Outcome != dryrun.Accepted || runtime.DefaultUnstructuredConverter.FromUnstructured(admitted.Object, pod) != nil {
@@ -393,5 +398,6 @@ func (k kinds) resourceOf(kind schema.GroupVersionKind) (resource schema.GroupVe
 	case k.failed[kind.Group] != nil:
 		return resource, false, fmt.Errorf("could not read what is served of %s: %w", kind.Group, k.failed[kind.Group])
 	}
-	return resource, false, fmt.Errorf("neither the API server nor a definition of the release has kind %s of %s", kind.Kind, kind.GroupVersion())
+	return resource, false, fmt.Errorf("neither the API server nor a definition of the release has kind %s of %s", kind.Kind,
+		kind.GroupVersion())
 }

@@ -121,7 +121,8 @@ func asOperator(tb testing.TB) {
 func rehearse(tb testing.TB, manifests []payload.Definition) []finding.Finding {
 	tb.Helper()
 	findings, err := rehearsal.Rehearsal{
-		Cluster: server, Mode: rehearsal.Guarded, Run: uuid.NewString(), Owner: owner(manifests), Manifests: manifests, Progress: func(int, int) {},
+		Cluster: server, Mode: rehearsal.Guarded, Run: uuid.NewString(), Owner: owner(manifests), Manifests: manifests,
+		Progress: func(int, int) {},
 	}.Findings(tb.Context())
 	if err != nil {
 		tb.Fatal(err)
@@ -323,7 +324,8 @@ func (o operator) apply(ctx context.Context, manifest payload.Definition, requir
 	}
 	if required.GetName() == "owned" && len(existing.GetOwnerReferences()) > 0 {
 		required.SetOwnerReferences([]metav1.OwnerReference{{
-			APIVersion: "config.openshift.io/v1", Kind: "ClusterVersion", Name: "version", UID: "5d1c2f04-0000-0000-0000-000000000001", Controller: new(true),
+			APIVersion: "config.openshift.io/v1", Kind: "ClusterVersion", Name: "version", UID: "5d1c2f04-0000-0000-0000-000000000001",
+			Controller: new(true),
 		}})
 	}
 	if merged, changed := merge.Of(required, existing); changed {
@@ -434,17 +436,28 @@ func TestAsks(t *testing.T) {
 		by, says string
 		full     bool
 	}{
-		"Admitted":     {reason: "nothing refuses it", id: "a", before: app},
-		"LimitRange":   {reason: "a ratio that is newer than the pod", id: "b", before: app, then: ratio, by: "LimitRange", says: "max limit to request ratio"},
-		"RuntimeClass": {reason: "a class that was deleted since", id: "c", before: classed, then: "delete RuntimeClass gone-c", by: "the API server", says: `RuntimeClass "gone-c" not found`},
-		"Full":         {reason: "a quota without room until a pod is evicted", id: "d", before: app, then: replaced(quota, "RESOURCE", "pods"), by: `quota "few"`, says: "exceeded quota", full: true},
+		"Admitted": {reason: "nothing refuses it", id: "a", before: app},
+		"LimitRange": {
+			reason: "a ratio that is newer than the pod", id: "b", before: app, then: ratio, by: "LimitRange",
+			says: "max limit to request ratio",
+		},
+		"RuntimeClass": {
+			reason: "a class that was deleted since", id: "c", before: classed, then: "delete RuntimeClass gone-c",
+			by: "the API server", says: `RuntimeClass "gone-c" not found`,
+		},
+		"Full": {
+			reason: "a quota without room until a pod is evicted", id: "d", before: app, then: replaced(quota, "RESOURCE", "pods"),
+			by: `quota "few"`, says: "exceeded quota", full: true,
+		},
 		"Unspecified": {
-			reason: "a quota of what the template does not request is no matter of room", id: "e", before: app, then: replaced(quota, "RESOURCE", "requests.cpu"), by: `quota "few"`,
+			reason: "a quota of what the template does not request is no matter of room", id: "e", before: app,
+			then: replaced(quota, "RESOURCE", "requests.cpu"), by: `quota "few"`,
 			says: "must specify requests.cpu",
 		},
 		"PodSecurity": {
-			reason: "a level that is newer than the pod", id: "f", before: app, then: replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}"),
-			by: "Pod Security", says: "violates PodSecurity",
+			reason: "a level that is newer than the pod", id: "f", before: app,
+			then: replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}"),
+			by:   "Pod Security", says: "violates PodSecurity",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -457,7 +470,8 @@ func TestAsks(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, asked := said[set]
-			if !asked || len(said) != 1 || (got.Admitted != nil) != (tc.says == "") || got.By != tc.by || got.Full != tc.full || !strings.Contains(got.Why, tc.says) {
+			if !asked || len(said) != 1 || (got.Admitted != nil) != (tc.says == "") || got.By != tc.by || got.Full != tc.full ||
+				!strings.Contains(got.Why, tc.says) {
 				t.Errorf("%s: %+v", tc.reason, said)
 			}
 			noGuard(t)

@@ -142,32 +142,39 @@ func validated() map[string]row {
 			want:   []string{"Rehearsal.RoleBinding.NS.b Fail WriteRefused"}, says: "field is immutable",
 		},
 		"ForeignManager": {
-			reason: "CVO updates, so that a foreign field manager is no conflict", before: app, then: replaced(appNext, "example.com/a:2", "example.com/other:1"), target: appNext,
+			reason: "CVO updates, so that a foreign field manager is no conflict", before: app,
+			then: replaced(appNext, "example.com/a:2", "example.com/other:1"), target: appNext,
 		},
 		"Owner": {
 			reason: "an owner that does not exist is not validated",
-			before: namespace, target: `{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, namespace: NS, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: 5d1c2f04-0000-0000-0000-000000000000}]}}`,
+			before: namespace,
+			target: `{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, namespace: NS, ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: gone, uid: 5d1c2f04-0000-0000-0000-000000000000}]}}`,
 		},
 		"OtherController": {
-			reason: "an object has one controller, and CVO makes ClusterVersion that", stuck: true, before: namespace + "---\n" + replaced(controlled, "VALUE", "1"),
+			reason: "an object has one controller, and CVO makes ClusterVersion that", stuck: true,
+			before: namespace + "---\n" + replaced(controlled, "VALUE", "1"),
 			target: `{apiVersion: v1, kind: ConfigMap, metadata: {name: owned, namespace: NS}, data: {a: "2"}}`,
 			want:   []string{"Rehearsal.ConfigMap.NS.owned Fail WriteRefused"}, says: "Only one reference can have Controller set to true",
 		},
 		"CreateOnly": {
 			reason: "CVO does not update what it only creates", before: app,
-			target: replaced(appNext, "{name: app, namespace: NS}", `{name: app, namespace: NS, annotations: {release.openshift.io/create-only: "true"}}`, "app: one", "app: two"),
+			target: replaced(appNext, "{name: app, namespace: NS}",
+				`{name: app, namespace: NS, annotations: {release.openshift.io/create-only: "true"}}`, "app: one", "app: two"),
 		},
 		"Deleting": {
 			reason: "CVO waits until a Deployment is gone that is being deleted", stuck: true,
-			before: replaced(app, "{name: app, namespace: NS}", "{name: app, namespace: NS, finalizers: [example.com/stays]}"), then: "delete Deployment NS/app", target: appNext,
+			before: replaced(app, "{name: app, namespace: NS}", "{name: app, namespace: NS, finalizers: [example.com/stays]}"),
+			then:   "delete Deployment NS/app", target: appNext,
 			want: []string{"Rehearsal.Deployment.NS.app Fail WriteRefused"}, says: "the object is being deleted",
 		},
 		"DeletingSettings": {
-			reason: "CVO writes other objects that are being deleted, and creates them again", then: "delete ConfigMap NS/settings", target: settingsNext,
+			reason: "CVO writes other objects that are being deleted, and creates them again", then: "delete ConfigMap NS/settings",
+			target: settingsNext,
 			before: namespace + "---\n" + replaced(settings, "namespace: NS", "namespace: NS, finalizers: [example.com/stays]"),
 		},
 		"TerminatingNamespace": {
-			reason: "nothing is created in a namespace that is being deleted", stuck: true, then: "delete Namespace NS", target: replaced(settings, "settings", "others"),
+			reason: "nothing is created in a namespace that is being deleted", stuck: true, then: "delete Namespace NS",
+			target: replaced(settings, "settings", "others"),
 			before: namespace + "---\n" + replaced(settings, "namespace: NS", "namespace: NS, finalizers: [example.com/stays]"),
 			want:   []string{"Rehearsal.ConfigMap.NS.others Fail WriteRefused"}, says: "it is being terminated",
 		},
@@ -237,18 +244,22 @@ func admitted() map[string]row {
 		},
 		"RefusesDeletion": {
 			reason: "a webhook that refuses a deletion", before: before, then: hookOf("Validating", "refuse", "configmaps", "None"), stuck: true,
-			target: replaced(settings, "namespace: NS", `namespace: NS, annotations: {release.openshift.io/delete: "true"}`), want: refusedSettings, says: "delete ConfigMap",
+			target: replaced(settings, "namespace: NS", `namespace: NS, annotations: {release.openshift.io/delete: "true"}`), want: refusedSettings,
+			says: "delete ConfigMap",
 		},
 		"TimesOut": {
-			reason: "a webhook that does not answer, with failurePolicy Fail", before: before, then: hookOf("Validating", "hang", "configmaps", "None"), target: settingsNext,
+			reason: "a webhook that does not answer, with failurePolicy Fail", before: before,
+			then: hookOf("Validating", "hang", "configmaps", "None"), target: settingsNext,
 			want: refusedSettings, says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
 		},
 		"TimesOutIgnored": {
 			reason: "a webhook that does not answer, with failurePolicy Ignore", before: before,
-			then: replaced(hookOf("Validating", "hang", "configmaps", "None"), "sideEffects", "failurePolicy: Ignore\n  sideEffects"), target: settingsNext,
+			then:   replaced(hookOf("Validating", "hang", "configmaps", "None"), "sideEffects", "failurePolicy: Ignore\n  sideEffects"),
+			target: settingsNext,
 		},
 		"SideEffects": {
-			reason: "a webhook that has no side effects for a dry run", before: before, then: hookOf("Validating", "admit", "configmaps", "NoneOnDryRun"), target: settingsNext,
+			reason: "a webhook that has no side effects for a dry run", before: before,
+			then: hookOf("Validating", "admit", "configmaps", "NoneOnDryRun"), target: settingsNext,
 		},
 		"Policy": {
 			reason: "a policy that denies", before: before, then: policy, target: settingsNext, want: refusedSettings, says: "only one", stuck: true,
@@ -259,12 +270,14 @@ func admitted() map[string]row {
 			want: []string{"Rehearsal.ConfigMap.NS.settings Unknown WriteNotAsked"}, says: "the update changes ValidatingAdmissionPolicy policy-ID",
 		},
 		"Spoofed": {
-			reason: "a webhook whose message is like that of a quota", before: before, then: hookOf("Validating", "spoof", "configmaps", "None"), target: settingsNext,
-			want: refusedSettings, says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
+			reason: "a webhook whose message is like that of a quota", before: before, then: hookOf("Validating", "spoof", "configmaps", "None"),
+			target: settingsNext,
+			want:   refusedSettings, says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
 		},
 		"ObjectQuota": {
 			reason: "a quota of objects", before: before, then: replaced(quota, "RESOURCE", "count/configmaps"), stuck: true,
-			target: settings + "\n---\n" + replaced(settings, "settings", "others"), want: []string{"Rehearsal.ConfigMap.NS.others Fail WriteRefused"}, says: `quota "few" refuses it`,
+			target: settings + "\n---\n" + replaced(settings, "settings", "others"),
+			want:   []string{"Rehearsal.ConfigMap.NS.others Fail WriteRefused"}, says: `quota "few" refuses it`,
 		},
 	}
 }
@@ -274,50 +287,61 @@ func ofPods() map[string]row {
 	refusedPod := []string{"Rehearsal.Pod.NS.app Fail WriteRefused"}
 	return map[string]row{
 		"PodQuota": {
-			reason: "a quota that the next pod exceeds", before: app, then: replaced(quota, "RESOURCE", "pods"), target: appNext, want: refusedPod, says: `quota "few" refuses it`, stuck: true,
+			reason: "a quota that the next pod exceeds", before: app, then: replaced(quota, "RESOURCE", "pods"), target: appNext, want: refusedPod,
+			says: `quota "few" refuses it`, stuck: true,
 		},
 		"PodSecurity": {
-			reason: "a label of the namespace that a person set", before: app, then: replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}"), target: appNext,
+			reason: "a label of the namespace that a person set", before: app,
+			then: replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}"), target: appNext,
 			want: refusedPod, says: "Pod Security refuses it", stuck: true,
 		},
 		"PodSecurityOfTheUpdate": {
-			reason: "the update sets the label of the namespace back", before: app, then: replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}"),
+			reason: "the update sets the label of the namespace back", before: app,
+			then:   replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}"),
 			target: replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: privileged}") + "---\n" + appNext,
 			want:   []string{"Rehearsal.Pod.NS.app Unknown WriteNotAsked"}, says: "the update changes Namespace NS", unsure: true,
 		},
 		"PodRefused": {
-			reason: "a webhook that refuses pods", before: app, then: hookOf("Validating", "refuse", "pods", "None"), target: appNext, want: refusedPod,
+			reason: "a webhook that refuses pods", before: app, then: hookOf("Validating", "refuse", "pods", "None"), target: appNext,
+			want: refusedPod,
 			says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
 		},
 		"NewClassBeforeWebhook": {
-			reason: "a PriorityClass that is missing today is noticed before any webhook is asked", before: app, then: hookOf("Validating", "refuse", "pods", "None"),
+			reason: "a PriorityClass that is missing today is noticed before any webhook is asked", before: app,
+			then: hookOf("Validating", "refuse", "pods", "None"),
 			target: "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: class-ID}, value: 1}\n---\n" +
 				replaced(appNext, "spec: {containers", "spec: {priorityClassName: class-ID, containers"),
 			want: []string{"Rehearsal.Pod.NS.app Unknown WriteNotAsked"}, says: "the pod needs PriorityClass class-ID", unsure: true,
 		},
 		"PodChanged": {
-			reason: "a webhook that gives the next pods another container", before: app, then: hookOf("Mutating", "sidecar", "pods", "None"), target: appNext,
-			want: []string{"Rehearsal.Pod.NS.app Warn PodAltered"}, says: "injected",
+			reason: "a webhook that gives the next pods another container", before: app, then: hookOf("Mutating", "sidecar", "pods", "None"),
+			target: appNext,
+			want:   []string{"Rehearsal.Pod.NS.app Warn PodAltered"}, says: "injected",
 		},
 		"LimitRatio": {
 			reason: "a LimitRange whose ratio the next pod exceeds", stuck: true, before: app, want: refusedPod, says: "max limit to request ratio",
-			then:   `{apiVersion: v1, kind: LimitRange, metadata: {name: r, namespace: NS}, spec: {limits: [{type: Container, maxLimitRequestRatio: {cpu: "2"}}]}}`,
-			target: replaced(appNext, `image: "example.com/a:2"`, `image: "example.com/a:2", resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`),
+			then: `{apiVersion: v1, kind: LimitRange, metadata: {name: r, namespace: NS}, spec: {limits: [{type: Container, maxLimitRequestRatio: {cpu: "2"}}]}}`,
+			target: replaced(appNext, `image: "example.com/a:2"`,
+				`image: "example.com/a:2", resources: {requests: {cpu: 100m}, limits: {cpu: "1"}}`),
 		},
 		"RuntimeClass": {
-			reason: "a RuntimeClass that does not exist, of a new Deployment", before: namespace, target: replaced(appNext, "spec: {containers", "spec: {runtimeClassName: gone-ID, containers"), want: refusedPod,
+			reason: "a RuntimeClass that does not exist, of a new Deployment", before: namespace,
+			target: replaced(appNext, "spec: {containers", "spec: {runtimeClassName: gone-ID, containers"), want: refusedPod,
 			says: "gone-ID", stuck: true,
 		},
 		"RuntimeClassIgnored": {
-			reason: "CVO does not give a Deployment that exists another RuntimeClass", before: app, target: replaced(appNext, "spec: {containers", "spec: {runtimeClassName: gone-ID, containers"),
+			reason: "CVO does not give a Deployment that exists another RuntimeClass", before: app,
+			target: replaced(appNext, "spec: {containers", "spec: {runtimeClassName: gone-ID, containers"),
 		},
 		"RuntimeClassOfTheUpdate": {
 			reason: "a RuntimeClass that the update brings", before: namespace, unsure: true, says: "the pod needs RuntimeClass new-ID",
-			target: "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: new-ID}, handler: runc}\n---\n" + replaced(appNext, "spec: {containers", "spec: {runtimeClassName: new-ID, containers"),
-			want:   []string{"Rehearsal.Pod.NS.app Unknown WriteNotAsked"},
+			target: "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: new-ID}, handler: runc}\n---\n" + replaced(appNext,
+				"spec: {containers", "spec: {runtimeClassName: new-ID, containers"),
+			want: []string{"Rehearsal.Pod.NS.app Unknown WriteNotAsked"},
 		},
 		"Account": {
-			reason: "a ServiceAccount that does not exist", before: app, target: replaced(appNext, "spec: {containers", "spec: {serviceAccountName: gone, containers"), want: refusedPod,
+			reason: "a ServiceAccount that does not exist", before: app,
+			target: replaced(appNext, "spec: {containers", "spec: {serviceAccountName: gone, containers"), want: refusedPod,
 			says: "gone", stuck: true,
 		},
 	}
@@ -342,13 +366,15 @@ func ofTarget() map[string]row {
 			want:   []string{"Rehearsal.ThingID.NS.it Unknown WriteNotAsked"}, says: "the update changes CustomResourceDefinition",
 		},
 		"StoredObjects": {
-			reason: "a definition is accepted whose stored objects violate it: another check has that", before: namespace + "---\n" + replaced(things, "MODES", "a, b"),
-			then: replaced(thing, "MODE", "b"), target: replaced(things, "MODES", "a"),
+			reason: "a definition is accepted whose stored objects violate it: another check has that",
+			before: namespace + "---\n" + replaced(things, "MODES", "a, b"),
+			then:   replaced(thing, "MODE", "b"), target: replaced(things, "MODES", "a"),
 		},
 		"UnknownKind": {
 			reason: "a kind that neither the cluster nor the target has", before: namespace, unsure: true,
 			target: "{apiVersion: foresee.example.com/v1, kind: NowhereID, metadata: {name: it, namespace: NS}}",
-			want:   []string{"Rehearsal.NowhereID.NS.it Unknown WriteNotAsked"}, says: "neither the API server nor a definition of the release has kind",
+			want:   []string{"Rehearsal.NowhereID.NS.it Unknown WriteNotAsked"},
+			says:   "neither the API server nor a definition of the release has kind",
 		},
 	}
 }

@@ -25,7 +25,8 @@ import (
 )
 
 // Sampler reads the state of a cluster as sample.Take does, as of now by the clock of the cluster.
-type Sampler func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State, error)
+type Sampler func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client,
+	now time.Time) (baseline.State, error)
 
 // Run is a run that may leave a baseline.
 type Run struct {
@@ -54,7 +55,8 @@ func (r Run) Read(ctx context.Context) Sample {
 		return Sample{}
 	}
 	r.Progress.Step("reading the state of the cluster before the update")
-	ctx, cancel := context.WithTimeoutCause(ctx, hold.Timeout, fmt.Errorf("the state of the cluster could not be read within %s", hold.Timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, hold.Timeout,
+		fmt.Errorf("the state of the cluster could not be read within %s", hold.Timeout))
 	defer cancel()
 	controlPlane, _ := r.Scene.Settings.Estate.ControlPlane()
 	state, err := r.Sampler(ctx, r.Scene.Snapshot, controlPlane.State(), r.Scene.Settings.Judgement.Monitoring, r.Scene.Cluster.Now())
@@ -83,7 +85,8 @@ func (r Run) Keep(ctx context.Context, taken Sample, decided report.Report) repo
 		decided.Run.Baseline = words.Time(taken.state.Taken)
 		return decided
 	}
-	notice := "no baseline is stored, so the state after the update cannot be compared with that before it: " + words.Line(err.Error(), maxNotice)
+	notice := "no baseline is stored, so the state after the update cannot be compared with that before it: " + words.Line(err.Error(),
+		maxNotice)
 	r.Progress.Step(notice)
 	decided.Notices = append(slices.Clip(decided.Notices), notice)
 	return decided

@@ -68,7 +68,9 @@ func (s Selection) Validate() error {
 // Choose returns the draft with the selected checks that are to run, and a source for each
 // other one. Where known has the findings of a selected check, it is not run again. An
 // *input.Error is about a selector that matches no check.
-func (s Selection) Choose(drafted jobplan.Draft, known func(jobplan.Check) ([]finding.Finding, bool)) (jobplan.Draft, []collector.Source, error) {
+func (s Selection) Choose(drafted jobplan.Draft, known func(jobplan.Check) ([]finding.Finding, bool)) (jobplan.Draft, []collector.Source,
+	error,
+) {
 	if err := s.matches(drafted.Checks); err != nil {
 		return jobplan.Draft{}, nil, err
 	}
@@ -192,7 +194,10 @@ func (c Coverage) Selection(run record.Record) (Selection, error) {
 	if err != nil {
 		return Selection{}, fmt.Errorf("the record of run %s does not have the checks of the site: %w", run.ID, err)
 	}
-	return Selection{Only: c.Only, Skip: c.Skip, NoJobs: c.NoJobs, Images: image.Mode(c.Images), Rehearsal: rehearsal.Mode(c.Rehearsal), Site: sources}, nil
+	return Selection{
+		Only: c.Only, Skip: c.Skip, NoJobs: c.NoJobs, Images: image.Mode(c.Images), Rehearsal: rehearsal.Mode(c.Rehearsal),
+		Site: sources,
+	}, nil
 }
 
 // Judging is a judgement with what a recorded run covers of it. An *input.Error is about a hosted
@@ -256,7 +261,8 @@ func (c Coverage) otherCluster(run record.Record) error {
 	for _, pool := range c.NodePools {
 		flags = append(flags, "--nodepool "+pool)
 	}
-	return input.Errorf("run %s judged a hosted cluster: add %s, with the kubeconfig of its management cluster", run.ID, words.Printable(strings.Join(flags, " ")))
+	return input.Errorf("run %s judged a hosted cluster: add %s, with the kubeconfig of its management cluster", run.ID,
+		words.Printable(strings.Join(flags, " ")))
 }
 
 // Attachment has the directories of the checks of the site, for the record.
@@ -349,7 +355,8 @@ func (a Asked) Lacks(run record.Record) []string {
 	if wanted := a.Covers.Dependencies; wanted != "" && covered.Dependencies != wanted {
 		lacks = append(lacks, "the run does not ask the same dependencies outside of the cluster")
 	}
-	if wanted := a.Covers.HostedCluster; wanted != "" && (covered.HostedCluster != wanted || !slices.Equal(covered.NodePools, a.Covers.NodePools)) {
+	if wanted := a.Covers.HostedCluster; wanted != "" &&
+		(covered.HostedCluster != wanted || !slices.Equal(covered.NodePools, a.Covers.NodePools)) {
 		lacks = append(lacks, "the run is about another selection of hosted clusters and NodePools")
 	}
 	return lacks
@@ -362,7 +369,8 @@ const maxLacking = 5
 func (a Asked) Remarks(run record.Record) []string {
 	var remarks []string
 	if a.ToolVersion != "" && run.ToolVersion != a.ToolVersion {
-		remarks = append(remarks, fmt.Sprintf("the run was made by version %s, which differs from %s's %s", words.External(run.ToolVersion), a.By, a.ToolVersion))
+		remarks = append(remarks, fmt.Sprintf("the run was made by version %s, which differs from %s's %s", words.External(run.ToolVersion), a.By,
+			a.ToolVersion))
 	}
 	covered, err := Recorded(run)
 	if err != nil {

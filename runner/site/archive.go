@@ -35,7 +35,8 @@ func Archive(sources []Source) ([]byte, error) {
 		return nil, err
 	}
 	if packed.Len() > MaxArchive {
-		return nil, fmt.Errorf("the manifests of %d directories have %d bytes compressed; the limit is %d: put them into an image", len(directories), packed.Len(), MaxArchive)
+		return nil, fmt.Errorf("the manifests of %d directories have %d bytes compressed; the limit is %d: put them into an image",
+			len(directories), packed.Len(), MaxArchive)
 	}
 	return packed.Bytes(), nil
 }

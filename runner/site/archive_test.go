@@ -66,12 +66,24 @@ func TestValidate(t *testing.T) {
 		sources []site.Source
 		want    string
 	}{
-		"Image":          {reason: "one image", sources: []site.Source{image}},
-		"TooMany":        {reason: "the sources are counted", sources: make([]site.Source, 17), want: "more than 16"},
-		"Tag":            {reason: "a caller of the library may pass any text", sources: []site.Source{{Name: "registry.example.com/checks:v1"}}, want: "not a pull spec by digest"},
-		"Empty":          {reason: "a directory without files", sources: []site.Source{{Name: "x", Files: map[string][]byte{}}}, want: "no file is a manifest"},
-		"Incompressible": {reason: "the record has a limit", sources: []site.Source{{Name: "x", Files: map[string][]byte{"a.yaml": random}}}, want: "the limit is 65536"},
-		"TooLarge":       {reason: "the limit of a file applies here, too", sources: []site.Source{{Name: "x", Files: map[string][]byte{"a.yaml": make([]byte, 1<<20+1)}}}, want: `"a.yaml" has more than`},
+		"Image":   {reason: "one image", sources: []site.Source{image}},
+		"TooMany": {reason: "the sources are counted", sources: make([]site.Source, 17), want: "more than 16"},
+		"Tag": {
+			reason: "a caller of the library may pass any text", sources: []site.Source{{Name: "registry.example.com/checks:v1"}},
+			want: "not a pull spec by digest",
+		},
+		"Empty": {
+			reason: "a directory without files", sources: []site.Source{{Name: "x", Files: map[string][]byte{}}},
+			want: "no file is a manifest",
+		},
+		"Incompressible": {
+			reason: "the record has a limit", sources: []site.Source{{Name: "x", Files: map[string][]byte{"a.yaml": random}}},
+			want: "the limit is 65536",
+		},
+		"TooLarge": {
+			reason:  "the limit of a file applies here, too",
+			sources: []site.Source{{Name: "x", Files: map[string][]byte{"a.yaml": make([]byte, 1<<20+1)}}}, want: `"a.yaml" has more than`,
+		},
 	} {
 		err := site.Validate(tc.sources)
 		if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {

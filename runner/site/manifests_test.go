@@ -73,17 +73,22 @@ func TestManifests(t *testing.T) {
 		checks       []string
 		inconclusive []string
 	}{
-		"One": {reason: "the names start with Site", files: map[string]string{"backup.yaml": job("backup-done", pullSpec)}, checks: []string{"Site.BackupDone"}},
+		"One": {
+			reason: "the names start with Site", files: map[string]string{"backup.yaml": job("backup-done", pullSpec)},
+			checks: []string{"Site.BackupDone"},
+		},
 		"Tag": {
 			reason: "images are digests", files: map[string]string{"a.yaml": job("a", "registry.example.com/checks:v1")},
 			inconclusive: []string{"Unknown Site.A RefusedImage"},
 		},
 		"Privileged": {
-			reason: "the policy is that for releases", files: map[string]string{"a.yaml": job("a", pullSpec, hostNetwork), "b.yaml": job("b", pullSpec)},
+			reason: "the policy is that for releases",
+			files:  map[string]string{"a.yaml": job("a", pullSpec, hostNetwork), "b.yaml": job("b", pullSpec)},
 			checks: []string{"Site.B"}, inconclusive: []string{"Unknown Site.A RefusedPodSecurity"},
 		},
 		"NoNamespace": {
-			reason: "no namespace is assumed", files: map[string]string{"a.yaml": strings.Replace(job("a", pullSpec), "  namespace: site-checks\n", "", 1), "b.yaml": job("b", pullSpec)},
+			reason: "no namespace is assumed", files: map[string]string{"a.yaml": strings.Replace(job("a", pullSpec), "  namespace: site-checks\n",
+				"", 1), "b.yaml": job("b", pullSpec)},
 			checks: []string{"Site.B"}, inconclusive: []string{"Unknown SiteManifest.A InvalidNamespace"},
 		},
 		"OtherNamespace": {
@@ -119,15 +124,18 @@ subjects: [{kind: ServiceAccount, name: a, namespace: site-checks}]
 			checks: []string{"Site.A"}, inconclusive: []string{"Unknown SiteManifest.B DuplicateManifest"},
 		},
 		"Broken": {
-			reason: "a check that cannot be read never disappears", files: map[string]string{"a.yaml": job("a", pullSpec), "b.yaml": "openshift.io/preflight-check: ["},
+			reason: "a check that cannot be read never disappears",
+			files:  map[string]string{"a.yaml": job("a", pullSpec), "b.yaml": "openshift.io/preflight-check: ["},
 			checks: []string{"Site.A"}, inconclusive: []string{"Unknown SiteManifest.B BrokenPreflight"},
 		},
 		"NotAnnotated": {
-			reason: "a Job without the annotation is reported", files: map[string]string{"a.yaml": job("a", pullSpec), "b.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {name: b}}"},
+			reason: "a Job without the annotation is reported",
+			files:  map[string]string{"a.yaml": job("a", pullSpec), "b.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {name: b}}"},
 			checks: []string{"Site.A"}, inconclusive: []string{"Warn SiteChecks SiteManifestUnused"},
 		},
 		"None": {
-			reason: "a directory without a check is inconclusive", files: map[string]string{"a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}"},
+			reason:       "a directory without a check is inconclusive",
+			files:        map[string]string{"a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: b}}"},
 			inconclusive: []string{"Unknown SiteChecks SiteChecksNotRead"},
 		},
 	} {
@@ -151,7 +159,8 @@ func TestSourcesWithOneJob(t *testing.T) {
 		read.Add(site.Source{Name: name, Files: files}, files)
 	}
 	draft := jobplan.New("", read.Release)
-	if len(draft.Checks) != 1 || len(draft.Refused) != 1 || !strings.Contains(draft.Refused[0].Message, "one/a.yaml") || !strings.Contains(draft.Refused[0].Message, "two/a.yaml") {
+	if len(draft.Checks) != 1 || len(draft.Refused) != 1 || !strings.Contains(draft.Refused[0].Message, "one/a.yaml") ||
+		!strings.Contains(draft.Refused[0].Message, "two/a.yaml") {
 		t.Errorf("want one check, and a finding with both files: %+v", draft)
 	}
 }
@@ -195,7 +204,8 @@ func TestAttacksByDirectory(t *testing.T) {
 	}{
 		"Manifests": {
 			reason: "the extensions are those of a release",
-			files:  map[string]string{"a.yaml": "a", "b.yml": "b", "c.json": "c", "README.md": "d", "e.sh": "e"}, want: []string{"a.yaml", "b.yml", "c.json"},
+			files:  map[string]string{"a.yaml": "a", "b.yml": "b", "c.json": "c", "README.md": "d", "e.sh": "e"},
+			want:   []string{"a.yaml", "b.yml", "c.json"},
 		},
 		"Below": {
 			reason: "directories below are read, hidden ones are not",
@@ -224,7 +234,10 @@ func TestAttacksByDirectory(t *testing.T) {
 		"TooManyEntries":   {reason: "10 000 files", files: many(10_000, ".txt"), err: "more than 1000 entries"},
 		"TooManyManifests": {reason: "the manifests are counted, too", files: many(201, ".yaml"), err: "more than 200 manifests"},
 		"TooDeep":          {reason: "the depth is bounded", files: map[string]string{"1/2/3/4/a.yaml": "a"}, err: "more than 4 levels deep"},
-		"TooLarge":         {reason: "the error names the file", files: map[string]string{"big.yaml": strings.Repeat("#", 1<<20+1)}, err: `"big.yaml" has more than 1048576 bytes`},
+		"TooLarge": {
+			reason: "the error names the file", files: map[string]string{"big.yaml": strings.Repeat("#", 1<<20+1)},
+			err: `"big.yaml" has more than 1048576 bytes`,
+		},
 		"TooMuch": {
 			reason: "the total is bounded",
 			files: func() map[string]string {
@@ -235,7 +248,10 @@ func TestAttacksByDirectory(t *testing.T) {
 				return files
 			}(), err: "more than 4194304 bytes in total",
 		},
-		"Empty": {reason: "a directory without a manifest is an error, never ignored", files: map[string]string{"a.txt": "a"}, err: "no file is a manifest"},
+		"Empty": {
+			reason: "a directory without a manifest is an error, never ignored", files: map[string]string{"a.txt": "a"},
+			err: "no file is a manifest",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			directory := newDirectory(t, tc.files)
@@ -254,7 +270,10 @@ func TestAttacksByDirectory(t *testing.T) {
 			}
 		})
 	}
-	for name, path := range map[string]string{"Missing": filepath.Join(t.TempDir(), "missing"), "File": filepath.Join(newDirectory(t, map[string]string{"a.yaml": "a"}), "a.yaml")} {
+	for name, path := range map[string]string{
+		"Missing": filepath.Join(t.TempDir(), "missing"),
+		"File":    filepath.Join(newDirectory(t, map[string]string{"a.yaml": "a"}), "a.yaml"),
+	} {
 		if _, err := site.Directory(path); err == nil {
 			t.Errorf("%s: want an error for what is not a directory", name)
 		}
@@ -279,10 +298,16 @@ func TestID(t *testing.T) {
 		files  map[string]string
 		same   bool
 	}{
-		"Same":    {reason: "the name of the directory does not count", files: map[string]string{"a.yaml": "a", "b.yaml": "b", "README": "x"}, same: true},
+		"Same": {
+			reason: "the name of the directory does not count", files: map[string]string{"a.yaml": "a", "b.yaml": "b", "README": "x"},
+			same: true,
+		},
 		"Content": {reason: "other content is another check", files: map[string]string{"a.yaml": "a", "b.yaml": "c"}},
-		"Name":    {reason: "the names of files are in messages and in the order of the checks", files: map[string]string{"a.yaml": "a", "c.yaml": "b"}},
-		"Split":   {reason: "names and contents cannot be exchanged", files: map[string]string{"a.yaml": "a6 b.yaml 1 b", "b.yaml": ""}},
+		"Name": {
+			reason: "the names of files are in messages and in the order of the checks",
+			files:  map[string]string{"a.yaml": "a", "c.yaml": "b"},
+		},
+		"Split": {reason: "names and contents cannot be exchanged", files: map[string]string{"a.yaml": "a6 b.yaml 1 b", "b.yaml": ""}},
 	} {
 		if got := directoryOf(t, tc.files).ID(); (got == base.ID()) != tc.same {
 			t.Errorf("%s (%s): %s and %s", name, tc.reason, got, base.ID())

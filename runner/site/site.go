@@ -211,7 +211,8 @@ func (c *Checks) Add(source Source, files map[string][]byte) {
 		object.File, object.Component = source.file(object.File), jobplan.SiteComponent
 		c.Release.Supporting = append(c.Release.Supporting, object)
 	}
-	c.Findings = append(c.Findings, finding.Pass(gap.Proven("the manifests of the source"), reasonRead, "%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
+	c.Findings = append(c.Findings, finding.Pass(gap.Proven("the manifests of the source"), reasonRead,
+		"%s contains %s of the site; its content is %s", source.shown(), words.Count(len(read.Jobs), "check"), source.digest()).
 		Named(NameSource).From(finding.SourceJob).Observed(map[string]string{"source": source.Name, "digest": source.digest()}))
 }
 
@@ -239,7 +240,8 @@ func problems(source Source, found []finding.Finding) []finding.Finding {
 		changed[i].Name = "SiteManifest." + strings.TrimPrefix(f.Name, "Payload.")
 		changed[i].Message = source.shown() + ": " + f.Message
 		changed[i].Actions = nil
-		changed[i] = changed[i].From(finding.SourceJob).Remedy("Fix the manifest, which `oc create --dry-run=server --validate=strict -f FILE` validates.")
+		changed[i] = changed[i].From(finding.SourceJob).Remedy(
+			"Fix the manifest, which `oc create --dry-run=server --validate=strict -f FILE` validates.")
 		if f.Outcome == preflight.Fail {
 			changed[i] = changed[i].Judged(preflight.Unknown).Do(finding.Accept(changed[i].Name))
 		}
@@ -269,7 +271,8 @@ func unused(source Source, files map[string][]byte, read *payload.Release) []fin
 		return nil
 	}
 	const most = 10
-	return []finding.Finding{finding.Warn(reasonUnused, "%s: no object has the annotation %s in %s", source.shown(), payload.Annotation, words.List(names, most)).
+	return []finding.Finding{finding.Warn(reasonUnused, "%s: no object has the annotation %s in %s", source.shown(), payload.Annotation,
+		words.List(names, most)).
 		Named(NameSource).From(finding.SourceJob)}
 }
 

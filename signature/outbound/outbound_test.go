@@ -76,7 +76,8 @@ func TestAttacksByNames(t *testing.T) {
 		"Loopback": "127.0.0.1", "Private": "10.0.0.1", "Service": "172.30.0.1", "Metadata": "169.254.169.254", "Shared": "100.64.0.1",
 		"Benchmark": "198.18.0.1", "Zero": "0.0.0.1", "Unspecified": "0.0.0.0", "Reserved": "240.0.0.1", "Broadcast": "255.255.255.255",
 		"Documentation": "192.0.2.1", "Loopback6": "::1", "Local6": "fd00::1", "Link6": "fe80::1", "Mapped": "::ffff:10.0.0.1",
-		"NAT64": "64:ff9b::10.0.0.1", "LocalNAT64": "64:ff9b:1::1", "6to4": "2002:0a00:0001::1", "Teredo": "2001:0:0a00:1::1", "Compatible": "::10.0.0.1",
+		"NAT64": "64:ff9b::10.0.0.1", "LocalNAT64": "64:ff9b:1::1", "6to4": "2002:0a00:0001::1", "Teredo": "2001:0:0a00:1::1",
+		"Compatible": "::10.0.0.1",
 	}
 	names := map[string]string{}
 	for name, address := range addresses {
@@ -110,19 +111,28 @@ func TestCheck(t *testing.T) {
 	}{
 		"Public":        {reason: "storage of a registry", origin: "quay.io", to: "https://cdn.quay.io/"},
 		"PublicAddress": {reason: "an address with a global meaning", origin: "quay.io", to: "https://8.8.8.8/"},
-		"NAT64":         {reason: "a public address, as a network of IPv6 alone reaches it", origin: "quay.io", to: "https://[64:ff9b::808:808]/"},
-		"Itself":        {reason: "what was named", origin: "10.0.0.1:5000", to: "http://10.0.0.1:5000/", free: true},
-		"PrivateMirror": {reason: "a mirror that is private leads to its token server", origin: "10.0.0.1:5000", to: "https://10.0.0.2/token", free: true},
-		"LocalMirror":   {reason: "a local registry", origin: "localhost:5000", to: "http://127.0.0.1:5001/", free: true},
-		"Localhost":     {reason: "the API server of this machine", origin: "quay.io", to: "https://localhost:6443", refused: true},
-		"LocalDomain":   {reason: "a name of RFC 6761", origin: "quay.io", to: "https://api.LOCALHOST:6443", refused: true},
-		"Service":       {reason: "a service of the cluster", origin: "quay.io", to: "https://kubernetes.default.svc", refused: true},
-		"Domain":        {reason: "a service of the cluster", origin: "quay.io", to: "https://kubernetes.default.svc.cluster.local.", refused: true},
-		"Label":         {reason: "a name without a domain", origin: "quay.io", to: "https://kubernetes", refused: true},
-		"Number":        {reason: "some resolvers parse a number as an address", origin: "quay.io", to: "https://2852039166", refused: true},
-		"Octal":         {reason: "some resolvers parse octal numbers", origin: "quay.io", to: "https://0177.0.0.1", refused: true},
-		"Zone":          {reason: "an address with a zone", origin: "quay.io", to: "https://[fe80::1%25eth0]/", refused: true},
-		"OtherPort":     {reason: "a public name with another port", origin: "quay.io", to: "https://quay.io:6443/"},
+		"NAT64": {
+			reason: "a public address, as a network of IPv6 alone reaches it", origin: "quay.io",
+			to: "https://[64:ff9b::808:808]/",
+		},
+		"Itself": {reason: "what was named", origin: "10.0.0.1:5000", to: "http://10.0.0.1:5000/", free: true},
+		"PrivateMirror": {
+			reason: "a mirror that is private leads to its token server", origin: "10.0.0.1:5000", to: "https://10.0.0.2/token",
+			free: true,
+		},
+		"LocalMirror": {reason: "a local registry", origin: "localhost:5000", to: "http://127.0.0.1:5001/", free: true},
+		"Localhost":   {reason: "the API server of this machine", origin: "quay.io", to: "https://localhost:6443", refused: true},
+		"LocalDomain": {reason: "a name of RFC 6761", origin: "quay.io", to: "https://api.LOCALHOST:6443", refused: true},
+		"Service":     {reason: "a service of the cluster", origin: "quay.io", to: "https://kubernetes.default.svc", refused: true},
+		"Domain": {
+			reason: "a service of the cluster", origin: "quay.io", to: "https://kubernetes.default.svc.cluster.local.",
+			refused: true,
+		},
+		"Label":     {reason: "a name without a domain", origin: "quay.io", to: "https://kubernetes", refused: true},
+		"Number":    {reason: "some resolvers parse a number as an address", origin: "quay.io", to: "https://2852039166", refused: true},
+		"Octal":     {reason: "some resolvers parse octal numbers", origin: "quay.io", to: "https://0177.0.0.1", refused: true},
+		"Zone":      {reason: "an address with a zone", origin: "quay.io", to: "https://[fe80::1%25eth0]/", refused: true},
+		"OtherPort": {reason: "a public name with another port", origin: "quay.io", to: "https://quay.io:6443/"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			free, err := new(outbound.Guard).Check(request(outbound.From(t.Context(), tc.origin), t, tc.to))

@@ -83,7 +83,8 @@ func Via(location string, via Egress) (Store, error) {
 	case (u.Scheme == "http" || u.Scheme == "https") && u.Host != "":
 		return OfServer(u, via), nil
 	}
-	return nil, refusal.New(refusal.ReasonInvalidStore, "the signature store %q is neither an http, https or file URL nor a directory", u.Redacted())
+	return nil, refusal.New(refusal.ReasonInvalidStore, "the signature store %q is neither an http, https or file URL nor a directory",
+		u.Redacted())
 }
 
 // file is the path of signature n under the root of a store.

@@ -75,7 +75,8 @@ func TestInnocents(t *testing.T) {
 	for _, tc := range after.Innocents() {
 		t.Run(tc.Name, func(t *testing.T) {
 			if made := judge(t, tc); made.Decision != afterupdate.Good {
-				t.Errorf("%s: %s (%s), regressions %q, pending %q", tc.Reason, made.Decision, made.Message, problems(made.Regressions), problems(made.Pending))
+				t.Errorf("%s: %s (%s), regressions %q, pending %q", tc.Reason, made.Decision, made.Message, problems(made.Regressions),
+					problems(made.Pending))
 			}
 		})
 	}
@@ -92,7 +93,8 @@ func TestBadBefore(t *testing.T) {
 			world.Update()
 			tc.Apply(world)
 			if made := world.Judge(t, before); made.Decision != afterupdate.Good || len(made.Unchanged) == 0 {
-				t.Errorf("%s: %s (%s), regressions %q, unchanged %q", tc.Reason, made.Decision, made.Message, problems(made.Regressions), problems(made.Unchanged))
+				t.Errorf("%s: %s (%s), regressions %q, unchanged %q", tc.Reason, made.Decision, made.Message, problems(made.Regressions),
+					problems(made.Unchanged))
 			}
 		})
 	}

@@ -40,7 +40,10 @@ func states(t *testing.T) map[string]*earlier {
 	made := map[string]*earlier{}
 	for name, each := range recordings(t) {
 		state := observed(t, each.connected(t), each.now)
-		made[name] = &earlier{recording: each, api: each.connected(t), stored: after.Stored(t, state.State), partial: state.State.Unread[baseline.Deployment] != ""}
+		made[name] = &earlier{
+			recording: each, api: each.connected(t), stored: after.Stored(t, state.State),
+			partial: state.State.Unread[baseline.Deployment] != "",
+		}
 	}
 	return made
 }
@@ -69,7 +72,8 @@ func observed(t *testing.T, api *cluster.Cluster, at time.Time) observation.Obse
 // compared is the judgement of two archives.
 func compared(t *testing.T, before *earlier, now *cluster.Cluster) afterupdate.Report {
 	t.Helper()
-	made, err := inspection.Archives(t.Context(), inspection.Archived{Cluster: before.api}, inspection.Archived{Cluster: now}, scene.Settings{})
+	made, err := inspection.Archives(t.Context(), inspection.Archived{Cluster: before.api}, inspection.Archived{Cluster: now},
+		scene.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +124,8 @@ func (e expectation) check(t *testing.T, made afterupdate.Report) {
 	young = slices.DeleteFunc(young, func(each string) bool {
 		return slices.Contains(problems(made.Unattributed), each) || slices.Contains(problems(made.Excused), each)
 	})
-	regressed, pending := problems(made.Regressions), slices.DeleteFunc(problems(made.Pending), func(each string) bool { return slices.Contains(e.also, each) })
+	regressed, pending := problems(made.Regressions),
+		slices.DeleteFunc(problems(made.Pending), func(each string) bool { return slices.Contains(e.also, each) })
 	for _, each := range e.worse {
 		if !slices.Contains(regressed, each) {
 			t.Errorf("%q is missed among %q, pending %q, excused %q", each, regressed, pending, problems(made.Excused))
@@ -188,7 +193,8 @@ func TestChurnAfterEarlierUpdate(t *testing.T) {
 			now.apply(t, together()...)
 			harms()["Operator"].apply(now)
 			made := compared(t, before, now.connected(t))
-			if made.Decision != afterupdate.Unfinished || !strings.Contains(made.Message, "the update has not begun") || len(made.Regressions) > 0 || !slices.Contains(problems(made.Pending), "ClusterOperator machine-config Degraded") {
+			if made.Decision != afterupdate.Unfinished || !strings.Contains(made.Message, "the update has not begun") || len(made.Regressions) > 0 ||
+				!slices.Contains(problems(made.Pending), "ClusterOperator machine-config Degraded") {
 				t.Errorf("%s (%s): regressions %q, pending %q", made.Decision, made.Message, problems(made.Regressions), problems(made.Pending))
 			}
 		})
@@ -223,7 +229,8 @@ func updatedAlone(t *testing.T, before *earlier) (*recording, afterupdate.Report
 	alone := compared(t, before, api)
 	want := map[bool]afterupdate.Decision{false: afterupdate.Good, true: afterupdate.Undecided}[before.partial]
 	if watched := lasting(t, before, api); alone.Decision != want || watched.Decision != want || len(alone.Unchanged) == 0 {
-		t.Fatalf("%s (%s), and for 70 minutes %s (%s), want %s: %q", alone.Decision, alone.Message, watched.Decision, watched.Message, want, problems(alone.Unchanged))
+		t.Fatalf("%s (%s), and for 70 minutes %s (%s), want %s: %q", alone.Decision, alone.Message, watched.Decision, watched.Message, want,
+			problems(alone.Unchanged))
 	}
 	return whole, alone
 }
@@ -242,7 +249,10 @@ func harms() map[string]harm {
 		"Operator": {reason: "an operator is degraded", apply: func(r *recording) {
 			r.condition(r.get("ClusterOperator", "", "machine-config"), "Degraded", "True", since)
 		}, worse: []string{"ClusterOperator machine-config Degraded"}},
-		"Node": {reason: "a kubelet does not report", apply: func(r *recording) { r.condition(r.get("Node", "", "cordoned-1"), "Ready", "Unknown", since) }, worse: []string{"Node cordoned-1 NotReady"}, also: []string{"CertificateSigningRequest csr-by-hand Pending"}},
+		"Node": {reason: "a kubelet does not report", apply: func(r *recording) {
+			r.condition(r.get("Node", "", "cordoned-1"), "Ready", "Unknown",
+				since)
+		}, worse: []string{"Node cordoned-1 NotReady"}, also: []string{"CertificateSigningRequest csr-by-hand Pending"}},
 		"Pool": {reason: "a node does not take its configuration", apply: func(r *recording) {
 			r.condition(r.get("MachineConfigPool", "", "master"), "Degraded", "True", since)
 		}, worse: []string{"MachineConfigPool master Degraded"}},
@@ -265,7 +275,10 @@ func harms() map[string]harm {
 		"Request": {reason: "the request of a node of before is not approved", apply: func(r *recording) {
 			r.request("csr-known", "system:node:cordoned-1", "kubernetes.io/kubelet-serving", since)
 		}, worse: []string{"CertificateSigningRequest csr-known Pending"}},
-		"Alert": {reason: "an alert fires", apply: func(r *recording) { r.fire("TargetDown", "openshift-dns", "firing", since) }, worse: []string{"Alert openshift-dns/TargetDown/warning Firing"}},
+		"Alert": {
+			reason: "an alert fires", apply: func(r *recording) { r.fire("TargetDown", "openshift-dns", "firing", since) },
+			worse: []string{"Alert openshift-dns/TargetDown/warning Firing"},
+		},
 		"Version": {reason: "the spec is not valid any more", apply: func(r *recording) {
 			r.condition(r.get("ClusterVersion", "", "version"), "Invalid", "True", since)
 		}, worse: []string{"ClusterVersion version Invalid"}},

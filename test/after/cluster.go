@@ -14,12 +14,17 @@ func Noon() time.Time { return time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC) }
 // happens to it is before noon, the time of the last look.
 func New(noon time.Time) *World {
 	w := &World{noon: noon.UTC().Truncate(time.Second), objects: map[Ref]map[string]any{}, kinds: builtIn()}
-	w.Set(Ref{Kind: "Infrastructure", Name: "cluster"}, `{"status":{"controlPlaneTopology":"HighlyAvailable","platformStatus":{"type":"AWS"}}}`)
+	w.Set(Ref{Kind: "Infrastructure", Name: "cluster"},
+		`{"status":{"controlPlaneTopology":"HighlyAvailable","platformStatus":{"type":"AWS"}}}`)
 	w.Set(Ref{Kind: "Network", Name: "cluster"}, `{"status":{"networkType":"OVNKubernetes"}}`)
-	w.Set(Ref{Kind: "ClusterVersion", Name: "version"}, fmt.Sprintf(`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8"},"status":{"observedGeneration":1,"desired":{"version":%q,"image":%q},"history":[%s],
+	w.Set(Ref{Kind: "ClusterVersion", Name: "version"},
+		fmt.Sprintf(`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8"},"status":{"observedGeneration":1,"desired":{"version":%q,"image":%q},"history":[%s],
 		"conditions":[{"type":"Available","status":"True","lastTransitionTime":%q},{"type":"Progressing","status":"False","lastTransitionTime":%[4]q},{"type":"Failing","status":"False","lastTransitionTime":%[4]q}]}}`,
-		From, image(From), w.entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour), w.At(30*24*time.Hour)))
-	for _, name := range []string{"authentication", "dns", "etcd", "ingress", "kube-apiserver", "machine-api", "machine-config", "monitoring", "network", "openshift-apiserver", "storage"} {
+			From, image(From), w.entry("Completed", From, 31*24*time.Hour, 30*24*time.Hour), w.At(30*24*time.Hour)))
+	for _, name := range []string{
+		"authentication", "dns", "etcd", "ingress", "kube-apiserver", "machine-api", "machine-config", "monitoring",
+		"network", "openshift-apiserver", "storage",
+	} {
 		w.Set(Ref{Kind: "ClusterOperator", Name: name}, fmt.Sprintf(`{"status":{"versions":[{"name":"operator","version":%q}]}}`, From))
 		for kind, status := range map[string]string{"Available": "True", "Progressing": "False", "Degraded": "False", "Upgradeable": "True"} {
 			w.Condition(Ref{Kind: "ClusterOperator", Name: name}, kind, status, "AsExpected", 30*24*time.Hour)
@@ -47,13 +52,18 @@ func image(version string) string {
 
 // entry is an entry of a history, that began and ended then.
 func (w *World) entry(state, version string, began, ended time.Duration) string {
-	return fmt.Sprintf(`{"state":%q,"version":%q,"image":%q,"startedTime":%q,"completionTime":%q,"verified":true}`, state, version, image(version), w.At(began), w.At(ended))
+	return fmt.Sprintf(`{"state":%q,"version":%q,"image":%q,"startedTime":%q,"completionTime":%q,"verified":true}`, state, version,
+		image(version), w.At(began), w.At(ended))
 }
 
 func (w *World) pool(name string, nodes int) {
 	ref := Ref{Kind: "MachineConfigPool", Name: name}
-	w.Set(ref, fmt.Sprintf(`{"spec":{"paused":false},"status":{"observedGeneration":1,"machineCount":%d,"updatedMachineCount":%[1]d,"readyMachineCount":%[1]d,"unavailableMachineCount":0,"degradedMachineCount":0}}`, nodes))
-	for kind, status := range map[string]string{"Updated": "True", "Updating": "False", "Degraded": "False", "NodeDegraded": "False", "RenderDegraded": "False"} {
+	w.Set(ref, fmt.Sprintf(
+		`{"spec":{"paused":false},"status":{"observedGeneration":1,"machineCount":%d,"updatedMachineCount":%[1]d,"readyMachineCount":%[1]d,"unavailableMachineCount":0,"degradedMachineCount":0}}`, nodes))
+	for kind, status := range map[string]string{
+		"Updated": "True", "Updating": "False", "Degraded": "False", "NodeDegraded": "False",
+		"RenderDegraded": "False",
+	} {
 		w.Condition(ref, kind, status, "AsExpected", 30*24*time.Hour)
 	}
 }
@@ -62,7 +72,8 @@ func (w *World) pool(name string, nodes int) {
 func (w *World) AddNode(name string) {
 	ref := Ref{Kind: "Node", Name: name}
 	role, _, _ := strings.Cut(name, "-")
-	w.Set(ref, fmt.Sprintf(`{"metadata":{"labels":{"node-role.kubernetes.io/%[2]s":""},"annotations":{"machineconfiguration.openshift.io/state":"Done","machineconfiguration.openshift.io/currentConfig":"rendered-1","machineconfiguration.openshift.io/desiredConfig":"rendered-1",
+	w.Set(ref, fmt.Sprintf(
+		`{"metadata":{"labels":{"node-role.kubernetes.io/%[2]s":""},"annotations":{"machineconfiguration.openshift.io/state":"Done","machineconfiguration.openshift.io/currentConfig":"rendered-1","machineconfiguration.openshift.io/desiredConfig":"rendered-1",
 		"machineconfiguration.openshift.io/desiredDrain":"uncordon-1","machineconfiguration.openshift.io/lastAppliedDrain":"uncordon-1"}},"status":{"nodeInfo":{"bootID":"boot-1-%[1]s","kubeletVersion":"v1.31.1","architecture":"amd64"}}}`, name, role))
 	if strings.HasPrefix(name, "worker-") {
 		w.Annotate(ref, map[string]string{"machine.openshift.io/machine": "openshift-machine-api/" + name})
@@ -90,7 +101,8 @@ func (w *World) platform() {
 	for kind, status := range map[string]string{"Available": "True", "Degraded": "False", "CanaryChecksSucceeding": "True"} {
 		w.Condition(router, kind, status, "AsExpected", 30*24*time.Hour)
 	}
-	w.Set(Ref{Kind: "StorageClass", Name: "gp3-csi"}, `{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"ebs.csi.aws.com","volumeBindingMode":"WaitForFirstConsumer"}`)
+	w.Set(Ref{Kind: "StorageClass", Name: "gp3-csi"},
+		`{"metadata":{"annotations":{"storageclass.kubernetes.io/is-default-class":"true"}},"provisioner":"ebs.csi.aws.com","volumeBindingMode":"WaitForFirstConsumer"}`)
 	w.Set(Ref{Kind: "StorageClass", Name: "nfs"}, `{"provisioner":"nfs.example.com","volumeBindingMode":"Immediate"}`)
 	w.Set(Ref{Kind: "CSIDriver", Name: "ebs.csi.aws.com"}, `{}`)
 	w.AddRoute("openshift-authentication", "oauth-openshift")
@@ -105,16 +117,22 @@ func (w *World) user() {
 	w.Workload("StatefulSet", "shop", "db", 3)
 	w.Workload("DaemonSet", "shop", "logs", 3)
 	for i := range 3 {
-		w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: fmt.Sprintf("data-db-%d", i)}, `{"spec":{"storageClassName":"nfs"},"status":{"phase":"Bound"}}`)
+		w.Set(Ref{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: fmt.Sprintf("data-db-%d", i)},
+			`{"spec":{"storageClassName":"nfs"},"status":{"phase":"Bound"}}`)
 	}
 	w.Workload("Deployment", "policy", "webhook", 2)
-	w.Set(Ref{Kind: "ValidatingWebhookConfiguration", Name: "policy"}, `{"webhooks":[{"name":"policy.example.com","admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","clientConfig":{"caBundle":"Y2E=","service":{"namespace":"policy","name":"webhook"}},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]}]}`)
+	w.Set(Ref{Kind: "ValidatingWebhookConfiguration", Name: "policy"},
+		`{"webhooks":[{"name":"policy.example.com","admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Fail","clientConfig":{"caBundle":"Y2E=","service":{"namespace":"policy","name":"webhook"}},"rules":[{"apiGroups":[""],"apiVersions":["v1"],"operations":["CREATE"],"resources":["configmaps"]}]}]}`)
 	w.Workload("Deployment", "operators", "widget-operator", 1)
-	w.Set(Ref{Kind: "ClusterServiceVersion", Namespace: "operators", Name: "widget.v1.2.3"}, `{"status":{"phase":"Succeeded","reason":"InstallSucceeded"}}`)
-	w.Set(Ref{Kind: "Subscription", Namespace: "operators", Name: "widget"}, `{"spec":{"name":"widget"},"status":{"state":"AtLatestKnown","installedCSV":"widget.v1.2.3","currentCSV":"widget.v1.2.3"}}`)
-	w.Set(Ref{Kind: "EgressIP", Name: "shop"}, `{"spec":{"egressIPs":["192.0.2.10"]},"status":{"items":[{"egressIP":"192.0.2.10","node":"worker-0"}]}}`)
+	w.Set(Ref{Kind: "ClusterServiceVersion", Namespace: "operators", Name: "widget.v1.2.3"},
+		`{"status":{"phase":"Succeeded","reason":"InstallSucceeded"}}`)
+	w.Set(Ref{Kind: "Subscription", Namespace: "operators", Name: "widget"},
+		`{"spec":{"name":"widget"},"status":{"state":"AtLatestKnown","installedCSV":"widget.v1.2.3","currentCSV":"widget.v1.2.3"}}`)
+	w.Set(Ref{Kind: "EgressIP", Name: "shop"},
+		`{"spec":{"egressIPs":["192.0.2.10"]},"status":{"items":[{"egressIP":"192.0.2.10","node":"worker-0"}]}}`)
 	w.Set(Ref{Kind: "EgressFirewall", Namespace: "shop", Name: "default"}, `{"status":{"status":"EgressFirewall Rules applied"}}`)
-	w.Set(Ref{Kind: "MachineSet", Namespace: "openshift-machine-api", Name: "workers"}, `{"spec":{"replicas":3},"status":{"replicas":3,"readyReplicas":3,"availableReplicas":3}}`)
+	w.Set(Ref{Kind: "MachineSet", Namespace: "openshift-machine-api", Name: "workers"},
+		`{"spec":{"replicas":3},"status":{"replicas":3,"readyReplicas":3,"availableReplicas":3}}`)
 }
 
 // AddRoute adds a Route to the Service of its name, which the router admits.
@@ -141,11 +159,13 @@ func (w *World) Workload(kind, namespace, name string, replicas int) {
 	}
 	switch kind {
 	case "Deployment":
-		w.Set(ref, `{"metadata":{"labels":`+labels+`,"annotations":{"deployment.kubernetes.io/revision":"1"}},"spec":{"selector":{"matchLabels":`+labels+`},`+template+`}}`)
+		w.Set(ref, `{"metadata":{"labels":`+labels+`,"annotations":{"deployment.kubernetes.io/revision":"1"}},"spec":{"selector":{"matchLabels":`+
+			labels+`},`+template+`}}`)
 		w.Condition(ref, "Progressing", "True", "NewReplicaSetAvailable", 30*24*time.Hour)
 		w.Condition(ref, "Available", "True", "MinimumReplicasAvailable", 30*24*time.Hour)
 	case "StatefulSet":
-		w.Set(ref, `{"spec":{"serviceName":"`+name+`","selector":{"matchLabels":`+labels+`},`+template+`},"status":{"currentRevision":"`+name+`-1","updateRevision":"`+name+`-1","observedGeneration":1}}`)
+		w.Set(ref, `{"spec":{"serviceName":"`+name+`","selector":{"matchLabels":`+labels+`},`+template+`},"status":{"currentRevision":"`+name+
+			`-1","updateRevision":"`+name+`-1","observedGeneration":1}}`)
 	case "DaemonSet":
 		w.Set(ref, `{"metadata":{"annotations":{"deprecated.daemonset.template.generation":"1"}},"spec":{"updateStrategy":{"type":"RollingUpdate"},"selector":{"matchLabels":`+labels+`},`+template+`}}`)
 	}
@@ -164,12 +184,18 @@ func (w *World) Scale(ref Ref, replicas int) {
 func (w *World) Counts(ref Ref, desired, ready int) {
 	switch ref.Kind {
 	case "DaemonSet":
-		for field, count := range map[string]int{"desiredNumberScheduled": desired, "currentNumberScheduled": desired, "updatedNumberScheduled": desired, "numberReady": ready, "numberAvailable": ready} {
+		for field, count := range map[string]int{
+			"desiredNumberScheduled": desired, "currentNumberScheduled": desired,
+			"updatedNumberScheduled": desired, "numberReady": ready, "numberAvailable": ready,
+		} {
 			w.Put(ref, "status."+field, count)
 		}
 	default:
 		w.Put(ref, "spec.replicas", desired)
-		for field, count := range map[string]int{"replicas": desired, "updatedReplicas": desired, "currentReplicas": desired, "readyReplicas": ready, "availableReplicas": ready} {
+		for field, count := range map[string]int{
+			"replicas": desired, "updatedReplicas": desired, "currentReplicas": desired,
+			"readyReplicas": ready, "availableReplicas": ready,
+		} {
 			w.Put(ref, "status."+field, count)
 		}
 	}
@@ -189,7 +215,8 @@ func (w *World) Replace(ref Ref, replicas int, age time.Duration) {
 		revision = w.Object(ref).GetAnnotations()["deployment.kubernetes.io/revision"]
 		owner = Ref{Kind: "ReplicaSet", Namespace: ref.Namespace, Name: ref.Name + "-" + revision}
 		if _, exists := w.objects[owner]; !exists {
-			w.Set(owner, `{"metadata":{"ownerReferences":[`+w.Owner(ref)+`]},"spec":{"selector":{"matchLabels":{"app":"`+ref.Name+`"}},"template":{"metadata":{"labels":{"app":"`+ref.Name+`"}},"spec":{"containers":[{"name":"main"}]}}}}`)
+			w.Set(owner, `{"metadata":{"ownerReferences":[`+w.Owner(ref)+`]},"spec":{"selector":{"matchLabels":{"app":"`+ref.Name+
+				`"}},"template":{"metadata":{"labels":{"app":"`+ref.Name+`"}},"spec":{"containers":[{"name":"main"}]}}}}`)
 		}
 		w.Counts(owner, replicas, replicas)
 	}
@@ -199,7 +226,8 @@ func (w *World) Replace(ref Ref, replicas int, age time.Duration) {
 		if ref.Kind == "StatefulSet" {
 			pod.Name = fmt.Sprintf("%s-%d", ref.Name, i)
 		}
-		w.Set(pod, fmt.Sprintf(`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q,"pod-template-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
+		w.Set(pod, fmt.Sprintf(
+			`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q,"pod-template-hash":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
 			"conditions":[{"type":"Ready","status":"True"},{"type":"PodScheduled","status":"True"}],"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"main","imageID":"main","state":{"running":{"startedAt":%[1]q}}}]}}`,
 			w.At(age), ref.Name, revision, w.Owner(owner), i%3))
 	}
@@ -214,7 +242,8 @@ func (w *World) Pods(ref Ref) []Ref {
 
 // Owner is the owner reference of what an object controls, as JSON.
 func (w *World) Owner(ref Ref) string {
-	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, w.kinds[ref.Kind].API, ref.plain(), ref.Name, w.Object(ref).GetUID())
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"name":%q,"uid":%q,"controller":true}`, w.kinds[ref.Kind].API, ref.plain(), ref.Name,
+		w.Object(ref).GetUID())
 }
 
 // Endpoints are the ready endpoints of a Service.
@@ -223,7 +252,8 @@ func (w *World) Endpoints(namespace, service string, ready int) {
 	for i := range ready {
 		endpoints = append(endpoints, fmt.Sprintf(`{"addresses":["192.0.2.%d"],"conditions":{"ready":true,"serving":true}}`, i+1))
 	}
-	w.Set(Ref{Kind: "EndpointSlice", Namespace: namespace, Name: service + "-1"}, `{"metadata":{"labels":{"kubernetes.io/service-name":"`+service+`"}},"addressType":"IPv4","endpoints":[`+strings.Join(endpoints, ",")+`],"ports":[{"name":"","port":443}]}`)
+	w.Set(Ref{Kind: "EndpointSlice", Namespace: namespace, Name: service + "-1"}, `{"metadata":{"labels":{"kubernetes.io/service-name":"`+
+		service+`"}},"addressType":"IPv4","endpoints":[`+strings.Join(endpoints, ",")+`],"ports":[{"name":"","port":443}]}`)
 }
 
 // Update brings the cluster to the next release, without harm: the operators first, then a node after the other, and
@@ -243,8 +273,9 @@ func (w *World) Update() {
 			w.Put(ref, "status.nodeInfo.bootID", "boot-2-"+ref.Name)
 			w.Put(ref, "status.nodeInfo.kubeletVersion", "v1.31.2")
 			w.Annotate(ref, map[string]string{
-				"machineconfiguration.openshift.io/state": "Done", "machineconfiguration.openshift.io/currentConfig": "rendered-2", "machineconfiguration.openshift.io/desiredConfig": "rendered-2",
-				"machineconfiguration.openshift.io/desiredDrain": "uncordon-2", "machineconfiguration.openshift.io/lastAppliedDrain": "uncordon-2",
+				"machineconfiguration.openshift.io/state": "Done", "machineconfiguration.openshift.io/currentConfig": "rendered-2",
+				"machineconfiguration.openshift.io/desiredConfig": "rendered-2",
+				"machineconfiguration.openshift.io/desiredDrain":  "uncordon-2", "machineconfiguration.openshift.io/lastAppliedDrain": "uncordon-2",
 			})
 			w.Condition(ref, "Ready", "True", "KubeletReady", 85*time.Minute)
 		}
@@ -301,9 +332,15 @@ func (w *World) Restarts(pod Ref, count int, last time.Duration) {
 
 // Container sets the state of the container of a pod.
 func (w *World) Container(pod Ref, state map[string]any, restarts int, last time.Duration) {
-	status := map[string]any{"name": "main", "ready": state["running"] != nil, "image": "main", "imageID": "main", "restartCount": int64(restarts), "state": state}
+	status := map[string]any{
+		"name": "main", "ready": state["running"] != nil, "image": "main", "imageID": "main",
+		"restartCount": int64(restarts), "state": state,
+	}
 	if restarts > 0 {
-		status["lastState"] = map[string]any{"terminated": map[string]any{"exitCode": int64(1), "finishedAt": w.At(last), "startedAt": w.At(last + time.Minute)}}
+		status["lastState"] = map[string]any{"terminated": map[string]any{
+			"exitCode": int64(1), "finishedAt": w.At(last),
+			"startedAt": w.At(last + time.Minute),
+		}}
 	}
 	w.Put(pod, "status.containerStatuses", []any{status})
 }

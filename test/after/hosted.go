@@ -39,17 +39,22 @@ func NewHosted(noon time.Time) *World {
 	for _, ref := range w.All("Node") {
 		w.Put(ref, "metadata.annotations", map[string]any{"cluster.x-k8s.io/machine": ref.Name})
 	}
-	w.Set(HostedCluster(), fmt.Sprintf(`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8","infraID":"example-7x2kq","release":{"image":%q}},"status":{"kubeconfig":{"name":"guest"}}}`, image(From)))
+	w.Set(HostedCluster(), fmt.Sprintf(
+		`{"spec":{"clusterID":"6ba7b810-9dad-41d1-80b4-00c04fd430c8","infraID":"example-7x2kq","release":{"image":%q}},"status":{"kubeconfig":{"name":"guest"}}}`, image(From)))
 	for kind, status := range map[string]string{
-		"Available": "True", "Progressing": "False", "Degraded": "False", "EtcdAvailable": "True", "KubeAPIServerAvailable": "True", "InfrastructureReady": "True",
-		"IgnitionEndpointAvailable": "True", "ReconciliationSucceeded": "True", "ReconciliationActive": "True", "ValidReleaseImage": "True", "DataPlaneConnectionAvailable": "True",
+		"Available": "True", "Progressing": "False", "Degraded": "False", "EtcdAvailable": "True", "KubeAPIServerAvailable": "True",
+		"InfrastructureReady":       "True",
+		"IgnitionEndpointAvailable": "True", "ReconciliationSucceeded": "True", "ReconciliationActive": "True", "ValidReleaseImage": "True",
+		"DataPlaneConnectionAvailable": "True",
 	} {
 		w.Condition(HostedCluster(), kind, status, "AsExpected", 30*24*time.Hour)
 	}
 	for _, ref := range []Ref{Workers(), Stable()} {
-		w.Set(ref, fmt.Sprintf(`{"spec":{"clusterName":"example","replicas":3,"release":{"image":%q},"management":{"upgradeType":"Replace","replace":{"strategy":"RollingUpdate"}},"platform":{"type":"AWS"}},"status":{"replicas":3,"version":%q}}`, image(From), From))
+		w.Set(ref, fmt.Sprintf(
+			`{"spec":{"clusterName":"example","replicas":3,"release":{"image":%q},"management":{"upgradeType":"Replace","replace":{"strategy":"RollingUpdate"}},"platform":{"type":"AWS"}},"status":{"replicas":3,"version":%q}}`, image(From), From))
 		for kind, status := range map[string]string{
-			"AllMachinesReady": "True", "AllNodesHealthy": "True", "ValidReleaseImage": "True", "UpdatingVersion": "False", "UpdatingConfig": "False", "SupportedVersionSkew": "True",
+			"AllMachinesReady": "True", "AllNodesHealthy": "True", "ValidReleaseImage": "True", "UpdatingVersion": "False",
+			"UpdatingConfig": "False", "SupportedVersionSkew": "True",
 		} {
 			w.Condition(ref, kind, status, "AsExpected", 30*24*time.Hour)
 		}

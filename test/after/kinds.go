@@ -71,7 +71,10 @@ func (w *World) Unregister(kind string) {
 // definitionOf is the content of the CustomResourceDefinition of a resource.
 func definitionOf(resource metav1.APIResource, of Kind) string {
 	open := map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}
-	properties, scope := map[string]any{"apiVersion": map[string]any{"type": "string"}, "kind": map[string]any{"type": "string"}, "metadata": map[string]any{"type": "object"}, "spec": open}, "Namespaced"
+	properties, scope := map[string]any{
+		"apiVersion": map[string]any{"type": "string"}, "kind": map[string]any{"type": "string"},
+		"metadata": map[string]any{"type": "object"}, "spec": open,
+	}, "Namespaced"
 	version := map[string]any{"name": resource.Version, "served": true, "storage": true}
 	if of.Cluster {
 		scope = "Cluster"
@@ -83,11 +86,18 @@ func definitionOf(resource metav1.APIResource, of Kind) string {
 		version["subresources"] = map[string]any{"status": map[string]any{}}
 	}
 	version["schema"] = map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "properties": properties}}
-	names := map[string]any{"kind": resource.Kind, "listKind": resource.Kind + "List", "plural": resource.Name, "singular": strings.ToLower(resource.Kind)}
+	names := map[string]any{
+		"kind": resource.Kind, "listKind": resource.Kind + "List", "plural": resource.Name,
+		"singular": strings.ToLower(resource.Kind),
+	}
 	text, err := json.Marshal(map[string]any{
-		"spec": map[string]any{"group": resource.Group, "scope": scope, "names": names, "versions": []any{version}, "conversion": map[string]any{"strategy": "None"}},
+		"spec": map[string]any{
+			"group": resource.Group, "scope": scope, "names": names, "versions": []any{version},
+			"conversion": map[string]any{"strategy": "None"},
+		},
 		"status": map[string]any{"acceptedNames": names, "storedVersions": []any{resource.Version}, "conditions": []any{
-			map[string]any{"type": "NamesAccepted", "status": "True", "reason": "NoConflicts"}, map[string]any{"type": "Established", "status": "True", "reason": "InitialNamesAccepted"},
+			map[string]any{"type": "NamesAccepted", "status": "True", "reason": "NoConflicts"},
+			map[string]any{"type": "Established", "status": "True", "reason": "InitialNamesAccepted"},
 		}},
 	})
 	if err != nil {
@@ -100,25 +110,37 @@ func definitionOf(resource metav1.APIResource, of Kind) string {
 func builtIn() map[string]Kind {
 	all := map[string]Kind{}
 	for kind, api := range map[string]string{
-		"Node": "v1", "Namespace": "v1", "PersistentVolume": "v1", "APIService": "apiregistration.k8s.io/v1", "CustomResourceDefinition": "apiextensions.k8s.io/v1",
-		"ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "StorageClass": "storage.k8s.io/v1",
-		"CSIDriver": "storage.k8s.io/v1", "CSINode": "storage.k8s.io/v1", "VolumeAttachment": "storage.k8s.io/v1", "CertificateSigningRequest": "certificates.k8s.io/v1",
-		"ClusterVersion": "config.openshift.io/v1", "ClusterOperator": "config.openshift.io/v1", "Infrastructure": "config.openshift.io/v1", "Network": "config.openshift.io/v1",
+		"Node": "v1", "Namespace": "v1", "PersistentVolume": "v1", "APIService": "apiregistration.k8s.io/v1",
+		"CustomResourceDefinition":       "apiextensions.k8s.io/v1",
+		"ValidatingWebhookConfiguration": "admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration": "admissionregistration.k8s.io/v1",
+		"StorageClass": "storage.k8s.io/v1",
+		"CSIDriver":    "storage.k8s.io/v1", "CSINode": "storage.k8s.io/v1", "VolumeAttachment": "storage.k8s.io/v1",
+		"CertificateSigningRequest": "certificates.k8s.io/v1",
+		"ClusterVersion":            "config.openshift.io/v1", "ClusterOperator": "config.openshift.io/v1",
+		"Infrastructure":    "config.openshift.io/v1",
+		"Network":           "config.openshift.io/v1",
 		"MachineConfigPool": "machineconfiguration.openshift.io/v1", "EgressIP": "k8s.ovn.org/v1",
 	} {
 		all[kind] = Kind{API: api, Plural: guessed(kind), Cluster: true, Status: true}
 	}
 	for kind, api := range map[string]string{
-		"Pod": "v1", "Service": "v1", "PersistentVolumeClaim": "v1", "ReplicationController": "v1", "ResourceQuota": "v1", "Secret": "v1", "ConfigMap": "v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1",
-		"DaemonSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1", "HorizontalPodAutoscaler": "autoscaling/v2", "PodDisruptionBudget": "policy/v1", "Ingress": "networking.k8s.io/v1",
-		"EndpointSlice": "discovery.k8s.io/v1", "Route": "route.openshift.io/v1", "ImageStream": "image.openshift.io/v1", "IngressController": "operator.openshift.io/v1",
-		"MachineSet": "machine.openshift.io/v1beta1", "Machine": "machine.openshift.io/v1beta1",
-		"ClusterServiceVersion": "operators.coreos.com/v1alpha1", "Subscription": "operators.coreos.com/v1alpha1", "EgressFirewall": "k8s.ovn.org/v1",
-		"HostedCluster": "hypershift.openshift.io/v1beta1", "NodePool": "hypershift.openshift.io/v1beta1",
+		"Pod": "v1", "Service": "v1", "PersistentVolumeClaim": "v1", "ReplicationController": "v1", "ResourceQuota": "v1", "Secret": "v1",
+		"ConfigMap": "v1", "Deployment": "apps/v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1",
+		"DaemonSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1", "HorizontalPodAutoscaler": "autoscaling/v2",
+		"PodDisruptionBudget": "policy/v1", "Ingress": "networking.k8s.io/v1",
+		"EndpointSlice": "discovery.k8s.io/v1", "Route": "route.openshift.io/v1", "ImageStream": "image.openshift.io/v1",
+		"IngressController": "operator.openshift.io/v1",
+		"MachineSet":        "machine.openshift.io/v1beta1", "Machine": "machine.openshift.io/v1beta1",
+		"ClusterServiceVersion": "operators.coreos.com/v1alpha1", "Subscription": "operators.coreos.com/v1alpha1",
+		"EgressFirewall": "k8s.ovn.org/v1",
+		"HostedCluster":  "hypershift.openshift.io/v1beta1", "NodePool": "hypershift.openshift.io/v1beta1",
 	} {
 		all[kind] = Kind{API: api, Plural: guessed(kind), Status: true}
 	}
-	for _, kind := range []string{"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "StorageClass", "CSIDriver", "CSINode", "EndpointSlice", "Secret", "ConfigMap"} {
+	for _, kind := range []string{
+		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "StorageClass", "CSIDriver", "CSINode",
+		"EndpointSlice", "Secret", "ConfigMap",
+	} {
 		of := all[kind]
 		of.Status = false
 		all[kind] = of
@@ -146,7 +168,10 @@ func guessed(kind string) string {
 // definedByRelease are the kinds whose definitions are manifests of the release, without those of which the recordings of
 // the tests have no object.
 func definedByRelease() []string {
-	return []string{"ClusterVersion", "ClusterOperator", "MachineConfigPool", "IngressController", "MachineSet", "Machine", "ClusterServiceVersion", "Subscription", "EgressIP", "EgressFirewall"}
+	return []string{
+		"ClusterVersion", "ClusterOperator", "MachineConfigPool", "IngressController", "MachineSet", "Machine",
+		"ClusterServiceVersion", "Subscription", "EgressIP", "EgressFirewall",
+	}
 }
 
 // Manager is the manager of fields of what the cluster-version operator writes.
@@ -157,7 +182,8 @@ const Manager = "cluster-version-operator"
 func (w *World) Released(ref Ref) {
 	version := Ref{Kind: "ClusterVersion", Name: "version"}
 	w.Put(ref, "metadata.ownerReferences", []any{map[string]any{
-		"apiVersion": w.kinds[version.Kind].API, "kind": version.Kind, "name": version.Name, "uid": string(w.Object(version).GetUID()), "controller": true, "blockOwnerDeletion": true,
+		"apiVersion": w.kinds[version.Kind].API, "kind": version.Kind, "name": version.Name, "uid": string(w.Object(version).GetUID()),
+		"controller": true, "blockOwnerDeletion": true,
 	}})
 	if ref.Kind == "CustomResourceDefinition" {
 		w.Annotate(ref, map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"})
@@ -179,17 +205,29 @@ func (w *World) Managed(ref Ref, manager, operation string, ago time.Duration) {
 // related are the namespaces and objects of each ClusterOperator, as it names them: "group/resource/name".
 func related() map[string][]string {
 	return map[string][]string{
-		"authentication":      {"/namespaces/openshift-authentication", "/namespaces/openshift-authentication-operator"},
-		"dns":                 {"/namespaces/openshift-dns-operator", "/namespaces/openshift-dns"},
-		"etcd":                {"/namespaces/openshift-etcd-operator", "/namespaces/openshift-etcd"},
-		"ingress":             {"/namespaces/openshift-ingress-operator", "operator.openshift.io/ingresscontrollers/", "/namespaces/openshift-ingress", "/namespaces/openshift-ingress-canary"},
-		"kube-apiserver":      {"/namespaces/openshift-kube-apiserver-operator", "/namespaces/openshift-kube-apiserver"},
-		"machine-api":         {"/namespaces/openshift-machine-api", "machine.openshift.io/machines/", "machine.openshift.io/machinesets/"},
-		"machine-config":      {"/namespaces/openshift-machine-config-operator", "machineconfiguration.openshift.io/machineconfigpools/", "/nodes/"},
-		"monitoring":          {"/namespaces/openshift-monitoring"},
-		"network":             {"/namespaces/openshift-ovn-kubernetes", "/namespaces/openshift-multus", "/namespaces/openshift-network-operator"},
-		"openshift-apiserver": {"/namespaces/openshift-apiserver-operator", "/namespaces/openshift-apiserver", "apiregistration.k8s.io/apiservices/v1.apps.openshift.io"},
-		"storage":             {"/namespaces/openshift-cluster-storage-operator", "/namespaces/openshift-cluster-csi-drivers", "operator.openshift.io/clustercsidrivers/ebs.csi.aws.com"},
+		"authentication": {"/namespaces/openshift-authentication", "/namespaces/openshift-authentication-operator"},
+		"dns":            {"/namespaces/openshift-dns-operator", "/namespaces/openshift-dns"},
+		"etcd":           {"/namespaces/openshift-etcd-operator", "/namespaces/openshift-etcd"},
+		"ingress": {
+			"/namespaces/openshift-ingress-operator", "operator.openshift.io/ingresscontrollers/",
+			"/namespaces/openshift-ingress", "/namespaces/openshift-ingress-canary",
+		},
+		"kube-apiserver": {"/namespaces/openshift-kube-apiserver-operator", "/namespaces/openshift-kube-apiserver"},
+		"machine-api":    {"/namespaces/openshift-machine-api", "machine.openshift.io/machines/", "machine.openshift.io/machinesets/"},
+		"machine-config": {
+			"/namespaces/openshift-machine-config-operator", "machineconfiguration.openshift.io/machineconfigpools/",
+			"/nodes/",
+		},
+		"monitoring": {"/namespaces/openshift-monitoring"},
+		"network":    {"/namespaces/openshift-ovn-kubernetes", "/namespaces/openshift-multus", "/namespaces/openshift-network-operator"},
+		"openshift-apiserver": {
+			"/namespaces/openshift-apiserver-operator", "/namespaces/openshift-apiserver",
+			"apiregistration.k8s.io/apiservices/v1.apps.openshift.io",
+		},
+		"storage": {
+			"/namespaces/openshift-cluster-storage-operator", "/namespaces/openshift-cluster-csi-drivers",
+			"operator.openshift.io/clustercsidrivers/ebs.csi.aws.com",
+		},
 	}
 }
 

@@ -50,7 +50,10 @@ func (w *World) Monitoring(tb testing.TB) monitoring.Finder {
 		if each.Pod != "" {
 			labels["pod"] = each.Pod
 		}
-		alerts = append(alerts, map[string]any{"labels": labels, "annotations": map[string]string{"summary": each.Name}, "state": "firing", "activeAt": each.Since.Format(time.RFC3339), "value": "1"})
+		alerts = append(alerts, map[string]any{
+			"labels": labels, "annotations": map[string]string{"summary": each.Name}, "state": "firing",
+			"activeAt": each.Since.Format(time.RFC3339), "value": "1",
+		})
 	}
 	served := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, _ *http.Request) {
 		if err := json.NewEncoder(response).Encode(map[string]any{"status": "success", "data": map[string]any{"alerts": alerts}}); err != nil {

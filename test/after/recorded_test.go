@@ -28,12 +28,16 @@ func recordings(t *testing.T) map[string]*recording {
 
 // addTo adds the namespaces and nodes that churn needs to a must-gather.
 func addTo(gathered, users *recording) {
-	gathered.gather(users, "shop", "policy", "operators", "tools", "devices", "leaving", "openshift-operators", "openshift-kube-apiserver", "openshift-marketplace", "openshift-operator-lifecycle-manager", "openshift-machine-api")
+	gathered.gather(users, "shop", "policy", "operators", "tools", "devices", "leaving", "openshift-operators", "openshift-kube-apiserver",
+		"openshift-marketplace", "openshift-operator-lifecycle-manager", "openshift-machine-api")
 	for _, each := range users.all("ValidatingWebhookConfiguration") {
 		gathered.add(each.DeepCopy())
 	}
 	var own []any
-	for _, namespace := range []string{"openshift-dns", "openshift-etcd", "openshift-kube-apiserver", "openshift-marketplace", "openshift-operator-lifecycle-manager", "openshift-machine-api"} {
+	for _, namespace := range []string{
+		"openshift-dns", "openshift-etcd", "openshift-kube-apiserver", "openshift-marketplace",
+		"openshift-operator-lifecycle-manager", "openshift-machine-api",
+	} {
 		own = append(own, map[string]any{"group": "", "resource": "namespaces", "name": namespace})
 	}
 	gathered.put(gathered.get("ClusterOperator", "", "machine-config"), "status.relatedObjects", own)
@@ -47,7 +51,10 @@ func addTo(gathered, users *recording) {
 // shop is a cluster with a workload for each change of one, and with something that is bad.
 func shop(noon time.Time) *after.World {
 	w := after.New(noon)
-	for _, name := range []string{"scaled-up", "scaled-down", "scaling-up", "scaled-down-up", "stopped", "rolled-out", "deleted", "restarted", "evicted", "sliced"} {
+	for _, name := range []string{
+		"scaled-up", "scaled-down", "scaling-up", "scaled-down-up", "stopped", "rolled-out", "deleted", "restarted",
+		"evicted", "sliced",
+	} {
 		w.Workload("Deployment", "shop", name, 3)
 	}
 	w.Workload("StatefulSet", "shop", "scaled-set", 3)
@@ -57,7 +64,8 @@ func shop(noon time.Time) *after.World {
 	for kind, name := range map[string]string{"Deployment": "web", "StatefulSet": "db", "DaemonSet": "logs"} {
 		w.Workload(kind, "leaving", name, 3)
 	}
-	w.Set(after.Ref{Kind: "Route", Namespace: "leaving", Name: "web"}, `{"spec":{"to":{"kind":"Service","name":"web"}},"status":{"ingress":[{"routerName":"default","conditions":[{"type":"Admitted","status":"True"}]}]}}`)
+	w.Set(after.Ref{Kind: "Route", Namespace: "leaving", Name: "web"},
+		`{"spec":{"to":{"kind":"Service","name":"web"}},"status":{"ingress":[{"routerName":"default","conditions":[{"type":"Admitted","status":"True"}]}]}}`)
 	for _, namespace := range []string{"tools", "devices", "openshift-operators"} {
 		w.Set(after.Ref{Kind: "Namespace", Name: namespace}, `{}`)
 		w.Set(after.Ref{Kind: "ClusterServiceVersion", Namespace: namespace, Name: "gadget.v1.0.0"}, `{"status":{"phase":"Succeeded"}}`)
@@ -65,14 +73,19 @@ func shop(noon time.Time) *after.World {
 	for _, service := range []string{"train", "debug"} {
 		w.Set(after.Ref{Kind: "Service", Namespace: "shop", Name: service}, `{"spec":{"selector":{"app":"`+service+`"},"ports":[{"port":80}]}}`)
 	}
-	w.Set(after.Ref{Kind: "Pod", Namespace: "shop", Name: "debug"}, `{"metadata":{"labels":{"app":"debug"}},"spec":{"nodeName":"worker-0","containers":[{"name":"main"}]},"status":{"phase":"Running"}}`)
+	w.Set(after.Ref{Kind: "Pod", Namespace: "shop", Name: "debug"},
+		`{"metadata":{"labels":{"app":"debug"}},"spec":{"nodeName":"worker-0","containers":[{"name":"main"}]},"status":{"phase":"Running"}}`)
 	for _, name := range []string{"cordoned-1", "spare-1"} {
-		w.Set(after.Ref{Kind: "Node", Name: name}, `{"metadata":{"annotations":{"machine.openshift.io/machine":"openshift-machine-api/`+name+`"}},"status":{"nodeInfo":{"bootID":"boot-1-`+name+`"},"conditions":[{"type":"Ready","status":"True"}]}}`)
+		w.Set(after.Ref{Kind: "Node", Name: name}, `{"metadata":{"annotations":{"machine.openshift.io/machine":"openshift-machine-api/`+name+
+			`"}},"status":{"nodeInfo":{"bootID":"boot-1-`+name+`"},"conditions":[{"type":"Ready","status":"True"}]}}`)
 	}
-	for each := range strings.FieldsSeq("ClusterVersion.config.openshift.io ClusterOperator.config.openshift.io MachineConfigPool.machineconfiguration.openshift.io MachineSet.machine.openshift.io IngressController.operator.openshift.io EgressIP.k8s.ovn.org EgressFirewall.k8s.ovn.org ClusterServiceVersion.operators.coreos.com Subscription.operators.coreos.com") {
+	for each := range strings.FieldsSeq("ClusterVersion.config.openshift.io ClusterOperator.config.openshift.io " +
+		"MachineConfigPool.machineconfiguration.openshift.io MachineSet.machine.openshift.io IngressController.operator.openshift.io " +
+		"EgressIP.k8s.ovn.org EgressFirewall.k8s.ovn.org ClusterServiceVersion.operators.coreos.com Subscription.operators.coreos.com") {
 		kind, group, _ := strings.Cut(each, ".")
 		plural := strings.ToLower(kind) + "s"
-		w.Set(after.Ref{Kind: "CustomResourceDefinition", Name: plural + "." + group}, fmt.Sprintf(`{"spec":{"group":%q,"names":{"kind":%q,"plural":%q},"versions":[{"name":"v1","served":true},{"name":"v1beta1","served":true},{"name":"v1alpha1","served":true}]}}`, group, kind, plural))
+		w.Set(after.Ref{Kind: "CustomResourceDefinition", Name: plural + "." + group},
+			fmt.Sprintf(`{"spec":{"group":%q,"names":{"kind":%q,"plural":%q},"versions":[{"name":"v1","served":true},{"name":"v1beta1","served":true},{"name":"v1alpha1","served":true}]}}`, group, kind, plural))
 	}
 	for _, each := range after.BadBefore() {
 		each.Apply(w)
@@ -94,14 +107,17 @@ func ordinary(r *recording) {
 	r.serve("shop", "train", 1)
 	r.serve("shop", "debug", 1)
 	for _, catalog := range []string{"redhat-operators", "certified-operators"} {
-		r.set(fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"namespace":"openshift-marketplace"},"spec":{"selector":{"olm.catalogSource":%[1]q},"ports":[{"port":50051}]}}`, catalog))
-		r.set(fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"%s-abcde","namespace":"openshift-marketplace","labels":{"olm.catalogSource":%[1]q},"ownerReferences":[{"apiVersion":"operators.coreos.com/v1alpha1","kind":"CatalogSource","name":%[1]q,"uid":"1","controller":false}]},"spec":{"nodeName":"worker-0","containers":[{"name":"registry-server"}]},"status":{"phase":"Running","containerStatuses":[{"name":"registry-server","ready":true,"restartCount":0,"image":"i","imageID":"i","state":{"running":{}}}]}}`, catalog))
+		r.set(fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q,"namespace":"openshift-marketplace"},"spec":{"selector":{"olm.catalogSource":%[1]q},"ports":[{"port":50051}]}}`, catalog))
+		r.set(fmt.Sprintf(
+			`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"%s-abcde","namespace":"openshift-marketplace","labels":{"olm.catalogSource":%[1]q},"ownerReferences":[{"apiVersion":"operators.coreos.com/v1alpha1","kind":"CatalogSource","name":%[1]q,"uid":"1","controller":false}]},"spec":{"nodeName":"worker-0","containers":[{"name":"registry-server"}]},"status":{"phase":"Running","containerStatuses":[{"name":"registry-server","ready":true,"restartCount":0,"image":"i","imageID":"i","state":{"running":{}}}]}}`, catalog))
 		r.serve("openshift-marketplace", catalog, 1)
 	}
 	r.set(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"installer-8-master-0","namespace":"openshift-kube-apiserver","ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"revision-status-8","uid":"1"}]},"spec":{"nodeName":"master-0","containers":[{"name":"installer"}]},"status":{"phase":"Succeeded"}}`)
 	r.set(`{"apiVersion":"v1","kind":"Pod","metadata":{"name":"kube-apiserver-master-0","namespace":"openshift-kube-apiserver","labels":{"revision":"8","apiserver":"true"},"ownerReferences":[{"apiVersion":"v1","kind":"Node","name":"master-0","uid":"1","controller":true}]},"spec":{"nodeName":"master-0","containers":[{"name":"kube-apiserver"}]},"status":{"phase":"Running","containerStatuses":[{"name":"kube-apiserver","ready":true,"restartCount":0,"image":"i","imageID":"i","state":{"running":{}}}]}}`)
 	for _, name := range []string{"scaled-up", "scaled-down", "scaling-up", "scaled-down-up"} {
-		r.set(fmt.Sprintf(`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q,"namespace":"shop"},"spec":{"maxReplicas":9,"scaleTargetRef":{"kind":"Deployment","name":%[1]q}},"status":{"currentReplicas":3,"desiredReplicas":3}}`, name))
+		r.set(fmt.Sprintf(
+			`{"apiVersion":"autoscaling/v2","kind":"HorizontalPodAutoscaler","metadata":{"name":%q,"namespace":"shop"},"spec":{"maxReplicas":9,"scaleTargetRef":{"kind":"Deployment","name":%[1]q}},"status":{"currentReplicas":3,"desiredReplicas":3}}`, name))
 	}
 }
 
@@ -152,7 +168,10 @@ func (r *recording) restart(pod *unstructured.Unstructured, ago time.Duration) {
 	r.containers(pod, func(status map[string]any) {
 		count, _ := status["restartCount"].(int64)
 		status["restartCount"] = count + 1
-		status["lastState"] = map[string]any{"terminated": map[string]any{"exitCode": int64(1), "startedAt": r.at(ago + time.Hour), "finishedAt": r.at(ago)}}
+		status["lastState"] = map[string]any{"terminated": map[string]any{
+			"exitCode": int64(1), "startedAt": r.at(ago + time.Hour),
+			"finishedAt": r.at(ago),
+		}}
 	})
 }
 
@@ -171,7 +190,10 @@ func (r *recording) conditions(object *unstructured.Unstructured, change func(ma
 // condition sets a condition, that has had its status since then.
 func (r *recording) condition(object *unstructured.Unstructured, kind, status string, since time.Duration) {
 	all, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
-	made := []any{map[string]any{"type": kind, "status": status, "reason": "Reported", "message": "as reported", "lastTransitionTime": r.at(since)}}
+	made := []any{map[string]any{
+		"type": kind, "status": status, "reason": "Reported", "message": "as reported",
+		"lastTransitionTime": r.at(since),
+	}}
 	for _, each := range all {
 		if condition, ok := each.(map[string]any); ok && condition["type"] != kind {
 			made = append(made, condition)
@@ -192,13 +214,19 @@ func (r *recording) annotate(object *unstructured.Unstructured, key, value strin
 // counts are the pods of a workload.
 func (r *recording) counts(of *unstructured.Unstructured, desired, ready int) {
 	if of.GetKind() == "DaemonSet" {
-		for field, count := range map[string]int{"desiredNumberScheduled": desired, "currentNumberScheduled": desired, "updatedNumberScheduled": desired, "numberReady": ready} {
+		for field, count := range map[string]int{
+			"desiredNumberScheduled": desired, "currentNumberScheduled": desired,
+			"updatedNumberScheduled": desired, "numberReady": ready,
+		} {
 			r.put(of, "status."+field, count)
 		}
 		return
 	}
 	r.put(of, "spec.replicas", desired)
-	for field, count := range map[string]int{"replicas": desired, "updatedReplicas": desired, "readyReplicas": ready, "availableReplicas": ready} {
+	for field, count := range map[string]int{
+		"replicas": desired, "updatedReplicas": desired, "readyReplicas": ready,
+		"availableReplicas": ready,
+	} {
 		r.put(of, "status."+field, count)
 	}
 }
@@ -228,7 +256,8 @@ func (r *recording) scale(kind, name string, desired, ready int) {
 
 // autoscale is scale by an autoscaler.
 func (r *recording) autoscale(name string, desired, ready int) {
-	r.put(r.get("HorizontalPodAutoscaler", "shop", name), "status", map[string]any{"currentReplicas": int64(desired), "desiredReplicas": int64(desired), "lastScaleTime": r.at(2 * time.Minute)})
+	r.put(r.get("HorizontalPodAutoscaler", "shop", name), "status",
+		map[string]any{"currentReplicas": int64(desired), "desiredReplicas": int64(desired), "lastScaleTime": r.at(2 * time.Minute)})
 	r.scale("Deployment", name, desired, ready)
 }
 
@@ -243,7 +272,9 @@ func (r *recording) serve(namespace, service string, ready int) {
 	for i := range ready {
 		endpoints = append(endpoints, fmt.Sprintf(`{"addresses":["192.0.2.%d"],"conditions":{"ready":true}}`, i+1))
 	}
-	r.set(fmt.Sprintf(`{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"%s-1","namespace":%q,"labels":{"kubernetes.io/service-name":%[1]q}},"addressType":"IPv4","endpoints":[%[3]s],"ports":[{"name":"","port":80}]}`, service, namespace, strings.Join(endpoints, ",")))
+	r.set(fmt.Sprintf(
+		`{"apiVersion":"discovery.k8s.io/v1","kind":"EndpointSlice","metadata":{"name":"%s-1","namespace":%q,"labels":{"kubernetes.io/service-name":%[1]q}},"addressType":"IPv4","endpoints":[%[3]s],"ports":[{"name":"","port":80}]}`, service, namespace, strings.Join(endpoints,
+			",")))
 }
 
 // rollOut has a Deployment have pods of another ReplicaSet.
@@ -255,7 +286,8 @@ func (r *recording) rollOut(of *unstructured.Unstructured, age time.Duration) {
 	hash := r.suffix()
 	for _, each := range r.all("Pod") {
 		owners := each.GetOwnerReferences()
-		if each.GetNamespace() != of.GetNamespace() || len(owners) == 0 || owners[0].Kind != "ReplicaSet" || owners[0].Name != of.GetName()+"-"+each.GetLabels()["pod-template-hash"] {
+		if each.GetNamespace() != of.GetNamespace() || len(owners) == 0 || owners[0].Kind != "ReplicaSet" ||
+			owners[0].Name != of.GetName()+"-"+each.GetLabels()["pod-template-hash"] {
 			continue
 		}
 		next := r.rename(each, of.GetName()+"-"+hash+"-"+r.suffix(), age)
@@ -279,7 +311,10 @@ func (r *recording) machines(name string, desired, ready int64) {
 // spread has the DaemonSets have pods on more nodes.
 func (r *recording) spread(desired, ready int64) {
 	for _, each := range r.all("DaemonSet") {
-		for field, count := range map[string]int64{"desiredNumberScheduled": desired, "currentNumberScheduled": desired, "updatedNumberScheduled": desired, "numberReady": ready} {
+		for field, count := range map[string]int64{
+			"desiredNumberScheduled": desired, "currentNumberScheduled": desired,
+			"updatedNumberScheduled": desired, "numberReady": ready,
+		} {
 			was, _, _ := unstructured.NestedInt64(each.Object, "status", field)
 			r.put(each, "status."+field, was+count)
 		}
@@ -289,7 +324,8 @@ func (r *recording) spread(desired, ready int64) {
 // join adds the node of a Machine.
 func (r *recording) join(name string, ready bool, age time.Duration) {
 	status := map[bool]string{true: "True", false: "False"}[ready]
-	r.set(fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"creationTimestamp":%q,"annotations":{"machine.openshift.io/machine":"openshift-machine-api/%[1]s"}},"status":{"nodeInfo":{"bootID":"b-%[1]s"},"conditions":[{"type":"Ready","status":%[3]q,"lastTransitionTime":%[2]q}]}}`, name, r.at(age), status))
+	r.set(fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"creationTimestamp":%q,"annotations":{"machine.openshift.io/machine":"openshift-machine-api/%[1]s"}},"status":{"nodeInfo":{"bootID":"b-%[1]s"},"conditions":[{"type":"Ready","status":%[3]q,"lastTransitionTime":%[2]q}]}}`, name, r.at(age), status))
 }
 
 // How long before the time of the recording the update began, and its parts ended.
@@ -308,7 +344,10 @@ func (r *recording) update() {
 	from := fmt.Sprint(last["version"])
 	const to = "4.30.0"
 	image := "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("c", 64)
-	entry := map[string]any{"state": "Completed", "version": to, "image": image, "startedTime": r.at(began), "completionTime": r.at(completed), "verified": true}
+	entry := map[string]any{
+		"state": "Completed", "version": to, "image": image, "startedTime": r.at(began), "completionTime": r.at(completed),
+		"verified": true,
+	}
 	r.put(version, "status.history", append([]any{entry}, history...))
 	r.put(version, "status.desired", map[string]any{"version": to, "image": image})
 	for _, each := range r.all("ClusterOperator") {

@@ -51,8 +51,10 @@ type recording struct {
 // apiGroups are the groups whose kinds are named without them in an after.Ref.
 func apiGroups() []string {
 	return []string{
-		"", "admissionregistration.k8s.io", "apiregistration.k8s.io", "apps", "autoscaling", "batch", "certificates.k8s.io", "config.openshift.io", "coordination.k8s.io",
-		"discovery.k8s.io", "machine.openshift.io", "machineconfiguration.openshift.io", "operators.coreos.com", "route.openshift.io", "storage.k8s.io",
+		"", "admissionregistration.k8s.io", "apiregistration.k8s.io", "apps", "autoscaling", "batch", "certificates.k8s.io",
+		"config.openshift.io", "coordination.k8s.io",
+		"discovery.k8s.io", "machine.openshift.io", "machineconfiguration.openshift.io", "operators.coreos.com", "route.openshift.io",
+		"storage.k8s.io",
 	}
 }
 
@@ -72,7 +74,10 @@ func readRecording(tb testing.TB, dir string) *recording {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	r := &recording{now: opened.Now().Truncate(time.Second), objects: map[after.Ref]*unstructured.Unstructured{}, lists: map[string]map[string]any{}, files: map[string][]after.Ref{}, other: map[string][]byte{}}
+	r := &recording{
+		now: opened.Now().Truncate(time.Second), objects: map[after.Ref]*unstructured.Unstructured{},
+		lists: map[string]map[string]any{}, files: map[string][]after.Ref{}, other: map[string][]byte{},
+	}
 	var names []string
 	source := os.DirFS(dir)
 	if err := fs.WalkDir(source, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -127,7 +132,8 @@ func (r *recording) read(root layout.Root, name string, text []byte) bool {
 		}
 		found := (&unstructured.Unstructured{Object: object}).DeepCopy()
 		refs = append(refs, refOf(found))
-		if known := r.objects[refOf(found)]; known == nil || len(known.GetResourceVersion()) <= len(found.GetResourceVersion()) && known.GetResourceVersion() < found.GetResourceVersion() {
+		if known := r.objects[refOf(found)]; known == nil || len(known.GetResourceVersion()) <= len(found.GetResourceVersion()) &&
+			known.GetResourceVersion() < found.GetResourceVersion() {
 			r.objects[refOf(found)] = found
 		}
 	}
@@ -151,7 +157,10 @@ func collect(tb testing.TB, w *after.World, noon time.Time) *recording {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := gathering.Gather(tb.Context(), connected, gathering.Options{Reads: sample.Reads(), Monitoring: monitoring.New(w.Monitoring(tb), monitoring.DefaultTimeout), Step: func(string) {}}, into); err != nil {
+	if _, err := gathering.Gather(tb.Context(), connected, gathering.Options{
+		Reads:      sample.Reads(),
+		Monitoring: monitoring.New(w.Monitoring(tb), monitoring.DefaultTimeout), Step: func(string) {},
+	}, into); err != nil {
 		tb.Fatal(err)
 	}
 	if _, err := into.Commit(); err != nil {
@@ -164,7 +173,10 @@ func collect(tb testing.TB, w *after.World, noon time.Time) *recording {
 
 // clone is an independent copy.
 func (r *recording) clone() *recording {
-	next := &recording{now: r.now, objects: map[after.Ref]*unstructured.Unstructured{}, lists: r.lists, files: map[string][]after.Ref{}, other: maps.Clone(r.other), root: r.root, made: r.made}
+	next := &recording{
+		now: r.now, objects: map[after.Ref]*unstructured.Unstructured{}, lists: r.lists, files: map[string][]after.Ref{},
+		other: maps.Clone(r.other), root: r.root, made: r.made,
+	}
 	for ref, object := range r.objects {
 		next.objects[ref] = object.DeepCopy()
 	}
@@ -290,7 +302,8 @@ func (r *recording) delete(object *unstructured.Unstructured) {
 // gather adds the namespaces of another recording, as if these had been gathered as well.
 func (r *recording) gather(from *recording, namespaces ...string) {
 	for _, namespace := range namespaces {
-		for of := range strings.FieldsSeq("pods services persistentvolumeclaims deployments.apps statefulsets.apps daemonsets.apps endpointslices.discovery.k8s.io routes.route.openshift.io") {
+		for of := range strings.FieldsSeq("pods services persistentvolumeclaims deployments.apps statefulsets.apps daemonsets.apps " +
+			"endpointslices.discovery.k8s.io routes.route.openshift.io") {
 			resource, group, _ := strings.Cut(of, ".")
 			r.listed(group, resource, namespace)
 		}
@@ -305,7 +318,10 @@ func (r *recording) gather(from *recording, namespaces ...string) {
 // listed adds an empty list, as that of a resource of which there is no object.
 func (r *recording) listed(group, resource, namespace string) {
 	name := path.Join(r.root, layout.Place{Group: group, Resource: resource, Namespace: namespace}.Path())
-	r.lists[name] = map[string]any{"apiVersion": path.Join(group, "v1"), "kind": "List", "metadata": map[string]any{"resourceVersion": "48211"}}
+	r.lists[name] = map[string]any{
+		"apiVersion": path.Join(group, "v1"), "kind": "List",
+		"metadata": map[string]any{"resourceVersion": "48211"},
+	}
 	r.files[name] = []after.Ref{}
 }
 
@@ -414,7 +430,10 @@ func (r *recording) differs(from *recording) []string {
 
 // fire adds an alert that has been in a state since then: "pending" or "firing".
 func (r *recording) fire(name, namespace, state string, since time.Duration) {
-	fired := map[string]any{"labels": map[string]string{"alertname": name, "namespace": namespace, "severity": "warning"}, "annotations": map[string]string{"summary": name}, "state": state, "activeAt": r.at(since), "value": "1"}
+	fired := map[string]any{
+		"labels":      map[string]string{"alertname": name, "namespace": namespace, "severity": "warning"},
+		"annotations": map[string]string{"summary": name}, "state": state, "activeAt": r.at(since), "value": "1",
+	}
 	r.alerts(func(data map[string]any) {
 		if alerts, flat := data["alerts"].([]any); flat {
 			data["alerts"] = append(alerts, fired)

@@ -180,7 +180,10 @@ func (w *World) Objects(tb testing.TB) []*unstructured.Unstructured {
 
 // Clone is an independent copy.
 func (w *World) Clone() *World {
-	next := &World{noon: w.noon, objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made, guest: w.guest, kinds: maps.Clone(w.kinds)}
+	next := &World{
+		noon: w.noon, objects: map[Ref]map[string]any{}, alerts: slices.Clone(w.alerts), made: w.made, guest: w.guest,
+		kinds: maps.Clone(w.kinds),
+	}
 	for ref, object := range w.objects {
 		next.objects[ref] = (&unstructured.Unstructured{Object: object}).DeepCopy().Object
 	}

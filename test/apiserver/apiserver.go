@@ -66,7 +66,10 @@ func Start(tb testing.TB, objects ...runtime.Object) *Server {
 			tb.Fatal(err)
 		}
 	}
-	s := &Server{codecs: serializer.NewCodecFactory(known), kinds: kindsOf(known), scopes: map[schema.GroupVersionResource]bool{}, statuses: statusesOf(known), logs: map[string]string{}, store: newStore()}
+	s := &Server{
+		codecs: serializer.NewCodecFactory(known), kinds: kindsOf(known), scopes: map[schema.GroupVersionResource]bool{},
+		statuses: statusesOf(known), logs: map[string]string{}, store: newStore(),
+	}
 	served := httptest.NewServer(http.HandlerFunc(s.serve))
 	s.URL = served.URL
 	tb.Cleanup(func() {
@@ -76,7 +79,8 @@ func Start(tb testing.TB, objects ...runtime.Object) *Server {
 		served.Close()
 	})
 	s.Kubeconfig = filepath.Join(tb.TempDir(), "kubeconfig")
-	content := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, s.URL)
+	content := fmt.Sprintf(
+		`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, s.URL)
 	if err := os.WriteFile(s.Kubeconfig, []byte(content), 0o600); err != nil {
 		tb.Fatal(err)
 	}

@@ -23,7 +23,8 @@ func TestObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer changes.Stop()
-	created, err := maps.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{"a": "b"}}}, metav1.CreateOptions{})
+	created, err := maps.Create(t.Context(),
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{"a": "b"}}}, metav1.CreateOptions{})
 	if err != nil || created.UID == "" || created.CreationTimestamp.IsZero() || created.ManagedFields[0].Time == nil {
 		t.Fatalf("an object has a UID, and the times of its creation and its last write: %+v, %v", created, err)
 	}
@@ -42,11 +43,15 @@ func TestObjects(t *testing.T) {
 	if _, err := maps.Update(t.Context(), created, metav1.UpdateOptions{}); !apierrors.IsConflict(err) {
 		t.Errorf("a write to an earlier version is no conflict: %v", err)
 	}
-	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "two", OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "one", UID: created.UID}}}}
+	owned := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name:            "two",
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "one", UID: created.UID}},
+	}}
 	if _, err := maps.Create(t.Context(), owned, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := maps.Delete(t.Context(), "one", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &created.ResourceVersion}}); !apierrors.IsConflict(err) {
+	if err := maps.Delete(t.Context(), "one",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &created.ResourceVersion}}); !apierrors.IsConflict(err) {
 		t.Errorf("an earlier version is deleted: %v", err)
 	}
 	if err := maps.Delete(t.Context(), "one", metav1.DeleteOptions{}); err != nil {
@@ -72,7 +77,8 @@ func TestRefusals(t *testing.T) {
 	})
 	reader := server.Config()
 	reader.Impersonate.UserName = "reader"
-	if _, err := kubernetes.NewForConfigOrDie(reader).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
+	if _, err := kubernetes.NewForConfigOrDie(reader).CoreV1().Secrets("").List(t.Context(),
+		metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("a denied request: %v, want that it is forbidden", err)
 	}
 	if _, err := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); err != nil {

@@ -45,7 +45,10 @@ func parse(r *http.Request) (asked, bool) {
 	}
 	parts = append(parts, "", "")
 	a.Resource, a.name, a.subresource = parts[0], parts[1], parts[2]
-	verbs := map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch", http.MethodDelete: "delete"}
+	verbs := map[string]string{
+		http.MethodGet: "get", http.MethodPost: "create", http.MethodPut: "update", http.MethodPatch: "patch",
+		http.MethodDelete: "delete",
+	}
 	a.verb = verbs[r.Method]
 	switch {
 	case a.verb == "get" && a.name == "" && r.URL.Query().Get("watch") != "":
@@ -126,7 +129,9 @@ func (s *Server) answer(a asked) (any, error) {
 
 // forbidden is the error of a request that is refused, with the text of an API server.
 func (a asked) forbidden() error {
-	return apierrors.NewForbidden(a.GroupResource(), a.name, fmt.Errorf("User %q cannot %s resource %q in API group %q in the namespace %q", a.user, a.verb, a.Resource, a.Group, a.namespace)) //nolint:staticcheck // the text of an API server
+	//nolint:staticcheck // the text of an API server
+	return apierrors.NewForbidden(a.GroupResource(), a.name,
+		fmt.Errorf("User %q cannot %s resource %q in API group %q in the namespace %q", a.user, a.verb, a.Resource, a.Group, a.namespace))
 }
 
 // metadataOnly is an object as the request accepts it.
@@ -159,7 +164,10 @@ func (s *Server) list(a asked) (any, error) {
 	if strings.Contains(a.Header.Get("Accept"), "as=PartialObjectMetadata") {
 		version, kind = "meta.k8s.io/v1", "PartialObjectMetadataList"
 	}
-	return map[string]any{"apiVersion": version, "kind": kind, "metadata": map[string]any{"resourceVersion": fmt.Sprint(s.store.version)}, "items": items}, nil
+	return map[string]any{
+		"apiVersion": version, "kind": kind, "metadata": map[string]any{"resourceVersion": fmt.Sprint(s.store.version)},
+		"items": items,
+	}, nil
 }
 
 func (s *Server) delete(a asked) (any, error) {
@@ -244,7 +252,8 @@ func (s *Server) write(a asked) (any, error) {
 	}
 	s.wrote(a)
 	metadataOf(content)["managedFields"] = []any{map[string]any{
-		"manager": a.user, "operation": "Update", "apiVersion": a.GroupVersion().String(), "time": time.Now().UTC().Format(time.RFC3339), "fieldsType": "FieldsV1", "fieldsV1": map[string]any{},
+		"manager": a.user, "operation": "Update", "apiVersion": a.GroupVersion().String(), "time": time.Now().UTC().Format(time.RFC3339),
+		"fieldsType": "FieldsV1", "fieldsV1": map[string]any{},
 	}}
 	return s.store.put(a.key, content), nil
 }
@@ -279,7 +288,10 @@ func (s *Server) review(a asked) (answer any, reviewed bool, err error) {
 		return map[string]any{"apiVersion": a.GroupVersion().String(), "kind": "SelfSubjectReview", "status": status}, true, nil
 	case "selfsubjectrulesreviews":
 		all := []string{"*"}
-		status := map[string]any{"resourceRules": []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all}}, "nonResourceRules": []any{}, "incomplete": false}
+		status := map[string]any{
+			"resourceRules":    []any{map[string]any{"verbs": all, "apiGroups": all, "resources": all}},
+			"nonResourceRules": []any{}, "incomplete": false,
+		}
 		return map[string]any{"apiVersion": a.GroupVersion().String(), "kind": "SelfSubjectRulesReview", "status": status}, true, nil
 	case "selfsubjectaccessreviews":
 		content, err := s.body(a)
@@ -396,10 +408,14 @@ func (s *Server) resources(of schema.GroupVersion) any {
 		}
 		namespaced := s.isNamespaced(resource)
 		resources = append(resources, map[string]any{
-			"name": resource.Resource, "kind": kind, "namespaced": namespaced, "verbs": []string{"create", "delete", "get", "list", "patch", "update", "watch"},
+			"name": resource.Resource, "kind": kind, "namespaced": namespaced,
+			"verbs": []string{"create", "delete", "get", "list", "patch", "update", "watch"},
 		})
 		if s.statuses[resource] {
-			resources = append(resources, map[string]any{"name": resource.Resource + "/status", "kind": kind, "namespaced": namespaced, "verbs": []string{"get", "patch", "update"}})
+			resources = append(resources, map[string]any{
+				"name": resource.Resource + "/status", "kind": kind, "namespaced": namespaced,
+				"verbs": []string{"get", "patch", "update"},
+			})
 		}
 	}
 	return map[string]any{"apiVersion": "v1", "kind": "APIResourceList", "groupVersion": of.String(), "resources": resources}
@@ -410,7 +426,13 @@ func (s *Server) isNamespaced(of schema.GroupVersionResource) bool {
 	if namespaced, known := s.scopes[of]; known {
 		return namespaced
 	}
-	groups := []string{"config.openshift.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io", "certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "scheduling.k8s.io", "machineconfiguration.openshift.io"}
-	resources := []string{"nodes", "namespaces", "persistentvolumes", "componentstatuses", "clusterroles", "clusterrolebindings", "storageclasses", "csidrivers", "csinodes", "volumeattachments", "ingressclasses", "runtimeclasses"}
+	groups := []string{
+		"config.openshift.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "admissionregistration.k8s.io",
+		"certificates.k8s.io", "flowcontrol.apiserver.k8s.io", "scheduling.k8s.io", "machineconfiguration.openshift.io",
+	}
+	resources := []string{
+		"nodes", "namespaces", "persistentvolumes", "componentstatuses", "clusterroles", "clusterrolebindings",
+		"storageclasses", "csidrivers", "csinodes", "volumeattachments", "ingressclasses", "runtimeclasses",
+	}
 	return !slices.Contains(groups, of.Group) && !slices.Contains(resources, of.Resource)
 }

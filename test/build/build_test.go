@@ -144,8 +144,14 @@ func TestProgressIsShown(t *testing.T) {
 		terminal bool
 		want     string
 	}{
-		"Log":      {reason: "a log has a line for each report", want: `^\[1/1\] building it .*\n(      \d+ .*packages compiled \(\d+s\)\n)+      done in \d+s\n$`},
-		"Terminal": {reason: "on a terminal a report replaces the previous one", terminal: true, want: `^\[1/1\] building it .*\n(\r\x1b\[K      \d+ .*packages compiled \(\d+s\))+\r\x1b\[K      done in \d+s\n$`},
+		"Log": {
+			reason: "a log has a line for each report",
+			want:   `^\[1/1\] building it .*\n(      \d+ .*packages compiled \(\d+s\)\n)+      done in \d+s\n$`,
+		},
+		"Terminal": {
+			reason: "on a terminal a report replaces the previous one", terminal: true,
+			want: `^\[1/1\] building it .*\n(\r\x1b\[K      \d+ .*packages compiled \(\d+s\))+\r\x1b\[K      done in \d+s\n$`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := repository(t)

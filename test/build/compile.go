@@ -54,7 +54,8 @@ func (v Variant) Compile(ctx context.Context, directory string) (path string, er
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	// Without the revision, the program has the version of the tests, which continue and evaluate what it has recorded.
-	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", linkerFlags(v.Variables), "-o", path, ".") //nolint:gosec // our own arguments
+	//nolint:gosec // our own arguments
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", linkerFlags(v.Variables), "-o", path, ".")
 	command.Dir = source
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if output, err := command.CombinedOutput(); err != nil {

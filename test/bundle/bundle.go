@@ -105,7 +105,8 @@ func parseVersion(text string) (semver.Version, error) {
 		return semver.Version{}, fmt.Errorf("the version %q is not semantic (%w): %s", text, err, want)
 	}
 	if len(version.Build) > 0 {
-		return semver.Version{}, fmt.Errorf("the version %q has build metadata, which the name of a ClusterServiceVersion cannot have: %s", text, want)
+		return semver.Version{}, fmt.Errorf("the version %q has build metadata, which the name of a ClusterServiceVersion cannot have: %s", text,
+			want)
 	}
 	return version, nil
 }
@@ -128,7 +129,8 @@ func checkImage(variable, of, image string) error {
 	}
 	digest, err := name.NewDigest(image)
 	if err != nil || digest.Name() != image {
-		return fmt.Errorf("the image %q of the %s is not REGISTRY/REPOSITORY@sha256:DIGEST: a tag can be moved and is not mirrored to disconnected clusters; "+
+		return fmt.Errorf("the image %q of the %s is not REGISTRY/REPOSITORY@sha256:DIGEST: a tag can be moved and is not mirrored to "+
+			"disconnected clusters; "+
 			"take the digest that the push printed, or that of \"oc image info\", for %s", image, of, variable)
 	}
 	return nil

@@ -78,8 +78,10 @@ func TestValid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	validators := append(slices.Clone(validation.DefaultBundleValidators), validation.OperatorHubV2Validator, validation.StandardCapabilitiesValidator,
-		validation.StandardCategoriesValidator, validation.ObjectValidator, validation.AlphaDeprecatedAPIsValidator, validation.GoodPracticesValidator)
+	validators := append(slices.Clone(validation.DefaultBundleValidators), validation.OperatorHubV2Validator,
+		validation.StandardCapabilitiesValidator,
+		validation.StandardCategoriesValidator, validation.ObjectValidator, validation.AlphaDeprecatedAPIsValidator,
+		validation.GoodPracticesValidator)
 	inputs := append(read.ObjectsToValidate(), map[string]string{"k8s-version": read.CSV.Spec.MinKubeVersion})
 	var found []errors.Error
 	for _, result := range validators.Validate(inputs...) {
@@ -154,7 +156,8 @@ func TestDeployment(t *testing.T) {
 func TestDescriptors(t *testing.T) {
 	files := generate(t, options()).Files
 	owned := decode[operatorsv1alpha1.ClusterServiceVersion](t, files[csv]).Spec.CustomResourceDefinitions.Owned
-	crd := decode[apiextensionsv1.CustomResourceDefinition](t, files["manifests/updatepreflights.preflight.openshift.io_customresourcedefinition.yaml"])
+	crd := decode[apiextensionsv1.CustomResourceDefinition](t,
+		files["manifests/updatepreflights.preflight.openshift.io_customresourcedefinition.yaml"])
 	if len(owned) != 1 || len(crd.Spec.Versions) != 1 {
 		t.Fatalf("%d owned APIs, %d versions", len(owned), len(crd.Spec.Versions))
 	}
@@ -207,7 +210,8 @@ func TestNamespace(t *testing.T) {
 	if diff := cmp.Diff(template, decode[corev1.Namespace](t, first)); diff != "" {
 		t.Errorf("(-template, +install.yaml):\n%s", diff)
 	}
-	if template.Name != annotations["operatorframework.io/suggested-namespace"] || template.Labels["pod-security.kubernetes.io/enforce"] != "restricted" ||
+	if template.Name != annotations["operatorframework.io/suggested-namespace"] ||
+		template.Labels["pod-security.kubernetes.io/enforce"] != "restricted" ||
 		annotations["operatorframework.io/cluster-monitoring"] != template.Labels["openshift.io/cluster-monitoring"] {
 		t.Errorf("annotations %v, template %+v", annotations, template)
 	}

@@ -82,7 +82,8 @@ func documents(values ...any) ([]byte, error) {
 // install are the objects by which an administrator installs the bundle from a catalog, with the Namespace of the manifests.
 func (g generator) install() ([]byte, error) {
 	metadata := map[string]any{"name": Package, "namespace": g.namespace.GetName()}
-	text := bytes.NewBufferString("# Installs the controller from the CatalogSource update-preflight. The Namespace is that of the manifests.\n")
+	text := bytes.NewBufferString("# Installs the controller from the CatalogSource update-preflight. The Namespace is that of the " +
+		"manifests.\n")
 	for i, object := range []any{
 		g.namespace.Object,
 		map[string]any{"apiVersion": "operators.coreos.com/v1", "kind": "OperatorGroup", "metadata": metadata, "spec": map[string]any{}},

@@ -89,7 +89,8 @@ func sortParts(rendered []*unstructured.Unstructured) (parts, error) {
 		return parts{}, errors.New("the manifests have no Deployment or no Namespace")
 	}
 	var err error
-	if p.account, _, err = unstructured.NestedString(p.deployment.Object, "spec", "template", "spec", "serviceAccountName"); err != nil || p.account == "" {
+	if p.account, _, err = unstructured.NestedString(p.deployment.Object, "spec", "template", "spec", "serviceAccountName"); err != nil ||
+		p.account == "" {
 		return parts{}, fmt.Errorf("%s has no serviceAccountName: %w", named(p.deployment), err)
 	}
 	return p, p.check()

@@ -97,33 +97,41 @@ func TestRefusedManifests(t *testing.T) {
 			"cannot carry ValidatingAdmissionPolicy x",
 		},
 		"Group": {
-			"the kind is that of another API", adds("apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: x, namespace: openshift-update-preflight}\n"),
+			"the kind is that of another API", adds(
+				"apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: x, namespace: openshift-update-preflight}\n"),
 			"cannot carry Service openshift-update-preflight/x",
 		},
 		"OtherNamespace": {
-			"OLM would create it in that of the operator", adds("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: openshift-config}\n"),
+			"OLM would create it in that of the operator",
+			adds("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, namespace: openshift-config}\n"),
 			"cannot carry ConfigMap openshift-config/x",
 		},
 		"UnknownRole": {
-			"the rules are not known", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: x, namespace: kube-system}\n" +
+			"the rules are not known", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: x, namespace: " +
+				"kube-system}\n" +
 				"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apiserver-authentication-reader}\n" + subject),
 			"cannot carry RoleBinding kube-system/x",
 		},
 		"UnboundRole": {
-			"OLM does not create it there", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: x, namespace: kube-system}\n"),
+			"OLM does not create it there", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: x, namespace: " +
+				"kube-system}\n"),
 			"cannot carry Role kube-system/x",
 		},
 		"OtherSubject": {
-			"a part of the binding would be lost", adds(strings.TrimSuffix(boundRole, "]\n") + ", {kind: Group, name: admins, apiGroup: rbac.authorization.k8s.io}]\n"),
+			"a part of the binding would be lost", adds(strings.TrimSuffix(boundRole, "]\n") +
+				", {kind: Group, name: admins, apiGroup: rbac.authorization.k8s.io}]\n"),
 			"RoleBinding openshift-etcd/more has other subjects",
 		},
 		"Aggregated": {
-			"its rules are those of the cluster", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: x}\naggregationRule: {clusterRoleSelectors: [{}]}\n---\n" +
-				"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: x}\n" + subject),
+			"its rules are those of the cluster", adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: " +
+				"x}\naggregationRule: {clusterRoleSelectors: [{}]}\n---\n" +
+				"apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: x}\nroleRef: {apiGroup: " +
+				"rbac.authorization.k8s.io, kind: ClusterRole, name: x}\n" + subject),
 			"ClusterRole x is aggregated",
 		},
 		"Deployments": {
-			"which one is the controller?", adds("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: second, namespace: openshift-update-preflight}\n"),
+			"which one is the controller?", adds("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: second, namespace: " +
+				"openshift-update-preflight}\n"),
 			"the bundle has one Deployment",
 		},
 		"Namespaces": {
@@ -131,15 +139,18 @@ func TestRefusedManifests(t *testing.T) {
 			"the bundle has one Namespace",
 		},
 		"SecondContainer": {
-			"its image has a tag", replaces(t, deployment, "      containers:\n", "      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy:4.20'}\n"),
+			"its image has a tag", replaces(t, deployment, "      containers:\n",
+				"      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy:4.20'}\n"),
 			`the image "quay.io/openshift/proxy:4.20" of the container proxy is not`,
 		},
 		"InitContainer": {
-			"so has this one", replaces(t, deployment, "      containers:\n", "      initContainers:\n      - {name: wait, image: busybox}\n      containers:\n"),
+			"so has this one", replaces(t, deployment, "      containers:\n",
+				"      initContainers:\n      - {name: wait, image: busybox}\n      containers:\n"),
 			`the image "busybox" of the container wait is not`,
 		},
 		"Image": {
-			"the image of the controller would not be replaced", replaces(t, deployment, "quay.io/openshift/origin-update-preflight:latest", "quay.io/other/name@sha256:"+strings.Repeat("b", 64)),
+			"the image of the controller would not be replaced",
+			replaces(t, deployment, "quay.io/openshift/origin-update-preflight:latest", "quay.io/other/name@sha256:"+strings.Repeat("b", 64)),
 			"no container of Deployment openshift-update-preflight/update-preflight has the image",
 		},
 		"Annotation": {
@@ -147,7 +158,8 @@ func TestRefusedManifests(t *testing.T) {
 			"has annotations",
 		},
 		"PullSecret": {
-			"OLM creates the ServiceAccount without it", replaces(t, "base/serviceaccount.yaml", "kind: ServiceAccount\n", "kind: ServiceAccount\nimagePullSecrets: [{name: x}]\n"),
+			"OLM creates the ServiceAccount without it",
+			replaces(t, "base/serviceaccount.yaml", "kind: ServiceAccount\n", "kind: ServiceAccount\nimagePullSecrets: [{name: x}]\n"),
 			"ServiceAccount openshift-update-preflight/update-preflight has more than a name",
 		},
 		"Account": {
@@ -155,7 +167,8 @@ func TestRefusedManifests(t *testing.T) {
 			"has no serviceAccountName",
 		},
 		"Description": {
-			"a field has no descriptor", replaces(t, "crd/preflight.openshift.io_updatepreflights.yaml", "                description: blockingOmitted is how many more findings block.\n", ""),
+			"a field has no descriptor", replaces(t, "crd/preflight.openshift.io_updatepreflights.yaml",
+				"                description: blockingOmitted is how many more findings block.\n", ""),
 			"status.blockingOmitted has no description",
 		},
 	} {
@@ -184,24 +197,40 @@ func TestCarriedManifests(t *testing.T) {
 			reason: "a Role in a new namespace", change: adds(boundRole), want: "- key",
 			widened: []bundle.Widened{{Namespace: "openshift-etcd", Role: "more", Permission: "delete secrets key"}},
 		},
-		"ReadRole": {reason: "all may be read everywhere, so nothing is wider", change: adds(strings.ReplaceAll(boundRole, "[get, delete]", "[get]")), want: "- key"},
-		"SameRole": {reason: "OLM derives names from the rules", change: adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: again, namespace: openshift-config}\n" +
-			"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: update-preflight}\n" + subject), equal: true},
-		"Label":    {reason: "kustomize adds labels", change: replaces(t, "kustomization.yaml", "- pairs: {", "- pairs: {example.com/new: added, "), want: "example.com/new: added"},
-		"Variable": {reason: "an environment variable", change: replaces(t, deployment, "        args: []", "        env: [{name: EXAMPLE, value: 'value'}]\n        args: []"), want: "name: EXAMPLE"},
+		"ReadRole": {
+			reason: "all may be read everywhere, so nothing is wider",
+			change: adds(strings.ReplaceAll(boundRole, "[get, delete]", "[get]")), want: "- key",
+		},
+		"SameRole": {
+			reason: "OLM derives names from the rules",
+			change: adds("apiVersion: rbac.authorization.k8s.io/v1\nkind: RoleBinding\nmetadata: {name: again, namespace: openshift-config}\n" +
+				"roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: update-preflight}\n" + subject), equal: true,
+		},
+		"Label": {
+			reason: "kustomize adds labels",
+			change: replaces(t, "kustomization.yaml", "- pairs: {", "- pairs: {example.com/new: added, "), want: "example.com/new: added",
+		},
+		"Variable": {reason: "an environment variable", change: replaces(t, deployment, "        args: []",
+			"        env: [{name: EXAMPLE, value: 'value'}]\n        args: []"), want: "name: EXAMPLE"},
 		"Digest": {
 			reason: "a second container by digest is a related image", want: "- image: quay.io/openshift/proxy@sha256:" + strings.Repeat("b", 64),
-			change: replaces(t, deployment, "      containers:\n", "      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy@sha256:"+strings.Repeat("b", 64)+"'}\n"),
+			change: replaces(t, deployment, "      containers:\n",
+				"      containers:\n      - {name: proxy, image: 'quay.io/openshift/proxy@sha256:"+strings.Repeat("b", 64)+"'}\n"),
 		},
-		"Tag":  {reason: "the image of the manifests has another tag", change: replaces(t, deployment, ":latest", ":v9"), equal: true},
-		"CRLF": {reason: "git on Windows", change: func(_ string, text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")) }, equal: true},
+		"Tag": {reason: "the image of the manifests has another tag", change: replaces(t, deployment, ":latest", ":v9"), equal: true},
+		"CRLF": {reason: "git on Windows", change: func(_ string,
+			text []byte,
+		) []byte {
+			return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+		}, equal: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := options()
 			changed.Manifests = copied(t, tc.change)
 			made := generate(t, changed)
 			if equal := cmp.Equal(plain, made); equal != tc.equal {
-				t.Errorf("%s: equal %v, want %v (-manifests, +changed):\n%s", tc.reason, equal, tc.equal, cmp.Diff(string(plain.Files[csv]), string(made.Files[csv])))
+				t.Errorf("%s: equal %v, want %v (-manifests, +changed):\n%s", tc.reason, equal, tc.equal,
+					cmp.Diff(string(plain.Files[csv]), string(made.Files[csv])))
 			}
 			if !bytes.Contains(made.Files[csv], []byte(tc.want)) {
 				t.Errorf("%s: the ClusterServiceVersion does not have %q", tc.reason, tc.want)
@@ -219,30 +248,46 @@ func TestRefusedArguments(t *testing.T) {
 		reason, version, image, bundleImage string
 		want                                string // of the error; otherwise the version
 	}{
-		"Version":     {reason: "that of a tag", version: "v1.2.3", image: "quay.io/a/b" + digest, want: "1.2.3"},
-		"Prerelease":  {reason: "it has a tag, too", version: "v1.2.3-rc.1", image: "quay.io/a/b" + digest, want: "1.2.3-rc.1"},
-		"BundleImage": {reason: "OLM v1 needs it", version: "v1.2.3", image: "quay.io/a/b" + digest, bundleImage: "quay.io/a/c" + digest, want: "1.2.3"},
-		"Port":        {reason: "a registry with a port", version: "v1.2.3", image: "localhost:5000/b" + digest, want: "1.2.3"},
-		"None":        {reason: "make bundle", want: "there is no version"},
-		"NoImage":     {reason: "make bundle VERSION=v1.2.3", version: "v1.2.3", want: "give IMAGE="},
-		"NoV":         {reason: "it is not that of a tag", version: "1.2.3", image: "quay.io/a/b" + digest, want: "does not begin with v"},
-		"Short":       {reason: "it is not semantic", version: "v1.2", image: "quay.io/a/b" + digest, want: "is not semantic"},
-		"Build":       {reason: "no object has such a name", version: "v1.2.3+1", image: "quay.io/a/b" + digest, want: "build metadata"},
-		"Tag":         {reason: "a tag can be moved", version: "v1.2.3", image: "quay.io/a/b:v1.2.3", want: "a tag can be moved"},
-		"TagDigest":   {reason: "mirrors are by digest", version: "v1.2.3", image: "quay.io/a/b:v1.2.3" + digest, want: "a tag can be moved"},
-		"ShortDigest": {reason: "a digest is complete", version: "v1.2.3", image: "quay.io/a/b@sha256:aa", want: "is not REGISTRY/REPOSITORY@sha256:DIGEST"},
-		"ShortName":   {reason: "the registry is that of the configuration of a node", version: "v1.2.3", image: "b" + digest, want: "is not REGISTRY/REPOSITORY@sha256:DIGEST"},
-		"BundleTag":   {reason: "so is that of the bundle", version: "v1.2.3", image: "quay.io/a/b" + digest, bundleImage: "quay.io/a/c:v1", want: "for BUNDLE"},
+		"Version":    {reason: "that of a tag", version: "v1.2.3", image: "quay.io/a/b" + digest, want: "1.2.3"},
+		"Prerelease": {reason: "it has a tag, too", version: "v1.2.3-rc.1", image: "quay.io/a/b" + digest, want: "1.2.3-rc.1"},
+		"BundleImage": {
+			reason: "OLM v1 needs it", version: "v1.2.3", image: "quay.io/a/b" + digest, bundleImage: "quay.io/a/c" + digest,
+			want: "1.2.3",
+		},
+		"Port":      {reason: "a registry with a port", version: "v1.2.3", image: "localhost:5000/b" + digest, want: "1.2.3"},
+		"None":      {reason: "make bundle", want: "there is no version"},
+		"NoImage":   {reason: "make bundle VERSION=v1.2.3", version: "v1.2.3", want: "give IMAGE="},
+		"NoV":       {reason: "it is not that of a tag", version: "1.2.3", image: "quay.io/a/b" + digest, want: "does not begin with v"},
+		"Short":     {reason: "it is not semantic", version: "v1.2", image: "quay.io/a/b" + digest, want: "is not semantic"},
+		"Build":     {reason: "no object has such a name", version: "v1.2.3+1", image: "quay.io/a/b" + digest, want: "build metadata"},
+		"Tag":       {reason: "a tag can be moved", version: "v1.2.3", image: "quay.io/a/b:v1.2.3", want: "a tag can be moved"},
+		"TagDigest": {reason: "mirrors are by digest", version: "v1.2.3", image: "quay.io/a/b:v1.2.3" + digest, want: "a tag can be moved"},
+		"ShortDigest": {
+			reason: "a digest is complete", version: "v1.2.3", image: "quay.io/a/b@sha256:aa",
+			want: "is not REGISTRY/REPOSITORY@sha256:DIGEST",
+		},
+		"ShortName": {
+			reason: "the registry is that of the configuration of a node", version: "v1.2.3", image: "b" + digest,
+			want: "is not REGISTRY/REPOSITORY@sha256:DIGEST",
+		},
+		"BundleTag": {
+			reason: "so is that of the bundle", version: "v1.2.3", image: "quay.io/a/b" + digest, bundleImage: "quay.io/a/c:v1",
+			want: "for BUNDLE",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			made, err := bundle.Generate(bundle.Options{Manifests: filepath.Join(root, "manifests"), Version: tc.version, Image: tc.image, BundleImage: tc.bundleImage})
+			made, err := bundle.Generate(bundle.Options{
+				Manifests: filepath.Join(root, "manifests"), Version: tc.version, Image: tc.image,
+				BundleImage: tc.bundleImage,
+			})
 			if err != nil {
 				if !strings.Contains(err.Error(), tc.want) {
 					t.Errorf("%s: want an error with %q, got %v", tc.reason, tc.want, err)
 				}
 				return
 			}
-			if got := decode[operatorsv1alpha1.ClusterServiceVersion](t, made.Files[csv]); got.Spec.Version.String() != tc.want || got.Name != "update-preflight.v"+tc.want {
+			if got := decode[operatorsv1alpha1.ClusterServiceVersion](t, made.Files[csv]); got.Spec.Version.String() != tc.want ||
+				got.Name != "update-preflight.v"+tc.want {
 				t.Errorf("%s: %s has the version %s, want %s", tc.reason, got.Name, got.Spec.Version, tc.want)
 			}
 		})

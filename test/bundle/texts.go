@@ -14,7 +14,8 @@ const (
 	// example is an UpdatePreflight that is complete for any cluster.
 	example = `[{"apiVersion":"preflight.openshift.io/v1alpha1","kind":"UpdatePreflight","metadata":{"name":"latest"},"spec":{"target":{"latest":true}}}]`
 
-	uninstallMessage = "The objects of the switches, the CustomResourceDefinition and the records remain. Delete them as described in " + documentation
+	uninstallMessage = "The objects of the switches, the CustomResourceDefinition and the records remain. Delete them as described in " +
+		documentation
 
 	description = `Before an OpenShift cluster updates, one question is answered: **is it safe to go to that release, and if not, what
 exactly must be done?**

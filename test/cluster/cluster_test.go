@@ -81,7 +81,8 @@ func TestStart(t *testing.T) {
 	})
 	t.Run("a component that ends by itself is reported with its log", func(t *testing.T) {
 		kill(t, bare.Dir, "kube-scheduler --kubeconfig")
-		if err := <-bare.Failed(); !strings.Contains(err.Error(), "kube-scheduler ended (signal: killed)") || !strings.Contains(err.Error(), "kube-scheduler.log ends with:") {
+		if err := <-bare.Failed(); !strings.Contains(err.Error(), "kube-scheduler ended (signal: killed)") ||
+			!strings.Contains(err.Error(), "kube-scheduler.log ends with:") {
 			t.Errorf("want the end of the scheduler with its log, got %v", err)
 		}
 	})

@@ -31,12 +31,15 @@ func crdResources() map[string][]string {
 			"imagedigestmirrorsets", "images", "imagetagmirrorsets", "infrastructures", "ingresses", "networks",
 			"nodes", "oauths", "proxies", "schedulers",
 		},
-		"apiserver/v1":            {"apirequestcounts"},
-		"route/v1":                {"routes"},
-		"operator/v1":             {"cloudcredentials", "etcds", "ingresscontrollers", "machineconfigurations"},
-		"operator/v1alpha1":       {"imagecontentsourcepolicies"},
-		"machine/v1beta1":         {"machinehealthchecks", "machinesets"},
-		"machineconfiguration/v1": {"containerruntimeconfigs", "kubeletconfigs", "machineconfignodes", "machineconfigpools", "machineconfigs", "osimagestreams"},
+		"apiserver/v1":      {"apirequestcounts"},
+		"route/v1":          {"routes"},
+		"operator/v1":       {"cloudcredentials", "etcds", "ingresscontrollers", "machineconfigurations"},
+		"operator/v1alpha1": {"imagecontentsourcepolicies"},
+		"machine/v1beta1":   {"machinehealthchecks", "machinesets"},
+		"machineconfiguration/v1": {
+			"containerruntimeconfigs", "kubeletconfigs", "machineconfignodes", "machineconfigpools", "machineconfigs",
+			"osimagestreams",
+		},
 	}
 }
 

@@ -59,7 +59,10 @@ func CRDs(files ...string) Option {
 // Console also installs the APIs of the web console, which a cluster without that capability does not have.
 func Console() Option {
 	return func(p *plan) {
-		p.furtherAPIs = map[string][]string{"config/v1": {"consoles"}, "console/v1": {"consoleclidownloads", "consolelinks", "consolenotifications"}}
+		p.furtherAPIs = map[string][]string{
+			"config/v1":  {"consoles"},
+			"console/v1": {"consoleclidownloads", "consolelinks", "consolenotifications"},
+		}
 	}
 }
 

@@ -67,7 +67,8 @@ func TestShared(t *testing.T) {
 // expectRestored verifies that a process restores a snapshot of its control plane, also a second time.
 func expectRestored(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	if _, err := clients(t, c).CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := clients(t, c).CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kept"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	snapshot, err := c.Snapshot(t.Context())
@@ -100,13 +101,16 @@ func borrow(t *testing.T, options ...cluster.Option) (c *cluster.Cluster, giveBa
 func change(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	core := clients(t, c).CoreV1()
-	if _, err := core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := core.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "left"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := core.ConfigMaps("left").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "left"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := core.ConfigMaps("left").Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "left"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openshiftClient(t, c).ConfigV1().Images().Create(t.Context(), &configv1.Image{ObjectMeta: metav1.ObjectMeta{Name: "left"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := openshiftClient(t, c).ConfigV1().Images().Create(t.Context(), &configv1.Image{ObjectMeta: metav1.ObjectMeta{Name: "left"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	labels := []byte(`{"metadata":{"labels":{"changed":"true"}}}`)

@@ -77,7 +77,10 @@ func showsQueues(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	_, err := clients(t, c).CoreV1().Pods("default").Create(t.Context(), &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "nowhere"},
-		Spec:       corev1.PodSpec{NodeSelector: map[string]string{"no": "node"}, Containers: []corev1.Container{{Name: "c", Image: "registry.example.com/nothing"}}},
+		Spec: corev1.PodSpec{
+			NodeSelector: map[string]string{"no": "node"},
+			Containers:   []corev1.Container{{Name: "c", Image: "registry.example.com/nothing"}},
+		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

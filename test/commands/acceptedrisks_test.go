@@ -30,7 +30,9 @@ const (
 // riskMetrics returns the series in the queries of these risks.
 func riskMetrics() []prometheus.Rule {
 	return []prometheus.Rule{
-		{Record: "old_boot_images", Expr: "vector(1)"}, {Record: "kernel_high_load", Expr: "vector(1)"}, {Record: "leaked_machine_configs", Expr: "vector(0)"},
+		{Record: "old_boot_images", Expr: "vector(1)"},
+		{Record: "kernel_high_load", Expr: "vector(1)"},
+		{Record: "leaked_machine_configs", Expr: "vector(0)"},
 	}
 }
 
@@ -200,13 +202,34 @@ func TestAcceptWritesClusterVersion(t *testing.T) {
 	}{
 		{reason: "risks are added", args: []string{dualStack + "," + leaked}, want: []string{dualStack, leaked}, output: "now accepts"},
 		{reason: "existing risks remain", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, output: "now accepts"},
-		{reason: "an accepted risk changes nothing", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages}, output: "ClusterVersion is unchanged"},
-		{reason: "a trailing dash removes a risk", args: []string{leaked + "-," + highLoad}, want: []string{dualStack, bootImages, highLoad}, output: "now accepts"},
-		{reason: "removing an absent risk is no error", args: []string{leaked + "-"}, want: []string{dualStack, bootImages, highLoad}, output: "ClusterVersion is unchanged"},
-		{reason: "the API would reject the name", args: []string{"no_risk"}, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad}, output: `illegal risk "no_risk"`},
-		{reason: "a risk cannot be both added and removed", args: []string{dualStack + "," + dualStack + "-"}, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad}, output: dualStack},
-		{reason: "no argument is an error", args: nil, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad}, output: "no risks given"},
-		{reason: "--replace removes all others", args: []string{"RiskA,RiskB", "--replace"}, want: []string{"RiskA", "RiskB"}, output: "now accepts these risks: RiskA, RiskB"},
+		{
+			reason: "an accepted risk changes nothing", args: []string{bootImages}, want: []string{dualStack, leaked, bootImages},
+			output: "ClusterVersion is unchanged",
+		},
+		{
+			reason: "a trailing dash removes a risk", args: []string{leaked + "-," + highLoad}, want: []string{dualStack, bootImages, highLoad},
+			output: "now accepts",
+		},
+		{
+			reason: "removing an absent risk is no error", args: []string{leaked + "-"}, want: []string{dualStack, bootImages, highLoad},
+			output: "ClusterVersion is unchanged",
+		},
+		{
+			reason: "the API would reject the name", args: []string{"no_risk"}, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad},
+			output: `illegal risk "no_risk"`,
+		},
+		{
+			reason: "a risk cannot be both added and removed", args: []string{dualStack + "," + dualStack + "-"}, code: exit.BadInput,
+			want: []string{dualStack, bootImages, highLoad}, output: dualStack,
+		},
+		{
+			reason: "no argument is an error", args: nil, code: exit.BadInput, want: []string{dualStack, bootImages, highLoad},
+			output: "no risks given",
+		},
+		{
+			reason: "--replace removes all others", args: []string{"RiskA,RiskB", "--replace"}, want: []string{"RiskA", "RiskB"},
+			output: "now accepts these risks: RiskA, RiskB",
+		},
 		{reason: "--clear removes all", args: []string{"--clear"}, want: nil, output: "now accepts these risks: none"},
 	} {
 		got := e.call(step.code, append([]string{"accept"}, step.args...)...)
@@ -295,7 +318,8 @@ func TestAcceptingDoesNotOpenGates(t *testing.T) {
 	e.state.Gates = map[string]string{"ack-4.18-boot-images": "Read https://docs.example.com/boot-images first."}
 	e.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
 		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "MultipleReasons",
-		Message: "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* a member is missing\n* Read https://docs.example.com/boot-images first.",
+		Message: "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* a member is missing\n* Read " +
+			"https://docs.example.com/boot-images first.",
 	}}
 	update := &e.state.Conditional[2]
 	e.state.Available = map[string]string{}

@@ -39,11 +39,14 @@ func TestAckIsRequired(t *testing.T) {
 	e.run(exit.Blocked, "--to", "4.9.59").
 		expectCauses(causes{blocking: []string{removalsGate}}).
 		expectCVORejects("PreconditionChecks", removalsGate).
-		expectFinding(removalsGate, preflight.Fail, "AdminAckRequired", strings.TrimSpace(removalsText), "oc preflight ack "+removals, "https://docs.example.com/removals")
+		expectFinding(removalsGate, preflight.Fail, "AdminAckRequired", strings.TrimSpace(removalsText), "oc preflight ack "+removals,
+			"https://docs.example.com/removals")
 	e.run(exit.Ready, "--to", "4.8.58").expectCauses(causes{}).expectFinding("AdminAck", preflight.Skipped, "NotConcerned")
 	// A gate cannot be accepted as a risk, but the update can be forced.
-	e.evaluate(exit.Blocked, "4.9.59", "--accept", removalsGate).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", removalsGate)
-	if forced := e.run(exit.Blocked, "--to", "4.9.59", "--force", "--force-reason", "the fix of an outage"); forced.verdict.Decision != "Blocked" || forced.verdict.ForceReason != "the fix of an outage" {
+	e.evaluate(exit.Blocked, "4.9.59", "--accept", removalsGate).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable",
+		removalsGate)
+	if forced := e.run(exit.Blocked, "--to", "4.9.59", "--force", "--force-reason",
+		"the fix of an outage"); forced.verdict.Decision != "Blocked" || forced.verdict.ForceReason != "the fix of an outage" {
 		t.Errorf("%+v, want Blocked, as without force, with the reason", forced.verdict)
 	}
 
@@ -76,7 +79,8 @@ func TestOnlyTrueIsAnAck(t *testing.T) {
 		e.apply()
 		e.evaluate(exit.Blocked, "4.9.59").
 			expectCauses(causes{blocking: []string{removalsGate}}).
-			expectFinding(removalsGate, preflight.Fail, "AdminAckWrongValue", `the value "`+value+`", and only "true" counts`, "oc preflight ack "+removals)
+			expectFinding(removalsGate, preflight.Fail, "AdminAckWrongValue", `the value "`+value+`", and only "true" counts`,
+				"oc preflight ack "+removals)
 		if t.Failed() {
 			t.Fatalf("the ack %q: %s", value, reason)
 		}
@@ -107,12 +111,14 @@ func TestConfigMapsOfAcksAreMissing(t *testing.T) {
 	remove("openshift-config", "admin-acks")
 	e.evaluate(exit.Blocked, "4.9.59").
 		expectCauses(causes{blocking: []string{"AdminAckUnknown"}}).
-		expectFinding("AdminAckUnknown", preflight.Fail, "AdminAcksMissing", "openshift-config/admin-acks does not exist", "oc -n openshift-config create configmap admin-acks")
+		expectFinding("AdminAckUnknown", preflight.Fail, "AdminAcksMissing", "openshift-config/admin-acks does not exist",
+			"oc -n openshift-config create configmap admin-acks")
 	e.evaluate(exit.Ready, "4.8.58").expectCauses(causes{})
 	remove("openshift-config-managed", "admin-gates")
 	e.evaluate(exit.Blocked, "4.9.59").
 		expectCauses(causes{blocking: []string{"AdminAckUnknown"}}).
-		expectFinding("AdminAckUnknown", preflight.Fail, "AdminGatesMissing", "openshift-config-managed/admin-gates does not exist", "CVO creates the ConfigMap")
+		expectFinding("AdminAckUnknown", preflight.Fail, "AdminGatesMissing", "openshift-config-managed/admin-gates does not exist",
+			"CVO creates the ConfigMap")
 
 	// In the enhancement, the ConfigMaps are in the namespace of CVO.
 	for name, data := range map[string]map[string]string{"admin-gates": {removals: removalsText}, "admin-acks": {removals: "True"}} {

@@ -35,7 +35,10 @@ func accessAttacks() []accessAttack {
 		{"impersonate one account", accounts, rule("", "serviceaccounts", "impersonate", "admin"), "impersonate serviceaccounts admin"},
 		{"connect to one kubelet", accounts, rule("", "nodes/proxy", "create", "node-1"), "create nodes/proxy node-1"},
 		{"constrained impersonation", accounts, rule("authentication.k8s.io", "users", "impersonate:user-info"), "impersonate:user-info users"},
-		{"constrained impersonation for one action", accounts, rule("", "pods", "impersonate-on:user-info:create"), "impersonate-on:user-info:create pods"},
+		{
+			"constrained impersonation for one action", accounts, rule("", "pods", "impersonate-on:user-info:create"),
+			"impersonate-on:user-info:create pods",
+		},
 		{"write without a token", unauthenticated, rule("", "configmaps", "create"), "create configmaps"},
 	}
 }
@@ -79,7 +82,8 @@ func (a accessAttack) grant(t *testing.T) {
 	t.Helper()
 	roles := testCluster.Client(t).RbacV1()
 	name := metav1.ObjectMeta{Name: "attack"}
-	if _, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{a.rule}}, metav1.CreateOptions{}); err != nil {
+	if _, err := roles.ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{a.rule}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	binding := &rbacv1.ClusterRoleBinding{

@@ -122,8 +122,14 @@ func forgeSecond(t *testing.T, client kubernetes.Interface, id string) {
 		t.Fatal(err)
 	}
 	second := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "second" + suffix, Labels: map[string]string{forged: "", label.Run: id}, Annotations: first.Annotations},
-		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{forged: "", label.Run: id}}, Spec: first.Spec.Template.Spec}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "second" + suffix, Labels: map[string]string{forged: "", label.Run: id},
+			Annotations: first.Annotations,
+		},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{
+			forged:    "",
+			label.Run: id,
+		}}, Spec: first.Spec.Template.Spec}},
 	}
 	second.Spec.Template.Spec.Containers[0].Command = []string{"/bin/preflight", "plain-pass"}
 	if _, err := jobs.Create(t.Context(), second, metav1.CreateOptions{}); err != nil {
@@ -231,7 +237,8 @@ func labeledObjects(t *testing.T, client kubernetes.Interface) string {
 	}
 	meta := metav1.ObjectMeta{Name: "production", Namespace: zooNamespace, Labels: map[string]string{label.Run: result.Run.ID, forged: ""}}
 	job := &batchv1.Job{ObjectMeta: meta, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: first.Spec.Template.Spec}}}
-	_, configMapErr := client.CoreV1().ConfigMaps(zooNamespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta}, metav1.CreateOptions{})
+	_, configMapErr := client.CoreV1().ConfigMaps(zooNamespace).Create(t.Context(), &corev1.ConfigMap{ObjectMeta: meta},
+		metav1.CreateOptions{})
 	_, jobErr := client.BatchV1().Jobs(zooNamespace).Create(t.Context(), job, metav1.CreateOptions{})
 	meta.Namespace = ""
 	_, roleErr := client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{ObjectMeta: meta}, metav1.CreateOptions{})
@@ -239,7 +246,8 @@ func labeledObjects(t *testing.T, client kubernetes.Interface) string {
 		t.Fatal(err)
 	}
 	got := call(t, "cleanup", "--all")
-	if got.Code != exit.Failed || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 || !strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
+	if got.Code != exit.Failed || strings.Count(got.Stderr, "is not of the run; remove the label with: oc ") != 3 ||
+		!strings.Contains(got.Stdout, "deleted Job "+zooNamespace+"/first-") {
 		t.Errorf("exit code %d, want 1 and three objects that are not of the run:\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	if left := testCluster.Left(t, label.Run+","+forged); len(left) != 3 {
@@ -275,7 +283,8 @@ func heldJob(t *testing.T, client kubernetes.Interface) string {
 
 func patchJob(t *testing.T, client kubernetes.Interface, name, patch string) {
 	t.Helper()
-	if _, err := client.BatchV1().Jobs(zooNamespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	if _, err := client.BatchV1().Jobs(zooNamespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -288,7 +297,8 @@ func ownedJob(t *testing.T, client kubernetes.Interface) string {
 	name := "first-" + label.Suffix(id)
 	for range 2 { // the run creates the Job again after the first deletion
 		job := awaitJob(t, client, name)
-		patchJob(t, client, name, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"absent","uid":"`+string(job.UID)+`"}]}}`)
+		patchJob(t, client, name, `{"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"absent","uid":"`+string(job.UID)+
+			`"}]}}`)
 		awaitDeletion(t, client, job)
 	}
 	return expectUndecided(t, reportOf(t, run.Wait()), "JobDeleted")

@@ -45,13 +45,16 @@ func TestAttacksOnRecords(t *testing.T) {
 			delete(header.Data, "record.mac")
 			delete(header.Data, "verdict.mac")
 		}},
-		{attack: "completed and valid until 2999", reported: "has a MAC that does not match its content", forge: func(t *testing.T, header *corev1.ConfigMap) {
-			t.Helper()
-			forgeAll(t, header)
-			replaceYear := func(text string) string { return strings.ReplaceAll(text, `"20`, `"29`) }
-			header.Data["run.yaml"] = replaceYear(header.Data["run.yaml"])
-			repack(t, header, "report.gz", replaceYear)
-		}},
+		{
+			attack: "completed and valid until 2999", reported: "has a MAC that does not match its content",
+			forge: func(t *testing.T, header *corev1.ConfigMap) {
+				t.Helper()
+				forgeAll(t, header)
+				replaceYear := func(text string) string { return strings.ReplaceAll(text, `"20`, `"29`) }
+				header.Data["run.yaml"] = replaceYear(header.Data["run.yaml"])
+				repack(t, header, "report.gz", replaceYear)
+			},
+		},
 	} {
 		t.Run(attack.attack, func(t *testing.T) {
 			fmt.Fprintf(rows, "%s\tnothing\t%s\n", attack.attack, attack.reported)
@@ -68,7 +71,8 @@ func blockedRun(t *testing.T) (report.Report, *corev1.ConfigMap) {
 	newKubelet(t, preflight.ExitFail).End()
 	publish(t, map[string]animal{"ill": {Plain: true}})
 	blocked := runPreflight(t, exit.Blocked, "--to", to)
-	found, err := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + blocked.Run.ID})
+	found, err := testCluster.Client(t).CoreV1().ConfigMaps(record.Namespace).List(t.Context(),
+		metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + blocked.Run.ID})
 	if err != nil || len(found.Items) != 1 {
 		t.Fatalf("run %s has %d headers, want 1: %v", blocked.Run.ID, len(found.Items), err)
 	}
@@ -85,7 +89,8 @@ func (a recordAttack) run(t *testing.T, blocked report.Report, header *corev1.Co
 		t.Fatal(err)
 	}
 	status := call(t, "status", blocked.Run.ID)
-	if status.Code != exit.Undecided || !strings.Contains(status.Stdout, "(UnauthenticRecord)") || !strings.Contains(status.Stdout, "run --to "+to) {
+	if status.Code != exit.Undecided || !strings.Contains(status.Stdout, "(UnauthenticRecord)") ||
+		!strings.Contains(status.Stdout, "run --to "+to) {
 		t.Errorf("status: exit code %d\n%s%s", status.Code, status.Stdout, status.Stderr)
 	}
 	again := program.Call(t, "run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json")
@@ -97,7 +102,8 @@ func (a recordAttack) run(t *testing.T, blocked report.Report, header *corev1.Co
 		t.Errorf("the checks were not run again: %+v", result.Run)
 	}
 	// The next attack is on the newest record again.
-	if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + result.Run.ID}); err != nil {
+	if err := maps.DeleteCollection(t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + result.Run.ID}); err != nil {
 		t.Fatal(err)
 	}
 	testCluster.ExpectNothingLeft(t)
@@ -106,7 +112,8 @@ func (a recordAttack) run(t *testing.T, blocked report.Report, header *corev1.Co
 // forgeAll replaces all failures in a header by passes.
 func forgeAll(t *testing.T, header *corev1.ConfigMap) {
 	t.Helper()
-	pass := strings.NewReplacer(`"outcome":"Fail"`, `"outcome":"Pass"`, `"blocks":true`, `"blocks":false`, "Blocked", "Ready", `"effect":"Blocks"`, `"effect":"None"`)
+	pass := strings.NewReplacer(`"outcome":"Fail"`, `"outcome":"Pass"`, `"blocks":true`, `"blocks":false`, "Blocked", "Ready",
+		`"effect":"Blocks"`, `"effect":"None"`)
 	for key, text := range header.Data {
 		header.Data[key] = pass.Replace(text)
 	}

@@ -18,7 +18,8 @@ func TestKeepLeavesTheJobs(t *testing.T) {
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	newKubelet(t, 0).End()
 	result := runPreflight(t, exit.Ready, "--to", to, "--keep")
-	if left := testCluster.Left(t, label.Run+"="+result.Run.ID); !slices.Contains(left, "jobs/"+zooNamespace+"/healthy-"+label.Suffix(result.Run.ID)) {
+	if left := testCluster.Left(t, label.Run+"="+result.Run.ID); !slices.Contains(left,
+		"jobs/"+zooNamespace+"/healthy-"+label.Suffix(result.Run.ID)) {
 		t.Errorf("the Job was deleted, %q remain", left)
 	}
 	got := call(t, "cleanup", result.Run.ID)
@@ -50,11 +51,13 @@ func TestCleanupAfterAKilledRun(t *testing.T) {
 		t.Errorf("cleanup of a run in progress: exit code %d, %s%s; want its holder, and nothing deleted", got.Code, got.Stdout, got.Stderr)
 	}
 	run.Kill()
-	if left := testCluster.Left(t, ""); !slices.ContainsFunc(left, func(name string) bool { return strings.HasPrefix(name, "jobs/"+zooNamespace+"/sleepy-") }) {
+	if left := testCluster.Left(t, ""); !slices.ContainsFunc(left,
+		func(name string) bool { return strings.HasPrefix(name, "jobs/"+zooNamespace+"/sleepy-") }) {
 		t.Fatalf("the killed run left no Job, so the test proves nothing: %q", left)
 	}
 	if got := call(t, "cleanup", "--all"); got.Code != exit.Ready || !strings.Contains(got.Stdout, "has no objects in the cluster") ||
-		!strings.Contains(got.Stdout, "deleted ValidatingAdmissionPolicyBinding ") || !strings.Contains(got.Stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
+		!strings.Contains(got.Stdout, "deleted ValidatingAdmissionPolicyBinding ") ||
+		!strings.Contains(got.Stdout, "deleted Pod "+zooNamespace+"/sleepy-") {
 		t.Errorf("cleanup: exit code %d, %s%s", got.Code, got.Stdout, got.Stderr)
 	}
 	testCluster.ExpectNothingLeft(t)

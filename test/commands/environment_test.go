@@ -50,7 +50,8 @@ func newEnvironment(tb testing.TB, on *plane, rules ...prometheus.Rule) *environ
 	}
 	e.state = openshift.State{
 		Version: current, Image: examplePullSpec("0"), Channel: "candidate-4.18", Topology: configv1.HighlyAvailableTopologyMode,
-		Gates: map[string]string{}, Acks: map[string]string{}, Operators: []configv1.ClusterOperator{operator("etcd"), operator("kube-apiserver")},
+		Gates: map[string]string{}, Acks: map[string]string{},
+		Operators: []configv1.ClusterOperator{operator("etcd"), operator("kube-apiserver")},
 	}
 	e.create(pool("master"), pool("worker"), node("control-plane-0", "master", "v1.31.9"), node("worker-0", "worker", "v1.31.9"))
 	return e
@@ -177,7 +178,8 @@ func (e *environment) resources(object *unstructured.Unstructured) dynamic.Resou
 	e.t.Helper()
 	core := kubernetes.NewForConfigOrDie(e.config)
 	kind := object.GroupVersionKind()
-	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(core.Discovery())).RESTMapping(kind.GroupKind(), kind.Version)
+	mapping, err := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(core.Discovery())).RESTMapping(kind.GroupKind(),
+		kind.Version)
 	if err != nil {
 		e.t.Fatal(err)
 	}
@@ -188,7 +190,8 @@ func (e *environment) resources(object *unstructured.Unstructured) dynamic.Resou
 		return resources
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: object.GetNamespace()}}
-	if _, err := core.CoreV1().Namespaces().Create(e.t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := core.CoreV1().Namespaces().Create(e.t.Context(), namespace, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		e.t.Fatal(err)
 	}
 	return resources.Namespace(object.GetNamespace())

@@ -94,7 +94,8 @@ func TestFleet(t *testing.T) {
 		code := p.Stop(t, os.Interrupt)
 		var table fleet.Table
 		decode(t, program.Result{Code: code, Stdout: p.Stdout(), Stderr: p.Stderr()}, &table)
-		if code != exit.Interrupted || len(table.Rows) != 1 || table.Rows[0].Causes[0].Reason != "Interrupted" || !strings.Contains(p.Stderr(), "Ctrl-C again") {
+		if code != exit.Interrupted || len(table.Rows) != 1 || table.Rows[0].Causes[0].Reason != "Interrupted" ||
+			!strings.Contains(p.Stderr(), "Ctrl-C again") {
 			t.Errorf("exit code %d, %+v\n%s", code, table.Rows, p.Stderr())
 		}
 		s.ExpectNothingLeft(t)
@@ -125,15 +126,18 @@ func TestFleet(t *testing.T) {
 	if want := map[string]string{"a": "Ready", "b": "Ready", "broken": "Unreachable"}; !maps.Equal(rows, want) {
 		t.Errorf("got %v, want %v\n%s", rows, want, got.Stdout)
 	}
-	if notice := func(n string) bool { return strings.HasPrefix(n, "a (context a) has the API server of A-first") }; !slices.ContainsFunc(table.Notices, notice) {
+	if notice := func(n string) bool { return strings.HasPrefix(n, "a (context a) has the API server of A-first") }; !slices.ContainsFunc(
+		table.Notices, notice) {
 		t.Errorf("%q state not that the contexts of the first cluster are one", table.Notices)
 	}
 	testCluster.ExpectNothingLeft(t)
 	s.ExpectNothingLeft(t)
-	if got := call(t, "fleet", "targets", "--kubeconfig", kubeconfig, "--contexts", "*", "--server", "https://api"); got.Code != exit.BadInput || !strings.Contains(got.Stderr, "--server: the flag is for one cluster") {
+	if got := call(t, "fleet", "targets", "--kubeconfig", kubeconfig, "--contexts", "*", "--server",
+		"https://api"); got.Code != exit.BadInput || !strings.Contains(got.Stderr, "--server: the flag is for one cluster") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stderr)
 	}
-	if got := call(t, "fleet", "targets", "--kubeconfigs", s.Kubeconfig, "--as", "ann", "-o", "json"); got.Code != exit.Undecided || !strings.Contains(got.Stdout, "auth targets --bind user:ann") {
+	if got := call(t, "fleet", "targets", "--kubeconfigs", s.Kubeconfig, "--as", "ann", "-o", "json"); got.Code != exit.Undecided ||
+		!strings.Contains(got.Stdout, "auth targets --bind user:ann") {
 		t.Errorf("exit code %d: %s", got.Code, got.Stdout)
 	}
 }

@@ -39,7 +39,8 @@ type logServer struct {
 func (w world) serveLogs() *logServer {
 	w.t.Helper()
 	k := &logServer{
-		world: w, node: "kubelet-" + strings.ReplaceAll(strings.ToLower(w.t.Name()), "/", "-"), logs: map[string]string{}, calls: map[string]int{}, cut: map[string]int{}, ended: make(chan struct{}),
+		world: w, node: "kubelet-" + strings.ReplaceAll(strings.ToLower(w.t.Name()), "/", "-"), logs: map[string]string{},
+		calls: map[string]int{}, cut: map[string]int{}, ended: make(chan struct{}),
 	}
 	tlsDir := filepath.Join(byDefault.Dir, "tls")
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(tlsDir, "kubelet-server.crt"), filepath.Join(tlsDir, "kubelet-server.key"))
@@ -54,7 +55,8 @@ func (w world) serveLogs() *logServer {
 	if !ok {
 		w.t.Fatalf("%T", server.Listener.Addr())
 	}
-	if _, err := w.Client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: k.node}},
+		metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	// Controllers write to the node as well.
@@ -135,7 +137,10 @@ func (k *logServer) setStates(pod *corev1.Pod, states map[string]corev1.Containe
 }
 
 func running() corev1.ContainerStatus {
-	return corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}}, ContainerID: "containerd://1"}
+	return corev1.ContainerStatus{
+		State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.Now()}},
+		ContainerID: "containerd://1",
+	}
 }
 
 func terminated() corev1.ContainerStatus {
@@ -160,12 +165,14 @@ func TestLogsOfPods(t *testing.T) {
 	}
 
 	restarted := terminated()
-	restarted.LastTerminationState.Terminated, restarted.RestartCount = &corev1.ContainerStateTerminated{ExitCode: 1, ContainerID: "containerd://0"}, 1
+	restarted.LastTerminationState.Terminated,
+		restarted.RestartCount = &corev1.ContainerStateTerminated{ExitCode: 1, ContainerID: "containerd://0"}, 1
 	k.logs["two/check"], k.logs["two/check before"] = "second\n", "first\n"
 	k.pod(job, "two", map[string]corev1.ContainerStatus{"check": restarted, "helper": waiting("ImagePullBackOff", "429 from mirror")})
 	got = w.call(exit.Ready, "logs", id, "Etcd.Quorum")
 	w.contains(got.Stdout, "[one/check] no newline\n", "[two/check] first\n[two/check] second\n")
-	w.contains(got.Stderr, "[two/check] output of the previous start:\n", "[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
+	w.contains(got.Stderr, "[two/check] output of the previous start:\n",
+		"[two/helper] the container has not started: ImagePullBackOff: 429 from mirror\n")
 }
 
 func TestLogsAreFollowed(t *testing.T) {

@@ -99,7 +99,8 @@ func (p *plane) furnish(tb testing.TB) {
 	namespaces := append(openshift.Namespaces(), zooNamespace)
 	for _, name := range namespaces {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if _, err := core.CoreV1().Namespaces().Create(tb.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+		if _, err := core.CoreV1().Namespaces().Create(tb.Context(), namespace, metav1.CreateOptions{}); err != nil &&
+			!apierrors.IsAlreadyExists(err) {
 			tb.Fatal(err)
 		}
 	}

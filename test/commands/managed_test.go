@@ -85,7 +85,8 @@ func TestCriticalAlerts(t *testing.T) {
 	e := newPatchEnvironment(t, &techPreview, firingAlerts()...)
 	e.evaluate(exit.Blocked, "4.18.16").
 		expectCauses(causes{blocking: []string{"ClusterOperatorDown", "LogStoreDown"}}).
-		expectFinding("ClusterOperatorDown", preflight.Fail, "AlertFiring", "critical alert ClusterOperatorDown firing", "ClusterOperatorDown fires", "https://runbooks.example.com/ClusterOperatorDown").
+		expectFinding("ClusterOperatorDown", preflight.Fail, "AlertFiring", "critical alert ClusterOperatorDown firing",
+			"ClusterOperatorDown fires", "https://runbooks.example.com/ClusterOperatorDown").
 		expectNoFinding("CPUThrottlingHigh").expectNoFinding("NotYet")
 	e.evaluate(exit.Blocked, "4.18.16", "--ignore-namespace", "openshift-logging").
 		expectCauses(causes{blocking: []string{"ClusterOperatorDown"}}).
@@ -123,7 +124,8 @@ func TestHealthBeforeAnUpdate(t *testing.T) {
 		expectFinding("ClusterOperatorDegraded-dns", preflight.Fail, "AsExpected", "no upstream responds", "oc describe clusteroperator dns").
 		expectFinding("NodesCordoned", preflight.Fail, "Cordoned", "worker-0").
 		expectFinding("NodesMemoryPressure", preflight.Fail, "MemoryPressure", "worker-1")
-	e.evaluate(exit.Ready, "4.18.16", "--dependency", "http://"+stopped, "--accept", strings.Join(blocking, ",")).expectCauses(causes{accepted: blocking})
+	e.evaluate(exit.Ready, "4.18.16", "--dependency", "http://"+stopped, "--accept",
+		strings.Join(blocking, ",")).expectCauses(causes{accepted: blocking})
 }
 
 // A budget that allows no eviction of its only pod.

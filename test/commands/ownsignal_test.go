@@ -72,7 +72,8 @@ func ownRule() prometheus.Rule {
 func (e *environment) applySignals(healthy openshift.State, raised signals) {
 	e.t.Helper()
 	e.state = healthy
-	e.state.Operators, e.state.Conditional, e.state.Risks = slices.Clone(healthy.Operators), slices.Clone(healthy.Conditional), slices.Clone(healthy.Risks)
+	e.state.Operators, e.state.Conditional, e.state.Risks = slices.Clone(healthy.Operators), slices.Clone(healthy.Conditional),
+		slices.Clone(healthy.Risks)
 	rules := riskMetrics()
 	var causes []string
 	if raised.alert {
@@ -120,7 +121,10 @@ func (e *environment) publishRisk(name, reason string) {
 		update.Conditions[0].Status, update.Conditions[0].Reason = metav1.ConditionFalse, "ExposedToRisks"
 	}
 	e.state.Available = map[string]string{}
-	risk.Conditions = []metav1.Condition{{Type: "Applies", Status: metav1.ConditionTrue, Reason: reason, Message: name, LastTransitionTime: metav1.Now()}}
+	risk.Conditions = []metav1.Condition{{
+		Type: "Applies", Status: metav1.ConditionTrue, Reason: reason, Message: name,
+		LastTransitionTime: metav1.Now(),
+	}}
 	e.state.Risks = append(e.state.Risks, risk)
 }
 

@@ -30,13 +30,25 @@ func TestPrintedCommandsReachTheCluster(t *testing.T) {
 		// least is the number of commands that are printed at least.
 		least int
 	}{
-		"Targets":  {reason: "each finding has commands", args: []string{"targets", "--prometheus", e.monitoring}, least: 5},
-		"Target":   {reason: "each finding has commands", args: []string{"targets", "--to", "4.19.1", "--prometheus", e.monitoring}, least: 3},
-		"Clear":    {reason: "the run and the update follow", args: []string{"targets", "--to", "4.18.18", "--prometheus", e.monitoring}, least: 2},
-		"Run":      {reason: "a run ends with what to do next", args: []string{"run", "--to", "4.19.1", "--no-jobs", "--prometheus", e.monitoring}, least: 4},
-		"Plan":     {reason: "the first update has the gates", args: []string{"plan", "--to", "4.19.1", "--no-cache", "--prometheus", e.monitoring}},
-		"Drains":   {reason: "a drain that does not end has commands", args: []string{"drain-plan"}},
-		"Unread":   {reason: "the monitoring cannot be read", args: []string{"targets", "--to", "4.18.18", "--prometheus", "http://127.0.0.1:1"}, least: 1},
+		"Targets": {reason: "each finding has commands", args: []string{"targets", "--prometheus", e.monitoring}, least: 5},
+		"Target":  {reason: "each finding has commands", args: []string{"targets", "--to", "4.19.1", "--prometheus", e.monitoring}, least: 3},
+		"Clear": {
+			reason: "the run and the update follow", args: []string{"targets", "--to", "4.18.18", "--prometheus", e.monitoring},
+			least: 2,
+		},
+		"Run": {
+			reason: "a run ends with what to do next",
+			args:   []string{"run", "--to", "4.19.1", "--no-jobs", "--prometheus", e.monitoring}, least: 4,
+		},
+		"Plan": {
+			reason: "the first update has the gates",
+			args:   []string{"plan", "--to", "4.19.1", "--no-cache", "--prometheus", e.monitoring},
+		},
+		"Drains": {reason: "a drain that does not end has commands", args: []string{"drain-plan"}},
+		"Unread": {
+			reason: "the monitoring cannot be read", args: []string{"targets", "--to", "4.18.18", "--prometheus", "http://127.0.0.1:1"},
+			least: 1,
+		},
 		"NoRun":    {reason: "a run is to be started", args: []string{"status"}, least: 1},
 		"NoTarget": {reason: "a run of the target is to be started", args: []string{"status", "--to", "4.18.18"}, least: 1},
 		"NoAttach": {reason: "the newest run is to be shown", args: []string{"attach"}, least: 1},

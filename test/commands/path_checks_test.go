@@ -39,7 +39,9 @@ func offerPath(t *testing.T, releases map[string]map[string]animal) (file string
 	w.Apply(t)
 	graph, err := json.Marshal(map[string]any{
 		"nodes": []map[string]string{
-			{"version": zooFirst, "payload": w.State.Image}, {"version": zooMiddle, "payload": pullSpecs[zooMiddle]}, {"version": zooLast, "payload": pullSpecs[zooLast]},
+			{"version": zooFirst, "payload": w.State.Image},
+			{"version": zooMiddle, "payload": pullSpecs[zooMiddle]},
+			{"version": zooLast, "payload": pullSpecs[zooLast]},
 		},
 		"edges": [][]int{{0, 1}, {1, 2}},
 	})
@@ -72,7 +74,10 @@ spec:
 func TestPathRunsTheChecksOfEachRelease(t *testing.T) {
 	file := offerPath(t, map[string]map[string]animal{
 		zooMiddle: {"steady": {Plain: true, Beside: habitats}},
-		zooLast:   {"steady": {Plain: true}, "habitat": {Ending: "fail", Plain: true, Change: zoo.AsCandidate, Beside: zoo.Access("list", zoo.Annotated)}},
+		zooLast: {"steady": {Plain: true}, "habitat": {
+			Ending: "fail", Plain: true, Change: zoo.AsCandidate,
+			Beside: zoo.Access("list", zoo.Annotated),
+		}},
 	})
 	node := newKubelet(t, 0)
 	node.Code = exitCode
@@ -80,7 +85,8 @@ func TestPathRunsTheChecksOfEachRelease(t *testing.T) {
 	got := call(t, "run", "-o", "json", "--path", "--to", zooLast, "--graph", file)
 	var path report.Path
 	decode(t, got, &path)
-	if got.Code != exit.Blocked || path.Decision != verdict.Blocked || len(path.Updates) != 2 || path.Updates[0].Verdict.Decision != verdict.Ready {
+	if got.Code != exit.Blocked || path.Decision != verdict.Blocked || len(path.Updates) != 2 ||
+		path.Updates[0].Verdict.Decision != verdict.Ready {
 		t.Fatalf("exit code %d, %s\n%s%s", got.Code, path.Decision, got.Stderr, got.Stdout)
 	}
 	steady := byName(path.Updates[0])["Zoo.Steady"]
@@ -133,7 +139,8 @@ func detach(t *testing.T, node *kubelet.Kubelet, args ...string) historyEntry {
 		t.Fatalf("exit code %d, %s; want %d, and not Ready", got.Code, detached.Decision, exit.Interrupted)
 	}
 	newest := runsOf(t, zooLast)[0]
-	if diff := cmp.Diff([]string{zooFirst, zooMiddle, zooLast}, newest.Path); diff != "" || newest.ID != detached.Updates[1].Run.ID || newest.Phase != "Running" {
+	if diff := cmp.Diff([]string{zooFirst, zooMiddle, zooLast}, newest.Path); diff != "" || newest.ID != detached.Updates[1].Run.ID ||
+		newest.Phase != "Running" {
 		t.Fatalf("the run of the later update: %+v; its path: -want +got:\n%s", newest, diff)
 	}
 	return newest
@@ -167,7 +174,8 @@ func TestDetachFromPath(t *testing.T) {
 	var result report.Report
 	decode(t, got, &result)
 	if got.Code != exit.Undecided || result.Run.ID != detached.ID || result.Verdict.Decision != verdict.NothingKnown {
-		t.Errorf("attach: exit code %d, %s of run %s; want %d, NothingKnown of run %s\n%s", got.Code, result.Verdict.Decision, result.Run.ID, exit.Undecided, detached.ID, got.Stderr)
+		t.Errorf("attach: exit code %d, %s of run %s; want %d, NothingKnown of run %s\n%s", got.Code, result.Verdict.Decision, result.Run.ID,
+			exit.Undecided, detached.ID, got.Stderr)
 	}
 	if run := runsOf(t, zooLast)[0]; run.Phase != "Complete" || run.Decision != "NothingKnown" {
 		t.Errorf("the run: %+v, want Complete and NothingKnown", run)

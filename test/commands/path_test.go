@@ -103,7 +103,8 @@ func TestEveryUpdateOfAPath(t *testing.T) {
 		want     pathCauses
 	}{
 		"Ack": {
-			reason: "only the release in the middle has the gate", releases: map[string]contents{middle: withGate("ack-4.17-apis")}, code: exit.Blocked,
+			reason: "only the release in the middle has the gate", releases: map[string]contents{middle: withGate("ack-4.17-apis")},
+			code: exit.Blocked,
 			want: pathCauses{Whole: verdict.Blocked, First: verdict.Ready, Second: verdict.Blocked, SecondBy: []string{"AdminAck-ack-4.17-apis"}},
 		},
 		"AcknowledgedAhead": {
@@ -134,7 +135,8 @@ func TestEveryUpdateOfAPath(t *testing.T) {
 			},
 		},
 		"LaterKey": {
-			reason: "the release in the middle may add the key of the last one", releases: map[string]contents{last: {untrusted: ""}}, code: exit.Undecided,
+			reason: "the release in the middle may add the key of the last one", releases: map[string]contents{last: {untrusted: ""}},
+			code: exit.Undecided,
 			want: pathCauses{
 				Whole: verdict.Undecided, First: verdict.Ready, Second: verdict.Undecided, SecondBy: []string{"ReleaseSignature"},
 			},
@@ -198,7 +200,10 @@ func TestGraphOfAPath(t *testing.T) {
 		},
 		"EdgeRemoved": {
 			reason: "the graph has changed since the path was planned", removed: true, code: exit.Undecided,
-			want: pathCauses{Whole: verdict.Undecided, First: verdict.Ready, Second: verdict.Undecided, SecondBy: []string{"ClusterVersionRecommendedUpdate"}},
+			want: pathCauses{
+				Whole: verdict.Undecided, First: verdict.Ready, Second: verdict.Undecided,
+				SecondBy: []string{"ClusterVersionRecommendedUpdate"},
+			},
 		},
 	} {
 		graph := graphOf(e.pullSpecs, tc.risk)
@@ -307,7 +312,8 @@ func (e pathEnvironment) checkStoredGraph(planned report.Path) {
 			e.t.Errorf("%d requests, want 1; the path by the stored graph: -want +got:\n%s", requests, diff)
 		}
 	}
-	if len(recent.Notices) > 0 || len(offline.Notices) != 1 || !strings.HasPrefix(offline.Notices[0], "offline: the graph of channel eus-4.18 is ") {
+	if len(recent.Notices) > 0 || len(offline.Notices) != 1 ||
+		!strings.HasPrefix(offline.Notices[0], "offline: the graph of channel eus-4.18 is ") {
 		e.t.Errorf("notices without --offline: %q, want none; with it: %q, want the age of the graph", recent.Notices, offline.Notices)
 	}
 }

@@ -69,7 +69,8 @@ func TestPlan(t *testing.T) {
 	e.network("OVNKubernetes")
 
 	got := e.call(exit.Blocked, "plan", "--to", "4.18.17", "--prometheus", e.monitoring, "--no-cache")
-	golden.Compare(t, "testdata/plan.text", timeless(strings.ReplaceAll(got.Stdout, e.config.Host, "https://api.example.com:6443"))) // its port varies
+	// its port varies
+	golden.Compare(t, "testdata/plan.text", timeless(strings.ReplaceAll(got.Stdout, e.config.Host, "https://api.example.com:6443")))
 	for _, query := range queries() {
 		if query.Get("id") == "" || query.Get("channel") != "eus-4.18" || query.Get("version") != "4.16.27" || query.Get("arch") != "amd64" {
 			t.Errorf("query to the update service of the cluster: %v, want the query of CVO", query)
@@ -80,9 +81,11 @@ func TestPlan(t *testing.T) {
 	e.apply()
 	e.call(exit.Undecided, "plan", "--prometheus", e.monitoring, "--accept", "Applying")
 	e.call(exit.Ready, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData")
-	e.state.Operators = []configv1.ClusterOperator{operator("storage", configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "VSphereTooOld"})}
+	e.state.Operators = []configv1.ClusterOperator{operator("storage",
+		configv1.ClusterOperatorStatusCondition{Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "VSphereTooOld"})}
 	e.apply()
-	if blocked := e.call(exit.Blocked, "plan", "--prometheus", e.monitoring, "--accept", "Applying,WithoutData"); !strings.Contains(blocked.Stdout, "FAIL ClusterOperatorUpgradeable-storage") {
+	if blocked := e.call(exit.Blocked, "plan", "--prometheus", e.monitoring, "--accept",
+		"Applying,WithoutData"); !strings.Contains(blocked.Stdout, "FAIL ClusterOperatorUpgradeable-storage") {
 		t.Errorf("the gates of the first update are not all evaluated:\n%s", blocked.Stdout)
 	}
 	e.state.Operators = nil
@@ -106,12 +109,16 @@ func TestPlan(t *testing.T) {
 // without --offline.
 func (e *environment) planOffline(service string, queries func() []url.Values) {
 	e.t.Helper()
-	args := []string{"plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "--cache-dir", e.t.TempDir(), "-o", "json"}
+	args := []string{
+		"plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "--cache-dir", e.t.TempDir(), "-o",
+		"json",
+	}
 	e.plan(exit.Ready, args...)
 	if requested := queries(); len(requested) != 1 {
 		e.t.Errorf("requests without a stored graph: %v, want 1", requested)
 	}
-	if again := e.plan(exit.Ready, args...); slices.ContainsFunc(again.Notices, func(notice string) bool { return strings.Contains(notice, "old") }) {
+	if again := e.plan(exit.Ready, args...); slices.ContainsFunc(again.Notices,
+		func(notice string) bool { return strings.Contains(notice, "old") }) {
 		e.t.Errorf("the plan reports a recent graph as a limitation: %q", again.Notices)
 	}
 	verbose := e.call(exit.Ready, append(args, "-v=1")...)
@@ -160,10 +167,12 @@ func (e *environment) planDurations(service string) {
 	result := e.plan(exit.Ready, "plan", "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
 	got := strings.Join(slices.Concat(result.Duration.Basis, result.Missing, result.Duration.ProlongedBy), "\n")
 	for reason, want := range map[string]string{
-		"no pod of the budget can be evicted":              "the drain of node worker-0 of MachineConfigPool \"worker\" does not end (pod default/billing: RequiresAll)",
-		"the time for a node is that of the last roll-out": "10m (10m to 10m) for a node: the last roll-out of this cluster by its MachineConfigNodes (n=2).",
-		"Windows nodes have no pool":                       "Windows nodes (1): the Windows Machine Config Operator updates them",
-		"RHEL nodes are updated by their administrator":    "RHEL nodes (1): their administrator updates them",
+		"no pod of the budget can be evicted": "the drain of node worker-0 of MachineConfigPool \"worker\" does not end " +
+			"(pod default/billing: RequiresAll)",
+		"the time for a node is that of the last roll-out": "10m (10m to 10m) for a node: the last roll-out of this cluster by its " +
+			"MachineConfigNodes (n=2).",
+		"Windows nodes have no pool":                    "Windows nodes (1): the Windows Machine Config Operator updates them",
+		"RHEL nodes are updated by their administrator": "RHEL nodes (1): their administrator updates them",
 	} {
 		if !strings.Contains(got, want) {
 			e.t.Errorf("%s: the plan lacks %q:\n%s", reason, want, got)
@@ -227,7 +236,8 @@ func (e *environment) comparePlan(service string) {
 	}
 	e.state.Version = "4.17.33"
 	e.apply()
-	followed := e.plan(exit.Undecided, "plan", "--follow", file, "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying", "-o", "json")
+	followed := e.plan(exit.Undecided, "plan", "--follow", file, "--graph", service, "--prometheus", e.monitoring, "--accept", "Applying",
+		"-o", "json")
 	if followed.Comparison == nil || !followed.Comparison.Holds || strings.Join(followed.Comparison.Rest, " ") != "4.17.33 4.18.17" {
 		e.t.Errorf("the comparison with the stored plan: %+v, want it to hold", followed.Comparison)
 	}

@@ -46,7 +46,8 @@ func TestQuestionAfterCtrlC(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := append(shown.Scrollback, strings.Split(shown.Shown(), "\n")...)
-	if code != exit.Interrupted || !slices.ContainsFunc(seen, func(row string) bool { return strings.Contains(row, "interrupted: ") && strings.Contains(row, "[c/d]") }) {
+	if code != exit.Interrupted || !slices.ContainsFunc(seen,
+		func(row string) bool { return strings.Contains(row, "interrupted: ") && strings.Contains(row, "[c/d]") }) {
 		t.Errorf("exit code %d; no row has the whole question:\n%s", code, strings.Join(seen, "\n"))
 	}
 	testCluster.ExpectNothingLeft(t)

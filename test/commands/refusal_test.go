@@ -88,7 +88,8 @@ func deleteSignatures(t *testing.T) {
 func TestBadInputCreatesNothing(t *testing.T) {
 	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
-	reader := user.Bound(t, byDefault.Config, rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}})
+	reader := user.Bound(t, byDefault.Config,
+		rbacv1.Role{Rules: []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}}}})
 	digest := "@sha256:" + strings.Repeat("a", 64)
 	for name, tc := range map[string]struct {
 		reason string
@@ -98,7 +99,8 @@ func TestBadInputCreatesNothing(t *testing.T) {
 	}{
 		"Tag": {
 			reason: "a signature does not cover a tag",
-			args:   []string{"--to-image", byDefault.Registry + "/openshift/release:" + to}, code: exit.BadInput, want: []string{"has no digest", "force the run"},
+			args:   []string{"--to-image", byDefault.Registry + "/openshift/release:" + to}, code: exit.BadInput,
+			want: []string{"has no digest", "force the run"},
 		},
 		"Malformed": {
 			reason: "an invalid pull spec",
@@ -115,13 +117,17 @@ func TestBadInputCreatesNothing(t *testing.T) {
 		"Permissions": {
 			reason: "one error has the command that prints the roles, and the first of the missing permissions",
 			args:   []string{"--to", to, "--as", "stranger"}, code: exit.Failed,
-			want: []string{"apply the roles that this prints: oc preflight auth run --to " + to + " --bind user:stranger; the user lacks ", "list configmaps; ", " more"},
+			want: []string{
+				"apply the roles that this prints: oc preflight auth run --to " + to + " --bind user:stranger; the user lacks ",
+				"list configmaps; ", " more",
+			},
 		},
 		"PermissionToRun": {
 			reason: "a user with read access cannot run Jobs",
 			args:   []string{"--to", to, "--as", reader}, code: exit.Failed,
 			want: []string{
-				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version", "; and 6 more",
+				"create configmaps in namespace openshift-cluster-version", "create leases.coordination.k8s.io in namespace openshift-cluster-version",
+				"; and 6 more",
 			},
 		},
 		"APIServer": {
@@ -173,9 +179,19 @@ func TestUnreadReleaseIsUndecided(t *testing.T) {
 		code   int
 		want   []string
 	}{
-		"UnknownVersion": {reason: "the finding lists the known versions", code: exit.Undecided, args: []string{"--to", "5.2.9"}, want: []string{"ReleaseSignature (NotListed)", "5.2.9", to}},
-		"Registry":       {reason: "a registry that cannot be reached", code: exit.Blocked, args: []string{"--to-image", "127.0.0.1:1/release" + digest, "--force", "--force-reason", "the fix of an outage"}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
-		"NoSuchImage":    {reason: "an image that does not exist", code: exit.Blocked, args: []string{"--to-image", byDefault.Registry + "/openshift/release" + digest, "--force", "--force-reason", "the fix of an outage"}, want: []string{"ReleasePayload", "openshift/release"}},
+		"UnknownVersion": {
+			reason: "the finding lists the known versions", code: exit.Undecided, args: []string{"--to", "5.2.9"},
+			want: []string{"ReleaseSignature (NotListed)", "5.2.9", to},
+		},
+		"Registry": {reason: "a registry that cannot be reached", code: exit.Blocked, args: []string{
+			"--to-image",
+			"127.0.0.1:1/release" + digest, "--force", "--force-reason", "the fix of an outage",
+		}, want: []string{"ReleasePayload", "127.0.0.1:1"}},
+		"NoSuchImage": {
+			reason: "an image that does not exist", code: exit.Blocked, args: []string{"--to-image", byDefault.Registry +
+				"/openshift/release" + digest, "--force", "--force-reason", "the fix of an outage"},
+			want: []string{"ReleasePayload", "openshift/release"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, append([]string{"run"}, tc.args...)...)

@@ -44,7 +44,8 @@ func (e *environment) publishWith(releases map[string]contents) map[string]strin
 	e.state.Keys = map[string][]byte{"verifier-public-key-release": key}
 	e.state.Stores = map[string]string{"store-release": "file://" + e.t.TempDir()}
 	e.state.Signatures = release.Store{}
-	etcd, err := release.BuildImage(e.t.Context(), byDefault.Registry, "etcd", release.Image{Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}})
+	etcd, err := release.BuildImage(e.t.Context(), byDefault.Registry, "etcd",
+		release.Image{Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}})
 	if err != nil {
 		e.t.Fatal(err)
 	}

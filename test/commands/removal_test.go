@@ -43,7 +43,8 @@ func TestRemovedAPIs(t *testing.T) {
 	const imminent, far = "RemovedAPI-flowschemas.v1beta3.flowcontrol.apiserver.k8s.io", "RemovedAPI-endpointslices.v1beta1.discovery.k8s.io"
 	e.evaluate(exit.Blocked, "4.19.1").
 		expectCauses(causes{blocking: []string{imminent}}).
-		expectFinding(imminent, preflight.Fail, "RemovedAPIInUse", "Kubernetes 1.32", "system:serviceaccount:billing:reader", "billing/v2", "42 requests").
+		expectFinding(imminent, preflight.Fail, "RemovedAPIInUse", "Kubernetes 1.32", "system:serviceaccount:billing:reader", "billing/v2",
+			"42 requests").
 		expectFinding(far, preflight.Warn, "APIRemovalAhead", "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
 		expectNoFinding("RemovedAPI-horizontalpodautoscalers.v2beta2.autoscaling")
 	e.evaluate(exit.Ready, "4.18.16").expectCauses(causes{})
@@ -130,6 +131,7 @@ func TestIncompatibleOperators(t *testing.T) {
 	}
 	e.evaluate(exit.Blocked, "4.19.1").
 		expectCauses(causes{blocking: []string{"IncompatibleOperator-billing.lags.v1"}}).
-		expectFinding("IncompatibleOperator-billing.lags.v1", preflight.Fail, "IncompatibleOperatorsInstalled", "supports OpenShift up to 4.18", "oc -n billing get")
+		expectFinding("IncompatibleOperator-billing.lags.v1", preflight.Fail, "IncompatibleOperatorsInstalled", "supports OpenShift up to 4.18",
+			"oc -n billing get")
 	e.evaluate(exit.Ready, "4.18.16").expectCauses(causes{})
 }

@@ -16,7 +16,10 @@ import (
 func TestPrintedCommandsRepeatTheRequest(t *testing.T) {
 	byDefault.use(t)
 	w := publish(t, map[string]animal{"healthy": {Plain: true}})
-	given := []string{"--no-jobs", "--ignore-alert", "Watchdog, or 'quoted'", "--timeout", "7m0s", "--accept", "SomeRisk", "--request-timeout", "1m"}
+	given := []string{
+		"--no-jobs", "--ignore-alert", "Watchdog, or 'quoted'", "--timeout", "7m0s", "--accept", "SomeRisk", "--request-timeout",
+		"1m",
+	}
 	for name, tc := range map[string]struct {
 		reason string
 		target []string
@@ -25,7 +28,10 @@ func TestPrintedCommandsRepeatTheRequest(t *testing.T) {
 	}{
 		"Version": {reason: "the version is listed", target: []string{"--to", to}, again: "--to " + to},
 		"Latest":  {reason: "the latest release may be another one by then", target: []string{"--to-latest"}, again: "--to " + to},
-		"Image":   {reason: "a version that ClusterVersion does not list cannot be named", target: []string{"--to-image", w.PullSpec}, again: "--to-image " + w.PullSpec},
+		"Image": {
+			reason: "a version that ClusterVersion does not list cannot be named", target: []string{"--to-image", w.PullSpec},
+			again: "--to-image " + w.PullSpec,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := runPreflight(t, exit.Undecided, slices.Concat(tc.target, given)...)
@@ -33,7 +39,10 @@ func TestPrintedCommandsRepeatTheRequest(t *testing.T) {
 				t.Fatalf("%s: the actions %+v, want to run again and to accept", tc.reason, result.Actions)
 			}
 			for _, action := range result.Actions {
-				for _, flag := range []string{tc.again, "--no-jobs", `--ignore-alert 'Watchdog, or '\''quoted'\'''`, "--timeout 7m0s", "--prometheus", "--request-timeout 1m", "SomeRisk"} {
+				for _, flag := range []string{
+					tc.again, "--no-jobs", `--ignore-alert 'Watchdog, or '\''quoted'\'''`, "--timeout 7m0s", "--prometheus",
+					"--request-timeout 1m", "SomeRisk",
+				} {
 					if !strings.Contains(action.Command, " "+flag) && !strings.Contains(action.Command, ","+flag) {
 						t.Errorf("%s: %s lacks %s", tc.reason, action.Command, flag)
 					}

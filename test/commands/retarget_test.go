@@ -20,7 +20,8 @@ func TestRetargetDuringAnUpdate(t *testing.T) {
 	began := metav1.Now()
 	e.state.Version, e.state.Channel, e.state.Available, e.state.Updating = "4.7.58", "eus-4.10", images, true
 	e.state.Past = []configv1.UpdateHistory{{
-		State: configv1.CompletedUpdate, Version: "4.6.62", Image: examplePullSpec("6"), StartedTime: began, CompletionTime: &began, Verified: true,
+		State: configv1.CompletedUpdate, Version: "4.6.62", Image: examplePullSpec("6"), StartedTime: began, CompletionTime: &began,
+		Verified: true,
 	}}
 	e.replace(node("control-plane-0", "master", "v1.19.16"))
 	e.replace(node("worker-0", "worker", "v1.19.16"))
@@ -31,7 +32,8 @@ func TestRetargetDuringAnUpdate(t *testing.T) {
 	e.run(exit.Ready, "--to", "4.7.60").
 		expectCauses(causes{}).
 		expectFinding(updating, preflight.Warn, "MinorVersionClusterUpdateInProgress", "would be retargeted to 4.7.60")
-	e.evaluate(exit.Blocked, "4.8.57", "--accept", updating).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable", updating)
+	e.evaluate(exit.Blocked, "4.8.57", "--accept", updating).expectFinding("AcceptanceWithoutEffect", preflight.Warn, "NotAcceptable",
+		updating)
 
 	// The update to 4.7 is complete, including the nodes: 4.8 can follow.
 	e.state.Updating = false
@@ -55,7 +57,8 @@ func TestCVODuringAnUpdate(t *testing.T) {
 	e.state.Version, e.state.Updating = "4.19.3", true
 	e.state.Available = e.publish("4.19.4", "4.20.1")
 	e.state.Past = []configv1.UpdateHistory{{
-		State: configv1.CompletedUpdate, Version: "4.18.15", Image: examplePullSpec("0"), StartedTime: began, CompletionTime: &began, Verified: true,
+		State: configv1.CompletedUpdate, Version: "4.18.15", Image: examplePullSpec("0"), StartedTime: began, CompletionTime: &began,
+		Verified: true,
 	}}
 	e.apply()
 	e.run(exit.Ready, "--to", "4.19.4").expectCauses(causes{}).expectCVOAccepts()

@@ -106,18 +106,29 @@ func commandsUnderRoles(t *testing.T, pullSpec string) map[string]underRoles {
 			reason: "a run whose images are pulled by nodes, of which there are none", auth: []string{"run", "--to", to, "--images", "pull"},
 			use: joined(exit.Undecided, "--images", "pull"), unused: pullsWithout(), undeclared: unlisted(),
 		},
-		"checks":     {reason: "the list of checks", auth: []string{"checks"}, use: once(exit.Ready, "checks", "--to", to)},
-		"verify":     {reason: "the signature alone", auth: []string{"verify"}, use: once(exit.Ready, "verify", pullSpec), unused: verifiesWithout()},
-		"targets":    {reason: "the updates without their releases", auth: []string{"targets"}, use: once(exit.Ready, "targets"), unused: targetsWithout()},
+		"checks": {reason: "the list of checks", auth: []string{"checks"}, use: once(exit.Ready, "checks", "--to", to)},
+		"verify": {
+			reason: "the signature alone", auth: []string{"verify"}, use: once(exit.Ready, "verify", pullSpec),
+			unused: verifiesWithout(),
+		},
+		"targets": {
+			reason: "the updates without their releases", auth: []string{"targets"}, use: once(exit.Ready, "targets"),
+			unused: targetsWithout(),
+		},
 		"drain-plan": {reason: "the drains", auth: []string{"drain-plan"}, use: once(exit.Ready, "drain-plan")},
 		"collect": {
-			reason: "archives with the records of runs, and without names", auth: []string{"collect"}, use: collectUnderRoles, unused: collectsWithout(),
+			reason: "archives with the records of runs, and without names", auth: []string{"collect"}, use: collectUnderRoles,
+			unused: collectsWithout(),
 		},
-		"ack":         {reason: "acknowledgements in a new ConfigMap and in one that exists", auth: []string{"ack"}, use: ackUnderRoles},
-		"conformance": {reason: "the trials of a check that passes without an API server", auth: []string{"conformance"}, use: conformanceUnderRoles, unused: conformsWithout()},
+		"ack": {reason: "acknowledgements in a new ConfigMap and in one that exists", auth: []string{"ack"}, use: ackUnderRoles},
+		"conformance": {
+			reason: "the trials of a check that passes without an API server", auth: []string{"conformance"},
+			use: conformanceUnderRoles, unused: conformsWithout(),
+		},
 		"cleanup": {
 			reason: "the objects of all runs", auth: []string{"cleanup"}, use: cleanupUnderRoles,
-			undeclared: map[string]string{"get secrets preflight-record-key in openshift-cluster-version": "the objects of a run are deleted whether its record is authentic or not"},
+			undeclared: map[string]string{"get secrets preflight-record-key in openshift-cluster-version": "the objects of a run are " +
+				"deleted whether its record is authentic or not"},
 		},
 		"cancel": {reason: "the end of a run that no process holds", auth: []string{"cancel"}, use: cancelUnderRoles},
 	}
@@ -207,20 +218,23 @@ func detachedRun(t *testing.T) string {
 func recordsUnderRoles(w world) map[string]underRoles {
 	passed := records.Report(records.Passed("Etcd.Quorum"))
 	return map[string]underRoles{
-		"status": {reason: "the verdict of a run, and one that has not ended", auth: []string{"status"}, unused: statusWithout(), use: func(t *testing.T, start starter) {
-			t.Helper()
-			expectCode(t, start("status", w.Completed('1', passed, w.Fingerprint())), exit.Ready)
-			held := w.Begin('2', "Etcd.Quorum", "Etcd.Space")
-			watching := start("status", held.Record().ID, "--watch", "--interval", "1h", "-o", "json")
-			watching.AwaitStdout(`"reported": 0`)
-			held.Put(records.Result("Etcd.Quorum", records.Passed("Etcd.Quorum")))
-			if err := held.Detach(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			watching.AwaitStdout(`"reported": 1`)
-			watching.Interrupt()
-			expectCode(t, watching, exit.Ready)
-		}},
+		"status": {
+			reason: "the verdict of a run, and one that has not ended", auth: []string{"status"}, unused: statusWithout(),
+			use: func(t *testing.T, start starter) {
+				t.Helper()
+				expectCode(t, start("status", w.Completed('1', passed, w.Fingerprint())), exit.Ready)
+				held := w.Begin('2', "Etcd.Quorum", "Etcd.Space")
+				watching := start("status", held.Record().ID, "--watch", "--interval", "1h", "-o", "json")
+				watching.AwaitStdout(`"reported": 0`)
+				held.Put(records.Result("Etcd.Quorum", records.Passed("Etcd.Quorum")))
+				if err := held.Detach(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				watching.AwaitStdout(`"reported": 1`)
+				watching.Interrupt()
+				expectCode(t, watching, exit.Ready)
+			},
+		},
 		"history": {reason: "the runs, and those that begin", auth: []string{"history"}, use: func(t *testing.T, start starter) {
 			t.Helper()
 			w.Completed('1', passed, w.Fingerprint())
@@ -331,7 +345,8 @@ func TestRecordsOfAStranger(t *testing.T) {
 		"status": nil, "history": nil, "diff": nil, "logs": {"Etcd.Quorum"}, "cancel": {"00000000"},
 	} {
 		got := call(t, append([]string{command, "--as", "stranger"}, args...)...)
-		want := "error: have an administrator of the cluster " + byDefault.Config.Host + " apply the roles that this prints: oc preflight auth " + command + " --bind user:stranger; the user lacks "
+		want := "error: have an administrator of the cluster " + byDefault.Config.Host + " apply the roles that this prints: oc preflight auth " +
+			command + " --bind user:stranger; the user lacks "
 		if got.Code != exit.Failed || !strings.HasPrefix(errorLine(got.Stderr), want) {
 			t.Errorf("%s: exit code %d, %q; want %d and %q", command, got.Code, got.Stderr, exit.Failed, want)
 		}
@@ -353,7 +368,8 @@ apiVersion: route.openshift.io/v1
 kind: Route
 metadata: {name: thanos-querier, namespace: openshift-monitoring}
 spec: {host: 127.0.0.1, to: {kind: Service, name: thanos-querier, weight: 100}}
-`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-gates, namespace: openshift-cluster-version}, data: {`+formerGate+`: Feed all animals.}}
+`, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-gates, namespace: openshift-cluster-version}, data: {`+formerGate+
+		`: Feed all animals.}}
 `, `{apiVersion: v1, kind: ConfigMap, metadata: {name: admin-acks, namespace: openshift-cluster-version}}
 `, `{apiVersion: config.openshift.io/v1, kind: Image, metadata: {name: cluster}, spec: {additionalTrustedCA: {name: registries}}}
 `, `{apiVersion: v1, kind: ConfigMap, metadata: {name: registries, namespace: openshift-config}}
@@ -424,8 +440,10 @@ func TestRolesForAnyRelease(t *testing.T) {
 	publish(t, candidate(strings.ReplaceAll(zoo.Access("get, list", zoo.Annotated), "configmaps", "limitranges")))
 	got := as(t, user, []string{"run", "--to", to})
 	message := errorLine(got.Stderr)
-	if got.Code != exit.Failed || !strings.Contains(message, "attempting to grant RBAC permissions not currently held") || !strings.Contains(message, `Resources:["limitranges"]`) {
-		t.Errorf("exit code %d, %q; want %d and the permissions that the user does not have and therefore cannot grant", got.Code, message, exit.Failed)
+	if got.Code != exit.Failed || !strings.Contains(message, "attempting to grant RBAC permissions not currently held") ||
+		!strings.Contains(message, `Resources:["limitranges"]`) {
+		t.Errorf("exit code %d, %q; want %d and the permissions that the user does not have and therefore cannot grant", got.Code, message,
+			exit.Failed)
 	}
 	testCluster.ExpectNothingLeft(t)
 }
@@ -476,10 +494,13 @@ subjects: [{kind: ServiceAccount, name: auditor, namespace: `+zooNamespace+`}]
 	newKubelet(t, 0).End()
 	findings := byName(runPreflight(t, exit.Ready, "--to", to))
 	for name, want := range map[string]string{
-		"ReadOnlyAccess-" + zooNamespace + ".candidate": "is a temporary copy of ServiceAccount of the release " + zooNamespace + "/candidate; the roles of the release allow it to get, list configmaps",
-		"ReadOnlyAccess-" + zooNamespace + ".default":   "is a temporary copy of ServiceAccount " + zooNamespace + "/default with its read access",
-		"ReadOnlyAccess-" + zooNamespace + ".auditor":   "is a temporary copy of ServiceAccount " + zooNamespace + "/auditor with its read access, without Secrets of any name",
-		"ReadOnlyAccess-" + zooNamespace:                "have no write access (",
+		"ReadOnlyAccess-" + zooNamespace + ".candidate": "is a temporary copy of ServiceAccount of the release " + zooNamespace +
+			"/candidate; the roles of the release allow it to get, list configmaps",
+		"ReadOnlyAccess-" + zooNamespace + ".default": "is a temporary copy of ServiceAccount " + zooNamespace +
+			"/default with its read access",
+		"ReadOnlyAccess-" + zooNamespace + ".auditor": "is a temporary copy of ServiceAccount " + zooNamespace +
+			"/auditor with its read access, without Secrets of any name",
+		"ReadOnlyAccess-" + zooNamespace: "have no write access (",
 	} {
 		f := findings[name]
 		if f.Outcome != preflight.Pass || f.Reason != "ReadOnly" || !strings.Contains(f.Message, want) || f.Blocks {

@@ -33,12 +33,13 @@ func checksWithout() map[string]string {
 	const removed = "a client uses an API that the target removes"
 	return map[string]string{
 		"get machineconfigurations cluster": "an update from a release before 4.22 to a later one",
-		"get osimagestreams cluster":        "a pool without a stream of its own makes runc the default runtime, before an update to 4.23 or later",
-		"list cronjobs":                     removed,
-		"list flowschemas":                  removed,
-		"list prioritylevelconfigurations":  removed,
-		"list catalogsources":               "OLM has Subscriptions",
-		"list *":                            "the cluster has a kind of the platform in the group",
+		"get osimagestreams cluster": "a pool without a stream of its own makes runc the default runtime, before an update to " +
+			"4.23 or later",
+		"list cronjobs":                    removed,
+		"list flowschemas":                 removed,
+		"list prioritylevelconfigurations": removed,
+		"list catalogsources":              "OLM has Subscriptions",
+		"list *":                           "the cluster has a kind of the platform in the group",
 	}
 }
 

@@ -77,7 +77,8 @@ func TestManyTargetsAreReadOnce(t *testing.T) {
 		requested[request.Path+" "+request.Query.Get("query")]++
 	}
 	if len(requested) != manyQueries+1 || len(front.Requests()) != manyQueries+1 {
-		t.Errorf("%d requests to the Prometheus, %d of them different; want %d queries and one for the alerts", len(front.Requests()), len(requested), manyQueries)
+		t.Errorf("%d requests to the Prometheus, %d of them different; want %d queries and one for the alerts", len(front.Requests()),
+			len(requested), manyQueries)
 	}
 	for path, count := range requests {
 		if want := shapes(path); count != want {
@@ -93,7 +94,10 @@ func TestManyTargetsAreReadOnce(t *testing.T) {
 // shapes are in how many shapes a list is read, each once: what objects report of themselves, and who made them, are read
 // apart from what other checks read.
 func shapes(path string) int {
-	for _, resource := range []string{"resourcequotas", "limitranges", "machineconfigpools", "clusteroperators", "machinehealthchecks", "machinesets"} {
+	for _, resource := range []string{
+		"resourcequotas", "limitranges", "machineconfigpools", "clusteroperators", "machinehealthchecks",
+		"machinesets",
+	} {
 		if strings.HasPrefix(path, "GET ") && strings.HasSuffix(path, "/"+resource) {
 			return 2
 		}
@@ -129,7 +133,8 @@ func numberedRisk(i int) configv1.ConditionalUpdateRisk {
 	query := i % manyQueries
 	return configv1.ConditionalUpdateRisk{
 		Name: fmt.Sprintf("SomethingOfOperator%03dBreaksOnUpdate", i), URL: fmt.Sprintf("https://issues.redhat.com/browse/OCPBUGS-%05d", i),
-		Message: fmt.Sprintf("Operator %03d may stop working after the update in clusters with an earlier failure of this operator, until it is repaired.", i),
+		Message: fmt.Sprintf("Operator %03d may stop working after the update in clusters with an earlier failure of this operator, "+
+			"until it is repaired.", i),
 		MatchingRules: []configv1.ClusterCondition{{Type: "PromQL", PromQL: &configv1.PromQLClusterCondition{PromQL: fmt.Sprintf(
 			`topk(1, group(cluster_operator_conditions{_id="",condition="Upgradeable",name="operator-%02d"}) or vector(%d))`, query, query%2)}}},
 	}

@@ -43,7 +43,8 @@ func TestSiteChecks(t *testing.T) {
 			decides: []string{"Site.Healthy"},
 		},
 		"Tag": {
-			reason: "an image with a tag is not run", animals: map[string]animal{"backup": {Plain: true, Image: byDefault.Registry + "/openshift/zoo:latest"}}, code: exit.Undecided,
+			reason:  "an image with a tag is not run",
+			animals: map[string]animal{"backup": {Plain: true, Image: byDefault.Registry + "/openshift/zoo:latest"}}, code: exit.Undecided,
 			want:    map[string]preflight.Outcome{"Zoo.Healthy": preflight.Pass, "Site.Backup": preflight.Unknown},
 			decides: []string{"Site.Backup"},
 		},
@@ -109,7 +110,8 @@ func TestSiteChecksOfDetachedRun(t *testing.T) {
 	if got.Code != exit.Ready {
 		t.Fatalf("exit code %d\n%s", got.Code, got.Stderr)
 	}
-	if f := byName(result)["Site.Backup"]; result.Run.ID != detached.Run.ID || f.Outcome != preflight.Pass || result.Verdict.Decision != verdict.Ready {
+	if f := byName(result)["Site.Backup"]; result.Run.ID != detached.Run.ID || f.Outcome != preflight.Pass ||
+		result.Verdict.Decision != verdict.Ready {
 		t.Errorf("the run continued as %s with %+v: %+v", result.Run.ID, f, result.Verdict)
 	}
 
@@ -118,8 +120,11 @@ func TestSiteChecksOfDetachedRun(t *testing.T) {
 		args   []string
 		reused bool
 	}{
-		"Same":    {reason: "another directory with the same content", args: []string{"--checks", moved}, reused: true},
-		"Other":   {reason: "other checks are another run", args: []string{"--checks", testCluster.SiteDirectory(t, map[string]animal{"other": {Plain: true}})}},
+		"Same": {reason: "another directory with the same content", args: []string{"--checks", moved}, reused: true},
+		"Other": {
+			reason: "other checks are another run",
+			args:   []string{"--checks", testCluster.SiteDirectory(t, map[string]animal{"other": {Plain: true}})},
+		},
 		"Without": {reason: "a run without them is another run", args: nil},
 	} {
 		got := program.Call(t, append([]string{"run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json"}, tc.args...)...)
@@ -152,10 +157,16 @@ func TestSiteChecksOfOtherCommands(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Tag":     {reason: "an image with a tag", args: []string{"run", "--to", to, "--checks", byDefault.Registry + "/openshift/zoo:latest"}, want: "not a pull spec by digest"},
+		"Tag": {
+			reason: "an image with a tag", args: []string{"run", "--to", to, "--checks", byDefault.Registry + "/openshift/zoo:latest"},
+			want: "not a pull spec by digest",
+		},
 		"Missing": {reason: "no such directory", args: []string{"run", "--to", to, "--checks", "./missing"}, want: "./missing"},
-		"Empty":   {reason: "a directory without manifests", args: []string{"checks", "--to", to, "--checks", t.TempDir()}, want: "no file is a manifest"},
-		"Auth":    {reason: "roles without a release", args: []string{"auth", "run", "--checks", directory}, want: "--checks requires --to"},
+		"Empty": {
+			reason: "a directory without manifests", args: []string{"checks", "--to", to, "--checks", t.TempDir()},
+			want: "no file is a manifest",
+		},
+		"Auth": {reason: "roles without a release", args: []string{"auth", "run", "--checks", directory}, want: "--checks requires --to"},
 	} {
 		if got := call(t, tc.args...); got.Code != exit.BadInput || !strings.Contains(errorLine(got.Stderr), tc.want) {
 			t.Errorf("%s (%s): exit code %d, %q; want %d and %q", name, tc.reason, got.Code, got.Stderr, exit.BadInput, tc.want)

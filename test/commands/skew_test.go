@@ -27,17 +27,22 @@ func TestKubeletsAndThePausedPool(t *testing.T) {
 	}{
 		"Below": {
 			reason: "4.20 supports kubelets one version older, too", from: "4.19.9", to: "4.20.2", kubelet: "v1.32.6", controlPlane: "v1.32.6",
-			outcome: preflight.Warn, finding: "PoolPaused", words: []string{"has to be unpaused", "before the update to 4.21", "oc patch machineconfigpool worker"},
+			outcome: preflight.Warn, finding: "PoolPaused",
+			words: []string{"has to be unpaused", "before the update to 4.21", "oc patch machineconfigpool worker"},
 		},
 		"AtTheLimit": {
 			reason: "4.20 supports no older kubelets", from: "4.19.9", to: "4.20.2", kubelet: "v1.31.9", controlPlane: "v1.32.6",
-			outcome: preflight.Warn, finding: "PoolPaused", words: []string{"which 4.20 supports", "has to be unpaused", "before the update to 4.21", "from 1.33 on"},
+			outcome: preflight.Warn, finding: "PoolPaused",
+			words: []string{"which 4.20 supports", "has to be unpaused", "before the update to 4.21", "from 1.33 on"},
 		},
 		"Beyond": {
 			reason: "4.21 does not support them", from: "4.20.2", to: "4.21.4", kubelet: "v1.31.9", controlPlane: "v1.33.5",
 			code: exit.Blocked, want: causes{blocking: []string{workers}},
 			outcome: preflight.Fail, finding: "KubeletMinorVersionUnsupportedNextUpgrade",
-			words: []string{"(paused)", "1.31", "the API server of 4.21 supports kubelets from 1.33 on", "does not block updates within 4.20", `'{"spec":{"paused":false}}'`},
+			words: []string{
+				"(paused)", "1.31", "the API server of 4.21 supports kubelets from 1.33 on", "does not block updates within 4.20",
+				`'{"spec":{"paused":false}}'`,
+			},
 		},
 		"BeyondAlready": {
 			reason: "not even this release supports them", from: "4.21.4", to: "4.22.1", kubelet: "v1.31.9", controlPlane: "v1.34.2",
@@ -67,5 +72,6 @@ func TestKubeletsAndThePausedPool(t *testing.T) {
 	e.evaluate(exit.Ready, "4.20.3").expectCauses(causes{})
 	e.replace(pool("worker"))
 	e.replace(node("worker-0", "worker", "v1.33.5"))
-	e.evaluate(exit.Ready, "4.21.4").expectCauses(causes{}).expectFinding("KubeletMinorVersionUpgradeable", preflight.Pass, "KubeletMinorVersionsSynced")
+	e.evaluate(exit.Ready, "4.21.4").expectCauses(causes{}).expectFinding("KubeletMinorVersionUpgradeable", preflight.Pass,
+		"KubeletMinorVersionsSynced")
 }

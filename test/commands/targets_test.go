@@ -24,12 +24,14 @@ func newBlockedEnvironment(t *testing.T) *environment {
 	e := newRiskEnvironment(t, &techPreview)
 	e.evaluateRisks()
 	e.state.Operators = append(e.state.Operators, operator("storage", configv1.ClusterOperatorStatusCondition{
-		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "VSphereTooOld", Message: "vSphere 7 is not supported by 4.19",
+		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "VSphereTooOld",
+		Message: "vSphere 7 is not supported by 4.19",
 	}))
 	e.state.Gates = map[string]string{"ack-4.18-boot-images": "Read https://docs.example.com/boot-images first."}
 	e.state.Conditions = []configv1.ClusterOperatorStatusCondition{{
 		Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "MultipleReasons",
-		Message: "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* vSphere 7 is not supported by 4.19\n* Read https://docs.example.com/boot-images first.",
+		Message: "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* vSphere 7 is not supported by " +
+			"4.19\n* Read https://docs.example.com/boot-images first.",
 	}}
 	e.state.Available["4.18.18"] = examplePullSpec("8")
 	e.accept(dualStack, bootImages, leaked)
@@ -45,7 +47,9 @@ func TestTargets(t *testing.T) {
 			code = exit.Blocked
 		}
 		got := e.call(code, append([]string{"targets", "--prometheus", e.monitoring}, args...)...)
-		text := timeless(strings.NewReplacer(e.monitoring, "http://monitoring", e.config.Host, "https://api.example.com:6443").Replace(got.Stdout)) // their ports vary
+		// their ports vary
+		text := timeless(strings.NewReplacer(e.monitoring, "http://monitoring", e.config.Host,
+			"https://api.example.com:6443").Replace(got.Stdout))
 		for _, update := range e.state.Conditional {
 			text = strings.ReplaceAll(text, update.Release.Image, "IMAGE") // the port of the registry varies
 		}
@@ -68,7 +72,10 @@ func TestTargetsAloneAndTogether(t *testing.T) {
 	var order []string
 	for _, target := range all.Targets {
 		order = append(order, target.Version)
-		code := map[verdict.Decision]int{verdict.Ready: exit.Ready, verdict.Blocked: exit.Blocked, verdict.Undecided: exit.Undecided}[target.Verdict.Decision]
+		code := map[verdict.Decision]int{
+			verdict.Ready: exit.Ready, verdict.Blocked: exit.Blocked,
+			verdict.Undecided: exit.Undecided,
+		}[target.Verdict.Decision]
 		one := e.evaluate(code, target.Version)
 		if diff := cmp.Diff(target.Verdict, one.verdict); diff != "" {
 			t.Errorf("%s: -among all +alone:\n%s", target.Version, diff)
@@ -106,7 +113,8 @@ func TestInvalidUpdates(t *testing.T) {
 	unnamed := riskNamed(dualStack)
 	unnamed.Name = "not_a_name"
 	invalid.Risks = []configv1.ConditionalUpdateRisk{another, unnamed}
-	e.state.Conditional = append(e.state.Conditional, invalid, conditionalUpdate("4.18.x", examplePullSpec("a"), bootImages), conditionalUpdate("4.18.17", examplePullSpec("b"), highLoad))
+	e.state.Conditional = append(e.state.Conditional, invalid, conditionalUpdate("4.18.x", examplePullSpec("a"), bootImages),
+		conditionalUpdate("4.18.17", examplePullSpec("b"), highLoad))
 	e.apply()
 	all := e.targets()
 	if len(all.Targets) != len(e.state.Conditional) {
@@ -166,7 +174,10 @@ func TestInvalidInput(t *testing.T) {
 		"BadName":    {head + "- {risk: risk_a, reason: r, owner: o}\n", `illegal risk "risk_a"`},
 		"BadExpiry":  {head + "- {risk: RiskA, reason: r, owner: o, expires: soon}\n", "soon"},
 		"BadRange":   {head + "- {risk: RiskA, reason: r, owner: o, versions: newer}\n", "newer"},
-		"Twice":      {head + "- {risk: RiskA, reason: r, owner: o}\n- {risk: RiskA, reason: r, owner: o}\n", `entry 2 ("RiskA"): entry 1 accepts the same risk`},
+		"Twice": {
+			head + "- {risk: RiskA, reason: r, owner: o}\n- {risk: RiskA, reason: r, owner: o}\n",
+			`entry 2 ("RiskA"): entry 1 accepts the same risk`,
+		},
 	} {
 		got := e.call(exit.BadInput, "targets", "--accept-file", e.file(name+".yaml", tc.content))
 		if !strings.Contains(got.Stderr, tc.want) || !strings.Contains(got.Stderr, name+".yaml") || got.Stdout != "" {

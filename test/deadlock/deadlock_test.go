@@ -52,7 +52,10 @@ type trial struct {
 // TestDrains compares the predictions with the results when kubectl drains each node.
 func TestDrains(t *testing.T) {
 	assignAddresses(t)
-	cidr := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "loopback"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"127.204.0.0/24"}}}
+	cidr := &networkingv1.ServiceCIDR{
+		ObjectMeta: metav1.ObjectMeta{Name: "loopback"},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: []string{"127.204.0.0/24"}},
+	}
 	if _, err := server.Kubernetes.NetworkingV1().ServiceCIDRs().Create(t.Context(), cidr, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +202,8 @@ func (r *trial) remove(ctx context.Context, t *testing.T) {
 
 func (r *trial) await(ctx context.Context, t *testing.T, done func() bool) {
 	t.Helper()
-	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return done(), nil }); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true,
+		func(context.Context) (bool, error) { return done(), nil }); err != nil {
 		t.Fatal(err)
 	}
 }

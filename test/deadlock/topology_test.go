@@ -100,34 +100,96 @@ func denying() *admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec {
 // topologies returns all topologies, by name.
 func topologies() map[string]topology {
 	return map[string]topology{
-		"clean":                                       {replicas: 2, spread: true, budget: true, change: excludesItself, predicted: preflight.Pass, drains: completes},
-		"spread, selects itself":                      {replicas: 2, spread: true, budget: true, change: unchanged, predicted: preflight.Warn, drains: completes},
-		"one node, budget, selects itself":            {replicas: 2, budget: true, change: unchanged, predicted: preflight.Pass, drains: completes},
-		"StatefulSet, selects itself":                 {replicas: 1, stateful: true, change: unchanged, predicted: preflight.Fail, drains: blocked},
-		"StatefulSets on one node, select themselves": {replicas: 2, stateful: true, change: unchanged, predicted: preflight.Fail, drains: blocked},
-		"Deployment, selects itself":                  {replicas: 1, change: unchanged, predicted: preflight.Warn},
-		"Deployment on one node":                      {replicas: 1, change: excludesItself, predicted: preflight.Warn, drains: completes},
-		"StatefulSet on one node":                     {replicas: 1, stateful: true, change: excludesItself, predicted: preflight.Warn, drains: completes},
-		"no Service":                                  {withoutService: true, change: unchanged, predicted: preflight.Fail, drains: blocked},
-		"no endpoint":                                 {change: unchanged, predicted: preflight.Fail, drains: blocked},
-		"no port":                                     {replicas: 2, spread: true, budget: true, change: func(w *hook) { w.ClientConfig.Service.Port = new(int32(1)) }, predicted: preflight.Fail, drains: blocked},
-		"expired":                                     {replicas: 2, spread: true, budget: true, expires: -time.Hour, change: excludesItself, predicted: preflight.Fail, drains: blocked},
-		"expires":                                     {replicas: 2, spread: true, budget: true, expires: time.Hour, change: excludesItself, predicted: preflight.Warn, drains: completes},
-		"no endpoint, evictions":                      {change: requests(admissionregistrationv1.Create, "pods/eviction"), predicted: preflight.Fail, drains: blocked},
-		"no endpoint, nodes":                          {change: requests(admissionregistrationv1.Update, "nodes"), predicted: preflight.Fail, drains: blocked},
-		"no endpoint, bindings":                       {change: requests(admissionregistrationv1.Create, "pods/*"), predicted: preflight.Fail, drains: blocked},
-		"no endpoint, other operation":                {change: requests(admissionregistrationv1.Connect, "pods/exec"), predicted: preflight.Pass, drains: completes},
-		"no endpoint, Ignore":                         {change: func(w *hook) { w.FailurePolicy = new(admissionregistrationv1.Ignore) }, predicted: preflight.Pass, drains: completes},
+		"clean": {
+			replicas: 2, spread: true, budget: true, change: excludesItself,
+			predicted: preflight.Pass, drains: completes,
+		},
+		"spread, selects itself": {
+			replicas: 2, spread: true, budget: true, change: unchanged, predicted: preflight.Warn,
+			drains: completes,
+		},
+		"one node, budget, selects itself": {
+			replicas: 2, budget: true, change: unchanged, predicted: preflight.Pass,
+			drains: completes,
+		},
+		"StatefulSet, selects itself": {
+			replicas: 1, stateful: true, change: unchanged, predicted: preflight.Fail,
+			drains: blocked,
+		},
+		"StatefulSets on one node, select themselves": {
+			replicas: 2, stateful: true, change: unchanged, predicted: preflight.Fail,
+			drains: blocked,
+		},
+		"Deployment, selects itself": {replicas: 1, change: unchanged, predicted: preflight.Warn},
+		"Deployment on one node":     {replicas: 1, change: excludesItself, predicted: preflight.Warn, drains: completes},
+		"StatefulSet on one node": {
+			replicas: 1, stateful: true, change: excludesItself, predicted: preflight.Warn,
+			drains: completes,
+		},
+		"no Service":  {withoutService: true, change: unchanged, predicted: preflight.Fail, drains: blocked},
+		"no endpoint": {change: unchanged, predicted: preflight.Fail, drains: blocked},
+		"no port": {
+			replicas: 2, spread: true, budget: true,
+			change: func(w *hook) { w.ClientConfig.Service.Port = new(int32(1)) }, predicted: preflight.Fail, drains: blocked,
+		},
+		"expired": {
+			replicas: 2, spread: true, budget: true, expires: -time.Hour, change: excludesItself,
+			predicted: preflight.Fail, drains: blocked,
+		},
+		"expires": {
+			replicas: 2, spread: true, budget: true, expires: time.Hour, change: excludesItself,
+			predicted: preflight.Warn, drains: completes,
+		},
+		"no endpoint, evictions": {
+			change:    requests(admissionregistrationv1.Create, "pods/eviction"),
+			predicted: preflight.Fail, drains: blocked,
+		},
+		"no endpoint, nodes": {
+			change: requests(admissionregistrationv1.Update, "nodes"), predicted: preflight.Fail,
+			drains: blocked,
+		},
+		"no endpoint, bindings": {
+			change: requests(admissionregistrationv1.Create, "pods/*"), predicted: preflight.Fail,
+			drains: blocked,
+		},
+		"no endpoint, other operation": {
+			change: requests(admissionregistrationv1.Connect, "pods/exec"), predicted: preflight.Pass,
+			drains: completes,
+		},
+		"no endpoint, Ignore": {
+			change:    func(w *hook) { w.FailurePolicy = new(admissionregistrationv1.Ignore) },
+			predicted: preflight.Pass, drains: completes,
+		},
 		"no endpoint, other labels": {change: func(w *hook) {
 			w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "other"}}
 		}, predicted: preflight.Pass, drains: completes},
-		"no endpoint, same labels":       {change: func(w *hook) { w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app"}} }, predicted: preflight.Fail, drains: blocked},
-		"no endpoint, excluded":          {change: condition("!request.namespace.startsWith('openshift-')"), predicted: preflight.Pass, drains: completes},
-		"no endpoint, condition holds":   {change: condition("request.namespace.startsWith('openshift-')"), predicted: preflight.Fail, drains: blocked},
-		"no endpoint, condition on spec": {change: condition("object.spec.containers.all(c, c.image != 'other')"), predicted: preflight.Warn, drains: blocked},
-		"no endpoint, spec excludes":     {change: condition("object.spec.containers.all(c, c.image == 'other')"), predicted: preflight.Warn, drains: completes},
-		"policy denies":                  {policy: validating("!request.namespace.startsWith('openshift-')"), binding: denying(), predicted: preflight.Warn, drains: blocked},
-		"policy on spec":                 {policy: validating("object.spec.containers.size() > 0"), binding: denying(), predicted: preflight.Pass, drains: completes},
+		"no endpoint, same labels": {change: func(w *hook) {
+			w.ObjectSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app"}}
+		}, predicted: preflight.Fail, drains: blocked},
+		"no endpoint, excluded": {
+			change: condition("!request.namespace.startsWith('openshift-')"), predicted: preflight.Pass,
+			drains: completes,
+		},
+		"no endpoint, condition holds": {
+			change: condition("request.namespace.startsWith('openshift-')"), predicted: preflight.Fail,
+			drains: blocked,
+		},
+		"no endpoint, condition on spec": {
+			change: condition("object.spec.containers.all(c, c.image != 'other')"), predicted: preflight.Warn,
+			drains: blocked,
+		},
+		"no endpoint, spec excludes": {
+			change: condition("object.spec.containers.all(c, c.image == 'other')"), predicted: preflight.Warn,
+			drains: completes,
+		},
+		"policy denies": {
+			policy: validating("!request.namespace.startsWith('openshift-')"), binding: denying(),
+			predicted: preflight.Warn, drains: blocked,
+		},
+		"policy on spec": {
+			policy: validating("object.spec.containers.size() > 0"), binding: denying(), predicted: preflight.Pass,
+			drains: completes,
+		},
 	}
 }
 
@@ -167,7 +229,10 @@ func onOtherNode(name string) *corev1.Affinity {
 func deployment(namespace, name string, replicas int32, affinity *corev1.Affinity) *appsv1.Deployment {
 	return &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name, affinity)},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+			Template: template(name, affinity),
+		},
 	}
 }
 
@@ -206,7 +271,8 @@ func (r *trial) configuration(bundle []byte) *admissionregistrationv1.Validating
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{
 			CABundle: bundle, Service: &admissionregistrationv1.ServiceReference{Namespace: r.hooks, Name: hookName, Port: new(int32(webhookPort))},
 		},
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"topology": r.id}}, Rules: rules(admissionregistrationv1.Create, "pods"),
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"topology": r.id}},
+		Rules:             rules(admissionregistrationv1.Create, "pods"),
 	}
 	r.change(&w)
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: r.id}, Webhooks: []hook{w}}

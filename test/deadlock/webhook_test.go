@@ -124,10 +124,12 @@ func assignAddresses(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for event := range events.ResultChan() {
-			if pod, ok := event.Object.(*corev1.Pod); ok && event.Type != watch.Deleted && pod.Status.Phase == corev1.PodRunning && pod.Status.PodIP == "" {
+			if pod, ok := event.Object.(*corev1.Pod); ok && event.Type != watch.Deleted && pod.Status.Phase == corev1.PodRunning &&
+				pod.Status.PodIP == "" {
 				patch := []byte(`{"status":{"podIP":"10.204.0.1","podIPs":[{"ip":"10.204.0.1"}]}}`)
 				// A pod that was deleted meanwhile needs no address.
-				_, _ = server.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, "application/merge-patch+json", patch, metav1.PatchOptions{}, "status")
+				_, _ = server.Kubernetes.CoreV1().Pods(pod.Namespace).Patch(t.Context(), pod.Name, "application/merge-patch+json", patch,
+					metav1.PatchOptions{}, "status")
 			}
 		}
 	}()

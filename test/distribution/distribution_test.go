@@ -61,7 +61,8 @@ func TestProgramIsReproducible(t *testing.T) {
 		t.Error("the program depends on the directory in which it is built")
 	}
 	if len(first) > maxSize {
-		t.Errorf("the program has %d bytes, want at most %d: see which function makes the linker keep methods with -ldflags=-dumpdep (ReflectMethod)", len(first), maxSize)
+		t.Errorf("the program has %d bytes, want at most %d: see which function makes the linker keep methods with -ldflags=-dumpdep "+
+			"(ReflectMethod)", len(first), maxSize)
 	}
 }
 
@@ -82,7 +83,8 @@ func TestPlatforms(t *testing.T) {
 func (b build) program(t *testing.T, dir string) []byte {
 	t.Helper()
 	output := filepath.Join(t.TempDir(), "program")
-	arguments := append([]string{"build", "-o", output, "-tags", strings.Join(b.Tags, ","), "-ldflags", strings.Join(b.Ldflags, " ")}, b.Flags...)
+	arguments := append([]string{"build", "-o", output, "-tags", strings.Join(b.Tags, ","), "-ldflags", strings.Join(b.Ldflags, " ")},
+		b.Flags...)
 	command := exec.CommandContext(t.Context(), "go", append(arguments, "-buildvcs=false", b.Main)...)
 	command.Dir = dir
 	command.Env = append(os.Environ(), append(b.Env, "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH)...)

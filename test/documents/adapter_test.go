@@ -75,7 +75,10 @@ func (optr *Operator) sources() []riskSource {
 				return configv1.ConditionalUpdateRisk{
 					Name: name, Message: message, URL: "https://github.com/openshift/update-preflight",
 					MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
-					Conditions:    []metav1.Condition{{Type: "Applies", Status: metav1.ConditionTrue, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(since)}},
+					Conditions: []metav1.Condition{{
+						Type: "Applies", Status: metav1.ConditionTrue, Reason: reason, Message: message,
+						LastTransitionTime: metav1.NewTime(since),
+					}},
 				}
 			},
 			Judge: optr.preflights.Offered,
@@ -104,7 +107,10 @@ func TestAdapter(t *testing.T) {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(preflight.Namespace))
 	configMaps := factory.Core().V1().ConfigMaps()
 	changed := make(chan struct{}, 10)
-	optr := &Operator{cvLister: configlisters.NewClusterVersionLister(indexer), cmConfigManagedLister: configMaps.Lister().ConfigMaps(preflight.Namespace)}
+	optr := &Operator{
+		cvLister:              configlisters.NewClusterVersionLister(indexer),
+		cmConfigManagedLister: configMaps.Lister().ConfigMaps(preflight.Namespace),
+	}
 	if _, err := optr.initialize(configMaps, func() { changed <- struct{}{} }); err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +118,13 @@ func TestAdapter(t *testing.T) {
 	factory.WaitForCacheSync(t.Context().Done())
 
 	optr.expect(t, "not installed", version, []string{ready.Version, blocked.Version, missing.Version}, nil)
-	if _, err := published.Apply(t.Context(), client, []record.Record{recorded(ready, "Ready"), recorded(blocked, "Blocked")}, "", time.Now()); err != nil {
+	if _, err := published.Apply(t.Context(), client, []record.Record{recorded(ready, "Ready"), recorded(blocked, "Blocked")}, "",
+		time.Now()); err != nil {
 		t.Fatal(err)
 	}
 	<-changed
-	optr.expect(t, "installed", version, []string{ready.Version}, []string{"Preflight-4.19.2 PreflightBlocked", "Preflight-4.19.3 PreflightMissing"})
+	optr.expect(t, "installed", version, []string{ready.Version},
+		[]string{"Preflight-4.19.2 PreflightBlocked", "Preflight-4.19.3 PreflightMissing"})
 	if _, err := published.Remove(t.Context(), client); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +136,10 @@ func TestAdapter(t *testing.T) {
 // expect compares the versions to which the gate allows an update, and the risks.
 func (optr *Operator) expect(t *testing.T, when string, version *configv1.ClusterVersion, allowed, want []string) {
 	t.Helper()
-	offered := []configv1.Release{version.Status.AvailableUpdates[0], version.Status.ConditionalUpdates[0].Release, version.Status.ConditionalUpdates[1].Release}
+	offered := []configv1.Release{
+		version.Status.AvailableUpdates[0], version.Status.ConditionalUpdates[0].Release,
+		version.Status.ConditionalUpdates[1].Release,
+	}
 	risks, _, err := optr.sources()[0].Risks(t.Context(), []string{offered[0].Version, offered[1].Version, offered[2].Version})
 	var got []string
 	for i, risk := range risks {
@@ -154,7 +165,8 @@ func recorded(release configv1.Release, decision string) record.Record {
 	target := update.Release{Version: release.Version, Image: release.Image}
 	return record.Record{
 		Intent: record.Intent{Target: target}, Phase: record.Complete, Authentication: record.Authentication{State: record.Authentic},
-		VerdictFile: fmt.Sprintf(`{"digest":%q,"version":%q,"from":"4.18.9","phase":"Complete","decision":%q,"completionTime":%q,"validUntil":"2999-01-01T00:00:00Z"}`,
+		VerdictFile: fmt.Sprintf(
+			`{"digest":%q,"version":%q,"from":"4.18.9","phase":"Complete","decision":%q,"completionTime":%q,"validUntil":"2999-01-01T00:00:00Z"}`,
 			target.Digest(), release.Version, decision, time.Now().UTC().Format(time.RFC3339)),
 	}
 }

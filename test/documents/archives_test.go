@@ -51,8 +51,10 @@ func contents() map[string]content {
 		// openshift-*.
 		"pods": {partial, partial}, "poddisruptionbudgets.policy": {partial, partial}, "namespaces": {partial, absent},
 		"services": {partial, absent}, "endpointslices.discovery.k8s.io": {partial, absent},
-		"daemonsets.apps": {partial, absent}, "deployments.apps": {partial, absent}, "statefulsets.apps": {partial, absent}, "cronjobs.batch": {partial, absent},
-		"replicasets.apps": {partial, absent}, "replicationcontrollers": {partial, absent}, "jobs.batch": {partial, absent}, "persistentvolumeclaims": {partial, absent},
+		"daemonsets.apps": {partial, absent}, "deployments.apps": {partial, absent}, "statefulsets.apps": {partial, absent},
+		"cronjobs.batch":   {partial, absent},
+		"replicasets.apps": {partial, absent}, "replicationcontrollers": {partial, absent}, "jobs.batch": {partial, absent},
+		"persistentvolumeclaims": {partial, absent},
 		// ConfigMaps of openshift-config and -managed: kube-apiserver relates to both namespaces. The
 		// insights-operator writes a file for each key, so an empty ConfigMap leaves no trace.
 		"configmaps": {complete, absent},
@@ -61,24 +63,34 @@ func contents() map[string]content {
 		"machineconfigpools." + mco:          {complete, complete},
 		"machineconfigurations." + operators: {absent, absent},
 		// The operators relate to their own objects.
-		"networks." + operators: {complete, absent}, "kubeapiservers." + operators: {complete, absent}, "openshiftapiservers." + operators: {complete, absent},
-		"authentications." + operators: {complete, absent}, "etcds." + operators: {complete, absent}, "kubestorageversionmigrators." + operators: {complete, absent},
-		"configs.imageregistry." + operators: {complete, absent}, "storageversionmigrations.migration.k8s.io": {complete, absent},
+		"networks." + operators: {complete, absent}, "kubeapiservers." + operators: {complete, absent},
+		"openshiftapiservers." + operators: {complete, absent},
+		"authentications." + operators:     {complete, absent}, "etcds." + operators: {complete, absent},
+		"kubestorageversionmigrators." + operators: {complete, absent},
+		"configs.imageregistry." + operators:       {complete, absent}, "storageversionmigrations.migration.k8s.io": {complete, absent},
 		"machineconfigs." + mco: {complete, absent},
 		// Operators relate to most of their own kinds, and to no others of their groups.
-		"*.apiextensions.openshift.io": {absent, absent}, "*.cloud.network.openshift.io": {partial, absent}, "*.cloudcredential.openshift.io": {partial, absent}, "*.config.openshift.io": {complete, absent},
-		"*.controlplane." + operators: {partial, absent}, "*.etcd.openshift.io": {partial, absent}, "*.helm.openshift.io": {partial, absent}, "*.imageregistry." + operators: {partial, absent},
-		"*.ingress." + operators: {partial, absent}, "*.insights.openshift.io": {partial, absent}, "*.machine.openshift.io": {partial, absent}, "*." + mco: {partial, absent},
-		"*.metal3.io": {partial, absent}, "*.monitoring.coreos.com": {partial, absent}, "*.monitoring.openshift.io": {partial, absent}, "*.network.openshift.io": {partial, absent},
-		"*.network." + operators: {partial, absent}, "*." + operators: {partial, absent}, "*.samples." + operators: {partial, absent}, "*.route.openshift.io": {partial, absent},
+		"*.apiextensions.openshift.io": {absent, absent}, "*.cloud.network.openshift.io": {partial, absent},
+		"*.cloudcredential.openshift.io": {partial, absent}, "*.config.openshift.io": {complete, absent},
+		"*.controlplane." + operators: {partial, absent}, "*.etcd.openshift.io": {partial, absent}, "*.helm.openshift.io": {partial, absent},
+		"*.imageregistry." + operators: {partial, absent},
+		"*.ingress." + operators:       {partial, absent}, "*.insights.openshift.io": {partial, absent},
+		"*.machine.openshift.io": {partial, absent},
+		"*." + mco:               {partial, absent},
+		"*.metal3.io":            {partial, absent}, "*.monitoring.coreos.com": {partial, absent}, "*.monitoring.openshift.io": {partial, absent},
+		"*.network.openshift.io": {partial, absent},
+		"*.network." + operators: {partial, absent}, "*." + operators: {partial, absent}, "*.samples." + operators: {partial, absent},
+		"*.route.openshift.io":          {partial, absent},
 		"*.sharedresource.openshift.io": {absent, absent}, "*.tuned.openshift.io": {partial, absent},
 		"kubeletconfigs." + mco: {partial, absent}, "containerruntimeconfigs." + mco: {partial, absent},
-		"imagedigestmirrorsets.config.openshift.io": {complete, absent}, "imagetagmirrorsets.config.openshift.io": {complete, absent}, "imagecontentsourcepolicies." + operators: {partial, absent},
-		"networkpolicies.networking.k8s.io": {partial, absent}, "securitycontextconstraints.security.openshift.io": {partial, absent},
+		"imagedigestmirrorsets.config.openshift.io": {complete, absent}, "imagetagmirrorsets.config.openshift.io": {complete, absent},
+		"imagecontentsourcepolicies." + operators: {partial, absent},
+		"networkpolicies.networking.k8s.io":       {partial, absent}, "securitycontextconstraints.security.openshift.io": {partial, absent},
 		// One object, which is read where a pool has runc and no stream of its own.
 		"osimagestreams." + mco: {partial, absent},
 		// machine-api relates to them, in its own namespace.
-		"machinesets.machine.openshift.io": {complete, complete}, "machines.machine.openshift.io": {partial, absent}, "machinehealthchecks.machine.openshift.io": {partial, absent},
+		"machinesets.machine.openshift.io": {complete, complete}, "machines.machine.openshift.io": {partial, absent},
+		"machinehealthchecks.machine.openshift.io": {partial, absent},
 		// kube-apiserver relates to them.
 		"apirequestcounts.apiserver.openshift.io":                      {complete, absent},
 		"customresourcedefinitions.apiextensions.k8s.io":               {complete, partial},
@@ -92,18 +104,22 @@ func contents() map[string]content {
 		"subscriptions.operators.coreos.com": {partial, absent}, "catalogsources.operators.coreos.com": {partial, absent},
 		"flowschemas." + flowControl: {complete, absent}, "prioritylevelconfigurations." + flowControl: {complete, absent},
 		// The storage operator relates to some of them.
-		"csidrivers.storage.k8s.io": {partial, absent}, "storageclasses.storage.k8s.io": {partial, absent}, "csinodes.storage.k8s.io": {partial, absent},
+		"csidrivers.storage.k8s.io": {partial, absent}, "storageclasses.storage.k8s.io": {partial, absent},
+		"csinodes.storage.k8s.io": {partial, absent},
 		// Nothing relates to all of them.
 		"runtimeclasses.node.k8s.io": {absent, absent}, "clusterresourcequotas.quota.openshift.io": {absent, absent},
 		"clusterautoscalers.autoscaling.openshift.io": {partial, absent}, "machineautoscalers.autoscaling.openshift.io": {partial, absent},
-		"egressips.k8s.ovn.org": {absent, absent}, "keepalivedgroups.redhatcop.redhat.io": {absent, absent}, "l2advertisements.metallb.io": {absent, absent},
-		"persistentvolumes": {absent, absent}, "serviceaccounts": {absent, absent}, "resourcequotas": {absent, absent}, "limitranges": {absent, absent}, "priorityclasses.scheduling.k8s.io": {absent, absent},
+		"egressips.k8s.ovn.org": {absent, absent}, "keepalivedgroups.redhatcop.redhat.io": {absent, absent},
+		"l2advertisements.metallb.io": {absent, absent},
+		"persistentvolumes":           {absent, absent}, "serviceaccounts": {absent, absent}, "resourcequotas": {absent, absent},
+		"limitranges": {absent, absent}, "priorityclasses.scheduling.k8s.io": {absent, absent},
 		"apiservices.apiregistration.k8s.io":                             {partial, absent},
 		"validatingadmissionpolicies.admissionregistration.k8s.io":       {absent, absent},
 		"validatingadmissionpolicybindings.admissionregistration.k8s.io": {absent, absent},
 		// The CustomResourceDefinitions of a must-gather prove that a cluster does not have them.
 		"upgradeconfigs.upgrade.managed.openshift.io": {absent, absent},
-		"virtualmachineinstances.kubevirt.io":         {absent, absent}, "kubevirts.kubevirt.io": {absent, absent}, "clusters.postgresql.cnpg.io": {absent, absent},
+		"virtualmachineinstances.kubevirt.io":         {absent, absent}, "kubevirts.kubevirt.io": {absent, absent},
+		"clusters.postgresql.cnpg.io": {absent, absent},
 	}
 }
 
@@ -185,7 +201,10 @@ func TestInsightsContents(t *testing.T) {
 func TestMustGatherContents(t *testing.T) {
 	var printed, failed bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(""), Out: &printed, ErrOut: &failed}
-	command.Execute(t.Context(), []string{"/usr/local/bin/oc-preflight", "targets", "--archive", filepath.Join(root, "examples/archive"), "--to", "4.19.1", "-o", "json"}, streams)
+	command.Execute(t.Context(), []string{
+		"/usr/local/bin/oc-preflight", "targets", "--archive", filepath.Join(root, "examples/archive"),
+		"--to", "4.19.1", "-o", "json",
+	}, streams)
 	var judged report.Targets
 	if err := json.Unmarshal(printed.Bytes(), &judged); err != nil {
 		t.Fatalf("%v: %s", err, failed.String())

@@ -162,17 +162,32 @@ func TestCallsOf(t *testing.T) {
 		reason, script string
 		want           [][]string
 	}{
-		"None":      {reason: "other programs are not checked", script: "oc get nodes\nls oc-preflight.tar.gz\n"},
-		"Plain":     {reason: "a line is a call", script: "oc preflight run --to 4.19.3\n", want: [][]string{{"run", "--to", "4.19.3"}}},
-		"Continued": {reason: "a backslash continues the line", script: "oc preflight run \\\n    --to 4.19.3\n", want: [][]string{{"run", "--to", "4.19.3"}}},
-		"Comment":   {reason: "comments are not executed", script: "# oc preflight bad\noc preflight run # oc preflight bad\n", want: [][]string{{"run"}}},
+		"None":  {reason: "other programs are not checked", script: "oc get nodes\nls oc-preflight.tar.gz\n"},
+		"Plain": {reason: "a line is a call", script: "oc preflight run --to 4.19.3\n", want: [][]string{{"run", "--to", "4.19.3"}}},
+		"Continued": {
+			reason: "a backslash continues the line", script: "oc preflight run \\\n    --to 4.19.3\n",
+			want: [][]string{{"run", "--to", "4.19.3"}},
+		},
+		"Comment": {
+			reason: "comments are not executed", script: "# oc preflight bad\noc preflight run # oc preflight bad\n",
+			want: [][]string{{"run"}},
+		},
 		"Operators": {
 			reason: "a pipe, a redirection and a list end a call", script: "oc preflight a > f && oc preflight b|jq . ; kubectl preflight c\n",
 			want: [][]string{{"a"}, {"b"}, {"c"}},
 		},
-		"Nested":   {reason: "a substitution contains a call", script: `id="$(oc-preflight status -o name)"`, want: [][]string{{"status", "-o", "name"}}},
-		"Quoted":   {reason: "quotes keep one word", script: `oc preflight run --accept "A, B" --since='2 h'`, want: [][]string{{"run", "--accept", "A, B", "--since=2 h"}}},
-		"InYAML":   {reason: "a recipe has its script in YAML", script: "- run: oc preflight run --to-latest\n", want: [][]string{{"run", "--to-latest"}}},
+		"Nested": {
+			reason: "a substitution contains a call", script: `id="$(oc-preflight status -o name)"`,
+			want: [][]string{{"status", "-o", "name"}},
+		},
+		"Quoted": {
+			reason: "quotes keep one word", script: `oc preflight run --accept "A, B" --since='2 h'`,
+			want: [][]string{{"run", "--accept", "A, B", "--since=2 h"}},
+		},
+		"InYAML": {
+			reason: "a recipe has its script in YAML", script: "- run: oc preflight run --to-latest\n",
+			want: [][]string{{"run", "--to-latest"}},
+		},
 		"Variable": {reason: "a variable is one word", script: `oc preflight attach "$run"`, want: [][]string{{"attach", "$run"}}},
 	} {
 		t.Run(name, func(t *testing.T) {

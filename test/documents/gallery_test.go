@@ -43,7 +43,10 @@ func TestGallery(t *testing.T) {
 			for _, rule := range check.Rules {
 				rules = append(rules, describe(rule))
 			}
-			rows = append(rows, []string{fmt.Sprintf("[%s](%[1]s/README.md), [output](%[1]s/testdata/output.txt)", name), check.Name, check.Description, strings.Join(rules, "; ")})
+			rows = append(rows, []string{
+				fmt.Sprintf("[%s](%[1]s/README.md), [output](%[1]s/testdata/output.txt)", name), check.Name,
+				check.Description, strings.Join(rules, "; "),
+			})
 		}
 	}
 	expectGenerated(t, "examples/README.md", "gallery", table(rows...))

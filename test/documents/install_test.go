@@ -26,7 +26,8 @@ func TestPlatforms(t *testing.T) {
 	}
 	page := read(t, "cmd/oc-preflight/INSTALL.md")
 	names := []string{release.Checksum.NameTemplate}
-	names = append(names, strings.NewReplacer("{{ .ProjectName }}", "oc-preflight", "{{ .Os }}", "OS", "{{ .Arch }}", "ARCH").Replace(release.SBOMs[0].Documents[0]))
+	names = append(names, strings.NewReplacer("{{ .ProjectName }}", "oc-preflight", "{{ .Os }}", "OS", "{{ .Arch }}",
+		"ARCH").Replace(release.SBOMs[0].Documents[0]))
 	for _, target := range release.Builds[0].Targets {
 		names = append(names, strings.Split(target, "_")...)
 	}

@@ -20,17 +20,22 @@ var callOfOC = regexp.MustCompile("(?m)(?:^|[\\s;&|($`\"'])oc ((?:-n|--[a-z-]+) 
 // beside them names. A verb that removes something is none of them.
 func harmlessVerbs() []string {
 	return []string{
-		"adm", "annotate", "api-resources", "api-versions", "apply", "auth", "completion", "cp", "create", "debug", "describe", "edit", "exec", "extract", "get", "image",
+		"adm", "annotate", "api-resources", "api-versions", "apply", "auth", "completion", "cp", "create", "debug", "describe", "edit", "exec",
+		"extract", "get", "image",
 		"label", "login", "logs", "mirror", "patch", "plugin", "preflight", "replace", "rollout", "run", "scale", "set", "wait", "whoami",
 	}
 }
 
 // harmlessAdministration are those of "oc adm".
 func harmlessAdministration() []string {
-	return []string{"certificate", "inspect", "must-gather", "node-logs", "policy", "release", "top", "uncordon", "upgrade", "wait-for-stable-cluster"}
+	return []string{
+		"certificate", "inspect", "must-gather", "node-logs", "policy", "release", "top", "uncordon", "upgrade",
+		"wait-for-stable-cluster",
+	}
 }
 
-// removed are the only objects whose deletion is shown: those of this program and its controller, one in the place of which it has its own, and
+// removed are the only objects whose deletion is shown: those of this program and its controller, one in the place of
+// which it has its own, and
 // roles of "auth" that are piped.
 var removed = regexp.MustCompile(`preflight|manifests/uninstall.yaml|-f -$|e\.object\.Name`)
 

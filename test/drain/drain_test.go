@@ -38,8 +38,14 @@ func TestClusters(t *testing.T) {
 
 // TestAnnotations of package lab are those of the simulated nodes.
 func TestAnnotations(t *testing.T) {
-	want := []string{testcluster.AnnotationTakes, testcluster.AnnotationReady, testcluster.NeverReady, testcluster.AnnotationSick, testcluster.AnnotationEnds}
-	if diff := cmp.Diff(want, []string{lab.AnnotationTakes, lab.AnnotationReady, lab.NeverReady, lab.AnnotationSick, lab.AnnotationEnds}); diff != "" {
+	want := []string{
+		testcluster.AnnotationTakes, testcluster.AnnotationReady, testcluster.NeverReady, testcluster.AnnotationSick,
+		testcluster.AnnotationEnds,
+	}
+	if diff := cmp.Diff(want, []string{
+		lab.AnnotationTakes, lab.AnnotationReady, lab.NeverReady, lab.AnnotationSick,
+		lab.AnnotationEnds,
+	}); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

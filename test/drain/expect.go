@@ -20,8 +20,10 @@ import (
 
 // Flags that drain other clusters: -seed N -clusters 1 reproduces one.
 var (
-	seed   = flag.Uint64("seed", 0, "the seed of the first cluster; 0 for those of the test")        //nolint:gochecknoglobals // a flag of the tests
-	number = flag.Uint64("clusters", 1, "how many clusters are drained, where the seed is not zero") //nolint:gochecknoglobals // a flag of the tests
+	//nolint:gochecknoglobals // a flag of the tests
+	seed = flag.Uint64("seed", 0, "the seed of the first cluster; 0 for those of the test")
+	//nolint:gochecknoglobals // a flag of the tests
+	number = flag.Uint64("clusters", 1, "how many clusters are drained, where the seed is not zero")
 )
 
 const (
@@ -97,7 +99,8 @@ func (s *tally) add(t *testing.T, trial *Trial) {
 		s.causes[cause]++
 	}
 	s.longest = max(s.longest, trial.Took)
-	line := fmt.Sprintf("%s: predicted %d pools clear, %d sticking, %d blocked, %d unknown, in %s", trial.Created.Namespace, count.Clear, count.Sticks, count.Blocked, count.Unknown, trial.Took.Round(time.Second))
+	line := fmt.Sprintf("%s: predicted %d pools clear, %d sticking, %d blocked, %d unknown, in %s", trial.Created.Namespace, count.Clear,
+		count.Sticks, count.Blocked, count.Unknown, trial.Took.Round(time.Second))
 	if len(wrong) == 0 {
 		t.Log(line)
 		return
@@ -115,10 +118,13 @@ func (s *tally) add(t *testing.T, trial *Trial) {
 // String is the table.
 func (s *tally) String() string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "of %d clusters, %d did not end as predicted, %d of them stuck although predicted to be clear; of %d several outcomes were predicted; the longest drain took %s\n",
+	fmt.Fprintf(&text, "of %d clusters, %d did not end as predicted, %d of them stuck although predicted to be clear; of %d several "+
+		"outcomes were predicted; the longest drain took %s\n",
 		s.clusters, s.wrong, s.unsafe, s.wide, s.longest.Round(time.Second))
-	fmt.Fprintf(&text, "pools predicted: %d clear, %d sticking, %d blocked, %d unknown\n", s.pools.Clear, s.pools.Sticks, s.pools.Blocked, s.pools.Unknown)
-	for _, cause := range slices.SortedFunc(maps.Keys(s.causes), func(a, b string) int { return cmp.Or(cmp.Compare(s.causes[b], s.causes[a]), cmp.Compare(a, b)) }) {
+	fmt.Fprintf(&text, "pools predicted: %d clear, %d sticking, %d blocked, %d unknown\n", s.pools.Clear, s.pools.Sticks, s.pools.Blocked,
+		s.pools.Unknown)
+	for _, cause := range slices.SortedFunc(maps.Keys(s.causes),
+		func(a, b string) int { return cmp.Or(cmp.Compare(s.causes[b], s.causes[a]), cmp.Compare(a, b)) }) {
 		fmt.Fprintf(&text, "%4d clusters  %s\n", s.causes[cause], cause)
 	}
 	return text.String()

@@ -65,7 +65,10 @@ func (t *Trial) drain(ctx context.Context) error {
 		return err
 	}
 	t.after = t.read()
-	t.Ended = lab.Outcome{Stuck: map[string][]string{}, Waiting: map[string]int{}, Drained: map[string]int{}, Absent: t.after.Absent(&t.before)}
+	t.Ended = lab.Outcome{
+		Stuck: map[string][]string{}, Waiting: map[string]int{}, Drained: map[string]int{},
+		Absent: t.after.Absent(&t.before),
+	}
 	for _, of := range u.pools {
 		if slices.Sort(of.draining); len(of.draining) > 0 {
 			t.Ended.Stuck[of.name] = of.draining
@@ -233,7 +236,8 @@ func (u *update) evict(ctx context.Context) (evicted bool, left map[string]bool,
 			continue
 		}
 		// The client itself repeats a request ten times that is to be repeated later.
-		err := u.Clients.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").MaxRetries(0).
+		err := u.Clients.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("eviction").MaxRetries(
+			0).
 			Body(&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: pod.Name, Namespace: pod.Namespace}}).Do(ctx).Error()
 		switch {
 		case err == nil, apierrors.IsNotFound(err), apierrors.IsConflict(err):

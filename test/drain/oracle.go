@@ -84,7 +84,8 @@ func (o *Oracle) open(ctx context.Context) error {
 		if o.program, o.failed = build.Compile(ctx, "cmd/oc-preflight"); o.failed != nil {
 			return
 		}
-		if o.failed = openshift.Apply(ctx, o.plane.Config, openshift.State{Version: "4.19.0", Image: "registry.example.com/release", Topology: "HighlyAvailable"}); o.failed != nil {
+		if o.failed = openshift.Apply(ctx, o.plane.Config,
+			openshift.State{Version: "4.19.0", Image: "registry.example.com/release", Topology: "HighlyAvailable"}); o.failed != nil {
 			return
 		}
 		if o.failed = o.refuseEvents(ctx); o.failed != nil {
@@ -104,15 +105,21 @@ func (o *Oracle) refuseEvents(ctx context.Context) error {
 			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
 				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"", "events.k8s.io"}, APIVersions: []string{"v1"}, Resources: []string{"events"}},
+					Rule: admissionregistrationv1.Rule{
+						APIGroups: []string{"", "events.k8s.io"}, APIVersions: []string{"v1"},
+						Resources: []string{"events"},
+					},
 				},
 			}}},
 			Validations: []admissionregistrationv1.Validation{{Expression: "false"}},
 		},
 	}
-	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-	}}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
 	admission := o.Clients.AdmissionregistrationV1()
 	if _, err := admission.ValidatingAdmissionPolicies().Create(ctx, policy, metav1.CreateOptions{}); err != nil {
 		return err
@@ -123,7 +130,8 @@ func (o *Oracle) refuseEvents(ctx context.Context) error {
 
 // predict calls the program.
 func (o *Oracle) predict(ctx context.Context) (drain.Rehearsal, error) {
-	command := exec.CommandContext(ctx, o.program, "drain-plan", "-o", "json", "--kubeconfig", o.plane.Kubeconfig) //nolint:gosec // the program under test
+	//nolint:gosec // the program under test
+	command := exec.CommandContext(ctx, o.program, "drain-plan", "-o", "json", "--kubeconfig", o.plane.Kubeconfig)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()

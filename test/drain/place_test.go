@@ -62,12 +62,21 @@ func nodes(t *testing.T, role string, count int, paused bool) {
 	_, err := pools.Create(t.Context(), pool, metav1.CreateOptions{})
 	p.must(err)
 	t.Cleanup(func() { p.must(pools.Delete(context.WithoutCancel(t.Context()), role, metav1.DeleteOptions{})) })
-	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("250")}
+	room := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("16Gi"),
+		corev1.ResourcePods: resource.MustParse("250"),
+	}
 	for i := range count {
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
-				Name: fmt.Sprintf("%s-%d", role, i), Labels: map[string]string{roleLabel: role, corev1.LabelHostname: fmt.Sprintf("%s-%d", role, i), corev1.LabelOSStable: "linux"},
-				Annotations: map[string]string{"machineconfiguration.openshift.io/currentConfig": "a", "machineconfiguration.openshift.io/desiredConfig": "a", "machineconfiguration.openshift.io/state": "Done"},
+				Name: fmt.Sprintf("%s-%d", role, i), Labels: map[string]string{
+					roleLabel: role, corev1.LabelHostname: fmt.Sprintf("%s-%d", role, i),
+					corev1.LabelOSStable: "linux",
+				},
+				Annotations: map[string]string{
+					"machineconfiguration.openshift.io/currentConfig": "a",
+					"machineconfiguration.openshift.io/desiredConfig": "a", "machineconfiguration.openshift.io/state": "Done",
+				},
 			},
 			Status: corev1.NodeStatus{
 				Capacity: room, Allocatable: room, Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}},
@@ -76,7 +85,8 @@ func nodes(t *testing.T, role string, count int, paused bool) {
 		}
 		_, err := p.clients.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{})
 		p.must(err)
-		_, err = p.clients.CoreV1().Nodes().Patch(t.Context(), node.Name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`), metav1.PatchOptions{})
+		_, err = p.clients.CoreV1().Nodes().Patch(t.Context(), node.Name, types.MergePatchType, []byte(`{"spec":{"taints":null}}`),
+			metav1.PatchOptions{})
 		p.must(err)
 		t.Cleanup(func() {
 			p.must(p.clients.CoreV1().Nodes().Delete(context.WithoutCancel(t.Context()), node.Name, metav1.DeleteOptions{}))
@@ -131,7 +141,10 @@ func (p *place) operate(by operated) metav1.OwnerReference {
 	owner := metav1.OwnerReference{APIVersion: version, Kind: kind, Name: "o", UID: made.GetUID(), Controller: new(true)}
 	of := template(by.role)
 	maps.Copy(of.Labels, by.labels)
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "o-1", Labels: of.Labels, OwnerReferences: []metav1.OwnerReference{owner}}, Spec: of.Spec}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "o-1", Labels: of.Labels, OwnerReferences: []metav1.OwnerReference{owner}},
+		Spec:       of.Spec,
+	}
 	_, err = p.clients.CoreV1().Pods(p.namespace).Create(p.t.Context(), pod, metav1.CreateOptions{})
 	p.must(err)
 	return owner
@@ -164,7 +177,8 @@ func (p *place) settle() []corev1.Pod {
 			switch {
 			case eviction.Ready(pod):
 				ready++
-			case pod.Spec.NodeName == "" && len(pod.Status.Conditions) > 0, pod.Annotations[testcluster.AnnotationReady] == testcluster.NeverReady && pod.Status.Phase == corev1.PodRunning:
+			case pod.Spec.NodeName == "" && len(pod.Status.Conditions) > 0, pod.Annotations[testcluster.AnnotationReady] == testcluster.NeverReady &&
+				pod.Status.Phase == corev1.PodRunning:
 			default:
 				return false
 			}

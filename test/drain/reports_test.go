@@ -33,15 +33,20 @@ func one() *intstr.IntOrString { return new(intstr.FromInt32(1)) }
 func machine(role, migratable, reason string) operated {
 	condition := map[string]any{"type": "LiveMigratable", "status": migratable, "reason": reason}
 	return operated{
-		GroupVersionKind: schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachineInstance"}, plural: "virtualmachineinstances", role: role,
-		fields: map[string]any{"spec": map[string]any{"evictionStrategy": "LiveMigrate"}, "status": map[string]any{"conditions": []any{condition}}},
+		GroupVersionKind: schema.GroupVersionKind{Group: "kubevirt.io", Version: "v1", Kind: "VirtualMachineInstance"},
+		plural:           "virtualmachineinstances", role: role,
+		fields: map[string]any{
+			"spec":   map[string]any{"evictionStrategy": "LiveMigrate"},
+			"status": map[string]any{"conditions": []any{condition}},
+		},
 	}
 }
 
 // primary is a Cluster of CloudNativePG with three instances, and its primary.
 func primary() operated {
 	return operated{
-		GroupVersionKind: schema.GroupVersionKind{Group: "postgresql.cnpg.io", Version: "v1", Kind: "Cluster"}, plural: "clusters", role: "worker",
+		GroupVersionKind: schema.GroupVersionKind{Group: "postgresql.cnpg.io", Version: "v1", Kind: "Cluster"}, plural: "clusters",
+		role:   "worker",
 		labels: map[string]string{"cnpg.io/instanceRole": "primary"},
 		fields: map[string]any{"spec": map[string]any{"instances": int64(3)}, "status": map[string]any{"readyInstances": int64(3)}},
 	}
@@ -53,7 +58,8 @@ func interceptor() *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "virt-api-validator"},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
-			Name: "virt-launcher-eviction-interceptor.kubevirt.io", ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
+			Name:         "virt-launcher-eviction-interceptor.kubevirt.io",
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new("https://127.0.0.1:1/")},
 			Rules: []admissionregistrationv1.RuleWithOperations{{
 				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods/eviction"}},
@@ -87,12 +93,14 @@ func TestReports(t *testing.T) {
 		want   string // findings
 	}{
 		"quota": {
-			reason: "the quota refuses the recreated pod, which has no requests (operate-first/operations#400)", want: "DrainPending Warn NoNodeAfterDrain",
+			reason: "the quota refuses the recreated pod, which has no requests (operate-first/operations#400)",
+			want:   "DrainPending Warn NoNodeAfterDrain",
 			build: func(p *place) {
 				p.deploy(template("worker"))
 				p.settle()
 				_, err := p.clients.CoreV1().ResourceQuotas(p.namespace).Create(p.t.Context(), &corev1.ResourceQuota{
-					ObjectMeta: metav1.ObjectMeta{Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("10")}},
+					ObjectMeta: metav1.ObjectMeta{Name: "compute"},
+					Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("10")}},
 				}, metav1.CreateOptions{})
 				p.must(err)
 			},
@@ -115,7 +123,8 @@ func TestReports(t *testing.T) {
 			},
 		},
 		"daemon": {
-			reason: "a drain does not evict pods of DaemonSets, whatever their budget (DataDog/datadog-operator#401)", answer: http.StatusTooManyRequests,
+			reason: "a drain does not evict pods of DaemonSets, whatever their budget (DataDog/datadog-operator#401)",
+			answer: http.StatusTooManyRequests,
 			build: func(p *place) {
 				_, err := p.clients.AppsV1().DaemonSets(p.namespace).Create(p.t.Context(), &appsv1.DaemonSet{
 					ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: appsv1.DaemonSetSpec{Selector: selector(), Template: template("worker")},
@@ -145,8 +154,9 @@ func TestReports(t *testing.T) {
 			},
 		},
 		"machine-stays": {
-			reason: "the webhook of KubeVirt denies the eviction of a machine that cannot migrate, without a budget", want: "DrainOperator-machine-stays.o Fail OperatorMovesPods",
-			build: func(p *place) { p.operate(machine("virt", "False", "DisksNotLiveMigratable")) },
+			reason: "the webhook of KubeVirt denies the eviction of a machine that cannot migrate, without a budget",
+			want:   "DrainOperator-machine-stays.o Fail OperatorMovesPods",
+			build:  func(p *place) { p.operate(machine("virt", "False", "DisksNotLiveMigratable")) },
 		},
 		"openshift-kube-scheduler": {
 			reason: "the guards of static pods have no controller, and a budget that allows one (openshift/library-go)",
@@ -155,12 +165,17 @@ func TestReports(t *testing.T) {
 					of := template("master")
 					node := fmt.Sprintf("master-%d", i)
 					of.Labels["app"], of.Spec.NodeName = "guard", node
-					_, err := p.clients.CoreV1().Pods(p.namespace).Create(p.t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-scheduler-guard-" + node, Labels: of.Labels}, Spec: of.Spec}, metav1.CreateOptions{})
+					_, err := p.clients.CoreV1().Pods(p.namespace).Create(p.t.Context(),
+						&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-scheduler-guard-" + node, Labels: of.Labels}, Spec: of.Spec},
+						metav1.CreateOptions{})
 					p.must(err)
 				}
 				_, err := p.clients.PolicyV1().PodDisruptionBudgets(p.namespace).Create(p.t.Context(), &policyv1.PodDisruptionBudget{
 					ObjectMeta: metav1.ObjectMeta{Name: "openshift-kube-scheduler-guard-pdb"},
-					Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guard"}}},
+					Spec: policyv1.PodDisruptionBudgetSpec{
+						MinAvailable: new(intstr.FromInt32(2)),
+						Selector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": "guard"}},
+					},
 				}, metav1.CreateOptions{})
 				p.must(err)
 			},
@@ -193,7 +208,8 @@ func TestReports(t *testing.T) {
 func evict(t *testing.T, pod *corev1.Pod) int {
 	t.Helper()
 	err := oracle.Clients.PolicyV1().Evictions(pod.Namespace).Evict(t.Context(), &policyv1.Eviction{
-		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}, DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}},
 	})
 	status := apierrors.APIStatus(nil)
 	switch {

@@ -109,7 +109,8 @@ func (t *Trial) expire(ctx context.Context, found *lab.Cluster) error {
 				continue
 			}
 			patch := fmt.Appendf(nil, `{"status":{"disruptedPods":{%q:null}}}`, pod.Name)
-			_, err := t.Clients.PolicyV1().PodDisruptionBudgets(budget.Namespace).Patch(ctx, budget.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+			_, err := t.Clients.PolicyV1().PodDisruptionBudgets(budget.Namespace).Patch(ctx, budget.Name, types.MergePatchType, patch,
+				metav1.PatchOptions{}, "status")
 			if err != nil {
 				return err
 			}

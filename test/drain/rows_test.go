@@ -79,8 +79,14 @@ func rows() map[string]row {
 				of.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 					MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway, LabelSelector: db(),
 				}}
-				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(4)), Selector: db(), Template: of.PodTemplateSpec}})
-				c.Quotas = append(c.Quotas, corev1.ResourceQuota{ObjectMeta: of.named(c), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}}})
+				c.Deployments = append(c.Deployments, appsv1.Deployment{
+					ObjectMeta: of.named(c),
+					Spec:       appsv1.DeploymentSpec{Replicas: new(int32(4)), Selector: db(), Template: of.PodTemplateSpec},
+				})
+				c.Quotas = append(c.Quotas, corev1.ResourceQuota{
+					ObjectMeta: of.named(c),
+					Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("3")}},
+				})
 				protect(c, policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2))})
 			},
 			predicted: []product.Outcome{product.Clear}, pending: 1, absent: "1", counted: true,
@@ -91,7 +97,10 @@ func rows() map[string]row {
 				workers(c, 4, 4)
 				set := stateful(c, 3)
 				set.Spec.UpdateStrategy.Type, set.Spec.PodManagementPolicy = appsv1.OnDeleteStatefulSetStrategyType, appsv1.ParallelPodManagement
-				c.Changes = append(c.Changes, lab.Change{GroupVersionKind: lab.StatefulSet(), Namespace: c.Namespace, Name: "db", Patch: `{"spec":{"template":{"spec":{"nodeSelector":{"disk":"nvme"}}}}}`})
+				c.Changes = append(c.Changes, lab.Change{
+					GroupVersionKind: lab.StatefulSet(), Namespace: c.Namespace, Name: "db",
+					Patch: `{"spec":{"template":{"spec":{"nodeSelector":{"disk":"nvme"}}}}}`,
+				})
 				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
 			},
 			predicted: []product.Outcome{product.Sticks}, sticks: true,
@@ -101,9 +110,13 @@ func rows() map[string]row {
 			build: func(c *lab.Cluster) {
 				workers(c, 3, 2)
 				of := dbTemplate("100m")
-				c.ReplicaSets = append(c.ReplicaSets, appsv1.ReplicaSet{ObjectMeta: of.named(c), Spec: appsv1.ReplicaSetSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec}})
+				c.ReplicaSets = append(c.ReplicaSets, appsv1.ReplicaSet{
+					ObjectMeta: of.named(c),
+					Spec:       appsv1.ReplicaSetSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec},
+				})
 				c.Changes = append(c.Changes, lab.Change{
-					GroupVersionKind: lab.ReplicaSet(), Namespace: c.Namespace, Name: "db", Patch: `{"spec":{"template":{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]}}}}`,
+					GroupVersionKind: lab.ReplicaSet(), Namespace: c.Namespace, Name: "db",
+					Patch: `{"spec":{"template":{"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]}}}}`,
 				})
 				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
 			},
@@ -115,7 +128,10 @@ func rows() map[string]row {
 				workers(c, 4, 4)
 				of := dbTemplate("100m")
 				of.Finalizers = []string{lab.Foreign}
-				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec}})
+				c.Deployments = append(c.Deployments, appsv1.Deployment{
+					ObjectMeta: of.named(c),
+					Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec},
+				})
 			},
 			predicted: []product.Outcome{product.Sticks, product.Undetermined}, sticks: true,
 		},
@@ -143,7 +159,10 @@ func rows() map[string]row {
 				of := dbTemplate("100m")
 				delete(of.Annotations, lab.AnnotationReady)
 				of.Annotations[lab.AnnotationTakes], of.Spec.Affinity, of.Spec.RestartPolicy = "1h", nil, corev1.RestartPolicyNever
-				c.Jobs = append(c.Jobs, batchv1.Job{ObjectMeta: of.named(c), Spec: batchv1.JobSpec{Parallelism: new(int32(2)), Completions: new(int32(2)), Template: of.PodTemplateSpec}})
+				c.Jobs = append(c.Jobs, batchv1.Job{
+					ObjectMeta: of.named(c),
+					Spec:       batchv1.JobSpec{Parallelism: new(int32(2)), Completions: new(int32(2)), Template: of.PodTemplateSpec},
+				})
 				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
 			},
 			predicted: []product.Outcome{product.Sticks}, sticks: true,
@@ -195,9 +214,12 @@ func rows() map[string]row {
 			reason: "a LimitRange that is newer than the pods refuses the ratio of their limits",
 			build: func(c *lab.Cluster) {
 				guarded(c).Spec.Template.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
-				c.Limits = append(c.Limits, corev1.LimitRange{ObjectMeta: podTemplate{}.named(c), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-					Type: corev1.LimitTypeContainer, MaxLimitRequestRatio: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")},
-				}}}})
+				c.Limits = append(c.Limits, corev1.LimitRange{
+					ObjectMeta: podTemplate{}.named(c),
+					Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+						Type: corev1.LimitTypeContainer, MaxLimitRequestRatio: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")},
+					}}},
+				})
 			},
 			predicted: []product.Outcome{product.Sticks}, sticks: true,
 		},
@@ -211,9 +233,11 @@ func rows() map[string]row {
 				c.Objects = append(c.Objects, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "web"}})
 				deployment := lab.Change{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: c.Namespace, Name: "db"}
 				next, paused := deployment, deployment
-				next.Patch, next.Settles = fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, lab.AnnotationReady, lab.NeverReady), true
+				next.Patch, next.Settles = fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:%q}}}}}`, lab.AnnotationReady,
+					lab.NeverReady), true
 				paused.Patch = `{"spec":{"paused":true}}`
-				c.Changes = append(c.Changes, next, paused, lab.Change{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespace: c.Namespace, Name: "web"})
+				c.Changes = append(c.Changes, next, paused,
+					lab.Change{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespace: c.Namespace, Name: "web"})
 			},
 			predicted: []product.Outcome{product.Sticks}, sticks: true,
 		},
@@ -222,23 +246,34 @@ func rows() map[string]row {
 			build: func(c *lab.Cluster) {
 				workers(c, 4, 4)
 				class := c.Namespace + "-spare"
-				c.Objects = append(c.Objects, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner"})
+				c.Objects = append(c.Objects, &storagev1.StorageClass{
+					ObjectMeta:  metav1.ObjectMeta{Name: class},
+					Provisioner: "kubernetes.io/no-provisioner",
+				})
 				size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 				for i := range 6 {
 					c.Spare(fmt.Sprintf("%s-%d", c.Namespace, i), class)
 				}
 				set := stateful(c, 3)
 				set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
-				set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
-					AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &class, Resources: corev1.VolumeResourceRequirements{Requests: size},
-				}}}
-				c.Changes = append(c.Changes, lab.Change{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), Namespace: c.Namespace, Name: "data-db-0"})
+				set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{{
+					ObjectMeta: metav1.ObjectMeta{Name: "data"},
+					Spec: corev1.PersistentVolumeClaimSpec{
+						AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &class,
+						Resources: corev1.VolumeResourceRequirements{Requests: size},
+					},
+				}}
+				c.Changes = append(c.Changes, lab.Change{
+					GroupVersionKind: corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+					Namespace:        c.Namespace, Name: "data-db-0",
+				})
 				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
 			},
 			predicted: []product.Outcome{product.Clear},
 		},
 		"shared-claim": {
-			reason: "two pods share a ReadWriteOnce volume on one node: the replacement cannot attach it elsewhere, and the budget keeps the sibling",
+			reason: "two pods share a ReadWriteOnce volume on one node: the replacement cannot attach it elsewhere, " +
+				"and the budget keeps the sibling",
 			build: func(c *lab.Cluster) {
 				set := guarded(c)
 				of := &set.Spec.Template
@@ -258,7 +293,10 @@ func rows() map[string]row {
 				of.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 				of.Spec.NodeSelector = map[string]string{corev1.LabelHostname: c.Namespace + "-w0"}
 				of.Spec.Affinity = nil
-				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec}})
+				c.Deployments = append(c.Deployments, appsv1.Deployment{
+					ObjectMeta: of.named(c),
+					Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec},
+				})
 				protect(c, policyv1.PodDisruptionBudgetSpec{MinAvailable: one()})
 			},
 			predicted: []product.Outcome{product.Clear, product.Undetermined},
@@ -268,9 +306,12 @@ func rows() map[string]row {
 			build: func(c *lab.Cluster) {
 				workers(c, 2, 4)
 				for i := range c.Nodes {
-					c.Objects = append(c.Objects, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: c.Nodes[i].Name}, Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
-						Name: "ebs.csi.aws.com", NodeID: c.Nodes[i].Name, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))},
-					}}}})
+					c.Objects = append(c.Objects, &storagev1.CSINode{
+						ObjectMeta: metav1.ObjectMeta{Name: c.Nodes[i].Name},
+						Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+							Name: "ebs.csi.aws.com", NodeID: c.Nodes[i].Name, Allocatable: &storagev1.VolumeNodeResources{Count: new(int32(1))},
+						}}},
+					})
 				}
 				of := dbTemplate("100m")
 				of.Spec.Affinity = nil
@@ -278,7 +319,10 @@ func rows() map[string]row {
 				of.Annotations[lab.AnnotationReady] = "300ms"
 				many := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany}
 				c.Claims[0].Spec.AccessModes, c.Volumes[0].Spec.AccessModes = many, many
-				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(4)), Selector: db(), Template: of.PodTemplateSpec}})
+				c.Deployments = append(c.Deployments, appsv1.Deployment{
+					ObjectMeta: of.named(c),
+					Spec:       appsv1.DeploymentSpec{Replicas: new(int32(4)), Selector: db(), Template: of.PodTemplateSpec},
+				})
 			},
 			predicted: []product.Outcome{product.Clear},
 		},
@@ -286,8 +330,14 @@ func rows() map[string]row {
 			reason: "the quota was used up before the drains, so that one replica is without a node, whichever it is",
 			build: func(c *lab.Cluster) {
 				guarded(c)
-				c.Quotas = append(c.Quotas, corev1.ResourceQuota{ObjectMeta: podTemplate{}.named(c), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}}})
-				c.Changes = append(c.Changes, lab.Change{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: c.Namespace, Name: "db", Patch: `{"spec":{"replicas":3}}`})
+				c.Quotas = append(c.Quotas, corev1.ResourceQuota{
+					ObjectMeta: podTemplate{}.named(c),
+					Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}},
+				})
+				c.Changes = append(c.Changes, lab.Change{
+					GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: c.Namespace,
+					Name: "db", Patch: `{"spec":{"replicas":3}}`,
+				})
 			},
 			predicted: []product.Outcome{product.Clear}, pending: 1, absent: "1", counted: true,
 		},
@@ -299,11 +349,17 @@ func rows() map[string]row {
 				c.Priorities = append(c.Priorities, schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: important}, Value: 1000})
 				of, low := dbTemplate("1500m"), dbTemplate("1500m")
 				of.Spec.PriorityClassName = important
-				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: db(), Template: of.PodTemplateSpec}})
+				c.Deployments = append(c.Deployments, appsv1.Deployment{
+					ObjectMeta: of.named(c),
+					Spec:       appsv1.DeploymentSpec{Replicas: new(int32(1)), Selector: db(), Template: of.PodTemplateSpec},
+				})
 				low.Labels, low.Spec.Affinity = map[string]string{"app": "low"}, nil
-				c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "low"}, Spec: appsv1.DeploymentSpec{
-					Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: low.Labels}, Template: low.PodTemplateSpec,
-				}})
+				c.Deployments = append(c.Deployments, appsv1.Deployment{
+					ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "low"},
+					Spec: appsv1.DeploymentSpec{
+						Replicas: new(int32(2)), Selector: &metav1.LabelSelector{MatchLabels: low.Labels}, Template: low.PodTemplateSpec,
+					},
+				})
 				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
 			},
 			predicted: []product.Outcome{product.Clear},
@@ -316,7 +372,8 @@ func rows() map[string]row {
 				delete(of.Annotations, lab.AnnotationReady)
 				of.Annotations[lab.AnnotationTakes], of.Spec.Affinity, of.Spec.RestartPolicy = "1h", nil, corev1.RestartPolicyNever
 				c.Jobs = append(c.Jobs, batchv1.Job{ObjectMeta: of.named(c), Spec: batchv1.JobSpec{
-					Parallelism: new(int32(1)), Completions: new(int32(1)), CompletionMode: new(batchv1.IndexedCompletion), BackoffLimitPerIndex: new(int32(0)), Template: of.PodTemplateSpec,
+					Parallelism: new(int32(1)), Completions: new(int32(1)), CompletionMode: new(batchv1.IndexedCompletion),
+					BackoffLimitPerIndex: new(int32(0)), Template: of.PodTemplateSpec,
 				}})
 			},
 			predicted: []product.Outcome{product.Clear}, lost: 1, absent: "1",
@@ -329,7 +386,10 @@ func rows() map[string]row {
 				set.Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 				set.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "drain.test/gate"}}
 				for i := range 2 {
-					c.Changes = append(c.Changes, lab.Change{GroupVersionKind: lab.Pod(), Namespace: c.Namespace, Name: fmt.Sprintf("db-%d", i), Patch: `{"spec":{"schedulingGates":null}}`, Settles: i == 1})
+					c.Changes = append(c.Changes, lab.Change{
+						GroupVersionKind: lab.Pod(), Namespace: c.Namespace, Name: fmt.Sprintf("db-%d", i),
+						Patch: `{"spec":{"schedulingGates":null}}`, Settles: i == 1,
+					})
 				}
 				protect(c, policyv1.PodDisruptionBudgetSpec{MaxUnavailable: one()})
 			},
@@ -354,7 +414,10 @@ func rows() map[string]row {
 func guarded(c *lab.Cluster) *appsv1.Deployment {
 	workers(c, 4, 4)
 	of := dbTemplate("100m")
-	c.Deployments = append(c.Deployments, appsv1.Deployment{ObjectMeta: of.named(c), Spec: appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec}})
+	c.Deployments = append(c.Deployments, appsv1.Deployment{
+		ObjectMeta: of.named(c),
+		Spec:       appsv1.DeploymentSpec{Replicas: new(int32(2)), Selector: db(), Template: of.PodTemplateSpec},
+	})
 	protect(c, policyv1.PodDisruptionBudgetSpec{MinAvailable: one()})
 	return &c.Deployments[0]
 }
@@ -380,7 +443,10 @@ func (podTemplate) named(c *lab.Cluster) metav1.ObjectMeta {
 // dbTemplate makes pods that are on different nodes.
 func dbTemplate(processors string) podTemplate {
 	return podTemplate{corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "db"}, Annotations: map[string]string{lab.AnnotationReady: "300ms", lab.AnnotationEnds: "500ms"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      map[string]string{"app": "db"},
+			Annotations: map[string]string{lab.AnnotationReady: "300ms", lab.AnnotationEnds: "500ms"},
+		},
 		Spec: corev1.PodSpec{
 			TerminationGracePeriodSeconds: new(int64(2)),
 			Affinity: &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -395,13 +461,19 @@ func dbTemplate(processors string) podTemplate {
 
 func stateful(c *lab.Cluster, replicas int32) *appsv1.StatefulSet {
 	of := dbTemplate("100m")
-	c.StatefulSets = append(c.StatefulSets, appsv1.StatefulSet{ObjectMeta: of.named(c), Spec: appsv1.StatefulSetSpec{Replicas: &replicas, Selector: db(), Template: of.PodTemplateSpec}})
+	c.StatefulSets = append(c.StatefulSets, appsv1.StatefulSet{
+		ObjectMeta: of.named(c),
+		Spec:       appsv1.StatefulSetSpec{Replicas: &replicas, Selector: db(), Template: of.PodTemplateSpec},
+	})
 	return &c.StatefulSets[0]
 }
 
 func protect(c *lab.Cluster, spec policyv1.PodDisruptionBudgetSpec) {
 	spec.Selector = db()
-	c.LateBudgets = append(c.LateBudgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "db"}, Spec: spec})
+	c.LateBudgets = append(c.LateBudgets, policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: "db"},
+		Spec:       spec,
+	})
 }
 
 // TestRows has clusters with one kind of object each: what the program predicts, and what happens.
@@ -444,10 +516,12 @@ func check(t *testing.T, want row, trial *drain.Trial) {
 		}
 	}
 	if !slices.Contains(want.predicted, predicted) || len(trial.Predicted.Lost) != want.lost {
-		t.Errorf("%s: %s: predicted %s, want one of %v; pods that nothing creates again: %v", name, want.reason, predicted, want.predicted, trial.Predicted.Lost)
+		t.Errorf("%s: %s: predicted %s, want one of %v; pods that nothing creates again: %v", name, want.reason, predicted, want.predicted,
+			trial.Predicted.Lost)
 	}
 	if sticks := len(trial.Ended.Stuck[pool]) > 0; sticks != want.sticks || !sticks && trial.Ended.Waiting[pool] > 0 {
-		t.Errorf("%s: %s: it sticks at %v with %d nodes that wait, want %t\n%s", name, want.reason, trial.Ended.Stuck[pool], trial.Ended.Waiting[pool], want.sticks, trial)
+		t.Errorf("%s: %s: it sticks at %v with %d nodes that wait, want %t\n%s", name, want.reason, trial.Ended.Stuck[pool],
+			trial.Ended.Waiting[pool], want.sticks, trial)
 	}
 	if want.sticks {
 		return

@@ -198,7 +198,8 @@ func (t *Trial) read() lab.Cluster {
 		Namespace: name, Pools: t.Created.Pools,
 		Nodes: all[corev1.Node](w.nodes, name), Pods: all[corev1.Pod](w.pods, name), Budgets: all[policyv1.PodDisruptionBudget](w.budgets, name),
 		ReplicaSets: all[appsv1.ReplicaSet](w.replicaSets, name), StatefulSets: all[appsv1.StatefulSet](w.statefulSets, name),
-		DaemonSets: all[appsv1.DaemonSet](w.daemonSets, name), Jobs: all[batchv1.Job](w.jobs, name), Quotas: all[corev1.ResourceQuota](w.quotas, name),
+		DaemonSets: all[appsv1.DaemonSet](w.daemonSets, name), Jobs: all[batchv1.Job](w.jobs, name),
+		Quotas: all[corev1.ResourceQuota](w.quotas, name),
 	}
 }
 

@@ -29,12 +29,14 @@ func (t *Trial) createNamespaces(ctx context.Context) error {
 		namespaces[t.Created.Operated[i].Namespace] = true
 	}
 	for name := range namespaces {
-		_, err := t.Clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := t.Clients.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
 		// Its controller may take longer than the first pod.
-		_, err = t.Clients.CoreV1().ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}, metav1.CreateOptions{})
+		_, err = t.Clients.CoreV1().ServiceAccounts(name).Create(ctx, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}},
+			metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
@@ -234,7 +236,8 @@ func (t *Trial) delete(ctx context.Context, all []runtime.Object, how metav1.Del
 		if err != nil {
 			return err
 		}
-		if err := t.resource(made.GroupVersionKind(), made.GetNamespace()).Delete(ctx, made.GetName(), how); err != nil && !apierrors.IsNotFound(err) {
+		if err := t.resource(made.GroupVersionKind(), made.GetNamespace()).Delete(ctx, made.GetName(), how); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return err
 		}
 	}
@@ -251,7 +254,8 @@ func (t *Trial) releaseOwners(ctx context.Context) error {
 		if len(made.GetFinalizers()) == 0 {
 			continue
 		}
-		_, err = t.resource(made.GroupVersionKind(), made.GetNamespace()).Patch(ctx, made.GetName(), types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err = t.resource(made.GroupVersionKind(), made.GetNamespace()).Patch(ctx, made.GetName(), types.MergePatchType,
+			[]byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -267,7 +271,8 @@ func (t *Trial) release(ctx context.Context, finalizer string) error {
 		if len(pod.Finalizers) == 0 || pod.Finalizers[0] != finalizer || finalizer == lab.Removed && pod.DeletionTimestamp == nil {
 			continue
 		}
-		_, err := t.Clients.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, err := t.Clients.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{})
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}

@@ -87,15 +87,18 @@ func attempts() []attempt {
 			return err
 		}},
 		{"create a ConfigMap", func(ctx context.Context, client kubernetes.Interface, _ target) error {
-			_, err := client.CoreV1().ConfigMaps(zooNamespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "attack-"}}, metav1.CreateOptions{})
+			_, err := client.CoreV1().ConfigMaps(zooNamespace).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "attack-"}},
+				metav1.CreateOptions{})
 			return err
 		}},
 		{"request a token of another account", func(ctx context.Context, client kubernetes.Interface, _ target) error {
-			_, err := client.CoreV1().ServiceAccounts(zooNamespace).CreateToken(ctx, "writer", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+			_, err := client.CoreV1().ServiceAccounts(zooNamespace).CreateToken(ctx, "writer", &authenticationv1.TokenRequest{},
+				metav1.CreateOptions{})
 			return err
 		}},
 		{"grant itself cluster-admin", func(ctx context.Context, client kubernetes.Interface, _ target) error {
-			return client.RbacV1().RESTClient().Post().AbsPath("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings").Param("dryRun", metav1.DryRunAll).
+			return client.RbacV1().RESTClient().Post().AbsPath("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings").Param("dryRun",
+				metav1.DryRunAll).
 				SetHeader("Content-Type", "application/json").
 				Body([]byte(`{"metadata":{"name":"attack"},"roleRef":{"apiGroup":"rbac.authorization.k8s.io","kind":"ClusterRole","name":"cluster-admin"}}`)).Do(ctx).Error()
 		}},
@@ -135,7 +138,8 @@ func attackAsAdministrator(t *testing.T) []attackRow {
 		attack("after the run, with a leaked token: ", one)
 	}
 	f := byName(result)["ReadOnlyAccess-"+zooNamespace+".writer"]
-	if f.Outcome != preflight.Pass || !strings.Contains(f.Message, "is a temporary copy of ServiceAccount "+zooNamespace+"/writer with its read access, without Secrets of any name") {
+	if f.Outcome != preflight.Pass || !strings.Contains(f.Message,
+		"is a temporary copy of ServiceAccount "+zooNamespace+"/writer with its read access, without Secrets of any name") {
 		t.Errorf("the account: %+v, want a copy without access to Secrets", f)
 	}
 	if guard := byName(result)["ReadOnlyGuard"]; guard.Outcome != preflight.Pass {
@@ -153,13 +157,15 @@ func attackGuard(t *testing.T) []attackRow {
 	t.Helper()
 	publish(t, map[string]animal{"waiting": waiting("viewing")})
 	createAccount(t, testCluster.Client(t), "viewing")
-	testCluster.Kubectl(t, "create", "rolebinding", "viewing", "-n", zooNamespace, "--clusterrole=view", "--serviceaccount="+zooNamespace+":viewing")
+	testCluster.Kubectl(t, "create", "rolebinding", "viewing", "-n", zooNamespace, "--clusterrole=view",
+		"--serviceaccount="+zooNamespace+":viewing")
 	cleanUp(t, "delete", "rolebinding", "viewing", "-n", zooNamespace)
 	r := begin(t)
 	testCluster.Kubectl(t, "delete", "validatingadmissionpolicybinding", r.guard(t))
 	r.code = 4
 	guard := byName(r.end(t))["ReadOnlyGuard"]
-	if guard.Outcome != preflight.Unknown || guard.Reason != "GuardChanged" || !guard.Blocks || !strings.Contains(guard.Message, "was deleted") {
+	if guard.Outcome != preflight.Unknown || guard.Reason != "GuardChanged" || !guard.Blocks ||
+		!strings.Contains(guard.Message, "was deleted") {
 		t.Errorf("the guard: %+v, want a blocking Unknown", guard)
 	}
 	testCluster.ExpectNothingLeft(t)
@@ -171,7 +177,8 @@ func attackAsGroup(t *testing.T) []attackRow {
 	t.Helper()
 	publish(t, map[string]animal{"healthy": {Ending: "pass"}})
 	testCluster.Kubectl(t, "create", "clusterrole", "attack-impersonate", "--verb=impersonate", "--resource=users")
-	testCluster.Kubectl(t, "create", "clusterrolebinding", "attack-impersonate", "--clusterrole=attack-impersonate", "--group=system:serviceaccounts:"+zooNamespace)
+	testCluster.Kubectl(t, "create", "clusterrolebinding", "attack-impersonate", "--clusterrole=attack-impersonate",
+		"--group=system:serviceaccounts:"+zooNamespace)
 	cleanUp(t, "delete", "clusterrolebinding,clusterrole", "attack-impersonate")
 	result := runPreflight(t, 4, "--to", to)
 	group, check := byName(result)["ReadOnlyAccess-"+zooNamespace], byName(result)["Zoo.Healthy"]
@@ -186,7 +193,10 @@ func attackAsGroup(t *testing.T) []attackRow {
 		t.Errorf("the check: %+v, want Pass after the acceptance", f)
 	}
 	testCluster.ExpectNothingLeft(t)
-	return []attackRow{{"impersonate by the group of the namespace", "the check does not run", "ReadOnlyAccess-" + zooNamespace + ": Unknown (UnguardedAccess)"}}
+	return []attackRow{{
+		"impersonate by the group of the namespace", "the check does not run",
+		"ReadOnlyAccess-" + zooNamespace + ": Unknown (UnguardedAccess)",
+	}}
 }
 
 // attackWithoutGuard allows the group of the ServiceAccounts of the namespace to write, where the user may not create
@@ -195,7 +205,8 @@ func attackWithoutGuard(t *testing.T) attackRow {
 	t.Helper()
 	publish(t, map[string]animal{"writer": {Ending: "write"}})
 	testCluster.Kubectl(t, "create", "role", "attack-write", "-n", zooNamespace, "--verb=create", "--resource=configmaps")
-	testCluster.Kubectl(t, "create", "rolebinding", "attack-write", "-n", zooNamespace, "--role=attack-write", "--group=system:serviceaccounts:"+zooNamespace)
+	testCluster.Kubectl(t, "create", "rolebinding", "attack-write", "-n", zooNamespace, "--role=attack-write",
+		"--group=system:serviceaccounts:"+zooNamespace)
 	cleanUp(t, "delete", "rolebinding,role", "attack-write", "-n", zooNamespace)
 	limited, name := userWithout(t, "validatingadmissionpolicies"), "ReadOnlyAccess-"+zooNamespace
 	result := runPreflight(t, 4, "--to", to, "--as", limited, "--accept", "AdmissionPolicies,Drain")
@@ -208,7 +219,10 @@ func attackWithoutGuard(t *testing.T) attackRow {
 	}
 	expectNoDroppings(t)
 	testCluster.ExpectNothingLeft(t)
-	return attackRow{"write by the group of the namespace, of a run by a user who may not create the guard", "a write, before", name + ": Unknown (UnguardedAccess)"}
+	return attackRow{
+		"write by the group of the namespace, of a run by a user who may not create the guard", "a write, before",
+		name + ": Unknown (UnguardedAccess)",
+	}
 }
 
 // ongoing is a preflight whose check waits for the ConfigMap "go".
@@ -247,7 +261,8 @@ func begin(t *testing.T) *ongoing {
 		}
 		t.Log(lines.Text())
 	}
-	pods, err := testCluster.Client(t).CoreV1().Pods(zooNamespace).List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/run"})
+	pods, err := testCluster.Client(t).CoreV1().Pods(zooNamespace).List(t.Context(),
+		metav1.ListOptions{LabelSelector: "preflight.openshift.io/run"})
 	if err != nil || len(pods.Items) != 1 {
 		t.Fatalf("%d pods, error %v", len(pods.Items), err)
 	}
@@ -264,9 +279,13 @@ func (r *ongoing) guard(t *testing.T) string {
 // identity returns a client with a token that is bound to the pod.
 func (r *ongoing) identity(t *testing.T) kubernetes.Interface {
 	t.Helper()
-	token, err := testCluster.Client(t).CoreV1().ServiceAccounts(zooNamespace).CreateToken(t.Context(), r.pod.Spec.ServiceAccountName, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: r.pod.Name, UID: r.pod.UID}},
-	}, metav1.CreateOptions{})
+	token, err := testCluster.Client(t).CoreV1().ServiceAccounts(zooNamespace).CreateToken(t.Context(), r.pod.Spec.ServiceAccountName,
+		&authenticationv1.TokenRequest{
+			Spec: authenticationv1.TokenRequestSpec{BoundObjectRef: &authenticationv1.BoundObjectReference{
+				Kind: "Pod", APIVersion: "v1",
+				Name: r.pod.Name, UID: r.pod.UID,
+			}},
+		}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

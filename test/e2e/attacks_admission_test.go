@@ -17,7 +17,10 @@ import (
 func mutatedJob(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	publish(t, map[string]animal{"first": {Ending: "fail", Plain: true}})
-	probe := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "probe"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: probeSpec()}}}
+	probe := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "probe"},
+		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: probeSpec()}},
+	}
 	defer mutate(t, client, mutation{
 		group: "batch", resource: "jobs",
 		patch: `{op: "replace", path: "/spec/template/spec/containers/0/command", value: ["/bin/preflight", "plain-pass"]}`,
@@ -36,7 +39,8 @@ func mutatedJob(t *testing.T, client kubernetes.Interface) string {
 // effect.
 func probeSpec() corev1.PodSpec {
 	return corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "probe", Image: zooImage, Command: []string{"/bin/true"}}},
+		RestartPolicy: corev1.RestartPolicyNever,
+		Containers:    []corev1.Container{{Name: "probe", Image: zooImage, Command: []string{"/bin/true"}}},
 	}
 }
 
@@ -102,7 +106,8 @@ func mutatePods(t *testing.T, client kubernetes.Interface, patch string) (restor
 		}
 		spec := admitted.Spec
 		mounted := slices.ContainsFunc(spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == "attack" || volume.Secret != nil })
-		return mounted || spec.ShareProcessNamespace != nil || len(spec.Containers)+len(spec.InitContainers) > 1 || len(spec.Containers[0].Command) > 1
+		return mounted || spec.ShareProcessNamespace != nil || len(spec.Containers)+len(spec.InitContainers) > 1 ||
+			len(spec.Containers[0].Command) > 1
 	}})
 }
 
@@ -171,7 +176,8 @@ func claimedDirectory(t *testing.T, client kubernetes.Interface) string {
 	}
 	cleanUp(t, "delete", "persistentvolume", "attack", "--wait=false")
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "attack"}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: volume.Spec.AccessModes, VolumeName: "attack", StorageClassName: new(""), Resources: corev1.VolumeResourceRequirements{Requests: directory},
+		AccessModes: volume.Spec.AccessModes, VolumeName: "attack", StorageClassName: new(""),
+		Resources: corev1.VolumeResourceRequirements{Requests: directory},
 	}}
 	if _, err := client.CoreV1().PersistentVolumeClaims(zooNamespace).Create(t.Context(), claim, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)

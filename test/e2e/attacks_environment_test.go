@@ -56,7 +56,10 @@ func TestAttacksOnTheEnvironment(t *testing.T) {
 		{"policy for pods mounts a ConfigMap over the program of a check", "another program runs", mountedProgram},
 		{"policy for pods mounts the token of another account", "a check runs as another account", mountedToken},
 		{"policy for pods lets a container share the processes of a check", "files of the check", sharedProcesses},
-		{"policy for pods adds an init container with a claim for a directory of the node", "files of the node, before the check starts", claimedDirectory},
+		{
+			"policy for pods adds an init container with a claim for a directory of the node", "files of the node, before the check starts",
+			claimedDirectory,
+		},
 		{"policy for pods adds an init container that redirects the connections of a check", "connections of the check", redirectedConnections},
 		{"policy for pods injects a container that never ends", "nothing", injectedContainer},
 		{"policy for pods injects an init container that never ends", "the check never starts", injectedInit},
@@ -188,7 +191,8 @@ func checkAttacks() map[string]checkAttack {
 			}})},
 		},
 		"token": {
-			name: "token for another audience, of a year, leaked", reached: "a token of an hour for that audience alone", outcome: preflight.Warn, reason: "CheckWarned",
+			name: "token for another audience, of a year, leaked", reached: "a token of an hour for that audience alone", outcome: preflight.Warn,
+			reason: "CheckWarned",
 			animal: animal{Ending: "token", Change: mount("/foreign", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 				Sources: []corev1.VolumeProjection{{ServiceAccountToken: year}},
 			}})},
@@ -254,7 +258,8 @@ func expectInvalidToken(t *testing.T, f finding.Finding) {
 func bounded(t *testing.T, args ...string) zoo.Result {
 	t.Helper()
 	command := preflightCommand(t, args...)
-	command.Args = append([]string{"sh", "-c", `unset GOGC && ulimit -d 262144 && exec "$0" "$@"`}, append([]string{command.Path}, command.Args[1:]...)...)
+	command.Args = append([]string{"sh", "-c", `unset GOGC && ulimit -d 262144 && exec "$0" "$@"`},
+		append([]string{command.Path}, command.Args[1:]...)...)
 	command.Path = "/bin/sh"
 	return zoo.Run(t, command)
 }
@@ -320,7 +325,10 @@ func hostileState(t *testing.T, client kubernetes.Interface) string {
 	t.Helper()
 	w := publish(t, map[string]animal{"first": {Ending: "pass"}})
 	condition := func(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus) configv1.ClusterOperatorStatusCondition {
-		return configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, Reason: hostile, Message: strings.Repeat(hostile, 1<<10), LastTransitionTime: metav1.Now()}
+		return configv1.ClusterOperatorStatusCondition{
+			Type: kind, Status: status, Reason: hostile, Message: strings.Repeat(hostile, 1<<10),
+			LastTransitionTime: metav1.Now(),
+		}
 	}
 	w.State.Operators = []configv1.ClusterOperator{{
 		ObjectMeta: metav1.ObjectMeta{Name: "hostile"},
@@ -338,7 +346,10 @@ func hostileState(t *testing.T, client kubernetes.Interface) string {
 	w.Apply(t)
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "hostile"}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	node.Status.NodeInfo.KubeletVersion = "v1.2.3" + hostile
-	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "Hostile", Message: strings.Repeat(hostile, 100)}}
+	node.Status.Conditions = []corev1.NodeCondition{{
+		Type: corev1.NodeReady, Status: corev1.ConditionFalse, Reason: "Hostile",
+		Message: strings.Repeat(hostile, 100),
+	}}
 	if _, err := client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -353,8 +364,10 @@ func hostileState(t *testing.T, client kubernetes.Interface) string {
 		t.Fatal(err)
 	}
 	expectPrintableOutput(t, []string{"targets"}, []string{"targets", "-o", "yaml"}, []string{"status"}, []string{"history"},
-		[]string{"render", stored}, []string{"render", stored, "-o", "yaml"}, []string{"render", stored, "-o", "markdown"}, []string{"render", stored, "-o", "junit"})
-	for line := range strings.Lines(call(t, "status").Stdout + call(t, "render", stored).Stdout + call(t, "targets").Stdout + call(t, "history").Stdout) {
+		[]string{"render", stored}, []string{"render", stored, "-o", "yaml"}, []string{"render", stored, "-o", "markdown"},
+		[]string{"render", stored, "-o", "junit"})
+	for line := range strings.Lines(call(t, "status").Stdout + call(t, "render", stored).Stdout + call(t, "targets").Stdout + call(t,
+		"history").Stdout) {
 		if strings.HasPrefix(line, "Ready") {
 			t.Errorf("a text of the cluster has forged the line %q", line)
 		}
@@ -372,7 +385,8 @@ func manyUpdates(t *testing.T, _ kubernetes.Interface) string {
 		w.State.Conditional = append(w.State.Conditional, configv1.ConditionalUpdate{
 			Release: configv1.Release{Version: fmt.Sprintf("5.2.%d", i+1), Image: fmt.Sprintf("quay.io/release@sha256:%064d", i)},
 			Risks: []configv1.ConditionalUpdateRisk{{
-				Name: "Hostile", URL: "https://example.com/", Message: strings.Repeat(hostile, 24), MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+				Name: "Hostile", URL: "https://example.com/", Message: strings.Repeat(hostile, 24),
+				MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
 			}},
 		})
 	}

@@ -33,7 +33,8 @@ type secretAttack struct {
 // table.
 func TestAttacksBySecrets(t *testing.T) {
 	createAccount(t, testCluster.Client(t), "owner")
-	testCluster.Kubectl(t, "create", "clusterrolebinding", "attack-owner", "--clusterrole=cluster-admin", "--serviceaccount="+zooNamespace+":owner")
+	testCluster.Kubectl(t, "create", "clusterrolebinding", "attack-owner", "--clusterrole=cluster-admin",
+		"--serviceaccount="+zooNamespace+":owner")
 	cleanUp(t, "delete", "clusterrolebinding", "attack-owner")
 	const refused = "Fail(RefusedTokenSecret)"
 	var rows []attackRow
@@ -42,10 +43,19 @@ func TestAttacksBySecrets(t *testing.T) {
 			name: "token Secret, mounted, of a run by a user who may read no Secrets", reached: "a write as cluster-admin", prepare: unreadToken,
 			code: 4, check: "Unknown(UnguardedAccess)", account: "Unknown(UnknownSecret)",
 		},
-		{name: "token in an Opaque Secret, mounted", reached: "a write as cluster-admin", prepare: copiedToken(mountSecret), code: 3, check: refused},
+		{
+			name: "token in an Opaque Secret, mounted", reached: "a write as cluster-admin", prepare: copiedToken(mountSecret), code: 3,
+			check: refused,
+		},
 		{name: "token in a ConfigMap, mounted", reached: "a write as cluster-admin", prepare: tokenInConfigMap, code: 3, check: refused},
-		{name: "token in an Opaque Secret that a role of the release names", reached: "a write as cluster-admin", prepare: copiedToken(byRole), code: 3, check: refused},
-		{name: "token in an Opaque Secret that a role of the copied account names", reached: "a write as cluster-admin", prepare: copiedToken(byCopiedAccount), code: 3, check: refused},
+		{
+			name: "token in an Opaque Secret that a role of the release names", reached: "a write as cluster-admin", prepare: copiedToken(byRole),
+			code: 3, check: refused,
+		},
+		{
+			name: "token in an Opaque Secret that a role of the copied account names", reached: "a write as cluster-admin",
+			prepare: copiedToken(byCopiedAccount), code: 3, check: refused,
+		},
 	} {
 		t.Run(a.name, func(t *testing.T) { rows = append(rows, a.run(t)) })
 	}
@@ -103,7 +113,8 @@ func expectNoDroppings(t *testing.T) {
 // tokenOfOwner returns a token of the account that is bound to cluster-admin.
 func tokenOfOwner(t *testing.T) string {
 	t.Helper()
-	token, err := testCluster.Client(t).CoreV1().ServiceAccounts(zooNamespace).CreateToken(t.Context(), "owner", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := testCluster.Client(t).CoreV1().ServiceAccounts(zooNamespace).CreateToken(t.Context(), "owner",
+		&authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +133,8 @@ func createSecret(t *testing.T, secret *corev1.Secret) {
 
 // mountSecret is a check that mounts the Secret, which need not exist.
 func mountSecret(*testing.T) animal {
-	return animal{Ending: "borrow", Change: mount("/attack", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "attack", Optional: new(true)}})}
+	return animal{Ending: "borrow", Change: mount("/attack",
+		corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "attack", Optional: new(true)}})}
 }
 
 // byRole is a check whose account of the release may read the Secret.
@@ -136,7 +148,8 @@ func byCopiedAccount(t *testing.T) animal {
 	t.Helper()
 	createAccount(t, testCluster.Client(t), "borrower")
 	testCluster.Kubectl(t, "create", "role", "borrower", "-n", zooNamespace, "--verb=get", "--resource=secrets", "--resource-name=attack")
-	testCluster.Kubectl(t, "create", "rolebinding", "borrower", "-n", zooNamespace, "--role=borrower", "--serviceaccount="+zooNamespace+":borrower")
+	testCluster.Kubectl(t, "create", "rolebinding", "borrower", "-n", zooNamespace, "--role=borrower",
+		"--serviceaccount="+zooNamespace+":borrower")
 	cleanUp(t, "delete", "rolebinding,role", "borrower", "-n", zooNamespace)
 	return animal{Ending: "borrow", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "borrower" }}
 }
@@ -167,7 +180,8 @@ func tokenInConfigMap(t *testing.T) (animal, []string) {
 func unreadToken(t *testing.T) (animal, []string) {
 	t.Helper()
 	createSecret(t, &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.ServiceAccountNameKey: "owner"}}, Type: corev1.SecretTypeServiceAccountToken,
+		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{corev1.ServiceAccountNameKey: "owner"}},
+		Type:       corev1.SecretTypeServiceAccountToken,
 		StringData: map[string]string{"token": tokenOfOwner(t)},
 	})
 	return mountSecret(t), []string{"--as", userWithout(t)}
@@ -198,7 +212,8 @@ func acceptedSecret(t *testing.T) {
 		t.Errorf("the check: %+v, want Pass after the acceptance", f)
 	}
 	reading := runPreflight(t, 0, "--to", to)
-	if f := byName(reading)[name]; f.Outcome != preflight.Warn || f.Reason != "ReadsSecrets" || !strings.Contains(f.Message, `Secret "attack"`) {
+	if f := byName(reading)[name]; f.Outcome != preflight.Warn || f.Reason != "ReadsSecrets" ||
+		!strings.Contains(f.Message, `Secret "attack"`) {
 		t.Errorf("the account: %+v, want a warning that names the Secret", f)
 	}
 	testCluster.ExpectNothingLeft(t)
@@ -215,15 +230,20 @@ func createdToken(t *testing.T) attackRow {
 	}
 	publish(t, map[string]animal{"waiting": check})
 	createAccount(t, testCluster.Client(t), "watcher")
-	testCluster.Kubectl(t, "create", "rolebinding", "watcher", "-n", zooNamespace, "--clusterrole=view", "--serviceaccount="+zooNamespace+":watcher")
+	testCluster.Kubectl(t, "create", "rolebinding", "watcher", "-n", zooNamespace, "--clusterrole=view",
+		"--serviceaccount="+zooNamespace+":watcher")
 	cleanUp(t, "delete", "rolebinding", "watcher", "-n", zooNamespace)
 	r := begin(t)
 	createSecret(t, &corev1.Secret{StringData: map[string]string{"token": tokenOfOwner(t)}})
 	r.code = 4
 	f := byName(r.end(t))["ReadOnlyAccess-"+zooNamespace+".watcher"]
-	if f.Outcome != preflight.Unknown || f.Reason != "SecretChanged" || !f.Blocks || !strings.Contains(f.Message, "has a token of a ServiceAccount now") {
+	if f.Outcome != preflight.Unknown || f.Reason != "SecretChanged" || !f.Blocks ||
+		!strings.Contains(f.Message, "has a token of a ServiceAccount now") {
 		t.Errorf("the account: %+v, want a blocking Unknown", f)
 	}
 	testCluster.ExpectNothingLeft(t)
-	return attackRow{"token Secret that is created while the check runs", "the token, where a volume is updated", "ReadOnlyAccess: Unknown (SecretChanged)"}
+	return attackRow{
+		"token Secret that is created while the check runs", "the token, where a volume is updated",
+		"ReadOnlyAccess: Unknown (SecretChanged)",
+	}
 }

@@ -53,7 +53,10 @@ func TestRolesSuffice(t *testing.T) {
 		{name: "checks", reason: "the list of checks", auth: []string{"checks"}, command: []string{"checks", "--to", to}},
 		{name: "verify", reason: "the signature alone", auth: []string{"verify"}, command: []string{"verify", w.PullSpec}},
 		{name: "ack", reason: "an acknowledgement", auth: []string{"ack"}, command: []string{"ack", gate}},
-		{name: "conformance", reason: "trials of a manifest", auth: []string{"conformance"}, command: append([]string{"conformance"}, manifest...)},
+		{
+			name: "conformance", reason: "trials of a manifest", auth: []string{"conformance"},
+			command: append([]string{"conformance"}, manifest...),
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := call(t, append(slices.Clone(tc.command), "--as", newUser(t, tc.auth...))...)

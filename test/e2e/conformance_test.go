@@ -11,7 +11,10 @@ import (
 // requests. Package conformance has other violations; how each requirement follows from what a pod leaves is
 // in the tables of runner/conformance.
 func TestConformanceReportsViolations(t *testing.T) {
-	candidate := zoo.Candidate{Root: true, Animal: animal{Ending: "careless", Change: zoo.AsCandidate, Beside: zoo.Access("get, list", zoo.Annotated)}}
+	candidate := zoo.Candidate{Root: true, Animal: animal{
+		Ending: "careless", Change: zoo.AsCandidate,
+		Beside: zoo.Access("get, list", zoo.Annotated),
+	}}
 	// A node that is busy may need more than the default minute to stop a check, which is then reported as not tried.
 	results := testCluster.Conformance(t, 3, append(testCluster.Manifest(t, candidate), "--timeout", "5m")...)
 	want := zoo.Violations{
@@ -19,7 +22,8 @@ func TestConformanceReportsViolations(t *testing.T) {
 			"NonRoot": "RunsAsRoot", "ReadOnlyFilesystem": "WritesToFilesystem", "Memory": "TooMuchMemory", "FailsClosed": "FailsOpen",
 		},
 		Messages: map[string]string{
-			"NonRoot": "image will run as root", "ReadOnlyFilesystem": "Unknown (CheckError)", "Memory": "ran out of memory", "FailsClosed": "Zoo.Animal Pass",
+			"NonRoot": "image will run as root", "ReadOnlyFilesystem": "Unknown (CheckError)", "Memory": "ran out of memory",
+			"FailsClosed": "Zoo.Animal Pass",
 		},
 		Passes: []string{"ReadOnlyAccess", "Result", "Idempotent", "ResultBudget", "Killed", "Terminated"},
 	}

@@ -41,7 +41,8 @@ func endings() map[string]ending {
 		},
 		"plain-fail": {
 			reason: "any other exit code is a failure, with the last line of the log",
-			animal: animal{Ending: "plain-fail", Plain: true}, outcome: preflight.Fail, want: "Failed", message: "the widget is too old for the target",
+			animal: animal{Ending: "plain-fail", Plain: true}, outcome: preflight.Fail, want: "Failed",
+			message: "the widget is too old for the target",
 		},
 		"image-pull": {
 			reason: "an image that the registry does not have",
@@ -56,11 +57,13 @@ func endings() map[string]ending {
 		},
 		"not-provided": {
 			reason: "an image without /bin/preflight has no check, as the enhancement allows",
-			animal: animal{Ending: "pass", Plain: true, Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Skipped, want: "NotProvided", message: "/bin/preflight",
+			animal: animal{Ending: "pass", Plain: true, Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Skipped,
+			want: "NotProvided", message: "/bin/preflight",
 		},
 		"binary-missing": {
 			reason: "an image without /bin/preflight is inconclusive if the Job declares a result",
-			animal: animal{Ending: "pass", Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Unknown, want: "BinaryMissing", message: "/bin/preflight",
+			animal: animal{Ending: "pass", Image: "quay.io/openshift/origin-empty:latest"}, outcome: preflight.Unknown, want: "BinaryMissing",
+			message: "/bin/preflight",
 		},
 		"oom": {
 			reason: "a check that runs out of memory is inconclusive",
@@ -74,11 +77,26 @@ func endings() map[string]ending {
 			animal:  animal{Ending: "stuck", Change: func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = new(int64(5)) }},
 			outcome: preflight.Unknown, want: "DeadlineExceeded", message: "activeDeadlineSeconds",
 		},
-		"sdk-pass":    {reason: "a pass of the SDK", animal: animal{Ending: "pass"}, finding: animalFinding, outcome: preflight.Pass, want: "Passed"},
-		"sdk-warn":    {reason: "a warning of the SDK", animal: animal{Ending: "warn"}, finding: animalFinding, outcome: preflight.Warn, want: "CheckWarned", message: "looks pale"},
-		"sdk-fail":    {reason: "a failure of the SDK", animal: animal{Ending: "fail"}, finding: animalFinding, outcome: preflight.Fail, want: "CheckFailed", message: "is ill"},
-		"sdk-skip":    {reason: "a skip of the SDK", animal: animal{Ending: "skip"}, finding: animalFinding, outcome: preflight.Skipped, want: "NotApplicable", message: "no animal here"},
-		"sdk-unknown": {reason: "an error of the SDK is inconclusive", animal: animal{Ending: "unknown"}, finding: animalFinding, outcome: preflight.Unknown, want: "CheckError", message: "hides"},
+		"sdk-pass": {
+			reason: "a pass of the SDK", animal: animal{Ending: "pass"}, finding: animalFinding, outcome: preflight.Pass,
+			want: "Passed",
+		},
+		"sdk-warn": {
+			reason: "a warning of the SDK", animal: animal{Ending: "warn"}, finding: animalFinding, outcome: preflight.Warn,
+			want: "CheckWarned", message: "looks pale",
+		},
+		"sdk-fail": {
+			reason: "a failure of the SDK", animal: animal{Ending: "fail"}, finding: animalFinding, outcome: preflight.Fail,
+			want: "CheckFailed", message: "is ill",
+		},
+		"sdk-skip": {
+			reason: "a skip of the SDK", animal: animal{Ending: "skip"}, finding: animalFinding, outcome: preflight.Skipped,
+			want: "NotApplicable", message: "no animal here",
+		},
+		"sdk-unknown": {
+			reason: "an error of the SDK is inconclusive", animal: animal{Ending: "unknown"}, finding: animalFinding,
+			outcome: preflight.Unknown, want: "CheckError", message: "hides",
+		},
 	}
 }
 

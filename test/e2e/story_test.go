@@ -37,7 +37,10 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready", "Clear: 2 updates from " + story.From + " to " + story.Later, "Good: the update from " + story.From + " to " + story.To} {
+	for _, want := range []string{
+		"Verdict: Blocked", "oc preflight ack " + story.Gate, "Verdict: Ready",
+		"Clear: 2 updates from " + story.From + " to " + story.Later, "Good: the update from " + story.From + " to " + story.To,
+	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the demo does not show %q", want)
 		}
@@ -49,7 +52,8 @@ func TestDemo(t *testing.T) {
 		t.Errorf("after the remedies: %+v", after.Verdict)
 	}
 	const counts = "1 of new kinds, 0 in new namespaces, 0 refused, 0 without an answer; next pods: 1 of 1 workload accepted"
-	if f := byName(after)["Rehearsal"]; f.Outcome != preflight.Pass || f.Source != finding.SourceRehearsal || !strings.Contains(f.Message, counts) {
+	if f := byName(after)["Rehearsal"]; f.Outcome != preflight.Pass || f.Source != finding.SourceRehearsal ||
+		!strings.Contains(f.Message, counts) {
 		t.Errorf("the rehearsal of the writes: %+v", f)
 	}
 	if bypass := byName(after)[storyGate].Bypass; bypass == nil || bypass.By != finding.ByAdminAck {

@@ -116,7 +116,10 @@ func TestWritesAreCounted(t *testing.T) {
 			reason: "a review is a POST that changes no object",
 			do: func() error {
 				_, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), &authorizationv1.SelfSubjectAccessReview{
-					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "get", Resource: "pods"}},
+					Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+						Verb:     "get",
+						Resource: "pods",
+					}},
 				}, metav1.CreateOptions{})
 				return err
 			},

@@ -39,9 +39,11 @@ func TestFleet(t *testing.T) {
 	}
 	for _, want := range []string{
 		"4 Blocked, 1 Unreachable", "oc preflight ack " + story.Gate + " --context " + story.FleetAck,
-		"oc --context " + story.FleetOverrides + " patch clusterversion version", "oc --context " + story.FleetBudget + " -n shop patch poddisruptionbudget orders",
+		"oc --context " + story.FleetOverrides + " patch clusterversion version",
+		"oc --context " + story.FleetBudget + " -n shop patch poddisruptionbudget orders",
 		"--accept " + story.Risk, "connection refused", "5 Ready", "the cluster runs or installs 5.1.3",
-		"Good: the update from " + story.From + " to " + story.To, "Regressed: 1 problem", "the update was not good: 1 problem that the cluster did not have before the update",
+		"Good: the update from " + story.From + " to " + story.To, "Regressed: 1 problem",
+		"the update was not good: 1 problem that the cluster did not have before the update",
 		"1 of 2 clusters failed, and 0 may fail", "1 of 2 clusters succeeded, and 1 failed; 1 may fail", "taken by 2 clusters of this fleet",
 	} {
 		if !strings.Contains(out.String(), want) {

@@ -52,17 +52,30 @@ func keywords() map[string]keyword {
 		"format":           {"{type: string}", "{type: string, format: date-time}", "today", "'2026-01-01T00:00:00Z'"},
 		"maxItems":         {"{type: array, items: {type: string}}", "{type: array, maxItems: 1, items: {type: string}}", "[a, b]", "[a]"},
 		"minItems":         {"{type: array, items: {type: string}}", "{type: array, minItems: 2, items: {type: string}}", "[a]", "[a, b]"},
-		"maxProperties":    {"{type: object, additionalProperties: {type: string}}", "{type: object, maxProperties: 1, additionalProperties: {type: string}}", "{a: b, c: d}", "{a: b}"},
-		"minProperties":    {"{type: object, additionalProperties: {type: string}}", "{type: object, minProperties: 1, additionalProperties: {type: string}}", "{}", "{a: b}"},
-		"required":         {"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}", "{}", "{a: b}"},
-		"not":              {"{type: string}", "{type: string, not: {enum: [a]}}", "a", "b"},
-		"oneOf":            {"{type: integer}", "{type: integer, oneOf: [{minimum: 3}, {maximum: 1}]}", "2", "3"},
-		"expression":       {"{type: integer}", "{type: integer, x-kubernetes-validations: [{rule: 'self > 3'}]}", "3", "4"},
-		"items":            {"{type: array, items: {type: integer}}", "{type: array, items: {type: integer, minimum: 3}}", "[4, 2]", "[4, 3]"},
-		"set":              {"{type: array, items: {type: string}}", "{type: array, x-kubernetes-list-type: set, items: {type: string}}", "[a, a]", "[a, b]"},
+		"maxProperties": {
+			"{type: object, additionalProperties: {type: string}}",
+			"{type: object, maxProperties: 1, additionalProperties: {type: string}}", "{a: b, c: d}", "{a: b}",
+		},
+		"minProperties": {
+			"{type: object, additionalProperties: {type: string}}",
+			"{type: object, minProperties: 1, additionalProperties: {type: string}}", "{}", "{a: b}",
+		},
+		"required": {
+			"{type: object, properties: {a: {type: string}}}", "{type: object, required: [a], properties: {a: {type: string}}}",
+			"{}", "{a: b}",
+		},
+		"not":        {"{type: string}", "{type: string, not: {enum: [a]}}", "a", "b"},
+		"oneOf":      {"{type: integer}", "{type: integer, oneOf: [{minimum: 3}, {maximum: 1}]}", "2", "3"},
+		"expression": {"{type: integer}", "{type: integer, x-kubernetes-validations: [{rule: 'self > 3'}]}", "3", "4"},
+		"items":      {"{type: array, items: {type: integer}}", "{type: array, items: {type: integer, minimum: 3}}", "[4, 2]", "[4, 3]"},
+		"set": {
+			"{type: array, items: {type: string}}", "{type: array, x-kubernetes-list-type: set, items: {type: string}}",
+			"[a, a]", "[a, b]",
+		},
 		"map": {
 			"{type: array, items: {type: object, properties: {k: {type: string}}}}",
-			"{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: {k: {type: string}}}}",
+			"{type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [k], items: {type: object, required: [k], properties: " +
+				"{k: {type: string}}}}",
 			"[{k: a}, {k: a}]", "[{k: a}, {k: b}]",
 		},
 	}
@@ -81,7 +94,8 @@ func changes() map[string]change {
 				fault: suffix == "invalid", before: schemas{spec: spec(k.before)}, after: schemas{spec: spec(k.after)}, spec: "{f: " + value + "}",
 			}
 			all["status "+name+" "+suffix] = change{
-				fault: suffix == "invalid", before: schemas{status: status(k.before)}, after: schemas{status: status(k.after)}, status: "{note: x, f: " + value + "}",
+				fault: suffix == "invalid", before: schemas{status: status(k.before)}, after: schemas{status: status(k.after)},
+				status: "{note: x, f: " + value + "}",
 			}
 		}
 	}
@@ -94,21 +108,44 @@ func changes() map[string]change {
 // objectChanges returns changes by rules for more than one field that the object violates.
 func objectChanges() map[string]change {
 	return map[string]change{
-		"root requires a field":       {fault: true, after: schemas{root: "{data: {type: string}}", spec: anySpec}, target: rootRequires("data")},
-		"root requires the status":    {fault: true, target: rootRequires("status")},
-		"root expression":             {fault: true, target: rootRule("self.metadata.name == 'other'")},
-		"root expression on the spec": {fault: true, spec: "{f: 1}", before: schemas{spec: "{type: object, properties: {f: {type: integer}}}"}, after: schemas{spec: "{type: object, properties: {f: {type: integer}}}"}, target: rootRule("self.spec.f > 3")},
+		"root requires a field":    {fault: true, after: schemas{root: "{data: {type: string}}", spec: anySpec}, target: rootRequires("data")},
+		"root requires the status": {fault: true, target: rootRequires("status")},
+		"root expression":          {fault: true, target: rootRule("self.metadata.name == 'other'")},
+		"root expression on the spec": {
+			fault: true, spec: "{f: 1}", before: schemas{spec: "{type: object, properties: {f: {type: integer}}}"},
+			after: schemas{spec: "{type: object, properties: {f: {type: integer}}}"}, target: rootRule("self.spec.f > 3"),
+		},
 		"transition rule": {
 			fault: true, spec: "{f: 1}",
 			before: schemas{spec: "{type: object, properties: {f: {type: integer}}}"},
 			after:  schemas{spec: "{type: object, properties: {f: {type: integer, x-kubernetes-validations: [{rule: 'self > oldSelf'}]}}}"},
 		},
-		"status requires a field":     {fault: true, status: "{note: x}", after: schemas{status: "{type: object, required: [phase], properties: {note: {type: string}, phase: {type: string}}}"}},
-		"status expression":           {fault: true, status: "{note: x, num: 1}", after: schemas{status: "{type: object, x-kubernetes-validations: [{rule: 'self.num > 3'}], properties: {note: {type: string}, num: {type: integer}}}"}},
-		"spec expression":             {fault: true, spec: "{num: 1}", after: schemas{spec: "{type: object, x-kubernetes-validations: [{rule: 'self.num > 3'}], properties: {num: {type: integer}}}"}},
-		"spec of another type":        {fault: true, spec: "{num: 1}", before: schemas{root: "{data: {x-kubernetes-preserve-unknown-fields: true}}"}, after: schemas{spec: "{type: string}"}},
-		"object name too long":        {fault: true, after: schemas{root: "{metadata: {type: object, properties: {name: {type: string, maxLength: 1}}}}"}},
-		"embedded object has no kind": {fault: true, spec: "{e: {apiVersion: v1, metadata: {name: a}}}", after: schemas{spec: "{type: object, properties: {e: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}"}},
+		"status requires a field": {
+			fault: true, status: "{note: x}",
+			after: schemas{status: "{type: object, required: [phase], properties: {note: {type: string}, phase: {type: string}}}"},
+		},
+		"status expression": {
+			fault: true, status: "{note: x, num: 1}",
+			after: schemas{status: "{type: object, x-kubernetes-validations: [{rule: 'self.num > 3'}], properties: {note: {type: string}, " +
+				"num: {type: integer}}}"},
+		},
+		"spec expression": {
+			fault: true, spec: "{num: 1}",
+			after: schemas{spec: "{type: object, x-kubernetes-validations: [{rule: 'self.num > 3'}], properties: {num: {type: integer}}}"},
+		},
+		"spec of another type": {
+			fault: true, spec: "{num: 1}",
+			before: schemas{root: "{data: {x-kubernetes-preserve-unknown-fields: true}}"}, after: schemas{spec: "{type: string}"},
+		},
+		"object name too long": {
+			fault: true,
+			after: schemas{root: "{metadata: {type: object, properties: {name: {type: string, maxLength: 1}}}}"},
+		},
+		"embedded object has no kind": {
+			fault: true, spec: "{e: {apiVersion: v1, metadata: {name: a}}}",
+			after: schemas{spec: "{type: object, properties: {e: {type: object, x-kubernetes-embedded-resource: true, " +
+				"x-kubernetes-preserve-unknown-fields: true}}}"},
+		},
 	}
 }
 
@@ -180,9 +217,10 @@ func rejectedDefinitions() map[string]change {
 		"default of another type":     schemaOf("{type: object, properties: {a: {type: string, default: 3}}}"),
 		"expression does not compile": schemaOf("{type: object, x-kubernetes-validations: [{rule: 'self.missing > 3'}]}"),
 		"pattern does not compile":    schemaOf("{type: object, properties: {a: {type: string, pattern: '('}}}"),
-		"map without keys":            schemaOf("{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, items: {type: object}}}}"),
-		"unique items":                schemaOf("{type: object, properties: {a: {type: array, uniqueItems: true, items: {type: string}}}}"),
-		"additional and properties":   schemaOf("{type: object, additionalProperties: {type: string}, properties: {a: {type: string}}}"),
+		"map without keys": schemaOf(
+			"{type: object, properties: {a: {type: array, x-kubernetes-list-type: map, items: {type: object}}}}"),
+		"unique items":              schemaOf("{type: object, properties: {a: {type: array, uniqueItems: true, items: {type: string}}}}"),
+		"additional and properties": schemaOf("{type: object, additionalProperties: {type: string}, properties: {a: {type: string}}}"),
 	}
 }
 
@@ -193,10 +231,16 @@ func cleanChanges() map[string]change {
 		"new default":              {after: schemas{spec: "{type: object, required: [b], properties: {b: {type: string, default: x}}}"}},
 		"null of a required field": {spec: "{a: null}", after: schemas{spec: "{type: object, properties: {a: {type: string}}}"}},
 		"field removed":            {spec: "{a: 1}", after: schemas{spec: "{type: object}"}},
-		"relaxed":                  {spec: "{a: 1}", before: schemas{spec: "{type: object, properties: {a: {type: integer, minimum: 1}}}"}, after: schemas{spec: "{type: object, properties: {a: {type: integer}}}"}},
+		"relaxed": {
+			spec: "{a: 1}", before: schemas{spec: "{type: object, properties: {a: {type: integer, minimum: 1}}}"},
+			after: schemas{spec: "{type: object, properties: {a: {type: integer}}}"},
+		},
 		"new version":              {target: withVersion("v2", true)},
 		"unstored version removed": {present: withVersion("v1alpha1", true)},
-		"stored version unserved":  {present: withVersion("v1alpha1", true), stored: []string{"v1alpha1"}, target: withVersion("v1alpha1", false)},
+		"stored version unserved": {
+			present: withVersion("v1alpha1", true), stored: []string{"v1alpha1"},
+			target: withVersion("v1alpha1", false),
+		},
 		"new storage version": {target: func(crd *apiextensionsv1.CustomResourceDefinition) {
 			withVersion("v2", true)(crd)
 			crd.Spec.Versions[0].Storage, crd.Spec.Versions[1].Storage = false, true
@@ -204,10 +248,20 @@ func cleanChanges() map[string]change {
 		"short name added": {target: func(crd *apiextensionsv1.CustomResourceDefinition) {
 			crd.Spec.Names.ShortNames = []string{crd.Spec.Names.Plural + "s"}
 		}},
-		"transition rule holds":  {spec: "{f: 1}", after: schemas{spec: "{type: object, properties: {f: {type: integer, x-kubernetes-validations: [{rule: 'self >= oldSelf'}]}}}"}},
-		"root expression holds":  {target: rootRule("self.metadata.name == 'it'")},
-		"embedded object":        {spec: "{e: {apiVersion: v1, kind: Pod, metadata: {name: 'A B'}}}", after: schemas{spec: "{type: object, properties: {e: {type: object, x-kubernetes-embedded-resource: true, x-kubernetes-preserve-unknown-fields: true}}}"}},
-		"status limits its size": {status: "{note: x, a: b}", after: schemas{status: "{type: object, maxProperties: 2, additionalProperties: {type: string}}"}},
+		"transition rule holds": {
+			spec:  "{f: 1}",
+			after: schemas{spec: "{type: object, properties: {f: {type: integer, x-kubernetes-validations: [{rule: 'self >= oldSelf'}]}}}"},
+		},
+		"root expression holds": {target: rootRule("self.metadata.name == 'it'")},
+		"embedded object": {
+			spec: "{e: {apiVersion: v1, kind: Pod, metadata: {name: 'A B'}}}",
+			after: schemas{spec: "{type: object, properties: {e: {type: object, x-kubernetes-embedded-resource: true, " +
+				"x-kubernetes-preserve-unknown-fields: true}}}"},
+		},
+		"status limits its size": {
+			status: "{note: x, a: b}",
+			after:  schemas{status: "{type: object, maxProperties: 2, additionalProperties: {type: string}}"},
+		},
 	}
 }
 

@@ -95,9 +95,11 @@ func compare(t *testing.T, trials []*trial) {
 	for _, row := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&table, "%s %d\n", row, counts[row])
 	}
-	t.Logf("%d faults, %d clean; %d of %d predicted\n%-20s %-20s\n%s", faults, len(trials)-faults, correct, len(trials), "predicted", "actual", table.String())
+	t.Logf("%d faults, %d clean; %d of %d predicted\n%-20s %-20s\n%s", faults, len(trials)-faults, correct, len(trials), "predicted", "actual",
+		table.String())
 	if faults < 40 || len(trials)-faults < 40 || correct*100 < len(trials)*99 {
-		t.Errorf("%d of %d changes predicted, %d of them faults; want 99 %% of at least 40 faults and 40 clean changes", correct, len(trials), faults)
+		t.Errorf("%d of %d changes predicted, %d of them faults; want 99 %% of at least 40 faults and 40 clean changes", correct, len(trials),
+			faults)
 	}
 }
 
@@ -108,7 +110,10 @@ func fails(result string) bool { return result == definitionRejected || result =
 func (r *trial) run(ctx context.Context, present, target *apiextensionsv1.CustomResourceDefinition) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	objects := server.Dynamic.Resource(schema.GroupVersionResource{Group: present.Spec.Group, Version: "v1", Resource: present.Spec.Names.Plural}).Namespace("default")
+	objects := server.Dynamic.Resource(schema.GroupVersionResource{
+		Group: present.Spec.Group, Version: "v1",
+		Resource: present.Spec.Names.Plural,
+	}).Namespace("default")
 	if err := r.prepare(ctx, present, objects); err != nil {
 		return err
 	}
@@ -174,7 +179,9 @@ func (r *trial) prepare(ctx context.Context, present *apiextensionsv1.CustomReso
 }
 
 // apply applies the change, and returns its result.
-func (r *trial) apply(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition, objects dynamic.ResourceInterface) (string, error) {
+func (r *trial) apply(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition,
+	objects dynamic.ResourceInterface,
+) (string, error) {
 	err := eventually(ctx, func() error {
 		read, err := definitions().Get(ctx, target.Name, metav1.GetOptions{})
 		if err != nil {
@@ -191,7 +198,10 @@ func (r *trial) apply(ctx context.Context, target *apiextensionsv1.CustomResourc
 	if err != nil {
 		return "", err
 	}
-	for _, write := range []func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) error{unchanged, relabeled, restated} {
+	for _, write := range []func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) error{
+		unchanged, relabeled,
+		restated,
+	} {
 		stored, err := r.served(ctx, objects)
 		if err != nil {
 			return "", err
@@ -245,7 +255,9 @@ func restated(ctx context.Context, objects dynamic.ResourceInterface, stored *un
 }
 
 // recreate creates the object again. An object that is only tolerated cannot be created.
-func (r *trial) recreate(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition, objects dynamic.ResourceInterface) (string, error) {
+func (r *trial) recreate(ctx context.Context, target *apiextensionsv1.CustomResourceDefinition,
+	objects dynamic.ResourceInterface,
+) (string, error) {
 	if err := objects.Delete(ctx, "it", metav1.DeleteOptions{}); err != nil {
 		return "", err
 	}
@@ -267,7 +279,8 @@ func (r *trial) recreate(ctx context.Context, target *apiextensionsv1.CustomReso
 // object returns the object of the change.
 func (r *trial) object(crd *apiextensionsv1.CustomResourceDefinition, name string) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
-	text := fmt.Sprintf("{apiVersion: %s/v1, kind: %s, metadata: {name: %s}, spec: %s}", crd.Spec.Group, crd.Spec.Names.Kind, name, or(r.change.spec, "{}"))
+	text := fmt.Sprintf("{apiVersion: %s/v1, kind: %s, metadata: {name: %s}, spec: %s}", crd.Spec.Group, crd.Spec.Names.Kind, name,
+		or(r.change.spec, "{}"))
 	if err := yaml.Unmarshal([]byte(text), &object.Object); err != nil {
 		panic(err)
 	}

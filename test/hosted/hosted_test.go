@@ -37,7 +37,8 @@ func TestHostedCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"annotate hostedcluster example hypershift.openshift.io/force-upgrade-to-", "NodePoolSkew (NodePoolTooOld)", "PodDisruptionBudget-shop.orders (NeverSatisfied)",
+		"annotate hostedcluster example hypershift.openshift.io/force-upgrade-to-", "NodePoolSkew (NodePoolTooOld)",
+		"PodDisruptionBudget-shop.orders (NeverSatisfied)",
 		"HyperShift would refuse this update", "BLOCKED", "READY", "HyperShift would accept this update",
 	} {
 		if !strings.Contains(w.out.String(), want) {
@@ -62,7 +63,8 @@ func (w world) hosted(args ...string) []string {
 
 // A recorded run is judged again with both sides, or not at all.
 func (w world) testStatus(t *testing.T) {
-	if code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("status", "--to", story.Patch, "--prometheus", w.Monitoring)...); code != exit.Ready {
+	if code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig,
+		w.hosted("status", "--to", story.Patch, "--prometheus", w.Monitoring)...); code != exit.Ready {
 		t.Errorf("status: exit code %d, want Ready\n%s%s", code, stdout, stderr)
 	}
 	code, _, stderr := w.call(t, guest.Kubeconfig, "status", "--to", story.Patch)
@@ -81,7 +83,8 @@ func (w world) testAfter(t *testing.T) {
 	args := []string{"after", stored.Run.ID, "--hosted-cluster", story.HostedCluster, "--prometheus", w.Monitoring, "-o", "json"}
 	code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, args...)
 	var judged afterupdate.Report
-	if err := json.Unmarshal([]byte(stdout), &judged); err != nil || code != exit.Undecided || judged.Decision != afterupdate.Unfinished || judged.Baseline == nil {
+	if err := json.Unmarshal([]byte(stdout), &judged); err != nil || code != exit.Undecided || judged.Decision != afterupdate.Unfinished ||
+		judged.Baseline == nil {
 		t.Fatalf("exit code %d, want Unfinished with a baseline: %v\n%s%s", code, err, stdout, stderr)
 	}
 	for _, unread := range judged.Unread {
@@ -98,10 +101,14 @@ func (w world) testPlan(t *testing.T) {
 	if err := os.WriteFile(path, fmt.Appendf(nil, graph, story.From, 0, story.Patch, 4), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("plan", "--to", story.Patch, "--graph", path, "--prometheus", w.Monitoring)...)
+	code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig,
+		w.hosted("plan", "--to", story.Patch, "--graph", path, "--prometheus", w.Monitoring)...)
 	for _, want := range []string{
 		"1. HostedCluster clusters/example: 5.1.3 to 5.1.4", "2. NodePool clusters/workers: 5.1.3 to 5.1.4",
-		`oc --kubeconfig ` + w.Cluster.Kubeconfig + ` -n clusters patch nodepool workers --type=merge -p '{"spec":{"release":{"image":"registry.example.com/openshift/release@sha256:` + fmt.Sprintf("%064d", 4) + `"}}}'`,
+		`oc --kubeconfig ` + w.Cluster.Kubeconfig +
+			` -n clusters patch nodepool workers --type=merge -p '{"spec":{"release":{"image":"registry.example.com/openshift/release@sha256:` +
+			fmt.Sprintf(
+				"%064d", 4) + `"}}}'`,
 	} {
 		if code != exit.Ready || !strings.Contains(stdout, want) {
 			t.Errorf("plan: exit code %d, want %q in\n%s%s", code, want, stdout, stderr)
@@ -123,7 +130,8 @@ func (w world) testController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	object, err := management.Dynamic.Resource(hypershift.GroupVersion().WithResource("hostedclusters")).Namespace("clusters").Get(t.Context(), "example", metav1.GetOptions{})
+	object, err := management.Dynamic.Resource(hypershift.GroupVersion().WithResource("hostedclusters")).Namespace("clusters").Get(t.Context(),
+		"example", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +145,8 @@ func (w world) testController(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if decided.Verdict.Decision == verdict.Blocked || !has(decided, "HostedClusterRequest") || !has(decided, "CloudCredentialOperator.CloudPermissions") {
+	if decided.Verdict.Decision == verdict.Blocked || !has(decided, "HostedClusterRequest") ||
+		!has(decided, "CloudCredentialOperator.CloudPermissions") {
 		t.Errorf("the run of the controller: %+v, want the findings of both sides, none of which blocks for certain", decided.Verdict)
 	}
 }
@@ -145,14 +154,16 @@ func (w world) testController(t *testing.T) {
 // A guest whose kubeconfig is gone is one finding, and the side of the management cluster is judged.
 func (w world) testUnreachable(t *testing.T) {
 	client := kubernetes.NewForConfigOrDie(w.Cluster.Config)
-	if err := client.CoreV1().Secrets("clusters").Delete(context.Background(), "example-admin-kubeconfig", metav1.DeleteOptions{}); err != nil {
+	if err := client.CoreV1().Secrets("clusters").Delete(context.Background(), "example-admin-kubeconfig",
+		metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("run", "--to", story.Patch)...)
 	if code != exit.Undecided || strings.Count(stdout, "GuestUnreachable") != 1 || !strings.Contains(stdout, "HyperShift would accept") {
 		t.Errorf("exit code %d, want Undecided with one GuestUnreachable and the judgement of the management cluster\n%s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("status")...); code != exit.Failed || !strings.Contains(stderr, "the records of the runs are in the guest") {
+	if code, _, stderr := w.call(t, w.Cluster.Kubeconfig, w.hosted("status")...); code != exit.Failed ||
+		!strings.Contains(stderr, "the records of the runs are in the guest") {
 		t.Errorf("status: exit code %d, want an error that names the guest\n%s", code, stderr)
 	}
 }

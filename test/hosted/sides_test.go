@@ -96,7 +96,8 @@ func (w world) testNoNodeAbove(t *testing.T) {
 func (w world) testKilled(t *testing.T) {
 	uncordon := w.cordon(t, true)
 	w.kill(t)
-	if code, _, stderr := w.call(t, w.Cluster.Kubeconfig, "cleanup", "--all"); code != exit.Failed || !strings.Contains(stderr, "add --hosted-cluster") {
+	if code, _, stderr := w.call(t, w.Cluster.Kubeconfig, "cleanup", "--all"); code != exit.Failed ||
+		!strings.Contains(stderr, "add --hosted-cluster") {
 		t.Errorf("cleanup in the management cluster alone: exit code %d, want a refusal\n%s", code, stderr)
 	}
 	uncordon()

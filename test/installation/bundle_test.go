@@ -142,9 +142,15 @@ func expectPage(t *testing.T) {
 		status        int
 		want          string
 	}{
-		"Reader":  {"the permission is that of the API", testCluster.Kubectl(t, "create", "token", reader, "-n", namespace), http.StatusOK, "Do not update this cluster to " + story.To},
-		"Default": {"another account does not have it", testCluster.Kubectl(t, "create", "token", "default", "-n", namespace), http.StatusForbidden, "lack the permission"},
-		"None":    {"there is no user", "", http.StatusUnauthorized, "has no token"},
+		"Reader": {
+			"the permission is that of the API", testCluster.Kubectl(t, "create", "token", reader, "-n", namespace), http.StatusOK,
+			"Do not update this cluster to " + story.To,
+		},
+		"Default": {
+			"another account does not have it", testCluster.Kubectl(t, "create", "token", "default", "-n", namespace),
+			http.StatusForbidden, "lack the permission",
+		},
+		"None": {"there is no user", "", http.StatusUnauthorized, "has no token"},
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+net.JoinHostPort(address, "9443"), http.NoBody)
 		if err != nil {

@@ -15,7 +15,10 @@ func TestImageMatchesDockerfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{`ENTRYPOINT ["` + installation.Program + `"]`, "USER 65532", "./cmd/preflight-controller\n", "CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags='-s -w'"} {
+	for _, line := range []string{
+		`ENTRYPOINT ["` + installation.Program + `"]`, "USER 65532", "./cmd/preflight-controller\n",
+		"CGO_ENABLED=0 go build -trimpath -tags=grpcnotrace -ldflags='-s -w'",
+	} {
 		if !strings.Contains(string(text), line) {
 			t.Errorf("the Dockerfile does not have %q", line)
 		}

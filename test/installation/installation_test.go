@@ -47,7 +47,8 @@ func TestInstallAndUninstall(t *testing.T) {
 			reason: "all objects", directory: "manifests", uninstall: "manifests/uninstall.yaml", switches: switches(t), console: true,
 		},
 		"Kubernetes": {
-			reason: "without monitoring", directory: "manifests/kubernetes", uninstall: "manifests/kubernetes/uninstall.yaml", switches: switches(t)[1:],
+			reason: "without monitoring", directory: "manifests/kubernetes", uninstall: "manifests/kubernetes/uninstall.yaml",
+			switches: switches(t)[1:],
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

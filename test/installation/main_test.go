@@ -42,7 +42,8 @@ func TestMain(m *testing.M) {
 		if err := prepare(context.Background()); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
-	}, cluster.CRDs(olm, "testdata/servicemonitors.crd.yaml", root+"/runner/trigger/guard/testdata/prometheusrules.crd.yaml"), cluster.Console())
+	}, cluster.CRDs(olm, "testdata/servicemonitors.crd.yaml", root+"/runner/trigger/guard/testdata/prometheusrules.crd.yaml"),
+		cluster.Console())
 }
 
 // moduleFile is the path of a file of a module.

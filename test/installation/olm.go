@@ -118,7 +118,8 @@ func (b *Bundle) Install(ctx context.Context, config *rest.Config) error {
 		return err
 	}
 	object := objects.Object{GroupVersionResource: versions(), Namespace: b.Namespace(), Name: b.csv.Name, Subresource: "status"}
-	return writer.Patch(ctx, object, `{"status":{"phase":"Succeeded","reason":"InstallSucceeded","message":"install strategy completed with no errors"}}`)
+	return writer.Patch(ctx, object,
+		`{"status":{"phase":"Succeeded","reason":"InstallSucceeded","message":"install strategy completed with no errors"}}`)
 }
 
 // versions is the resource of ClusterServiceVersions.
@@ -161,7 +162,8 @@ func (b *Bundle) owner(uid types.UID) []metav1.OwnerReference {
 // labels are those of what OLM finds by its owner.
 func (b *Bundle) labels() map[string]string {
 	return map[string]string{
-		managed: "true", "olm.owner": b.csv.Name, "olm.owner.namespace": b.Namespace(), "olm.owner.kind": operatorsv1alpha1.ClusterServiceVersionKind,
+		managed: "true", "olm.owner": b.csv.Name, "olm.owner.namespace": b.Namespace(),
+		"olm.owner.kind": operatorsv1alpha1.ClusterServiceVersionKind,
 	}
 }
 
@@ -189,8 +191,11 @@ func (b *Bundle) objects(uid types.UID) []any {
 	for _, each := range slices.Concat(strategy.Permissions, strategy.ClusterPermissions) {
 		if !accounts[each.ServiceAccountName] {
 			all = append(all, &corev1.ServiceAccount{
-				TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-				ObjectMeta: metav1.ObjectMeta{Name: each.ServiceAccountName, Namespace: b.Namespace(), Labels: map[string]string{managed: "true"}, OwnerReferences: b.owner(uid)},
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+				ObjectMeta: metav1.ObjectMeta{
+					Name: each.ServiceAccountName, Namespace: b.Namespace(), Labels: map[string]string{managed: "true"},
+					OwnerReferences: b.owner(uid),
+				},
 			})
 		}
 		accounts[each.ServiceAccountName] = true
@@ -208,7 +213,9 @@ func (b *Bundle) objects(uid types.UID) []any {
 }
 
 // role are the role of this kind with permissions, and its binding. OLM names them by their content.
-func (b *Bundle) role(permissions operatorsv1alpha1.StrategyDeploymentPermissions, kind, namespace string, owner []metav1.OwnerReference) []any {
+func (b *Bundle) role(permissions operatorsv1alpha1.StrategyDeploymentPermissions, kind, namespace string,
+	owner []metav1.OwnerReference,
+) []any {
 	content := sha256.Sum256(fmt.Append(nil, kind, permissions))
 	metadata := metav1.ObjectMeta{
 		Name: b.csv.Name + "-" + hex.EncodeToString(content[:10]), Namespace: namespace, Labels: b.labels(), OwnerReferences: owner,

@@ -73,7 +73,8 @@ func (e environment) startKubelet(t *testing.T, of *client) *kubelet.Kubelet {
 // of the tool.
 func (e environment) runs(t *testing.T, reached *cluster.Cluster, version string) func(context.Context) (report.Report, error) {
 	t.Helper()
-	find, err := monitoring.Querier{Config: local.Config}.At(prometheus.Constant(t, http.StatusOK, `{"status":"success","data":{"alerts":[]}}`).URL)
+	find, err := monitoring.Querier{Config: local.Config}.At(prometheus.Constant(t, http.StatusOK,
+		`{"status":"success","data":{"alerts":[]}}`).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,8 @@ func TestWords(t *testing.T) {
 		all = append(all, expression)
 	}
 	// An identifier is words too: nobodyHolds, toldTwice.
-	words := regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)\b|\b(nobody|somebody|whoever|told|heard)[A-Z]|[a-z](Nobody|Somebody|Whoever|Told|Heard)\b`)
+	words := regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") +
+		`)\b|\b(nobody|somebody|whoever|told|heard)[A-Z]|[a-z](Nobody|Somebody|Whoever|Told|Heard)\b`)
 	for _, path := range files(t) {
 		text, err := os.ReadFile(path)
 		if err != nil {
@@ -61,7 +62,8 @@ func TestWords(t *testing.T) {
 var (
 	// counted is a number before one of the product's nouns in the plural, which is wrong where
 	// the number is 1.
-	counted = regexp.MustCompile(`%d (checks|CustomResourceDefinitions|findings|hours|images|kubelets|machines|nodes|objects|pools|roles|rows|runs|targets|updates|versions|webhooks)\b`)
+	counted = regexp.MustCompile(
+		`%d (checks|CustomResourceDefinitions|findings|hours|images|kubelets|machines|nodes|objects|pools|roles|rows|runs|targets|updates|versions|webhooks)\b`)
 	// elsewhere are the files without the texts of the product.
 	elsewhere = regexp.MustCompile(`^\.\./\.\./(test|preflight-sdk)/`)
 	// limit is a number that the other one exceeds.

@@ -11,10 +11,7 @@ import (
 	"testing"
 )
 
-const (
-	maxFiles              = 12
-	maxMethods, maxFields = 15, 12
-)
+const maxMethods, maxFields = 15, 12
 
 // wide are the types with more methods or fields, with the reason.
 func wide() map[string]string {
@@ -37,16 +34,6 @@ func wide() map[string]string {
 	}
 }
 
-// TestPackagesAreSmall checks that a package can be read in one sitting. Lines are not counted: they
-// say nothing about how many ideas a package has.
-func TestPackagesAreSmall(t *testing.T) {
-	for dir, files := range sources(t) {
-		if len(files) > maxFiles {
-			t.Errorf("package %s has %d files, more than %d: make packages of its ideas", dir, len(files), maxFiles)
-		}
-	}
-}
-
 // TestTypesAreComposed checks that no type collects methods and fields by embedding other
 // types of this repository, of its own package or of another one.
 func TestTypesAreComposed(t *testing.T) {
@@ -59,7 +46,8 @@ func TestTypesAreComposed(t *testing.T) {
 		reason, exempt := wide()[name]
 		switch isWide := methods > maxMethods || fields > maxFields && len(each.embedded) > 0; {
 		case isWide && !exempt:
-			t.Errorf("%s has %d methods and %d fields with those of embedded types, more than %d or %d: compose it", name, methods, fields, maxMethods, maxFields)
+			t.Errorf("%s has %d methods and %d fields with those of embedded types, more than %d or %d: compose it", name, methods, fields,
+				maxMethods, maxFields)
 		case !isWide && exempt:
 			t.Errorf("%s has %d methods and %d fields, and needs no exception (%s)", name, methods, fields, reason)
 		}

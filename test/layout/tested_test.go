@@ -25,7 +25,8 @@ func TestEveryPackageIsTested(t *testing.T) {
 	lines, tested, named := measured(t)
 	for _, dir := range slices.Sorted(maps.Keys(lines)) {
 		if lines[dir] > maxUntested && !tested[dir] && len(named[dir]) == 0 {
-			t.Errorf("package %s has %d lines and no test: add a test file, or name it in the test file of the package whose tests cover it: // Tests of: %[1]s", dir, lines[dir])
+			t.Errorf("package %s has %d lines and no test: add a test file, or name it in the test file of the package whose tests cover "+
+				"it: // Tests of: %[1]s", dir, lines[dir])
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(named)) {

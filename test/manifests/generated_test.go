@@ -95,7 +95,8 @@ func ofConsole() []*unstructured.Unstructured {
 	dashboard := stub("v1", "ConfigMap", console.Namespace)
 	dashboard.SetName(console.Dashboard)
 	return []*unstructured.Unstructured{
-		dashboard, stub(consoleVersion, "ConsoleNotification", ""), stub(consoleVersion, "ConsoleLink", ""), stub(consoleVersion, "ConsoleCLIDownload", ""),
+		dashboard, stub(consoleVersion, "ConsoleNotification", ""), stub(consoleVersion, "ConsoleLink", ""),
+		stub(consoleVersion, "ConsoleCLIDownload", ""),
 	}
 }
 
@@ -151,8 +152,14 @@ func TestUninstallIsCurrent(t *testing.T) {
 		switches                []string
 		openshift               bool
 	}{
-		"OpenShift":  {reason: "all objects", directory: ".", file: "uninstall.yaml", switches: []string{"hosted-clusters", "page", "signing"}, openshift: true},
-		"Kubernetes": {reason: "kubectl fails for kinds that the cluster does not have", directory: "kubernetes", file: "kubernetes/uninstall.yaml", switches: []string{"hosted-clusters", "signing"}},
+		"OpenShift": {
+			reason: "all objects", directory: ".", file: "uninstall.yaml", switches: []string{"hosted-clusters", "page", "signing"},
+			openshift: true,
+		},
+		"Kubernetes": {
+			reason: "kubectl fails for kinds that the cluster does not have", directory: "kubernetes",
+			file: "kubernetes/uninstall.yaml", switches: []string{"hosted-clusters", "signing"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			all := slices.Concat(hosted(), guards(), ofConsole(), overlay(t, tc.directory, tc.switches...))

@@ -79,15 +79,24 @@ func TestPageIsReached(t *testing.T) {
 	secret := pageName + "-serving-cert"
 	rule := at("ClusterRole "+page.Role, "rules")
 	for what, tc := range map[string]struct{ got, want any }{
-		"the port of the container":    {list(container["ports"])[0], map[string]any{"name": "page", "containerPort": int64(9443)}},
-		"the ports of the container":   {len(list(container["ports"])), 3},
-		"the volumes":                  {len(volumes), 2},
-		"the Secret of the volume":     {volumes[0], map[string]any{"name": "page-serving-cert", "secret": map[string]any{"secretName": secret}}},
-		"the Secret of the Service":    {found["Service "+pageName].GetAnnotations()["service.beta.openshift.io/serving-cert-secret-name"], secret},
-		"the port of the Service":      {list(at("Service "+pageName, "spec", "ports"))[0], map[string]any{"name": "page", "port": int64(443), "targetPort": "page"}},
-		"the Service of the Route":     {at("Route "+pageName, "spec", "to"), map[string]any{"kind": "Service", "name": pageName}},
-		"the port of the Route":        {at("Route "+pageName, "spec", "port"), map[string]any{"targetPort": "page"}},
-		"the TLS of the Route":         {at("Route "+pageName, "spec", "tls"), map[string]any{"termination": "reencrypt", "insecureEdgeTerminationPolicy": "Redirect"}},
+		"the port of the container":  {list(container["ports"])[0], map[string]any{"name": "page", "containerPort": int64(9443)}},
+		"the ports of the container": {len(list(container["ports"])), 3},
+		"the volumes":                {len(volumes), 2},
+		"the Secret of the volume":   {volumes[0], map[string]any{"name": "page-serving-cert", "secret": map[string]any{"secretName": secret}}},
+		"the Secret of the Service": {
+			found["Service "+pageName].GetAnnotations()["service.beta.openshift.io/serving-cert-secret-name"],
+			secret,
+		},
+		"the port of the Service": {
+			list(at("Service "+pageName, "spec", "ports"))[0],
+			map[string]any{"name": "page", "port": int64(443), "targetPort": "page"},
+		},
+		"the Service of the Route": {at("Route "+pageName, "spec", "to"), map[string]any{"kind": "Service", "name": pageName}},
+		"the port of the Route":    {at("Route "+pageName, "spec", "port"), map[string]any{"targetPort": "page"}},
+		"the TLS of the Route": {
+			at("Route "+pageName, "spec", "tls"),
+			map[string]any{"termination": "reencrypt", "insecureEdgeTerminationPolicy": "Redirect"},
+		},
 		"the rules for connections in": {len(ingress), 3},
 		"who reaches the page": {ingress[2], map[string]any{
 			"from":  []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"policy-group.network.openshift.io/ingress": ""}}}},

@@ -121,15 +121,36 @@ func TestSwitchesCompose(t *testing.T) {
 		switches     []string
 		want         []string
 	}{
-		"OpenShift":       {reason: "all switches are off by default", base: ".", want: []string{certificate, clients}},
-		"Kubernetes":      {reason: "the certificate is self-signed", base: "kubernetes", want: []string{}},
-		"Alert":           {reason: "a switch is an argument", base: ".", switches: []string{"alert"}, want: []string{certificate, clients, "--signal=alert"}},
-		"ClusterOperator": {reason: "a switch is an argument", base: ".", switches: []string{"cluster-operator"}, want: []string{certificate, clients, "--signal=clusterOperator"}},
-		"Warn":            {reason: "the policy warns by default", base: ".", switches: []string{"admission"}, want: []string{certificate, clients, "--signal=admission=Warn"}},
-		"Hosted":          {reason: "hosted clusters are checked", base: ".", switches: []string{"hosted-clusters", "hosted-admission"}, want: []string{certificate, clients, "--hosted-clusters=20", "--hosted-admission=Warn"}},
-		"Signing":         {reason: "verdicts are signed", base: ".", switches: []string{"signing"}, want: []string{certificate, clients, "--signing-secret=" + signingName}},
-		"Page":            {reason: "a page is served", base: ".", switches: []string{"page"}, want: []string{certificate, clients, "--page-bind-address=:9443", "--page-cert-dir=/etc/update-preflight/page-serving-cert"}},
-		"HostedDeny":      {reason: "their updates are denied", base: "kubernetes", switches: []string{"hosted-clusters", "hosted-admission-deny"}, want: []string{"--hosted-clusters=20", "--hosted-admission=Deny"}},
+		"OpenShift":  {reason: "all switches are off by default", base: ".", want: []string{certificate, clients}},
+		"Kubernetes": {reason: "the certificate is self-signed", base: "kubernetes", want: []string{}},
+		"Alert": {
+			reason: "a switch is an argument", base: ".", switches: []string{"alert"},
+			want: []string{certificate, clients, "--signal=alert"},
+		},
+		"ClusterOperator": {
+			reason: "a switch is an argument", base: ".", switches: []string{"cluster-operator"},
+			want: []string{certificate, clients, "--signal=clusterOperator"},
+		},
+		"Warn": {
+			reason: "the policy warns by default", base: ".", switches: []string{"admission"},
+			want: []string{certificate, clients, "--signal=admission=Warn"},
+		},
+		"Hosted": {
+			reason: "hosted clusters are checked", base: ".", switches: []string{"hosted-clusters", "hosted-admission"},
+			want: []string{certificate, clients, "--hosted-clusters=20", "--hosted-admission=Warn"},
+		},
+		"Signing": {
+			reason: "verdicts are signed", base: ".", switches: []string{"signing"},
+			want: []string{certificate, clients, "--signing-secret=" + signingName},
+		},
+		"Page": {
+			reason: "a page is served", base: ".", switches: []string{"page"},
+			want: []string{certificate, clients, "--page-bind-address=:9443", "--page-cert-dir=/etc/update-preflight/page-serving-cert"},
+		},
+		"HostedDeny": {
+			reason: "their updates are denied", base: "kubernetes",
+			switches: []string{"hosted-clusters", "hosted-admission-deny"}, want: []string{"--hosted-clusters=20", "--hosted-admission=Deny"},
+		},
 		"All": {
 			reason: "switches are independent", base: "kubernetes", switches: []string{"alert", "cluster-operator", "admission-deny"},
 			want: []string{"--signal=alert", "--signal=clusterOperator", "--signal=admission=Deny"},
@@ -181,7 +202,10 @@ func TestEveryManifestIsUsed(t *testing.T) {
 	for _, entry := range entries {
 		found[entry.Name()] = true
 	}
-	want := []string{"admission", "admission-deny", "alert", "cluster-operator", "hosted-admission", "hosted-admission-deny", "hosted-clusters", "page", "signing"}
+	want := []string{
+		"admission", "admission-deny", "alert", "cluster-operator", "hosted-admission", "hosted-admission-deny",
+		"hosted-clusters", "page", "signing",
+	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(found))); diff != "" {
 		t.Errorf("switches (-want, +got):\n%s", diff)
 	}

@@ -38,12 +38,14 @@ func Check(root string) ([]string, error) {
 		for sibling, version := range module.siblings(published) {
 			versions[version] = true
 			if !replaced[sibling+"@"+version] {
-				violations = append(violations, fmt.Sprintf("%s/go.mod requires %s %s, which %s does not replace", module.Dir, sibling, version, workFile))
+				violations = append(violations, fmt.Sprintf("%s/go.mod requires %s %s, which %s does not replace", module.Dir, sibling, version,
+					workFile))
 			}
 		}
 	}
 	if len(versions) > 1 {
-		violations = append(violations, fmt.Sprintf("the published modules require each other with %d different versions, want one", len(versions)))
+		violations = append(violations, fmt.Sprintf("the published modules require each other with %d different versions, want one",
+			len(versions)))
 	}
 	slices.Sort(violations)
 	return violations, nil

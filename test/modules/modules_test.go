@@ -114,7 +114,8 @@ func TestCheck(t *testing.T) {
 		"TwoVersions": {
 			reason: "modules that are tagged together require each other with the same version",
 			change: "-- third/go.mod --\nmodule example.com/repo/third\n\nrequire example.com/repo/lib v0.2.0\n" +
-				"-- go.work --\ngo 1.26.0\n\nuse (\n\t.\n\t./lib\n\t./third\n)\n\nreplace (\n\texample.com/repo/lib v0.1.0 => ./lib\n\texample.com/repo/lib v0.2.0 => ./lib\n)\n",
+				"-- go.work --\ngo 1.26.0\n\nuse (\n\t.\n\t./lib\n\t./third\n)\n\nreplace (\n\texample.com/repo/lib v0.1.0 => " +
+				"./lib\n\texample.com/repo/lib v0.2.0 => ./lib\n)\n",
 			want: []string{"the published modules require each other with 2 different versions, want one"},
 		},
 	} {

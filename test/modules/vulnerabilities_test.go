@@ -55,7 +55,8 @@ func TestCheckVulnerabilities(t *testing.T) {
 			want: "govulncheck in lib: exit status", prints: "GO-2026-0001",
 		},
 		"Unreachable": {
-			reason: "a database that cannot be reached is distinguished", database: "http://127.0.0.1:1", unreachable: true, want: "connection refused",
+			reason: "a database that cannot be reached is distinguished", database: "http://127.0.0.1:1", unreachable: true,
+			want: "connection refused",
 		},
 		"Broken": {
 			reason: "an error response of the database is a failure", database: broken.URL, want: "404 Not Found",

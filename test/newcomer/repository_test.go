@@ -80,7 +80,8 @@ func TestRepository(t *testing.T) {
 	w.mustRun(t, "go vet . && go build -o preflight .")
 	preflight := "./preflight --run CordonedNodes"
 	w.environment = append(w.environment, "KUBECONFIG="+filepath.Join(w.dir, "missing"))
-	if output, ok := w.run(t, preflight); ok || !strings.Contains(output, "? CordonedNodes: Unknown: cannot load the configuration of the cluster: ") {
+	if output, ok := w.run(t, preflight); ok ||
+		!strings.Contains(output, "? CordonedNodes: Unknown: cannot load the configuration of the cluster: ") {
 		t.Errorf("without a cluster: want an inconclusive check, got\n%s", output)
 	}
 	w.environment = append(w.environment, "KUBECONFIG="+local.Kubeconfig)
@@ -89,7 +90,8 @@ func TestRepository(t *testing.T) {
 	}
 	cordon(t, "worker-1")
 	output := w.mustRun(t, preflight)
-	if !strings.Contains(output, "‼ CordonedNodes: Warn: node worker-1 is cordoned") || !strings.Contains(output, "\n    $ oc adm uncordon worker-1\n") {
+	if !strings.Contains(output, "‼ CordonedNodes: Warn: node worker-1 is cordoned") ||
+		!strings.Contains(output, "\n    $ oc adm uncordon worker-1\n") {
 		t.Errorf("with a cordoned node: got\n%s", output)
 	}
 	w.write(t, "server_test.go", onServer)

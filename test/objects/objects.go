@@ -67,7 +67,8 @@ func (w *Writer) Apply(ctx context.Context, documents []byte) error {
 		if err != nil {
 			return err
 		}
-		_, err = w.resource(mapping.Resource, object.GetNamespace()).Apply(ctx, object.GetName(), object, metav1.ApplyOptions{FieldManager: owner, Force: true})
+		_, err = w.resource(mapping.Resource, object.GetNamespace()).Apply(ctx, object.GetName(), object,
+			metav1.ApplyOptions{FieldManager: owner, Force: true})
 		if err != nil {
 			return fmt.Errorf("apply %s %s/%s: %w", kind.Kind, object.GetNamespace(), object.GetName(), err)
 		}
@@ -93,7 +94,8 @@ func (w *Writer) Patch(ctx context.Context, object Object, patch string) error {
 	if object.Subresource != "" {
 		below = []string{object.Subresource}
 	}
-	_, err = w.resource(resource, object.Namespace).Patch(ctx, object.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, below...)
+	_, err = w.resource(resource, object.Namespace).Patch(ctx, object.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+		below...)
 	if err != nil {
 		return fmt.Errorf("patch %s %s/%s: %w", resource.Resource, object.Namespace, object.Name, err)
 	}

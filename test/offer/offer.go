@@ -45,7 +45,9 @@ spec:
 `
 
 // signer signs the releases of all tests: a key takes a fifth of a second.
-var signer = sync.OnceValues(func() (*release.Signer, error) { return release.NewSigner("Release Key") }) //nolint:gochecknoglobals // made once
+//
+//nolint:gochecknoglobals // made once
+var signer = sync.OnceValues(func() (*release.Signer, error) { return release.NewSigner("Release Key") })
 
 // Cluster is a cluster in memory.
 type Cluster struct {
@@ -79,10 +81,14 @@ func Start(tb testing.TB, manifests map[string]string) *Cluster {
 // push pushes the release, and signs it.
 func (c *Cluster) push(host string, manifests map[string]string) {
 	c.tb.Helper()
-	etcd, err := release.BuildImage(c.tb.Context(), host, "etcd", release.Image{Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}})
+	etcd, err := release.BuildImage(c.tb.Context(), host, "etcd",
+		release.Image{Files: map[string]release.File{"etc/os-release": {Data: []byte("ID=none\n")}}})
 	c.fail(err)
 	c.Image, err = release.Push(c.tb.Context(), host, release.Release{
-		Version: To, Previous: []string{From}, Components: []release.Component{{Name: "etcd", Image: etcd, Source: "quay.io/openshift/origin-etcd", Manifests: manifests}},
+		Version: To, Previous: []string{From}, Components: []release.Component{{
+			Name: "etcd", Image: etcd,
+			Source: "quay.io/openshift/origin-etcd", Manifests: manifests,
+		}},
 	})
 	c.fail(err)
 	by, err := signer()

@@ -40,7 +40,10 @@ func (s State) clusterVersionSpec() configv1.ClusterVersionSpec {
 	if channel == "" {
 		channel = "stable"
 	}
-	return configv1.ClusterVersionSpec{ClusterID: cmp.Or(s.ID, ClusterID), Channel: channel, Upstream: configv1.URL(s.Upstream), DesiredUpdate: s.Desired, Overrides: s.Overrides}
+	return configv1.ClusterVersionSpec{
+		ClusterID: cmp.Or(s.ID, ClusterID), Channel: channel, Upstream: configv1.URL(s.Upstream),
+		DesiredUpdate: s.Desired, Overrides: s.Overrides,
+	}
 }
 
 func (s State) clusterVersionStatus() configv1.ClusterVersionStatus {

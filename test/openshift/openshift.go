@@ -67,7 +67,10 @@ type State struct {
 
 // Namespaces are those that every cluster has.
 func Namespaces() []string {
-	return []string{"openshift-config", "openshift-config-managed", "openshift-cluster-version", "openshift-kube-apiserver-operator", "openshift-monitoring"}
+	return []string{
+		"openshift-config", "openshift-config-managed", "openshift-cluster-version", "openshift-kube-apiserver-operator",
+		"openshift-monitoring",
+	}
 }
 
 // Apply writes the state to the cluster, and replaces the former one.

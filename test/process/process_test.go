@@ -129,7 +129,10 @@ func TestExpectedEnd(t *testing.T) {
 		end    func(*testing.T, *process.Process) int
 		code   int
 	}{
-		"Killed": {reason: "SIGKILL leaves no exit code", code: -1, end: func(_ *testing.T, p *process.Process) int { p.Kill(); return p.Code() }},
+		"Killed": {
+			reason: "SIGKILL leaves no exit code", code: -1,
+			end: func(_ *testing.T, p *process.Process) int { p.Kill(); return p.Code() },
+		},
 		"Stopped": {reason: "the exit code of the signal's handler", code: 5, end: func(t *testing.T, p *process.Process) int {
 			t.Helper()
 			return p.Stop(t, syscall.SIGTERM)

@@ -58,7 +58,8 @@ func expectEnded(tb testing.TB, label string) {
 }
 
 // connection matches the stack of a goroutine of a connection.
-var connection = regexp.MustCompile(`net/http\.\(\*(persistConn|http2ClientConn|http2clientConnReadLoop|Transport)\)|golang\.org/x/net/http2\.`)
+var connection = regexp.MustCompile(
+	`net/http\.\(\*(persistConn|http2ClientConn|http2clientConnReadLoop|Transport)\)|golang\.org/x/net/http2\.`)
 
 // goroutines returns the stacks of the goroutines with a label.
 func goroutines(tb testing.TB, label string) []string {

@@ -25,9 +25,15 @@ func TestCall(t *testing.T) {
 		// stdout and stderr are parts of the output; the whole output if empty.
 		stdout, stderr string
 	}{
-		"Output":    {reason: "the output is apart from the errors", arguments: []string{"schema"}, stdout: "report\n"},
-		"Usage":     {reason: "the exit code is that of the program", arguments: []string{"verify"}, code: exit.BadInput, stderr: `error: "oc preflight verify" takes one pull spec`},
-		"Directory": {reason: "paths are relative to the directory of this process", arguments: []string{"render", "here.json"}, code: exit.BadInput, stderr: "error: here.json: "},
+		"Output": {reason: "the output is apart from the errors", arguments: []string{"schema"}, stdout: "report\n"},
+		"Usage": {
+			reason: "the exit code is that of the program", arguments: []string{"verify"}, code: exit.BadInput,
+			stderr: `error: "oc preflight verify" takes one pull spec`,
+		},
+		"Directory": {
+			reason: "paths are relative to the directory of this process", arguments: []string{"render", "here.json"},
+			code: exit.BadInput, stderr: "error: here.json: ",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := program.Call(t, tc.arguments...)

@@ -104,10 +104,19 @@ func TestSharedHasTheRulesOfOneTest(t *testing.T) {
 		rules  []prometheus.Rule
 		want   []string
 	}{
-		"Series": {reason: "a series has its value at once", rules: []prometheus.Rule{{Record: "one_series", Expr: "vector(7)"}}, want: []string{"configured", "one_series"}},
-		"Alert":  {reason: "an alert fires at once", rules: []prometheus.Rule{firing}, want: []string{"ALERTS", "ALERTS_FOR_STATE", "configured"}},
-		"Other":  {reason: "the same alert, and a series", rules: []prometheus.Rule{firing, {Record: "other", Expr: "vector(0)"}}, want: []string{"ALERTS", "ALERTS_FOR_STATE", "configured", "other"}},
-		"None":   {reason: "there are neither alerts nor series without rules", want: []string{"configured"}},
+		"Series": {
+			reason: "a series has its value at once", rules: []prometheus.Rule{{Record: "one_series", Expr: "vector(7)"}},
+			want: []string{"configured", "one_series"},
+		},
+		"Alert": {
+			reason: "an alert fires at once", rules: []prometheus.Rule{firing},
+			want: []string{"ALERTS", "ALERTS_FOR_STATE", "configured"},
+		},
+		"Other": {
+			reason: "the same alert, and a series", rules: []prometheus.Rule{firing, {Record: "other", Expr: "vector(0)"}},
+			want: []string{"ALERTS", "ALERTS_FOR_STATE", "configured", "other"},
+		},
+		"None": {reason: "there are neither alerts nor series without rules", want: []string{"configured"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := shared.Load(t, tc.rules...)

@@ -235,10 +235,12 @@ func expectReports(t *testing.T, name, dir string, code int) {
 	if err != nil || !strings.HasPrefix(string(html), "<!doctype html>") {
 		t.Errorf("%s: %v, the HTML begins with %.40q", name, err, html)
 	}
-	if summary, err := os.ReadFile(filepath.Join(dir, "summary.md")); name == "Actions" && (err != nil || !strings.Contains(string(summary), zoo.To)) {
+	if summary, err := os.ReadFile(filepath.Join(dir, "summary.md")); name == "Actions" &&
+		(err != nil || !strings.Contains(string(summary), zoo.To)) {
 		t.Errorf("%s: the summary is %q, %v", name, summary, err)
 	}
-	if verdict, err := os.ReadFile(filepath.Join(dir, "verdict.txt")); name == "Tekton" && (err != nil || !strings.Contains(string(verdict), zoo.To)) {
+	if verdict, err := os.ReadFile(filepath.Join(dir, "verdict.txt")); name == "Tekton" &&
+		(err != nil || !strings.Contains(string(verdict), zoo.To)) {
 		t.Errorf("%s: the verdict is %q, %v", name, verdict, err)
 	}
 }

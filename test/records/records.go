@@ -53,7 +53,10 @@ func In(tb testing.TB, config *rest.Config) Cluster {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	client := kubernetes.NewForConfigOrDie(config)
-	return Cluster{Client: client, Store: recordstore.New(client), Runs: lease.New(client, lease.Duration(time.Second)), tb: tb, config: config}
+	return Cluster{
+		Client: client, Store: recordstore.New(client), Runs: lease.New(client, lease.Duration(time.Second)), tb: tb,
+		config: config,
+	}
 }
 
 // Digest is a digest that consists of one digit.
@@ -120,7 +123,10 @@ func (c Cluster) Completed(digit rune, decided report.Report, state map[string]s
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	if err := held.Finish(c.tb.Context(), record.Ending{Phase: record.Complete, Verdict: decided.Verdict, Report: text, Fingerprint: state}); err != nil {
+	if err := held.Finish(c.tb.Context(), record.Ending{
+		Phase: record.Complete, Verdict: decided.Verdict, Report: text,
+		Fingerprint: state,
+	}); err != nil {
 		c.tb.Fatal(err)
 	}
 	return held.Record().ID
@@ -141,7 +147,8 @@ func (c Cluster) StartJob(runID, check string) *batchv1.Job {
 	c.tb.Helper()
 	job, err := c.Client.BatchV1().Jobs("default").Create(c.tb.Context(), &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "quorum-" + label.Suffix(runID), Labels: map[string]string{label.Run: runID}, Annotations: map[string]string{label.AnnotationCheck: check},
+			Name: "quorum-" + label.Suffix(runID), Labels: map[string]string{label.Run: runID},
+			Annotations: map[string]string{label.AnnotationCheck: check},
 		},
 		Spec: batchv1.JobSpec{ManagedBy: new("example.com/test"), Template: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{label.Run: runID}},
@@ -179,7 +186,10 @@ func (c Cluster) NextSecond() {
 
 // Finding returns a finding of a check of a release.
 func Finding(name string, outcome preflight.Outcome, reason string) finding.Finding {
-	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: outcome, Reason: reason, Message: "because of " + reason}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}
+	return finding.Finding{
+		Finding: preflight.Finding{Name: name, Outcome: outcome, Reason: reason, Message: "because of " + reason},
+		Source:  finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown,
+	}
 }
 
 // Passed is the finding of a check that has passed.

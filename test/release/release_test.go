@@ -144,7 +144,10 @@ func TestPush(t *testing.T) {
 	}
 	files := unpack(t, image, -1)
 	texts := map[string]string{}
-	for _, name := range []string{"0000_50_ingress_preflight.yaml", "0000_50_ingress_role.yaml", "0000_50_notes_notes.yaml", "0000_99_broken.yaml"} {
+	for _, name := range []string{
+		"0000_50_ingress_preflight.yaml", "0000_50_ingress_role.yaml", "0000_50_notes_notes.yaml",
+		"0000_99_broken.yaml",
+	} {
 		texts[name] = files["release-manifests/"+name].Data
 	}
 	want := map[string]string{
@@ -193,13 +196,16 @@ func checkDescription(t *testing.T, files map[string]entry, component string) {
 func TestPushSubstitutesImages(t *testing.T) {
 	const image = "127.0.0.1:5000/openshift/ingress@sha256:0123"
 	for name, tc := range map[string]struct{ reason, text, want string }{
-		"Bare":     {reason: "a source without a tag is replaced", text: "image: " + source, want: "image: " + image},
-		"Tag":      {reason: "a source with any tag is replaced", text: "image: " + source + ":v1.2\n", want: "image: " + image + "\n"},
-		"Digest":   {reason: "a source with a digest is replaced", text: source + "@sha256:" + strings.Repeat("0", 64), want: image},
-		"Quoted":   {reason: "a quote ends the source", text: `- "` + source + `:a"`, want: `- "` + image + `"`},
-		"Argument": {reason: "sources outside of image fields are replaced, as in oc", text: "--image=" + source + "\n", want: "--image=" + image + "\n"},
-		"Longer":   {reason: "another repository with the same beginning is kept", text: source + "-operator:a", want: source + "-operator:a"},
-		"Path":     {reason: "another registry with the same end is kept", text: "x.io/" + source, want: "x.io/" + source},
+		"Bare":   {reason: "a source without a tag is replaced", text: "image: " + source, want: "image: " + image},
+		"Tag":    {reason: "a source with any tag is replaced", text: "image: " + source + ":v1.2\n", want: "image: " + image + "\n"},
+		"Digest": {reason: "a source with a digest is replaced", text: source + "@sha256:" + strings.Repeat("0", 64), want: image},
+		"Quoted": {reason: "a quote ends the source", text: `- "` + source + `:a"`, want: `- "` + image + `"`},
+		"Argument": {
+			reason: "sources outside of image fields are replaced, as in oc", text: "--image=" + source + "\n",
+			want: "--image=" + image + "\n",
+		},
+		"Longer": {reason: "another repository with the same beginning is kept", text: source + "-operator:a", want: source + "-operator:a"},
+		"Path":   {reason: "another registry with the same end is kept", text: "x.io/" + source, want: "x.io/" + source},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pullSpec, err := release.Push(t.Context(), newRegistry(t), release.Release{

@@ -96,7 +96,8 @@ func found(t *testing.T, tested check.Check, name string) finding.Finding {
 		t.Fatal(err)
 	}
 	subject := check.Subject{Cluster: snapshot.Of(api), Update: parsed, Now: time.Now().Add(time.Hour)}
-	all := collector.Collect(t.Context(), collector.Bind(subject, []check.Check{tested}), func(collector.Source, []finding.Finding) {}).Findings
+	all := collector.Collect(t.Context(), collector.Bind(subject, []check.Check{tested}),
+		func(collector.Source, []finding.Finding) {}).Findings
 	for _, each := range all {
 		if each.Name == name {
 			return each

@@ -15,7 +15,8 @@ func widgets(stored string) string {
 		if name == stored {
 			storage = "true"
 		}
-		versions += "  - {name: " + name + ", served: true, storage: " + storage + ", schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n"
+		versions += "  - {name: " + name + ", served: true, storage: " + storage +
+			", schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}\n"
 	}
 	return `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -49,7 +50,8 @@ func TestConversionWebhookGone(t *testing.T) {
 	remedy := found(t, serving.Conversions(), "Conversion-widgets.example.com")
 	const deletion = "oc delete crd widgets.example.com"
 	if len(remedy.Actions) != 2 || !strings.Contains(remedy.Remediation, deletion) {
-		t.Fatalf("actions %+v, want those that set the strategy and list the finalizers, and the remedy %q to have %s", remedy.Actions, remedy.Remediation, deletion)
+		t.Fatalf("actions %+v, want those that set the strategy and list the finalizers, and the remedy %q to have %s", remedy.Actions,
+			remedy.Remediation, deletion)
 	}
 	oc(t, remedy.Actions[0].Command)
 	until(t, remedy.Actions[1].Command, "example.com/release")

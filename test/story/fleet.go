@@ -131,7 +131,10 @@ func (f Fleet) prepare(ctx context.Context, name string, of openshift.State, roo
 	case FleetAck:
 		of.Gates = map[string]string{Gate: gateText}
 	case FleetOverrides:
-		of.Overrides = []configv1.ComponentOverride{{Group: "apps", Kind: "Deployment", Namespace: "openshift-network-operator", Name: "network-operator", Unmanaged: true}}
+		of.Overrides = []configv1.ComponentOverride{{
+			Group: "apps", Kind: "Deployment", Namespace: "openshift-network-operator",
+			Name: "network-operator", Unmanaged: true,
+		}}
 	case FleetRisk:
 		of.Conditional = []configv1.ConditionalUpdate{conditional(of.Available[To])}
 		of.Available = nil
@@ -184,9 +187,11 @@ func (m Monitoring) route(ctx context.Context, of *cluster.Cluster) error {
 			return err
 		}
 	}
-	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("openshift-config-managed").Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "default-ingress-cert"}, "data": map[string]any{"ca-bundle.crt": string(m.CA)},
-	}}, metav1.CreateOptions{})
+	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}).Namespace("openshift-config-managed").Create(
+		ctx, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "default-ingress-cert"},
+			"data": map[string]any{"ca-bundle.crt": string(m.CA)},
+		}}, metav1.CreateOptions{})
 	return err
 }
 
@@ -194,21 +199,31 @@ func (m Monitoring) route(ctx context.Context, of *cluster.Cluster) error {
 // the kubeconfig of the fleet: the commands of the table, of which those of oc are of kubectl here.
 func FleetRemedies() []Remedy {
 	return []Remedy{
-		{Why: FleetAck + ": acknowledge the admin gate, after doing what it requires", Command: []string{"oc-preflight", "ack", Gate, "--context", FleetAck}},
 		{
-			Why:     FleetOverrides + ": remove the override",
-			Command: []string{"kubectl", "--context", FleetOverrides, "patch", "clusterversion", "version", "--type=json", "-p", `[{"op":"remove","path":"/spec/overrides"}]`},
+			Why:     FleetAck + ": acknowledge the admin gate, after doing what it requires",
+			Command: []string{"oc-preflight", "ack", Gate, "--context", FleetAck},
 		},
 		{
-			Why:     FleetBudget + ": let the budget allow one eviction",
-			Command: []string{"kubectl", "--context", FleetBudget, "-n", "shop", "patch", "pdb", "orders", "--type=merge", "-p", `{"spec":{"maxUnavailable":1}}`},
+			Why: FleetOverrides + ": remove the override",
+			Command: []string{
+				"kubectl", "--context", FleetOverrides, "patch", "clusterversion", "version", "--type=json", "-p",
+				`[{"op":"remove","path":"/spec/overrides"}]`,
+			},
+		},
+		{
+			Why: FleetBudget + ": let the budget allow one eviction",
+			Command: []string{
+				"kubectl", "--context", FleetBudget, "-n", "shop", "patch", "pdb", "orders", "--type=merge", "-p",
+				`{"spec":{"maxUnavailable":1}}`,
+			},
 		},
 	}
 }
 
 // routes are those of the monitoring.
 func routes(client dynamic.Interface) dynamic.ResourceInterface {
-	return client.Resource(schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}).Namespace("openshift-monitoring")
+	return client.Resource(schema.GroupVersionResource{Group: "route.openshift.io", Version: "v1", Resource: "routes"}).Namespace(
+		"openshift-monitoring")
 }
 
 // admit reports whether the router admits a Route of the monitoring, in place of the router.
@@ -217,9 +232,12 @@ func admit(ctx context.Context, client dynamic.Interface, name, host string, sta
 	if err != nil {
 		return err
 	}
-	route.Object["status"] = map[string]any{"ingress": []any{map[string]any{"host": host, "routerName": "default", "conditions": []any{map[string]any{
-		"type": "Admitted", "status": string(status), "lastTransitionTime": time.Now().Add(-brokenAge).UTC().Format(time.RFC3339),
-	}}}}}
+	route.Object["status"] = map[string]any{"ingress": []any{map[string]any{
+		"host": host, "routerName": "default",
+		"conditions": []any{map[string]any{
+			"type": "Admitted", "status": string(status), "lastTransitionTime": time.Now().Add(-brokenAge).UTC().Format(time.RFC3339),
+		}},
+	}}}
 	_, err = routes(client).UpdateStatus(ctx, route, metav1.UpdateOptions{})
 	return err
 }

@@ -56,7 +56,8 @@ func PrepareHosted(ctx context.Context, guest, management *cluster.Cluster, dire
 	}
 	step("creating the objects of HyperShift in the management cluster, which has the keys")
 	if err := openshift.Apply(ctx, management.Config, openshift.State{
-		Version: From, Image: side.Image, Keys: side.Keys, Stores: side.Stores, Signatures: side.Signatures, Namespaces: []string{"clusters", "clusters-example", "hypershift"},
+		Version: From, Image: side.Image, Keys: side.Keys, Stores: side.Stores, Signatures: side.Signatures,
+		Namespaces: []string{"clusters", "clusters-example", "hypershift"},
 	}); err != nil {
 		return err
 	}
@@ -81,7 +82,8 @@ func applyManagement(ctx context.Context, guest, management *cluster.Cluster, ro
 			return err
 		}
 	}
-	if err := kubectl(ctx, management, root, "wait", "--for=condition=Established", "crd/hostedclusters.hypershift.openshift.io", "crd/nodepools.hypershift.openshift.io", "--timeout=1m"); err != nil {
+	if err := kubectl(ctx, management, root, "wait", "--for=condition=Established", "crd/hostedclusters.hypershift.openshift.io",
+		"crd/nodepools.hypershift.openshift.io", "--timeout=1m"); err != nil {
 		return err
 	}
 	objects, err := rewritten(filepath.Join(root, "test", "story", "hosted-management.yaml"), images)
@@ -107,7 +109,10 @@ func applyManagement(ctx context.Context, guest, management *cluster.Cluster, ro
 func applyGuest(ctx context.Context, guest *cluster.Cluster, root string) error {
 	if err := kubectlAll(ctx, guest, root,
 		[]string{"apply", "--server-side", "-f", filepath.Join(root, "test", "story", "hosted-guest.yaml")},
-		[]string{"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge", "-p", `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`},
+		[]string{
+			"patch", "infrastructure", "cluster", "--subresource=status", "--type=merge", "-p",
+			`{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`,
+		},
 		[]string{"label", "node", "--all", "--overwrite", "hypershift.openshift.io/nodePool=" + NodePool, "node-role.kubernetes.io/worker="},
 	); err != nil {
 		return err
@@ -175,12 +180,18 @@ func HostedRemedies(guestKubeconfig string) []Remedy {
 			Command: []string{"kubectl", "-n", "clusters", "annotate", "hostedcluster", "example", hosted + "force-upgrade-to-"},
 		},
 		{
-			Why:     "update the NodePool to the release of the control plane (here: the status that HyperShift reports then)",
-			Command: []string{"kubectl", "-n", "clusters", "patch", "nodepool", NodePool, "--subresource=status", "--type=merge", "-p", `{"status":{"version":"` + From + `"}}`},
+			Why: "update the NodePool to the release of the control plane (here: the status that HyperShift reports then)",
+			Command: []string{
+				"kubectl", "-n", "clusters", "patch", "nodepool", NodePool, "--subresource=status", "--type=merge", "-p",
+				`{"status":{"version":"` + From + `"}}`,
+			},
 		},
 		{
-			Why:     "let the budget of the guest allow one eviction",
-			Command: []string{"kubectl", "--kubeconfig", guestKubeconfig, "-n", "shop", "patch", "pdb", "orders", "--type=merge", "-p", `{"spec":{"maxUnavailable":1}}`},
+			Why: "let the budget of the guest allow one eviction",
+			Command: []string{
+				"kubectl", "--kubeconfig", guestKubeconfig, "-n", "shop", "patch", "pdb", "orders", "--type=merge", "-p",
+				`{"spec":{"maxUnavailable":1}}`,
+			},
 		},
 	}
 }

@@ -36,7 +36,10 @@ func applyObjects(ctx context.Context, c *cluster.Cluster, root string) error {
 	if err := applyFile(ctx, w, root, "objects.yaml"); err != nil {
 		return err
 	}
-	infrastructure := objects.Object{GroupVersionResource: configv1.GroupVersion.WithResource("infrastructures"), Name: "cluster", Subresource: "status"}
+	infrastructure := objects.Object{
+		GroupVersionResource: configv1.GroupVersion.WithResource("infrastructures"), Name: "cluster",
+		Subresource: "status",
+	}
 	if err := w.Patch(ctx, infrastructure, `{"status":{"platform":"AWS","platformStatus":{"type":"AWS"}}}`); err != nil {
 		return err
 	}
@@ -66,7 +69,8 @@ func applyPool(ctx context.Context, c *cluster.Cluster, root string) error {
 		return err
 	}
 	pool := objects.Object{
-		GroupVersionResource: schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"}, Name: "worker", Subresource: "status",
+		GroupVersionResource: schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"},
+		Name:                 "worker", Subresource: "status",
 	}
 	err = w.Patch(ctx, pool, `{"status":{"observedGeneration":1,"configuration":{"name":"rendered-worker-1"},`+
 		`"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`)

@@ -64,7 +64,8 @@ func Prepare(ctx context.Context, c *cluster.Cluster, root, directory string, st
 	if err != nil {
 		return "", err
 	}
-	pullSpec, err := push(ctx, c.Registry, root, content{version: To, examples: map[string]string{ //nolint:gosec // names of components, not credentials
+	//nolint:gosec // names of components, not credentials
+	pullSpec, err := push(ctx, c.Registry, root, content{version: To, examples: map[string]string{
 		"cloud-credential-operator": "cloud-credential",
 		"cluster-ingress-operator":  "ingress",
 		"machine-config-operator":   "machine-config",

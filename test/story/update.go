@@ -48,5 +48,6 @@ func Update(ctx context.Context, c *cluster.Cluster, image string) error {
 	if err := baselines.Put(ctx, stored.Run, stored.State, baselinestore.Plain); err != nil {
 		return err
 	}
-	return openshift.Complete(ctx, c.Config, openshift.Completion{Version: To, Image: image, Started: now.Add(-startAge), Completed: now.Add(-completedAge)})
+	return openshift.Complete(ctx, c.Config,
+		openshift.Completion{Version: To, Image: image, Started: now.Add(-startAge), Completed: now.Add(-completedAge)})
 }

@@ -13,7 +13,10 @@ import (
 
 // ran is a run of this duration, whose tests used as much processor time.
 func ran(commit string, took time.Duration) suite.Record {
-	return suite.Record{Commit: commit, Time: time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), Took: took, Used: suite.Usage{Tests: took}, Whole: true}
+	return suite.Record{
+		Commit: commit, Time: time.Date(2026, 11, 26, 0, 0, 0, 0, time.UTC), Took: took, Used: suite.Usage{Tests: took},
+		Whole: true,
+	}
 }
 
 func TestHistory(t *testing.T) {
@@ -58,7 +61,10 @@ func TestCompare(t *testing.T) {
 		cached int
 		want   string
 	}{
-		"Whole":  {reason: "all tests ran", whole: true, want: "ratio to the baseline of this machine (1111, 2026-11-26): tests 0.50 of the CPU s, 0.50 of the time"},
+		"Whole": {
+			reason: "all tests ran", whole: true,
+			want: "ratio to the baseline of this machine (1111, 2026-11-26): tests 0.50 of the CPU s, 0.50 of the time",
+		},
 		"Cached": {reason: "a part did not run", whole: true, cached: 3, want: "no ratio to the baseline: the results of 3 packages were cached"},
 		"Part":   {reason: "a part was not wanted, or failed", want: "no ratio to the baseline: not all tests were run, or not all have passed"},
 	} {
@@ -82,8 +88,14 @@ func TestDamagedHistory(t *testing.T) {
 func TestProgressNamesWhatIsLeft(t *testing.T) {
 	var shown bytes.Buffer
 	runner := suite.NewRunner(repository(t), &shown)
-	history := suite.History{Last: new(ran("1111", 10*time.Minute)), Packages: map[string]suite.Cost{"example.com/tested/good": {Took: 5 * time.Minute, CPU: 5 * time.Minute}}}
-	lanes := []suite.Lane{{Packages: []string{"example.com/tested/good"}, Processes: 1, Next: &suite.Lane{Packages: []string{"example.com/tested/bad"}, Processes: 1}}}
+	history := suite.History{
+		Last:     new(ran("1111", 10*time.Minute)),
+		Packages: map[string]suite.Cost{"example.com/tested/good": {Took: 5 * time.Minute, CPU: 5 * time.Minute}},
+	}
+	lanes := []suite.Lane{{
+		Packages: []string{"example.com/tested/good"}, Processes: 1,
+		Next: &suite.Lane{Packages: []string{"example.com/tested/bad"}, Processes: 1},
+	}}
 	if took, _ := runner.Plan(&history, 2, lanes...); took != 20*time.Minute {
 		t.Errorf("planned %s, want twice the known package", took)
 	}
@@ -91,7 +103,8 @@ func TestProgressNamesWhatIsLeft(t *testing.T) {
 	_, _ = runner.Plan(&history, 2, lanes...)
 	_ = runner.Run(t.Context(), lanes...)
 	for _, want := range []string{
-		`(?m)^pass .*good .*\[1/2, about (\d+ min|a minute) left\]$`, `(?m)^fail .*bad .*\[2/2\]$`, `(?m)^pass .*good .* cached .*\[1/2, about 10 min left\]$`,
+		`(?m)^pass .*good .*\[1/2, about (\d+ min|a minute) left\]$`, `(?m)^fail .*bad .*\[2/2\]$`,
+		`(?m)^pass .*good .* cached .*\[1/2, about 10 min left\]$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(shown.String()) {
 			t.Errorf("%q is not in\n%s", want, shown.String())

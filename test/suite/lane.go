@@ -29,7 +29,10 @@ func (l Lane) partial() bool { return slices.Contains(l.Flags, "-run") }
 // arguments are those of the Go tool, with the program that measures the tests, if not
 // empty, and the file to which it adds what compilers and linkers use, if not empty. Vet is part of "make lint".
 func (l Lane) arguments(measure, tools string) []string {
-	arguments := []string{"test", "-json", "-vet=off", "-timeout", "75m", "-p", strconv.Itoa(l.Processes), "-parallel", strconv.Itoa(runtime.NumCPU())}
+	arguments := []string{
+		"test", "-json", "-vet=off", "-timeout", "75m", "-p", strconv.Itoa(l.Processes), "-parallel",
+		strconv.Itoa(runtime.NumCPU()),
+	}
 	if l.Race {
 		// Compression has no goroutines, and takes most of the time of the tests of
 		// records where it is instrumented.
@@ -181,15 +184,21 @@ func Faults() Lane {
 func Attacks() Lane {
 	alone := Lane{Flags: []string{"-count=1", "-run", "^TestAttacks|^TestScripts$/^attacks$"}, Processes: 1, Verbose: true}
 	for _, path := range []string{
-		"signature", "signature/outbound", "runner/cache", "runner/registry/repository", "runner/registry/credential", "runner/jobs", "runner/audit", "runner/site",
-		"runner/launch/credential", "runner/launch/jobplan", "runner/record/baselinestore", "collector/cluster", "collector/archive/redaction", "collector/document/reportview",
-		"collector/document/junit", "runner/fleet", "runner/fleet/results", "runner/fleet/survey", "runner/fleet/tableview", "cmd/oc-preflight/command", "cmd/oc-preflight/support",
+		"signature", "signature/outbound", "runner/cache", "runner/registry/repository", "runner/registry/credential", "runner/jobs",
+		"runner/audit", "runner/site",
+		"runner/launch/credential", "runner/launch/jobplan", "runner/record/baselinestore", "collector/cluster", "collector/archive/redaction",
+		"collector/document/reportview",
+		"collector/document/junit", "runner/fleet", "runner/fleet/results", "runner/fleet/survey", "runner/fleet/tableview",
+		"cmd/oc-preflight/command", "cmd/oc-preflight/support",
 	} {
 		alone.Packages = append(alone.Packages, module+"/"+path)
 	}
 	onCluster := alone
 	onCluster.Packages = nil
-	for _, path := range []string{"collector/rights", "runner/launch", "runner/record/lease", "runner/trigger/controller", "test/e2e", "test/commands"} {
+	for _, path := range []string{
+		"collector/rights", "runner/launch", "runner/record/lease", "runner/trigger/controller", "test/e2e",
+		"test/commands",
+	} {
 		onCluster.Packages = append(onCluster.Packages, module+"/"+path)
 	}
 	alone.Next = &onCluster

@@ -55,7 +55,8 @@ func List(ctx context.Context, root string) ([]Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	output, err := goTool(ctx, root, append([]string{"list", "-test", "-json=ImportPath,ForTest,Imports,Deps"}, strings.Fields(string(patterns))...)...)
+	output, err := goTool(ctx, root, append([]string{"list", "-test", "-json=ImportPath,ForTest,Imports,Deps"},
+		strings.Fields(string(patterns))...)...)
 	if err != nil {
 		return nil, err
 	}

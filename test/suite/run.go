@@ -189,7 +189,8 @@ func (r *Runner) report(e event, lane Lane, output, shown string) time.Duration 
 		processor = fmt.Sprintf("%.1f CPU s", used.Seconds())
 		r.addCost(lane, e, used)
 	}
-	fmt.Fprintf(r.out, "%s%-4s  %-50s %7.1f s %14s%s\n", shown, e.Action, strings.TrimPrefix(e.Package, module+"/"), e.Elapsed, processor, r.progress)
+	fmt.Fprintf(r.out, "%s%-4s  %-50s %7.1f s %14s%s\n", shown, e.Action, strings.TrimPrefix(e.Package, module+"/"), e.Elapsed, processor,
+		r.progress)
 	return used
 }
 

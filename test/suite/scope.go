@@ -59,7 +59,8 @@ func ScopeOf(ctx context.Context, root string, level Level, all []Package, now t
 	case LevelTest:
 	}
 	some := concerned(all, folders)
-	return Scope{Packages: some, Reason: fmt.Sprintf("what needs no cluster, the smoke set, and %s: changed since %s: %s", count(some), short, summary(folders))}, nil
+	return Scope{Packages: some, Reason: fmt.Sprintf("what needs no cluster, the smoke set, and %s: changed since %s: %s", count(some), short,
+		summary(folders))}, nil
 }
 
 // within returns the packages in these folders.

@@ -30,22 +30,44 @@ func TestScope(t *testing.T) {
 		"Nothing": {reason: "nothing has changed", ignored: []string{"collector/verdict", "test/deadlock"}, stated: "no package"},
 		"Package": {
 			reason: "its own tests, and those of what imports it", changed: "runner/launch/place/x.go",
-			touched: []string{"runner/launch/place", "runner"}, ignored: []string{"signature", "preflight-sdk", "test/drain"}, stated: "runner/launch/place",
+			touched: []string{"runner/launch/place", "runner"}, ignored: []string{"signature", "preflight-sdk", "test/drain"},
+			stated: "runner/launch/place",
 		},
-		"Untested":    {reason: "the nearest tests above a package without tests", changed: "cmd/oc-preflight/flagset/x.go", touched: []string{"cmd/oc-preflight/command"}, ignored: []string{"collector/gate"}},
-		"Server":      {reason: "all tests that are built from it, however far", changed: "test/release/x.go", touched: []string{"test/e2e", "runner"}},
-		"Test data":   {reason: "it belongs to the package above", changed: "collector/document/reportview/testdata/some/file", touched: []string{"collector/document/reportview"}, ignored: []string{"collector/verdict"}},
-		"Text":        {reason: "only tests without a cluster read it, and they always run", changed: "README.md", ignored: []string{"collector/verdict"}},
-		"Lint":        {reason: "no test reads it", changed: ".golangci.yml", ignored: []string{"collector/verdict"}},
-		"Module":      {reason: "a file of no package", changed: "go.mod", whole: true, stated: "go.mod has changed since"},
-		"Manifest":    {reason: "it is not known which tests read it", changed: "manifests/base/x.yaml", whole: true, stated: "manifests/base/x.yaml"},
-		"Cluster":     {reason: "all tests depend on it", changed: "test/cluster/x.go", whole: true, stated: "test/cluster/x.go"},
-		"Suite":       {reason: "it decides what runs", changed: "test/suite/run/x.go", whole: true},
-		"Old":         {reason: "what is further away is tested once a day", age: 25 * time.Hour, whole: true, stated: "25h0m0s ago"},
-		"Future":      {reason: "a clock was wrong", age: -time.Hour, whole: true},
-		"Race":        {reason: "what has changed is tested under the race detector once a day", level: suite.LevelRace, changed: "runner/launch/place/x.go", ignored: []string{"runner", "runner/launch/place"}, stated: "nothing, all were green"},
+		"Untested": {
+			reason: "the nearest tests above a package without tests", changed: "cmd/oc-preflight/flagset/x.go",
+			touched: []string{"cmd/oc-preflight/command"}, ignored: []string{"collector/gate"},
+		},
+		"Server": {
+			reason: "all tests that are built from it, however far", changed: "test/release/x.go",
+			touched: []string{"test/e2e", "runner"},
+		},
+		"Test data": {
+			reason: "it belongs to the package above", changed: "collector/document/reportview/testdata/some/file",
+			touched: []string{"collector/document/reportview"}, ignored: []string{"collector/verdict"},
+		},
+		"Text": {
+			reason: "only tests without a cluster read it, and they always run", changed: "README.md",
+			ignored: []string{"collector/verdict"},
+		},
+		"Lint":   {reason: "no test reads it", changed: ".golangci.yml", ignored: []string{"collector/verdict"}},
+		"Module": {reason: "a file of no package", changed: "go.mod", whole: true, stated: "go.mod has changed since"},
+		"Manifest": {
+			reason: "it is not known which tests read it", changed: "manifests/base/x.yaml", whole: true,
+			stated: "manifests/base/x.yaml",
+		},
+		"Cluster": {reason: "all tests depend on it", changed: "test/cluster/x.go", whole: true, stated: "test/cluster/x.go"},
+		"Suite":   {reason: "it decides what runs", changed: "test/suite/run/x.go", whole: true},
+		"Old":     {reason: "what is further away is tested once a day", age: 25 * time.Hour, whole: true, stated: "25h0m0s ago"},
+		"Future":  {reason: "a clock was wrong", age: -time.Hour, whole: true},
+		"Race": {
+			reason: "what has changed is tested under the race detector once a day", level: suite.LevelRace,
+			changed: "runner/launch/place/x.go", ignored: []string{"runner", "runner/launch/place"}, stated: "nothing, all were green",
+		},
 		"Race module": {reason: "a file of no package", level: suite.LevelRace, changed: "go.mod", whole: true},
-		"Release":     {reason: "its own tests have changed", level: suite.LevelRelease, changed: "test/deadlock/deadlock_test.go", touched: []string{"test/deadlock"}, ignored: []string{"test/modules"}},
+		"Release": {
+			reason: "its own tests have changed", level: suite.LevelRelease, changed: "test/deadlock/deadlock_test.go",
+			touched: []string{"test/deadlock"}, ignored: []string{"test/modules"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.level == "" {
@@ -65,7 +87,8 @@ func TestScope(t *testing.T) {
 				t.Fatal(err)
 			}
 			if scope.Whole != tc.whole || tc.whole && len(scope.Packages) != len(all) || !strings.Contains(scope.Reason, tc.stated) {
-				t.Errorf("%s: got whole %t, %d of %d packages, %q; want whole %t and %q", tc.reason, scope.Whole, len(scope.Packages), len(all), scope.Reason, tc.whole, tc.stated)
+				t.Errorf("%s: got whole %t, %d of %d packages, %q; want whole %t and %q", tc.reason, scope.Whole, len(scope.Packages), len(all),
+					scope.Reason, tc.whole, tc.stated)
 			}
 			has := func(path string) bool {
 				return slices.ContainsFunc(scope.Packages, func(p suite.Package) bool { return p.Path == module+path })
@@ -89,9 +112,12 @@ func TestScopeWithoutRecord(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, record, stated string
 	}{
-		"None":    {reason: "no run was recorded", stated: "no green run"},
-		"Other":   {reason: "another level was recorded", record: "race COMMIT " + time.Now().Format(time.RFC3339), stated: "no green run"},
-		"Foreign": {reason: "the commit is of another history, such as one that was rebased", record: "test " + strings.Repeat("1", 40) + " " + time.Now().Format(time.RFC3339), stated: "not an ancestor"},
+		"None":  {reason: "no run was recorded", stated: "no green run"},
+		"Other": {reason: "another level was recorded", record: "race COMMIT " + time.Now().Format(time.RFC3339), stated: "no green run"},
+		"Foreign": {
+			reason: "the commit is of another history, such as one that was rebased",
+			record: "test " + strings.Repeat("1", 40) + " " + time.Now().Format(time.RFC3339), stated: "not an ancestor",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -147,7 +173,8 @@ func TestSmokeSetIsRun(t *testing.T) {
 		test, _, _ := strings.Cut(lane.Flags[1], "/")
 		test = strings.Trim(test, "^$")
 		folder := strings.TrimPrefix(lane.Packages[0], module)
-		if output, err := exec.CommandContext(t.Context(), "grep", "-rqE", "^func "+test+"\\(", filepath.Join(root, folder)).CombinedOutput(); err != nil {
+		if output, err := exec.CommandContext(t.Context(), "grep", "-rqE", "^func "+test+"\\(",
+			filepath.Join(root, folder)).CombinedOutput(); err != nil {
 			t.Errorf("%s has no test %s: %v %s", folder, test, err, output)
 		}
 	}

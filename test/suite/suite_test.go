@@ -334,7 +334,8 @@ func TestListClassifiesPackages(t *testing.T) {
 			continue
 		}
 		if got := all[i]; got.Cluster != want.cluster || got.Concurrent != want.concurrent || got.Client != want.client {
-			t.Errorf("%s: %s: got %+v, want cluster %t, concurrent %t, client %t", path, want.reason, got, want.cluster, want.concurrent, want.client)
+			t.Errorf("%s: %s: got %+v, want cluster %t, concurrent %t, client %t", path, want.reason, got, want.cluster, want.concurrent,
+				want.client)
 		}
 	}
 }

@@ -64,7 +64,8 @@ func TestNoRunsAheadDuringAnUpdate(t *testing.T) {
 	w.State.Updating = true
 	w.offer(minor)
 	// The exported target shows that the controller has processed ClusterVersion.
-	p.awaitMetric(`update_preflight_verdict{decision="Undecided",digest="` + strings.SplitAfter(w.images[minor], "@")[1] + `",guard="true",target="` + minor + `"} 1`)
+	p.awaitMetric(`update_preflight_verdict{decision="Undecided",digest="` + strings.SplitAfter(w.images[minor], "@")[1] +
+		`",guard="true",target="` + minor + `"} 1`)
 	w.awaitRuns()
 	w.State.Updating = false
 	w.Apply(t)

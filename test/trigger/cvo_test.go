@@ -40,9 +40,12 @@ func TestCVOFollowsTheVerdict(t *testing.T) {
 		t.Errorf("CVO started the update to %s without a verdict", got)
 	}
 	w.start("--ahead=0")
-	w.awaitClusterVersion("the run is in progress", rejectedWith(`Preconditions failed for payload loaded version="`+minor+`" image="`+w.images[minor]+
-		`": Precondition "Preflight" failed because of "PreflightInProgress": the preflight of `+minor+` is in progress; see: oc preflight status`))
-	blocked := w.awaitClusterVersion("the verdict is Blocked", rejectedWith("the preflight of "+minor+" is Blocked by AdminAck-"+gate+"; see: oc preflight status "))
+	w.awaitClusterVersion("the run is in progress",
+		rejectedWith(`Preconditions failed for payload loaded version="`+minor+`" image="`+w.images[minor]+
+			`": Precondition "Preflight" failed because of "PreflightInProgress": the preflight of `+minor+
+			` is in progress; see: oc preflight status`))
+	blocked := w.awaitClusterVersion("the verdict is Blocked",
+		rejectedWith("the preflight of "+minor+" is Blocked by AdminAck-"+gate+"; see: oc preflight status "))
 
 	if blocked.Status.ObservedGeneration >= blocked.Generation {
 		t.Error("the preflight must not wait until CVO has raised observedGeneration, which takes it minutes")
@@ -115,7 +118,8 @@ func TestOwnSignalsAreNoInputs(t *testing.T) {
 	signaled := w.awaitClusterVersion("CVO copies the signal", func(v *configv1.ClusterVersion) bool {
 		return find(v, configv1.OperatorUpgradeable).Status == configv1.ConditionFalse
 	})
-	if message := find(signaled, configv1.OperatorUpgradeable).Message; !strings.Contains(message, "Cluster operator update-preflight should not be upgraded") {
+	if message := find(signaled, configv1.OperatorUpgradeable).Message; !strings.Contains(message,
+		"Cluster operator update-preflight should not be upgraded") {
 		t.Errorf("Upgradeable=False has another cause: %s", message)
 	}
 	w.awaitSelection("denied", func(err error) bool { return err != nil && strings.Contains(err.Error(), "its verdict is Blocked") })
@@ -242,12 +246,14 @@ func find(object *configv1.ClusterVersion, kind configv1.ClusterStatusConditionT
 func rejectedWith(text string) func(*configv1.ClusterVersion) bool {
 	return func(object *configv1.ClusterVersion) bool {
 		condition := find(object, "ReleaseAccepted")
-		return condition.Status == configv1.ConditionFalse && condition.Reason == "PreconditionChecks" && strings.Contains(condition.Message, text)
+		return condition.Status == configv1.ConditionFalse && condition.Reason == "PreconditionChecks" &&
+			strings.Contains(condition.Message, text)
 	}
 }
 
 func completed(version string) func(*configv1.ClusterVersion) bool {
 	return func(object *configv1.ClusterVersion) bool {
-		return object.Status.Desired.Version == version && object.Status.History[0].Version == version && object.Status.History[0].State == configv1.CompletedUpdate
+		return object.Status.Desired.Version == version && object.Status.History[0].Version == version &&
+			object.Status.History[0].State == configv1.CompletedUpdate
 	}
 }

@@ -85,20 +85,29 @@ func controllerFaults() []fault {
 			e.selectVersion("")
 			e.startNext()
 		}},
-		{name: "another target selected", want: []string{patch + " selected Complete Ready", withdrawn}, during: func(e *environment) { e.selectVersion(patch) }},
+		{
+			name: "another target selected", want: []string{patch + " selected Complete Ready", withdrawn},
+			during: func(e *environment) { e.selectVersion(patch) },
+		},
 		{name: "record deleted by another client", during: func(e *environment) { e.deleteRecords() }},
 		{name: "watches too old to continue (410 Gone)", during: func(e *environment) { e.proxy.ExpireWatches() }},
 		// It also breaks all connections.
-		{name: "kube-apiserver killed and restarted", args: []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"}, during: func(e *environment) {
-			e.t.Helper()
-			if err := local.Crash(e.t.Context(), "kube-apiserver"); err != nil {
-				e.t.Fatal(err)
-			}
-			if err := local.Revive(e.t.Context(), "kube-apiserver"); err != nil {
-				e.t.Fatal(err)
-			}
-		}},
-		{name: "clock of the controller 4 h behind", connection: func(func()) []faults.Fault { return []faults.Fault{faults.Clock(4 * time.Hour)} }},
+		{
+			name: "kube-apiserver killed and restarted", args: []string{"--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=50s"},
+			during: func(e *environment) {
+				e.t.Helper()
+				if err := local.Crash(e.t.Context(), "kube-apiserver"); err != nil {
+					e.t.Fatal(err)
+				}
+				if err := local.Revive(e.t.Context(), "kube-apiserver"); err != nil {
+					e.t.Fatal(err)
+				}
+			},
+		},
+		{
+			name:       "clock of the controller 4 h behind",
+			connection: func(func()) []faults.Fault { return []faults.Fault{faults.Clock(4 * time.Hour)} },
+		},
 	}
 }
 

@@ -220,7 +220,8 @@ func (w *world) startWith(kubeconfig string, args ...string) *controller {
 	}
 	args = append([]string{
 		"--namespace=" + record.Namespace, "--prometheus=" + w.monitoring, "--ahead-delay=0", "--health-probe-bind-address=0",
-		"--metrics-bind-address=127.0.0.1:0", "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=1s",
+		"--metrics-bind-address=127.0.0.1:0", "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s",
+		"--leader-elect-retry-period=1s",
 	}, args...)
 	command := exec.Command(path, args...) //nolint:noctx // it is stopped by signals
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)

@@ -16,7 +16,9 @@ import (
 
 // Await waits until ClusterVersion meets the condition, and returns it. The error has its
 // last status.
-func Await(ctx context.Context, config *rest.Config, timeout time.Duration, wanted func(*configv1.ClusterVersion) bool) (*configv1.ClusterVersion, error) {
+func Await(ctx context.Context, config *rest.Config, timeout time.Duration,
+	wanted func(*configv1.ClusterVersion) bool,
+) (*configv1.ClusterVersion, error) {
 	openshift, err := configclient.NewForConfig(config)
 	if err != nil {
 		return nil, err

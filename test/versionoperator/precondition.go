@@ -39,7 +39,10 @@ func upgradeable(object *configv1.ClusterVersion, version string) error {
 	if i < 0 || object.Status.Conditions[i].Status != configv1.ConditionFalse || minorOf(version) == minorOf(object.Status.Desired.Version) {
 		return nil
 	}
-	return &preconditionError{name: "ClusterVersionUpgradeable", reason: object.Status.Conditions[i].Reason, message: object.Status.Conditions[i].Message}
+	return &preconditionError{
+		name: "ClusterVersionUpgradeable", reason: object.Status.Conditions[i].Reason,
+		message: object.Status.Conditions[i].Message,
+	}
 }
 
 // minorOf is the major and the minor version.

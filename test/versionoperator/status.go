@@ -12,7 +12,9 @@ import (
 const releaseAccepted = configv1.ClusterStatusConditionType("ReleaseAccepted")
 
 // set sets a condition; its time changes with its status.
-func set(status *configv1.ClusterVersionStatus, kind configv1.ClusterStatusConditionType, value configv1.ConditionStatus, reason, message string) {
+func set(status *configv1.ClusterVersionStatus, kind configv1.ClusterStatusConditionType, value configv1.ConditionStatus, reason,
+	message string,
+) {
 	condition := configv1.ClusterOperatorStatusCondition{
 		Type: kind, Status: value, Reason: reason, Message: message, LastTransitionTime: metav1.Now().Rfc3339Copy(),
 	}
@@ -35,7 +37,8 @@ func accept(status *configv1.ClusterVersionStatus, target configv1.Update, accep
 		Verified: true, AcceptedRisks: acceptedRisks,
 	})
 	status.AvailableUpdates = slices.DeleteFunc(status.AvailableUpdates, func(r configv1.Release) bool { return r.Image == target.Image })
-	set(status, releaseAccepted, configv1.ConditionTrue, "PayloadLoaded", "Payload loaded version=\""+target.Version+"\" image=\""+target.Image+"\"")
+	set(status, releaseAccepted, configv1.ConditionTrue, "PayloadLoaded",
+		"Payload loaded version=\""+target.Version+"\" image=\""+target.Image+"\"")
 	set(status, configv1.OperatorProgressing, configv1.ConditionTrue, "", "Working towards "+target.Version)
 }
 
@@ -65,7 +68,8 @@ func repeat(status *configv1.ClusterVersionStatus, operators []configv1.ClusterO
 			continue
 		}
 		reason = operator.Status.Conditions[i].Reason
-		messages = append(messages, fmt.Sprintf("Cluster operator %s should not be upgraded between minor or major versions: %s", operator.Name, operator.Status.Conditions[i].Message))
+		messages = append(messages, fmt.Sprintf("Cluster operator %s should not be upgraded between minor or major versions: %s", operator.Name,
+			operator.Status.Conditions[i].Message))
 	}
 	switch len(messages) {
 	case 0:

@@ -58,8 +58,12 @@ func Start(tb testing.TB, config *rest.Config) *Operator {
 		tb.Fatal(err)
 	}
 	o := &Operator{clusterVersions: openshift.ConfigV1().ClusterVersions(), clusterOperators: openshift.ConfigV1().ClusterOperators()}
-	verdicts := cvo.New(live[*configv1.ClusterVersion](o.clusterVersions.Get), live[*corev1.ConfigMap](core.CoreV1().ConfigMaps(cvo.Namespace).Get), apierrors.IsNotFound, nil)
-	o.precondition = &cvo.Gate[releaseContext]{Version: func(r releaseContext) string { return r.DesiredVersion }, Refuse: refuse, Judge: verdicts.Selected}
+	verdicts := cvo.New(live[*configv1.ClusterVersion](o.clusterVersions.Get),
+		live[*corev1.ConfigMap](core.CoreV1().ConfigMaps(cvo.Namespace).Get), apierrors.IsNotFound, nil)
+	o.precondition = &cvo.Gate[releaseContext]{
+		Version: func(r releaseContext) string { return r.DesiredVersion }, Refuse: refuse,
+		Judge: verdicts.Selected,
+	}
 	present, err := o.clusterVersions.Get(tb.Context(), "version", metav1.GetOptions{})
 	if err != nil {
 		tb.Fatal(err)

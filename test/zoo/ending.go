@@ -42,7 +42,10 @@ func (n *node) await(ctx context.Context, pod *corev1.Pod) (*corev1.ContainerSta
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
 	default:
-		return &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: preflight.ExitUsage, Message: fmt.Sprintf("the ending %q is not simulated", ending)}, nil
+		return &corev1.ContainerStateTerminated{
+			Reason: "Error", ExitCode: preflight.ExitUsage,
+			Message: fmt.Sprintf("the ending %q is not simulated", ending),
+		}, nil
 	}
 }
 

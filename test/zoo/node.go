@@ -82,14 +82,16 @@ func onSimulatedNode(job *batchv1.Job) {
 func (n *node) renew(ctx context.Context) {
 	lease := applycoordinationv1.Lease(simulated, corev1.NamespaceNodeLease).WithSpec(applycoordinationv1.LeaseSpec().
 		WithHolderIdentity(simulated).WithLeaseDurationSeconds(40).WithRenewTime(metav1.NowMicro()))
-	_, _ = n.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Apply(ctx, lease, metav1.ApplyOptions{FieldManager: simulated, Force: true})
+	_, _ = n.client.CoordinationV1().Leases(corev1.NamespaceNodeLease).Apply(ctx, lease,
+		metav1.ApplyOptions{FieldManager: simulated, Force: true})
 }
 
 // watch observes the pods that the scheduler has assigned to the node.
 func (n *node) watch(ctx context.Context) {
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(n.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, fields.OneTermEqualSelector("spec.nodeName", simulated)),
-		ObjectType:    &corev1.Pod{},
+		ListerWatcher: cache.NewListWatchFromClient(n.client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
+			fields.OneTermEqualSelector("spec.nodeName", simulated)),
+		ObjectType: &corev1.Pod{},
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { n.observe(ctx, object) },
 			UpdateFunc: func(_, object any) { n.observe(ctx, object) },
@@ -151,11 +153,13 @@ func (n *node) report(ctx context.Context, pod *corev1.Pod, status corev1.PodSta
 		status.Conditions = append(status.Conditions, corev1.PodCondition{Type: kind, Status: ready, LastTransitionTime: metav1.Now()})
 	}
 	status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: container.Name, Image: container.Image, ImageID: container.Image, State: state, Ready: state.Running != nil, Started: new(state.Running != nil),
+		Name: container.Name, Image: container.Image, ImageID: container.Image, State: state, Ready: state.Running != nil,
+		Started: new(state.Running != nil),
 	}}
 	patch := statusPatch(status)
 	persist(ctx, func() error {
-		_, err := n.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err := n.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{},
+			"status")
 		return err
 	})
 }

@@ -42,7 +42,8 @@ func (z *Zoo) ExpectOnlyRecords(tb testing.TB, pullSpec string) {
 	if !apierrors.IsNotFound(err) {
 		tb.Errorf("a Lease is left behind, held by %q, error %v", recordstore.HolderOf(lease), err)
 	}
-	headers, err := client.CoreV1().ConfigMaps(record.Namespace).List(tb.Context(), metav1.ListOptions{LabelSelector: record.Label + "," + ofRelease})
+	headers, err := client.CoreV1().ConfigMaps(record.Namespace).List(tb.Context(),
+		metav1.ListOptions{LabelSelector: record.Label + "," + ofRelease})
 	if err != nil {
 		tb.Fatal(err)
 	}

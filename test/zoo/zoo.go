@@ -121,7 +121,8 @@ func (z *Zoo) Push(ctx context.Context, version string, animals map[string]Anima
 	for name, animal := range animals {
 		if animal.Image == MissingImage {
 			components = append(components, release.Component{
-				Name: "ghost", Image: z.cluster.Registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64), Source: "quay.io/openshift/origin-ghost",
+				Name: "ghost", Image: z.cluster.Registry + "/openshift/ghost@sha256:" + strings.Repeat("0", 64),
+				Source: "quay.io/openshift/origin-ghost",
 			})
 		}
 		text, err := yaml.Marshal(animal.Job(name))

@@ -32,7 +32,8 @@ const secretKey, secretPassword = "cosign.key", "cosign.password"
 func Secret(ctx context.Context, secrets corev1client.SecretsGetter, namespace, name string) (signature.Signer, error) {
 	secret, err := secrets.Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, input.Errorf("the Secret %s does not exist in the namespace %s; create it with: cosign generate-key-pair k8s://%s/%s", name, namespace, namespace, name)
+		return nil, input.Errorf("the Secret %s does not exist in the namespace %s; create it with: cosign generate-key-pair k8s://%s/%s", name,
+			namespace, namespace, name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not read the Secret %s in the namespace %s: %w", name, namespace, err)
@@ -58,7 +59,8 @@ func Plugin(ctx context.Context, reference string) (signature.Signer, error) {
 	}
 	key, err := cliplugin.LoadSignerVerifier(ctx, reference, crypto.SHA256)
 	if errors.Is(err, exec.ErrNotFound) {
-		return nil, input.Errorf("the program %s%s, which signs with keys of the form %s://KEY, is not in the PATH", cliplugin.PluginBinaryPrefix, plugin, plugin)
+		return nil, input.Errorf("the program %s%s, which signs with keys of the form %s://KEY, is not in the PATH", cliplugin.PluginBinaryPrefix,
+			plugin, plugin)
 	}
 	if err != nil {
 		return nil, err

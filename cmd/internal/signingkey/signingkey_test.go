@@ -158,8 +158,11 @@ func TestSecret(t *testing.T) {
 		"Complete":   {reason: "it has the key and its password", data: map[string][]byte{"cosign.key": private, "cosign.password": password}},
 		"NoPassword": {reason: "the key is encrypted", data: map[string][]byte{"cosign.key": private}, want: "no password"},
 		"NoKey":      {reason: "it is another Secret", data: map[string][]byte{"token": nil}, want: "has no cosign.key"},
-		"RSA":        {reason: "cosign makes no RSA keys", data: map[string][]byte{"cosign.key": other}, want: "neither an ECDSA P-256 nor an Ed25519 key"},
-		"NoSecret":   {reason: "it does not exist", want: "cosign generate-key-pair k8s://preflight/key"},
+		"RSA": {
+			reason: "cosign makes no RSA keys", data: map[string][]byte{"cosign.key": other},
+			want: "neither an ECDSA P-256 nor an Ed25519 key",
+		},
+		"NoSecret": {reason: "it does not exist", want: "cosign generate-key-pair k8s://preflight/key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()

@@ -45,7 +45,8 @@ type flags struct {
 
 func (f *flags) add(c *cobra.Command, client *cli.Client) {
 	c.Flags().DurationVar(&f.soak, "soak", 0, "How long the cluster has to be good after the rollout has settled, before the update is Good.")
-	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.prometheus, "prometheus", "",
+		"URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 	f.watching.Add(c, interval, "the decision is Good, Regressed, RolledBack or Undecided, with its exit code, or until Ctrl-C")
@@ -149,9 +150,11 @@ func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Dest
 		return err
 	}
 	if len(all) != 2 {
-		return exitcode.BadUsage(fmt.Errorf("--archive is given %d times: give the archive from before the update first, then that from after it", len(all)))
+		return exitcode.BadUsage(fmt.Errorf("--archive is given %d times: give the archive from before the update first, then that from after it",
+			len(all)))
 	}
-	made, err := inspection.Archives(c.Context(), inspection.Archived(all[0]), inspection.Archived(all[1]), scene.Settings{ToolVersion: program.Version()})
+	made, err := inspection.Archives(c.Context(), inspection.Archived(all[0]), inspection.Archived(all[1]),
+		scene.Settings{ToolVersion: program.Version()})
 	if err != nil {
 		return err
 	}
@@ -191,7 +194,10 @@ func (l live) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	options := inspection.Options{Soak: l.flags.soak, Watched: l.flags.watching.Watch, Monitoring: find, Settings: scene.Settings{ToolVersion: program.Version(), Estate: estate}}
+	options := inspection.Options{
+		Soak: l.flags.soak, Watched: l.flags.watching.Watch, Monitoring: find,
+		Settings: scene.Settings{ToolVersion: program.Version(), Estate: estate},
+	}
 	if len(args) > 0 {
 		options.Run = runs.RunID(args[0])
 	}
@@ -203,7 +209,8 @@ func (l live) run(ctx context.Context, args []string) error {
 		}
 		goesOn := l.flags.watching.Watch && (made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished)
 		write := map[bool]func(any, any) error{true: shown.Write, false: shown.Last}[goesOn]
-		if err := write(document(l.phrase, made), untimed(made)); err != nil || goesOn { //nolint:contextcheck // the phrase has the context of the command
+		//nolint:contextcheck // the phrase has the context of the command
+		if err := write(document(l.phrase, made), untimed(made)); err != nil || goesOn {
 			return false, err
 		}
 		if err := l.record(ctx, inspected, made); err != nil {

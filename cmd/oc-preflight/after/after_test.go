@@ -47,7 +47,8 @@ func updated(t *testing.T, changes ...string) (server *apiserver.Server, run str
 }
 
 // times are what differs between two executions of a test.
-var times = regexp.MustCompile(`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|http://127[0-9.:]*|[0-9]+m?[0-9]*m[0-9]+s before`)
+var times = regexp.MustCompile(
+	`[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:]{8}Z|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|http://127[0-9.:]*|[0-9]+m?[0-9]*m[0-9]+s before`)
 
 func untimed(text string) string { return times.ReplaceAllString(text, "…") }
 
@@ -60,7 +61,8 @@ func TestGood(t *testing.T) {
 	}
 	documents := strings.Split(strings.TrimSpace(got.Stdout), "\n\n\n")
 	golden.Compare(t, "testdata/good.text", untimed(documents[len(documents)-1])+"\n")
-	stored, err := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/afterupdate"})
+	stored, err := kubernetes.NewForConfigOrDie(server.Config()).CoreV1().ConfigMaps(record.Namespace).List(t.Context(),
+		metav1.ListOptions{LabelSelector: "preflight.openshift.io/afterupdate"})
 	if err != nil || len(stored.Items) != 1 {
 		t.Errorf("%d judgements are stored: %v", len(stored.Items), err)
 	}
@@ -76,7 +78,8 @@ func TestRegressed(t *testing.T) {
 	golden.Compare(t, "testdata/regressed.text", untimed(got.Stdout))
 	got = program.Call(t, append(args, "-o", "json")...)
 	var made afterupdate.Report
-	if err := json.Unmarshal([]byte(got.Stdout), &made); err != nil || made.Decision != afterupdate.Regressed || made.Counts.Regressions != len(made.Regressions) {
+	if err := json.Unmarshal([]byte(got.Stdout), &made); err != nil || made.Decision != afterupdate.Regressed ||
+		made.Counts.Regressions != len(made.Regressions) {
 		t.Errorf("%v: %s", err, got.Stdout)
 	}
 }
@@ -87,12 +90,16 @@ func TestWatchedToTheEnd(t *testing.T) {
 	_, _, args := updated(t, "AggregatedAPI", "NodeNotReady", "Routes", "ImagePull")
 	const columns, rows = 80, 10
 	opened, shown := terminal.Open(t, columns, rows), terminal.NewScreen(columns, rows)
-	command.Execute(t.Context(), append([]string{"oc-preflight"}, append(args, "--watch", "--interval", "2s")...), genericiooptions.IOStreams{In: opened.Stream, Out: opened.Stream, ErrOut: opened.Stream})
+	command.Execute(t.Context(), append([]string{"oc-preflight"}, append(args, "--watch", "--interval", "2s")...),
+		genericiooptions.IOStreams{In: opened.Stream, Out: opened.Stream, ErrOut: opened.Stream})
 	if _, err := shown.Write([]byte(opened.Received())); err != nil {
 		t.Fatal(err)
 	}
 	all := strings.Join(shown.Scrollback, "\n") + "\n" + shown.Shown()
-	for _, want := range []string{"\nRegressed: 4 problems", " 1. WORSE  APIServiceUnavailable", " 4. WORSE  RouteNotAdmitted", "\nNext: $ oc describe apiservice", "\nAfter the update from 4.18.1 to 4.18.2: Regressed"} {
+	for _, want := range []string{
+		"\nRegressed: 4 problems", " 1. WORSE  APIServiceUnavailable", " 4. WORSE  RouteNotAdmitted",
+		"\nNext: $ oc describe apiservice", "\nAfter the update from 4.18.1 to 4.18.2: Regressed",
+	} {
 		if strings.Count(all, want) != 1 {
 			t.Errorf("the terminal has %q %d times, want once:\n%s", want, strings.Count(all, want), all)
 		}
@@ -106,36 +113,44 @@ func TestBaselines(t *testing.T) {
 		change func(t *testing.T, client kubernetes.Interface, baselines []corev1.ConfigMap)
 		want   string
 	}{
-		"None": {reason: "no run stored one", want: "no run has stored one", change: func(t *testing.T, client kubernetes.Interface, baselines []corev1.ConfigMap) {
-			t.Helper()
-			for _, each := range baselines {
-				if err := client.CoreV1().ConfigMaps(record.Namespace).Delete(t.Context(), each.Name, metav1.DeleteOptions{}); err != nil {
-					t.Fatal(err)
+		"None": {
+			reason: "no run stored one", want: "no run has stored one",
+			change: func(t *testing.T, client kubernetes.Interface, baselines []corev1.ConfigMap) {
+				t.Helper()
+				for _, each := range baselines {
+					if err := client.CoreV1().ConfigMaps(record.Namespace).Delete(t.Context(), each.Name, metav1.DeleteOptions{}); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-		}},
-		"Edited": {reason: "it was edited", want: "is not authentic", change: func(t *testing.T, client kubernetes.Interface, baselines []corev1.ConfigMap) {
-			t.Helper()
-			for _, each := range baselines {
-				for key, text := range each.Data {
-					each.Data[key] = strings.ReplaceAll(text, after.From, "4.18.0")
+			},
+		},
+		"Edited": {
+			reason: "it was edited", want: "is not authentic",
+			change: func(t *testing.T, client kubernetes.Interface, baselines []corev1.ConfigMap) {
+				t.Helper()
+				for _, each := range baselines {
+					for key, text := range each.Data {
+						each.Data[key] = strings.ReplaceAll(text, after.From, "4.18.0")
+					}
+					if _, err := client.CoreV1().ConfigMaps(record.Namespace).Update(t.Context(), &each, metav1.UpdateOptions{}); err != nil {
+						t.Fatal(err)
+					}
 				}
-				if _, err := client.CoreV1().ConfigMaps(record.Namespace).Update(t.Context(), &each, metav1.UpdateOptions{}); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}},
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, _, args := updated(t, "Routes")
 			client := kubernetes.NewForConfigOrDie(server.Config())
-			all, err := client.CoreV1().ConfigMaps(record.Namespace).List(t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/baseline"})
+			all, err := client.CoreV1().ConfigMaps(record.Namespace).List(t.Context(),
+				metav1.ListOptions{LabelSelector: "preflight.openshift.io/baseline"})
 			if err != nil || len(all.Items) == 0 {
 				t.Fatalf("%d baselines: %v", len(all.Items), err)
 			}
 			tc.change(t, client, all.Items)
 			got := program.Call(t, args...)
-			if got.Code != 4 || !strings.Contains(got.Stdout, tc.want) || !strings.Contains(got.Stdout, "Undecided") || !strings.Contains(got.Stdout, "RouteNotAdmitted") {
+			if got.Code != 4 || !strings.Contains(got.Stdout, tc.want) || !strings.Contains(got.Stdout, "Undecided") ||
+				!strings.Contains(got.Stdout, "RouteNotAdmitted") {
 				t.Errorf("%s: exit code %d\n%s%s", tc.reason, got.Code, got.Stdout, got.Stderr)
 			}
 		})
@@ -158,10 +173,22 @@ func TestArchives(t *testing.T) {
 		code   int
 		want   string
 	}{
-		"Compared": {reason: "an archive is judged as of its newest time", args: []string{"--archive", before, "--archive", late}, code: 3, want: "APIServiceUnavailable"},
-		"One":      {reason: "there is nothing to compare with", args: []string{"--archive", late}, code: 2, want: "give the archive from before the update first"},
-		"Reversed": {reason: "the first one is later", args: []string{"--archive", late, "--archive", before}, code: 2, want: "give that from before the update first"},
-		"Watched":  {reason: "an archive does not change", args: []string{"--archive", before, "--archive", late, "--watch"}, code: 2, want: "--watch"},
+		"Compared": {
+			reason: "an archive is judged as of its newest time", args: []string{"--archive", before, "--archive", late}, code: 3,
+			want: "APIServiceUnavailable",
+		},
+		"One": {
+			reason: "there is nothing to compare with", args: []string{"--archive", late}, code: 2,
+			want: "give the archive from before the update first",
+		},
+		"Reversed": {
+			reason: "the first one is later", args: []string{"--archive", late, "--archive", before}, code: 2,
+			want: "give that from before the update first",
+		},
+		"Watched": {
+			reason: "an archive does not change", args: []string{"--archive", before, "--archive", late, "--watch"}, code: 2,
+			want: "--watch",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := program.Call(t, append([]string{"after"}, tc.args...)...)
@@ -207,8 +234,10 @@ func TestHostedCluster(t *testing.T) {
 		w.Dump(t, dir, now)
 		return dir
 	}
-	archived := program.Call(t, append(hosted, "--archive", dump(before, time.Now().Add(-5*time.Hour)), "--archive", dump(world, time.Now()))...)
-	if archived.Code != 3 || !strings.Contains(archived.Stdout, "HostedClusterDegraded") || !strings.Contains(archived.Stdout, "oc -n clusters describe hostedcluster example") {
+	archived := program.Call(t, append(hosted, "--archive", dump(before, time.Now().Add(-5*time.Hour)), "--archive",
+		dump(world, time.Now()))...)
+	if archived.Code != 3 || !strings.Contains(archived.Stdout, "HostedClusterDegraded") ||
+		!strings.Contains(archived.Stdout, "oc -n clusters describe hostedcluster example") {
 		t.Errorf("archives: exit code %d\n%s%s", archived.Code, archived.Stdout, archived.Stderr)
 	}
 }

@@ -79,13 +79,16 @@ A run creates temporary read-only roles for the checks of a release, and the API
 	f.source.AddImages(c)
 	of := func(flag string) string { return " Applies to " + strings.Join(client.Roles.With(flag), ", ") + "." }
 	f.source.Rehearse.Add(c, "Add the permissions of --rehearse."+of("rehearse"))
-	c.Flags().StringVar(&f.hostedCluster, "hosted-cluster", "", "NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest."+of("hosted-cluster"))
+	c.Flags().StringVar(&f.hostedCluster, "hosted-cluster", "",
+		"NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest."+of("hosted-cluster"))
 	for _, source := range client.Roles.Sources() {
-		f.members[source.Flag] = c.Flags().Bool(source.Flag, false, fmt.Sprintf("Print the roles of \"fleet COMMAND --%s\" in %s.", source.Flag, source.Cluster)+of(source.Flag))
+		f.members[source.Flag] = c.Flags().Bool(source.Flag, false,
+			fmt.Sprintf("Print the roles of \"fleet COMMAND --%s\" in %s.", source.Flag, source.Cluster)+of(source.Flag))
 		option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, source.Flag)
 	}
 	c.Flags().StringVar(&f.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone."+of("placement"))
-	c.Flags().StringVar(&f.keys, "keys", "", "configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it."+of("keys"))
+	c.Flags().StringVar(&f.keys, "keys", "",
+		"configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it."+of("keys"))
 	c.Flags().StringArrayVar(&f.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "bind")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster")
@@ -192,7 +195,8 @@ func (f flags) forRelease(c *cobra.Command, client *cli.Client) (access.Needs, e
 			causes = append(causes, fmt.Sprintf("%s (%s): %s", found.Name, found.Reason, found.Message))
 		}
 	}
-	return access.Needs{}, errors.New("the release could not be read, so the permissions that its checks need are unknown: " + strings.Join(causes, "; "))
+	return access.Needs{}, errors.New("the release could not be read, so the permissions that its checks need are unknown: " +
+		strings.Join(causes, "; "))
 }
 
 // page is the role of a command in one cluster. The suffix is of the names of the roles, so that they do not replace
@@ -265,9 +269,13 @@ func inManagement(text string, of role.Named) (page, error) {
 	needs.Optional = append(slices.Clone(needs.Optional), check.Get("", "secrets", name.Namespace, name.Name+"-admin-kubeconfig"))
 	remarks := []string{
 		"In the management cluster of HostedCluster " + text + ".",
-		"The Secret is the one that status.kubeconfig of the HostedCluster names, by default NAME-admin-kubeconfig. It has the credentials of an administrator of the guest: with --guest-kubeconfig it is not read.",
+		"The Secret is the one that status.kubeconfig of the HostedCluster names, by default NAME-admin-kubeconfig. It has the " +
+			"credentials of an administrator of the guest: with --guest-kubeconfig it is not read.",
 	}
-	return page{name: of.Name, suffix: "-" + name.Namespace + "-" + name.Name, Part: role.Part{Needs: needs, Remarks: append(remarks, part.Remarks...)}}, nil
+	return page{
+		name: of.Name, suffix: "-" + name.Namespace + "-" + name.Name,
+		Part: role.Part{Needs: needs, Remarks: append(remarks, part.Remarks...)},
+	}, nil
 }
 
 // ofMembers are the roles of the command for many clusters, in the clusters whose objects name them; none without a

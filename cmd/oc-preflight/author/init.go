@@ -66,12 +66,14 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 		},
 	}
 	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. By default, that of the directory.")
-	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "", "Namespace of the Job. By default openshift- and the component without cluster-; with --site, site-checks.")
+	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "",
+		"Namespace of the Job. By default openshift- and the component without cluster-; with --site, site-checks.")
 	c.Flags().StringVar(&flags.directory, "dir", ".", "Root of the repository.")
 	c.Flags().BoolVar(&flags.site, "site", false, "Start a check of your own site instead of an operator.")
 	c.Flags().StringVar(&flags.language, "language", "", "With --site: language of the check: go, sh or python. Default: go.")
 	c.Flags().StringVar(&flags.image, "image", "", "With --site: image that runs the check, by digest. Default: a name to replace.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "component", "image", "language", "namespace", "site")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "component", "image", "language", "namespace",
+		"site")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "dir")
 	return c
 }
@@ -101,7 +103,8 @@ func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool 
 func (f initFlags) scaffold(name string) (scaffold.Scaffold, error) {
 	if f.site {
 		return scaffold.NewSite(scaffold.SiteParameters{
-			Name: name, Namespace: cmp.Or(f.namespace, "site-checks"), Image: f.image, Language: scaffold.Language(cmp.Or(f.language, string(scaffold.Go))),
+			Name: name, Namespace: cmp.Or(f.namespace, "site-checks"), Image: f.image,
+			Language: scaffold.Language(cmp.Or(f.language, string(scaffold.Go))),
 		})
 	}
 	parameters, err := f.parameters(name)
@@ -173,12 +176,14 @@ Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input,
 		Args: flagset.Arguments(1, 1, "an image, or a file or directory of manifests"),
 		RunE: func(c *cobra.Command, args []string) error { return conform(c, client, flags, args[0]) },
 	}
-	c.Flags().StringArrayVar(&flags.images, "image", nil, "Image to run instead of one that the manifest names: PULLSPEC for all, SOURCE=PULLSPEC for one, SOURCE being its repository.")
+	c.Flags().StringArrayVar(&flags.images, "image", nil,
+		"Image to run instead of one that the manifest names: PULLSPEC for all, SOURCE=PULLSPEC for one, SOURCE being its repository.")
 	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version of the cluster that is passed to the check.")
 	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "image", "from", "timeout")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	flagset.OutputFlag(c, &flags.output, conformance.Report{})
 	client.Roles.Declare(c, role.Role{Needs: role.Always(conformance.Needs), Remarks: func(role.Request) []string {
 		return []string{fmt.Sprintf(role.Given, "the manifest"), role.CopiesGrant, role.JobsRunAs}
@@ -200,8 +205,9 @@ func conform(c *cobra.Command, client *cli.Client, flags conformanceFlags, argum
 	}
 	display := client.Display(terminal.About{})
 	result, err := conformance.Run(c.Context(), conformance.Config{
-		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout, ToolVersion: program.Version(),
-		Progress: func(step string) { display.Step(step) },
+		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout,
+		ToolVersion: program.Version(),
+		Progress:    func(step string) { display.Step(step) },
 	}, subject)
 	display.Close()
 	if len(result.Results) == 0 && err != nil {

@@ -74,7 +74,8 @@ func word(call []string, at int) string {
 func flagsOf(call []string) int {
 	at := 0
 	for at < len(call) && strings.HasPrefix(call[at], "-") {
-		isSwitch := strings.Contains(call[at], "=") || slices.Contains([]string{"-A", "--insecure-skip-tls-verify", "--disable-compression"}, call[at])
+		isSwitch := strings.Contains(call[at], "=") ||
+			slices.Contains([]string{"-A", "--insecure-skip-tls-verify", "--disable-compression"}, call[at])
 		at++
 		if !isSwitch {
 			at++
@@ -102,7 +103,8 @@ func Text(text, name string) string {
 func verbs() []string {
 	return []string{
 		"annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cluster-info", "config", "cp", "create", "delete",
-		"describe", "diff", "edit", "events", "exec", "expose", "get", "label", "logs", "patch", "port-forward", "replace", "rollout", "run", "scale",
+		"describe", "diff", "edit", "events", "exec", "expose", "get", "label", "logs", "patch", "port-forward", "replace", "rollout", "run",
+		"scale",
 		"wait",
 	}
 }

@@ -101,11 +101,13 @@ func (g *generated) write() error {
 	}
 	for i := range 100 {
 		name := fmt.Sprintf("resources%d.example.com", i)
-		g.object("cluster-scoped-resources/apiextensions.k8s.io/customresourcedefinitions/"+name, "apiextensions.k8s.io/v1", "CustomResourceDefinition", name, 33<<10)
+		g.object("cluster-scoped-resources/apiextensions.k8s.io/customresourcedefinitions/"+name, "apiextensions.k8s.io/v1",
+			"CustomResourceDefinition", name, 33<<10)
 	}
 	for i := range 170 {
 		name := fmt.Sprintf("resources%d.v1.example.com", i)
-		g.object("cluster-scoped-resources/apiserver.openshift.io/apirequestcounts/"+name, "apiserver.openshift.io/v1", "APIRequestCount", name, 13<<10)
+		g.object("cluster-scoped-resources/apiserver.openshift.io/apirequestcounts/"+name, "apiserver.openshift.io/v1", "APIRequestCount", name,
+			13<<10)
 	}
 	for i := range 56 {
 		namespace := fmt.Sprintf("openshift-%d", i)

@@ -54,7 +54,8 @@ type Client struct {
 // command.
 func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 	c := &Client{flags: newConnection(flags), Streams: streams}
-	flags.IntVarP(&c.Verbosity, "v", "v", 0, "Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
+	flags.IntVarP(&c.Verbosity, "v", "v", 0,
+		"Log level: 4 logs the steps of a run, 6 each request to the cluster as well, 8 with its content.")
 	option.Declare(flags, option.Option{Effect: option.OnDisplay, Again: option.Never}, "v")
 	return c
 }
@@ -62,7 +63,10 @@ func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 // ArchiveFlag is --archive of a command that only reads the cluster. When the command has ended, files
 // that turned out to be unreadable meanwhile are listed on standard error.
 func (c *Client) ArchiveFlag(verb *cobra.Command) {
-	verb.Flags().StringArrayVar(&c.archives, "archive", nil, "Archive of the cluster to read instead of the cluster: a must-gather, the directory of \"oc adm inspect\", an archive of the insights-operator or lists of \"oc get -o yaml\", as a directory, .tar, .tar.gz, .tar.xz or .zip. May be repeated for archives of the same cluster.")
+	verb.Flags().StringArrayVar(&c.archives, "archive", nil,
+		"Archive of the cluster to read instead of the cluster: a must-gather, the directory of \"oc adm inspect\", an archive of the "+
+			"insights-operator or lists of \"oc get -o yaml\", as a directory, .tar, .tar.gz, .tar.xz or .zip. May be repeated for "+
+			"archives of the same cluster.")
 	option.Declare(verb.Flags(), option.Option{Group: option.Target, Effect: option.OnClusters, Again: option.Reaching}, "archive")
 	run := verb.RunE
 	if run == nil {
@@ -170,7 +174,8 @@ func (c *Client) OpenHosted(ctx context.Context, name string, archives ...string
 // connectArchive makes the clients of an archive, and lists what could not be read.
 func (c *Client) connectArchive(ctx context.Context, opened *archive.Archive) (*cluster.Cluster, error) {
 	about := opened.About()
-	c.Log.InfoContext(ctx, "the archive replaces the cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time)
+	c.Log.InfoContext(ctx, "the archive replaces the cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time",
+		about.Time)
 	c.opened = append(c.opened, opened)
 	if err := reportLeftOut(c); err != nil {
 		return nil, err

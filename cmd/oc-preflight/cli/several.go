@@ -48,7 +48,8 @@ func loadFile(path string, overrides *clientcmd.ConfigOverrides) (*rest.Config, 
 	if err := checkFile(path); err != nil {
 		return nil, err
 	}
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path}, &clientcmd.ConfigOverrides{})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: path},
+		&clientcmd.ConfigOverrides{})
 	raw, err := loader.RawConfig()
 	if err != nil {
 		return nil, err
@@ -65,7 +66,9 @@ func loadFile(path string, overrides *clientcmd.ConfigOverrides) (*rest.Config, 
 
 // load is the configuration of a context. client-go reports a cluster that does not exist as a
 // configuration without one, and uses no credentials for a user that does not exist.
-func load(config clientcmdapi.Config, context string, overrides *clientcmd.ConfigOverrides, access clientcmd.ConfigAccess) (*rest.Config, error) {
+func load(config clientcmdapi.Config, context string, overrides *clientcmd.ConfigOverrides,
+	access clientcmd.ConfigAccess,
+) (*rest.Config, error) {
 	chosen, ok := config.Contexts[context]
 	if !ok {
 		return nil, fmt.Errorf("the kubeconfig has no context %q", context)
@@ -97,7 +100,8 @@ func (c *Client) forSeveral() *clientcmd.ConfigOverrides {
 	given := c.flags.overrides
 	overrides := &clientcmd.ConfigOverrides{Timeout: given.Timeout}
 	overrides.AuthInfo.Impersonate, overrides.AuthInfo.ImpersonateUID = given.AuthInfo.Impersonate, given.AuthInfo.ImpersonateUID
-	overrides.AuthInfo.ImpersonateGroups, overrides.AuthInfo.ImpersonateUserExtra = given.AuthInfo.ImpersonateGroups, given.AuthInfo.ImpersonateUserExtra
+	overrides.AuthInfo.ImpersonateGroups, overrides.AuthInfo.ImpersonateUserExtra = given.AuthInfo.ImpersonateGroups,
+		given.AuthInfo.ImpersonateUserExtra
 	overrides.ClusterInfo.DisableCompression = given.ClusterInfo.DisableCompression
 	return overrides
 }
@@ -117,7 +121,8 @@ func Several(flags *pflag.FlagSet, allowed ...string) error {
 	if len(wrong) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s: the flag is for one cluster, and each of these has its own in its kubeconfig; of the flags of the connection, --as, --as-group, --as-uid, --as-user-extra and --request-timeout are for all of them", strings.Join(wrong, ", "))
+	return fmt.Errorf("%s: the flag is for one cluster, and each of these has its own in its kubeconfig; of the flags of the "+
+		"connection, --as, --as-group, --as-uid, --as-user-extra and --request-timeout are for all of them", strings.Join(wrong, ", "))
 }
 
 // LeftOut states the files of an archive that could not be read so far, in one sentence; empty for none.
@@ -132,7 +137,8 @@ func OpenArchive(ctx context.Context, c *Client, path string) (*cluster.Cluster,
 		return nil, nil, err
 	}
 	about := opened.About()
-	c.Log.InfoContext(ctx, "the archive is a cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time, "leftOut", len(about.LeftOut))
+	c.Log.InfoContext(ctx, "the archive is a cluster", "kind", about.Kind, "root", about.Root, "cluster", about.ClusterID, "time", about.Time,
+		"leftOut", len(about.LeftOut))
 	reached, err := cluster.ConnectAt(opened.Config(), userAgent(), opened.Now())
 	return reached, func() string { return leftOutOf(opened.About()) }, err
 }
@@ -143,7 +149,8 @@ func leftOutOf(about inventory.About) string {
 	if len(about.LeftOut) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of the archive not read, such as %s", words.Count(len(about.LeftOut)+about.LeftOutMore, "file"), words.Line(about.LeftOut[0], most))
+	return fmt.Sprintf("%s of the archive not read, such as %s", words.Count(len(about.LeftOut)+about.LeftOutMore, "file"),
+		words.Line(about.LeftOut[0], most))
 }
 
 // connection has the flags that name the cluster and the user, as kubectl has them. They are
@@ -163,8 +170,10 @@ func newConnection(flags *pflag.FlagSet) *connection {
 	c := &connection{overrides: overrides, deferred: clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)}
 	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "Path to the kubeconfig file to use for CLI requests.")
 	clientcmd.BindOverrideFlags(overrides, flags, overrideFlags())
-	flags.StringArrayVar(&c.userExtra, "as-user-extra", nil, "User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.")
-	option.Declare(flags, option.Option{Effect: option.OnClusters}, clientcmd.RecommendedConfigPathFlag, clientcmd.FlagContext, clientcmd.FlagClusterName, clientcmd.FlagAuthInfoName,
+	flags.StringArrayVar(&c.userExtra, "as-user-extra", nil,
+		"User extras to impersonate for the operation, this flag can be repeated to specify multiple values for the same key.")
+	option.Declare(flags, option.Option{Effect: option.OnClusters}, clientcmd.RecommendedConfigPathFlag, clientcmd.FlagContext,
+		clientcmd.FlagClusterName, clientcmd.FlagAuthInfoName,
 		clientcmd.FlagAPIServer, clientcmd.FlagTLSServerName, clientcmd.FlagInsecure, clientcmd.FlagCAFile, clientcmd.FlagProxyURL,
 		clientcmd.FlagCertFile, clientcmd.FlagKeyFile, clientcmd.FlagBearerToken,
 		clientcmd.FlagImpersonate, clientcmd.FlagImpersonateGroup, clientcmd.FlagImpersonateUID, "as-user-extra")
@@ -221,7 +230,8 @@ func overrideFlags() clientcmd.ConfigOverrideFlags {
 	flags.AuthOverrideFlags.Impersonate.Description += ". User could be a regular user or a service account in a namespace."
 	flags.ClusterOverrideFlags.APIServer.ShortName = "s"
 	flags.ClusterOverrideFlags.ProxyURL.Description = "Proxy URL to use for requests to the API server"
-	flags.ClusterOverrideFlags.TLSServerName.Description = "Server name to use for server certificate validation. If it is not provided, the hostname used to contact the server is used"
+	flags.ClusterOverrideFlags.TLSServerName.Description = "Server name to use for server certificate validation. If it is not " +
+		"provided, the hostname used to contact the server is used"
 	flags.AuthOverrideFlags.ImpersonateUID.Description += "."
 	return flags
 }

@@ -40,16 +40,37 @@ func TestKubeconfigs(t *testing.T) {
 		args   []string
 		stated string
 	}{
-		"Missing":   {reason: "a file that does not exist", args: []string{"--kubeconfig", path("missing")}, stated: path("missing")},
-		"Text":      {reason: "a file that is none", args: []string{"--kubeconfig", path("text")}, stated: "the connection to the cluster is not configured: "},
-		"Large":     {reason: "a file that would fill the memory", args: []string{"--kubeconfig", path("large")}, stated: "has 17825792 bytes, want at most 16777216"},
-		"Pipe":      {reason: "a pipe would be waited for", args: []string{"--kubeconfig", path("pipe")}, stated: path("pipe") + " is not a regular file"},
-		"Authority": {reason: "so would one that the kubeconfig names", args: []string{"--kubeconfig", path("authority")}, stated: `certificate authority of the cluster "c": ` + path("pipe")},
-		"Token":     {reason: "or that has the credentials", args: []string{"--kubeconfig", path("user")}, stated: `credentials of the user "u": ` + path("pipe")},
-		"Flag":      {reason: "or that a flag names", args: []string{"--certificate-authority", path("pipe")}, stated: "--certificate-authority: " + path("pipe")},
-		"Context":   {reason: "a context that the kubeconfig does not have", args: []string{"--context", "other"}, stated: `"other"`},
-		"Cluster":   {reason: "a cluster that it does not have", args: []string{"--cluster", "other"}, stated: `"other"`},
-		"Proxy":     {reason: "a proxy that is no URL", args: []string{"--proxy-url", "::"}, stated: "the connection to the cluster is not configured"},
+		"Missing": {reason: "a file that does not exist", args: []string{"--kubeconfig", path("missing")}, stated: path("missing")},
+		"Text": {
+			reason: "a file that is none", args: []string{"--kubeconfig", path("text")},
+			stated: "the connection to the cluster is not configured: ",
+		},
+		"Large": {
+			reason: "a file that would fill the memory", args: []string{"--kubeconfig", path("large")},
+			stated: "has 17825792 bytes, want at most 16777216",
+		},
+		"Pipe": {
+			reason: "a pipe would be waited for", args: []string{"--kubeconfig", path("pipe")},
+			stated: path("pipe") + " is not a regular file",
+		},
+		"Authority": {
+			reason: "so would one that the kubeconfig names", args: []string{"--kubeconfig", path("authority")},
+			stated: `certificate authority of the cluster "c": ` + path("pipe"),
+		},
+		"Token": {
+			reason: "or that has the credentials", args: []string{"--kubeconfig", path("user")},
+			stated: `credentials of the user "u": ` + path("pipe"),
+		},
+		"Flag": {
+			reason: "or that a flag names", args: []string{"--certificate-authority", path("pipe")},
+			stated: "--certificate-authority: " + path("pipe"),
+		},
+		"Context": {reason: "a context that the kubeconfig does not have", args: []string{"--context", "other"}, stated: `"other"`},
+		"Cluster": {reason: "a cluster that it does not have", args: []string{"--cluster", "other"}, stated: `"other"`},
+		"Proxy": {
+			reason: "a proxy that is no URL", args: []string{"--proxy-url", "::"},
+			stated: "the connection to the cluster is not configured",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := program.Call(t, append([]string{"history"}, tc.args...)...)
@@ -61,7 +82,8 @@ func TestKubeconfigs(t *testing.T) {
 	t.Run("NotConfigured", func(t *testing.T) {
 		t.Setenv("KUBECONFIG", path("missing"))
 		got := program.Call(t, "history")
-		if want := "no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG; "; got.Code != exit.Failed || !strings.Contains(got.Stderr, want) || !strings.Contains(got.Stderr, path("missing")) {
+		if want := "no cluster is configured: run oc login, or name a kubeconfig with --kubeconfig or KUBECONFIG; "; got.Code != exit.Failed ||
+			!strings.Contains(got.Stderr, want) || !strings.Contains(got.Stderr, path("missing")) {
 			t.Errorf("exit code %d\n%s\nwant %q", got.Code, got.Stderr, want)
 		}
 	})
@@ -78,7 +100,8 @@ func TestRequests(t *testing.T) {
 		users = append(users, user)
 		return false
 	})
-	got := program.Call(t, "history", "--kubeconfig", server.Kubeconfig, "--as", "alice", "--as-group", "ops", "--as-user-extra", "reason=test", "--as-user-extra", "ignored")
+	got := program.Call(t, "history", "--kubeconfig", server.Kubeconfig, "--as", "alice", "--as-group", "ops", "--as-user-extra",
+		"reason=test", "--as-user-extra", "ignored")
 	if got.Code != exit.Ready {
 		t.Fatalf("exit code %d\n%s", got.Code, got.Stderr)
 	}
@@ -97,7 +120,8 @@ func TestLog(t *testing.T) {
 	server := apiserver.Start(t)
 	quiet := program.Call(t, "history", "--kubeconfig", server.Kubeconfig, "-o", "json")
 	logged := program.Call(t, "history", "--kubeconfig", server.Kubeconfig, "-o", "json", "-v", "6")
-	if quiet.Stderr != "" || !strings.Contains(logged.Stderr, "/api/v1/namespaces/openshift-cluster-version/configmaps") || quiet.Stdout != logged.Stdout {
+	if quiet.Stderr != "" || !strings.Contains(logged.Stderr, "/api/v1/namespaces/openshift-cluster-version/configmaps") ||
+		quiet.Stdout != logged.Stdout {
 		t.Errorf("without -v: %q; with it: %q", quiet.Stderr, logged.Stderr)
 	}
 }
@@ -113,7 +137,8 @@ func TestArchives(t *testing.T) {
 			return err
 		}
 		content, err := os.ReadFile(name)
-		return errors.Join(err, os.WriteFile(name, []byte(strings.ReplaceAll(string(content), "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18", "00000000-7a3e-4f0b-9a55-0c6a7f3b9e18")), 0o600))
+		return errors.Join(err, os.WriteFile(name,
+			[]byte(strings.ReplaceAll(string(content), "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18", "00000000-7a3e-4f0b-9a55-0c6a7f3b9e18")), 0o600))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -125,9 +150,18 @@ func TestArchives(t *testing.T) {
 		stated string
 	}{
 		"Missing": {reason: "the error names the path", args: []string{"--archive", "./missing"}, code: exit.Failed, stated: "--archive: "},
-		"Empty":   {reason: "a directory without objects is none", args: []string{"--archive", t.TempDir()}, code: exit.Failed, stated: "--archive: "},
-		"Two":     {reason: "a verdict is about one cluster", args: []string{"--archive", example, "--archive", other}, code: exit.Failed, stated: "--archive: "},
-		"Same":    {reason: "archives of one cluster are read together", args: []string{"--archive", example, "--archive", example}, code: exit.Ready},
+		"Empty": {
+			reason: "a directory without objects is none", args: []string{"--archive", t.TempDir()}, code: exit.Failed,
+			stated: "--archive: ",
+		},
+		"Two": {
+			reason: "a verdict is about one cluster", args: []string{"--archive", example, "--archive", other}, code: exit.Failed,
+			stated: "--archive: ",
+		},
+		"Same": {
+			reason: "archives of one cluster are read together", args: []string{"--archive", example, "--archive", example},
+			code: exit.Ready,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := program.Call(t, append([]string{"targets", "-o", "name"}, tc.args...)...)

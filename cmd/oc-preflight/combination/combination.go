@@ -89,7 +89,8 @@ func Check(c *cobra.Command) error {
 		if len(given) > 1 {
 			verb = "require"
 		}
-		return exitcode.BadUsage(fmt.Errorf("%s %s %s; add it, or leave out %s", list(given, " and "), verb, list(others, " or "), list(given, " and ")))
+		return exitcode.BadUsage(fmt.Errorf("%s %s %s; add it, or leave out %s", list(given, " and "), verb, list(others, " or "),
+			list(given, " and ")))
 	}
 	return nil
 }

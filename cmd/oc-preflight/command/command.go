@@ -115,15 +115,20 @@ It verifies the signature of the target release, runs the read-only checks that 
 	root.SetHelpCommand(newHelp())
 	addVerbs(root, &client.Roles, []help.Section{
 		{Title: "Decide on an update", Verbs: []*cobra.Command{
-			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), after.NewAfter(client), runs.NewStatus(client), decide.NewAck(client), explain.NewCommand(streams),
+			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), after.NewAfter(client),
+			runs.NewStatus(client), decide.NewAck(client), explain.NewCommand(streams),
 			fleets.New(client),
 		}, Rare: []*cobra.Command{decide.NewAccept(client)}},
 		{Title: "Follow and compare runs", Verbs: []*cobra.Command{
-			runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewCancel(client), runs.NewCleanup(client),
+			runs.NewHistory(client), running.NewAttach(client), runs.NewLogs(client), runs.NewDiff(client), runs.NewCancel(client),
+			runs.NewCleanup(client),
 		}, Rare: []*cobra.Command{runs.NewRender(streams), runs.NewVerifyVerdict(streams)}},
 		{Title: "Write a check", Verbs: []*cobra.Command{author.NewInit(streams), author.NewConformance(client)}},
 		{Title: "Inspect a release", Rare: []*cobra.Command{release.NewVerify(client), release.NewChecks(client)}},
-		{Title: "Other commands", Rare: []*cobra.Command{auth.New(client), support.NewCollect(client), schema.NewCommand(streams), versions.NewCommand(client), newOptions()}},
+		{Title: "Other commands", Rare: []*cobra.Command{
+			auth.New(client), support.NewCollect(client), schema.NewCommand(streams),
+			versions.NewCommand(client), newOptions(),
+		}},
 	})
 	setName(root, name)
 	addCompletions(client, root)
@@ -147,7 +152,8 @@ func parseInvocation(args []string) invocation {
 	if completes {
 		return invocation{name: caller + " preflight", args: append([]string{cobra.ShellCompRequestCmd}, args[1:]...)}
 	}
-	if caller, isPlugin := strings.CutSuffix(base, "-preflight"); isPlugin && (caller == "oc" || caller == "kubectl") && filepath.IsAbs(args[0]) {
+	if caller, isPlugin := strings.CutSuffix(base, "-preflight"); isPlugin && (caller == "oc" || caller == "kubectl") &&
+		filepath.IsAbs(args[0]) {
 		return invocation{name: caller + " preflight", args: args[1:]}
 	}
 	return invocation{name: words.ShellLine(strings.TrimSuffix(args[0], ".exe")), args: args[1:]}
@@ -327,7 +333,8 @@ func newHelp() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Show the help of a command, or list all commands",
-		Long:  "Show the help of a command. Without one, list the commands that most users need; with --all, list every command, or all that is said about the flags of one.",
+		Long: "Show the help of a command. Without one, list the commands that most users need; with --all, list every command, or all " +
+			"that is said about the flags of one.",
 		Example: `  oc preflight help --all
   oc preflight help --all run
   oc preflight help fleet targets`,

@@ -262,7 +262,14 @@ func shownOn(t *testing.T, columns uint16, args ...string) string {
 }
 
 func TestHelp(t *testing.T) {
-	for _, args := range [][]string{{"-h"}, {"run", "-h"}, {"fleet", "-h"}, {"fleet", "targets", "-h"}, {"help", "--all"}, {"help", "--all", "run"}} {
+	for _, args := range [][]string{
+		{"-h"},
+		{"run", "-h"},
+		{"fleet", "-h"},
+		{"fleet", "targets", "-h"},
+		{"help", "--all"},
+		{"help", "--all", "run"},
+	} {
 		for _, columns := range []uint16{80, 120} {
 			name := strings.ReplaceAll("preflight-"+strings.Join(args, "-"), "--", "-")
 			golden.Compare(t, fmt.Sprintf("testdata/help/%s.%d.text", name, columns), shownOn(t, columns, args...))
@@ -276,7 +283,8 @@ func TestOverviewFitsOneScreen(t *testing.T) {
 	for _, name := range []string{"oc-preflight", "kubectl-preflight", "/usr/local/bin/preflight"} {
 		for _, args := range [][]string{{"-h"}, {}, {"help"}} {
 			var out strings.Builder
-			command.Execute(context.Background(), append([]string{name}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out})
+			command.Execute(context.Background(), append([]string{name}, args...),
+				genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out})
 			lines := strings.Split(out.String(), "\n")
 			if len(lines) > rows {
 				t.Errorf("%s %q: %d lines with that of the prompt, want %d", name, args, len(lines), rows)
@@ -324,7 +332,8 @@ func TestHelpIsShort(t *testing.T) {
 			if flag.Hidden || flag.Name == "help" {
 				return
 			}
-			if !strings.Contains(short.String(), "--"+flag.Name) || !strings.Contains(strings.Join(strings.Fields(whole.String()), " "), strings.Join(strings.Fields(flag.Usage), " ")) {
+			if !strings.Contains(short.String(), "--"+flag.Name) ||
+				!strings.Contains(strings.Join(strings.Fields(whole.String()), " "), strings.Join(strings.Fields(flag.Usage), " ")) {
 				t.Errorf("%s: --%s is not listed, or not in full", verb.CommandPath(), flag.Name)
 			}
 		})

@@ -34,8 +34,9 @@ const recentRuns = 3
 // kind of their values.
 func addCompletions(c *cli.Client, root *cobra.Command) {
 	arguments := map[string]cobra.CompletionFunc{
-		"attach": completion.First(c, runIDs), "status": completion.First(c, runIDs), "cancel": completion.First(c, runIDs), "cleanup": completion.First(c, runIDs),
-		"logs": completion.First(c, runsAndChecks, checksOfRun), "diff": completion.First(c, runIDs, runIDs),
+		"attach": completion.First(c, runIDs), "status": completion.First(c, runIDs), "cancel": completion.First(c, runIDs),
+		"cleanup": completion.First(c, runIDs),
+		"logs":    completion.First(c, runsAndChecks, checksOfRun), "diff": completion.First(c, runIDs, runIDs),
 		"ack": completion.First(c, gates), "accept": completion.ListOf(c, risks),
 	}
 	values := map[option.Values]cobra.CompletionFunc{

@@ -19,12 +19,17 @@ import (
 // hostileNames are what a hostile server calls the objects of an archive.
 func hostileNames() map[string]string {
 	return map[string]string{
-		"node-0": "$(touch made)", "node-1": "a;touch made", "node-2": "--kubeconfig=made", "worker-0": "b|touch made", "worker-1": "c;touch made", "master": "`touch made`", "worker": "a&touch made",
-		"kube-apiserver": "'$(touch made)'", "machine-config": `"$(touch made)"`, "kube-controller-manager": "a>made", "machine-api": "a & touch made", "storage": "\\'$(touch made)",
+		"node-0": "$(touch made)", "node-1": "a;touch made", "node-2": "--kubeconfig=made", "worker-0": "b|touch made",
+		"worker-1": "c;touch made", "master": "`touch made`", "worker": "a&touch made",
+		"kube-apiserver": "'$(touch made)'", "machine-config": `"$(touch made)"`, "kube-controller-manager": "a>made",
+		"machine-api": "a & touch made", "storage": "\\'$(touch made)",
 		"ack-4.18-boot-image-opt-out-in-4.19": "ack-4.18-'$(touch made)'", "rendered-master-0a1b": "|touch made", "00-master": "<made",
-		"flowcontrol-flowschema-storage-version-migration": "a${IFS}touch", "pods.v1": "pods.v1;touch made", "packageserver": "a\u202e$(touch made)",
-		"csr-1": "csr-x;touch${IFS}made", "csr-2": "$(touch made)", "infra": "infra||touch made", "shop": "'';touch made;'", "budget": "a\ntouch made", "pod-1": "p>made",
-		"replicas-1": "r;touch made", "v1.metrics": "v1.$(touch made)", "hook": "w&&touch made", "gone": "gone`touch made`", "system": "$(touch made)x",
+		"flowcontrol-flowschema-storage-version-migration": "a${IFS}touch", "pods.v1": "pods.v1;touch made",
+		"packageserver": "a\u202e$(touch made)",
+		"csr-1":         "csr-x;touch${IFS}made", "csr-2": "$(touch made)", "infra": "infra||touch made", "shop": "'';touch made;'",
+		"budget": "a\ntouch made", "pod-1": "p>made",
+		"replicas-1": "r;touch made", "v1.metrics": "v1.$(touch made)", "hook": "w&&touch made", "gone": "gone`touch made`",
+		"system": "$(touch made)x",
 	}
 }
 

@@ -20,7 +20,8 @@ import (
 var placeholder = regexp.MustCompile(`(?:^|[\s=/'"])[A-Z][A-Z_]{2,}(?:$|[\s/'"])`)
 
 // commandLine is a line that shows a command to be typed.
-var commandLine = regexp.MustCompile(`(?m)^.*?\$ (.+)$|^(?:hint|error): (?:.*?: | +)(oc preflight .+?)(?:;|$)|^(?:Next|Run again|Or accept): (oc preflight .+)$`)
+var commandLine = regexp.MustCompile(
+	`(?m)^.*?\$ (.+)$|^(?:hint|error): (?:.*?: | +)(oc preflight .+?)(?:;|$)|^(?:Next|Run again|Or accept): (oc preflight .+)$`)
 
 // commandsOf are the commands that an output shows.
 func commandsOf(output string) []string {
@@ -53,19 +54,43 @@ func TestHintsLeadElsewhere(t *testing.T) {
 		// least is the number of commands that are shown at least.
 		least int
 	}{
-		"Targets":         {reason: "the list leads to a target", args: []string{"targets", "--archive", archive}, least: 1},
-		"Target":          {reason: "a target leads to its remedies", args: []string{"targets", "--archive", archive, "--to", "4.19.1"}, least: 1},
-		"TargetInDetail":  {reason: "every finding is shown", args: []string{"targets", "--archive", archive, "--to", "4.19.1", "--details"}, least: 1},
-		"UnknownTarget":   {reason: "an update that the cluster does not know", args: []string{"targets", "--archive", archive, "--to", "4.30.1"}},
-		"Drains":          {reason: "a rehearsal of drains", args: []string{"drain-plan", "--archive", archive}},
-		"Fleet":           {reason: "an archive has no monitoring, and the same request again has none either", args: []string{"fleet", "targets", "--archives", archive}},
-		"FleetTo":         {reason: "the causes have commands", args: []string{"fleet", "targets", "--archives", archive, "--to", "4.19.1"}},
-		"FleetRefused":    {reason: "the roles are bound to the user", args: []string{"fleet", "targets", "--kubeconfigs", refusing, "--to", "4.19.1"}, least: 1},
-		"FleetUnread":     {reason: "nothing listens", args: []string{"fleet", "targets", "--kubeconfigs", unread, "--to", "4.19.1"}},
-		"Refused":         {reason: "the roles are bound to the user", args: append([]string{"targets"}, append(refused, refusing)...), least: 1},
-		"RefusedRoles":    {reason: "the roles of a release need others", args: append([]string{"auth", "run", "--to", "4.19.3", "--bind", "user:alice"}, append(refused, refusing)...), least: 1},
-		"RefusedContext":  {reason: "an administrator has another context", args: append([]string{"auth", "run", "--to", "4.19.3", "--context", "other"}, append(refused, refusing)...), least: 1},
-		"Stored":          {reason: "the graph is stored where the update service is reached", args: []string{"plan", "--from", "4.16.27", "--to", "4.18.17", "--channel", "eus-4.18", "--arch", "amd64", "--offline", "--cache-dir", t.TempDir()}, least: 1},
+		"Targets": {reason: "the list leads to a target", args: []string{"targets", "--archive", archive}, least: 1},
+		"Target": {
+			reason: "a target leads to its remedies", args: []string{"targets", "--archive", archive, "--to", "4.19.1"},
+			least: 1,
+		},
+		"TargetInDetail": {
+			reason: "every finding is shown", args: []string{"targets", "--archive", archive, "--to", "4.19.1", "--details"},
+			least: 1,
+		},
+		"UnknownTarget": {
+			reason: "an update that the cluster does not know",
+			args:   []string{"targets", "--archive", archive, "--to", "4.30.1"},
+		},
+		"Drains": {reason: "a rehearsal of drains", args: []string{"drain-plan", "--archive", archive}},
+		"Fleet": {
+			reason: "an archive has no monitoring, and the same request again has none either",
+			args:   []string{"fleet", "targets", "--archives", archive},
+		},
+		"FleetTo": {reason: "the causes have commands", args: []string{"fleet", "targets", "--archives", archive, "--to", "4.19.1"}},
+		"FleetRefused": {
+			reason: "the roles are bound to the user",
+			args:   []string{"fleet", "targets", "--kubeconfigs", refusing, "--to", "4.19.1"}, least: 1,
+		},
+		"FleetUnread": {reason: "nothing listens", args: []string{"fleet", "targets", "--kubeconfigs", unread, "--to", "4.19.1"}},
+		"Refused":     {reason: "the roles are bound to the user", args: append([]string{"targets"}, append(refused, refusing)...), least: 1},
+		"RefusedRoles": {
+			reason: "the roles of a release need others",
+			args:   append([]string{"auth", "run", "--to", "4.19.3", "--bind", "user:alice"}, append(refused, refusing)...), least: 1,
+		},
+		"RefusedContext": {
+			reason: "an administrator has another context",
+			args:   append([]string{"auth", "run", "--to", "4.19.3", "--context", "other"}, append(refused, refusing)...), least: 1,
+		},
+		"Stored": {reason: "the graph is stored where the update service is reached", args: []string{
+			"plan", "--from", "4.16.27", "--to",
+			"4.18.17", "--channel", "eus-4.18", "--arch", "amd64", "--offline", "--cache-dir", t.TempDir(),
+		}, least: 1},
 		"UnknownReason":   {reason: "the list of reasons is another command", args: []string{"explain", "Nonsense"}, least: 1},
 		"UnknownArgument": {reason: "the help is another command", args: []string{"targets", "x"}},
 	} {
@@ -106,7 +131,8 @@ func TestGoldenCommandsHaveNoPlaceholders(t *testing.T) {
 					continue
 				}
 				shown++
-				if found := placeholder.FindString(strings.ReplaceAll(command, "--to-image IMAGE", "")); found != "" && !strings.Contains(command, "<<'"+strings.Trim(found, " '")+"'") {
+				if found := placeholder.FindString(strings.ReplaceAll(command, "--to-image IMAGE", "")); found != "" &&
+					!strings.Contains(command, "<<'"+strings.Trim(found, " '")+"'") {
 					t.Errorf("%s: %s", path, command)
 				}
 			}

@@ -33,7 +33,10 @@ func newRefusing(t *testing.T, user string) string {
 				Status:   authenticationv1.SelfSubjectReviewStatus{UserInfo: authenticationv1.UserInfo{Username: user}},
 			}
 		case user != "system:anonymous" && strings.HasSuffix(r.URL.Path, "/selfsubjectaccessreviews"):
-			answer = authorizationv1.SelfSubjectAccessReview{TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"}}
+			answer = authorizationv1.SelfSubjectAccessReview{TypeMeta: metav1.TypeMeta{
+				APIVersion: "authorization.k8s.io/v1",
+				Kind:       "SelfSubjectAccessReview",
+			}}
 		default:
 			w.WriteHeader(http.StatusForbidden)
 			answer = metav1.Status{
@@ -72,16 +75,46 @@ func TestRolesForTheUser(t *testing.T) {
 		args         []string
 		want         string // behind the name of the program
 	}{
-		"User":      {reason: "a user by name", user: "alice", args: []string{"run", "--to", "4.19.3"}, want: "auth run --to 4.19.3 --bind user:alice"},
-		"Account":   {reason: "a ServiceAccount is no user of a binding", user: account, args: []string{"targets"}, want: "auth targets --bind serviceaccount:ci:verifier"},
-		"Colon":     {reason: "the name of a user may have colons", user: "kube:admin", args: []string{"status"}, want: "auth status --bind user:kube:admin"},
-		"Quoted":    {reason: "the name is one word of the shell", user: "Jo Doe", args: []string{"plan", "--to-minor", "4.19"}, want: "auth plan --bind 'user:Jo Doe'"},
-		"Image":     {reason: "the roles are for the release", user: "alice", args: []string{"run", "--to-image", digest, "--images", "pull"}, want: "auth run --to-image " + digest + " --images pull --bind user:alice"},
-		"Token":     {reason: "the credentials are those of the user", user: "alice", args: []string{"history", "--token", secret}, want: "auth history --bind user:alice"},
-		"Context":   {reason: "the context is that of the user", user: "alice", args: []string{"run", "--to", "4.19.3", "--context", "other"}, want: "auth run --to 4.19.3 --bind user:alice"},
-		"As":        {reason: "an administrator needs no impersonation", user: "bob", args: []string{"cleanup", "--all", "--as", "bob", "--as-group", "team"}, want: "auth cleanup --bind user:bob"},
-		"Auth":      {reason: "the roles for a release need those of its checks", user: "alice", args: []string{"auth", "run", "--to", "4.19.3", "--bind", "user:alice"}, want: "auth checks --bind user:alice"},
-		"Attach":    {reason: "to continue a run needs the same as to start it", user: "alice", args: []string{"attach"}, want: "auth run --bind user:alice"},
+		"User": {
+			reason: "a user by name", user: "alice", args: []string{"run", "--to", "4.19.3"},
+			want: "auth run --to 4.19.3 --bind user:alice",
+		},
+		"Account": {
+			reason: "a ServiceAccount is no user of a binding", user: account, args: []string{"targets"},
+			want: "auth targets --bind serviceaccount:ci:verifier",
+		},
+		"Colon": {
+			reason: "the name of a user may have colons", user: "kube:admin", args: []string{"status"},
+			want: "auth status --bind user:kube:admin",
+		},
+		"Quoted": {
+			reason: "the name is one word of the shell", user: "Jo Doe", args: []string{"plan", "--to-minor", "4.19"},
+			want: "auth plan --bind 'user:Jo Doe'",
+		},
+		"Image": {
+			reason: "the roles are for the release", user: "alice", args: []string{"run", "--to-image", digest, "--images", "pull"},
+			want: "auth run --to-image " + digest + " --images pull --bind user:alice",
+		},
+		"Token": {
+			reason: "the credentials are those of the user", user: "alice", args: []string{"history", "--token", secret},
+			want: "auth history --bind user:alice",
+		},
+		"Context": {
+			reason: "the context is that of the user", user: "alice", args: []string{"run", "--to", "4.19.3", "--context", "other"},
+			want: "auth run --to 4.19.3 --bind user:alice",
+		},
+		"As": {
+			reason: "an administrator needs no impersonation", user: "bob",
+			args: []string{"cleanup", "--all", "--as", "bob", "--as-group", "team"}, want: "auth cleanup --bind user:bob",
+		},
+		"Auth": {
+			reason: "the roles for a release need those of its checks", user: "alice",
+			args: []string{"auth", "run", "--to", "4.19.3", "--bind", "user:alice"}, want: "auth checks --bind user:alice",
+		},
+		"Attach": {
+			reason: "to continue a run needs the same as to start it", user: "alice", args: []string{"attach"},
+			want: "auth run --bind user:alice",
+		},
 		"Unknown":   {reason: "an unprintable name is bound to nothing", user: "al\x1bice", args: []string{"status"}, want: "auth status"},
 		"Anonymous": {reason: "what is bound to no user is bound to all users", user: "system:anonymous", args: []string{"status"}},
 	} {

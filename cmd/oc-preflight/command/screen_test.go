@@ -41,7 +41,8 @@ func archiveOf(t *testing.T, versions ...string) string {
 		if !found {
 			return errors.New("the archive has no available updates")
 		}
-		return errors.Join(err, os.WriteFile(path, []byte(before+"    availableUpdates:"+offered.String()+"\n    conditionalUpdates:"+after), 0o600))
+		return errors.Join(err, os.WriteFile(path, []byte(before+"    availableUpdates:"+offered.String()+"\n    conditionalUpdates:"+after),
+			0o600))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -60,9 +61,15 @@ func TestDecisionIsOnTheScreen(t *testing.T) {
 		versions []string
 		want     string
 	}{
-		"One":  {reason: "the findings of one update", verb: []string{"targets"}, versions: []string{"4.19.1"}, want: "Decision of gates, risks and health on 4.19.1: Blocked"},
-		"Nine": {reason: "nine updates", verb: []string{"targets"}, versions: []string{"4.19.1", "4.19.2", "4.19.3", "4.19.4", "4.19.5", "4.19.6", "4.18.13", "4.18.14", "4.18.15"}, want: ": 0 Clear, 6 Blocked, 3 Undecided; first 4.18.15: Undecided"},
-		"Run":  {reason: "the verdict", verb: []string{"run", "--to", "4.19.1"}, versions: []string{"4.19.1"}, want: "Verdict: Blocked"},
+		"One": {
+			reason: "the findings of one update", verb: []string{"targets"}, versions: []string{"4.19.1"},
+			want: "Decision of gates, risks and health on 4.19.1: Blocked",
+		},
+		"Nine": {reason: "nine updates", verb: []string{"targets"}, versions: []string{
+			"4.19.1", "4.19.2", "4.19.3", "4.19.4", "4.19.5", "4.19.6",
+			"4.18.13", "4.18.14", "4.18.15",
+		}, want: ": 0 Clear, 6 Blocked, 3 Undecided; first 4.18.15: Undecided"},
+		"Run": {reason: "the verdict", verb: []string{"run", "--to", "4.19.1"}, versions: []string{"4.19.1"}, want: "Verdict: Blocked"},
 	} {
 		opened := terminal.Open(t, columns, rows)
 		command.Execute(context.Background(), append(append([]string{"oc-preflight"}, tc.verb...), "--archive", archiveOf(t, tc.versions...)),

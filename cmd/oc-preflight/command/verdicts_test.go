@@ -34,7 +34,8 @@ func signVerdicts(env *testscript.Env) error {
 	forced.Verdict.Forced, forced.Verdict.ForceReason, expired.Verdict.ValidUntil = true, "an outage", "2026-01-02T03:04:05Z"
 	files := map[string][]byte{"ours.key": private, "ours.pub": public, "theirs.pub": other}
 	for name, decided := range map[string]report.Report{
-		"ready": signable(verdict.Ready), "forced": forced, "blocked": signable(verdict.Blocked), "undecided": signable(verdict.Undecided), "expired": expired, "narrowed": narrowed,
+		"ready": signable(verdict.Ready), "forced": forced, "blocked": signable(verdict.Blocked), "undecided": signable(verdict.Undecided),
+		"expired": expired, "narrowed": narrowed,
 	} {
 		if files[name+".json"], err = signedVerdict(private, decided); err != nil {
 			return err

@@ -51,7 +51,8 @@ func Matching(found []cobra.Completion, prefix string) []cobra.Completion {
 	var kept []cobra.Completion
 	for _, each := range found {
 		value, description, described := strings.Cut(each, "\t")
-		if value = words.Line(value, terminal.MaxLine); !strings.HasPrefix(value, prefix) || strings.ContainsAny(value, " \t") || len(kept) == maxCompletions {
+		if value = words.Line(value, terminal.MaxLine); !strings.HasPrefix(value, prefix) || strings.ContainsAny(value, " \t") ||
+			len(kept) == maxCompletions {
 			continue
 		}
 		if described {

@@ -23,11 +23,16 @@ func TestCompletion(t *testing.T) {
 	server := apiserver.Start(t)
 	t.Setenv("KUBECONFIG", server.Kubeconfig)
 	w := records.In(t, server.Config())
-	risk := configv1.ConditionalUpdateRisk{Name: "SlowStorage", Message: "m", URL: "https://example.com/slow", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}
+	risk := configv1.ConditionalUpdateRisk{
+		Name: "SlowStorage", Message: "m", URL: "https://example.com/slow",
+		MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+	}
 	state := openshift.State{
-		Version: "4.18.3", Image: "registry/release@" + records.Digest('0'), Available: map[string]string{"4.18.4": "registry/release@" + records.Digest('4')},
+		Version: "4.18.3", Image: "registry/release@" + records.Digest('0'),
+		Available: map[string]string{"4.18.4": "registry/release@" + records.Digest('4')},
 		Conditional: []configv1.ConditionalUpdate{{
-			Release: configv1.Release{Version: "4.18.5", Image: "registry/release@" + records.Digest('5')}, Risks: []configv1.ConditionalUpdateRisk{risk},
+			Release: configv1.Release{Version: "4.18.5", Image: "registry/release@" + records.Digest('5')},
+			Risks:   []configv1.ConditionalUpdateRisk{risk},
 		}},
 		Gates: map[string]string{"ack-4.18-api": "Migrate the clients.", "ack-4.18-other": "Read the notes."},
 	}
@@ -38,24 +43,41 @@ func TestCompletion(t *testing.T) {
 	if _, err := w.Client.CoreV1().Nodes().Create(t.Context(), node, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	run := w.Detached('2', []string{"Etcd.Quorum", "Ingress.Certificate"}, records.Result("Etcd.Quorum", records.Failed("Etcd.Quorum", "NoQuorum")))
+	run := w.Detached('2', []string{"Etcd.Quorum", "Ingress.Certificate"},
+		records.Result("Etcd.Quorum", records.Failed("Etcd.Quorum", "NoQuorum")))
 	tests := map[string]struct {
 		reason string
 		args   []string
 		want   []string
 	}{
-		"run":       {"runs with their target and state", []string{"attach", ""}, []string{run + "\tto 4.19.2, Running"}},
-		"prefix":    {"only runs with the prefix are proposed", []string{"status", "zzzz"}, nil},
-		"one only":  {"status accepts one run", []string{"status", run, ""}, nil},
-		"newest":    {"the checks of the newest runs", []string{"logs", "Ing"}, []string{"Ingress.Certificate"}},
-		"check":     {"the checks of the run", []string{"logs", run, "E"}, []string{"Etcd.Quorum"}},
-		"only":      {"checks and components of the newest runs", []string{"run", "--only", ""}, []string{"Etcd", "Etcd.Quorum", "Ingress", "Ingress.Certificate"}},
-		"skip list": {"the last name of a list is completed", []string{"run", "--skip", "Etcd,Ing"}, []string{"Etcd,Ingress", "Etcd,Ingress.Certificate"}},
-		"accept":    {"risks of the updates, and open findings of the newest runs", []string{"run", "--accept", ""}, []string{"SlowStorage", "Etcd.Quorum"}},
-		"risks":     {"only risks are stored in ClusterVersion", []string{"accept", "Slow"}, []string{"SlowStorage"}},
-		"version":   {"available and conditional updates", []string{"targets", "--to", "4.18"}, []string{"4.18.4\tavailable", "4.18.5\tconditional"}},
-		"node":      {"the nodes", []string{"drain-plan", "--node", "comp"}, []string{"completed-0"}},
-		"gates":     {"the admin gates", []string{"ack", "ack-4.18-a"}, []string{"ack-4.18-api"}},
+		"run":      {"runs with their target and state", []string{"attach", ""}, []string{run + "\tto 4.19.2, Running"}},
+		"prefix":   {"only runs with the prefix are proposed", []string{"status", "zzzz"}, nil},
+		"one only": {"status accepts one run", []string{"status", run, ""}, nil},
+		"newest":   {"the checks of the newest runs", []string{"logs", "Ing"}, []string{"Ingress.Certificate"}},
+		"check":    {"the checks of the run", []string{"logs", run, "E"}, []string{"Etcd.Quorum"}},
+		"only": {
+			"checks and components of the newest runs",
+			[]string{"run", "--only", ""},
+			[]string{"Etcd", "Etcd.Quorum", "Ingress", "Ingress.Certificate"},
+		},
+		"skip list": {
+			"the last name of a list is completed",
+			[]string{"run", "--skip", "Etcd,Ing"},
+			[]string{"Etcd,Ingress", "Etcd,Ingress.Certificate"},
+		},
+		"accept": {
+			"risks of the updates, and open findings of the newest runs",
+			[]string{"run", "--accept", ""},
+			[]string{"SlowStorage", "Etcd.Quorum"},
+		},
+		"risks": {"only risks are stored in ClusterVersion", []string{"accept", "Slow"}, []string{"SlowStorage"}},
+		"version": {
+			"available and conditional updates",
+			[]string{"targets", "--to", "4.18"},
+			[]string{"4.18.4\tavailable", "4.18.5\tconditional"},
+		},
+		"node":  {"the nodes", []string{"drain-plan", "--node", "comp"}, []string{"completed-0"}},
+		"gates": {"the admin gates", []string{"ack", "ack-4.18-a"}, []string{"ack-4.18-api"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -78,9 +100,17 @@ func TestCompletionWithoutAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("KUBECONFIG", tc.kubeconfig)
-			for _, args := range [][]string{{"attach", ""}, {"run", "--to", ""}, {"run", "--accept", ""}, {"logs", ""}, {"ack", ""}, {"drain-plan", "--node", ""}} {
+			for _, args := range [][]string{
+				{"attach", ""},
+				{"run", "--to", ""},
+				{"run", "--accept", ""},
+				{"logs", ""},
+				{"ack", ""},
+				{"drain-plan", "--node", ""},
+			} {
 				got := program.Call(t, append([]string{"__complete"}, args...)...)
-				if proposed := strings.Split(got.Stdout, "\n"); got.Code != exit.Ready || !strings.HasPrefix(proposed[0], ":") || strings.Contains(got.Stderr, "error") {
+				if proposed := strings.Split(got.Stdout, "\n"); got.Code != exit.Ready || !strings.HasPrefix(proposed[0], ":") ||
+					strings.Contains(got.Stderr, "error") {
 					t.Errorf("%s: %q: exit code %d, %q, %q; want no proposal and no error", tc.reason, args, got.Code, got.Stdout, got.Stderr)
 				}
 			}
@@ -96,9 +126,15 @@ func TestMatching(t *testing.T) {
 		found          []cobra.Completion
 		want           []cobra.Completion
 	}{
-		"Prefix":      {reason: "another word was begun", prefix: "b", found: []cobra.Completion{"a", "b", "bc"}, want: []cobra.Completion{"b", "bc"}},
-		"Words":       {reason: "a shell would read two words", found: []cobra.Completion{"a b", "c"}, want: []cobra.Completion{"c"}},
-		"Lines":       {reason: "a description has one line", found: []cobra.Completion{"a\tfirst\nsecond"}, want: []cobra.Completion{"a\tfirst second"}},
+		"Prefix": {
+			reason: "another word was begun", prefix: "b", found: []cobra.Completion{"a", "b", "bc"},
+			want: []cobra.Completion{"b", "bc"},
+		},
+		"Words": {reason: "a shell would read two words", found: []cobra.Completion{"a b", "c"}, want: []cobra.Completion{"c"}},
+		"Lines": {
+			reason: "a description has one line", found: []cobra.Completion{"a\tfirst\nsecond"},
+			want: []cobra.Completion{"a\tfirst second"},
+		},
 		"Bound":       {reason: "a shell is not flooded", found: many, want: many[:500]},
 		"Description": {reason: "the description is not what is typed", prefix: "first", found: []cobra.Completion{"a\tfirst"}},
 	} {

@@ -123,7 +123,8 @@ func warnOfUnknown(client *cli.Client, accepted, known []string) {
 	if len(known) > 0 {
 		has = "they have " + words.List(known, maxKnown)
 	}
-	fmt.Fprintf(client.Streams.ErrOut, "warning: no update that ClusterVersion lists has the risk %s; %s. It is accepted only if a finding of that name is reported.\n",
+	fmt.Fprintf(client.Streams.ErrOut, "warning: no update that ClusterVersion lists has the risk %s; %s. It is accepted only if a "+
+		"finding of that name is reported.\n",
 		strings.Join(unknown, " or "), words.Line(has, terminal.MaxLine))
 }
 
@@ -217,7 +218,8 @@ func awaitEvaluation(ctx context.Context, client *cli.Client, reached *cluster.C
 		return !pending(ctx), nil
 	})
 	if err != nil {
-		display.Step("the condition Upgradeable of ClusterVersion still names the gate: a preflight is blocked until the cluster-version operator updates it")
+		display.Step("the condition Upgradeable of ClusterVersion still names the gate: a preflight is blocked until the " +
+			"cluster-version operator updates it")
 	}
 }
 

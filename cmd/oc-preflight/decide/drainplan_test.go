@@ -39,7 +39,9 @@ func BenchmarkDrainPlan(b *testing.B) {
 	server := httptest.NewServer(&lists{largeCluster()})
 	b.Cleanup(server.Close)
 	kubeconfig := filepath.Join(b.TempDir(), "kubeconfig")
-	content := fmt.Sprintf(`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, server.URL)
+	content := fmt.Sprintf(
+		`{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`,
+		server.URL)
 	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
 		b.Fatal(err)
 	}

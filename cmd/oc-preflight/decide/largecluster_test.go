@@ -39,9 +39,12 @@ var largeTime = metav1.NewTime(time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC))
 // when they are requested, so that the server has little memory of its own.
 func largeCluster() map[string]objects {
 	return map[string]objects{
-		"nodes":                  {largeNodes, func(at int) runtime.Object { return largeNode(at) }},
-		"machineconfigpools":     {largePools, largePool},
-		"pods":                   {largeNodes*largeDaemons + largeApps*largeReplicas + largeStates*largeMembers, func(at int) runtime.Object { return largePod(at) }},
+		"nodes":              {largeNodes, func(at int) runtime.Object { return largeNode(at) }},
+		"machineconfigpools": {largePools, largePool},
+		"pods": {
+			largeNodes*largeDaemons + largeApps*largeReplicas + largeStates*largeMembers,
+			func(at int) runtime.Object { return largePod(at) },
+		},
 		"daemonsets":             {largeDaemons, largeDaemonSet},
 		"replicasets":            {largeApps * (1 + largeRevisions), largeReplicaSet},
 		"statefulsets":           {largeStates, largeStatefulSet},
@@ -65,8 +68,9 @@ func largeMeta(namespace, name string, labels map[string]string) metav1.ObjectMe
 	for _, manager := range []string{"kube-controller-manager", "multus-daemon", "ip-10-0-12-17.eu-central-1.compute.internal", "kubelet"} {
 		made.ManagedFields = append(made.ManagedFields, metav1.ManagedFieldsEntry{
 			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", Time: &largeTime, FieldsType: "FieldsV1",
-			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{".":{},"f:k8s.ovn.org/pod-networks":{}},"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{` +
-				strings.Repeat(`".":{},"f:env":{".":{},"k:{\"name\":\"SETTING\"}":{".":{},"f:name":{},"f:value":{}}},`, 5) + `"f:image":{}}}}}`),
+			FieldsV1: metav1.NewFieldsV1(
+				`{"f:metadata":{"f:annotations":{".":{},"f:k8s.ovn.org/pod-networks":{}},"f:labels":{".":{},"f:app":{}}},"f:spec":{"f:containers":{"k:{\"name\":\"main\"}":{` +
+					strings.Repeat(`".":{},"f:env":{".":{},"k:{\"name\":\"SETTING\"}":{".":{},"f:name":{},"f:value":{}}},`, 5) + `"f:image":{}}}}}`),
 		})
 	}
 	return made
@@ -82,21 +86,45 @@ func podSpec(of string) corev1.PodSpec {
 		ServiceAccountName: of, DeprecatedServiceAccount: of, RestartPolicy: corev1.RestartPolicyAlways, DNSPolicy: corev1.DNSClusterFirst,
 		TerminationGracePeriodSeconds: new(int64(30)), SchedulerName: corev1.DefaultSchedulerName, Priority: new(int32(0)),
 		PreemptionPolicy: new(corev1.PreemptLowerPriority), EnableServiceLinks: new(true),
-		SecurityContext:  &corev1.PodSecurityContext{FSGroup: new(int64(1000680000)), SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c26,c15"}},
+		SecurityContext: &corev1.PodSecurityContext{
+			FSGroup:        new(int64(1000680000)),
+			SELinuxOptions: &corev1.SELinuxOptions{Level: "s0:c26,c15"},
+		},
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: of + "-dockercfg-7xk2p"}},
 		Tolerations: []corev1.Toleration{
-			{Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
-			{Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute, TolerationSeconds: new(int64(300))},
+			{
+				Key: "node.kubernetes.io/not-ready", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: new(int64(300)),
+			},
+			{
+				Key: "node.kubernetes.io/unreachable", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+				TolerationSeconds: new(int64(300)),
+			},
 			{Key: "node.kubernetes.io/memory-pressure", Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 		},
 		Volumes: []corev1.Volume{
-			{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: of}, DefaultMode: new(int32(420))}}},
+			{
+				Name: "config",
+				VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+					LocalObjectReference: corev1.LocalObjectReference{Name: of},
+					DefaultMode:          new(int32(420)),
+				}},
+			},
 			{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: of, DefaultMode: new(int32(420))}}},
-			{Name: "kube-api-access-x2k4f", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{DefaultMode: new(int32(420)), Sources: []corev1.VolumeProjection{
-				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607)), Path: "token"}},
-				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"}, Items: []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}}}},
-				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "openshift-service-ca.crt"}, Items: []corev1.KeyToPath{{Key: "service-ca.crt", Path: "service-ca.crt"}}}},
-			}}}},
+			{Name: "kube-api-access-x2k4f", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+				DefaultMode: new(int32(420)),
+				Sources: []corev1.VolumeProjection{
+					{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{ExpirationSeconds: new(int64(3607)), Path: "token"}},
+					{ConfigMap: &corev1.ConfigMapProjection{
+						LocalObjectReference: corev1.LocalObjectReference{Name: "kube-root-ca.crt"},
+						Items:                []corev1.KeyToPath{{Key: "ca.crt", Path: "ca.crt"}},
+					}},
+					{ConfigMap: &corev1.ConfigMapProjection{
+						LocalObjectReference: corev1.LocalObjectReference{Name: "openshift-service-ca.crt"},
+						Items:                []corev1.KeyToPath{{Key: "service-ca.crt", Path: "service-ca.crt"}},
+					}},
+				},
+			}}},
 		},
 	}
 	for _, name := range []string{"main", "proxy"} {
@@ -107,26 +135,46 @@ func podSpec(of string) corev1.PodSpec {
 
 func container(name string) corev1.Container {
 	probe := &corev1.Probe{
-		ProbeHandler:   corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/healthz", Port: intstr.FromString("http"), Scheme: corev1.URISchemeHTTP}},
+		ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
+			Path: "/healthz", Port: intstr.FromString("http"),
+			Scheme: corev1.URISchemeHTTP,
+		}},
 		TimeoutSeconds: 1, PeriodSeconds: 10, SuccessThreshold: 1, FailureThreshold: 3,
 	}
 	made := corev1.Container{
-		Name: name, Image: "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + strings.Repeat("0123456789abcdef", 4), ImagePullPolicy: corev1.PullIfNotPresent,
-		Command: []string{"/usr/bin/" + name}, Args: []string{"--config=/etc/" + name + "/config.yaml", "--logtostderr", "--v=2", "--tls-cert-file=/etc/tls/tls.crt"},
-		Ports:     []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
-		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("25m"), corev1.ResourceMemory: resource.MustParse("50Mi")}},
+		Name: name, Image: "quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:" + strings.Repeat("0123456789abcdef", 4),
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Command:         []string{"/usr/bin/" + name}, Args: []string{
+			"--config=/etc/" + name + "/config.yaml", "--logtostderr", "--v=2",
+			"--tls-cert-file=/etc/tls/tls.crt",
+		},
+		Ports: []corev1.ContainerPort{{Name: "http", ContainerPort: 8080, Protocol: corev1.ProtocolTCP}},
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("25m"),
+			corev1.ResourceMemory: resource.MustParse("50Mi"),
+		}},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "config", MountPath: "/etc/" + name, ReadOnly: true},
 			{Name: "tls", MountPath: "/etc/tls", ReadOnly: true},
 			{Name: "kube-api-access-x2k4f", MountPath: "/var/run/secrets/kubernetes.io/serviceaccount", ReadOnly: true},
 		},
-		LivenessProbe: probe, ReadinessProbe: probe, TerminationMessagePath: "/dev/termination-log", TerminationMessagePolicy: corev1.TerminationMessageReadFile,
-		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), RunAsUser: new(int64(1000680000)), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
+		LivenessProbe: probe, ReadinessProbe: probe, TerminationMessagePath: "/dev/termination-log",
+		TerminationMessagePolicy: corev1.TerminationMessageReadFile,
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), RunAsUser: new(int64(1000680000)),
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
 	}
 	for i := range 8 {
-		made.Env = append(made.Env, corev1.EnvVar{Name: fmt.Sprintf("SETTING_%d_OF_%s", i, strings.ToUpper(name)), Value: "https://service.example.svc:8443/some/path"})
+		made.Env = append(made.Env, corev1.EnvVar{
+			Name:  fmt.Sprintf("SETTING_%d_OF_%s", i, strings.ToUpper(name)),
+			Value: "https://service.example.svc:8443/some/path",
+		})
 	}
-	made.Env = append(made.Env, corev1.EnvVar{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}}})
+	made.Env = append(made.Env, corev1.EnvVar{
+		Name:      "POD_NAME",
+		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"}},
+	})
 	return made
 }
 
@@ -138,7 +186,10 @@ func largePod(at int) *corev1.Pod {
 		pod := runningPod("openshift-daemons", fmt.Sprintf("%s-%05d", set, at), "DaemonSet", set, at/largeDaemons)
 		pod.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 		pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{pod.Spec.NodeName}}},
+			MatchFields: []corev1.NodeSelectorRequirement{{
+				Key: "metadata.name", Operator: corev1.NodeSelectorOpIn,
+				Values: []string{pod.Spec.NodeName},
+			}},
 		}}}}}
 		return pod
 	case at < daemons+apps:
@@ -148,7 +199,10 @@ func largePod(at int) *corev1.Pod {
 		set := at / largeMembers
 		name := fmt.Sprintf("state-%04d", set)
 		pod := runningPod(appNamespace(set), fmt.Sprintf("%s-%d", name, at%largeMembers), "StatefulSet", name, at*13)
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + pod.Name}}})
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name:         "data",
+			VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data-" + pod.Name}},
+		})
 		return pod
 	}
 }
@@ -178,24 +232,37 @@ func place(spec *corev1.PodSpec, app int) {
 }
 
 func runningPod(namespace, name, kind, controller string, node int) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: largeMeta(namespace, name, map[string]string{"app": controller, "app.kubernetes.io/name": controller}), Spec: podSpec(controller)}
-	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: controller, UID: pod.UID, Controller: new(true), BlockOwnerDeletion: new(true)}}
+	pod := &corev1.Pod{
+		ObjectMeta: largeMeta(namespace, name, map[string]string{"app": controller, "app.kubernetes.io/name": controller}),
+		Spec:       podSpec(controller),
+	}
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: kind, Name: controller, UID: pod.UID, Controller: new(true),
+		BlockOwnerDeletion: new(true),
+	}}
 	pod.Annotations["k8s.ovn.org/pod-networks"] = `{"default":{"ip_addresses":["10.128.2.17/23"],"mac_address":"0a:58:0a:80:02:11","gateway_ips":["10.128.2.1"],"routes":[{"dest":"10.128.0.0/14","nextHop":"10.128.2.1"}]}}`
-	pod.Annotations["k8s.v1.cni.cncf.io/network-status"] = "[{\n    \"name\": \"ovn-kubernetes\",\n    \"interface\": \"eth0\",\n    \"ips\": [\n        \"10.128.2.17\"\n    ],\n    \"mac\": \"0a:58:0a:80:02:11\",\n    \"default\": true,\n    \"dns\": {}\n}]"
+	pod.Annotations["k8s.v1.cni.cncf.io/network-status"] = "[{\n    \"name\": \"ovn-kubernetes\",\n    \"interface\": \"eth0\",\n    " +
+		"\"ips\": [\n        \"10.128.2.17\"\n    ],\n    \"mac\": \"0a:58:0a:80:02:11\",\n    \"default\": true,\n    \"dns\": {}\n}]"
 	pod.Annotations["openshift.io/scc"] = "restricted-v2"
 	pod.Annotations["seccomp.security.alpha.kubernetes.io/pod"] = "runtime/default"
 	pod.Spec.NodeName = nodeName(node)
 	pod.Status = corev1.PodStatus{
-		Phase: corev1.PodRunning, HostIP: "10.0.12.17", PodIP: "10.128.2.17", PodIPs: []corev1.PodIP{{IP: "10.128.2.17"}}, StartTime: &largeTime, QOSClass: corev1.PodQOSBurstable,
+		Phase: corev1.PodRunning, HostIP: "10.0.12.17", PodIP: "10.128.2.17", PodIPs: []corev1.PodIP{{IP: "10.128.2.17"}}, StartTime: &largeTime,
+		QOSClass: corev1.PodQOSBurstable,
 	}
-	for _, condition := range []corev1.PodConditionType{corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled} {
-		pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: largeTime})
+	for _, condition := range []corev1.PodConditionType{
+		corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady,
+		corev1.ContainersReady, corev1.PodScheduled,
+	} {
+		pod.Status.Conditions = append(pod.Status.Conditions,
+			corev1.PodCondition{Type: condition, Status: corev1.ConditionTrue, LastTransitionTime: largeTime})
 	}
 	for i := range pod.Spec.Containers {
 		of := &pod.Spec.Containers[i]
 		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
-			Name: of.Name, Image: of.Image, ImageID: of.Image, Ready: true, Started: new(true), ContainerID: "cri-o://" + strings.Repeat("fedcba9876543210", 4),
-			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: largeTime}},
+			Name: of.Name, Image: of.Image, ImageID: of.Image, Ready: true, Started: new(true),
+			ContainerID: "cri-o://" + strings.Repeat("fedcba9876543210", 4),
+			State:       corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: largeTime}},
 		})
 	}
 	return pod
@@ -210,11 +277,16 @@ func template(name string, app int) corev1.PodTemplateSpec {
 
 func largeReplicaSet(at int) runtime.Object {
 	app, revision := at/(1+largeRevisions), at%(1+largeRevisions)
-	made := &appsv1.ReplicaSet{ObjectMeta: largeMeta(appNamespace(app), fmt.Sprintf("%s-6b8f9c7d%d", appName(app), revision), map[string]string{"app": appName(app)})}
+	made := &appsv1.ReplicaSet{ObjectMeta: largeMeta(appNamespace(app), fmt.Sprintf("%s-6b8f9c7d%d", appName(app), revision),
+		map[string]string{"app": appName(app)})}
 	made.Annotations["deployment.kubernetes.io/revision"] = fmt.Sprint(revision)
-	made.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "Deployment", Name: appName(app), UID: made.UID, Controller: new(true)}}
+	made.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: "apps/v1", Kind: "Deployment", Name: appName(app), UID: made.UID,
+		Controller: new(true),
+	}}
 	made.Spec = appsv1.ReplicaSetSpec{
-		Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": appName(app)}}, Template: template(appName(app), app),
+		Replicas: new(int32(0)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": appName(app)}},
+		Template: template(appName(app), app),
 	}
 	if revision == 5 {
 		made.Spec.Replicas = new(int32(largeReplicas))
@@ -227,7 +299,10 @@ func largeStatefulSet(at int) runtime.Object {
 	name := fmt.Sprintf("state-%04d", at)
 	return &appsv1.StatefulSet{
 		ObjectMeta: largeMeta(appNamespace(at), name, map[string]string{"app": name}),
-		Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(largeMembers)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name, at)},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(largeMembers)),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}, Template: template(name, at),
+		},
 	}
 }
 
@@ -238,21 +313,33 @@ func largeDaemonSet(at int) runtime.Object {
 
 func largeJob(at int) runtime.Object {
 	name := fmt.Sprintf("job-%04d", at)
-	return &batchv1.Job{ObjectMeta: largeMeta(appNamespace(at), name, nil), Spec: batchv1.JobSpec{Template: template(name, 5)}, Status: batchv1.JobStatus{Succeeded: 1}}
+	return &batchv1.Job{
+		ObjectMeta: largeMeta(appNamespace(at), name, nil), Spec: batchv1.JobSpec{Template: template(name, 5)},
+		Status: batchv1.JobStatus{Succeeded: 1},
+	}
 }
 
 func largeBudget(at int) runtime.Object {
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: largeMeta(appNamespace(at), appName(at), nil),
-		Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": appName(at)}}},
-		Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: 1, CurrentHealthy: largeReplicas, DesiredHealthy: largeReplicas - 1, ExpectedPods: largeReplicas},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: new(intstr.FromInt32(1)),
+			Selector:       &metav1.LabelSelector{MatchLabels: map[string]string{"app": appName(at)}},
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			DisruptionsAllowed: 1, CurrentHealthy: largeReplicas, DesiredHealthy: largeReplicas - 1,
+			ExpectedPods: largeReplicas,
+		},
 	}
 }
 
 func largeService(at int) runtime.Object {
 	return &corev1.Service{
 		ObjectMeta: largeMeta(appNamespace(at), appName(at), nil),
-		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": appName(at)}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}}, ClusterIP: "172.30.1.1"},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": appName(at)},
+			Ports:    []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromString("http")}}, ClusterIP: "172.30.1.1",
+		},
 	}
 }
 
@@ -261,7 +348,8 @@ func largeNamespace(at int) runtime.Object {
 }
 
 func largeClaim(at int) runtime.Object {
-	made := &corev1.PersistentVolumeClaim{ObjectMeta: largeMeta(appNamespace(at/largeMembers), fmt.Sprintf("data-state-%04d-%d", at/largeMembers, at%largeMembers), nil)}
+	made := &corev1.PersistentVolumeClaim{ObjectMeta: largeMeta(appNamespace(at/largeMembers),
+		fmt.Sprintf("data-state-%04d-%d", at/largeMembers, at%largeMembers), nil)}
 	made.Spec = corev1.PersistentVolumeClaimSpec{VolumeName: fmt.Sprintf("pvc-%06d", at), StorageClassName: new("gp3-csi")}
 	return made
 }
@@ -269,7 +357,10 @@ func largeClaim(at int) runtime.Object {
 func largeVolume(at int) runtime.Object {
 	return &corev1.PersistentVolume{
 		ObjectMeta: largeMeta("", fmt.Sprintf("pvc-%06d", at), nil),
-		Spec:       corev1.PersistentVolumeSpec{StorageClassName: "gp3-csi", PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com"}}},
+		Spec: corev1.PersistentVolumeSpec{
+			StorageClassName:       "gp3-csi",
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com"}},
+		},
 	}
 }
 
@@ -280,23 +371,35 @@ func nodeName(at int) string {
 func largeNode(at int) *corev1.Node {
 	pool := fmt.Sprintf("pool%d", at%largePools)
 	made := &corev1.Node{ObjectMeta: largeMeta("", nodeName(at), map[string]string{
-		"node-role.kubernetes.io/" + pool: "", corev1.LabelHostname: nodeName(at), corev1.LabelTopologyZone: fmt.Sprintf("eu-central-1%c", 'a'+at%3), corev1.LabelOSStable: "linux",
+		"node-role.kubernetes.io/" + pool: "", corev1.LabelHostname: nodeName(at),
+		corev1.LabelTopologyZone: fmt.Sprintf("eu-central-1%c", 'a'+at%3), corev1.LabelOSStable: "linux",
 	})}
 	for _, key := range []string{"currentConfig", "desiredConfig"} {
 		made.Annotations["machineconfiguration.openshift.io/"+key] = "rendered-" + pool + "-0123456789abcdef"
 	}
 	made.Annotations["machineconfiguration.openshift.io/state"] = "Done"
-	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("15500m"), corev1.ResourceMemory: resource.MustParse("63Gi"), corev1.ResourcePods: resource.MustParse("250")}
-	made.Status = corev1.NodeStatus{Capacity: room, Allocatable: room, NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", KubeletVersion: "v1.32.5"}}
-	for _, condition := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady} {
+	room := corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("15500m"), corev1.ResourceMemory: resource.MustParse("63Gi"),
+		corev1.ResourcePods: resource.MustParse("250"),
+	}
+	made.Status = corev1.NodeStatus{
+		Capacity: room, Allocatable: room,
+		NodeInfo: corev1.NodeSystemInfo{Architecture: "amd64", KubeletVersion: "v1.32.5"},
+	}
+	for _, condition := range []corev1.NodeConditionType{
+		corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure,
+		corev1.NodeReady,
+	} {
 		status := corev1.ConditionFalse
 		if condition == corev1.NodeReady {
 			status = corev1.ConditionTrue
 		}
-		made.Status.Conditions = append(made.Status.Conditions, corev1.NodeCondition{Type: condition, Status: status, Reason: "KubeletIsHealthy", Message: "kubelet is posting ready status"})
+		made.Status.Conditions = append(made.Status.Conditions,
+			corev1.NodeCondition{Type: condition, Status: status, Reason: "KubeletIsHealthy", Message: "kubelet is posting ready status"})
 	}
 	for i := range 50 {
-		made.Status.Images = append(made.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprintf("quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:%064d", i)}, SizeBytes: 1 << 29})
+		made.Status.Images = append(made.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprintf(
+			"quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:%064d", i)}, SizeBytes: 1 << 29})
 	}
 	return made
 }
@@ -304,9 +407,11 @@ func largeNode(at int) *corev1.Node {
 func largePool(at int) runtime.Object {
 	name := fmt.Sprintf("pool%d", at)
 	return &machineconfigurationv1.MachineConfigPool{
-		TypeMeta: metav1.TypeMeta{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool"}, ObjectMeta: largeMeta("", name, nil),
+		TypeMeta:   metav1.TypeMeta{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool"},
+		ObjectMeta: largeMeta("", name, nil),
 		Spec: machineconfigurationv1.MachineConfigPoolSpec{
-			MaxUnavailable: new(intstr.FromInt32(2)), NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/" + name: ""}},
+			MaxUnavailable: new(intstr.FromInt32(2)),
+			NodeSelector:   &metav1.LabelSelector{MatchLabels: map[string]string{"node-role.kubernetes.io/" + name: ""}},
 		},
 	}
 }
@@ -317,7 +422,10 @@ func largeVersion(int) runtime.Object {
 		Spec: configv1.ClusterVersionSpec{ClusterID: "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18", Channel: "stable-4.19"},
 		Status: configv1.ClusterVersionStatus{
 			Desired: configv1.Release{Version: "4.19.1", Image: "quay.io/openshift-release-dev/ocp-release@sha256:" + strings.Repeat("0", 64)},
-			History: []configv1.UpdateHistory{{State: configv1.CompletedUpdate, Version: "4.19.1", StartedTime: largeTime, CompletionTime: &largeTime}},
+			History: []configv1.UpdateHistory{{
+				State: configv1.CompletedUpdate, Version: "4.19.1", StartedTime: largeTime,
+				CompletionTime: &largeTime,
+			}},
 		},
 	}
 }
@@ -325,6 +433,9 @@ func largeVersion(int) runtime.Object {
 func largeInfrastructure(int) runtime.Object {
 	return &configv1.Infrastructure{
 		TypeMeta: metav1.TypeMeta{APIVersion: configv1.GroupVersion.String(), Kind: "Infrastructure"}, ObjectMeta: largeMeta("", "cluster", nil),
-		Status: configv1.InfrastructureStatus{ControlPlaneTopology: configv1.HighlyAvailableTopologyMode, InfrastructureTopology: configv1.HighlyAvailableTopologyMode},
+		Status: configv1.InfrastructureStatus{
+			ControlPlaneTopology:   configv1.HighlyAvailableTopologyMode,
+			InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+		},
 	}
 }

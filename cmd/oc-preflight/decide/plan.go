@@ -105,17 +105,23 @@ Exit codes: 0 a path without open risks whose first update has nothing against i
 func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
 	c.Flags().StringVar(&f.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
-	c.Flags().BoolVar(&f.latest, "to-latest", false, "Plan for the newest release of the highest minor version that can be reached. This is the default.")
-	c.Flags().StringVar(&f.follow, "follow", "", "File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
+	c.Flags().BoolVar(&f.latest, "to-latest", false,
+		"Plan for the newest release of the highest minor version that can be reached. This is the default.")
+	c.Flags().StringVar(&f.follow, "follow", "",
+		"File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
 	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
 	f.graph.Add(c)
-	c.Flags().StringVar(&f.stored.CacheDirectory, "cache-dir", "", "Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
+	c.Flags().StringVar(&f.stored.CacheDirectory, "cache-dir", "",
+		"Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.stored.NoCache, "no-cache", false, "Store no graph.")
 	f.accepted.Add(c)
-	c.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
-	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2), "Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
+	c.Flags().StringVar(&f.prometheus, "prometheus", "",
+		"URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2),
+		"Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
 	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-minor", "to-latest")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "follow")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "from")
@@ -224,7 +230,10 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	options := runner.Options{Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.accepted.Accept...)}, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}}
+	options := runner.Options{
+		Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.accepted.Accept...)},
+		Hooks:     runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
+	}
 	if f.from != "" {
 		request.Transport = registry.OwnOutbound()
 		return planner.PlanWithout(ctx, request, options.Settings())
@@ -273,7 +282,8 @@ func (f planFlags) write(out *flagset.Destination, made updateplan.Plan) error {
 // writeNoPath writes the document of a plan without a path. In formats that are not for
 // documents, the error is all.
 func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
-	if made.Decision != updateplan.NoPath || !strings.Contains(f.output.Format, "=") && !slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.Format) {
+	if made.Decision != updateplan.NoPath || !strings.Contains(f.output.Format, "=") &&
+		!slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.Format) {
 		return nil
 	}
 	return expression.Write(out, f.output.Format, planview.Plan{Plan: made}, format.Style{})

@@ -91,7 +91,8 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	const standard, interval = 10, 30 * time.Second
 	flagset.LimitFlag(c, &flags.limit, standard)
 	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	flags.watching.Add(c, interval, "Ctrl-C")
@@ -152,7 +153,9 @@ func rehearsalNeeds(r role.Request) access.Needs {
 }
 
 // evaluate judges the targets, and shows the progress.
-func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster, options runner.Options) (report.Targets, error) {
+func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster,
+	options runner.Options,
+) (report.Targets, error) {
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	options.Limits.Timeout, options.Hooks.Observer = f.timeout, terminal.ProgressOnly(display)
@@ -222,18 +225,23 @@ Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return planDrains(c, client, flags) },
 	}
-	c.Flags().StringVar(&flags.selected.Pool, "pool", "", "Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they are drained at the same time.")
+	c.Flags().StringVar(&flags.selected.Pool, "pool", "",
+		"Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they are drained at the same time.")
 	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Nodes}, "node")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Pools}, "pool")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
-	flags.rehearse.Add(c, "Ask the API server about the pods that controllers make in place of the evicted ones, by dry runs. Its answer counts instead of the model's, and -v logs each difference.")
+	flags.rehearse.Add(c, "Ask the API server about the pods that controllers make in place of the evicted ones, by dry runs. Its "+
+		"answer counts instead of the model's, and -v logs each difference.")
 	flags.output.AddText(c, drainview.Plan{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)
 	flags.hosted.Add(c)
-	client.Roles.Declare(c, role.Role{Needs: func(r role.Request) access.Needs { return draining.Needs().And(rehearsalNeeds(r)) }, Flags: []string{"hosted-cluster", "rehearse"}, Management: role.NoMore})
+	client.Roles.Declare(c, role.Role{
+		Needs: func(r role.Request) access.Needs { return draining.Needs().And(rehearsalNeeds(r)) },
+		Flags: []string{"hosted-cluster", "rehearse"}, Management: role.NoMore,
+	})
 	return c
 }
 
@@ -267,7 +275,10 @@ func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlag
 	}
 	display := client.Display(terminal.About{})
 	defer display.Close()
-	options := runner.Options{Limits: runner.Limits{Timeout: flags.timeout}, Hooks: runner.Hooks{Logger: client.Log, Observer: terminal.ProgressOnly(display)}}
+	options := runner.Options{
+		Limits: runner.Limits{Timeout: flags.timeout},
+		Hooks:  runner.Hooks{Logger: client.Log, Observer: terminal.ProgressOnly(display)},
+	}
 	s, err := scene.Open(ctx, reached, options.Settings(), access.Needs{})
 	if err != nil {
 		return draining.Plan{}, err

@@ -41,9 +41,15 @@ func gated(c *offer.Cluster) { c.State.Gates["ack-4.18-api"] = "Migrate the clie
 // risky has a conditional update whose risk always applies.
 func risky(c *offer.Cluster) {
 	c.State.Conditional = []configv1.ConditionalUpdate{{
-		Release:    configv1.Release{Version: "4.18.9", Image: "r@sha256:" + strings.Repeat("9", 64)},
-		Risks:      []configv1.ConditionalUpdateRisk{{Name: "SomeRisk", Message: "Something fails.", URL: "https://example.com/risk", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}}}},
-		Conditions: []metav1.Condition{{Type: "Recommended", Status: metav1.ConditionFalse, Reason: "SomeRisk", Message: "Something fails.", LastTransitionTime: metav1.Now()}},
+		Release: configv1.Release{Version: "4.18.9", Image: "r@sha256:" + strings.Repeat("9", 64)},
+		Risks: []configv1.ConditionalUpdateRisk{{
+			Name: "SomeRisk", Message: "Something fails.", URL: "https://example.com/risk",
+			MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+		}},
+		Conditions: []metav1.Condition{{
+			Type: "Recommended", Status: metav1.ConditionFalse, Reason: "SomeRisk", Message: "Something fails.",
+			LastTransitionTime: metav1.Now(),
+		}},
 	}}
 }
 
@@ -89,16 +95,37 @@ func verify(t *testing.T, rows map[string]row) {
 
 func TestTargets(t *testing.T) {
 	verify(t, map[string]row{
-		"List":     {reason: "what is listed needs no decision", args: []string{"targets"}, shown: []string{"4.19.1", "Clear"}},
-		"Blocked":  {reason: "the exit code of a list is that of the list", changes: []func(*offer.Cluster){gated}, args: []string{"targets"}, shown: []string{"4.19.1", "Blocked", "AdminAck-ack-4.18-api"}},
-		"One":      {reason: "one update has its findings", changes: []func(*offer.Cluster){gated}, args: []string{"targets", "--to", "4.19.1"}, code: exit.Blocked, shown: []string{"Migrate the clients.", "oc preflight ack ack-4.18-api"}},
-		"Clear":    {reason: "no finding speaks against it", args: []string{"targets", "--to", "4.19.1"}, shown: []string{"4.19.1", "Clear"}},
-		"Risk":     {reason: "a risk may be accepted", changes: []func(*offer.Cluster){risky}, args: []string{"targets", "--to", "4.18.9"}, code: exit.Blocked, shown: []string{"SomeRisk", "Something fails.", "--accept SomeRisk"}},
-		"Accepted": {reason: "it was", changes: []func(*offer.Cluster){risky}, args: []string{"targets", "--to", "4.18.9", "--accept", "SomeRisk"}, shown: []string{"4.18.9"}},
-		"Name":     {reason: "other commands accept the name", args: []string{"targets", "-o", "name"}, shown: []string{"4.19.1\n"}},
-		"Unknown":  {reason: "a version that the cluster does not list", args: []string{"targets", "--to", "4.19.9"}, code: exit.Undecided, shown: []string{"4.19.9", "no update that the cluster knows"}},
-		"Present":  {reason: "the version that the cluster has needs no update", args: []string{"targets", "--to", offer.From}, code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already", "after"}},
-		"Accept":   {reason: "a file that does not exist", args: []string{"targets", "--accept-file", "missing.yaml"}, code: exit.BadInput, stated: []string{"--accept-file", "missing.yaml"}},
+		"List": {reason: "what is listed needs no decision", args: []string{"targets"}, shown: []string{"4.19.1", "Clear"}},
+		"Blocked": {
+			reason: "the exit code of a list is that of the list", changes: []func(*offer.Cluster){gated}, args: []string{"targets"},
+			shown: []string{"4.19.1", "Blocked", "AdminAck-ack-4.18-api"},
+		},
+		"One": {
+			reason: "one update has its findings", changes: []func(*offer.Cluster){gated}, args: []string{"targets", "--to", "4.19.1"},
+			code: exit.Blocked, shown: []string{"Migrate the clients.", "oc preflight ack ack-4.18-api"},
+		},
+		"Clear": {reason: "no finding speaks against it", args: []string{"targets", "--to", "4.19.1"}, shown: []string{"4.19.1", "Clear"}},
+		"Risk": {
+			reason: "a risk may be accepted", changes: []func(*offer.Cluster){risky}, args: []string{"targets", "--to", "4.18.9"},
+			code: exit.Blocked, shown: []string{"SomeRisk", "Something fails.", "--accept SomeRisk"},
+		},
+		"Accepted": {
+			reason: "it was", changes: []func(*offer.Cluster){risky},
+			args: []string{"targets", "--to", "4.18.9", "--accept", "SomeRisk"}, shown: []string{"4.18.9"},
+		},
+		"Name": {reason: "other commands accept the name", args: []string{"targets", "-o", "name"}, shown: []string{"4.19.1\n"}},
+		"Unknown": {
+			reason: "a version that the cluster does not list", args: []string{"targets", "--to", "4.19.9"}, code: exit.Undecided,
+			shown: []string{"4.19.9", "no update that the cluster knows"},
+		},
+		"Present": {
+			reason: "the version that the cluster has needs no update", args: []string{"targets", "--to", offer.From},
+			code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already", "after"},
+		},
+		"Accept": {
+			reason: "a file that does not exist", args: []string{"targets", "--accept-file", "missing.yaml"}, code: exit.BadInput,
+			stated: []string{"--accept-file", "missing.yaml"},
+		},
 	})
 }
 
@@ -134,17 +161,27 @@ func TestAck(t *testing.T) {
 	const acks = "openshift-config/admin-acks"
 	verify(t, map[string]row{
 		"Gate": {
-			reason: "the user sees what they confirm", changes: []func(*offer.Cluster){gated}, args: []string{"ack", "ack-4.18-api"}, shown: []string{"ack-4.18-api acknowledged in ConfigMap openshift-config/admin-acks\n"},
+			reason: "the user sees what they confirm", changes: []func(*offer.Cluster){gated}, args: []string{"ack", "ack-4.18-api"},
+			shown:  []string{"ack-4.18-api acknowledged in ConfigMap openshift-config/admin-acks\n"},
 			stated: []string{"Migrate the clients."}, writes: []string{"patch configmaps " + acks},
 		},
 		"DryRun": {
-			reason: "the server validates, and the text does not say that it was done", changes: []func(*offer.Cluster){gated}, args: []string{"ack", "ack-4.18-api", "--dry-run"},
-			shown: []string{"ack-4.18-api would be acknowledged in ConfigMap openshift-config/admin-acks; nothing was written\n"}, stated: []string{"Migrate the clients."},
+			reason: "the server validates, and the text does not say that it was done", changes: []func(*offer.Cluster){gated},
+			args:   []string{"ack", "ack-4.18-api", "--dry-run"},
+			shown:  []string{"ack-4.18-api would be acknowledged in ConfigMap openshift-config/admin-acks; nothing was written\n"},
+			stated: []string{"Migrate the clients."},
 		},
-		"Unknown": {reason: "a gate that does not exist is mistyped", changes: []func(*offer.Cluster){gated}, args: []string{"ack", "ack-4.18-apis"}, code: exit.BadInput, stated: []string{"ack-4.18-apis", "ack-4.18-api"}},
-		"None":    {reason: "a cluster without gates", args: []string{"ack", "ack-4.18-api"}, code: exit.BadInput, stated: []string{"ack-4.18-api"}},
+		"Unknown": {
+			reason: "a gate that does not exist is mistyped", changes: []func(*offer.Cluster){gated},
+			args: []string{"ack", "ack-4.18-apis"}, code: exit.BadInput, stated: []string{"ack-4.18-apis", "ack-4.18-api"},
+		},
+		"None": {
+			reason: "a cluster without gates", args: []string{"ack", "ack-4.18-api"}, code: exit.BadInput,
+			stated: []string{"ack-4.18-api"},
+		},
 		"Forbidden": {
-			reason: "the roles for the command are named", code: exit.Failed, args: []string{"ack", "ack-4.18-api"}, stated: []string{"oc preflight auth ack --bind user:tester"},
+			reason: "the roles for the command are named", code: exit.Failed, args: []string{"ack", "ack-4.18-api"},
+			stated: []string{"oc preflight auth ack --bind user:tester"},
 			changes: []func(*offer.Cluster){gated, func(c *offer.Cluster) {
 				c.Deny(func(_ string, request apiserver.Request) bool {
 					return request.Name == "admin-acks" && request.Verb == "patch"
@@ -180,7 +217,12 @@ func TestAckOpensTheGate(t *testing.T) {
 	for _, step := range []struct {
 		args []string
 		code int
-	}{{[]string{"targets", "--to", "4.19.1"}, exit.Blocked}, {[]string{"ack", "ack-4.18-api"}, exit.Ready}, {[]string{"targets", "--to", "4.19.1"}, exit.Ready}, {[]string{"ack", "ack-4.18-api"}, exit.Ready}} {
+	}{
+		{[]string{"targets", "--to", "4.19.1"}, exit.Blocked},
+		{[]string{"ack", "ack-4.18-api"}, exit.Ready},
+		{[]string{"targets", "--to", "4.19.1"}, exit.Ready},
+		{[]string{"ack", "ack-4.18-api"}, exit.Ready},
+	} {
 		if got := program.Call(t, step.args...); got.Code != step.code {
 			t.Fatalf("%q: exit code %d, want %d\n%s%s", step.args, got.Code, step.code, got.Stdout, got.Stderr)
 		}
@@ -199,7 +241,10 @@ func TestAccept(t *testing.T) {
 		{args: []string{"accept", "SomeRisk", "--dry-run"}, shown: "Nothing was written; ClusterVersion would accept these risks: SomeRisk\n"},
 		{args: []string{"accept", "SomeRisk"}, shown: "ClusterVersion now accepts these risks: SomeRisk\n"},
 		{args: []string{"accept", "SomeRisk"}, shown: "ClusterVersion is unchanged; it accepts these risks: SomeRisk\n"},
-		{args: []string{"accept", "SomeRsik"}, shown: "ClusterVersion now accepts these risks: SomeRisk, SomeRsik\n", stated: "warning: no update that ClusterVersion lists has the risk SomeRsik; they have SomeRisk."},
+		{
+			args: []string{"accept", "SomeRsik"}, shown: "ClusterVersion now accepts these risks: SomeRisk, SomeRsik\n",
+			stated: "warning: no update that ClusterVersion lists has the risk SomeRsik; they have SomeRisk.",
+		},
 		{args: []string{"accept", "SomeRsik-"}, shown: "ClusterVersion now accepts these risks: SomeRisk\n"},
 		{args: []string{"accept", "OtherRisk", "--replace"}, shown: "ClusterVersion now accepts these risks: OtherRisk\n", stated: "OtherRisk"},
 		{args: []string{"accept", "--clear"}, shown: "ClusterVersion now accepts these risks: none\n"},
@@ -233,13 +278,31 @@ func TestAcceptedByTheCluster(t *testing.T) {
 
 func TestExplain(t *testing.T) {
 	verify(t, map[string]row{
-		"Reason":  {reason: "the reason of a finding", args: []string{"explain", "AdminAckRequired"}, shown: []string{"AdminAckRequired", "oc preflight ack"}},
+		"Reason": {
+			reason: "the reason of a finding", args: []string{"explain", "AdminAckRequired"},
+			shown: []string{"AdminAckRequired", "oc preflight ack"},
+		},
 		"Finding": {reason: "a finding by its whole name", args: []string{"explain", "AdminAck-ack-4.18-api"}, shown: []string{"AdminAck"}},
-		"JSON":    {reason: "a script reads the fields", args: []string{"explain", "AdminAckRequired", "-o", "json"}, shown: []string{`"AdminAckRequired"`}},
-		"Unknown": {reason: "a word that is none leads to the list", args: []string{"explain", "AdminAckRequierd"}, code: exit.BadInput, stated: []string{"AdminAckRequierd", "oc preflight explain"}},
-		"Two":     {reason: "one at a time", args: []string{"explain", "One", "Two"}, code: exit.BadInput, stated: []string{"takes one reason or name, but got 2 arguments"}},
-		"Format":  {reason: "a format that pages do not have", args: []string{"explain", "AdminAckRequired", "-o", "junit"}, code: exit.BadInput, stated: []string{`unknown output format "junit"`}},
-		"All":     {reason: "every reason is listed", args: []string{"explain"}, shown: []string{"AdminAckRequired", "UnauthenticRecord", "NotInArchive"}},
+		"JSON": {
+			reason: "a script reads the fields", args: []string{"explain", "AdminAckRequired", "-o", "json"},
+			shown: []string{`"AdminAckRequired"`},
+		},
+		"Unknown": {
+			reason: "a word that is none leads to the list", args: []string{"explain", "AdminAckRequierd"}, code: exit.BadInput,
+			stated: []string{"AdminAckRequierd", "oc preflight explain"},
+		},
+		"Two": {
+			reason: "one at a time", args: []string{"explain", "One", "Two"}, code: exit.BadInput,
+			stated: []string{"takes one reason or name, but got 2 arguments"},
+		},
+		"Format": {
+			reason: "a format that pages do not have", args: []string{"explain", "AdminAckRequired", "-o", "junit"}, code: exit.BadInput,
+			stated: []string{`unknown output format "junit"`},
+		},
+		"All": {
+			reason: "every reason is listed", args: []string{"explain"},
+			shown: []string{"AdminAckRequired", "UnauthenticRecord", "NotInArchive"},
+		},
 	})
 }
 
@@ -256,13 +319,35 @@ func TestPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify(t, map[string]row{
-		"Path":      {reason: "the updates in order", args: []string{"plan", "--to", "4.20.2", "--graph", file}, code: exit.Ready, shown: []string{"4.18.3", "4.19.1", "4.20.2"}},
-		"Gate":      {reason: "what blocks the first update blocks the path", changes: []func(*offer.Cluster){gated}, args: []string{"plan", "--to", "4.20.2", "--graph", file}, code: exit.Blocked, shown: []string{"AdminAck-ack-4.18-api"}},
-		"NoPath":    {reason: "a release that no channel has", args: []string{"plan", "--to", "4.21.0", "--graph", file}, code: exit.BadInput, stated: []string{"4.21.0"}},
-		"Graph":     {reason: "a graph that does not exist", args: []string{"plan", "--to", "4.20.2", "--graph", "missing.json"}, code: exit.BadInput, stated: []string{"--graph", "missing.json"}},
-		"Minor":     {reason: "a minor version has two numbers", args: []string{"plan", "--to-minor", "4", "--graph", file}, code: exit.BadInput, stated: []string{"--to-minor"}},
-		"NoChannel": {reason: "the update service needs a channel", changes: []func(*offer.Cluster){func(c *offer.Cluster) { c.State.Upstream = "http://127.0.0.1:1/graph" }}, args: []string{"plan", "--to", "4.20.2", "--no-cache"}, code: exit.Failed, stated: []string{"127.0.0.1:1"}},
-		"Follow":    {reason: "a plan that does not exist", args: []string{"plan", "--follow", "missing.json"}, code: exit.BadInput, stated: []string{"missing.json"}},
+		"Path": {
+			reason: "the updates in order", args: []string{"plan", "--to", "4.20.2", "--graph", file}, code: exit.Ready,
+			shown: []string{"4.18.3", "4.19.1", "4.20.2"},
+		},
+		"Gate": {
+			reason: "what blocks the first update blocks the path", changes: []func(*offer.Cluster){gated},
+			args: []string{"plan", "--to", "4.20.2", "--graph", file}, code: exit.Blocked, shown: []string{"AdminAck-ack-4.18-api"},
+		},
+		"NoPath": {
+			reason: "a release that no channel has", args: []string{"plan", "--to", "4.21.0", "--graph", file}, code: exit.BadInput,
+			stated: []string{"4.21.0"},
+		},
+		"Graph": {
+			reason: "a graph that does not exist", args: []string{"plan", "--to", "4.20.2", "--graph", "missing.json"},
+			code: exit.BadInput, stated: []string{"--graph", "missing.json"},
+		},
+		"Minor": {
+			reason: "a minor version has two numbers", args: []string{"plan", "--to-minor", "4", "--graph", file}, code: exit.BadInput,
+			stated: []string{"--to-minor"},
+		},
+		"NoChannel": {
+			reason:  "the update service needs a channel",
+			changes: []func(*offer.Cluster){func(c *offer.Cluster) { c.State.Upstream = "http://127.0.0.1:1/graph" }},
+			args:    []string{"plan", "--to", "4.20.2", "--no-cache"}, code: exit.Failed, stated: []string{"127.0.0.1:1"},
+		},
+		"Follow": {
+			reason: "a plan that does not exist", args: []string{"plan", "--follow", "missing.json"}, code: exit.BadInput,
+			stated: []string{"missing.json"},
+		},
 	})
 }
 
@@ -298,13 +383,25 @@ func TestDrainPlan(t *testing.T) {
 		args                  []string
 		code                  int
 	}{
-		"Text":   {reason: "the pools, their nodes in order, and the decision", output: "master: node-0 > node-1 > node-2", code: exit.Undecided},
-		"JSON":   {reason: "for a script", args: []string{"-o", "json"}, output: `"outcome": "Unknown"`, code: exit.Undecided},
-		"Node":   {reason: "one node of the pool", args: []string{"--node", "node-1"}, output: "node-1", code: exit.Undecided},
-		"NoNode": {reason: "the error has the nodes", args: []string{"--node", "none"}, error: `no node is called "none"; the nodes are node-0, node-1, node-2`, code: exit.BadInput},
-		"NoPool": {reason: "the error has the pools", args: []string{"--pool", "none"}, error: `no pool with nodes is called "none"; the pools are master`, code: exit.BadInput},
-		"Format": {reason: "the error has the formats", args: []string{"-o", "junit"}, error: `unknown output format "junit"`, code: exit.BadInput},
-		"Hosted": {reason: "a hosted cluster has a namespace", args: []string{"--hosted-cluster", "x"}, error: "it must be NAMESPACE/NAME", code: exit.BadInput},
+		"Text": {reason: "the pools, their nodes in order, and the decision", output: "master: node-0 > node-1 > node-2", code: exit.Undecided},
+		"JSON": {reason: "for a script", args: []string{"-o", "json"}, output: `"outcome": "Unknown"`, code: exit.Undecided},
+		"Node": {reason: "one node of the pool", args: []string{"--node", "node-1"}, output: "node-1", code: exit.Undecided},
+		"NoNode": {
+			reason: "the error has the nodes", args: []string{"--node", "none"},
+			error: `no node is called "none"; the nodes are node-0, node-1, node-2`, code: exit.BadInput,
+		},
+		"NoPool": {
+			reason: "the error has the pools", args: []string{"--pool", "none"},
+			error: `no pool with nodes is called "none"; the pools are master`, code: exit.BadInput,
+		},
+		"Format": {
+			reason: "the error has the formats", args: []string{"-o", "junit"}, error: `unknown output format "junit"`,
+			code: exit.BadInput,
+		},
+		"Hosted": {
+			reason: "a hosted cluster has a namespace", args: []string{"--hosted-cluster", "x"}, error: "it must be NAMESPACE/NAME",
+			code: exit.BadInput,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := program.Call(t, slices.Concat(archive, tc.args)...)

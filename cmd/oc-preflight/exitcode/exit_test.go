@@ -18,9 +18,15 @@ func TestCode(t *testing.T) {
 		err    error
 		want   int
 	}{
-		"None":     {reason: "the command succeeded", want: exitcode.Ready},
-		"BadInput": {reason: "a library states that the request is wrong", err: fmt.Errorf("plan: %w", input.Errorf("no such release")), want: exitcode.Usage},
-		"Plugin":   {reason: "the exit code of another program is no decision", err: fmt.Errorf("credentials: %w", plugin), want: exitcode.Failed},
+		"None": {reason: "the command succeeded", want: exitcode.Ready},
+		"BadInput": {
+			reason: "a library states that the request is wrong", err: fmt.Errorf("plan: %w", input.Errorf("no such release")),
+			want: exitcode.Usage,
+		},
+		"Plugin": {
+			reason: "the exit code of another program is no decision", err: fmt.Errorf("credentials: %w", plugin),
+			want: exitcode.Failed,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer

@@ -27,16 +27,31 @@ func TestForce(t *testing.T) {
 		standing *report.Standing
 		want     int
 	}{
-		"Passed":       {reason: "force was not needed", finding: passed, expected: whole, want: exitcode.Ready},
-		"Accepted":     {reason: "the acceptance bypasses it already", finding: failed, expected: whole, policy: verdict.Policy{Accepted: accepted}, want: exitcode.Ready},
+		"Passed": {reason: "force was not needed", finding: passed, expected: whole, want: exitcode.Ready},
+		"Accepted": {
+			reason: "the acceptance bypasses it already", finding: failed, expected: whole,
+			policy: verdict.Policy{Accepted: accepted}, want: exitcode.Ready,
+		},
 		"Acknowledged": {reason: "the acknowledgement bypasses it already", finding: acked, expected: whole, want: exitcode.Ready},
 		"Failed":       {reason: "it blocks without force, too", finding: failed, expected: whole, want: exitcode.Blocked},
 		"Unknown":      {reason: "it is inconclusive without force, too", finding: unknown, expected: whole, want: exitcode.Undecided},
-		"Missing":      {reason: "a check has not reported", finding: passed, expected: verdict.Expectation{Checks: 2, Reported: 1}, want: exitcode.Undecided},
-		"NoChecks":     {reason: "nothing was expected", finding: passed, want: exitcode.Undecided},
-		"Provisional":  {reason: "a later update of a path is never Ready", finding: failed, expected: whole, policy: verdict.Policy{Provisional: true}, want: exitcode.Blocked},
-		"Interrupted":  {reason: "the run has not ended", finding: failed, expected: whole, phase: report.PhaseInterrupted, want: exitcode.Interrupted},
-		"Outdated":     {reason: "no decision holds", finding: failed, expected: whole, standing: &report.Standing{Ended: []string{"changed"}}, want: exitcode.Undecided},
+		"Missing": {
+			reason: "a check has not reported", finding: passed, expected: verdict.Expectation{Checks: 2, Reported: 1},
+			want: exitcode.Undecided,
+		},
+		"NoChecks": {reason: "nothing was expected", finding: passed, want: exitcode.Undecided},
+		"Provisional": {
+			reason: "a later update of a path is never Ready", finding: failed, expected: whole,
+			policy: verdict.Policy{Provisional: true}, want: exitcode.Blocked,
+		},
+		"Interrupted": {
+			reason: "the run has not ended", finding: failed, expected: whole, phase: report.PhaseInterrupted,
+			want: exitcode.Interrupted,
+		},
+		"Outdated": {
+			reason: "no decision holds", finding: failed, expected: whole, standing: &report.Standing{Ended: []string{"changed"}},
+			want: exitcode.Undecided,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.finding = tc.finding.Named("Check").From(finding.SourceJob)

@@ -63,10 +63,16 @@ func Entries() []Entry {
 		if d.IsName {
 			kind = KindFinding
 		}
-		entries = append(entries, Entry{Kind: kind, Name: d.Name, Package: d.Package, Meaning: d.Meaning, Cause: d.Cause, Remedy: remedy(d.Explanation)})
+		entries = append(entries, Entry{
+			Kind: kind, Name: d.Name, Package: d.Package, Meaning: d.Meaning, Cause: d.Cause,
+			Remedy: remedy(d.Explanation),
+		})
 	}
 	for _, r := range refusal.Reasons() {
-		entries = append(entries, Entry{Kind: KindReason, Name: r.Name, Package: "signature/refusal", Meaning: r.Meaning, Cause: r.Cause, Remedy: r.Remedy})
+		entries = append(entries, Entry{
+			Kind: KindReason, Name: r.Name, Package: "signature/refusal", Meaning: r.Meaning, Cause: r.Cause,
+			Remedy: r.Remedy,
+		})
 	}
 	for i := range entries {
 		entries[i].Subject = subjectOf(entries[i].Package)
@@ -225,9 +231,10 @@ func ofOther(entries []Entry, name string) []Entry {
 	}
 	return []Entry{{
 		Kind: KindReason, Name: name, Package: "collector/baseline/health", Subject: afterUpdate,
-		Meaning: "The object reports a problem after the update that it did not report before. The name is the kind of the object, then the type of the condition, or the field and value of the status, that reports it.",
-		Cause:   "Its controller has found it: the message of the condition states why.",
-		Remedy:  "Read its conditions, and the documentation of its operator: `oc describe KIND NAME -n NAMESPACE`.",
+		Meaning: "The object reports a problem after the update that it did not report before. The name is the kind of the object, then " +
+			"the type of the condition, or the field and value of the status, that reports it.",
+		Cause:  "Its controller has found it: the message of the condition states why.",
+		Remedy: "Read its conditions, and the documentation of its operator: `oc describe KIND NAME -n NAMESPACE`.",
 	}}
 }
 
@@ -245,7 +252,8 @@ func ofAnyKind(entries []Entry, reason string) []Entry {
 func states(reason string) bool {
 	rest, negated := strings.CutPrefix(reason, "Not")
 	isType := negated && strings.ContainsFunc(rest, unicode.IsUpper)
-	isField := slices.ContainsFunc([]string{"Phase", "State", "Status", "Health"}, func(field string) bool { return strings.HasPrefix(reason, field) && reason != field })
+	isField := slices.ContainsFunc([]string{"Phase", "State", "Status", "Health"},
+		func(field string) bool { return strings.HasPrefix(reason, field) && reason != field })
 	return isType || isField || reported.MeaningOf(reason) == reported.Bad
 }
 
@@ -333,7 +341,10 @@ const afterUpdate = "After an update"
 // subjects are all of them, in the order in which they are listed.
 func subjects() []subject {
 	return []subject{
-		{"Version, channel and update service", []string{"collector/gate/clusterversion", "collector/cvo", "collector/scene", "collector/targets", "collector/update", "collector/updateplan", "collector/risk"}},
+		{"Version, channel and update service", []string{
+			"collector/gate/clusterversion", "collector/cvo", "collector/scene", "collector/targets",
+			"collector/update", "collector/updateplan", "collector/risk",
+		}},
 		{"Admin acknowledgements", []string{"collector/gate/adminack"}},
 		{"Removed APIs", []string{"collector/gate/removedapi"}},
 		{"Drains", []string{"collector/health/draining", "collector/health/deadlock", "collector/drain"}},
@@ -348,7 +359,10 @@ func subjects() []subject {
 		{"Signed verdicts", []string{"collector/verdict"}},
 		{"Signature of the release", []string{"signature", "runner/proof", "runner/image/imagepolicy"}},
 		{"Images and registries", []string{"runner/image", "runner/registry"}},
-		{"Content of the release", []string{"runner/payload", "runner/contents", "runner/definition", "runner/imagestream", "runner/selection", "runner/site"}},
+		{"Content of the release", []string{
+			"runner/payload", "runner/contents", "runner/definition", "runner/imagestream", "runner/selection",
+			"runner/site",
+		}},
 		{"Rehearsal of the update's writes", []string{"runner/rehearsal"}},
 		{"Permissions of checks", []string{"runner/audit", "runner/launch"}},
 		{"Jobs of the checks", []string{"runner/jobs", "runner/execution"}},

@@ -28,9 +28,15 @@ import (
 func TestDocuments(t *testing.T) {
 	entries := []explain.Entry{
 		{Kind: explain.KindFinding, Name: "AdminAck", Package: "collector/gate", Meaning: "The gate that an administrator opens."},
-		{Kind: explain.KindReason, Name: "AdminAckRequired", Package: "collector/gate", Meaning: "Reported when a gate is not acknowledged.", Cause: "The gate is new.", Remedy: "Acknowledge it."},
+		{
+			Kind: explain.KindReason, Name: "AdminAckRequired", Package: "collector/gate", Meaning: "Reported when a gate is not acknowledged.",
+			Cause: "The gate is new.", Remedy: "Acknowledge it.",
+		},
 	}
-	for file, document := range map[string]any{"testdata/index.json": explain.All(entries), "testdata/page.json": explain.Page{APIVersion: report.APIVersion, Kind: explain.Kind, Entries: entries[1:]}} {
+	for file, document := range map[string]any{
+		"testdata/index.json": explain.All(entries),
+		"testdata/page.json":  explain.Page{APIVersion: report.APIVersion, Kind: explain.Kind, Entries: entries[1:]},
+	} {
 		got, err := json.MarshalIndent(document, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -114,7 +120,11 @@ func TestFind(t *testing.T) {
 
 func TestText(t *testing.T) {
 	page := explain.Page{Entries: []explain.Entry{
-		{Kind: explain.KindReason, Name: "Timeout", Package: "collector", Subject: "All checks", Meaning: "Reported for a check that did not end before the deadline of the run, which includes the time that it waits for a node.", Cause: "It is slow.", Remedy: "Wait."},
+		{
+			Kind: explain.KindReason, Name: "Timeout", Package: "collector", Subject: "All checks",
+			Meaning: "Reported for a check that did not end before the deadline of the run, which includes the time that it waits for a node.",
+			Cause:   "It is slow.", Remedy: "Wait.",
+		},
 		{Kind: explain.KindFinding, Name: "AdminAck", Package: "collector/gate", Subject: "Operators and gates", Meaning: "The gate."},
 	}}
 	var got bytes.Buffer
@@ -143,7 +153,8 @@ func TestNames(t *testing.T) {
 	entries := explain.Entries()
 	for _, name := range []string{
 		"AdminAck-ack-4.18-x", "APIService-v1beta1.custom.metrics.k8s.io", "ClusterOperatorDegraded-dns", "ClusterOperatorUpgradeable-etcd",
-		"Conversion-widgets.example.com", "ExternalDependency-example.com", "IncompatibleOperator-ns.name", "KubeletMinorVersionUpgradeable-worker",
+		"Conversion-widgets.example.com", "ExternalDependency-example.com", "IncompatibleOperator-ns.name",
+		"KubeletMinorVersionUpgradeable-worker",
 		"MachineConfigPool-worker", "MachineSet-workers", "MutatingWebhookSelectsItself-consul", "NamespaceTerminating-stuck", "NodesCordoned",
 		"NodesMemoryPressure", "NodesNotManaged", "PodDisruptionBudget-default.billing", "PodDisruptionBudgets-default.a", "PolicyBinding-deny",
 		"RemovedAPI-flowschemas.v1beta1", "ValidatingWebhookSelectsItself-consul",
@@ -168,9 +179,12 @@ func TestProblemsOfAnyKind(t *testing.T) {
 		"RolloutNotHealthy":          {reason: "a condition is False", want: "collector/baseline/health", named: "RolloutNotHealthy"},
 		"KafkaNotReady":              {reason: "nodes have a reason of the same name", want: "collector/baseline/health", named: "KafkaNotReady"},
 		"MetalLBDegraded":            {reason: "a condition is True", want: "collector/baseline/health", named: "MetalLBDegraded"},
-		"ClusterPolicyStateNotready": {reason: "a field of the status has this value", want: "collector/baseline/health", named: "ClusterPolicyStateNotready"},
-		"VSphereTooOld":              {reason: "the reason of a condition"},
-		"quorum-NotLost":             {reason: "the check of an operator"},
+		"ClusterPolicyStateNotready": {
+			reason: "a field of the status has this value", want: "collector/baseline/health",
+			named: "ClusterPolicyStateNotready",
+		},
+		"VSphereTooOld":  {reason: "the reason of a condition"},
+		"quorum-NotLost": {reason: "the check of an operator"},
 	} {
 		page, err := explain.Find(entries, name)
 		if tc.want == "" {
@@ -179,7 +193,8 @@ func TestProblemsOfAnyKind(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || len(page.Entries) != 1 || page.Entries[0].Package != tc.want || page.Entries[0].Name != tc.named || page.Entries[0].Subject != "After an update" {
+		if err != nil || len(page.Entries) != 1 || page.Entries[0].Package != tc.want || page.Entries[0].Name != tc.named ||
+			page.Entries[0].Subject != "After an update" {
 			t.Errorf("%s (%s): error %v, entries %+v", name, tc.reason, err, page.Entries)
 		}
 	}

@@ -69,9 +69,12 @@ func writeFiles(t *testing.T, contents map[string]string) string {
 func TestValues(t *testing.T) {
 	directory := writeFiles(t, map[string]string{
 		"text": "no key", "graph.json": "{", "empty.json": `{"nodes":[],"edges":[]}`, "job.txt": "no manifest",
-		"expired.yaml":  "apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks: [{risk: RiskA, reason: r, owner: o, expires: soon}]\n",
-		"unknown.yaml":  "apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks: [{risk: RiskA, reason: r, owner: o, until: 2027-01-01}]\n",
-		"versions.yaml": "apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks: [{risk: RiskA, reason: r, owner: o, versions: '>='}]\n",
+		"expired.yaml": "apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks: [{risk: RiskA, reason: r, owner: o, " +
+			"expires: soon}]\n",
+		"unknown.yaml": "apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks: [{risk: RiskA, reason: r, owner: o, " +
+			"until: 2027-01-01}]\n",
+		"versions.yaml": "apiVersion: preflight.openshift.io/v1alpha1\nkind: AcceptedRisks\nrisks: [{risk: RiskA, reason: r, owner: o, " +
+			"versions: '>='}]\n",
 	})
 	path := func(name string) string { return filepath.Join(directory, name) }
 	fifo := path("pipe")
@@ -80,30 +83,96 @@ func TestValues(t *testing.T) {
 	}
 	run := func(args ...string) []string { return append([]string{"run", "--to", "4.19.1"}, args...) }
 	verify(t, map[string]call{
-		"Version":       {reason: "a version has three numbers", args: []string{"run", "--to", "4.19"}, code: exit.BadInput, stated: `the version "4.19" is not a semantic version like 4.19.3`},
-		"VersionPrefix": {reason: "the right one is proposed", args: []string{"status", "--to", "v4.19.1"}, code: exit.BadInput, stated: "write --to 4.19.1"},
-		"Accept":        {reason: "the name of a finding begins with a capital letter", args: run("--accept", "risk"), code: exit.BadInput, stated: `illegal risk "risk"`},
-		"Expires":       {reason: "the error names the file and the entry", args: run("--accept-file", path("expired.yaml")), code: exit.BadInput, stated: `expired.yaml": entry 1 ("RiskA")`},
-		"Field":         {reason: "a misspelled field would be no limit", args: run("--accept-file", path("unknown.yaml")), code: exit.BadInput, stated: "until"},
-		"Versions":      {reason: "a range that none is in", args: run("--accept-file", path("versions.yaml")), code: exit.BadInput, stated: `entry 1 ("RiskA")`},
-		"Directory":     {reason: "a directory is no file", args: run("--accept-file", directory), code: exit.BadInput, stated: "--accept-file"},
-		"Since":         {reason: "requests before that time are of a client that was fixed", args: run("--fixed-client", "a", "--since", "soon"), code: exit.BadInput, stated: "--"},
-		"Prometheus":    {reason: "a scheme that none has", args: []string{"status", "--prometheus", "ftp://p.example.com"}, code: exit.BadInput, stated: "--prometheus"},
-		"Attached":      {reason: "no request is sent before", args: []string{"attach", "--prometheus", "ftp://p.example.com"}, code: exit.BadInput, stated: "--prometheus"},
-		"Graph":         {reason: "the error names the file", args: []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--graph", path("graph.json")}, code: exit.BadInput, stated: "graph is not a JSON document of an update service"},
-		"EmptyGraph":    {reason: "a graph without releases is the wrong file", args: []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--graph", path("empty.json")}, code: exit.BadInput, stated: "the update graph empty has no release"},
-		"Arch":          {reason: "an architecture that no release has", args: []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--arch", "sparc"}, code: exit.BadInput, stated: `--arch: "sparc" is not one of amd64`},
-		"Minor":         {reason: "a minor version has two numbers", args: []string{"plan", "--to-minor", "4.19.1"}, code: exit.BadInput, stated: "--to-minor"},
-		"Hosted":        {reason: "a hosted cluster has a namespace", args: []string{"targets", "--hosted-cluster", "example"}, code: exit.BadInput, stated: "it must be NAMESPACE/NAME"},
-		"HostedParts":   {reason: "and one name", args: []string{"status", "--hosted-cluster", "clusters/a/b"}, code: exit.BadInput, stated: "it must be NAMESPACE/NAME"},
-		"Interval":      {reason: "an API server is not flooded", args: []string{"history", "--watch", "--interval", "1s"}, code: exit.BadInput, stated: "--interval=1s: it must be 2s to 1h0m0s"},
-		"Limit":         {reason: "fewer than none", args: []string{"history", "--limit", "-3"}, code: exit.BadInput, stated: "--limit=-3: it must not be negative; 0 lists all"},
-		"Color":         {reason: "the values are named", args: []string{"status", "--color", "blue"}, code: exit.BadInput, stated: "--color=blue: it must be one of auto, always, never"},
-		"Report":        {reason: "a format comes before the file", args: []string{"status", "--report", path("report.json")}, code: exit.BadInput, stated: "is not FORMAT=FILE, such as json=report.json"},
-		"ReportTwice":   {reason: "one file has one document", args: []string{"status", "--report", "json=" + path("r"), "--report", "yaml=" + path("r")}, code: exit.BadInput, stated: "the file is named twice"},
-		"ReportPipe":    {reason: "a file is replaced, and a pipe cannot be", args: []string{"status", "--report", "json=" + fifo}, code: exit.BadInput, stated: "is not a regular file"},
-		"CacheFile":     {reason: "a file is no directory", args: []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--cache-dir", path("text")}, code: exit.BadInput, stated: "--cache-dir"},
-		"Argument":      {reason: "a target is a flag", args: []string{"run", "latest"}, code: exit.BadInput, stated: "write --to-latest"},
+		"Version": {
+			reason: "a version has three numbers", args: []string{"run", "--to", "4.19"}, code: exit.BadInput,
+			stated: `the version "4.19" is not a semantic version like 4.19.3`,
+		},
+		"VersionPrefix": {
+			reason: "the right one is proposed", args: []string{"status", "--to", "v4.19.1"}, code: exit.BadInput,
+			stated: "write --to 4.19.1",
+		},
+		"Accept": {
+			reason: "the name of a finding begins with a capital letter", args: run("--accept", "risk"), code: exit.BadInput,
+			stated: `illegal risk "risk"`,
+		},
+		"Expires": {
+			reason: "the error names the file and the entry", args: run("--accept-file", path("expired.yaml")), code: exit.BadInput,
+			stated: `expired.yaml": entry 1 ("RiskA")`,
+		},
+		"Field": {
+			reason: "a misspelled field would be no limit", args: run("--accept-file", path("unknown.yaml")), code: exit.BadInput,
+			stated: "until",
+		},
+		"Versions": {
+			reason: "a range that none is in", args: run("--accept-file", path("versions.yaml")), code: exit.BadInput,
+			stated: `entry 1 ("RiskA")`,
+		},
+		"Directory": {reason: "a directory is no file", args: run("--accept-file", directory), code: exit.BadInput, stated: "--accept-file"},
+		"Since": {
+			reason: "requests before that time are of a client that was fixed", args: run("--fixed-client", "a", "--since", "soon"),
+			code: exit.BadInput, stated: "--",
+		},
+		"Prometheus": {
+			reason: "a scheme that none has", args: []string{"status", "--prometheus", "ftp://p.example.com"}, code: exit.BadInput,
+			stated: "--prometheus",
+		},
+		"Attached": {
+			reason: "no request is sent before", args: []string{"attach", "--prometheus", "ftp://p.example.com"},
+			code: exit.BadInput, stated: "--prometheus",
+		},
+		"Graph": {reason: "the error names the file", args: []string{
+			"plan", "--to", "4.19.1", "--from", "4.18.3", "--graph",
+			path("graph.json"),
+		}, code: exit.BadInput, stated: "graph is not a JSON document of an update service"},
+		"EmptyGraph": {reason: "a graph without releases is the wrong file", args: []string{
+			"plan", "--to", "4.19.1", "--from", "4.18.3",
+			"--graph", path("empty.json"),
+		}, code: exit.BadInput, stated: "the update graph empty has no release"},
+		"Arch": {reason: "an architecture that no release has", args: []string{
+			"plan", "--to", "4.19.1", "--from", "4.18.3", "--arch",
+			"sparc",
+		}, code: exit.BadInput, stated: `--arch: "sparc" is not one of amd64`},
+		"Minor": {
+			reason: "a minor version has two numbers", args: []string{"plan", "--to-minor", "4.19.1"}, code: exit.BadInput,
+			stated: "--to-minor",
+		},
+		"Hosted": {
+			reason: "a hosted cluster has a namespace", args: []string{"targets", "--hosted-cluster", "example"},
+			code: exit.BadInput, stated: "it must be NAMESPACE/NAME",
+		},
+		"HostedParts": {
+			reason: "and one name", args: []string{"status", "--hosted-cluster", "clusters/a/b"}, code: exit.BadInput,
+			stated: "it must be NAMESPACE/NAME",
+		},
+		"Interval": {
+			reason: "an API server is not flooded", args: []string{"history", "--watch", "--interval", "1s"}, code: exit.BadInput,
+			stated: "--interval=1s: it must be 2s to 1h0m0s",
+		},
+		"Limit": {
+			reason: "fewer than none", args: []string{"history", "--limit", "-3"}, code: exit.BadInput,
+			stated: "--limit=-3: it must not be negative; 0 lists all",
+		},
+		"Color": {
+			reason: "the values are named", args: []string{"status", "--color", "blue"}, code: exit.BadInput,
+			stated: "--color=blue: it must be one of auto, always, never",
+		},
+		"Report": {
+			reason: "a format comes before the file", args: []string{"status", "--report", path("report.json")},
+			code: exit.BadInput, stated: "is not FORMAT=FILE, such as json=report.json",
+		},
+		"ReportTwice": {reason: "one file has one document", args: []string{
+			"status", "--report", "json=" + path("r"), "--report",
+			"yaml=" + path("r"),
+		}, code: exit.BadInput, stated: "the file is named twice"},
+		"ReportPipe": {
+			reason: "a file is replaced, and a pipe cannot be", args: []string{"status", "--report", "json=" + fifo},
+			code: exit.BadInput, stated: "is not a regular file",
+		},
+		"CacheFile": {
+			reason: "a file is no directory",
+			args:   []string{"plan", "--to", "4.19.1", "--from", "4.18.3", "--cache-dir", path("text")}, code: exit.BadInput, stated: "--cache-dir",
+		},
+		"Argument": {reason: "a target is a flag", args: []string{"run", "latest"}, code: exit.BadInput, stated: "write --to-latest"},
 	})
 }
 
@@ -121,7 +190,8 @@ func TestReportsAreReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = open.Close() }()
-	got := program.Call(t, "targets", "--quiet", "-o", "json", "--report", "json="+filepath.Join(directory, "targets.json"), "--report", "html="+filepath.Join(directory, "targets.html"))
+	got := program.Call(t, "targets", "--quiet", "-o", "json", "--report", "json="+filepath.Join(directory, "targets.json"), "--report",
+		"html="+filepath.Join(directory, "targets.html"))
 	if got.Code != exit.Ready {
 		t.Fatalf("exit code %d\n%s", got.Code, got.Stderr)
 	}

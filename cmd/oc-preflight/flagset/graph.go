@@ -43,10 +43,14 @@ type Graph struct {
 
 // Add adds --channel, --graph, --arch and --offline to the command.
 func (f *Graph) Add(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.channels, "channel", nil, "Channel of the update service. May be repeated. Default: the channel of the cluster.")
-	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, or URL of an update service: \"-\" is standard input. May be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
-	c.Flags().StringVar(&f.architecture, "arch", "", "Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
-	c.Flags().BoolVar(&f.offline, "offline", false, "Request no graph from an update service: use the one that was stored when it was requested last. The output has its age.")
+	c.Flags().StringSliceVar(&f.channels, "channel", nil,
+		"Channel of the update service. May be repeated. Default: the channel of the cluster.")
+	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, or URL of an update service: \"-\" is standard input. May "+
+		"be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
+	c.Flags().StringVar(&f.architecture, "arch", "",
+		"Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
+	c.Flags().BoolVar(&f.offline, "offline", false,
+		"Request no graph from an update service: use the one that was stored when it was requested last. The output has its age.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Channels}, "channel")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "arch", "graph", "offline")
 }
@@ -141,9 +145,11 @@ type Pull struct {
 
 // Add adds --cache-dir and --no-cache to the command.
 func (f *Pull) Add(c *cobra.Command) {
-	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "", "Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
+	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "",
+		"Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Cache nothing: read releases from the registry only.")
-	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "cache-dir", "no-cache") // digests are verified at each use
+	// digests are verified at each use
+	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "cache-dir", "no-cache")
 }
 
 // Cache opens the cache; nil is none. For a directory that the user did not name, a
@@ -224,8 +230,10 @@ type Watching struct {
 // Add adds the flags; interval is the default, and end what ends the command beside Ctrl-C.
 func (f *Watching) Add(c *cobra.Command, interval time.Duration, end string) {
 	f.interval = interval
-	c.Flags().BoolVarP(&f.Watch, "watch", "w", false, "Show it again whenever it changes, until "+end+": in place on a terminal, otherwise as a new document.")
-	c.Flags().DurationVar(&f.interval, "interval", interval, fmt.Sprintf("With --watch: time after which the cluster is read again, %s to %s.", leastInterval, mostInterval))
+	c.Flags().BoolVarP(&f.Watch, "watch", "w", false,
+		"Show it again whenever it changes, until "+end+": in place on a terminal, otherwise as a new document.")
+	c.Flags().DurationVar(&f.interval, "interval", interval,
+		fmt.Sprintf("With --watch: time after which the cluster is read again, %s to %s.", leastInterval, mostInterval))
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "watch", "interval")
 }
 

@@ -44,7 +44,9 @@ type Member struct {
 // Add adds --accept and --accept-file to the command.
 func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
-	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil, "File with accepted risks: each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows the format. May be repeated.")
+	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil,
+		"File with accepted risks: each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows "+
+			"the format. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswerByContent}, "accept-file")
 }
@@ -90,7 +92,8 @@ type Judge struct {
 // Add adds the flags of a judgement to the command, --accept and --accept-file included.
 func (f *Judge) Add(c *cobra.Command) {
 	f.AddForFleet(c)
-	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "",
+		"URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 }
 
@@ -99,8 +102,10 @@ func (f *Judge) AddForFleet(c *cobra.Command) {
 	f.Accepted.Add(c)
 	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
 	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
-	c.Flags().StringVar(&f.since, "since", "", "When the clients of removed APIs were fixed: time, like 2026-11-22T14:20:00Z, or duration before now, like 3h. Request counts are hourly. Hours that ended before this time only cause warnings.")
-	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil, "URL that must respond to this machine: it is outside of the cluster. May be repeated.")
+	c.Flags().StringVar(&f.since, "since", "", "When the clients of removed APIs were fixed: time, like 2026-11-22T14:20:00Z, or "+
+		"duration before now, like 3h. Request counts are hourly. Hours that ended before this time only cause warnings.")
+	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil,
+		"URL that must respond to this machine: it is outside of the cluster. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "ignore-alert", "since")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "ignore-namespace", "dependency")
 }
@@ -120,9 +125,13 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 		return runner.Options{}, exitcode.BadUsage(fmt.Errorf("--since: %w", err))
 	}
 	return runner.Options{
-		Judgement: scene.Judgement{Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted, Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces, Dependencies: dependency.New(outbound.Client(), f.dependencies)},
-		Hooks:     runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
-		Origin:    f.origin(),
+		Judgement: scene.Judgement{
+			Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted,
+			Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
+			Dependencies: dependency.New(outbound.Client(), f.dependencies),
+		},
+		Hooks:  runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
+		Origin: f.origin(),
 	}, nil
 }
 
@@ -175,15 +184,20 @@ type Hosted struct {
 // Add adds the flags to a command that judges.
 func (h *Hosted) Add(c *cobra.Command) {
 	h.AddCluster(c)
-	c.Flags().StringSliceVar(&h.pools, "nodepool", nil, "Name of a NodePool that is to be updated as well; only these pools are judged. Repeatable. Default: all pools, none of which is to be updated.")
+	c.Flags().StringSliceVar(&h.pools, "nodepool", nil,
+		"Name of a NodePool that is to be updated as well; only these pools are judged. Repeatable. Default: all pools, none of which "+
+			"is to be updated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnAnswer, Again: option.Reaching}, "nodepool")
 }
 
 // AddCluster adds the flags that select a hosted cluster, without those that select its NodePools.
 func (h *Hosted) AddCluster(c *cobra.Command) {
-	c.Flags().StringVar(&h.cluster, "hosted-cluster", "", "HostedCluster (HyperShift) to judge: NAMESPACE/NAME; the kubeconfig is that of its management cluster.")
-	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "", "Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
-	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster", "guest-kubeconfig")
+	c.Flags().StringVar(&h.cluster, "hosted-cluster", "",
+		"HostedCluster (HyperShift) to judge: NAMESPACE/NAME; the kubeconfig is that of its management cluster.")
+	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "",
+		"Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
+	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster",
+		"guest-kubeconfig")
 }
 
 // Named reports whether a hosted cluster is selected.
@@ -256,7 +270,9 @@ func (h *Hosted) reach(ctx context.Context, client *cli.Client, archives []strin
 }
 
 // management connects the management cluster, and selects the guest that the flags name.
-func (h *Hosted) management(ctx context.Context, client *cli.Client, selected *hosted.Selection, archives []string) (*cluster.Cluster, error) {
+func (h *Hosted) management(ctx context.Context, client *cli.Client, selected *hosted.Selection,
+	archives []string,
+) (*cluster.Cluster, error) {
 	if len(archives) > 0 {
 		management, guest, err := client.OpenHosted(ctx, selected.Name, archives...)
 		selected.Guest = func() (*cluster.Cluster, error) {
@@ -286,7 +302,8 @@ type Rehearse struct{ mode string }
 
 // Add adds the flag; what states what is asked.
 func (f *Rehearse) Add(c *cobra.Command, what string) {
-	c.Flags().StringVar(&f.mode, "rehearse", "", what+" Guarded, the default, also has the API server deny everything else; unguarded leaves that to this client.")
+	c.Flags().StringVar(&f.mode, "rehearse", "",
+		what+" Guarded, the default, also has the API server deny everything else; unguarded leaves that to this client.")
 	c.Flags().Lookup("rehearse").NoOptDefVal = string(rehearsal.Guarded)
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "rehearse")
 	completion.Fixed(c, "rehearse", string(rehearsal.Guarded), string(rehearsal.Unguarded))

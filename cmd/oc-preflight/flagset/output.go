@@ -22,7 +22,8 @@ import (
 
 // OutputFlag is -o for a document.
 func OutputFlag(c *cobra.Command, output *string, document any) {
-	c.Flags().VarP(expression.Flag(c, output), "output", "o", "One of the formats "+strings.Join(expression.Formats(document), ", ")+"; as with kubectl, an expression follows =, and a file -file=.")
+	c.Flags().VarP(expression.Flag(c, output), "output", "o",
+		"One of the formats "+strings.Join(expression.Formats(document), ", ")+"; as with kubectl, an expression follows =, and a file -file=.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
 	completion.Formats(c, "output", "", expression.Formats(document))
 }
@@ -39,7 +40,8 @@ type Output struct {
 func (f *Output) Add(c *cobra.Command, document any) {
 	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
 	OutputFlag(c, &f.Format, document)
-	c.Flags().StringArrayVar(&f.files, "report", nil, "FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
+	c.Flags().StringArrayVar(&f.files, "report", nil,
+		"FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "report")
 	completion.Formats(c, "report", "=", format.Names(document))
 }
@@ -188,7 +190,8 @@ func CheckLimit(limit int) error {
 }
 
 func (f *textFlags) AddColor(c *cobra.Command) {
-	c.Flags().StringVar(&f.color, "color", terminal.ColorAuto, "Color in text: always, never, or auto, on a terminal unless NO_COLOR is set. Symbols require a terminal and a UTF-8 locale.")
+	c.Flags().StringVar(&f.color, "color", terminal.ColorAuto,
+		"Color in text: always, never, or auto, on a terminal unless NO_COLOR is set. Symbols require a terminal and a UTF-8 locale.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "color")
 	completion.Fixed(c, "color", terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever)
 }

@@ -41,12 +41,16 @@ type Target struct {
 
 // Add adds --to, --to-latest, --to-image, --force and --force-reason to the command.
 func (f *Target) Add(c *cobra.Command) {
-	c.Flags().Var(UpdateValue(&f.Release.Version), "to", "Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
+	c.Flags().Var(UpdateValue(&f.Release.Version), "to",
+		"Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
 	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest; by tag only with --force.")
-	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified: for the reason in --force-reason. Decision and exit code are those without force; the report states who forced the run and why.")
-	c.Flags().StringVar(&f.ForceReason, "force-reason", "", "Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified: for the reason in --force-reason. "+
+		"Decision and exit code are those without force; the report states who forced the run and why.")
+	c.Flags().StringVar(&f.ForceReason, "force-reason", "",
+		"Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-latest", "to-image")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Never}, "force", "force-reason")
 }
@@ -144,9 +148,12 @@ type Trust struct {
 
 // Add adds --keyring, --signature-store and --repository to the command.
 func (f *Trust) Add(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil, "File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
-	c.Flags().StringSliceVar(&f.stores, "signature-store", nil, "URL or directory with signatures. Default: the signature stores of the cluster.")
-	c.Flags().StringSliceVar(&f.Repositories, "repository", nil, "Repository that a signature may name: independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
+	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil,
+		"File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
+	c.Flags().StringSliceVar(&f.stores, "signature-store", nil,
+		"URL or directory with signatures. Default: the signature stores of the cluster.")
+	c.Flags().StringSliceVar(&f.Repositories, "repository", nil,
+		"Repository that a signature may name: independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswerByContent}, "keyring", "signature-store")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "repository")
 }
@@ -199,7 +206,9 @@ type Site struct{ Checks []string }
 
 // Add adds --checks to the command.
 func (f *Site) Add(c *cobra.Command) {
-	c.Flags().StringArrayVar(&f.Checks, "checks", nil, "Checks of your own besides those of the release: a directory with annotated manifests, or an image by digest with them in /manifests; repeatable. Their names start with Site.")
+	c.Flags().StringArrayVar(&f.Checks, "checks", nil,
+		"Checks of your own besides those of the release: a directory with annotated manifests, or an image by digest with them in "+
+			"/manifests; repeatable. Their names start with Site.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswerByContent}, "checks")
 }
 
@@ -282,7 +291,8 @@ func NoArguments(c *cobra.Command, args []string) error {
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
-			return exitcode.BadUsage(fmt.Errorf("%q takes %s, but got %s; see %q", c.CommandPath(), what, words.Count(len(args), "argument"), c.CommandPath()+" --help"))
+			return exitcode.BadUsage(fmt.Errorf("%q takes %s, but got %s; see %q", c.CommandPath(), what, words.Count(len(args), "argument"),
+				c.CommandPath()+" --help"))
 		}
 		return nil
 	}

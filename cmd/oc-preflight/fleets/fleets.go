@@ -58,7 +58,10 @@ The clusters are those of contexts, kubeconfigs and archives, and those that Hiv
 	}
 	help.AddSections(c,
 		help.Section{Title: "Ask the clusters", Verbs: []*cobra.Command{newTargets(client), newRun(client)}},
-		help.Section{Title: "Read what the clusters of a hub report", Verbs: []*cobra.Command{hubs.NewRequest(client), hubs.NewHub(client), hubs.NewGate(client)}},
+		help.Section{
+			Title: "Read what the clusters of a hub report",
+			Verbs: []*cobra.Command{hubs.NewRequest(client), hubs.NewHub(client), hubs.NewGate(client)},
+		},
 	)
 	return c
 }
@@ -84,10 +87,12 @@ const mostParallel = 200
 func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duration) {
 	const parallel, limit, interval = 10, 50, time.Minute
 	r.members.add(c)
-	c.Flags().IntVar(&r.parallel, "max-parallel", parallel, fmt.Sprintf("Number of clusters that are asked at one time, 1 to %d.", mostParallel))
+	c.Flags().IntVar(&r.parallel, "max-parallel", parallel,
+		fmt.Sprintf("Number of clusters that are asked at one time, 1 to %d.", mostParallel))
 	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit of one cluster. One that answers later is Unreachable.")
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnDisplay}, "max-parallel")
-	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "cluster-timeout") // a check that ends later has no result
+	// a check that ends later has no result
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "cluster-timeout")
 	r.results.add(c)
 	r.output.AddText(c, tableview.Table{})
 	flagset.LimitFlag(c, &r.limit, limit)
@@ -229,7 +234,8 @@ Ctrl-C ends all runs, and deletes what they have created.
 		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
 	}
 	c.Flags().Var(flagset.UpdateValue(&flags.run.Source.Target.Release.Version), "to", "Version of the update.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	flags.run.AddForFleet(c)
 	flags.request.add(c, client, runner.DefaultTimeout)
 	client.Roles.Declare(c, membersRole("run"))
@@ -261,12 +267,15 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 	if kept != nil {
 		asking.Store = kept
 	}
-	return flags.request.show(c, client, flags.run.Source.Target.Release.Version, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-		return flags.judge(ctx, client, member, reached, kept)
-	})
+	return flags.request.show(c, client, flags.run.Source.Target.Release.Version, asking,
+		func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+			return flags.judge(ctx, client, member, reached, kept)
+		})
 }
 
-func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection, kept *results.Directory) (fleet.Row, error) {
+func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection,
+	kept *results.Directory,
+) (fleet.Row, error) {
 	f.run.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
 	options, err := f.run.Options(ctx, client, reached.Cluster)
 	if err != nil {
@@ -378,6 +387,7 @@ func (i *interruption) state() {
 func (i *interruption) leave() {
 	i.mutex.Lock()
 	defer i.mutex.Unlock()
-	fmt.Fprintf(i.stderr, "stopped without clean-up; Jobs of the runs may still be in %s. Delete them with \"cleanup\" in each, or run the command again\n", i.names(mostNamed))
+	fmt.Fprintf(i.stderr, "stopped without clean-up; Jobs of the runs may still be in %s. Delete them with \"cleanup\" in each, or "+
+		"run the command again\n", i.names(mostNamed))
 	os.Exit(exitcode.Interrupted)
 }

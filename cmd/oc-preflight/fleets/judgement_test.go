@@ -37,7 +37,8 @@ func judged(t *testing.T, decision afterupdate.Decision, ago time.Duration) (ser
 		}
 	}
 	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	content := `{"clusters":[{"name":"c","cluster":{"server":"` + server.URL + `"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`
+	content := `{"clusters":[{"name":"c","cluster":{"server":"` + server.URL +
+		`"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`
 	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -56,11 +57,26 @@ func TestGateByJudgements(t *testing.T) {
 		code     int
 		want     string
 	}{
-		"Good":      {taken: "good", reason: "it was good for the soak", decision: afterupdate.Good, ago: 40 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Ready, want: "1 of 1 cluster succeeded"},
-		"Soaking":   {taken: "good", reason: "it is good since ten minutes, and updated since more than an hour", decision: afterupdate.Good, ago: 10 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "good after the update for 10m0s of 30m0s"},
-		"Regressed": {taken: "regressed", reason: "it failed, also without a soak", decision: afterupdate.Regressed, code: exit.Blocked, want: "the message of Regressed"},
-		"NotJudged": {taken: "settling", reason: "the judgement may have been deleted: a baseline is stored", args: []string{"--soak", "30m"}, code: exit.Undecided, want: "there is no judgement by it"},
-		"Forbidden": {taken: "unknown", reason: "it may have regressed", decision: afterupdate.Regressed, denied: true, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "the stored judgements could not be read"},
+		"Good": {
+			taken: "good", reason: "it was good for the soak", decision: afterupdate.Good, ago: 40 * time.Minute,
+			args: []string{"--soak", "30m"}, code: exit.Ready, want: "1 of 1 cluster succeeded",
+		},
+		"Soaking": {
+			taken: "good", reason: "it is good since ten minutes, and updated since more than an hour", decision: afterupdate.Good,
+			ago: 10 * time.Minute, args: []string{"--soak", "30m"}, code: exit.Undecided, want: "good after the update for 10m0s of 30m0s",
+		},
+		"Regressed": {
+			taken: "regressed", reason: "it failed, also without a soak", decision: afterupdate.Regressed, code: exit.Blocked,
+			want: "the message of Regressed",
+		},
+		"NotJudged": {
+			taken: "settling", reason: "the judgement may have been deleted: a baseline is stored", args: []string{"--soak", "30m"},
+			code: exit.Undecided, want: "there is no judgement by it",
+		},
+		"Forbidden": {
+			taken: "unknown", reason: "it may have regressed", decision: afterupdate.Regressed, denied: true,
+			args: []string{"--soak", "30m"}, code: exit.Undecided, want: "the stored judgements could not be read",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, kubeconfig := judged(t, tc.decision, tc.ago)
@@ -68,11 +84,14 @@ func TestGateByJudgements(t *testing.T) {
 				return tc.denied && request.Resource == "configmaps" && request.Namespace == record.Namespace
 			})
 			directory, table := write(t, map[string]string{"a": kubeconfig}), filepath.Join(t.TempDir(), "wave.json")
-			if got := program.Call(t, "fleet", "targets", "--kubeconfigs", directory, "--to", after.To, "--quiet", "--report", "json="+table); got.Code != exit.Undecided { // it runs the release, so nothing was evaluated
+			// it runs the release, so nothing was evaluated
+			if got := program.Call(t, "fleet", "targets", "--kubeconfigs", directory, "--to", after.To, "--quiet", "--report",
+				"json="+table); got.Code != exit.Undecided {
 				t.Fatalf("exit code %d\n%s%s", got.Code, got.Stdout, got.Stderr)
 			}
 			text := program.Call(t, "fleet", "targets", "--kubeconfigs", directory, "--to", after.To, "--quiet").Stdout
-			if want := after.To + ": taken by 1 cluster of this fleet, from " + after.From + " (1): 1 " + tc.taken; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
+			if want := after.To + ": taken by 1 cluster of this fleet, from " + after.From + " (1): 1 " +
+				tc.taken; !strings.Contains(strings.Join(strings.Fields(text), " "), want) {
 				t.Errorf("%s: want %q in\n%s", tc.reason, want, text)
 			}
 			got := program.Call(t, append([]string{"fleet", "gate", "--to", after.To, "--table", table}, tc.args...)...)

@@ -40,11 +40,14 @@ type memberFlags struct {
 func (f *memberFlags) add(c *cobra.Command) {
 	f.unread = &sync.Map{}
 	c.Flags().StringSliceVar(&f.contexts, "contexts", nil, "Contexts of the kubeconfig whose names match; * is any text and ? any character.")
-	c.Flags().StringArrayVar(&f.kubeconfigs, "kubeconfigs", nil, "Kubeconfig, or directory of kubeconfigs, each the cluster of its current context. May be repeated.")
-	c.Flags().StringArrayVar(&f.archives, "archives", nil, "Archive, or directory of archives, each a cluster; see \"targets --archive\". May be repeated.")
+	c.Flags().StringArrayVar(&f.kubeconfigs, "kubeconfigs", nil,
+		"Kubeconfig, or directory of kubeconfigs, each the cluster of its current context. May be repeated.")
+	c.Flags().StringArrayVar(&f.archives, "archives", nil,
+		"Archive, or directory of archives, each a cluster; see \"targets --archive\". May be repeated.")
 	c.Flags().BoolVar(&f.hive, "hive", false, "Clusters of the ClusterDeployments (Hive) of the current cluster, by their admin kubeconfigs.")
 	c.Flags().BoolVar(&f.hosted, "hosted", false, "Hosted clusters (HyperShift) of the current cluster, which is their management cluster.")
-	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, "contexts", "kubeconfigs", "archives", "hive", "hosted")
+	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, "contexts", "kubeconfigs", "archives", "hive",
+		"hosted")
 }
 
 // check rejects flags of the connection that would select another cluster than a member.
@@ -118,7 +121,8 @@ func (f *memberFlags) ofContexts(client *cli.Client) ([]roster.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	return roster.Contexts(config, f.contexts, func(name string) (*rest.Config, error) { return cli.LoadContext(client, config, name) }, cli.ConnectTo)
+	return roster.Contexts(config, f.contexts, func(name string) (*rest.Config, error) { return cli.LoadContext(client, config, name) },
+		cli.ConnectTo)
 }
 
 func (f *memberFlags) ofKubeconfigs(client *cli.Client) ([]roster.Member, error) {
@@ -156,7 +160,8 @@ type resultFlags struct {
 
 func (f *resultFlags) add(c *cobra.Command) {
 	const maxAge = time.Hour
-	c.Flags().StringVar(&f.path, "results", "", "Directory in which the result of each cluster is kept. The same request continues there: a cluster that has a result is not asked again. Default: none are kept.")
+	c.Flags().StringVar(&f.path, "results", "", "Directory in which the result of each cluster is kept. The same request continues "+
+		"there: a cluster that has a result is not asked again. Default: none are kept.")
 	c.Flags().DurationVar(&f.maxAge, "max-age", maxAge, "With --results: age at which the result of a cluster no longer counts.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "results", "max-age")
 }
@@ -182,12 +187,16 @@ func (f *resultFlags) open(c *cobra.Command) (*results.Directory, error) {
 func membersRole(verb string) role.Role {
 	return role.Role{Flags: []string{"hive", "hosted"}, Members: []role.Members{
 		{Flag: "hive", Cluster: "the cluster with the ClusterDeployments", Part: role.Part{Needs: roster.HiveNeeds(), Remarks: []string{
-			"In the cluster with the ClusterDeployments, for --hive. The Secrets are those that spec.clusterMetadata.adminKubeconfigSecretRef of each names.",
-			"A user who may get these Secrets has the credentials of an administrator of each cluster, so the clusters need no roles. Instead of the ClusterRole, the permission may be given by a Role in the namespace of each ClusterDeployment: the others are Unreachable.",
+			"In the cluster with the ClusterDeployments, for --hive. The Secrets are those that " +
+				"spec.clusterMetadata.adminKubeconfigSecretRef of each names.",
+			"A user who may get these Secrets has the credentials of an administrator of each cluster, so the clusters need no roles. " +
+				"Instead of the ClusterRole, the permission may be given by a Role in the namespace of each ClusterDeployment: the others are " +
+				"Unreachable.",
 		}}},
 		{Flag: "hosted", Cluster: "the management cluster", Part: role.Part{Needs: roster.HostedNeeds(), Remarks: []string{
 			"In the management cluster, for --hosted.",
-			"Each HostedCluster needs roles of its own, in the management cluster and in the guest, which \"auth " + verb + " --hosted-cluster NAMESPACE/NAME\" prints.",
+			"Each HostedCluster needs roles of its own, in the management cluster and in the guest, which \"auth " + verb +
+				" --hosted-cluster NAMESPACE/NAME\" prints.",
 		}}},
 	}}
 }
@@ -228,7 +237,8 @@ The causes are ranked by what their remedy achieves: "Frees" is the number of cl
 	}
 	const timeout = 2 * time.Minute
 	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	flags.judging.AddForFleet(c)
 	flags.request.add(c, client, timeout)
 	client.Roles.Declare(c, membersRole("targets"))
@@ -248,9 +258,10 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 	} else if kept != nil {
 		asking.Store = kept
 	}
-	return flags.request.show(c, client, flags.to, asking, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-		return flags.judge(ctx, client, member, reached)
-	})
+	return flags.request.show(c, client, flags.to, asking,
+		func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+			return flags.judge(ctx, client, member, reached)
+		})
 }
 
 func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection) (fleet.Row, error) {

@@ -74,7 +74,8 @@ func states(table fleet.Table) map[string]string {
 func TestTable(t *testing.T) {
 	ready, gated := member(t, "00000000-0000-4000-8000-000000000001"), blocked(t, "00000000-0000-4000-8000-000000000002")
 	unread := filepath.Join(t.TempDir(), "unread")
-	if err := os.WriteFile(unread, []byte(`{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`), 0o600); err != nil {
+	if err := os.WriteFile(unread, []byte(
+		`{"clusters":[{"name":"c","cluster":{"server":"http://127.0.0.1:1"}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -86,19 +87,43 @@ func TestTable(t *testing.T) {
 		states   map[string]string
 		decision string
 	}{
-		"Clear":   {reason: "nothing is known against the update", members: map[string]string{"a": ready.Kubeconfig}, args: []string{"--to", offer.To}, code: exit.Ready, states: map[string]string{"a": "Clear"}, decision: "NothingKnown"},
-		"Blocked": {reason: "the worst cluster decides", members: map[string]string{"a": ready.Kubeconfig, "b": gated.Kubeconfig}, args: []string{"--to", offer.To}, code: exit.Blocked, states: map[string]string{"a": "Clear", "b": "Blocked"}, decision: "Blocked"},
-		"Unread":  {reason: "a cluster that does not answer is not clear", members: map[string]string{"a": ready.Kubeconfig, "c": unread}, args: []string{"--to", offer.To}, code: exit.Undecided, states: map[string]string{"a": "Clear", "c": "Unreachable"}, decision: "Undecided"},
-		"Worst":   {reason: "one that is blocked is worse than one that does not answer", members: map[string]string{"b": gated.Kubeconfig, "c": unread}, args: []string{"--to", offer.To}, code: exit.Blocked, states: map[string]string{"b": "Blocked", "c": "Unreachable"}, decision: "Blocked"},
-		"Best":    {reason: "without a version each has its best update", members: map[string]string{"a": ready.Kubeconfig, "b": gated.Kubeconfig}, code: exit.Blocked, states: map[string]string{"a": "Clear", "b": "Blocked"}, decision: "Blocked"},
-		"Updated": {reason: "of a cluster that runs the release nothing is evaluated", members: map[string]string{"a": ready.Kubeconfig}, args: []string{"--to", offer.From}, code: exit.Undecided, states: map[string]string{"a": "Updated"}, decision: "Undecided"},
+		"Clear": {
+			reason: "nothing is known against the update", members: map[string]string{"a": ready.Kubeconfig},
+			args: []string{"--to", offer.To}, code: exit.Ready, states: map[string]string{"a": "Clear"}, decision: "NothingKnown",
+		},
+		"Blocked": {
+			reason: "the worst cluster decides", members: map[string]string{"a": ready.Kubeconfig, "b": gated.Kubeconfig},
+			args: []string{"--to", offer.To}, code: exit.Blocked, states: map[string]string{"a": "Clear", "b": "Blocked"}, decision: "Blocked",
+		},
+		"Unread": {
+			reason: "a cluster that does not answer is not clear", members: map[string]string{"a": ready.Kubeconfig, "c": unread},
+			args: []string{"--to", offer.To}, code: exit.Undecided, states: map[string]string{"a": "Clear", "c": "Unreachable"},
+			decision: "Undecided",
+		},
+		"Worst": {
+			reason: "one that is blocked is worse than one that does not answer", members: map[string]string{
+				"b": gated.Kubeconfig,
+				"c": unread,
+			}, args: []string{"--to", offer.To}, code: exit.Blocked, states: map[string]string{"b": "Blocked", "c": "Unreachable"},
+			decision: "Blocked",
+		},
+		"Best": {reason: "without a version each has its best update", members: map[string]string{
+			"a": ready.Kubeconfig,
+			"b": gated.Kubeconfig,
+		}, code: exit.Blocked, states: map[string]string{"a": "Clear", "b": "Blocked"}, decision: "Blocked"},
+		"Updated": {
+			reason: "of a cluster that runs the release nothing is evaluated", members: map[string]string{"a": ready.Kubeconfig},
+			args: []string{"--to", offer.From}, code: exit.Undecided, states: map[string]string{"a": "Updated"}, decision: "Undecided",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(ready.Writes()) + len(gated.Writes())
-			got := program.Call(t, append([]string{"fleet", "targets", "--kubeconfigs", write(t, tc.members), "-o", "json", "--quiet"}, tc.args...)...)
+			got := program.Call(t, append([]string{"fleet", "targets", "--kubeconfigs", write(t, tc.members), "-o", "json", "--quiet"},
+				tc.args...)...)
 			table := tableOf(t, got)
 			if got.Code != tc.code || string(table.Decision) != tc.decision || !maps.Equal(states(table), tc.states) {
-				t.Errorf("%s: exit code %d, %s, %v; want %d, %s, %v\n%s", tc.reason, got.Code, table.Decision, states(table), tc.code, tc.decision, tc.states, got.Stderr)
+				t.Errorf("%s: exit code %d, %s, %v; want %d, %s, %v\n%s", tc.reason, got.Code, table.Decision, states(table), tc.code, tc.decision,
+					tc.states, got.Stderr)
 			}
 			if len(ready.Writes())+len(gated.Writes()) > before {
 				t.Errorf("%s: a list has written to a cluster", tc.reason)
@@ -130,7 +155,8 @@ func TestCausesOfAFleet(t *testing.T) {
 // The same cluster twice is one row, and the table states so: it would count twice.
 func TestAClusterTwice(t *testing.T) {
 	c := member(t, "00000000-0000-4000-8000-000000000001")
-	got := program.Call(t, "fleet", "targets", "--kubeconfigs", write(t, map[string]string{"a": c.Kubeconfig, "b": c.Kubeconfig}), "-o", "json", "--quiet")
+	got := program.Call(t, "fleet", "targets", "--kubeconfigs", write(t, map[string]string{"a": c.Kubeconfig, "b": c.Kubeconfig}), "-o",
+		"json", "--quiet")
 	if table := tableOf(t, got); len(table.Rows) != 1 || len(table.Notices) == 0 {
 		t.Errorf("%d rows, want one, and a notice: %q", len(table.Rows), table.Notices)
 	}
@@ -177,7 +203,8 @@ func TestWrongUsageOfAFleet(t *testing.T) {
 		t.Fatal(err)
 	}
 	bad := filepath.Join(t.TempDir(), "bad.yaml")
-	if err := os.WriteFile(bad, []byte("kind: AcceptedRisks\napiVersion: preflight.openshift.io/v1alpha1\nrisks: [{risk: RiskA}]\n"), 0o600); err != nil {
+	if err := os.WriteFile(bad, []byte("kind: AcceptedRisks\napiVersion: preflight.openshift.io/v1alpha1\nrisks: [{risk: RiskA}]\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, tc := range map[string]struct {
@@ -185,20 +212,56 @@ func TestWrongUsageOfAFleet(t *testing.T) {
 		args   []string
 		stated string
 	}{
-		"NoClusters":  {reason: "the clusters have to be named", args: []string{"targets"}, stated: "no clusters are named: write --contexts, --kubeconfigs, --archives, --hive or --hosted"},
-		"NoVersion":   {reason: "a run has one version for all", args: []string{"run", "--kubeconfigs", directory}, stated: "--to is required"},
-		"Prefix":      {reason: "no cluster knows it, and each would be Unreachable", args: []string{"targets", "--kubeconfigs", directory, "--to", "v4.19.1"}, stated: "write --to 4.19.1"},
-		"Minor":       {reason: "a version has three numbers", args: []string{"run", "--kubeconfigs", directory, "--to", "4.19"}, stated: `the version "4.19" is not a semantic version like 4.19.3`},
-		"Parallel":    {reason: "none at a time", args: []string{"targets", "--kubeconfigs", directory, "--max-parallel", "0"}, stated: "--max-parallel=0: it must be 1 to 200"},
-		"TooParallel": {reason: "more than this machine has connections for", args: []string{"targets", "--kubeconfigs", directory, "--max-parallel", "201"}, stated: "--max-parallel=201: it must be 1 to 200"},
-		"Timeout":     {reason: "no cluster answers in that time", args: []string{"targets", "--kubeconfigs", directory, "--cluster-timeout", "10ms"}, stated: "--cluster-timeout=10ms: it must be at least 1s"},
-		"Age":         {reason: "no result is that young", args: []string{"targets", "--kubeconfigs", directory, "--results", directory, "--max-age", "0s"}, stated: "--max-age=0s: it must be positive"},
-		"Limit":       {reason: "fewer than none", args: []string{"targets", "--kubeconfigs", directory, "--limit", "-1"}, stated: "--limit=-1: it must not be negative"},
-		"Server":      {reason: "a flag of one cluster", args: []string{"targets", "--kubeconfigs", directory, "--server", "https://api.example.com"}, stated: "--server: the flag is for one cluster"},
-		"Missing":     {reason: "a path that does not exist", args: []string{"targets", "--kubeconfigs", filepath.Join(directory, "missing")}, stated: "missing"},
-		"Accept":      {reason: "an acceptance has a reason", args: []string{"targets", "--kubeconfigs", directory, "--accept-file", bad}, stated: `entry 1 ("RiskA"): the entry has no reason`},
-		"Format":      {reason: "a format that tables do not have", args: []string{"targets", "--kubeconfigs", directory, "-o", "xml"}, stated: `unknown output format "xml"`},
-		"Argument":    {reason: "a version is a flag", args: []string{"targets", "4.19.1"}, stated: "takes no argument"},
+		"NoClusters": {
+			reason: "the clusters have to be named", args: []string{"targets"},
+			stated: "no clusters are named: write --contexts, --kubeconfigs, --archives, --hive or --hosted",
+		},
+		"NoVersion": {reason: "a run has one version for all", args: []string{"run", "--kubeconfigs", directory}, stated: "--to is required"},
+		"Prefix": {
+			reason: "no cluster knows it, and each would be Unreachable",
+			args:   []string{"targets", "--kubeconfigs", directory, "--to", "v4.19.1"}, stated: "write --to 4.19.1",
+		},
+		"Minor": {
+			reason: "a version has three numbers", args: []string{"run", "--kubeconfigs", directory, "--to", "4.19"},
+			stated: `the version "4.19" is not a semantic version like 4.19.3`,
+		},
+		"Parallel": {
+			reason: "none at a time", args: []string{"targets", "--kubeconfigs", directory, "--max-parallel", "0"},
+			stated: "--max-parallel=0: it must be 1 to 200",
+		},
+		"TooParallel": {
+			reason: "more than this machine has connections for",
+			args:   []string{"targets", "--kubeconfigs", directory, "--max-parallel", "201"}, stated: "--max-parallel=201: it must be 1 to 200",
+		},
+		"Timeout": {reason: "no cluster answers in that time", args: []string{
+			"targets", "--kubeconfigs", directory, "--cluster-timeout",
+			"10ms",
+		}, stated: "--cluster-timeout=10ms: it must be at least 1s"},
+		"Age": {reason: "no result is that young", args: []string{
+			"targets", "--kubeconfigs", directory, "--results", directory,
+			"--max-age", "0s",
+		}, stated: "--max-age=0s: it must be positive"},
+		"Limit": {
+			reason: "fewer than none", args: []string{"targets", "--kubeconfigs", directory, "--limit", "-1"},
+			stated: "--limit=-1: it must not be negative",
+		},
+		"Server": {reason: "a flag of one cluster", args: []string{
+			"targets", "--kubeconfigs", directory, "--server",
+			"https://api.example.com",
+		}, stated: "--server: the flag is for one cluster"},
+		"Missing": {
+			reason: "a path that does not exist", args: []string{"targets", "--kubeconfigs", filepath.Join(directory, "missing")},
+			stated: "missing",
+		},
+		"Accept": {
+			reason: "an acceptance has a reason", args: []string{"targets", "--kubeconfigs", directory, "--accept-file", bad},
+			stated: `entry 1 ("RiskA"): the entry has no reason`,
+		},
+		"Format": {
+			reason: "a format that tables do not have", args: []string{"targets", "--kubeconfigs", directory, "-o", "xml"},
+			stated: `unknown output format "xml"`,
+		},
+		"Argument": {reason: "a version is a flag", args: []string{"targets", "4.19.1"}, stated: "takes no argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := program.Call(t, append([]string{"fleet"}, tc.args...)...)

@@ -243,7 +243,8 @@ func verbsOf(c *cobra.Command, section *cobra.Group) []*cobra.Command {
 
 // usual are the verbs that are not rare; those that cobra adds are.
 func usual(verbs []*cobra.Command) []*cobra.Command {
-	return slices.DeleteFunc(slices.Clone(verbs), func(verb *cobra.Command) bool { return verb.Annotations[rareAnnotation] != "" || placeOf(verb) == last })
+	return slices.DeleteFunc(slices.Clone(verbs),
+		func(verb *cobra.Command) bool { return verb.Annotations[rareAnnotation] != "" || placeOf(verb) == last })
 }
 
 // last is the place of a verb that is in no section.

@@ -41,13 +41,17 @@ type History struct {
 // after them.
 func Of(verdicts standing.Verdicts, judged judgement.Runs) History {
 	runs, now := verdicts.Runs, verdicts.Now
-	history := History{APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, verdicts: verdicts, after: map[string]string{}, now: now}
+	history := History{
+		APIVersion: report.APIVersion, Kind: Kind, Runs: []run{}, records: runs, verdicts: verdicts, after: map[string]string{},
+		now: now,
+	}
 	for _, each := range runs {
 		if after := judged.After(each); after != nil {
 			history.after[each.ID] = after.Decision
 		}
 		history.Runs = append(history.Runs, run{
-			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From, To: each.Target.Version, Path: runner.PathOf(each), Image: each.Target.Image,
+			ID: each.ID, Phase: string(each.Phase), Decision: decision(each), Authenticity: string(each.Authentication.State), From: each.From,
+			To: each.Target.Version, Path: runner.PathOf(each), Image: each.Target.Image,
 			StartTime: words.Time(each.StartTime), CompletionTime: words.Time(each.CompletionTime),
 			Checks: len(each.Checks), Holder: holder(each, now), ToolVersion: each.ToolVersion,
 			Requester: string(each.Requester), Outdated: history.outdated(each), Refusal: history.refusal(each), AfterUpdate: history.after[each.ID],

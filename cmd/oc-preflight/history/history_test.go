@@ -24,8 +24,11 @@ var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 // run is a run that began some time after start.
 func run(id string, after time.Duration, phase record.Phase, decision string) record.Record {
 	return record.Record{
-		Intent: record.Intent{ID: id, From: "4.18.3", Target: update.Release{Version: "4.19.0", Image: "registry/release@sha256:bb"}, ToolVersion: "v0.1.0", Checks: []string{"A", "B"}},
-		Phase:  phase, Decision: decision, StartTime: start.Add(after), Authentication: record.Authentication{State: record.Authentic},
+		Intent: record.Intent{
+			ID: id, From: "4.18.3", Target: update.Release{Version: "4.19.0", Image: "registry/release@sha256:bb"},
+			ToolVersion: "v0.1.0", Checks: []string{"A", "B"},
+		},
+		Phase: phase, Decision: decision, StartTime: start.Add(after), Authentication: record.Authentication{State: record.Authentic},
 	}
 }
 
@@ -58,7 +61,10 @@ func killed(run record.Record) record.Record {
 }
 
 func TestGolden(t *testing.T) {
-	unreadable := record.Record{Intent: record.Intent{ID: "77777777-89ab-4cde-8f01-23456789abcd"}, Phase: "Odd\x1b[2J", StartTime: start, Authentication: record.Authentication{State: record.Unauthentic}}
+	unreadable := record.Record{
+		Intent: record.Intent{ID: "77777777-89ab-4cde-8f01-23456789abcd"}, Phase: "Odd\x1b[2J", StartTime: start,
+		Authentication: record.Authentication{State: record.Unauthentic},
+	}
 	for name, runs := range map[string][]record.Record{
 		"none": nil,
 		"some": {
@@ -77,7 +83,8 @@ func TestGolden(t *testing.T) {
 		},
 		"path": {
 			provisional(ended(run("bbbbbbbb-89ab-4cde-8f01-23456789abcd", 50*time.Hour, record.Complete, "NothingKnown"), 9*time.Second)),
-			edited(provisional(ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 49*time.Hour, record.Complete, "NothingKnown"), 9*time.Second)), record.Unauthentic),
+			edited(provisional(ended(run("cccccccc-89ab-4cde-8f01-23456789abcd", 49*time.Hour, record.Complete, "NothingKnown"), 9*time.Second)),
+				record.Unauthentic),
 			provisional(killed(run("abababab-89ab-4cde-8f01-23456789abcd", 48*time.Hour, record.Running, ""))),
 			ended(run("dddddddd-89ab-4cde-8f01-23456789abcd", 47*time.Hour, record.Complete, "Ready"), 9*time.Second),
 		},
@@ -131,7 +138,8 @@ func TestAfterUpdate(t *testing.T) {
 		{Authentication: record.Authentication{State: record.Unverifiable}},
 	} {
 		of.Run = fmt.Sprintf("%d0000000-89ab-4cde-8f01-23456789abcd", i)
-		runs, judged = append(runs, ended(run(of.Run, time.Duration(30-i)*time.Hour, record.Complete, "Ready"), 9*time.Second)), append(judged, of)
+		runs, judged = append(runs, ended(run(of.Run, time.Duration(30-i)*time.Hour, record.Complete, "Ready"), 9*time.Second)),
+			append(judged, of)
 	}
 	runs = append(runs, ended(run("ffffffff-89ab-4cde-8f01-23456789abcd", time.Hour, record.Complete, "Blocked"), time.Second))
 	for _, output := range []string{"text", "wide", "json"} {
@@ -153,7 +161,8 @@ func TestUnknownFormatNamesTheOthers(t *testing.T) {
 func TestLimit(t *testing.T) {
 	var runs []record.Record
 	for i := range 23 {
-		runs = append(runs, ended(run(fmt.Sprintf("%08d-89ab-4cde-8f01-23456789abcd", i), time.Duration(50-i)*time.Hour, record.Complete, "Ready"), time.Second))
+		runs = append(runs, ended(run(fmt.Sprintf("%08d-89ab-4cde-8f01-23456789abcd", i), time.Duration(50-i)*time.Hour, record.Complete,
+			"Ready"), time.Second))
 	}
 	tests := map[string]struct {
 		reason string
@@ -171,7 +180,8 @@ func TestLimit(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var got bytes.Buffer
-			if err := format.Write(&got, test.output, history.Of(at(runs), judgement.Runs{}), format.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
+			if err := format.Write(&got, test.output, history.Of(at(runs), judgement.Runs{}),
+				format.Style{Limit: test.limit, AllHint: "--limit 0"}); err != nil {
 				t.Fatal(err)
 			}
 			if lines := strings.Count(got.String(), "\n"); lines != test.lines || !strings.HasSuffix(got.String(), test.last) {

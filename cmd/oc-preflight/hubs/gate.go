@@ -56,11 +56,16 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
 		RunE: func(c *cobra.Command, _ []string) error { return gate(c, client, flags) },
 	}
 	flags.selection.add(c)
-	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0, "How long each cluster must have been updated and healthy and, on a hub or where it was judged, good after the update.")
-	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0, "How long the update of a cluster may take before it counts as failed. Default: no limit.")
-	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0", "How many clusters of the wave may fail: a number, or a percentage, which is rounded up. A number of more clusters than the wave has counts as 0, as in OCM.")
+	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0,
+		"How long each cluster must have been updated and healthy and, on a hub or where it was judged, good after the update.")
+	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0,
+		"How long the update of a cluster may take before it counts as failed. Default: no limit.")
+	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0",
+		"How many clusters of the wave may fail: a number, or a percentage, which is rounded up. A number of more clusters than the "+
+			"wave has counts as 0, as in OCM.")
 	const maxAge = time.Hour
-	c.Flags().StringVar(&flags.table, "table", "", "File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
+	c.Flags().StringVar(&flags.table, "table", "",
+		"File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
 	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: age at which the row of a cluster no longer counts.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "table", "max-age")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak", "max-failed", "progress-deadline")

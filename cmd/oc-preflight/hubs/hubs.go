@@ -51,8 +51,11 @@ func (s *selection) add(c *cobra.Command) {
 	c.Flags().Var(flagset.UpdateValue(&s.query.To), "to", "Version of the update.")
 	c.Flags().StringVar(&s.placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters.")
 	c.Flags().StringVar(&s.query.Group, "wave", "", "Name of the decision group of the Placement. Default: all of its clusters.")
-	c.Flags().StringVar(&s.keys, "keys", "", "Public keys of the clusters, each named ID.pub, where ID is spec.clusterID of ClusterVersion: a directory of files, or configmap://NAMESPACE/NAME for a ConfigMap of the hub. With them, a verdict counts only if the key of its cluster signed it.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	c.Flags().StringVar(&s.keys, "keys", "", "Public keys of the clusters, each named ID.pub, where ID is spec.clusterID of "+
+		"ClusterVersion: a directory of files, or configmap://NAMESPACE/NAME for a ConfigMap of the hub. With them, a verdict counts "+
+		"only if the key of its cluster signed it.")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement", "wave")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "keys")
 }
@@ -135,7 +138,8 @@ Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 	c.Flags().StringVar(&version, "to", "", "Version of the update. Required.")
 	c.Flags().StringVar(&placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters. Required.")
 	c.Flags().StringSliceVar(&accepted, "accept", nil, "Names of findings that the clusters accept for this update.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
 	client.Roles.Declare(c, requestRole())
@@ -274,7 +278,8 @@ func readNeeds(r role.Request) access.Needs {
 }
 
 // agentActs is the consequence of the permission to create ManifestWorkReplicaSets.
-const agentActs = "A user who may create a ManifestWorkReplicaSet has the work agent of each cluster of its Placement create any object there, as which it is an administrator by default. It is not needed to print the request."
+const agentActs = "A user who may create a ManifestWorkReplicaSet has the work agent of each cluster of its Placement create any " +
+	"object there, as which it is an administrator by default. It is not needed to print the request."
 
 // requestRole permits applying the object that "fleet request" prints.
 func requestRole() role.Role {

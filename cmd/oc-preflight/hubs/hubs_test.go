@@ -33,12 +33,16 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output() //nolint:noctx // before the tests
+	//nolint:noctx // before the tests
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output()
 	if err != nil {
 		panic(err)
 	}
 	var files []string
-	for _, pattern := range []string{"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions", "work/v1/*_manifestworks", "work/v1alpha1/*manifestworkreplicasets"} {
+	for _, pattern := range []string{
+		"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions",
+		"work/v1/*_manifestworks", "work/v1alpha1/*manifestworkreplicasets",
+	} {
 		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), pattern+".crd.yaml"))
 		if err != nil {
 			panic(err)
@@ -105,7 +109,8 @@ type spoke struct {
 
 func (s spoke) create(t *testing.T) {
 	t.Helper()
-	if _, err := reached.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}}, metav1.CreateOptions{}); err != nil {
+	if _, err := reached.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.name}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now().UTC()
@@ -125,7 +130,8 @@ status:
 	put(t, "manifestworks", `
 apiVersion: work.open-cluster-management.io/v1
 kind: ManifestWork
-metadata: {namespace: `+s.name+`, name: fleet-4.19.12, labels: {work.open-cluster-management.io/manifestworkreplicaset: fleets.fleet-4.19.12}}
+metadata: {namespace: `+s.name+
+		`, name: fleet-4.19.12, labels: {work.open-cluster-management.io/manifestworkreplicaset: fleets.fleet-4.19.12}}
 spec: {}
 status:
   conditions: [{type: Applied, status: "True", observedGeneration: 1, reason: R, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]
@@ -151,7 +157,8 @@ status:
 
 // The words of an administrator, from the request to the gate, on the real API of a hub.
 func TestFleet(t *testing.T) {
-	if _, err := reached.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleets"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := reached.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "fleets"}},
+		metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	request, code := call(t, "request", "--to", "4.19.12", "--placement", "fleets/production", "--accept", "RiskB,RiskA")
@@ -169,7 +176,10 @@ spec: {tolerations: [{operator: Exists}]}
 	spoke{"away", "Unknown", "True", "Updated", 30 * time.Hour, ""}.create(t)
 	spoke{"bad", "True", "False", "PoolDegraded", time.Hour, ""}.create(t)
 	for _, twin := range []string{"twin-a", "twin-b"} {
-		spoke{name: twin, available: "True", updated: "True", reason: "Updated", ago: time.Hour, id: "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"}.create(t)
+		spoke{
+			name: twin, available: "True", updated: "True", reason: "Updated", ago: time.Hour,
+			id: "5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18",
+		}.create(t)
 	}
 	for _, each := range []struct{ group, name string }{{"canary", "good"}, {"second", "away"}, {"third", "bad"}} {
 		put(t, "placementdecisions", `
@@ -199,33 +209,56 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		code   int
 		want   string
 	}{
-		"Written":   {"the table of another command has what the gate needs", table(written), 0, "who may write it decides"},
-		"Aged":      {"a table of yesterday", append(table(written), "--max-age", "1ns"), 4, "make the table again"},
-		"Foreign":   {"the file is another document", table(`{"kind": "PreflightReport"}`), 2, "it is no table of a fleet"},
-		"NoJSON":    {"a table for people", table("READY"), 2, `it is no JSON that "fleet run -o json"`},
-		"NoFile":    {"the file does not exist", []string{"gate", "--to", "4.19.12", "--table", "/nonexistent"}, 2, "--table /nonexistent"},
-		"NoSource":  {"the clusters of the wave are not named", []string{"gate", "--to", "4.19.12"}, 2, "--placement or --table is required"},
-		"Open":      {"the canary is updated for long enough", gate("--wave", "canary", "--soak", "2h"), 0, "READY"},
-		"Soaking":   {"an hour is missing", gate("--wave", "canary", "--soak", "4h"), 4, "good after the update for 3h0m0s of 4h0m0s"},
-		"Silent":    {"the last values of a cluster that is away do not count", gate("--wave", "second"), 4, "has not answered the hub since 2026-01-01T00:00:00Z"},
+		"Written":  {"the table of another command has what the gate needs", table(written), 0, "who may write it decides"},
+		"Aged":     {"a table of yesterday", append(table(written), "--max-age", "1ns"), 4, "make the table again"},
+		"Foreign":  {"the file is another document", table(`{"kind": "PreflightReport"}`), 2, "it is no table of a fleet"},
+		"NoJSON":   {"a table for people", table("READY"), 2, `it is no JSON that "fleet run -o json"`},
+		"NoFile":   {"the file does not exist", []string{"gate", "--to", "4.19.12", "--table", "/nonexistent"}, 2, "--table /nonexistent"},
+		"NoSource": {"the clusters of the wave are not named", []string{"gate", "--to", "4.19.12"}, 2, "--placement or --table is required"},
+		"Open":     {"the canary is updated for long enough", gate("--wave", "canary", "--soak", "2h"), 0, "READY"},
+		"Soaking":  {"an hour is missing", gate("--wave", "canary", "--soak", "4h"), 4, "good after the update for 3h0m0s of 4h0m0s"},
+		"Silent": {
+			"the last values of a cluster that is away do not count", gate("--wave", "second"), 4,
+			"has not answered the hub since 2026-01-01T00:00:00Z",
+		},
 		"Failed":    {"a degraded pool", gate("--wave", "third"), 3, "degraded MachineConfigPools: worker"},
 		"Tolerated": {"the others have not succeeded", gate("--max-failed", "50%"), 4, "UNDECIDED"},
 		"NoWave":    {"a wave without clusters", gate("--wave", "other"), 4, "proves nothing"},
 		"Watch":     {"it ends when the gate opens", gate("--wave", "canary", "--watch"), 0, "READY"},
 		"JSON":      {"for a script", gate("--wave", "canary", "-o", "json"), 0, `"decision": "Ready"`},
 		"Table":     {"the rows of the same clusters", []string{"hub", "--to", "4.19.12", "--placement", "fleets/production"}, 4, "HubReport"},
-		"Shared":    {"two clusters claim one ID", []string{"hub", "--to", "4.19.12", "-o", "json"}, 4, "twin-a and twin-b (hub) claim the cluster ID 5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18"},
-		"NoTo":      {"a gate is about a release", []string{"gate", "--placement", "fleets/production"}, 2, "--to is required"},
-		"Version":   {"no cluster reports on it", []string{"gate", "--to", "v4.19.12", "--placement", "fleets/production"}, 2, "write --to 4.19.12"},
+		"Shared": {
+			"two clusters claim one ID",
+			[]string{"hub", "--to", "4.19.12", "-o", "json"},
+			4,
+			"twin-a and twin-b (hub) claim the cluster ID 5d1c2f04-7a3e-4f0b-9a55-0c6a7f3b9e18",
+		},
+		"NoTo": {"a gate is about a release", []string{"gate", "--placement", "fleets/production"}, 2, "--to is required"},
+		"Version": {
+			"no cluster reports on it",
+			[]string{"gate", "--to", "v4.19.12", "--placement", "fleets/production"},
+			2,
+			"write --to 4.19.12",
+		},
 		"HubTo":     {"no cluster reports on it", []string{"hub", "--to", "latest"}, 2, "--to takes a version"},
 		"Limit":     {"a part of a cluster", gate("--max-failed", "1.5"), 2, "--max-failed"},
 		"Placement": {"a namespace is missing", []string{"hub", "--placement", "production"}, 2, "NAMESPACE/NAME"},
 		"Missing":   {"the Placement does not exist", []string{"hub", "--placement", "fleets/none"}, 2, "does not exist in the namespace fleets"},
 		"Keys":      {"the directory of the keys does not exist", []string{"hub", "--keys", "/nonexistent"}, 2, "--keys /nonexistent"},
 		"KeysName":  {"a ConfigMap has a namespace", []string{"hub", "--keys", "configmap://keys"}, 2, "configmap://NAMESPACE/NAME"},
-		"KeysNone":  {"the ConfigMap of the keys does not exist", []string{"hub", "--keys", "configmap://fleets/keys"}, 2, "oc create configmap keys -n fleets"},
+		"KeysNone": {
+			"the ConfigMap of the keys does not exist",
+			[]string{"hub", "--keys", "configmap://fleets/keys"},
+			2,
+			"oc create configmap keys -n fleets",
+		},
 		"NoVersion": {"a name of an object", []string{"request", "--to", "../x", "--placement", "a/b"}, 2, "no version"},
-		"LongLabel": {"OCM could not label its objects", []string{"request", "--to", "4.19.12", "--placement", strings.Repeat("n", 60) + "/b"}, 2, "too long"},
+		"LongLabel": {
+			"OCM could not label its objects",
+			[]string{"request", "--to", "4.19.12", "--placement", strings.Repeat("n", 60) + "/b"},
+			2,
+			"too long",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if output, code := call(t, tc.args...); code != tc.code || !strings.Contains(output, tc.want) {

@@ -292,7 +292,8 @@ type reading struct {
 // API server.
 func (f *follower) watch(ctx context.Context, background *sync.WaitGroup) error {
 	narrowed := func(narrow func(*metav1.ListOptions)) informers.SharedInformerFactory {
-		return informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace(f.job.Namespace), informers.WithTweakListOptions(narrow))
+		return informers.NewSharedInformerFactoryWithOptions(f.client, 0, informers.WithNamespace(f.job.Namespace),
+			informers.WithTweakListOptions(narrow))
 	}
 	pods := narrowed(func(options *metav1.ListOptions) { options.LabelSelector = ofJob(f.job) }).Core().V1().Pods().Informer()
 	jobs := narrowed(func(options *metav1.ListOptions) {

@@ -32,7 +32,8 @@ type cluster struct {
 func newCluster(t *testing.T) cluster {
 	t.Helper()
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: "quorum-1", Labels: map[string]string{label.Run: "one"}, Annotations: map[string]string{label.AnnotationCheck: "Etcd.Quorum"},
+		Namespace: namespace, Name: "quorum-1", Labels: map[string]string{label.Run: "one"},
+		Annotations: map[string]string{label.AnnotationCheck: "Etcd.Quorum"},
 	}}
 	server := apiserver.Start(t, job)
 	return cluster{Server: server, t: t, client: kubernetes.NewForConfigOrDie(server.Config()), job: job}
@@ -60,7 +61,10 @@ func running(name string) corev1.ContainerStatus {
 }
 
 func waiting(name, reason, message string) corev1.ContainerStatus {
-	return corev1.ContainerStatus{Name: name, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	return corev1.ContainerStatus{
+		Name:  name,
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+	}
 }
 
 // outputs collects what two goroutines write.
@@ -102,7 +106,8 @@ func TestFind(t *testing.T) {
 		})
 	}
 	c.Deny(func(_ string, request apiserver.Request) bool { return request.Resource == "jobs" })
-	if _, err := logs.Find(t.Context(), c.client, "", "one", "Etcd.Quorum"); err == nil || !strings.Contains(err.Error(), "could not list the Jobs of run one") {
+	if _, err := logs.Find(t.Context(), c.client, "", "one", "Etcd.Quorum"); err == nil ||
+		!strings.Contains(err.Error(), "could not list the Jobs of run one") {
 		t.Errorf("what may not be listed is not found: %v", err)
 	}
 }
@@ -120,24 +125,33 @@ func TestCopy(t *testing.T) {
 			c.pod("one", 1, ended("check"))
 			c.Log(namespace, "one", "check", "members: 3\nquorum: yes")
 		}},
-		"Several": {reason: "the oldest pod is first, and each line has its pod and container", pods: 2, lines: "[older/check] a\n[newer/check] b\n", build: func(c cluster) {
-			c.pod("newer", 2, ended("check"))
-			c.pod("older", 1, ended("check"))
-			c.Log(namespace, "newer", "check", "b\n")
-			c.Log(namespace, "older", "check", "a\n")
-		}},
+		"Several": {
+			reason: "the oldest pod is first, and each line has its pod and container", pods: 2,
+			lines: "[older/check] a\n[newer/check] b\n", build: func(c cluster) {
+				c.pod("newer", 2, ended("check"))
+				c.pod("older", 1, ended("check"))
+				c.Log(namespace, "newer", "check", "b\n")
+				c.Log(namespace, "older", "check", "a\n")
+			},
+		},
 		"Printable": {reason: "a check does not control the terminal", pods: 1, lines: "red\n", build: func(c cluster) {
 			c.pod("one", 1, ended("check"))
 			c.Log(namespace, "one", "check", "\x1b[31mred\x1b[0m\n")
 		}},
-		"Waiting": {reason: "why there is no output", pods: 1, notes: "[one/check] the container has not started: ImagePullBackOff: 429 from mirror\n", build: func(c cluster) {
-			c.pod("one", 1, waiting("check", "ImagePullBackOff", "429 from mirror"))
-		}},
+		"Waiting": {
+			reason: "why there is no output", pods: 1,
+			notes: "[one/check] the container has not started: ImagePullBackOff: 429 from mirror\n", build: func(c cluster) {
+				c.pod("one", 1, waiting("check", "ImagePullBackOff", "429 from mirror"))
+			},
+		},
 		"Unknown": {reason: "a pod without a state", pods: 1, notes: "[one/check] the container has not started\n", build: func(c cluster) {
 			c.pod("one", 1, corev1.ContainerStatus{Name: "check"})
 		}},
 		"OtherJob": {reason: "a pod of another Job is not of the check", build: func(c cluster) {
-			c.Add(c.t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other", Labels: map[string]string{batchv1.JobNameLabel: "other"}}})
+			c.Add(c.t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: "other",
+				Labels: map[string]string{batchv1.JobNameLabel: "other"},
+			}})
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +160,8 @@ func TestCopy(t *testing.T) {
 			var lines, notes outputs
 			pods, err := logs.Copy(t.Context(), c.client, c.job, logs.To(&lines, &notes))
 			if err != nil || pods != tc.pods || lines.String() != tc.lines || notes.String() != tc.notes {
-				t.Errorf("%s: %d pods, %v, lines %q, notes %q; want %d, %q, %q", tc.reason, pods, err, lines.String(), notes.String(), tc.pods, tc.lines, tc.notes)
+				t.Errorf("%s: %d pods, %v, lines %q, notes %q; want %d, %q, %q", tc.reason, pods, err, lines.String(), notes.String(), tc.pods,
+					tc.lines, tc.notes)
 			}
 		})
 	}

@@ -56,7 +56,8 @@ func (f Fleet) Actions(actions []finding.Action, of roster.Member) []finding.Act
 		if made.Command == "" && made.Sentence == "" {
 			continue
 		}
-		needed = needed || len(of.Flags) == 2 && slices.ContainsFunc(made.Calls, func(call []string) bool { return slices.Contains(call, of.Flags[1]) })
+		needed = needed || len(of.Flags) == 2 &&
+			slices.ContainsFunc(made.Calls, func(call []string) bool { return slices.Contains(call, of.Flags[1]) })
 		phrased = append(phrased, made)
 	}
 	if of.Secret == (roster.SecretRef{}) || !needed {

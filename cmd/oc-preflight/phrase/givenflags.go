@@ -68,7 +68,8 @@ func verbsWith(root *cobra.Command, flag string) []string {
 	return names
 }
 
-// ValuesOf are the values of a flag; none for a switch that is on, and for a flag with the value that it has without one. Reports are stored and
+// ValuesOf are the values of a flag; none for a switch that is on, and for a flag with the value that it has without
+// one. Reports are stored and
 // passed on, so they have no credentials.
 func ValuesOf(flag *pflag.Flag) []string {
 	list, ok := flag.Value.(pflag.SliceValue)

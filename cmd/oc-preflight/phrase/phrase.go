@@ -197,7 +197,8 @@ func (g Flags) retried(option string) Flags {
 // ClusterVersion lists one release with it, and otherwise by its image.
 func targetOf(decided report.Report) Flags {
 	byImage := slices.ContainsFunc(decided.Findings, func(f finding.Finding) bool {
-		return f.Reason == clusterversion.ReasonUnknownUpdate.String() && f.Source == finding.SourceGate || f.Reason == clusterversion.ReasonAmbiguousVersion.String()
+		return f.Reason == clusterversion.ReasonUnknownUpdate.String() && f.Source == finding.SourceGate ||
+			f.Reason == clusterversion.ReasonAmbiguousVersion.String()
 	})
 	if byImage && decided.Target.Image != "" {
 		decided.Target.Version = ""

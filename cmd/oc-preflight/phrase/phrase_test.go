@@ -48,7 +48,8 @@ func TestSeveralTargets(t *testing.T) {
 	judged := report.Targets{
 		Targets: []report.Candidate{{Version: "4.19.10"}, {Version: "4.19.9"}, {Version: "4.18.3"}},
 		Findings: []report.TargetFinding{{
-			Finding: finding.Fail(finding.ReportedReason("Applies"), "%s may do harm. %[1]s is not the release, but it may be to go to %[1]s.", report.AnyTarget).
+			Finding: finding.Fail(finding.ReportedReason("Applies"), "%s may do harm. %[1]s is not the release, but it may be to go to %[1]s.",
+				report.AnyTarget).
 				Do(finding.Accept("Risk"), finding.Read("oc adm release info %s", report.AnyTarget)),
 			Targets: []string{"4.19.9", "4.18.3"},
 		}},
@@ -74,10 +75,16 @@ func TestNext(t *testing.T) {
 		targets []report.Candidate
 		want    string
 	}{
-		"List":   {reason: "the findings of the newest", targets: []report.Candidate{blocked, {Version: "4.18.3", Verdict: blocked.Verdict}}, want: "oc preflight targets --to 4.19.3"},
-		"Same":   {reason: "the target is shown already", flags: []string{"--to", "4.19.3"}, targets: []report.Candidate{blocked}},
-		"Others": {reason: "how it is shown is no other request", flags: []string{"--output", "json", "--to", "4.19.3"}, targets: []report.Candidate{blocked}},
-		"None":   {reason: "no version is known"},
+		"List": {
+			reason: "the findings of the newest", targets: []report.Candidate{blocked, {Version: "4.18.3", Verdict: blocked.Verdict}},
+			want: "oc preflight targets --to 4.19.3",
+		},
+		"Same": {reason: "the target is shown already", flags: []string{"--to", "4.19.3"}, targets: []report.Candidate{blocked}},
+		"Others": {
+			reason: "how it is shown is no other request", flags: []string{"--output", "json", "--to", "4.19.3"},
+			targets: []report.Candidate{blocked},
+		},
+		"None": {reason: "no version is known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := ""
@@ -131,13 +138,34 @@ func TestRolesOfAFinding(t *testing.T) {
 		action               finding.Action
 		want                 string
 	}{
-		"Targets": {reason: "a list of targets needs less than a run", verb: "targets", target: "--to 4.19.3", action: finding.Roles(), want: "oc preflight auth targets --bind user:alice"},
-		"Run":     {reason: "a run grants the permissions of the checks of its release", verb: "run", target: "--to 4.19.3", action: finding.Roles(), want: "oc preflight auth run --to 4.19.3 --bind user:alice"},
-		"Path":    {reason: "the roles are for one release at most", verb: "run", target: "--hop 4.18.9 4.19.3", action: finding.Roles(), want: "oc preflight auth run --bind user:alice"},
-		"Images":  {reason: "to pull images needs more", verb: "run", target: "--to-latest", flags: []string{"--images", "pull"}, action: finding.Roles(), want: "oc preflight auth run --to-latest --images pull --bind user:alice"},
-		"Hosted":  {reason: "the roles of both clusters", verb: "targets", flags: []string{"--hosted-cluster", "clusters/one"}, action: finding.Roles(), want: "oc preflight auth targets --hosted-cluster clusters/one --bind user:alice"},
-		"Attach":  {reason: "to continue a run needs the same as to start it", verb: "attach", action: finding.Roles(), want: "oc preflight auth run --bind user:alice"},
-		"Other":   {reason: "the finding knows the user", verb: "targets", action: finding.RolesOf("system:serviceaccount:ci:reader"), want: "oc preflight auth targets --bind serviceaccount:ci:reader"},
+		"Targets": {
+			reason: "a list of targets needs less than a run", verb: "targets", target: "--to 4.19.3", action: finding.Roles(),
+			want: "oc preflight auth targets --bind user:alice",
+		},
+		"Run": {
+			reason: "a run grants the permissions of the checks of its release", verb: "run", target: "--to 4.19.3",
+			action: finding.Roles(), want: "oc preflight auth run --to 4.19.3 --bind user:alice",
+		},
+		"Path": {
+			reason: "the roles are for one release at most", verb: "run", target: "--hop 4.18.9 4.19.3", action: finding.Roles(),
+			want: "oc preflight auth run --bind user:alice",
+		},
+		"Images": {
+			reason: "to pull images needs more", verb: "run", target: "--to-latest", flags: []string{"--images", "pull"},
+			action: finding.Roles(), want: "oc preflight auth run --to-latest --images pull --bind user:alice",
+		},
+		"Hosted": {
+			reason: "the roles of both clusters", verb: "targets", flags: []string{"--hosted-cluster", "clusters/one"},
+			action: finding.Roles(), want: "oc preflight auth targets --hosted-cluster clusters/one --bind user:alice",
+		},
+		"Attach": {
+			reason: "to continue a run needs the same as to start it", verb: "attach", action: finding.Roles(),
+			want: "oc preflight auth run --bind user:alice",
+		},
+		"Other": {
+			reason: "the finding knows the user", verb: "targets", action: finding.RolesOf("system:serviceaccount:ci:reader"),
+			want: "oc preflight auth targets --bind serviceaccount:ci:reader",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request := called(t, tc.verb, append(tc.flags, connection...)...)

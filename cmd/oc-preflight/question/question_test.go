@@ -51,7 +51,10 @@ func write(t *testing.T, path, content string) {
 func TestKey(t *testing.T) {
 	dir := t.TempDir()
 	path := func(name string) string { return filepath.Join(dir, name) }
-	for name, content := range map[string]string{"a": "A", "copy": "A", "b": "B", "one/sub/file": "A", "two/sub/file": "B", "three/sub/other": "A", "same/sub/file": "A"} {
+	for name, content := range map[string]string{
+		"a": "A", "copy": "A", "b": "B", "one/sub/file": "A", "two/sub/file": "B",
+		"three/sub/other": "A", "same/sub/file": "A",
+	} {
 		write(t, path(name), content)
 	}
 	for name, tc := range map[string]struct {
@@ -59,18 +62,33 @@ func TestKey(t *testing.T) {
 		first, second []string
 		same          bool
 	}{
-		"Default":   {reason: "a default that is written is the same", second: []string{"--to", "4.19.1"}, same: true},
-		"Display":   {reason: "the answer is only shown in another way", second: []string{"--output", "json"}, same: true},
-		"Answer":    {reason: "the answer is about another release", second: []string{"--to", "4.19.2"}},
-		"Clusters":  {reason: "other clusters are asked", first: []string{"--contexts", "a"}, second: []string{"--contexts", "b"}},
-		"Unknown":   {reason: "a flag without an effect may change the answer", second: []string{"--new", "x"}},
-		"URL":       {reason: "a value that no file has is compared itself", first: []string{"--key", "https://a"}, second: []string{"--key", "https://b"}},
-		"Content":   {reason: "the files differ", first: []string{"--key", path("a")}, second: []string{"--key", path("b")}},
-		"Copy":      {reason: "the file is the same, at another path", first: []string{"--key", path("a")}, second: []string{"--key", path("copy")}, same: true},
-		"Fewer":     {reason: "one of two files is missing", first: []string{"--key", path("a"), "--key", path("b")}, second: []string{"--key", path("a")}},
+		"Default":  {reason: "a default that is written is the same", second: []string{"--to", "4.19.1"}, same: true},
+		"Display":  {reason: "the answer is only shown in another way", second: []string{"--output", "json"}, same: true},
+		"Answer":   {reason: "the answer is about another release", second: []string{"--to", "4.19.2"}},
+		"Clusters": {reason: "other clusters are asked", first: []string{"--contexts", "a"}, second: []string{"--contexts", "b"}},
+		"Unknown":  {reason: "a flag without an effect may change the answer", second: []string{"--new", "x"}},
+		"URL": {
+			reason: "a value that no file has is compared itself", first: []string{"--key", "https://a"},
+			second: []string{"--key", "https://b"},
+		},
+		"Content": {reason: "the files differ", first: []string{"--key", path("a")}, second: []string{"--key", path("b")}},
+		"Copy": {
+			reason: "the file is the same, at another path", first: []string{"--key", path("a")},
+			second: []string{"--key", path("copy")}, same: true,
+		},
+		"Fewer": {
+			reason: "one of two files is missing", first: []string{"--key", path("a"), "--key", path("b")},
+			second: []string{"--key", path("a")},
+		},
 		"Directory": {reason: "a file of the directories differs", first: []string{"--key", path("one")}, second: []string{"--key", path("two")}},
-		"Name":      {reason: "a file of the directories has another name", first: []string{"--key", path("one")}, second: []string{"--key", path("three")}},
-		"Equal":     {reason: "the directories are the same", first: []string{"--key", path("one")}, second: []string{"--key", path("same")}, same: true},
+		"Name": {
+			reason: "a file of the directories has another name", first: []string{"--key", path("one")},
+			second: []string{"--key", path("three")},
+		},
+		"Equal": {
+			reason: "the directories are the same", first: []string{"--key", path("one")}, second: []string{"--key", path("same")},
+			same: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if same := key(t, tc.first...) == key(t, tc.second...); same != tc.same {

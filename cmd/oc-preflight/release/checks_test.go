@@ -27,8 +27,10 @@ func shipped() release.Listing {
 		check("Etcd.Quorum", "etcd", "0000_12_etcd_11_preflight-job.yaml", "openshift-etcd", "registry.example.com/etcd@sha256:aa"),
 		check("Site.Backup", "site", "checks/backup\x1b[2J.yaml", "ops", "registry.example.com/backup@sha256:bb"),
 	}, []finding.Finding{
-		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature),
-		finding.Unknown(finding.ReportedReason("Privileged"), "the container %q is privileged", "probe").Named("Storage.Probe").From(finding.SourceJob),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"),
+			"the release is signed").Named("ReleaseSignature").From(finding.SourceSignature),
+		finding.Unknown(finding.ReportedReason("Privileged"), "the container %q is privileged",
+			"probe").Named("Storage.Probe").From(finding.SourceJob),
 	})
 }
 

@@ -83,9 +83,11 @@ const (
 	// JobsRunAs is about the permission to create Jobs.
 	JobsRunAs = "A user who may create Jobs in a namespace can run them as any of its ServiceAccounts."
 	// CopiesGrant is about checks with existing ServiceAccounts.
-	CopiesGrant = "A check with an existing ServiceAccount runs as a temporary copy with the read access of the original, which the user must have, too; for this, roles are created in any namespace."
+	CopiesGrant = "A check with an existing ServiceAccount runs as a temporary copy with the read access of the original, which the " +
+		"user must have, too; for this, roles are created in any namespace."
 	// Given is about the roles that checks bring, in a release or in a manifest.
-	Given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in %s have to be added to these."
+	Given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in " +
+		"%s have to be added to these."
 )
 
 // List are the roles of all commands, in the order of the help. The zero value is empty.

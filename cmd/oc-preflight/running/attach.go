@@ -140,7 +140,8 @@ func (p *interruptPrompt) leave() {
 	if p.run == "" {
 		fmt.Fprintln(p.streams.ErrOut, "stopped without clean-up")
 	} else {
-		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s\n", p.run, p.again.About("attach", p.run).Command)
+		fmt.Fprintf(p.streams.ErrOut, "stopped without clean-up; the Jobs of run %s are still in the cluster. Continue with: %s\n", p.run,
+			p.again.About("attach", p.run).Command)
 	}
 	os.Exit(exitcode.Interrupted)
 }
@@ -187,9 +188,11 @@ func (p *interruptPrompt) reportRemoval(removed report.Report) {
 	}
 	switch {
 	case p.detached:
-		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s\n", removed.Run.ID, p.again.About("attach", removed.Run.ID).Command)
+		fmt.Fprintf(w, "the checks of run %s continue in the cluster; come back with: %s\n", removed.Run.ID,
+			p.again.About("attach", removed.Run.ID).Command)
 	case removed.Removal == nil && len(removed.Created) > 0:
-		fmt.Fprintf(w, "%s of the run left in the cluster for inspection; to delete: %s\n", words.Count(len(removed.Created), "object"), p.again.About("cleanup", removed.Run.ID).Command)
+		fmt.Fprintf(w, "%s of the run left in the cluster for inspection; to delete: %s\n", words.Count(len(removed.Created), "object"),
+			p.again.About("cleanup", removed.Run.ID).Command)
 	case removed.Removal == nil:
 	case len(removed.Removal.Left) == 0 && (p.quiet || scrolls || len(removed.Removal.Deleted) == 0):
 	case len(removed.Removal.Left) == 0:
@@ -237,7 +240,10 @@ func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *clus
 	display := client.Display(flags.about(c, client))
 	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, again: phrase.Of(c)}
 	defer prompt.watch(c.Context())()
-	options.Hooks.Observer = &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(report.Report) error { return nil }}
+	options.Hooks.Observer = &observer{
+		Observer: terminal.ProgressOnly(display), prompt: prompt,
+		write: func(report.Report) error { return nil },
+	}
 	options.Hooks.OnInterrupt = prompt.choose
 	made, err := runner.RunPath(c.Context(), reached, request, options)
 	display.Close()
@@ -263,11 +269,15 @@ type pathFlags struct {
 }
 
 func (f *pathFlags) add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target: \"plan\" finds it. --to names any release of the update graph, and --to-latest is the default.")
-	c.Flags().StringArrayVar(&f.hops, "hop", nil, "Next release of a path to check: version or pull spec; repeated in order, the last is the target.")
-	c.Flags().StringVar(&f.minor, "to-minor", "", "With --path: minor version of the target, such as 4.18: its newest release that can be reached.")
+	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target: \"plan\" finds it. --to names any "+
+		"release of the update graph, and --to-latest is the default.")
+	c.Flags().StringArrayVar(&f.hops, "hop", nil,
+		"Next release of a path to check: version or pull spec; repeated in order, the last is the target.")
+	c.Flags().StringVar(&f.minor, "to-minor", "",
+		"With --path: minor version of the target, such as 4.18: its newest release that can be reached.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "path", "to-minor")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "hop")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"hop")
 	f.graph.Add(c)
 }
 

@@ -21,7 +21,8 @@ import (
 func begun(t *testing.T, c *offer.Cluster, version string) string {
 	t.Helper()
 	held, err := records.In(t, c.Config()).Runs.Begin(t.Context(), record.Intent{
-		ID: uuid.NewString(), From: offer.From, Target: update.Release{Version: offer.To, Image: c.Image}, ToolVersion: version, Selection: runner.Options{}.Coverage(),
+		ID: uuid.NewString(), From: offer.From, Target: update.Release{Version: offer.To, Image: c.Image}, ToolVersion: version,
+		Selection: runner.Options{}.Coverage(),
 	}, records.Holder)
 	if err != nil {
 		t.Fatal(err)
@@ -41,7 +42,8 @@ func TestAttach(t *testing.T) {
 		shown, stated []string
 	}{
 		"None": {
-			reason: "there is nothing to attach to", code: exit.BadInput, stated: []string{"no run is in progress\nhint: Show the newest one: oc preflight status"},
+			reason: "there is nothing to attach to", code: exit.BadInput,
+			stated:  []string{"no run is in progress\nhint: Show the newest one: oc preflight status"},
 			prepare: func(*testing.T, *offer.Cluster) []string { return nil },
 		},
 		"Unknown": {
@@ -126,7 +128,8 @@ func TestRunContinues(t *testing.T) {
 	id = begun(t, c, own.Version())
 	for _, flags := range [][]string{{"--prometheus", c.Monitoring}, {"--images", "off"}} {
 		got := program.Call(t, append([]string{"run", "--to", offer.To, "--quiet"}, flags...)...)
-		if got.Code != exit.BadInput || !strings.Contains(got.Stderr, "error: run "+id+" of the same release is in progress with another selection") || !strings.Contains(got.Stderr, "oc preflight cancel "+id) {
+		if got.Code != exit.BadInput || !strings.Contains(got.Stderr, "error: run "+id+
+			" of the same release is in progress with another selection") || !strings.Contains(got.Stderr, "oc preflight cancel "+id) {
 			t.Errorf("%q: exit code %d\n%s", flags, got.Code, got.Stderr)
 		}
 	}
@@ -138,7 +141,8 @@ func TestRunOfAnotherVersion(t *testing.T) {
 	id := begun(t, c, "v0.1.0")
 	got := program.Call(t, "attach", "-o", "json")
 	decided := reportOf(t, got)
-	if got.Code != exit.Ready || decided.Run.ID == id || !strings.Contains(got.Stderr, "run "+id+" is ended, and not continued: ") || !strings.Contains(got.Stderr, "v0.1.0") {
+	if got.Code != exit.Ready || decided.Run.ID == id || !strings.Contains(got.Stderr, "run "+id+" is ended, and not continued: ") ||
+		!strings.Contains(got.Stderr, "v0.1.0") {
 		t.Errorf("exit code %d, run %s\n%s", got.Code, decided.Run.ID, got.Stderr)
 	}
 	if stored, err := records.In(t, c.Config()).Store.Get(t.Context(), id); err != nil || stored.Phase != record.Interrupted {

@@ -36,7 +36,8 @@ func TestBaselineOfARun(t *testing.T) {
 				t.Fatal(err)
 			}
 			found, err := baselinestore.New(client).Get(t.Context(), decided.Run.ID)
-			if _, absent := errors.AsType[*baselinestore.AbsentError](err); absent == tc.stored || err != nil && !absent || len(decided.Notices) > 0 {
+			if _, absent := errors.AsType[*baselinestore.AbsentError](err); absent == tc.stored || err != nil && !absent ||
+				len(decided.Notices) > 0 {
 				t.Fatalf("notices %v, error %v", decided.Notices, err)
 			}
 			if !tc.stored {
@@ -60,7 +61,8 @@ func TestBaselineThatMayNotBeStored(t *testing.T) {
 		return request.Verb == "create" && request.Resource == "secrets"
 	})
 	got := run(t, c, "--to", offer.To)
-	if want := "Notice     no baseline is stored, so the state after the update cannot be compared"; got.Code != exit.Ready || !strings.Contains(got.Stdout, want) {
+	if want := "Notice     no baseline is stored, so the state after the update cannot be compared"; got.Code != exit.Ready ||
+		!strings.Contains(got.Stdout, want) {
 		t.Errorf("exit code %d, want %q:\n%s%s", got.Code, want, got.Stdout, got.Stderr)
 	}
 }

@@ -33,11 +33,13 @@ func TestFlagsOfARunAreWhatItCovers(t *testing.T) {
 	}
 	key, err := signer.PublicKey()
 	keyring, checks := filepath.Join(t.TempDir(), "key.asc"), t.TempDir()
-	if err := errors.Join(err, os.WriteFile(keyring, key, 0o600), os.WriteFile(filepath.Join(checks, "job.yaml"), []byte("kind: Job"), 0o600)); err != nil {
+	if err := errors.Join(err, os.WriteFile(keyring, key, 0o600),
+		os.WriteFile(filepath.Join(checks, "job.yaml"), []byte("kind: Job"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	values := map[string]string{
-		"keyring": keyring, "signature-store": t.TempDir(), "checks": checks, "since": "3h", "images": "off", "no-jobs": "true", "rehearse": "guarded", "dependency": "https://registry.example.com",
+		"keyring": keyring, "signature-store": t.TempDir(), "checks": checks, "since": "3h", "images": "off", "no-jobs": "true",
+		"rehearse": "guarded", "dependency": "https://registry.example.com",
 	}
 	plain := coverage(t, "")
 	flags := map[string]*pflag.Flag{}

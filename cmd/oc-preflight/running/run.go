@@ -124,7 +124,9 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 }
 
 // runAndShow runs a preflight, and shows it while it runs and when it ends.
-func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options runner.Options, start func(context.Context, runner.Options) (report.Report, error)) error {
+func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options runner.Options,
+	start func(context.Context, runner.Options) (report.Report, error),
+) error {
 	display := client.Display(flags.about(c, client))
 	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, again: phrase.Of(c)}
 	defer prompt.watch(c.Context())()
@@ -145,7 +147,8 @@ func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options ru
 
 func (f *RunFlags) about(c *cobra.Command, client *cli.Client) terminal.About {
 	return terminal.About{
-		Decides: true, Target: f.Source.Target.Release.Version, Limit: f.timeout, Interrupt: f.interruption(client.Streams.In), Program: c.Root().CommandPath(),
+		Decides: true, Target: f.Source.Target.Release.Version, Limit: f.timeout, Interrupt: f.interruption(client.Streams.In),
+		Program: c.Root().CommandPath(),
 	}
 }
 
@@ -191,10 +194,14 @@ func (o *observer) Decided(decided report.Report) {
 }
 
 // createsSecrets is the consequence of the optional permission to create the key of records.
-const createsSecrets = "A user who may create Secrets in the namespace openshift-cluster-version, and get the one with the key of the records, can get a token of any of its ServiceAccounts. After the first run, the role needs no permission to create Secrets." //nolint:gosec // no credentials
+//
+//nolint:gosec // no credentials
+const createsSecrets = "A user who may create Secrets in the namespace openshift-cluster-version, and get the one with the key of " +
+	"the records, can get a token of any of its ServiceAccounts. After the first run, the role needs no permission to create Secrets."
 
 // impersonates is the consequence of the permissions of a rehearsal.
-const impersonates = "A user who may impersonate the cluster-version operator can do what it can: the roles of --rehearse are worth as much as cluster-admin."
+const impersonates = "A user who may impersonate the cluster-version operator can do what it can: the roles of --rehearse are " +
+	"worth as much as cluster-admin."
 
 // runRole is what "run" needs; "attach" needs the same.
 func runRole() role.Role {
@@ -216,7 +223,8 @@ func runRole() role.Role {
 			}
 			return append([]string{
 				fmt.Sprintf("For runs with --images=%s.", r.Images),
-				fmt.Sprintf(role.Given, "the release") + " With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
+				fmt.Sprintf(role.Given, "the release") +
+					" With --to, --to-latest or --to-image they are, and creation is allowed in the namespaces of the release only.",
 			}, remarks...)
 		},
 		Management: inManagement,
@@ -270,13 +278,15 @@ func (f *RunFlags) addJobs(c *cobra.Command, of string) {
 	f.Source.Trust.Add(c)
 	f.Source.Pull.Add(c)
 	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of unfinished Jobs"+of+".")
-	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "parallelism") // a check that starts too late has no result
+	// a check that starts too late has no result
+	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "parallelism")
 }
 
 // addBaseline adds the flags about the state of the cluster that a run stores.
 func (f *RunFlags) addBaseline(c *cobra.Command) {
 	c.Flags().BoolVar(&f.noBaseline, "no-baseline", false, "Do not store a baseline for \"after\".")
-	c.Flags().BoolVar(&f.redactBaseline, "redact-baseline", false, "Store digests of names in the baseline: of users' namespaces and of what is in them.")
+	c.Flags().BoolVar(&f.redactBaseline, "redact-baseline", false,
+		"Store digests of names in the baseline: of users' namespaces and of what is in them.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "no-baseline", "redact-baseline")
 }
 
@@ -300,14 +310,16 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer, Values: option.Checks}, "only", "skip")
 	f.Source.Site.Add(c)
 	f.Source.AddImages(c)
-	f.Source.Rehearse.Add(c, "Ask the API server about every write of the update, by dry runs with the identity of the cluster-version operator.")
+	f.Source.Rehearse.Add(c, "Ask the API server about every write of the update, by dry runs with the identity of the "+
+		"cluster-version operator.")
 	f.dryRun.Add(c, "State that a run changes nothing of the cluster, then run.")
 }
 
 // ExplainDryRun states what a run changes, for who asks for a dry run and expects that it would change something.
 func (f *RunFlags) ExplainDryRun(w io.Writer) {
 	if len(f.dryRun) > 0 {
-		fmt.Fprintln(w, "--dry-run: a run starts no update, and changes nothing but its own Jobs, their temporary identities, its record and the key of the records")
+		fmt.Fprintln(w, "--dry-run: a run starts no update, and changes nothing but its own Jobs, their temporary identities, its "+
+			"record and the key of the records")
 	}
 }
 
@@ -319,7 +331,8 @@ func (f *RunFlags) addCommon(c *cobra.Command) {
 	f.hosted.Add(c)
 	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
 	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
-	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", Ask, "Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
+	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", Ask,
+		"Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "timeout", "keep")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnDisplay, Again: option.Never}, "on-interrupt")
 	completion.Fixed(c, "on-interrupt", Ask, string(runner.CleanUp), string(runner.Detach))
@@ -370,7 +383,9 @@ func (f *Source) Add(c *cobra.Command) {
 
 // AddImages adds --images to the command.
 func (f *Source) AddImages(c *cobra.Command) {
-	c.Flags().StringVar(&f.Images, "images", string(image.Manifests), "How to check the images: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
+	c.Flags().StringVar(&f.Images, "images", string(image.Manifests),
+		"How to check the images: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull "+
+			"has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "images")
 	var modes []string
 	for _, mode := range image.Modes() {
@@ -400,7 +415,8 @@ func (f *Source) Options(ctx context.Context, client *cli.Client, reached *clust
 	f.Trust.Identify(&options.Origin)
 	options.Trust = proof.Trust{Keyrings: keyrings, Stores: stores, Repositories: f.Trust.Repositories}
 	if f.Target.Force {
-		options.Judgement.Force, options.Judgement.ForceReason, options.Judgement.ForcedBy = true, f.Target.ForceReason, access.User(ctx, reached.Kubernetes)
+		options.Judgement.Force, options.Judgement.ForceReason, options.Judgement.ForcedBy = true, f.Target.ForceReason,
+			access.User(ctx, reached.Kubernetes)
 	}
 	options.Access.Local, options.Access.Cache = flagset.Local(), kept
 	options.Selection.Images, options.Selection.Rehearsal = image.Mode(f.Images), f.Rehearse.Mode()

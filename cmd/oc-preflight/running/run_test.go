@@ -66,24 +66,39 @@ func TestRun(t *testing.T) {
 			shown: []string{"READY  4.18.3 -> 4.19.1: ", "Signature  verified, signed by ", "Next: $ oc adm upgrade --to 4.19.1\n"},
 		},
 		"DryRun": {
-			reason: "a run is what who asks for a dry run wants, and it is recorded", args: []string{"--to", offer.To, "--dry-run", "-o", "jsonpath={.verdict.decision}"}, code: exit.Ready, recorded: 1, shown: []string{"Ready"},
-			stated: []string{"--dry-run: a run starts no update, and changes nothing but its own Jobs, their temporary identities, its record and the key of the records\n"},
+			reason: "a run is what who asks for a dry run wants, and it is recorded", args: []string{
+				"--to", offer.To, "--dry-run", "-o",
+				"jsonpath={.verdict.decision}",
+			}, code: exit.Ready, recorded: 1, shown: []string{"Ready"},
+			stated: []string{"--dry-run: a run starts no update, and changes nothing but its own Jobs, their temporary identities, its " +
+				"record and the key of the records\n"},
 		},
-		"Running":    {reason: "the release that the cluster runs is no update: nothing is verified or recorded", args: []string{"--to", offer.From}, code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already"}},
-		"Expression": {reason: "nothing is run for an expression that is wrong", args: []string{"--to", offer.To, "-o", "jsonpath={.verdict"}, code: exit.BadInput, stated: []string{"jsonpath={.verdict", "unclosed action"}},
-		"Latest":     {reason: "the newest release is the only one", args: []string{"--to-latest", "-o", "short"}, code: exit.Ready, recorded: 1, shown: []string{"Verdict: Ready, 4.18.3 -> 4.19.1, run "}},
+		"Running": {
+			reason: "the release that the cluster runs is no update: nothing is verified or recorded",
+			args:   []string{"--to", offer.From}, code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already"},
+		},
+		"Expression": {
+			reason: "nothing is run for an expression that is wrong", args: []string{"--to", offer.To, "-o", "jsonpath={.verdict"},
+			code: exit.BadInput, stated: []string{"jsonpath={.verdict", "unclosed action"},
+		},
+		"Latest": {
+			reason: "the newest release is the only one", args: []string{"--to-latest", "-o", "short"}, code: exit.Ready, recorded: 1,
+			shown: []string{"Verdict: Ready, 4.18.3 -> 4.19.1, run "},
+		},
 		"Gate": {
 			reason: "an administrator has to acknowledge", code: exit.Blocked, recorded: 1, args: []string{"--to", offer.To},
 			change: func(c *offer.Cluster) { c.State.Gates["ack-4.18-api"] = "Migrate the clients." },
 			shown:  []string{"BLOCKED  ", "AdminAck-ack-4.18-api (AdminAckRequired)", "Migrate the clients.", "oc preflight ack ack-4.18-api"},
 		},
 		"Accepted": {
-			reason: "a gate cannot be accepted", code: exit.Blocked, recorded: 1, args: []string{"--to", offer.To, "--accept", "AdminAck-ack-4.18-api"},
+			reason: "a gate cannot be accepted", code: exit.Blocked, recorded: 1,
+			args:   []string{"--to", offer.To, "--accept", "AdminAck-ack-4.18-api"},
 			change: func(c *offer.Cluster) { c.State.Gates["ack-4.18-api"] = "Migrate the clients." },
 			shown:  []string{"AdminAck-ack-4.18-api (AdminAckRequired)", "AcceptanceWithoutEffect (NotAcceptable)"},
 		},
 		"Forced": {
-			reason: "who forces states why, and scripts see that it was", code: exit.Blocked, recorded: 1, args: []string{"--to", offer.To, "--force", "--force-reason", "an outage"},
+			reason: "who forces states why, and scripts see that it was", code: exit.Blocked, recorded: 1,
+			args:   []string{"--to", offer.To, "--force", "--force-reason", "an outage"},
 			change: func(c *offer.Cluster) { c.State.Gates["ack-4.18-api"] = "Migrate the clients." },
 			shown:  []string{"BLOCKED (FORCED)", "an outage"},
 		},
@@ -92,13 +107,34 @@ func TestRun(t *testing.T) {
 			change: func(c *offer.Cluster) { c.State.Signatures = nil },
 			shown:  []string{"ReleaseSignature (NoSignature)", "NOT VERIFIED"},
 		},
-		"NotListed": {reason: "a release that is not known is not recorded: its record would end an earlier verdict", code: exit.Undecided, args: []string{"--to", "4.19.9"}, shown: []string{"ReleaseSignature (NotListed)", "4.19.9", "not recorded"}},
-		"Unknown":   {reason: "the pull spec has no digest", code: exit.BadInput, args: []string{"--to-image", "quay.io/release:4.19.1"}, stated: []string{"quay.io/release:4.19.1", "has no digest"}},
-		"NoTarget":  {reason: "a release has to be named", code: exit.BadInput, stated: []string{"no target release is named; the cluster knows 4.19.1"}},
-		"Checks":    {reason: "a directory that does not exist", code: exit.BadInput, args: []string{"--to", offer.To, "--checks", "./missing"}, stated: []string{"--checks", "missing"}},
-		"Alert":     {reason: "a URL that no Prometheus can have", code: exit.BadInput, args: []string{"--to", offer.To, "--prometheus", "ftp://p.example.com"}, stated: []string{"--prometheus"}},
-		"Only":      {reason: "a name that selects no check is probably mistyped", code: exit.BadInput, args: []string{"--to", offer.To, "--only", "Zoo.Unicorn"}, stated: []string{"Zoo.Unicorn"}},
-		"Interrupt": {reason: "an effect of Ctrl-C that does not exist", code: exit.BadInput, args: []string{"--to", offer.To, "--on-interrupt", "pray"}, stated: []string{"--on-interrupt=pray: it must be one of ask, clean, detach"}},
+		"NotListed": {
+			reason: "a release that is not known is not recorded: its record would end an earlier verdict", code: exit.Undecided,
+			args: []string{"--to", "4.19.9"}, shown: []string{"ReleaseSignature (NotListed)", "4.19.9", "not recorded"},
+		},
+		"Unknown": {
+			reason: "the pull spec has no digest", code: exit.BadInput, args: []string{"--to-image", "quay.io/release:4.19.1"},
+			stated: []string{"quay.io/release:4.19.1", "has no digest"},
+		},
+		"NoTarget": {
+			reason: "a release has to be named", code: exit.BadInput,
+			stated: []string{"no target release is named; the cluster knows 4.19.1"},
+		},
+		"Checks": {
+			reason: "a directory that does not exist", code: exit.BadInput, args: []string{"--to", offer.To, "--checks", "./missing"},
+			stated: []string{"--checks", "missing"},
+		},
+		"Alert": {
+			reason: "a URL that no Prometheus can have", code: exit.BadInput,
+			args: []string{"--to", offer.To, "--prometheus", "ftp://p.example.com"}, stated: []string{"--prometheus"},
+		},
+		"Only": {
+			reason: "a name that selects no check is probably mistyped", code: exit.BadInput,
+			args: []string{"--to", offer.To, "--only", "Zoo.Unicorn"}, stated: []string{"Zoo.Unicorn"},
+		},
+		"Interrupt": {reason: "an effect of Ctrl-C that does not exist", code: exit.BadInput, args: []string{
+			"--to", offer.To, "--on-interrupt",
+			"pray",
+		}, stated: []string{"--on-interrupt=pray: it must be one of ask, clean, detach"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, nil)
@@ -139,7 +175,11 @@ func TestRun(t *testing.T) {
 func TestWhatARunWrites(t *testing.T) {
 	c := newCluster(t, nil)
 	before := len(c.Writes())
-	for _, args := range [][]string{{"--to", "4.19.9"}, {"--to", offer.To, "--only", "Zoo.Unicorn"}, {"--to-image", "quay.io/release:latest"}} {
+	for _, args := range [][]string{
+		{"--to", "4.19.9"},
+		{"--to", offer.To, "--only", "Zoo.Unicorn"},
+		{"--to-image", "quay.io/release:latest"},
+	} {
 		run(t, c, args...)
 	}
 	if wrote := c.Writes()[before:]; len(wrote) > 0 {
@@ -151,7 +191,8 @@ func TestWhatARunWrites(t *testing.T) {
 	for _, write := range c.Writes()[before:] {
 		_, of, _ := strings.Cut(write, " ")
 		resource, name, _ := strings.Cut(of, " ")
-		if !slices.Contains([]string{"leases", "configmaps", "secrets"}, resource) || !strings.HasPrefix(name, "openshift-cluster-version/preflight-") {
+		if !slices.Contains([]string{"leases", "configmaps", "secrets"}, resource) ||
+			!strings.HasPrefix(name, "openshift-cluster-version/preflight-") {
 			t.Errorf("a run without Jobs has written %q", write)
 		}
 	}
@@ -165,7 +206,8 @@ func TestRunOfAStranger(t *testing.T) {
 	})
 	before := len(c.Writes())
 	got := run(t, c, "--to", offer.To, "--as", "stranger")
-	if want := "oc preflight auth run --to " + offer.To + " --bind user:stranger"; got.Code != exit.Failed || got.Stdout != "" || !strings.Contains(got.Stderr, want) {
+	if want := "oc preflight auth run --to " + offer.To + " --bind user:stranger"; got.Code != exit.Failed || got.Stdout != "" ||
+		!strings.Contains(got.Stderr, want) {
 		t.Errorf("exit code %d\n%s%s\nwant %s", got.Code, got.Stdout, got.Stderr, want)
 	}
 	if wrote := c.Writes()[before:]; len(wrote) > 0 {
@@ -178,9 +220,11 @@ func TestFormatsOfARun(t *testing.T) {
 	c := newCluster(t, nil)
 	files := t.TempDir()
 	path := func(name string) string { return filepath.Join(files, name) }
-	got := run(t, c, "--to", offer.To, "-o", "json", "--report", "yaml="+path("report.yaml"), "--report", "junit="+path("junit.xml"), "--report", "markdown="+path("report.md"))
+	got := run(t, c, "--to", offer.To, "-o", "json", "--report", "yaml="+path("report.yaml"), "--report", "junit="+path("junit.xml"),
+		"--report", "markdown="+path("report.md"))
 	decided := reportOf(t, got)
-	if got.Code != exit.Ready || decided.Kind != report.Kind || decided.APIVersion != report.APIVersion || decided.Verdict.Decision != "Ready" || decided.Run.Phase != report.PhaseComplete {
+	if got.Code != exit.Ready || decided.Kind != report.Kind || decided.APIVersion != report.APIVersion ||
+		decided.Verdict.Decision != "Ready" || decided.Run.Phase != report.PhaseComplete {
 		t.Errorf("exit code %d, %+v", got.Code, decided.Run)
 	}
 	decoder := json.NewDecoder(strings.NewReader(got.Stdout))
@@ -255,10 +299,22 @@ func TestSignedRun(t *testing.T) {
 		code   int
 		result string
 	}{
-		"Valid":        {reason: "the verdict of the run", args: []string{"--cluster", openshift.ClusterID, "--to", offer.To}, code: exit.Ready, result: "Valid"},
-		"Digest":       {reason: "the release by its digest", args: []string{"--to", c.Image[strings.Index(c.Image, "@")+1:]}, code: exit.Ready, result: "Valid"},
-		"OtherCluster": {reason: "a verdict on another cluster permits nothing here", args: []string{"--cluster", "other"}, code: 6, result: "OtherCluster"},
-		"OtherRelease": {reason: "a verdict on another release permits nothing here", args: []string{"--to", "4.19.2"}, code: 7, result: "OtherRelease"},
+		"Valid": {
+			reason: "the verdict of the run", args: []string{"--cluster", openshift.ClusterID, "--to", offer.To}, code: exit.Ready,
+			result: "Valid",
+		},
+		"Digest": {
+			reason: "the release by its digest", args: []string{"--to", c.Image[strings.Index(c.Image, "@")+1:]}, code: exit.Ready,
+			result: "Valid",
+		},
+		"OtherCluster": {
+			reason: "a verdict on another cluster permits nothing here", args: []string{"--cluster", "other"}, code: 6,
+			result: "OtherCluster",
+		},
+		"OtherRelease": {
+			reason: "a verdict on another release permits nothing here", args: []string{"--to", "4.19.2"}, code: 7,
+			result: "OtherRelease",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := program.Call(t, append([]string{"verify-verdict", signed, "--key", public, "-o", "json"}, tc.args...)...)
@@ -285,7 +341,8 @@ func writeKeys(t *testing.T) (private, public, signed string) {
 		t.Fatal(err)
 	}
 	directory := t.TempDir()
-	private, public, signed = filepath.Join(directory, "cosign.key"), filepath.Join(directory, "cosign.pub"), filepath.Join(directory, "verdict.json")
+	private, public, signed = filepath.Join(directory, "cosign.key"), filepath.Join(directory, "cosign.pub"),
+		filepath.Join(directory, "verdict.json")
 	for path, block := range map[string]*pem.Block{private: {Type: "PRIVATE KEY", Bytes: secret}, public: {Type: "PUBLIC KEY", Bytes: known}} {
 		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
 			t.Fatal(err)

@@ -24,12 +24,16 @@ func TestJudgementAfterTheUpdate(t *testing.T) {
 	w := newWorld(t)
 	id := w.Completed('1', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	w.contains(w.call(exit.Ready, "history").Stdout, "WHAT")
-	judged := afterupdate.Report{Decision: afterupdate.Regressed, Message: "2 problems that the cluster did not have before the update", Samples: afterupdate.Samples{Last: "2026-11-21T12:00:00Z"}}
+	judged := afterupdate.Report{
+		Decision: afterupdate.Regressed, Message: "2 problems that the cluster did not have before the update",
+		Samples: afterupdate.Samples{Last: "2026-11-21T12:00:00Z"},
+	}
 	if err := baselinestore.New(w.Client).PutJudgement(t.Context(), id, judged); err != nil {
 		t.Fatal(err)
 	}
 	w.contains(w.call(exit.Ready, "history").Stdout, "AFTER", "Regressed")
-	w.contains(w.call(exit.Ready, "status", id, "--details").Stdout, "After      Regressed: 2 problems that the cluster did not have before the update (oc preflight after "+id+")\n")
+	w.contains(w.call(exit.Ready, "status", id, "--details").Stdout,
+		"After      Regressed: 2 problems that the cluster did not have before the update (oc preflight after "+id+")\n")
 	w.contains(w.call(exit.Ready, "status", id, "-o", "short").Stdout, "run "+id[:8]+", Regressed after the update\n")
 	w.expectAfter(id, report.AfterUpdate{Decision: "Regressed", Message: judged.Message, Time: judged.Samples.Last})
 
@@ -48,7 +52,10 @@ func TestJudgementAfterTheUpdate(t *testing.T) {
 	if _, err := maps.Update(t.Context(), edited, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.expectAfter(id, report.AfterUpdate{Decision: judgement.Unverified, Message: "the stored judgement is not authentic: configmap \"" + edited.Name + "\" has a MAC that does not match its content"})
+	w.expectAfter(id, report.AfterUpdate{
+		Decision: judgement.Unverified,
+		Message:  "the stored judgement is not authentic: configmap \"" + edited.Name + "\" has a MAC that does not match its content",
+	})
 }
 
 // expectAfter compares what status and history state about the update after a run.
@@ -80,10 +87,19 @@ func TestNotJudgedAfterTheUpdate(t *testing.T) {
 		next     string
 		exitCode int
 	}{
-		"Before":   {reason: "the update has not begun", change: func(*openshift.State) {}, next: "", exitCode: exit.Ready},
-		"Updated":  {reason: "the update is complete", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('1') }, want: judgement.NotJudged, next: "See what is worse since the update: oc preflight after ", exitCode: exit.Undecided},
-		"Updating": {reason: "the update is in progress", change: func(s *openshift.State) { s.Version, s.Image, s.Updating = "4.19.1", records.Image('1'), true }, exitCode: exit.Undecided},
-		"Other":    {reason: "the cluster was updated to another image of that version", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('2') }, exitCode: exit.Undecided},
+		"Before": {reason: "the update has not begun", change: func(*openshift.State) {}, next: "", exitCode: exit.Ready},
+		"Updated": {
+			reason: "the update is complete", change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('1') },
+			want: judgement.NotJudged, next: "See what is worse since the update: oc preflight after ", exitCode: exit.Undecided,
+		},
+		"Updating": {
+			reason: "the update is in progress",
+			change: func(s *openshift.State) { s.Version, s.Image, s.Updating = "4.19.1", records.Image('1'), true }, exitCode: exit.Undecided,
+		},
+		"Other": {
+			reason: "the cluster was updated to another image of that version",
+			change: func(s *openshift.State) { s.Version, s.Image = "4.19.1", records.Image('2') }, exitCode: exit.Undecided,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

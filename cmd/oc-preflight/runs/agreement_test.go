@@ -127,7 +127,8 @@ func with(changes ...func(*record.Intent)) func(world) string {
 
 func addNode(w world, _ string) {
 	w.t.Helper()
-	if _, err := w.Client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "added"}}, metav1.CreateOptions{}); err != nil {
+	if _, err := w.Client.CoreV1().Nodes().Create(w.t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "added"}},
+		metav1.CreateOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -149,27 +150,74 @@ func states() map[string]stored {
 	const narrowed = "check Drain"
 	skips := leavingOut("check Drain")
 	return map[string]stored{
-		"Ready":         {reason: "it covers what is asked", make: plain, permits: true},
-		"Blocked":       {reason: "it is not Ready", make: blocked},
-		"OlderTool":     {reason: "an administrator is not locked out by their version", make: with(byVersion("v0.1.0")), permits: true, why: "the run was made by version v0.1.0, which differs from the controller's"},
-		"NewerTool":     {reason: "an administrator is not locked out by their version", make: with(byVersion("v9.0.0")), permits: true, why: "made by version v9.0.0"},
-		"Monitoring":    {reason: "nor by --prometheus: gates and risks are judged again", make: with(covering(func(c *selection.Coverage) { c.Monitoring = "other" })), permits: true, why: "the alerts and metrics of the run differ from the controller's"},
-		"Keyring":       {reason: "CVO verifies the release by its own keys", make: with(covering(func(c *selection.Coverage) { c.Keyrings = "other" })), permits: true, why: "the keys of releases of the run differ"},
-		"Store":         {reason: "CVO verifies the release by its own stores", make: with(covering(func(c *selection.Coverage) { c.Stores = "other" })), permits: true, why: "the signature stores of the run differ"},
-		"Repository":    {reason: "CVO pulls the release by its own mirrors", make: with(covering(func(c *selection.Coverage) { c.Repositories = []string{"mirror"} })), permits: true, why: "the repositories of the run differ"},
-		"Narrowed":      {reason: "a check was skipped", make: with(skips), why: narrowed},
-		"NarrowedAlso":  {reason: "the controller skips exactly the same", make: with(skips), asked: asks(func(a *selection.Asked) { a.Narrowed = []string{"check Drain"} }), permits: true},
-		"NarrowedMore":  {reason: "more is left out than by the controller", make: with(leavingOut("check Drain", "check Etcd")), asked: asks(func(a *selection.Asked) { a.Narrowed = []string{"check Drain"} }), why: "check Drain, check Etcd"},
-		"NarrowedLess":  {reason: "a whole run covers what a narrowed one does", make: plain, asked: asks(func(a *selection.Asked) { a.Narrowed = []string{"check Drain"} }), permits: true},
-		"Site":          {reason: "the controller has checks of the site", make: plain, asked: asks(func(a *selection.Asked) { a.Covers.Site = []string{"site@sha256:1"} }), why: "the run lacks the checks of the site site@sha256:1"},
-		"SiteCovered":   {reason: "the run has them as well", make: with(site), asked: asks(func(a *selection.Asked) { a.Covers.Site = []string{"site@sha256:1"} }), permits: true},
-		"SiteMore":      {reason: "a run may cover more than is asked", make: with(site), permits: true},
-		"Images":        {reason: "the controller has nodes pull the images", make: plain, asked: asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "the run has --images check, and not pull"},
-		"ImagesPulled":  {reason: "all images were pulled", make: with(covering(func(c *selection.Coverage) { c.Images = string(image.PullAll) })), asked: asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), permits: true},
-		"ImagesBlobs":   {reason: "that a registry has the layers does not show that nodes can pull", make: with(covering(func(c *selection.Coverage) { c.Images = string(image.Blobs) })), asked: asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "and not pull"},
-		"ImagesUnknown": {reason: "a mode of a later version covers nothing that is known", make: with(covering(func(c *selection.Coverage) { c.Images = "later" })), why: "the run has --images later"},
-		"Dependencies":  {reason: "the controller asks URLs outside of the cluster", make: plain, asked: asks(func(a *selection.Asked) { a.Covers.Dependencies = "urls" }), why: "the run does not ask the same dependencies"},
-		"Selection":     {reason: "what a record covers cannot be read", make: with(func(i *record.Intent) { i.Selection = "?" }), why: "unknown what the run covers"},
+		"Ready":   {reason: "it covers what is asked", make: plain, permits: true},
+		"Blocked": {reason: "it is not Ready", make: blocked},
+		"OlderTool": {
+			reason: "an administrator is not locked out by their version", make: with(byVersion("v0.1.0")), permits: true,
+			why: "the run was made by version v0.1.0, which differs from the controller's",
+		},
+		"NewerTool": {
+			reason: "an administrator is not locked out by their version", make: with(byVersion("v9.0.0")), permits: true,
+			why: "made by version v9.0.0",
+		},
+		"Monitoring": {
+			reason: "nor by --prometheus: gates and risks are judged again",
+			make:   with(covering(func(c *selection.Coverage) { c.Monitoring = "other" })), permits: true,
+			why: "the alerts and metrics of the run differ from the controller's",
+		},
+		"Keyring": {reason: "CVO verifies the release by its own keys", make: with(
+			covering(func(c *selection.Coverage) { c.Keyrings = "other" })), permits: true, why: "the keys of releases of the run differ"},
+		"Store": {
+			reason: "CVO verifies the release by its own stores",
+			make:   with(covering(func(c *selection.Coverage) { c.Stores = "other" })), permits: true, why: "the signature stores of the run differ",
+		},
+		"Repository": {reason: "CVO pulls the release by its own mirrors", make: with(covering(
+			func(c *selection.Coverage) { c.Repositories = []string{"mirror"} })), permits: true, why: "the repositories of the run differ"},
+		"Narrowed": {reason: "a check was skipped", make: with(skips), why: narrowed},
+		"NarrowedAlso": {
+			reason: "the controller skips exactly the same", make: with(skips),
+			asked: asks(func(a *selection.Asked) { a.Narrowed = []string{"check Drain"} }), permits: true,
+		},
+		"NarrowedMore": {
+			reason: "more is left out than by the controller", make: with(leavingOut("check Drain", "check Etcd")),
+			asked: asks(func(a *selection.Asked) { a.Narrowed = []string{"check Drain"} }), why: "check Drain, check Etcd",
+		},
+		"NarrowedLess": {
+			reason: "a whole run covers what a narrowed one does", make: plain,
+			asked: asks(func(a *selection.Asked) { a.Narrowed = []string{"check Drain"} }), permits: true,
+		},
+		"Site": {reason: "the controller has checks of the site", make: plain, asked: asks(
+			func(a *selection.Asked) { a.Covers.Site = []string{"site@sha256:1"} }), why: "the run lacks the checks of the site site@sha256:1"},
+		"SiteCovered": {
+			reason: "the run has them as well", make: with(site),
+			asked: asks(func(a *selection.Asked) { a.Covers.Site = []string{"site@sha256:1"} }), permits: true,
+		},
+		"SiteMore": {reason: "a run may cover more than is asked", make: with(site), permits: true},
+		"Images": {
+			reason: "the controller has nodes pull the images", make: plain,
+			asked: asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "the run has --images check, and not pull",
+		},
+		"ImagesPulled": {reason: "all images were pulled", make: with(covering(func(c *selection.Coverage) {
+			c.Images = string(
+				image.PullAll)
+		})), asked: asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), permits: true},
+		"ImagesBlobs": {
+			reason: "that a registry has the layers does not show that nodes can pull",
+			make:   with(covering(func(c *selection.Coverage) { c.Images = string(image.Blobs) })),
+			asked:  asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "and not pull",
+		},
+		"ImagesUnknown": {
+			reason: "a mode of a later version covers nothing that is known",
+			make:   with(covering(func(c *selection.Coverage) { c.Images = "later" })), why: "the run has --images later",
+		},
+		"Dependencies": {
+			reason: "the controller asks URLs outside of the cluster", make: plain,
+			asked: asks(func(a *selection.Asked) { a.Covers.Dependencies = "urls" }), why: "the run does not ask the same dependencies",
+		},
+		"Selection": {
+			reason: "what a record covers cannot be read", make: with(func(i *record.Intent) { i.Selection = "?" }),
+			why: "unknown what the run covers",
+		},
 		"Forced": {reason: "force permits no update", make: func(w world) string {
 			return w.Completed('1', passing(forcing), w.Fingerprint(), byVersion(program.Version()))
 		}, why: "forced"},
@@ -183,20 +231,30 @@ func states() map[string]stored {
 			return w.Completed('1', made, w.Fingerprint(), byVersion(program.Version()), func(i *record.Intent) { i.Provisional = true })
 		}},
 		"Expired": {reason: "its time has ended", make: func(w world) string {
-			return w.Completed('1', passing(func(r *report.Report) { r.Verdict.ValidUntil = "2020-01-01T00:00:00Z" }), w.Fingerprint(), byVersion(program.Version()))
+			return w.Completed('1', passing(func(r *report.Report) { r.Verdict.ValidUntil = "2020-01-01T00:00:00Z" }), w.Fingerprint(),
+				byVersion(program.Version()))
 		}, why: "it was valid until 2020-01-01T00:00:00Z"},
-		"Changed":      {reason: "a node was added", make: and(plain, addNode), why: "Node added is new"},
-		"Unrecorded":   {reason: "unknown whether the cluster has changed", make: func(w world) string { return w.Completed('1', passing(), nil, byVersion(program.Version())) }, why: "its state was not recorded"},
-		"Outdated":     {reason: "the controller has ended it", make: and(plain, outdated), why: "Node b has changed"},
-		"Edited":       {reason: "the record was edited", make: and(plain, edited)},
-		"Superseded":   {reason: "a newer run is Blocked", make: before(plain, blocked)},
-		"Fixed":        {reason: "a newer run is Ready", make: before(blocked, plain), permits: true},
-		"NarrowedLast": {reason: "what covers less supersedes nothing that covers all", make: func(w world) string { id := ready(w); w.NextSecond(); ready(w, skips); return id }, permits: true},
-		"WholeLast":    {reason: "what covers all counts", make: before(with(skips), plain), permits: true},
+		"Changed": {reason: "a node was added", make: and(plain, addNode), why: "Node added is new"},
+		"Unrecorded": {reason: "unknown whether the cluster has changed", make: func(w world) string {
+			return w.Completed('1', passing(), nil,
+				byVersion(program.Version()))
+		}, why: "its state was not recorded"},
+		"Outdated":   {reason: "the controller has ended it", make: and(plain, outdated), why: "Node b has changed"},
+		"Edited":     {reason: "the record was edited", make: and(plain, edited)},
+		"Superseded": {reason: "a newer run is Blocked", make: before(plain, blocked)},
+		"Fixed":      {reason: "a newer run is Ready", make: before(blocked, plain), permits: true},
+		"NarrowedLast": {
+			reason: "what covers less supersedes nothing that covers all",
+			make:   func(w world) string { id := ready(w); w.NextSecond(); ready(w, skips); return id }, permits: true,
+		},
+		"WholeLast": {reason: "what covers all counts", make: before(with(skips), plain), permits: true},
 		"ForcedLast": {reason: "the newest run was forced", make: before(plain, func(w world) string {
 			return w.Completed('1', passing(forcing), w.Fingerprint(), byVersion(program.Version()))
 		}), why: "forced"},
-		"EditedLast": {reason: "an edited record may have been Blocked", make: func(w world) string { id := ready(w); w.NextSecond(); edited(w, blocked(w)); return id }, why: "is newer"},
+		"EditedLast": {
+			reason: "an edited record may have been Blocked",
+			make:   func(w world) string { id := ready(w); w.NextSecond(); edited(w, blocked(w)); return id }, why: "is newer",
+		},
 	}
 }
 
@@ -264,8 +322,9 @@ func (w world) answers(id string, asked selection.Asked) map[string]answer {
 	listing, shown := w.listed(id)
 	state := testprogram.Call(w.t, "status", id)
 	return map[string]answer{
-		"status":            {permits: state.Code == exit.Ready, why: state.Stdout},
-		"history":           {permits: listing.Decision == string(verdict.Ready) && listing.Outdated == "" && listing.Refusal == "" && listing.Authenticity == "Authentic" && shown, why: listing.Outdated + listing.Refusal},
+		"status": {permits: state.Code == exit.Ready, why: state.Stdout},
+		"history": {permits: listing.Decision == string(verdict.Ready) && listing.Outdated == "" && listing.Refusal == "" &&
+			listing.Authenticity == "Authentic" && shown, why: listing.Outdated + listing.Refusal},
 		"UpdatePreflight":   {permits: projected.Phase == v1alpha1.Ready, why: messageOf(projected, observed)},
 		"admission":         {permits: made.Answer(question.Now) == guard.Ready, why: reasonOf(made, question.Now)},
 		"CVO precondition":  w.precondition(),

@@ -27,7 +27,8 @@ func TestCancelOfAHeldRun(t *testing.T) {
 		if !errors.Is(context.Cause(holding), lease.ErrCanceled) {
 			t.Errorf("the cause is %v, want %v", context.Cause(holding), lease.ErrCanceled)
 		}
-		if err := held.Finish(context.WithoutCancel(holding), record.Ending{Phase: record.Canceled, Verdict: verdict.Verdict{Decision: verdict.Undecided}}); err != nil {
+		if err := held.Finish(context.WithoutCancel(holding),
+			record.Ending{Phase: record.Canceled, Verdict: verdict.Verdict{Decision: verdict.Undecided}}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -68,7 +69,8 @@ func TestCancelEndsAnAbandonedRun(t *testing.T) {
 			if _, err := w.Client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)
 			}
-			w.contains(w.call(exit.Interrupted, "status", held.Record().ID).Stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum", " (Canceled)\n")
+			w.contains(w.call(exit.Interrupted, "status", held.Record().ID).Stdout, "UNDECIDED  ", "The run was canceled.", "UNKNOWN  Etcd.Quorum",
+				" (Canceled)\n")
 		})
 	}
 }

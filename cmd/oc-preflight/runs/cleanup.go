@@ -77,7 +77,10 @@ A run of a hosted cluster has objects in the guest, which has its record, and in
 	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "force-live")
-	client.Roles.Declare(c, role.Role{Needs: role.Always(cleanupNeeds), Flags: []string{"hosted-cluster"}, Management: role.InControlPlane(cleanup.Needs)})
+	client.Roles.Declare(c, role.Role{
+		Needs: role.Always(cleanupNeeds), Flags: []string{"hosted-cluster"},
+		Management: role.InControlPlane(cleanup.Needs),
+	})
 	return c
 }
 
@@ -111,7 +114,8 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 		switch {
 		case f.forceLive:
 		case found[run]:
-			failures = append(failures, fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run))
+			failures = append(failures, fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and "+
+				"nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run))
 			continue
 		default:
 			if err := errors.Join(store.confirm(ctx, side, run), unheld(ctx, client, lease.New(store.Kubernetes), run)); err != nil {
@@ -175,7 +179,8 @@ func cleanupRun(ctx context.Context, client *cli.Client, places []place.Place, r
 		fmt.Fprintf(client.Streams.ErrOut, "not deleted: %s\n", object)
 	}
 	for _, kind := range removal.Unseen {
-		fmt.Fprintf(client.Streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so those of the run were not deleted\n", kind)
+		fmt.Fprintf(client.Streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so those of the run were "+
+			"not deleted\n", kind)
 	}
 	ReportForeign(client.Streams.ErrOut, removal.Foreign, run)
 	if err != nil {
@@ -201,7 +206,8 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 		Example: `  oc preflight cancel 3b6f2c1e`,
 		Args:    flagset.Arguments(1, 1, "the ID of one run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := context.WithTimeoutCause(c.Context(), timeout, fmt.Errorf("the run did not end within %s; the cancellation stays requested", timeout))
+			ctx, stop := context.WithTimeoutCause(c.Context(), timeout,
+				fmt.Errorf("the run did not end within %s; the cancellation stays requested", timeout))
 			defer stop()
 			return cancel(ctx, client, selected, args[0])
 		},
@@ -209,7 +215,10 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 	selected.AddCluster(c)
 	c.Flags().DurationVar(&timeout, "timeout", timeout, "Time limit for the end of the run.")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
-	client.Roles.Declare(c, role.Role{Needs: role.Always(hold.CancelNeeds), Flags: []string{"hosted-cluster"}, Management: role.InControlPlane(cleanup.Needs)})
+	client.Roles.Declare(c, role.Role{
+		Needs: role.Always(hold.CancelNeeds), Flags: []string{"hosted-cluster"},
+		Management: role.InControlPlane(cleanup.Needs),
+	})
 	return c
 }
 
@@ -234,7 +243,8 @@ func cancel(ctx context.Context, client *cli.Client, selected flagset.Hosted, id
 	if ended.Phase != record.Canceled {
 		return &lease.NotRunningError{ID: ended.ID, Phase: ended.Phase}
 	}
-	fmt.Fprintf(client.Streams.Out, "run %s was canceled; %d of %s had reported\n", ended.ID, len(ended.Results), words.Count(len(ended.Checks), "check"))
+	fmt.Fprintf(client.Streams.Out, "run %s was canceled; %d of %s had reported\n", ended.ID, len(ended.Results),
+		words.Count(len(ended.Checks), "check"))
 	return nil
 }
 

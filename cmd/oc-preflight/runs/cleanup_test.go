@@ -20,7 +20,8 @@ func TestCleanupTakesAPrefix(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			job := w.StartJob(id, "Etcd.Quorum")
-			w.contains(w.call(exit.Ready, "cleanup", id[:8]).Stdout, "deleted Job default/"+job.Name+"\n", "run "+id+" has no objects in the cluster\n")
+			w.contains(w.call(exit.Ready, "cleanup", id[:8]).Stdout, "deleted Job default/"+job.Name+"\n",
+				"run "+id+" has no objects in the cluster\n")
 			if _, err := w.Client.BatchV1().Jobs(job.Namespace).Get(t.Context(), job.Name, metav1.GetOptions{}); err == nil {
 				t.Errorf("Job %s still exists", job.Name)
 			}

@@ -21,7 +21,8 @@ import (
 // header returns the header of a recorded run.
 func (w world) header(id string) *corev1.ConfigMap {
 	w.t.Helper()
-	found, err := w.Client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + id})
+	found, err := w.Client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(),
+		metav1.ListOptions{LabelSelector: "preflight.openshift.io/record=" + id})
 	if err != nil || len(found.Items) != 1 {
 		w.t.Fatalf("want one header of run %s, got %d: %v", id, len(found.Items), err)
 	}
@@ -154,7 +155,8 @@ func TestAForgedRecordEndsAnOlderVerdict(t *testing.T) {
 		header.Data["run.yaml"] = strings.ReplaceAll(header.Data["run.yaml"], "Blocked", "Ready")
 	})
 	w.contains(w.call(exit.Undecided, "status").Stdout, "(UnauthenticRecord)")
-	w.contains(w.call(exit.Undecided, "status", older).Stdout, "Outdated   run "+newer+" of the same target is newer: the record of run "+newer+" is not authentic")
+	w.contains(w.call(exit.Undecided, "status", older).Stdout,
+		"Outdated   run "+newer+" of the same target is newer: the record of run "+newer+" is not authentic")
 }
 
 // Edited results of a run in progress are neither reported nor logged, and the run can be
@@ -167,7 +169,8 @@ func TestForgedRunInProgress(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.forge(id, func(header *corev1.ConfigMap) { header.BinaryData["results.gz"] = compress(t, string(passing)+"\n") })
-	w.contains(w.call(exit.Undecided, "status").Stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n", "Verdict so far: Undecided, ")
+	w.contains(w.call(exit.Undecided, "status").Stdout, "No verdict yet", "UNKNOWN  RunRecord (UnauthenticRecord)\n",
+		"Verdict so far: Undecided, ")
 	w.contains(w.call(exit.Failed, "logs", id, "Etcd.Quorum").Stderr, "is not authentic")
 	w.contains(w.call(exit.Failed, "attach", id).Stderr, "error: the record of run "+id+" is not authentic: ", "oc preflight cancel "+id)
 	w.contains(w.call(exit.Ready, "cancel", id).Stdout, "run "+id+" was canceled; 0 of 1 check had reported\n")
@@ -188,13 +191,16 @@ func TestRecordsWithoutTheKey(t *testing.T) {
 	})
 	got := w.call(exit.Undecided, "status", id, "--as", reader)
 	w.contains(got.Stdout, "UNKNOWN  RunRecord (UnverifiableRecord)\n", "may not be read by this user", "oc preflight auth")
-	w.contains(w.call(exit.Ready, "history", "-o", "json", "--as", reader).Stdout, `"authenticity": "Unverifiable"`, `"decision": "Unverified"`)
-	w.contains(w.call(exit.Failed, "diff", id, id, "--as", reader).Stderr, "unknown whether the record of run "+id+" is authentic", "oc preflight auth status")
+	w.contains(w.call(exit.Ready, "history", "-o", "json", "--as", reader).Stdout, `"authenticity": "Unverifiable"`,
+		`"decision": "Unverified"`)
+	w.contains(w.call(exit.Failed, "diff", id, id, "--as", reader).Stderr, "unknown whether the record of run "+id+" is authentic",
+		"oc preflight auth status")
 
 	if err := w.Client.CoreV1().Secrets(record.Namespace).Delete(t.Context(), recordstore.KeySecret, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.contains(w.call(exit.Undecided, "status", id).Stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", recordstore.KeySecret, "does not exist")
+	w.contains(w.call(exit.Undecided, "status", id).Stdout, "UNKNOWN  RunRecord (UnauthenticRecord)\n", recordstore.KeySecret,
+		"does not exist")
 	next := w.Completed('2', records.Report(records.Passed("Etcd.Quorum")), w.Fingerprint())
 	w.call(exit.Ready, "status", next)
 	w.contains(w.call(exit.Undecided, "status", id).Stdout, "does not match its content")

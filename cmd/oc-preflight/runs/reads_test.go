@@ -129,7 +129,8 @@ func TestCleanupOfAll(t *testing.T) {
 	if strings.Contains(got.Stdout, held.Record().ID) {
 		t.Errorf("the run of another process was cleaned up:\n%s", got.Stdout)
 	}
-	w.contains(w.call(exit.Ready, "cleanup", held.Record().ID, "--force-live").Stdout, "run "+held.Record().ID+" has no objects in the cluster\n")
+	w.contains(w.call(exit.Ready, "cleanup", held.Record().ID, "--force-live").Stdout,
+		"run "+held.Record().ID+" has no objects in the cluster\n")
 }
 
 // An object with the label of a run, and another name, is not of the run: a label alone must not delete it.
@@ -144,7 +145,8 @@ func TestCleanupOfForeignObjects(t *testing.T) {
 	}
 	got := w.call(exit.Failed, "cleanup", id)
 	w.contains(got.Stdout, "deleted Job default/"+job.Name+"\n")
-	w.contains(got.Stderr, "not deleted: Job default/backup has the label of run "+id, "oc -n default label job backup preflight.openshift.io/run-")
+	w.contains(got.Stderr, "not deleted: Job default/backup has the label of run "+id,
+		"oc -n default label job backup preflight.openshift.io/run-")
 	if _, err := w.Client.BatchV1().Jobs(job.Namespace).Get(t.Context(), "backup", metav1.GetOptions{}); err != nil {
 		t.Errorf("the foreign Job was deleted: %v", err)
 	}

@@ -287,11 +287,14 @@ Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 
 		RunE: func(c *cobra.Command, args []string) error { return verifyVerdict(c, streams, args[0], flags) },
 	}
 	c.Flags().StringVar(&flags.key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")
-	c.Flags().StringVar(&flags.expected.Cluster, "cluster", "", "ID of the cluster that the verdict must be about: spec.clusterID of ClusterVersion. Default: any.")
-	c.Flags().StringVar(&flags.expected.Release, "to", "", "Version or digest (sha256:...) of the release that the verdict must be about. Default: any.")
+	c.Flags().StringVar(&flags.expected.Cluster, "cluster", "",
+		"ID of the cluster that the verdict must be about: spec.clusterID of ClusterVersion. Default: any.")
+	c.Flags().StringVar(&flags.expected.Release, "to", "",
+		"Version or digest (sha256:...) of the release that the verdict must be about. Default: any.")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "key")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "cluster")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	flags.output.Add(c, attestation.Verification{})
 	return c
 }

@@ -40,7 +40,8 @@ import (
 )
 
 // errNoRun is returned for a cluster without records.
-var errNoRun = exitcode.Remedied(errors.New("no run is recorded in this cluster"), "Start one", finding.Read("oc preflight run --to-latest"))
+var errNoRun = exitcode.Remedied(errors.New("no run is recorded in this cluster"), "Start one",
+	finding.Read("oc preflight run --to-latest"))
 
 // maxNamed bounds the runs that an error names.
 const maxNamed = 10
@@ -140,13 +141,15 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun, question standin
 		return foundRun{}, errors.New("the archive has no such run: its cluster had recorded none when it was gathered")
 	case len(matching) == 0 && named:
 		return foundRun{}, exitcode.Remedied(fmt.Errorf("no run of %s is recorded in this cluster", targetName(wanted.target)), "Start one",
-			finding.Read("oc preflight run").Adding(flagset.TargetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image})...))
+			finding.Read("oc preflight run").Adding(
+				flagset.TargetFlag(report.Target{Version: wanted.target.Version, Image: wanted.target.Image})...))
 	case len(matching) == 0:
 		return foundRun{}, errNoRun
 	}
 	running := slices.DeleteFunc(slices.Clone(matching), func(run record.Record) bool { return run.Phase != record.Running })
 	chosen := append(running, matching...)[0]
-	if counts, exists := question.Newest(chosen.Target.Digest()); len(running) == 0 && exists && chosen.Phase == record.Complete && !chosen.Provisional {
+	if counts, exists := question.Newest(chosen.Target.Digest()); len(running) == 0 && exists && chosen.Phase == record.Complete &&
+		!chosen.Provisional {
 		chosen = counts
 	}
 	found := foundRun{}
@@ -174,7 +177,8 @@ func (s runStore) InProgress(ctx context.Context, args []string) (record.Record,
 	running := slices.DeleteFunc(all, func(run record.Record) bool { return run.Phase != record.Running })
 	switch len(running) {
 	case 0:
-		return record.Record{}, exitcode.BadUsage(exitcode.Remedied(errors.New("no run is in progress"), "Show the newest one", finding.Read("oc preflight status")))
+		return record.Record{}, exitcode.BadUsage(exitcode.Remedied(errors.New("no run is in progress"), "Show the newest one",
+			finding.Read("oc preflight status")))
 	case 1:
 		return s.records.Get(ctx, running[0].ID)
 	}
@@ -182,7 +186,8 @@ func (s runStore) InProgress(ctx context.Context, args []string) (record.Record,
 	for _, run := range running {
 		names = append(names, short(run))
 	}
-	return record.Record{}, exitcode.BadUsage(fmt.Errorf("%s are in progress; name one: %s", words.Count(len(running), "run"), words.List(names, maxNamed)))
+	return record.Record{}, exitcode.BadUsage(fmt.Errorf("%s are in progress; name one: %s", words.Count(len(running), "run"),
+		words.List(names, maxNamed)))
 }
 
 // isOf reports whether a run is one of an update of the cluster to a target.
@@ -231,7 +236,8 @@ func (r foundRun) ambiguous(stored report.Report) report.Report {
 	for _, other := range r.others {
 		verdicts = append(verdicts, fmt.Sprintf("%s is %s", words.Line(other.Target.Version, terminal.MaxLine), other.Decision))
 	}
-	several := finding.Unknown(reasonSeveralTargets, "this is the verdict on %s, and others differ: %s", stored.Target.Version, words.List(verdicts, 5)).
+	several := finding.Unknown(reasonSeveralTargets, "this is the verdict on %s, and others differ: %s", stored.Target.Version,
+		words.List(verdicts, 5)).
 		Named("Target").From(finding.SourceGate).Do(finding.Read("oc preflight status").Adding(flagset.TargetFlag(stored.Target)...))
 	stored.Verdict.Decision = verdict.Undecided
 	stored.Verdict.Undecided = append(stored.Verdict.Undecided, several.Name)
@@ -302,7 +308,8 @@ func (s runStore) ended(ctx context.Context, id string) (report.Report, error) {
 		return report.Report{}, err
 	}
 	if run.Phase == record.Running {
-		return report.Report{}, exitcode.Remedied(fmt.Errorf("run %s is in progress and cannot be compared", run.ID), "Show it", finding.Read("oc preflight status %s", run.ID))
+		return report.Report{}, exitcode.Remedied(fmt.Errorf("run %s is in progress and cannot be compared", run.ID), "Show it",
+			finding.Read("oc preflight status %s", run.ID))
 	}
 	if err := run.Verified(); err != nil {
 		return report.Report{}, err
@@ -368,7 +375,8 @@ func (s runStore) newestEnded(ctx context.Context, number int) ([]report.Report,
 	}
 	all = slices.DeleteFunc(all, func(run record.Record) bool { return run.Phase == record.Running })
 	if len(all) < number {
-		return nil, exitcode.Remedied(fmt.Errorf("%s ended, and %d are compared", words.Count(len(all), "run"), number), "Show them", finding.Read("oc preflight history"))
+		return nil, exitcode.Remedied(fmt.Errorf("%s ended, and %d are compared", words.Count(len(all), "run"), number), "Show them",
+			finding.Read("oc preflight history"))
 	}
 	var reports []report.Report
 	for _, each := range slices.Backward(all[:number]) {

@@ -61,8 +61,10 @@ type StatusFlags struct {
 func (f *StatusFlags) add(c *cobra.Command) {
 	c.Flags().Var(flagset.UpdateValue(&f.target.Version), "to", "Show the newest run of the update to this version.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
-	c.Flags().StringVar(&f.Prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
-	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates}, "to")
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "",
+		"URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
+		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-image")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 	f.watching.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
@@ -129,7 +131,10 @@ The report names the switches by which the controller has CVO honor its verdicts
 	flags.add(c)
 	flags.Hosted.Add(c)
 	client.ArchiveFlag(c)
-	client.Roles.Declare(c, role.Role{Needs: role.Always(StatusNeeds), Flags: []string{"hosted-cluster"}, Management: func(types.NamespacedName) role.Part { return role.Part{Needs: hostedguard.ReadNeeds()} }})
+	client.Roles.Declare(c, role.Role{
+		Needs: role.Always(StatusNeeds), Flags: []string{"hosted-cluster"},
+		Management: func(types.NamespacedName) role.Part { return role.Part{Needs: hostedguard.ReadNeeds()} },
+	})
 	return c
 }
 
@@ -150,7 +155,10 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 			return false, err
 		}
 		// Metrics and alerts are read once by each client.
-		options := runner.Options{Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Estate: estate, Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}, Origin: flagset.MonitoringOrigin(flags.Prometheus)}
+		options := runner.Options{
+			Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Estate: estate,
+			Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}, Origin: flagset.MonitoringOrigin(flags.Prometheus),
+		}
 		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
 		if err != nil {
 			return false, err
@@ -196,7 +204,8 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 	}
 	warnOfGaps(client.Streams.ErrOut, gaps)
 	if selection.OtherMonitoring(run.record, options.Origin.Monitoring) {
-		fmt.Fprintln(client.Streams.ErrOut, "the alerts and metrics are read from another monitoring than those of the run: give the same --prometheus; its URL is not recorded, since it may have a password")
+		fmt.Fprintln(client.Streams.ErrOut, "the alerts and metrics are read from another monitoring than those of the run: give the "+
+			"same --prometheus; its URL is not recorded, since it may have a password")
 	}
 	for _, other := range run.alsoRunning {
 		fmt.Fprintf(client.Streams.ErrOut, "another run is in progress: %s\n", short(other))
@@ -237,7 +246,10 @@ func (s runStore) switches(ctx context.Context, estate hosted.Estate, w io.Write
 	}
 	var switches []report.Switch
 	for _, each := range effects {
-		switches = append(switches, report.Switch{Name: each.Name, Mode: string(each.Mode), Limit: each.Limit, WithoutController: each.WithoutController})
+		switches = append(switches, report.Switch{
+			Name: each.Name, Mode: string(each.Mode), Limit: each.Limit,
+			WithoutController: each.WithoutController,
+		})
 	}
 	return switches, ctx.Err()
 }
@@ -245,7 +257,8 @@ func (s runStore) switches(ctx context.Context, estate hosted.Estate, w io.Write
 // StatusNeeds are the permissions that "status" needs.
 func StatusNeeds() access.Needs {
 	builtin := targets.Needs()
-	return RecordNeeds().And(recordstore.WatchNeeds()).And(baselinestore.ReadNeeds()).And(standing.Needs()).And(published.AskedNeeds()).And(guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
+	return RecordNeeds().And(recordstore.WatchNeeds()).And(baselinestore.ReadNeeds()).And(standing.Needs()).And(published.AskedNeeds()).And(
+		guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
 }
 
 // NewLogs makes "logs", which shows the output of a check.
@@ -282,7 +295,10 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
 	selected.AddCluster(c)
 	c.Flags().BoolVarP(&follow, "follow", "f", false, "Wait until the check starts, and follow its output until it has ended.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "follow")
-	client.Roles.Declare(c, role.Role{Needs: role.Always(logsNeeds), Flags: []string{"hosted-cluster"}, Management: role.InControlPlane(logs.Needs)})
+	client.Roles.Declare(c, role.Role{
+		Needs: role.Always(logsNeeds), Flags: []string{"hosted-cluster"},
+		Management: role.InControlPlane(logs.Needs),
+	})
 	return c
 }
 

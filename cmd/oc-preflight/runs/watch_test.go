@@ -48,7 +48,10 @@ func TestWatchStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ended.Verdict, Report: text, Fingerprint: w.Fingerprint()}); err != nil {
+	if err := held.Finish(t.Context(), record.Ending{
+		Phase: record.Complete, Verdict: ended.Verdict, Report: text,
+		Fingerprint: w.Fingerprint(),
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if got := status.Wait(); got.Code != exit.Blocked {

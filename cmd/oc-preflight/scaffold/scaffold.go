@@ -209,7 +209,8 @@ func names(name string) (camel, kebab string, err error) {
 		return "", "", fmt.Errorf("name %q: want a name without preflight, such as storage-driver", name)
 	}
 	if len(kebab) > maxName {
-		return "", "", fmt.Errorf("name %q: %d characters in kebab case, want at most %d, because it becomes part of the names of Jobs", name, len(kebab), maxName)
+		return "", "", fmt.Errorf("name %q: %d characters in kebab case, want at most %d, because it becomes part of the names of Jobs", name,
+			len(kebab), maxName)
 	}
 	return camel, kebab, nil
 }
@@ -226,7 +227,8 @@ func kebabCase(camel string) string {
 // names of images.
 func checkComponent(component string) error {
 	if len(component) > maxComponent || !componentPattern.MatchString(component) {
-		return fmt.Errorf("component %q: want 1 to %d lower-case letters and digits, separated by single dashes, such as cluster-foo-operator", component, maxComponent)
+		return fmt.Errorf("component %q: want 1 to %d lower-case letters and digits, separated by single dashes, such as cluster-foo-operator",
+			component, maxComponent)
 	}
 	return nil
 }

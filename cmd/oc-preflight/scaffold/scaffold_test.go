@@ -112,7 +112,10 @@ func TestInvalid(t *testing.T) {
 			"the name is required", func(p *scaffold.Parameters) { p.Name = "" },
 			`^name "": want kebab case, such as storage-driver, or camel case, such as StorageDriver$`,
 		},
-		"MixedName": {"a mix of both cases is ambiguous", func(p *scaffold.Parameters) { p.Name = "Storage-Driver" }, `^name "Storage-Driver": want kebab case`},
+		"MixedName": {
+			"a mix of both cases is ambiguous", func(p *scaffold.Parameters) { p.Name = "Storage-Driver" },
+			`^name "Storage-Driver": want kebab case`,
+		},
 		"SpaceName": {"a name has no spaces", func(p *scaffold.Parameters) { p.Name = "storage driver" }, `want kebab case`},
 		"DashName":  {"a dash separates words", func(p *scaffold.Parameters) { p.Name = "storage-" }, `want kebab case`},
 		"DigitName": {"the name of a check begins with a letter", func(p *scaffold.Parameters) { p.Name = "3scale" }, `want kebab case`},
@@ -126,16 +129,38 @@ func TestInvalid(t *testing.T) {
 			"the name of the Job would be truncated", func(p *scaffold.Parameters) { p.Name = strings.Repeat("x", 31) },
 			`: 31 characters in kebab case, want at most 30`,
 		},
-		"NoComponent":   {"the file name of the manifest contains the component", func(p *scaffold.Parameters) { p.Component = "" }, `^component "": want 1 to 63 lower-case letters`},
-		"ComponentCase": {"a component has no upper-case letters", func(p *scaffold.Parameters) { p.Component = "Foo" }, `^component "Foo": want`},
-		"ComponentUnderscore": {
-			"an underscore ends the component in a file name", func(p *scaffold.Parameters) { p.Component = "cluster_foo" }, `^component "cluster_foo": want`,
+		"NoComponent": {
+			"the file name of the manifest contains the component", func(p *scaffold.Parameters) { p.Component = "" },
+			`^component "": want 1 to 63 lower-case letters`,
 		},
-		"NoNamespace":    {"the namespace is required", func(p *scaffold.Parameters) { p.Namespace = "" }, `^manifest: namespace "": want at most 63 lower-case letters`},
-		"BadNamespace":   {"the namespace is a DNS label", func(p *scaffold.Parameters) { p.Namespace = "openshift_foo" }, `^manifest: namespace "openshift_foo": want`},
-		"NotYAML":        {"image-references is YAML", func(p *scaffold.Parameters) { p.References = []byte("{") }, `^read manifests/image-references: `},
-		"TagWithoutFrom": {"a tag has an image name", func(p *scaffold.Parameters) { p.References = references(p.Component, `""`) }, `the tag "cluster-foo-operator" has no image name$`},
-		"InvalidImage":   {"the image name is a pull spec", func(p *scaffold.Parameters) { p.References = references(p.Component, `"a b"`) }, `the tag "cluster-foo-operator": could not parse reference: a b$`},
+		"ComponentCase": {
+			"a component has no upper-case letters", func(p *scaffold.Parameters) { p.Component = "Foo" },
+			`^component "Foo": want`,
+		},
+		"ComponentUnderscore": {
+			"an underscore ends the component in a file name", func(p *scaffold.Parameters) { p.Component = "cluster_foo" },
+			`^component "cluster_foo": want`,
+		},
+		"NoNamespace": {
+			"the namespace is required", func(p *scaffold.Parameters) { p.Namespace = "" },
+			`^manifest: namespace "": want at most 63 lower-case letters`,
+		},
+		"BadNamespace": {
+			"the namespace is a DNS label", func(p *scaffold.Parameters) { p.Namespace = "openshift_foo" },
+			`^manifest: namespace "openshift_foo": want`,
+		},
+		"NotYAML": {
+			"image-references is YAML", func(p *scaffold.Parameters) { p.References = []byte("{") },
+			`^read manifests/image-references: `,
+		},
+		"TagWithoutFrom": {
+			"a tag has an image name", func(p *scaffold.Parameters) { p.References = references(p.Component, `""`) },
+			`the tag "cluster-foo-operator" has no image name$`,
+		},
+		"InvalidImage": {
+			"the image name is a pull spec", func(p *scaffold.Parameters) { p.References = references(p.Component, `"a b"`) },
+			`the tag "cluster-foo-operator": could not parse reference: a b$`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parameters := storageDriver
@@ -153,8 +178,14 @@ func TestReferences(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason, component, image, want string
 	}{
-		"Listed":   {"the manifest uses the image name in image-references", "cluster-foo-operator", "openshift/origin-foo:v4.0", "openshift/origin-foo:v4.0"},
-		"Unlisted": {"an entry of another component is ignored", "cluster-bar-operator", "openshift/origin-bar", "quay.io/openshift/origin-cluster-foo-operator:latest"},
+		"Listed": {
+			"the manifest uses the image name in image-references", "cluster-foo-operator", "openshift/origin-foo:v4.0",
+			"openshift/origin-foo:v4.0",
+		},
+		"Unlisted": {
+			"an entry of another component is ignored", "cluster-bar-operator", "openshift/origin-bar",
+			"quay.io/openshift/origin-cluster-foo-operator:latest",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parameters := storageDriver
@@ -247,7 +278,10 @@ const siteImage = "registry.example.com/tools@sha256:0123456789abcdef0123456789a
 
 func newSite(t *testing.T, language scaffold.Language) scaffold.Scaffold {
 	t.Helper()
-	created, err := scaffold.NewSite(scaffold.SiteParameters{Name: "backup-done", Namespace: "site-checks", Image: siteImage, Language: language})
+	created, err := scaffold.NewSite(scaffold.SiteParameters{
+		Name: "backup-done", Namespace: "site-checks", Image: siteImage,
+		Language: language,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +355,8 @@ func runScript(t *testing.T, language scaffold.Language, from, to string) (prefl
 		args = append(args, strings.Replace(arg, "/check/", directory+"/", 1))
 	}
 	command := exec.CommandContext(t.Context(), args[0], args[1:]...)
-	command.Env = append(os.Environ(), "PREFLIGHT_TERMINATION_LOG="+log, "PREFLIGHT_RUN_ID=5f0c", "PREFLIGHT_CURRENT_VERSION="+from, "PREFLIGHT_TARGET_VERSION="+to)
+	command.Env = append(os.Environ(), "PREFLIGHT_TERMINATION_LOG="+log, "PREFLIGHT_RUN_ID=5f0c", "PREFLIGHT_CURRENT_VERSION="+from,
+		"PREFLIGHT_TARGET_VERSION="+to)
 	output, err := command.CombinedOutput()
 	if command.ProcessState == nil {
 		t.Fatal(err)
@@ -381,10 +416,16 @@ func TestSiteParameters(t *testing.T) {
 		change func(*scaffold.SiteParameters)
 		want   string
 	}{
-		"Name":      {"the rules for names are those of an operator", func(p *scaffold.SiteParameters) { p.Name = "Storage-Driver" }, `name "Storage-Driver"`},
+		"Name": {
+			"the rules for names are those of an operator", func(p *scaffold.SiteParameters) { p.Name = "Storage-Driver" },
+			`name "Storage-Driver"`,
+		},
 		"Namespace": {"the namespace is one of Kubernetes", func(p *scaffold.SiteParameters) { p.Namespace = "a_b" }, `namespace "a_b"`},
 		"Image":     {"the image is a pull spec", func(p *scaffold.SiteParameters) { p.Image = "a b" }, `image "a b"`},
-		"Language":  {"the error lists the languages", func(p *scaffold.SiteParameters) { p.Language = "perl" }, `language "perl": want one of ["go" "sh" "python"]`},
+		"Language": {
+			"the error lists the languages", func(p *scaffold.SiteParameters) { p.Language = "perl" },
+			`language "perl": want one of ["go" "sh" "python"]`,
+		},
 	} {
 		parameters := scaffold.SiteParameters{Name: "backup-done", Namespace: "site-checks", Language: scaffold.Shell}
 		tc.change(&parameters)

@@ -124,7 +124,10 @@ func TestRelease(t *testing.T) {
 	}
 	for name, parameters := range map[string]scaffold.Parameters{
 		"NoReferences": storageDriver,
-		"OwnImage":     {Name: "StorageDriver", Component: "cluster-foo-operator", Namespace: "openshift-foo", References: references("cluster-foo-operator", "registry.example.com/foo:v1")},
+		"OwnImage": {
+			Name: "StorageDriver", Component: "cluster-foo-operator", Namespace: "openshift-foo",
+			References: references("cluster-foo-operator", "registry.example.com/foo:v1"),
+		},
 		"YAMLKeywords": {Name: "null", Component: "123", Namespace: "456"},
 		"LongestName":  {Name: strings.Repeat("x", 30), Component: strings.Repeat("c", 63), Namespace: strings.Repeat("n", 63)},
 	} {

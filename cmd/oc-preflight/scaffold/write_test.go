@@ -110,10 +110,16 @@ func TestReadReferences(t *testing.T) {
 		want   string
 		fails  bool
 	}{
-		"Exists":    {reason: "the content is not changed", files: map[string]string{"manifests/image-references": "tags"}, want: "tags"},
-		"None":      {reason: "image-references is optional"},
-		"TooLong":   {reason: "the size is limited", files: map[string]string{"manifests/image-references": strings.Repeat(" ", 1<<20+1)}, fails: true},
-		"Outside":   {reason: "files outside of the repository are not read", files: map[string]string{"manifests/image-references": "-> /etc/hostname"}, fails: true},
+		"Exists": {reason: "the content is not changed", files: map[string]string{"manifests/image-references": "tags"}, want: "tags"},
+		"None":   {reason: "image-references is optional"},
+		"TooLong": {
+			reason: "the size is limited", files: map[string]string{"manifests/image-references": strings.Repeat(" ", 1<<20+1)},
+			fails: true,
+		},
+		"Outside": {
+			reason: "files outside of the repository are not read",
+			files:  map[string]string{"manifests/image-references": "-> /etc/hostname"}, fails: true,
+		},
 		"Directory": {reason: "a directory is an error", files: map[string]string{"manifests/image-references/x": ""}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -57,10 +57,16 @@ func documents() []document {
 		{name: "after", kind: afterupdate.Kind, value: afterupdate.Report{}, written: "collector/document/afterview/testdata/*.json"},
 		{name: "explain", kind: explain.Kind, value: explain.Index{}, written: "cmd/oc-preflight/explain/testdata/*.json"},
 		{name: "checks", kind: release.ListingKind, value: release.Listing{}, written: "cmd/oc-preflight/release/testdata/*.json"},
-		{name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{}, written: "collector/verdict/attestation/testdata/*.json"},
+		{
+			name: "verify-verdict", kind: attestation.Kind, value: attestation.Verification{},
+			written: "collector/verdict/attestation/testdata/*.json",
+		},
 		{name: "gate", kind: wave.Kind, value: wave.Gate{}, written: "runner/fleet/wave/testdata/*.json"},
 		{name: "version", kind: versions.Kind, value: versions.Versions{}, written: "cmd/oc-preflight/versions/testdata/*.json"},
-		{name: "conformance", kind: conformance.Kind, value: conformance.Report{}, written: "runner/conformance/testdata/*.json", adjust: addOutcome},
+		{
+			name: "conformance", kind: conformance.Kind, value: conformance.Report{}, written: "runner/conformance/testdata/*.json",
+			adjust: addOutcome,
+		},
 	}
 }
 
@@ -72,7 +78,10 @@ func addOutcome(s *jsonschema.Schema) {
 }
 
 func outcomes() *jsonschema.Schema {
-	return &jsonschema.Schema{Type: "string", Enum: []any{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped}}
+	return &jsonschema.Schema{
+		Type: "string",
+		Enum: []any{preflight.Pass, preflight.Warn, preflight.Fail, preflight.Unknown, preflight.Skipped},
+	}
 }
 
 // generated is the schema of a document.
@@ -80,9 +89,13 @@ func generated(t *testing.T, doc document) *jsonschema.Schema {
 	t.Helper()
 	made, err := jsonschema.ForType(reflect.TypeOf(doc.value), &jsonschema.ForOptions{TypeSchemas: map[reflect.Type]*jsonschema.Schema{
 		reflect.TypeFor[preflight.Outcome](): outcomes(),
-		reflect.TypeFor[verdict.Decision]():  {Type: "string", Enum: []any{verdict.Ready, verdict.NothingKnown, verdict.Blocked, verdict.Undecided}},
+		reflect.TypeFor[verdict.Decision](): {
+			Type: "string",
+			Enum: []any{verdict.Ready, verdict.NothingKnown, verdict.Blocked, verdict.Undecided},
+		},
 		reflect.TypeFor[finding.Source](): {Type: "string", Enum: []any{
-			finding.SourceJob, finding.SourceSignature, finding.SourcePayload, finding.SourceImage, finding.SourceGate, finding.SourceRisk, finding.SourceHealth,
+			finding.SourceJob, finding.SourceSignature, finding.SourcePayload, finding.SourceImage, finding.SourceGate, finding.SourceRisk,
+			finding.SourceHealth,
 		}},
 	}})
 	if err != nil {
@@ -184,10 +197,13 @@ func TestSchemasReject(t *testing.T) {
 		"Unchanged": {reason: "the golden file conforms", violate: func(map[string]any) {}, valid: true},
 		"NewField":  {reason: "a later version may add a field", violate: func(m map[string]any) { m["later"] = true }, valid: true},
 		"Kind":      {reason: "another document is no report", violate: func(m map[string]any) { m["kind"] = report.TargetsKind }},
-		"Version":   {reason: "another version is no report of this one", violate: func(m map[string]any) { m["apiVersion"] = "preflight.openshift.io/v2" }},
-		"Missing":   {reason: "a report has findings", violate: func(m map[string]any) { delete(m, "findings") }},
-		"Decision":  {reason: "there are four decisions", violate: func(m map[string]any) { m["verdict"] = map[string]any{"decision": "Maybe"} }},
-		"Type":      {reason: "a list is not a text", violate: func(m map[string]any) { m["findings"] = "none" }},
+		"Version": {
+			reason:  "another version is no report of this one",
+			violate: func(m map[string]any) { m["apiVersion"] = "preflight.openshift.io/v2" },
+		},
+		"Missing":  {reason: "a report has findings", violate: func(m map[string]any) { delete(m, "findings") }},
+		"Decision": {reason: "there are four decisions", violate: func(m map[string]any) { m["verdict"] = map[string]any{"decision": "Maybe"} }},
+		"Type":     {reason: "a list is not a text", violate: func(m map[string]any) { m["findings"] = "none" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

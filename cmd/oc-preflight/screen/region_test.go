@@ -222,13 +222,22 @@ func TestRegion(t *testing.T) {
 		want       string
 		scrollback []string
 	}{
-		"Same":    {reason: "lines are overwritten", frames: []string{"first/second line", "1/2"}, want: "$ preflight\n1\n2"},
-		"Fewer":   {reason: "what is left of a longer frame is erased", frames: []string{"a/b/c", "x"}, want: "$ preflight\nx"},
-		"More":    {reason: "a longer frame begins in the same row", frames: []string{"a", "x/y/z"}, want: "$ preflight\nx\ny\nz"},
-		"Scroll":  {reason: "other text is above the lines", frames: []string{"a/b", "above\n|x"}, want: "$ preflight\nabove\nx"},
-		"Longer":  {reason: "text of two rows erases both", frames: []string{"aaaa/bbbb/cccc", strings.Repeat("t", 81) + "\n|x"}, want: "$ preflight\n" + strings.Repeat("t", 80) + "\nt\nx"},
-		"Whole":   {reason: "frames as high as the screen leave nothing but the line of the shell in the scrollback", frames: []string{"1/2/3/4/5", "1/2/3/4/5", "a/b/c/d/e", "x"}, want: "x", scrollback: []string{"$ preflight"}},
-		"Colored": {reason: "colors take no columns", frames: []string{"\x1b[31m" + strings.Repeat("r", 79) + "\x1b[0m", "x"}, want: "$ preflight\nx"},
+		"Same":   {reason: "lines are overwritten", frames: []string{"first/second line", "1/2"}, want: "$ preflight\n1\n2"},
+		"Fewer":  {reason: "what is left of a longer frame is erased", frames: []string{"a/b/c", "x"}, want: "$ preflight\nx"},
+		"More":   {reason: "a longer frame begins in the same row", frames: []string{"a", "x/y/z"}, want: "$ preflight\nx\ny\nz"},
+		"Scroll": {reason: "other text is above the lines", frames: []string{"a/b", "above\n|x"}, want: "$ preflight\nabove\nx"},
+		"Longer": {
+			reason: "text of two rows erases both", frames: []string{"aaaa/bbbb/cccc", strings.Repeat("t", 81) + "\n|x"},
+			want: "$ preflight\n" + strings.Repeat("t", 80) + "\nt\nx",
+		},
+		"Whole": {
+			reason: "frames as high as the screen leave nothing but the line of the shell in the scrollback",
+			frames: []string{"1/2/3/4/5", "1/2/3/4/5", "a/b/c/d/e", "x"}, want: "x", scrollback: []string{"$ preflight"},
+		},
+		"Colored": {
+			reason: "colors take no columns", frames: []string{"\x1b[31m" + strings.Repeat("r", 79) + "\x1b[0m", "x"},
+			want: "$ preflight\nx",
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -39,8 +39,11 @@ type Flags struct {
 
 // Add adds the flags to a command that signs a verdict.
 func (f *Flags) Add(c *cobra.Command) {
-	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the verdict is signed: a file in PEM, k8s://NAMESPACE/SECRET with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the password of a file is $COSIGN_PASSWORD.")
-	c.Flags().StringVar(&f.path, "signed-verdict", "", "File for what --sign signs, whatever the decision is. An existing one is deleted at the start. Default: "+defaultVerdict+".")
+	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the verdict is signed: a file in PEM, k8s://NAMESPACE/SECRET "+
+		"with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the "+
+		"password of a file is $COSIGN_PASSWORD.")
+	c.Flags().StringVar(&f.path, "signed-verdict", "",
+		"File for what --sign signs, whatever the decision is. An existing one is deleted at the start. Default: "+defaultVerdict+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "sign")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, "signed-verdict")
 }
@@ -126,7 +129,10 @@ func (f *Flags) signer(ctx context.Context, client *cli.Client) (signature.Signe
 	if err != nil {
 		return nil, err
 	}
-	if err := client.Review(ctx, reached, access.Needs{Required: []access.Request{{Verb: "get", Resource: "secrets", Namespace: secret.Namespace, Name: secret.Name}}}); err != nil {
+	if err := client.Review(ctx, reached, access.Needs{Required: []access.Request{{
+		Verb: "get", Resource: "secrets",
+		Namespace: secret.Namespace, Name: secret.Name,
+	}}}); err != nil {
 		return nil, err
 	}
 	return signingkey.Secret(ctx, reached.Kubernetes.CoreV1(), secret.Namespace, secret.Name)

@@ -133,12 +133,15 @@ func TestNoKey(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"Missing":     {reason: "there is no such file", args: []string{"--sign", "none.key"}, want: "no such file"},
-		"Public":      {reason: "a public key cannot sign", args: []string{"--sign", "cosign.pub"}, want: "no private key"},
-		"Password":    {reason: "the password is missing", args: []string{"--sign", "encrypted.key"}, want: "COSIGN_PASSWORD"},
-		"KMS":         {reason: "a KMS needs its plugin", args: []string{"--sign", "nosuchkms://alias/x"}, want: "sigstore-kms-nosuchkms"},
-		"Secret":      {reason: "the Secret has no namespace", args: []string{"--sign", "k8s://preflight"}, want: "k8s://NAMESPACE/SECRET"},
-		"NoDirectory": {reason: "the file cannot be written", args: []string{"--sign", "ok.key", "--signed-verdict", "none/verdict.json"}, want: "none/verdict.json"},
+		"Missing":  {reason: "there is no such file", args: []string{"--sign", "none.key"}, want: "no such file"},
+		"Public":   {reason: "a public key cannot sign", args: []string{"--sign", "cosign.pub"}, want: "no private key"},
+		"Password": {reason: "the password is missing", args: []string{"--sign", "encrypted.key"}, want: "COSIGN_PASSWORD"},
+		"KMS":      {reason: "a KMS needs its plugin", args: []string{"--sign", "nosuchkms://alias/x"}, want: "sigstore-kms-nosuchkms"},
+		"Secret":   {reason: "the Secret has no namespace", args: []string{"--sign", "k8s://preflight"}, want: "k8s://NAMESPACE/SECRET"},
+		"NoDirectory": {
+			reason: "the file cannot be written", args: []string{"--sign", "ok.key", "--signed-verdict", "none/verdict.json"},
+			want: "none/verdict.json",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made, err := opened(t, tc.args...)

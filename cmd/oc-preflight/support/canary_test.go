@@ -225,7 +225,10 @@ func (s server) groups() metav1.APIGroupList {
 		at := slices.IndexFunc(list.Groups, func(group metav1.APIGroup) bool { return group.Name == kind.Group })
 		if kind.Group != "" && at < 0 {
 			version := metav1.GroupVersionForDiscovery{GroupVersion: kind.GroupVersion().String(), Version: kind.Version}
-			list.Groups = append(list.Groups, metav1.APIGroup{Name: kind.Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+			list.Groups = append(list.Groups, metav1.APIGroup{
+				Name: kind.Group, Versions: []metav1.GroupVersionForDiscovery{version},
+				PreferredVersion: version,
+			})
 		}
 	}
 	return list
@@ -236,7 +239,8 @@ func (s server) resources(group, version string) metav1.APIResourceList {
 	list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: of.String()}
 	for resource, kind := range s.kinds {
 		if resource.Group == group {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: resource.Resource, Kind: kind.Kind, Namespaced: true, Verbs: []string{"get", "list"}})
+			list.APIResources = append(list.APIResources,
+				metav1.APIResource{Name: resource.Resource, Kind: kind.Kind, Namespaced: true, Verbs: []string{"get", "list"}})
 		}
 	}
 	return list
@@ -253,7 +257,10 @@ func (s server) answer(group string, path []string) any {
 		return withCanaries(s.t, s.known, kind, namespace, path[1])
 	}
 	item := withCanaries(s.t, s.known, kind, namespace, "canary")
-	return map[string]any{"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(), "metadata": map[string]string{"resourceVersion": "9"}, "items": []any{item}}
+	return map[string]any{
+		"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(),
+		"metadata": map[string]string{"resourceVersion": "9"}, "items": []any{item},
+	}
 }
 
 // kept are the fields of which the text may be in a collection, with the reason: RESOURCE[.GROUP] is empty
@@ -268,35 +275,57 @@ func kept() []struct{ resource, fields, reason string } {
 	return []struct{ resource, fields, reason string }{
 		{"", `metadata.(uid|resourceVersion|finalizers|ownerReferences)`, "they identify an object and its owners"},
 		{"", `metadata.labels`, "selectors of budgets, webhooks and Services select by any label"},
-		{"", `metadata.managedFields.(manager|operation|apiVersion|subresource|fieldsType)`, "checks name who writes through an API that is removed"},
-		{"", `(spec|spec.jobTemplate.spec).template.(` + template + `|spec.(` + pod + `))`, "the placement, the quotas, the level of Pod Security and the account of the pods of a template"},
+		{
+			"", `metadata.managedFields.(manager|operation|apiVersion|subresource|fieldsType)`,
+			"checks name who writes through an API that is removed",
+		},
+		{
+			"", `(spec|spec.jobTemplate.spec).template.(` + template + `|spec.(` + pod + `))`,
+			"the placement, the quotas, the level of Pod Security and the account of the pods of a template",
+		},
 		{"pods", `spec.(` + pod + `)`, "the placement and the eviction of pods"},
 		{"", `status.conditions.(type|status|reason)`, "why an object is as it is"},
 		{"", `spec.(selector|strategy|updateStrategy)`, "how pods are replaced"},
-		{"statefulsets.apps", `spec.(podManagementPolicy|volumeClaimTemplates.metadata.name)`, "in which order pods are created, and with which volumes"},
+		{
+			"statefulsets.apps", `spec.(podManagementPolicy|volumeClaimTemplates.metadata.name)`,
+			"in which order pods are created, and with which volumes",
+		},
 		{"pods", `status.(phase|(containerStatuses|initContainerStatuses).state.waiting.reason)`, "whether the pod has ended, and why it waits"},
 		{"routes.route.openshift.io", `status.ingress.(routerName|conditions.(type|status|reason))`, "which routers admit it"},
 		{"cronjobs.batch", `spec.(schedule|timeZone)`, "when an API was requested"},
 		{"jobs.batch", `spec.podFailurePolicy`, "whether an evicted pod counts as failed"},
 		{"apps", `status.(currentRevision|updateRevision)`, "whether a rollout has ended"},
 		{"configmaps named", `(data|binaryData)`, "a check reads the ConfigMap by its name"},
-		{"nodes", `(spec.taints|spec.providerID|status.(phase|capacity|allocatable|conditions|addresses|nodeInfo))`, "the placement of pods, and the state of nodes"},
+		{
+			"nodes", `(spec.taints|spec.providerID|status.(phase|capacity|allocatable|conditions|addresses|nodeInfo))`,
+			"the placement of pods, and the state of nodes",
+		},
 		{"namespaces", whole, "why a namespace is not deleted"},
 		{"limitranges", `spec`, "which pods are refused"},
 		{"resourcequotas", whole, "which pods are refused"},
 		{"clusterresourcequotas.quota.openshift.io", `(spec.quota|status.(total|namespaces))`, "which pods are refused"},
 		{"runtimeclasses.node.k8s.io", `(overhead|scheduling)`, "which pods are refused, and their placement"},
 		{"persistentvolumeclaims", `(spec.(volumeName|storageClassName|accessModes|resources)|status.phase)`, "which nodes reach a volume"},
-		{"persistentvolumes", `(spec.(nodeAffinity|csi.driver|claimRef|storageClassName|accessModes|capacity)|status.phase)`, "which nodes reach a volume"},
+		{
+			"persistentvolumes", `(spec.(nodeAffinity|csi.driver|claimRef|storageClassName|accessModes|capacity)|status.phase)`,
+			"which nodes reach a volume",
+		},
 		{"services", `spec.(type|ports)`, "which webhooks respond"},
 		{"endpointslices.discovery.k8s.io", `(addressType|ports|endpoints.(conditions|nodeName))`, "which webhooks respond"},
 		{"leases.coordination.k8s.io", `spec`, "which process holds a run"},
-		{"certificatesigningrequests.certificates.k8s.io", `(spec.(signerName|username|groups|usages)|status.conditions)`, "which nodes wait for a certificate"},
+		{
+			"certificatesigningrequests.certificates.k8s.io", `(spec.(signerName|username|groups|usages)|status.conditions)`,
+			"which nodes wait for a certificate",
+		},
 		{"customresourcedefinitions.apiextensions.k8s.io", whole, "schemas are compared with those of the release"},
 		{"apiservices.apiregistration.k8s.io", `status`, "which APIs do not respond"},
 		{"apirequestcounts.apiserver.openshift.io", whole, "who requests an API that is removed"},
 		{"admissionregistration.k8s.io", `(spec|status|webhooks)`, "what is refused"},
-		{"openshift.io", `(spec.(managementState|migration|storage)|status.(conditions.(type|status|reason|message)|phase|errorMessage|failureMessage|nodeStatuses|migration|storage|[a-zA-Z]+.conditions.(type|status|reason|message)))`, "what the platform reports of itself"},
+		{
+			"openshift.io",
+			`(spec.(managementState|migration|storage)|status.(conditions.(type|status|reason|message)|phase|errorMessage|failureMessage|nodeStatuses|migration|storage|[a-zA-Z]+.conditions.(type|status|reason|message)))`,
+			"what the platform reports of itself",
+		},
 		{"machinehealthchecks.machine.openshift.io", whole, "which nodes are replaced"},
 		{"machinesets.machine.openshift.io", `status`, "why no machine is created"},
 		{"machineconfiguration.openshift.io", whole, "how nodes are updated"},
@@ -305,8 +334,11 @@ func kept() []struct{ resource, fields, reason string } {
 		{"priorityclasses.scheduling.k8s.io", `(globalDefault|preemptionPolicy)`, "which pods are evicted"},
 		{"storage.k8s.io", `(provisioner|volumeBindingMode|spec)`, "which nodes reach a volume"},
 		{"clusteroperators.config.openshift.io", `(spec|status.(conditions|versions|relatedObjects))`, "the state of the cluster"},
-		{"infrastructures.config.openshift.io", `status.(infrastructureName|platform|platformStatus.(type|azure.cloudName|(baremetal|openstack|ovirt|vsphere|nutanix).loadBalancer.type)|controlPlaneTopology|infrastructureTopology|` +
-			`cpuPartitioning|apiServerURL|apiServerInternalURI|etcdDiscoveryDomain)`, "what the cluster runs on"},
+		{
+			"infrastructures.config.openshift.io",
+			`status.(infrastructureName|platform|platformStatus.(type|azure.cloudName|(baremetal|openstack|ovirt|vsphere|nutanix).loadBalancer.type)|controlPlaneTopology|infrastructureTopology|` +
+				`cpuPartitioning|apiServerURL|apiServerInternalURI|etcdDiscoveryDomain)`, "what the cluster runs on",
+		},
 		{"config.openshift.io", whole, "the configuration of the cluster: which updates there are, and from where images are pulled"},
 		{"operator.openshift.io", whole, "from where images are pulled, and boot images"},
 		{"upgradeconfigs.upgrade.managed.openshift.io", `(spec.(text|userData)|status)`, "when an update starts"},
@@ -318,7 +350,8 @@ func allowed(resource, field string, used map[string]bool) string {
 	for _, each := range kept() {
 		switch {
 		case each.resource != "" && each.resource != resource && !strings.HasSuffix(resource, "."+each.resource):
-		case (resource == "infrastructures.config.openshift.io" || resource == "clusteroperators.config.openshift.io") && each.resource == "config.openshift.io":
+		case (resource == "infrastructures.config.openshift.io" || resource == "clusteroperators.config.openshift.io") &&
+			each.resource == "config.openshift.io":
 		case regexp.MustCompile(`^` + each.fields + `(\.|$)`).MatchString(field):
 			used[each.resource+" "+each.fields] = true
 			return each.reason

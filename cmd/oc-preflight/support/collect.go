@@ -70,9 +70,11 @@ Exit codes: 0 the archive was written, also where something is missing in it, 1 
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return collect(c, client, flags) },
 	}
-	c.Flags().StringVarP(&flags.output, "output", "o", "", "File (.tar.gz, .tgz) or directory to write. Default: preflight-collection-TIME.tar.gz in the current directory.")
+	c.Flags().StringVarP(&flags.output, "output", "o", "",
+		"File (.tar.gz, .tgz) or directory to write. Default: preflight-collection-TIME.tar.gz in the current directory.")
 	c.Flags().BoolVar(&flags.redact, "redact", false, "Replace the names of nodes, IP addresses and domains.")
-	c.Flags().StringVar(&flags.prometheus, "prometheus", "", "URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+	c.Flags().StringVar(&flags.prometheus, "prometheus", "",
+		"URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "Time limit.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "redact")
@@ -123,7 +125,9 @@ func collect(c *cobra.Command, client *cli.Client, flags collectFlags) error {
 }
 
 // write writes the archive, and leaves nothing where it cannot.
-func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cluster.Cluster, path string, monitored *monitoring.Client) (made gathering.Summary, size int64, err error) {
+func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cluster.Cluster, path string,
+	monitored *monitoring.Client,
+) (made gathering.Summary, size int64, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("the cluster could not be read within %s", f.timeout))
 	defer cancel()
 	into, err := writing.Create(path, reached.Now())
@@ -162,7 +166,8 @@ const maxListed = 20
 // describe prints what the archive has, and how to use it.
 func describe(c *cobra.Command, client *cli.Client, path string, size int64, made gathering.Summary) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "wrote %s: cluster %s at %s, %s, %s\n", path, orNone(made.ClusterID), words.Time(made.Time), words.Count(made.Objects, "object"), megabytes(size))
+	fmt.Fprintf(&text, "wrote %s: cluster %s at %s, %s, %s\n", path, orNone(made.ClusterID), words.Time(made.Time),
+		words.Count(made.Objects, "object"), megabytes(size))
 	for i, missing := range made.Missing {
 		if i == maxListed {
 			fmt.Fprintf(&text, "not in the archive: %d more\n", len(made.Missing)-maxListed)

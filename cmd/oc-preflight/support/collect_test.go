@@ -41,7 +41,8 @@ func addDefinitions(t *testing.T, c *offer.Cluster) {
 			TypeMeta:   metav1.TypeMeta{APIVersion: apiextensionsv1.SchemeGroupVersion.String(), Kind: "CustomResourceDefinition"},
 			ObjectMeta: metav1.ObjectMeta{Name: plural + ".config.openshift.io"},
 			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-				Group: "config.openshift.io", Scope: apiextensionsv1.ClusterScoped, Names: apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind, ListKind: kind + "List"},
+				Group: "config.openshift.io", Scope: apiextensionsv1.ClusterScoped,
+				Names:    apiextensionsv1.CustomResourceDefinitionNames{Plural: plural, Kind: kind, ListKind: kind + "List"},
 				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1", Served: true, Storage: true}},
 			},
 			Status: apiextensionsv1.CustomResourceDefinitionStatus{Conditions: []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}},
@@ -79,7 +80,8 @@ func TestCollect(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tc.output)
 			got := program.Call(t, append([]string{"collect", "-o", path, "--prometheus", c.Monitoring, "--quiet"}, tc.args...)...)
-			if got.Code != exit.Ready || !strings.Contains(got.Stdout, "wrote "+path+": cluster "+openshift.ClusterID) || !strings.Contains(got.Stdout, "judge the cluster by it: oc preflight targets --archive "+path) {
+			if got.Code != exit.Ready || !strings.Contains(got.Stdout, "wrote "+path+": cluster "+openshift.ClusterID) ||
+				!strings.Contains(got.Stdout, "judge the cluster by it: oc preflight targets --archive "+path) {
 				t.Fatalf("%s: exit code %d\n%s%s", tc.reason, got.Code, got.Stdout, got.Stderr)
 			}
 			if judged := blocking(t, "--archive", path); !slices.Equal(judged, want) {
@@ -120,7 +122,8 @@ func TestCollectOfSomeNamespaces(t *testing.T) {
 	if slices.Contains(index.Complete, "configmaps") || !slices.Contains(index.Complete, "pods") {
 		t.Errorf("complete are %q, want pods, and not configmaps", index.Complete)
 	}
-	if got := program.Call(t, "history", "--archive", path); got.Code != exit.Ready || !strings.Contains(got.Stdout, "no run is recorded in this cluster") {
+	if got := program.Call(t, "history", "--archive", path); got.Code != exit.Ready ||
+		!strings.Contains(got.Stdout, "no run is recorded in this cluster") {
 		t.Errorf("exit code %d of the archive of a cluster without runs\n%s%s", got.Code, got.Stdout, got.Stderr)
 	}
 }
@@ -136,11 +139,15 @@ func TestCollectLeavesNothing(t *testing.T) {
 		code   int
 		stated string
 	}{
-		"Exists":     {reason: "a file is not replaced", output: "there.tar.gz", code: exit.BadInput, stated: "there.tar.gz"},
-		"Missing":    {reason: "a directory is not made", output: "missing/cluster.tar.gz", code: exit.Failed, stated: "missing"},
-		"Prometheus": {reason: "a URL that none has", output: "cluster.tar.gz", args: []string{"--prometheus", "ftp://p"}, code: exit.BadInput, stated: "--prometheus"},
+		"Exists":  {reason: "a file is not replaced", output: "there.tar.gz", code: exit.BadInput, stated: "there.tar.gz"},
+		"Missing": {reason: "a directory is not made", output: "missing/cluster.tar.gz", code: exit.Failed, stated: "missing"},
+		"Prometheus": {
+			reason: "a URL that none has", output: "cluster.tar.gz", args: []string{"--prometheus", "ftp://p"}, code: exit.BadInput,
+			stated: "--prometheus",
+		},
 		"Forbidden": {
-			reason: "without ClusterVersion it is no archive of a cluster", output: "cluster.tar.gz", code: exit.Failed, stated: "oc preflight auth collect --bind user:tester",
+			reason: "without ClusterVersion it is no archive of a cluster", output: "cluster.tar.gz", code: exit.Failed,
+			stated: "oc preflight auth collect --bind user:tester",
 			denies: func(request apiserver.Request) bool { return request.Resource == "clusterversions" },
 		},
 	} {

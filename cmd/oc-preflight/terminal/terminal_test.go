@@ -25,7 +25,10 @@ import (
 )
 
 func failed(name string) finding.Finding {
-	return finding.Finding{Finding: preflight.Finding{Name: name, Outcome: preflight.Fail, Reason: "NoQuorum", Message: "1 of 3"}, Blocks: true}
+	return finding.Finding{
+		Finding: preflight.Finding{Name: name, Outcome: preflight.Fail, Reason: "NoQuorum", Message: "1 of 3"},
+		Blocks:  true,
+	}
 }
 
 // output is written by a ticker, too.
@@ -64,7 +67,10 @@ func TestPlainProgress(t *testing.T) {
 		follower.Decided(report.Report{})
 		display.Close()
 		lines := strings.Split(strings.TrimSuffix(written.String(), "\n"), "\n")
-		want := []string{"   0.0s  reading the release", "   2.0s  Etcd.Long: " + string(diagnosis.Waiting) + ": unschedulable", "  61.0s  Etcd.Quorum: Fail (NoQuorum)"}
+		want := []string{
+			"   0.0s  reading the release", "   2.0s  Etcd.Long: " + string(diagnosis.Waiting) + ": unschedulable",
+			"  61.0s  Etcd.Quorum: Fail (NoQuorum)",
+		}
 		if !slices.Equal(lines, want) {
 			t.Errorf("got\n%q, want\n%q", lines, want)
 		}
@@ -119,14 +125,32 @@ func TestStyle(t *testing.T) {
 		variables map[string]string
 		want      format.Style
 	}{
-		"File":        {reason: "a file is no terminal", w: io.Discard, color: terminal.ColorAuto},
-		"Always":      {reason: "the flag asks for it", w: io.Discard, color: terminal.ColorAlways, want: format.Style{Color: true}},
-		"Terminal":    {reason: "a terminal of this locale", w: opened.Stream, color: terminal.ColorAuto, variables: map[string]string{"LC_ALL": "C.UTF-8"}, want: format.Style{Color: true, Symbols: true, Width: 100}},
-		"Locale":      {reason: "a character is a byte", w: opened.Stream, color: terminal.ColorAuto, variables: map[string]string{"LC_ALL": "C"}, want: format.Style{Color: true, Width: 100}},
-		"FirstLocale": {reason: "LC_ALL is before LANG", w: opened.Stream, color: terminal.ColorNever, variables: map[string]string{"LC_ALL": "C", "LANG": "C.UTF-8"}, want: format.Style{Width: 100}},
-		"NoColor":     {reason: "the user wants none", w: opened.Stream, color: terminal.ColorAuto, variables: map[string]string{"NO_COLOR": "1", "LC_ALL": "C"}, want: format.Style{Width: 100}},
-		"Forced":      {reason: "a flag is before the environment", w: opened.Stream, color: terminal.ColorAlways, variables: map[string]string{"NO_COLOR": "1", "LC_ALL": "C"}, want: format.Style{Color: true, Width: 100}},
-		"Dumb":        {reason: "a terminal without control sequences", w: opened.Stream, color: terminal.ColorAuto, variables: map[string]string{"TERM": "dumb", "LC_ALL": "C.UTF-8"}, want: format.Style{Width: 100}},
+		"File":   {reason: "a file is no terminal", w: io.Discard, color: terminal.ColorAuto},
+		"Always": {reason: "the flag asks for it", w: io.Discard, color: terminal.ColorAlways, want: format.Style{Color: true}},
+		"Terminal": {
+			reason: "a terminal of this locale", w: opened.Stream, color: terminal.ColorAuto,
+			variables: map[string]string{"LC_ALL": "C.UTF-8"}, want: format.Style{Color: true, Symbols: true, Width: 100},
+		},
+		"Locale": {
+			reason: "a character is a byte", w: opened.Stream, color: terminal.ColorAuto, variables: map[string]string{"LC_ALL": "C"},
+			want: format.Style{Color: true, Width: 100},
+		},
+		"FirstLocale": {
+			reason: "LC_ALL is before LANG", w: opened.Stream, color: terminal.ColorNever,
+			variables: map[string]string{"LC_ALL": "C", "LANG": "C.UTF-8"}, want: format.Style{Width: 100},
+		},
+		"NoColor": {
+			reason: "the user wants none", w: opened.Stream, color: terminal.ColorAuto,
+			variables: map[string]string{"NO_COLOR": "1", "LC_ALL": "C"}, want: format.Style{Width: 100},
+		},
+		"Forced": {
+			reason: "a flag is before the environment", w: opened.Stream, color: terminal.ColorAlways,
+			variables: map[string]string{"NO_COLOR": "1", "LC_ALL": "C"}, want: format.Style{Color: true, Width: 100},
+		},
+		"Dumb": {
+			reason: "a terminal without control sequences", w: opened.Stream, color: terminal.ColorAuto,
+			variables: map[string]string{"TERM": "dumb", "LC_ALL": "C.UTF-8"}, want: format.Style{Width: 100},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, variable := range []string{"NO_COLOR", "LC_ALL", "LC_CTYPE", "LANG"} {

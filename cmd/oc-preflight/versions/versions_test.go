@@ -18,10 +18,22 @@ func TestVersions(t *testing.T) {
 		reason, output string
 		made           versions.Versions
 	}{
-		"all.txt":    {reason: "one line each", output: "text", made: versions.Versions{APIVersion: report.APIVersion, Kind: versions.Kind, Client: "v1.2.3", Cluster: "4.18.15", Kubernetes: "v1.31.5"}},
-		"all.json":   {reason: "the same as fields", output: "json", made: versions.Versions{APIVersion: report.APIVersion, Kind: versions.Kind, Client: "v1.2.3", Cluster: "4.18.15", Kubernetes: "v1.31.5"}},
-		"alone.txt":  {reason: "no line for a version that could not be read", output: "text", made: versions.Versions{APIVersion: report.APIVersion, Kind: versions.Kind, Client: "v1.2.3"}},
-		"alone.json": {reason: "no field either", output: "json", made: versions.Versions{APIVersion: report.APIVersion, Kind: versions.Kind, Client: "v1.2.3"}},
+		"all.txt": {reason: "one line each", output: "text", made: versions.Versions{
+			APIVersion: report.APIVersion, Kind: versions.Kind,
+			Client: "v1.2.3", Cluster: "4.18.15", Kubernetes: "v1.31.5",
+		}},
+		"all.json": {reason: "the same as fields", output: "json", made: versions.Versions{
+			APIVersion: report.APIVersion, Kind: versions.Kind,
+			Client: "v1.2.3", Cluster: "4.18.15", Kubernetes: "v1.31.5",
+		}},
+		"alone.txt": {
+			reason: "no line for a version that could not be read", output: "text",
+			made: versions.Versions{APIVersion: report.APIVersion, Kind: versions.Kind, Client: "v1.2.3"},
+		},
+		"alone.json": {
+			reason: "no field either", output: "json",
+			made: versions.Versions{APIVersion: report.APIVersion, Kind: versions.Kind, Client: "v1.2.3"},
+		},
 		"hostile.txt": {
 			reason: "a terminal does not interpret what an API server reports", output: "text",
 			made: versions.Versions{APIVersion: report.APIVersion, Kind: versions.Kind, Client: "v1.2.3", Cluster: "4.18.15\x1b[2J\nClient: v9.9.9"},

@@ -32,7 +32,10 @@ func ReferenceOf(config admissionregistrationv1.WebhookClientConfig) (Reference,
 	if config.Service == nil {
 		return Reference{}, false
 	}
-	reference := Reference{NamespacedName: types.NamespacedName{Namespace: config.Service.Namespace, Name: config.Service.Name}, Port: webhookPort}
+	reference := Reference{
+		NamespacedName: types.NamespacedName{Namespace: config.Service.Namespace, Name: config.Service.Name},
+		Port:           webhookPort,
+	}
 	if config.Service.Port != nil {
 		reference.Port = *config.Service.Port
 	}

@@ -44,7 +44,8 @@ func Needs() access.Needs {
 	}
 }
 
-// Of reads the cluster of a scene: of the objects without a row in package baseline those of these kinds; nil for all. An error is about ClusterVersion; what else could not be read is in the State.
+// Of reads the cluster of a scene: of the objects without a row in package baseline those of these kinds; nil for all.
+// An error is about ClusterVersion; what else could not be read is in the State.
 func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client, kinds map[baseline.Kind]bool) (Observation, error) {
 	controlPlane, _ := s.Settings.Estate.ControlPlane()
 	taken, err := sample.Look{Cluster: s.Snapshot, Hosted: controlPlane.State(), Monitoring: alerts, Now: s.Start, Kinds: kinds}.Take(ctx)

@@ -29,13 +29,17 @@ func (c absence) absences(made *Comparison) {
 	for key, was := range c.states.before.Objects {
 		_, exists := c.states.now.Objects[key]
 		c.count(losses, key, was, exists)
-		if exists || c.states.unread(key.Kind) || baseline.RowOf(key.Kind).Absence == baseline.Fleeting || c.states.now.Deleting[key] || c.states.left(key) {
+		if exists || c.states.unread(key.Kind) || baseline.RowOf(key.Kind).Absence == baseline.Fleeting || c.states.now.Deleting[key] ||
+			c.states.left(key) {
 			continue
 		}
 		class, text := c.missing(key, was)
 		switch {
 		case class != "":
-			made.Found = append(made.Found, Found{Key: key, Class: class, Was: good(was), Problem: baseline.Problem{Reason: baseline.Missing, Message: text}})
+			made.Found = append(made.Found, Found{
+				Key: key, Class: class, Was: good(was),
+				Problem: baseline.Problem{Reason: baseline.Missing, Message: text},
+			})
 		case was.Owner == (baseline.Key{}) && key.Kind != baseline.Node && key.Kind != baseline.CSINode: // otherwise its owner decides
 			made.Gone = append(made.Gone, key)
 		}
@@ -132,7 +136,8 @@ func (c absence) isUsed(workload baseline.Key) bool {
 // clearedAway reports whether the workload of a claim is gone, or scaled to none, as one whose volumes are deleted is.
 func (c absence) clearedAway(claim baseline.Key) bool {
 	for key, was := range c.states.before.Objects {
-		if is, exists := c.states.now.Objects[key]; key.Namespace == claim.Namespace && slices.Contains(was.Refs, claim) && (!exists || is.Desired == 0) {
+		if is, exists := c.states.now.Objects[key]; key.Namespace == claim.Namespace && slices.Contains(was.Refs, claim) &&
+			(!exists || is.Desired == 0) {
 			return true
 		}
 	}

@@ -230,7 +230,9 @@ func (c dependents) originate(found []Found) {
 	}
 }
 
-func (c dependents) origin(found Found, worse map[baseline.Key]bool, owned map[baseline.Key]baseline.Key, operators map[baseline.Key]string) Origin {
+func (c dependents) origin(found Found, worse map[baseline.Key]bool, owned map[baseline.Key]baseline.Key,
+	operators map[baseline.Key]string,
+) Origin {
 	key := found.Key
 	if independent(key.Kind) {
 		return Origin{Key: key, Reason: found.Problem.Reason}

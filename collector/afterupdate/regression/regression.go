@@ -222,10 +222,13 @@ func (c comparer) compared(key baseline.Key, was, is baseline.Object) (baseline.
 	switch {
 	case key.Kind == baseline.CSINode:
 		lost := c.lostDrivers(was.Detail, is.Detail)
-		return baseline.Problem{Reason: DriverMissing, Message: "the node has no driver " + strings.Join(lost, ", "), Node: key.Name}, len(lost) > 0
+		return baseline.Problem{Reason: DriverMissing, Message: "the node has no driver " + strings.Join(lost, ", "), Node: key.Name},
+			len(lost) > 0
 	case key.Kind == baseline.StatefulSet && !is.Release:
-		rolled := is.Generation > 0 && was.Generation == is.Generation && was.UID == is.UID && was.Detail != "" && is.Detail != "" && was.Detail != is.Detail
-		return baseline.Problem{Reason: Rolled, Message: fmt.Sprintf("its pods were replaced: revision %s in place of %s, of the same spec", is.Detail, was.Detail)}, rolled
+		rolled := is.Generation > 0 && was.Generation == is.Generation && was.UID == is.UID && was.Detail != "" && is.Detail != "" &&
+			was.Detail != is.Detail
+		return baseline.Problem{Reason: Rolled, Message: fmt.Sprintf("its pods were replaced: revision %s in place of %s, of the same spec",
+			is.Detail, was.Detail)}, rolled
 	case key.Kind.Known() || len(is.Problems) > 0:
 		return baseline.Problem{}, false
 	case was.Ready > 0 && is.Ready == 0 && was.Desired == is.Desired && len(was.Problems) == 0:
@@ -239,11 +242,13 @@ func (c comparer) compared(key baseline.Key, was, is baseline.Object) (baseline.
 // hasEnded reports whether a phase is that of what has done its work, such as a volume whose claim was deleted.
 func hasEnded(phase string) bool {
 	lower := strings.ToLower(phase)
-	return slices.ContainsFunc([]string{"complete", "finish", "done", "released"}, func(word string) bool { return strings.HasPrefix(lower, word) })
+	return slices.ContainsFunc([]string{"complete", "finish", "done", "released"},
+		func(word string) bool { return strings.HasPrefix(lower, word) })
 }
 
 func isGoodPhase(phase string) bool {
-	return phase != "" && (strings.EqualFold(phase, "running") || reported.MeaningOf(strings.ToUpper(phase[:1])+strings.ToLower(phase[1:])) == reported.Good)
+	return phase != "" && (strings.EqualFold(phase, "running") ||
+		reported.MeaningOf(strings.ToUpper(phase[:1])+strings.ToLower(phase[1:])) == reported.Good)
 }
 
 // expectedAlerts fire because of an update that is good: about the next one.
@@ -251,7 +256,10 @@ func isGoodPhase(phase string) bool {
 // APIRemovedInNextReleaseInUse means another release after an update to another minor version, and CannotRetrieveUpdates fires
 // where the channel of before has not the present version.
 func expectedAlerts() []string {
-	return []string{"APIRemovedInNextEUSReleaseInUse", "APIRemovedInNextReleaseInUse", "CannotRetrieveUpdates", "ClusterNotUpgradeable", "UpdateAvailable", "Watchdog"}
+	return []string{
+		"APIRemovedInNextEUSReleaseInUse", "APIRemovedInNextReleaseInUse", "CannotRetrieveUpdates", "ClusterNotUpgradeable",
+		"UpdateAvailable", "Watchdog",
+	}
 }
 
 func expected(key baseline.Key) bool {
@@ -300,7 +308,8 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 	switch {
 	case row.Pods:
 		return c.workload(was, object, problem)
-	case row.Independent || alone(problem.Reason) || !slices.ContainsFunc(was.Problems, func(p baseline.Problem) bool { return !alone(p.Reason) }):
+	case row.Independent || alone(problem.Reason) ||
+		!slices.ContainsFunc(was.Problems, func(p baseline.Problem) bool { return !alone(p.Reason) }):
 		return Worse, good(was)
 	}
 	return Unchanged, bad(was)
@@ -308,7 +317,8 @@ func (c comparer) classify(key baseline.Key, object baseline.Object, problem bas
 
 // explained is the class of a problem that nodes, machines or what was done to the object explain, with why; none where nothing does.
 func (c comparer) explained(key baseline.Key, object baseline.Object, problem baseline.Problem) (class Class, why string) {
-	if lacks := key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" || key.Kind == baseline.DaemonSet && lacksPods(problem.Reason); lacks {
+	if lacks := key.Kind == baseline.MachineConfigPool && problem.Reason == "NotUpdated" || key.Kind == baseline.DaemonSet &&
+		lacksPods(problem.Reason); lacks {
 		if class, why := c.lacksNodes(object); class != "" {
 			return class, why
 		}
@@ -405,7 +415,8 @@ func (c comparer) absent(key baseline.Key, object baseline.Object, problem basel
 // isRun reports whether an object is one of several runs of an owner, of which one may fail: the next one may not.
 func (c comparer) isRun(object baseline.Object, problem baseline.Problem) bool {
 	_, known := c.states.was(object.Owner)
-	return known && object.Owner.Kind != baseline.ClusterVersion && slices.Contains([]string{"Failed", "FailureTarget", "NotSucceeded", "PhaseFailed"}, problem.Reason)
+	return known && object.Owner.Kind != baseline.ClusterVersion &&
+		slices.Contains([]string{"Failed", "FailureTarget", "NotSucceeded", "PhaseFailed"}, problem.Reason)
 }
 
 // runsOf reports whether all objects that an owner of the baseline has made since have the same problem, at least two, and none of before
@@ -452,7 +463,8 @@ func (c comparer) request(object baseline.Object) (class Class, text string) {
 	switch {
 	case object.Detail == "" || c.states.requests(object.Detail) || c.states.awaitsMachines():
 		return Worse, "there was none"
-	case c.states.before.Unread[baseline.Node] != "" || c.states.now.Unread[baseline.Node] != "" || c.states.now.Unread[baseline.MachineSet] != "" || c.states.now.Unread[baseline.NodePool] != "":
+	case c.states.before.Unread[baseline.Node] != "" || c.states.now.Unread[baseline.Node] != "" ||
+		c.states.now.Unread[baseline.MachineSet] != "" || c.states.now.Unread[baseline.NodePool] != "":
 		return Unattributed, "unknown: it may be of a node that an administrator adds"
 	}
 	return Excused, "it is of no node of before; who adds a node has to approve its requests"
@@ -503,7 +515,10 @@ func (c comparer) workload(was, is baseline.Object, problem baseline.Problem) (c
 
 // lacksPods is true for a problem that pods have which do not run yet, such as those of a workload that was scaled.
 func lacksPods(reason string) bool {
-	return slices.Contains([]string{"Unavailable", "Unschedulable", "ContainerCreating", "FailedCreate", "RolloutIncomplete", "ProgressDeadlineExceeded"}, reason)
+	return slices.Contains([]string{
+		"Unavailable", "Unschedulable", "ContainerCreating", "FailedCreate", "RolloutIncomplete",
+		"ProgressDeadlineExceeded",
+	}, reason)
 }
 
 // The reasons of a workload whose containers restart: often, or every hour.

@@ -60,7 +60,10 @@ func realistic(count int) []object {
 	for i := range count {
 		var containers []any
 		for j := range 2 {
-			container := map[string]any{"name": fmt.Sprintf("c%d", j), "image": "registry.corp.test/shop/cart@sha256:" + strings.Repeat("0", 64), "resources": map[string]any{"requests": map[string]any{"cpu": "10m", "memory": "64Mi"}}}
+			container := map[string]any{
+				"name": fmt.Sprintf("c%d", j), "image": "registry.corp.test/shop/cart@sha256:" + strings.Repeat("0", 64),
+				"resources": map[string]any{"requests": map[string]any{"cpu": "10m", "memory": "64Mi"}},
+			}
 			var variables []any
 			for k := range 15 {
 				variables = append(variables, map[string]any{"name": fmt.Sprintf("VARIABLE_%d", k), "value": strings.Repeat("v", 40)})
@@ -71,8 +74,10 @@ func realistic(count int) []object {
 		fields := map[string]any{"f:status": map[string]any{"f:conditions": strings.Repeat("x", 2500)}}
 		pods = append(pods, object{namespace: fmt.Sprintf("ns-%04d", i/20), name: fmt.Sprintf("cart-%05d", i), more: map[string]any{
 			"metadata": map[string]any{
-				"name": fmt.Sprintf("cart-%05d", i), "namespace": fmt.Sprintf("ns-%04d", i/20), "labels": map[string]any{"app": "cart", "pod-template-hash": "5d4f8c7b9"},
-				"annotations": map[string]any{"k8s.ovn.org/pod-networks": strings.Repeat("n", 500)}, "managedFields": []any{map[string]any{"manager": "kubelet", "fieldsV1": fields}},
+				"name": fmt.Sprintf("cart-%05d", i), "namespace": fmt.Sprintf("ns-%04d", i/20),
+				"labels":        map[string]any{"app": "cart", "pod-template-hash": "5d4f8c7b9"},
+				"annotations":   map[string]any{"k8s.ovn.org/pod-networks": strings.Repeat("n", 500)},
+				"managedFields": []any{map[string]any{"manager": "kubelet", "fieldsV1": fields}},
 			},
 			"spec":   map[string]any{"nodeName": fmt.Sprintf("node-%03d", i%250), "containers": containers},
 			"status": map[string]any{"phase": "Running", "podIP": fmt.Sprintf("10.%d.%d.%d", i>>16, i>>8&255, i&255)},

@@ -211,7 +211,8 @@ func (g *gatherer) miss(r reading, err error) {
 	if g.out.names != nil {
 		g.out.names.Learn(cause)
 	}
-	g.out.index.Missing = append(g.out.index.Missing, gap.Gap{Group: r.resource.Group, Resource: r.resource.Name, Namespace: r.namespace, Name: r.name, Cause: cause})
+	g.out.index.Missing = append(g.out.index.Missing,
+		gap.Gap{Group: r.resource.Group, Resource: r.resource.Name, Namespace: r.namespace, Name: r.name, Cause: cause})
 }
 
 // maxCause bounds an error, in bytes.

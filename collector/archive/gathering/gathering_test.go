@@ -69,7 +69,10 @@ func (s server) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case request.URL.Path == "/api/v1":
 		list := metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: "v1"}
 		for _, name := range []string{"pods", "secrets", "configmaps"} {
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: name, Kind: strings.ToUpper(name[:1]) + name[1:len(name)-1], Namespaced: true, Verbs: []string{"get", "list"}})
+			list.APIResources = append(list.APIResources, metav1.APIResource{
+				Name: name, Kind: strings.ToUpper(name[:1]) + name[1:len(name)-1],
+				Namespaced: true, Verbs: []string{"get", "list"},
+			})
 		}
 		write(http.StatusOK, list)
 	case len(path) == 3 && path[0] == "api":
@@ -95,7 +98,10 @@ func (s server) list(resource string, request *http.Request) (code int, content 
 	}
 	if code := s.fails[resource][from]; code != 0 {
 		delete(s.fails[resource], from)
-		failed := status(code, map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusGone: metav1.StatusReasonExpired}[code])
+		failed := status(code, map[int]metav1.StatusReason{
+			http.StatusForbidden: metav1.StatusReasonForbidden,
+			http.StatusGone:      metav1.StatusReasonExpired,
+		}[code])
 		failed.Continue = strconv.Itoa(from)
 		return code, failed
 	}
@@ -116,7 +122,8 @@ func (s server) list(resource string, request *http.Request) (code int, content 
 
 func status(code int, reason metav1.StatusReason) metav1.Status {
 	return metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "the server says no",
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+		Message: "the server says no",
 	}
 }
 
@@ -190,15 +197,28 @@ func TestLists(t *testing.T) {
 		complete bool
 		missing  string
 	}{
-		"Pages":      {reason: "a list of a namespace can be in several pages", pods: podsOf("a", "a", "a", "b"), files: lists, complete: true},
-		"None":       {reason: "a list without objects is complete", complete: true},
-		"Unsorted":   {reason: "an object of a namespace whose list is written has its own file", pods: podsOf("a", "b", "a", "b"), files: []string{lists[0], "namespaces/a/core/pods/p2.yaml", lists[1], "namespaces/b/core/pods/p3.yaml"}, complete: true},
-		"Forbidden":  {reason: "what may not be read is missing", pods: podsOf("a"), fails: map[int]int{0: http.StatusForbidden}, missing: "the server says no"},
-		"FailsLater": {reason: "a list of a namespace that is not complete is none", pods: podsOf("a", "b", "b"), fails: map[int]int{2: http.StatusForbidden}, files: lists[:1], missing: "the server says no"},
-		"Expired":    {reason: "the server has a token for the rest of a list whose token expired", pods: podsOf("a", "a", "a", "b"), fails: map[int]int{2: http.StatusGone}, files: lists, complete: true},
+		"Pages": {reason: "a list of a namespace can be in several pages", pods: podsOf("a", "a", "a", "b"), files: lists, complete: true},
+		"None":  {reason: "a list without objects is complete", complete: true},
+		"Unsorted": {
+			reason: "an object of a namespace whose list is written has its own file", pods: podsOf("a", "b", "a", "b"),
+			files: []string{lists[0], "namespaces/a/core/pods/p2.yaml", lists[1], "namespaces/b/core/pods/p3.yaml"}, complete: true,
+		},
+		"Forbidden": {
+			reason: "what may not be read is missing", pods: podsOf("a"), fails: map[int]int{0: http.StatusForbidden},
+			missing: "the server says no",
+		},
+		"FailsLater": {
+			reason: "a list of a namespace that is not complete is none", pods: podsOf("a", "b", "b"),
+			fails: map[int]int{2: http.StatusForbidden}, files: lists[:1], missing: "the server says no",
+		},
+		"Expired": {
+			reason: "the server has a token for the rest of a list whose token expired", pods: podsOf("a", "a", "a", "b"),
+			fails: map[int]int{2: http.StatusGone}, files: lists, complete: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir, made := gather(t, server{objects: map[string][]object{"pods": tc.pods}, fails: map[string]map[int]int{"pods": tc.fails}}, list("pods"))
+			dir, made := gather(t, server{objects: map[string][]object{"pods": tc.pods}, fails: map[string]map[int]int{"pods": tc.fails}},
+				list("pods"))
 			got, index := filesIn(t, dir)
 			if diff := cmp.Diff(tc.files, got); diff != "" {
 				t.Errorf("%s; -want, +got:\n%s", tc.reason, diff)
@@ -233,11 +253,15 @@ func checkReadBack(t *testing.T, dir string, pods []object, complete bool) { //n
 }
 
 func TestObjects(t *testing.T) {
-	s := server{objects: map[string][]object{"configmaps": {{namespace: "a", name: "x", more: map[string]any{"data": map[string]string{"k": "v"}}}}}}
+	s := server{objects: map[string][]object{"configmaps": {{
+		namespace: "a", name: "x",
+		more: map[string]any{"data": map[string]string{"k": "v"}},
+	}}}}
 	get := func(name string) access.Request {
 		return access.Request{Verb: "get", Resource: "configmaps", Namespace: "a", Name: name}
 	}
-	dir, made := gather(t, s, get("x"), get("y"), list("widgets"), access.Request{Verb: "delete", Resource: "configmaps"}, access.Request{Verb: "get", Resource: "pods", Namespace: "a", Name: "p", Subresource: "log"})
+	dir, made := gather(t, s, get("x"), get("y"), list("widgets"), access.Request{Verb: "delete", Resource: "configmaps"},
+		access.Request{Verb: "get", Resource: "pods", Namespace: "a", Name: "p", Subresource: "log"})
 	got, index := filesIn(t, dir)
 	if diff := cmp.Diff([]string{"namespaces/a/core/configmaps/x.yaml"}, got); diff != "" || len(made.Missing) > 0 {
 		t.Errorf("missing %v; -want, +got:\n%s", made.Missing, diff)
@@ -250,10 +274,16 @@ func TestObjects(t *testing.T) {
 // Values of Secrets, and the environment of containers, are not in the archive.
 func TestConfidential(t *testing.T) {
 	s := server{pageBound: 10, objects: map[string][]object{
-		"secrets": {{namespace: "a", name: "s", more: map[string]any{"data": map[string]string{"password": "c2VjcmV0LXZhbHVl"}, "stringData": map[string]string{"other": "secret-value"}}}},
+		"secrets": {{namespace: "a", name: "s", more: map[string]any{
+			"data":       map[string]string{"password": "c2VjcmV0LXZhbHVl"},
+			"stringData": map[string]string{"other": "secret-value"},
+		}}},
 		"pods": {{namespace: "a", name: "p", more: map[string]any{"spec": map[string]any{
-			"nodeName":   "n",
-			"containers": []any{map[string]any{"name": "c", "image": "i", "env": []any{map[string]string{"name": "TOKEN", "value": "secret-value"}}, "args": []string{"secret-value"}, "command": []string{"secret-value"}}},
+			"nodeName": "n",
+			"containers": []any{map[string]any{
+				"name": "c", "image": "i", "env": []any{map[string]string{"name": "TOKEN", "value": "secret-value"}},
+				"args": []string{"secret-value"}, "command": []string{"secret-value"},
+			}},
 		}}}},
 	}}
 	dir, _ := gather(t, s, list("secrets"), list("pods"))

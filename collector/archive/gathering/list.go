@@ -66,7 +66,8 @@ func (g *gatherer) getAll(ctx context.Context, of source) error {
 	into := g.into.list(of)
 	at := cursor{limit: firstPage}
 	for {
-		err := at.read(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace), func(item []byte) error { return g.addItem(item, of, into) })
+		err := at.read(ctx, g.cluster, of.served.path(of.resource.Name, of.namespace),
+			func(item []byte) error { return g.addItem(item, of, into) })
 		if err != nil {
 			return errors.Join(into.abandon(), err)
 		}

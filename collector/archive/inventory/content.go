@@ -94,7 +94,9 @@ func (p *packer) pack(name string, content io.Reader) (made *file, cause string,
 }
 
 // unpackers are readers of the content of files, each with buffers of some blocks.
-var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }} //nolint:gochecknoglobals // a pool is shared
+//
+//nolint:gochecknoglobals // a pool is shared
+var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }}
 
 // unpack calls do with the content, which ends with the call. Of a file that is not read, it returns the cause.
 func (f *file) unpack(do func(content io.Reader) error) error {
@@ -240,14 +242,17 @@ func (f *file) refuseTorn(object []byte, kind string) error {
 	if err := json.Unmarshal(object, &of); err != nil {
 		return err
 	}
-	if value, _, err := unstructured.NestedFieldNoCopy(of, "metadata", "creationTimestamp"); err == nil && value == nil && has(of, "metadata.name") {
+	if value, _, err := unstructured.NestedFieldNoCopy(of, "metadata", "creationTimestamp"); err == nil && value == nil &&
+		has(of, "metadata.name") {
 		return nil
 	}
 	required := [][]string{{"metadata.name"}, {"metadata.uid"}}
-	if end := ends()[kind]; end != nil && (has(of, "webhooks") || !strings.HasSuffix(kind, "WebhookConfiguration")) { // which need not have any
+	// which need not have any
+	if end := ends()[kind]; end != nil && (has(of, "webhooks") || !strings.HasSuffix(kind, "WebhookConfiguration")) {
 		required = append(required, end)
 	}
-	if configured, _, _ := unstructured.NestedString(of, "metadata", "annotations", mcoGroup+"/generated-by-controller-version"); kind == "MachineConfig" && configured != "" {
+	if configured, _, _ := unstructured.NestedString(of, "metadata", "annotations",
+		mcoGroup+"/generated-by-controller-version"); kind == "MachineConfig" && configured != "" {
 		required = append(required, []string{"spec.osImageURL"})
 	}
 	for _, alternatives := range required {

@@ -93,7 +93,8 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 		return Entry{}, of, err
 	}
 	if of.Metadata.Namespace != "" && place.Namespace != "" && of.Metadata.Namespace != place.Namespace {
-		return Entry{}, of, fmt.Errorf("the object %q is of namespace %q, and stands in the directory of %q", of.Metadata.Name, of.Metadata.Namespace, place.Namespace)
+		return Entry{}, of, fmt.Errorf("the object %q is of namespace %q, and stands in the directory of %q", of.Metadata.Name,
+			of.Metadata.Namespace, place.Namespace)
 	}
 	if of.Metadata.Name == "" {
 		of.Metadata.Name = place.Name
@@ -115,7 +116,8 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 		return Entry{}, of, err
 	}
 	namespace := cmp.Or(of.Metadata.Namespace, place.Namespace)
-	if err := errors.Join(refuseNames(of.Metadata.Name, cmp.Or(namespace, "none"), of.APIVersion, of.Kind), refuseKind(place, group.Group, of.Kind)); err != nil {
+	if err := errors.Join(refuseNames(of.Metadata.Name, cmp.Or(namespace, "none"), of.APIVersion, of.Kind),
+		refuseKind(place, group.Group, of.Kind)); err != nil {
 		return Entry{}, of, err
 	}
 	return Entry{
@@ -199,7 +201,8 @@ func refuseList(place layout.Place, list objects.List) error {
 	if err := refuseKind(place, group, kind); ok && err == nil {
 		return nil
 	}
-	return fmt.Errorf("its list has the kind %s, where %s are expected", schema.GroupKind{Group: group, Kind: list.Kind}, Resource{place.Group, place.Resource})
+	return fmt.Errorf("its list has the kind %s, where %s are expected", schema.GroupKind{Group: group, Kind: list.Kind},
+		Resource{place.Group, place.Resource})
 }
 
 func itemKind(list objects.List) (string, bool) {

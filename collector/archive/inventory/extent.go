@@ -54,7 +54,8 @@ func (i *Inventory) extend(t *Table) {
 // Inferred reports whether the objects of a namespace or, without one, of all are complete by no list of the API server, and no
 // index that counts them; name is that of an object that the index may state not to exist, and may be empty.
 func (t *Table) Inferred(namespace, name string) bool {
-	return !t.isNonexistent(namespace, name) && t.all != proofList && t.all != proofCollection && (namespace == "" || t.namespaces[namespace] != proofList)
+	return !t.isNonexistent(namespace, name) && t.all != proofList && t.all != proofCollection &&
+		(namespace == "" || t.namespaces[namespace] != proofList)
 }
 
 // prove states that all objects of a namespace were gathered or, without one, of all.
@@ -286,7 +287,8 @@ func (i *Inventory) Kubernetes() string {
 // aggregated are the groups, beside those of Kubernetes, that CustomResourceDefinitions do not define.
 func aggregated() []string {
 	return []string{
-		"apps.openshift.io", "authorization.openshift.io", "build.openshift.io", "image.openshift.io", "oauth.openshift.io", "packages.operators.coreos.com",
+		"apps.openshift.io", "authorization.openshift.io", "build.openshift.io", "image.openshift.io", "oauth.openshift.io",
+		"packages.operators.coreos.com",
 		"project.openshift.io", "quota.openshift.io", "route.openshift.io", "security.openshift.io", "template.openshift.io", "user.openshift.io",
 	}
 }

@@ -224,7 +224,8 @@ func (t *tree) ended() bool {
 }
 
 // past matches fields with times that are in the past when an object is read.
-var past = regexp.MustCompile(`"?(?:lastHeartbeatTime|lastTransitionTime|lastUpdateTime|creationTimestamp|completionTime|time)"?: ?"?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
+var past = regexp.MustCompile(
+	`"?(?:lastHeartbeatTime|lastTransitionTime|lastUpdateTime|creationTimestamp|completionTime|time)"?: ?"?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ)`)
 
 // maxPast is the length of what it matches, in bytes.
 const maxPast = 64

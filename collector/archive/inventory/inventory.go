@@ -236,7 +236,10 @@ func plant(path string, files []*file) []*tree {
 		if root.Dir != "" {
 			title += "/" + root.Dir
 		}
-		trees = append(trees, &tree{root: root, title: title, files: map[string]*file{}, places: map[Resource][]*file{}, hidden: map[string]string{}})
+		trees = append(trees, &tree{
+			root: root, title: title, files: map[string]*file{}, places: map[Resource][]*file{},
+			hidden: map[string]string{},
+		})
 	}
 	slices.SortStableFunc(trees, func(a, b *tree) int { return len(b.root.Dir) - len(a.root.Dir) }) // a tree can be in another
 	for _, found := range files {
@@ -336,7 +339,8 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 		for _, id := range ids {
 			found = append(found, fmt.Sprintf("cluster %s in %s", id, titles(clusters[id])))
 		}
-		return "", nil, fmt.Errorf("several clusters were found: %s; name the directory of one, which may be within the file of an archive", words.Clauses(found, maxLeftOut))
+		return "", nil, fmt.Errorf("several clusters were found: %s; name the directory of one, which may be within the file of an archive",
+			words.Clauses(found, maxLeftOut))
 	}
 	return ids[0], addNameless(clusters[ids[0]], clusters[""], paths, leftOut), nil
 }
@@ -438,5 +442,6 @@ func (i *Inventory) Resources() []Resource {
 		found[key] = found[key] || len(t.entries) > 0
 	}
 	maps.DeleteFunc(found, func(_ Resource, has bool) bool { return !has })
-	return slices.SortedFunc(maps.Keys(found), func(a, b Resource) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name)) })
+	return slices.SortedFunc(maps.Keys(found),
+		func(a, b Resource) int { return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Name, b.Name)) })
 }

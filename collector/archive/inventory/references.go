@@ -70,7 +70,8 @@ func referencesOf(trees []*tree) []reference {
 	var files []*file
 	for _, tree := range trees {
 		for _, places := range tree.places {
-			files = append(files, slices.DeleteFunc(slices.Clone(places), func(f *file) bool { return tree.extra || f.rank() < 0 || !f.refers() })...)
+			files = append(files, slices.DeleteFunc(slices.Clone(places),
+				func(f *file) bool { return tree.extra || f.rank() < 0 || !f.refers() })...)
 		}
 	}
 	slices.SortFunc(files, func(a, b *file) int {
@@ -92,7 +93,8 @@ func referencesOf(trees []*tree) []reference {
 		})
 	}
 	return slices.SortedFunc(maps.Keys(found), func(a, b reference) int {
-		return cmp.Or(strings.Compare(a.by, b.by), strings.Compare(a.group, b.group), strings.Compare(a.kind, b.kind), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
+		return cmp.Or(strings.Compare(a.by, b.by), strings.Compare(a.group, b.group), strings.Compare(a.kind, b.kind),
+			strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 	})
 }
 
@@ -183,7 +185,8 @@ func (r reference) objectsIn(value any) []reference {
 		if !versioned {
 			group = ""
 		}
-		if to := cmp.Or(text("namespace"), r.namespace); text("apiVersion") != "" && text("kind") != "" && text("name") != "" && (r.namespace != "" || to == "") {
+		if to := cmp.Or(text("namespace"), r.namespace); text("apiVersion") != "" && text("kind") != "" && text("name") != "" &&
+			(r.namespace != "" || to == "") {
 			return []reference{{by: r.by, group: group, kind: text("kind"), namespace: to, name: text("name")}}
 		}
 		for _, each := range value {

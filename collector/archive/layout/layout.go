@@ -79,7 +79,10 @@ func Wanted(name string) bool {
 // withCertificates are the namespaces in which Secrets have the validity of certificates as annotations (package
 // health/certificate).
 func withCertificates() []string {
-	return []string{"openshift-config-managed", "openshift-etcd", "openshift-kube-apiserver", "openshift-kube-apiserver-operator", "openshift-kube-controller-manager-operator"}
+	return []string{
+		"openshift-config-managed", "openshift-etcd", "openshift-kube-apiserver", "openshift-kube-apiserver-operator",
+		"openshift-kube-controller-manager-operator",
+	}
 }
 
 // Roots are the trees in which at least one of the files is, sorted.
@@ -232,28 +235,42 @@ func webhooksOf(resource, kind string) Place {
 // insightsDirectories are the directories with a file for each object.
 func insightsDirectories() map[string]gathered {
 	return map[string]gathered{
-		"config/clusteroperator": {place: configOf("clusteroperators", "ClusterOperator"), complete: true, gatherer: Gatherer{Name: "clusterconfig/operators"}},
-		"config/node":            {place: Place{Resource: "nodes", APIVersion: "v1", Kind: "Node"}, complete: true, gatherer: Gatherer{Name: "clusterconfig/nodes", Counts: true}},
+		"config/clusteroperator": {
+			place: configOf("clusteroperators", "ClusterOperator"), complete: true,
+			gatherer: Gatherer{Name: "clusterconfig/operators"},
+		},
+		"config/node": {
+			place: Place{Resource: "nodes", APIVersion: "v1", Kind: "Node"}, complete: true,
+			gatherer: Gatherer{Name: "clusterconfig/nodes", Counts: true},
+		},
 		"config/machineconfigpools": {place: Place{
-			Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools", APIVersion: "machineconfiguration.openshift.io/v1", Kind: "MachineConfigPool",
+			Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools", APIVersion: "machineconfiguration.openshift.io/v1",
+			Kind: "MachineConfigPool",
 		}, complete: true, gatherer: Gatherer{Name: "clusterconfig/machine_config_pools", Counts: true}},
 		"machinesets": {place: Place{
 			Group: "machine.openshift.io", Resource: "machinesets", APIVersion: "machine.openshift.io/v1beta1", Kind: "MachineSet",
 		}, namespaced: true, complete: true, gatherer: Gatherer{Name: "clusterconfig/machine_sets", Counts: true}},
 		"config/mutatingwebhookconfigurations": {
-			place: webhooksOf("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"), complete: true, gatherer: Gatherer{Name: "clusterconfig/mutating_webhook_configurations", Counts: true},
+			place: webhooksOf("mutatingwebhookconfigurations", "MutatingWebhookConfiguration"), complete: true,
+			gatherer: Gatherer{Name: "clusterconfig/mutating_webhook_configurations", Counts: true},
 		},
 		"config/validatingwebhookconfigurations": {
-			place: webhooksOf("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"), complete: true, gatherer: Gatherer{Name: "clusterconfig/validating_webhook_configurations", Counts: true},
+			place: webhooksOf("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"), complete: true,
+			gatherer: Gatherer{Name: "clusterconfig/validating_webhook_configurations", Counts: true},
 		},
 		"config/certificatesigningrequests": {place: Place{
-			Group: "certificates.k8s.io", Resource: "certificatesigningrequests", APIVersion: "certificates.k8s.io/v1", Kind: "CertificateSigningRequest",
+			Group: "certificates.k8s.io", Resource: "certificatesigningrequests", APIVersion: "certificates.k8s.io/v1",
+			Kind: "CertificateSigningRequest",
 		}},
 		"config/crd": {place: Place{
-			Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition",
+			Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", APIVersion: "apiextensions.k8s.io/v1",
+			Kind: "CustomResourceDefinition",
 		}},
-		"config/pdbs": {place: Place{Group: "policy", Resource: "poddisruptionbudgets", APIVersion: "policy/v1", Kind: "PodDisruptionBudget"}, namespaced: true},
-		"config/pod":  {place: Place{Resource: "pods", APIVersion: "v1", Kind: "Pod"}, namespaced: true},
+		"config/pdbs": {
+			place:      Place{Group: "policy", Resource: "poddisruptionbudgets", APIVersion: "policy/v1", Kind: "PodDisruptionBudget"},
+			namespaced: true,
+		},
+		"config/pod": {place: Place{Resource: "pods", APIVersion: "v1", Kind: "Pod"}, namespaced: true},
 	}
 }
 

@@ -115,7 +115,8 @@ func largeDictionary() string {
 	withSum := func(text string) string {
 		return text + string(binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE([]byte(text))))
 	}
-	return "\xfd7zXZ\x00" + withSum("\x00\x04") + withSum("\x02\x00\x21\x01"+string(rune(largest))+"\x00\x00\x00") + strings.Repeat("\x01", 1024)
+	return "\xfd7zXZ\x00" + withSum("\x00\x04") + withSum("\x02\x00\x21\x01"+string(rune(largest))+"\x00\x00\x00") + strings.Repeat("\x01",
+		1024)
 }
 
 // TestBomb walks past 128 MiB that a file of 128 KiB has, without keeping it.
@@ -145,7 +146,8 @@ func TestBomb(t *testing.T) {
 		t.Errorf("the file has %d bytes, %v", read, err)
 	}
 	stop := errors.New("stop")
-	if err := packaging.Walk(t.Context(), path, func(string, int64, io.Reader) error { return stop }, func(packaging.Entry) {}); !errors.Is(err, stop) {
+	if err := packaging.Walk(t.Context(), path, func(string, int64, io.Reader) error { return stop },
+		func(packaging.Entry) {}); !errors.Is(err, stop) {
 		t.Errorf("an error of the visitor ends the walk: %v", err)
 	}
 }
@@ -227,21 +229,42 @@ func TestEnd(t *testing.T) {
 		content []byte
 		err     string
 	}{
-		"Whole":       {reason: "the tar has its end mark", content: whole},
-		"Record":      {reason: "tar fills a record with zeros", content: slices.Concat(whole, zeros)},
-		"NoMark":      {reason: "it ends between two files", content: whole[:header+content], err: "end mark of the tar is missing"},
-		"HalfMark":    {reason: "the mark has two blocks", content: whole[:header+content+mark/2], err: "end mark of the tar is missing"},
-		"Cut":         {reason: "it ends within a file", content: whole[:header+content/2], err: "unexpected EOF"},
-		"Second":      {reason: "the files of a second tar would not be read", content: slices.Concat(whole, whole), err: "content follows the end mark"},
-		"Gzip":        {reason: "the checksum is right", content: compressed(t, whole)},
-		"Members":     {reason: "programs that compress in parallel write several members", content: slices.Concat(compressed(t, whole[:700]), compressed(t, whole[700:]))},
-		"GzipZeros":   {reason: "GNU gzip accepts zeros at the end", content: slices.Concat(compressed(t, whole), zeros)},
-		"GzipNoMark":  {reason: "the tar was cut before it was compressed", content: compressed(t, whole[:header+content]), err: "end mark of the tar is missing"},
-		"WrongSum":    {reason: "the content is not the one that was compressed", content: wrongSum(compressed(t, whole)), err: "gzip: invalid checksum"},
-		"SecondSum":   {reason: "so is that of another member", content: slices.Concat(compressed(t, whole), wrongSum(compressed(t, zeros))), err: "gzip: invalid checksum"},
-		"GzipCut":     {reason: "the checksum is missing", content: compressed(t, whole)[:len(compressed(t, whole))-6], err: "unexpected EOF"},
-		"GzipGarbage": {reason: "what follows is neither a member nor zeros", content: slices.Concat(compressed(t, whole), []byte("garbage of some length")), err: "gzip: invalid header"},
-		"GzipSecond":  {reason: "the files of a second tar would not be read", content: slices.Concat(compressed(t, whole), compressed(t, whole)), err: "content follows the end mark"},
+		"Whole":    {reason: "the tar has its end mark", content: whole},
+		"Record":   {reason: "tar fills a record with zeros", content: slices.Concat(whole, zeros)},
+		"NoMark":   {reason: "it ends between two files", content: whole[:header+content], err: "end mark of the tar is missing"},
+		"HalfMark": {reason: "the mark has two blocks", content: whole[:header+content+mark/2], err: "end mark of the tar is missing"},
+		"Cut":      {reason: "it ends within a file", content: whole[:header+content/2], err: "unexpected EOF"},
+		"Second": {
+			reason: "the files of a second tar would not be read", content: slices.Concat(whole, whole),
+			err: "content follows the end mark",
+		},
+		"Gzip": {reason: "the checksum is right", content: compressed(t, whole)},
+		"Members": {
+			reason:  "programs that compress in parallel write several members",
+			content: slices.Concat(compressed(t, whole[:700]), compressed(t, whole[700:])),
+		},
+		"GzipZeros": {reason: "GNU gzip accepts zeros at the end", content: slices.Concat(compressed(t, whole), zeros)},
+		"GzipNoMark": {
+			reason: "the tar was cut before it was compressed", content: compressed(t, whole[:header+content]),
+			err: "end mark of the tar is missing",
+		},
+		"WrongSum": {
+			reason: "the content is not the one that was compressed", content: wrongSum(compressed(t, whole)),
+			err: "gzip: invalid checksum",
+		},
+		"SecondSum": {
+			reason: "so is that of another member", content: slices.Concat(compressed(t, whole), wrongSum(compressed(t, zeros))),
+			err: "gzip: invalid checksum",
+		},
+		"GzipCut": {reason: "the checksum is missing", content: compressed(t, whole)[:len(compressed(t, whole))-6], err: "unexpected EOF"},
+		"GzipGarbage": {
+			reason:  "what follows is neither a member nor zeros",
+			content: slices.Concat(compressed(t, whole), []byte("garbage of some length")), err: "gzip: invalid header",
+		},
+		"GzipSecond": {
+			reason: "the files of a second tar would not be read", content: slices.Concat(compressed(t, whole), compressed(t, whole)),
+			err: "content follows the end mark",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a")
@@ -312,7 +335,10 @@ func FuzzWalk(f *testing.F) {
 	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))
 	whole := packed(f)
-	for _, content := range [][]byte{whole, whole[:1536], whole[:700], slices.Concat(whole, whole), compressed(f, whole), compressed(f, whole)[:60], wrongSum(compressed(f, whole)), linked(f)} {
+	for _, content := range [][]byte{
+		whole, whole[:1536], whole[:700], slices.Concat(whole, whole), compressed(f, whole),
+		compressed(f, whole)[:60], wrongSum(compressed(f, whole)), linked(f),
+	} {
 		f.Add(content)
 	}
 	path := filepath.Join(f.TempDir(), "a")

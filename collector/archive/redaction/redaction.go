@@ -245,7 +245,8 @@ const authority = "caBundle"
 func reserved() []string {
 	return []string{
 		"openshift.io", "kubernetes.io", "k8s.io", "x-k8s.io", "operatorframework.io", "coreos.com", "prometheus.io", "kubevirt.io", "metal3.io",
-		"argoproj.io", "helm.sh", "cnpg.io", "strimzi.io", "longhorn.io", "libopenstorage.org", "rook.io", "elastic.co", "svc", "cluster.local", "localhost",
+		"argoproj.io", "helm.sh", "cnpg.io", "strimzi.io", "longhorn.io", "libopenstorage.org", "rook.io", "elastic.co", "svc", "cluster.local",
+		"localhost",
 		"localhost.localdomain",
 	}
 }
@@ -253,12 +254,16 @@ func reserved() []string {
 // public are hosts that say nothing of a cluster. Another host of their domains may be that of a customer.
 func public() []string {
 	return []string{
-		"openshift.com", "api.openshift.com", "docs.openshift.com", "mirror.openshift.com", "infogw.api.openshift.com", "console.openshift.com", "cloud.openshift.com",
+		"openshift.com", "api.openshift.com", "docs.openshift.com", "mirror.openshift.com", "infogw.api.openshift.com", "console.openshift.com",
+		"cloud.openshift.com",
 		"openshift.org", "registry.ci.openshift.org", "okd.io", "docs.okd.io", "www.okd.io", "amd64.origin.releases.ci.openshift.org",
-		"redhat.com", "access.redhat.com", "bugzilla.redhat.com", "cloud.redhat.com", "console.redhat.com", "docs.redhat.com", "issues.redhat.com",
+		"redhat.com", "access.redhat.com", "bugzilla.redhat.com", "cloud.redhat.com", "console.redhat.com", "docs.redhat.com",
+		"issues.redhat.com",
 		"registry.access.redhat.com", "registry.connect.redhat.com", "sso.redhat.com", "www.redhat.com", "issues.jboss.org",
-		"redhat.io", "registry.redhat.io", "quay.io", "cdn.quay.io", "docker.io", "index.docker.io", "registry-1.docker.io", "ghcr.io", "gcr.io", "k8s.gcr.io",
-		"github.com", "raw.githubusercontent.com", "storage.googleapis.com", "metadata.google.internal", "golang.org", "pkg.go.dev", "json-schema.org", "w3.org", "www.w3.org",
+		"redhat.io", "registry.redhat.io", "quay.io", "cdn.quay.io", "docker.io", "index.docker.io", "registry-1.docker.io", "ghcr.io", "gcr.io",
+		"k8s.gcr.io",
+		"github.com", "raw.githubusercontent.com", "storage.googleapis.com", "metadata.google.internal", "golang.org", "pkg.go.dev",
+		"json-schema.org", "w3.org", "www.w3.org",
 		"example.com",
 	}
 }
@@ -272,7 +277,8 @@ func (n *Names) addDomain(domain string) bool {
 	if _, known := n.domains[domain]; known {
 		return true
 	}
-	if !hostname.MatchString(domain) || addressOf(domain).IsValid() || n.nodes[domain] != "" || slices.Contains(public(), domain) || replaced.MatchString(domain) {
+	if !hostname.MatchString(domain) || addressOf(domain).IsValid() || n.nodes[domain] != "" || slices.Contains(public(), domain) ||
+		replaced.MatchString(domain) {
 		return false
 	}
 	for _, of := range reserved() {
@@ -307,7 +313,8 @@ var (
 	urls  = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:(?:\\?/){2}(?:[^/\s@"]*@)?([A-Za-z0-9.-]+)`)
 	mails = regexp.MustCompile(`[A-Za-z0-9._%+-]@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
 	// images matches the registries of images with a tag or a digest.
-	images = regexp.MustCompile(`(?:^|[^A-Za-z0-9./@:_-])([a-z0-9-]+(?:\.[a-z0-9-]+)+)(?::\d+)?/[a-z0-9._/-]+(?::[A-Za-z0-9_][A-Za-z0-9_.-]*|@sha256:)`)
+	images = regexp.MustCompile(
+		`(?:^|[^A-Za-z0-9./@:_-])([a-z0-9-]+(?:\.[a-z0-9-]+)+)(?::\d+)?/[a-z0-9._/-]+(?::[A-Za-z0-9_][A-Za-z0-9_.-]*|@sha256:)`)
 	// private matches hosts of domains that exist only within networks.
 	private = regexp.MustCompile(`\.(internal|intranet|corp|lan|home\.arpa|localdomain)$`)
 )
@@ -316,7 +323,8 @@ var (
 // of a list of mirrors, or an entry of a list with commas.
 func hostFields() []string {
 	return []string{
-		"hostname", "host", "hostnames", "externalName", "baseDomain", "domain", "domainName", "etcdDiscoveryDomain", "address", "image", "source", "mirrors", "scopes",
+		"hostname", "host", "hostnames", "externalName", "baseDomain", "domain", "domainName", "etcdDiscoveryDomain", "address", "image",
+		"source", "mirrors", "scopes",
 		"allowedRegistries", "blockedRegistries", "insecureRegistries", "containerRuntimeSearchRegistries", "externalRegistryHostnames",
 		"internalRegistryHostname", "httpProxy", "httpsProxy", "noProxy", "prefix", "signedPrefix",
 	}

@@ -99,7 +99,10 @@ func TestCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		of := &x509.Certificate{SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"api.prod.corp.test"}, NotBefore: from, NotAfter: until}
+		of := &x509.Certificate{
+			SerialNumber: big.NewInt(7), Subject: pkix.Name{CommonName: name}, DNSNames: []string{"api.prod.corp.test"},
+			NotBefore: from, NotAfter: until,
+		}
 		der, err := x509.CreateCertificate(nil, of, of, public, key)
 		if err != nil {
 			t.Fatal(err)
@@ -121,7 +124,8 @@ func TestCertificates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if names = append(names, certificate.Subject.CommonName); !certificate.NotBefore.Equal(from) || !certificate.NotAfter.Equal(until) || len(certificate.DNSNames) > 0 {
+		if names = append(names, certificate.Subject.CommonName); !certificate.NotBefore.Equal(from) || !certificate.NotAfter.Equal(until) ||
+			len(certificate.DNSNames) > 0 {
 			t.Errorf("got %+v, want the validity and no name", certificate)
 		}
 	}

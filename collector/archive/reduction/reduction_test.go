@@ -73,7 +73,10 @@ func TestReduce(t *testing.T) {
 			object("openshift-cluster-version", "cluster-version-operator", environment("CLUSTER_PROFILE", "HTTP_PROXY")),
 			object("openshift-cluster-version", "cluster-version-operator", environment("CLUSTER_PROFILE")),
 		},
-		"Environment": {"no other environment is read", deployments, object("a", "b", environment("CLUSTER_PROFILE")), object("a", "b", map[string]any{"name": "c"})},
+		"Environment": {
+			"no other environment is read", deployments, object("a", "b", environment("CLUSTER_PROFILE")),
+			object("a", "b", map[string]any{"name": "c"}),
+		},
 		"Template": {
 			"a template of pods is reduced also where all is read",
 			inventory.Resource{Group: "upgrade.managed.openshift.io", Name: "upgradeconfigs"},
@@ -88,8 +91,14 @@ func TestReduce(t *testing.T) {
 		"Storage": {
 			"the types of storage of the image registry decide, and nothing that they have",
 			inventory.Resource{Group: "imageregistry.operator.openshift.io", Name: "configs"},
-			map[string]any{"spec": map[string]any{"managementState": "Managed", "httpSecret": "s", "storage": map[string]any{"s3": map[string]any{"bucket": "b"}, "emptyDir": map[string]any{}, "managementState": "Managed"}}},
-			map[string]any{"spec": map[string]any{"managementState": "Managed", "storage": map[string]any{"s3": map[string]any{}, "emptyDir": map[string]any{}}}},
+			map[string]any{"spec": map[string]any{
+				"managementState": "Managed", "httpSecret": "s",
+				"storage": map[string]any{"s3": map[string]any{"bucket": "b"}, "emptyDir": map[string]any{}, "managementState": "Managed"},
+			}},
+			map[string]any{"spec": map[string]any{
+				"managementState": "Managed",
+				"storage":         map[string]any{"s3": map[string]any{}, "emptyDir": map[string]any{}},
+			}},
 		},
 		"Form": {"a value of another form than the one that is read", deployments, map[string]any{"spec": "text"}, map[string]any{}},
 		"Named": {
@@ -101,33 +110,50 @@ func TestReduce(t *testing.T) {
 		"Annotations": {
 			"some annotations decide, and all others may have anything",
 			inventory.Resource{Name: "namespaces"},
-			map[string]any{"metadata": map[string]any{"annotations": map[string]any{"include.release.openshift.io/x": "true", "notes": "n", "kubectl.kubernetes.io/last-applied-configuration": "{}"}}},
+			map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+				"include.release.openshift.io/x": "true", "notes": "n",
+				"kubectl.kubernetes.io/last-applied-configuration": "{}",
+			}}},
 			map[string]any{"metadata": map[string]any{"annotations": map[string]any{"include.release.openshift.io/x": "true"}}},
 		},
 		"LoadBalancer": {
 			"clusters are compared by who provides the load balancers, and not by their addresses",
 			inventory.Resource{Group: "config.openshift.io", Name: "infrastructures"},
-			map[string]any{"status": map[string]any{"platformStatus": map[string]any{"type": "BareMetal", "baremetal": map[string]any{"apiServerInternalIPs": []any{"10.0.0.9"}, "loadBalancer": map[string]any{"type": "UserManaged"}}}}},
-			map[string]any{"status": map[string]any{"platformStatus": map[string]any{"type": "BareMetal", "baremetal": map[string]any{"loadBalancer": map[string]any{"type": "UserManaged"}}}}},
+			map[string]any{"status": map[string]any{"platformStatus": map[string]any{
+				"type":      "BareMetal",
+				"baremetal": map[string]any{"apiServerInternalIPs": []any{"10.0.0.9"}, "loadBalancer": map[string]any{"type": "UserManaged"}},
+			}}},
+			map[string]any{"status": map[string]any{"platformStatus": map[string]any{
+				"type":      "BareMetal",
+				"baremetal": map[string]any{"loadBalancer": map[string]any{"type": "UserManaged"}},
+			}}},
 		},
 		"MachineConfig": {
-			"files and kernel arguments have secrets: what is kept is the default runtime, paths of network scripts, arguments about cgroups, and that of a network team without its value",
+			"files and kernel arguments have secrets: what is kept is the default runtime, paths of network scripts, arguments about " +
+				"cgroups, and that of a network team without its value",
 			inventory.Resource{Group: "machineconfiguration.openshift.io", Name: "machineconfigs"},
 			map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{
-				"kernelType": "realtime", "fips": true, "kernelArguments": []any{"rd.iscsi.password=secret team=secret:em1 systemd.unified_cgroup_hierarchy=0"},
+				"kernelType": "realtime", "fips": true, "kernelArguments": []any{"rd.iscsi.password=secret team=secret:em1 " +
+					"systemd.unified_cgroup_hierarchy=0"},
 				"config": map[string]any{
 					"passwd": map[string]any{"users": []any{map[string]any{"passwordHash": "secret"}}},
 					"storage": map[string]any{"files": []any{
 						map[string]any{"path": "/etc/secret", "contents": map[string]any{"source": "data:,secret"}},
 						map[string]any{"path": "/etc/sysconfig/network-scripts/ifcfg-eth0", "contents": map[string]any{"source": "data:,secret"}},
-						map[string]any{"path": "/etc/crio/crio.conf.d/01-secret", "contents": map[string]any{"source": "data:,%5Bcrio.runtime%5D%0Asecret=1%0Adefault_runtime=%22runc%22"}},
+						map[string]any{
+							"path":     "/etc/crio/crio.conf.d/01-secret",
+							"contents": map[string]any{"source": "data:,%5Bcrio.runtime%5D%0Asecret=1%0Adefault_runtime=%22runc%22"},
+						},
 					}},
 				},
 			}},
 			map[string]any{"metadata": map[string]any{"name": "a"}, "spec": map[string]any{
 				"kernelType": "realtime", "kernelArguments": []any{"systemd.unified_cgroup_hierarchy=0", "team"},
 				"config": map[string]any{"storage": map[string]any{"files": []any{
-					map[string]any{"path": "/etc/crio/crio.conf.d/default-runtime", "contents": map[string]any{"source": "data:,%5Bcrio.runtime%5D%0Adefault_runtime%20=%20%22runc%22%0A"}},
+					map[string]any{
+						"path":     "/etc/crio/crio.conf.d/default-runtime",
+						"contents": map[string]any{"source": "data:,%5Bcrio.runtime%5D%0Adefault_runtime%20=%20%22runc%22%0A"},
+					},
 					map[string]any{"path": "/etc/sysconfig/network-scripts/ifcfg-eth0"},
 				}}},
 			}},

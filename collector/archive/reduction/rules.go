@@ -17,11 +17,15 @@ func annotations() []string {
 		"kubernetes.io/config.mirror",                                              // mirrors of static pods stay when a node is drained
 		"meta.helm.sh/release-name", "argocd.argoproj.io/tracking-id", "olm.owner", // who installed an object
 		"olm.operatorNamespace", "operatorframework.io/properties", // which releases an operator supports
-		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/", // the states of nodes and machines, and of hosted clusters
+		// the states of nodes and machines, and of hosted clusters
+		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/",
 		"openshift.io/scc", "openshift.io/required-scc", // which SecurityContextConstraints a pod has
 		"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector", // on which nodes the pods of a namespace run
-		"include.release.openshift.io/",                                                                                                                                               // which objects are of the release
-		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/desired-replicas", "deprecated.daemonset.template.generation", "openshift.io/deployment-config.latest-version", // what was changed since
+		// which objects are of the release
+		"include.release.openshift.io/",
+		// what was changed since
+		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/desired-replicas", "deprecated.daemonset.template.generation",
+		"openshift.io/deployment-config.latest-version",
 		"machine.openshift.io/machine",                                                            // which nodes are machines
 		"batch.kubernetes.io/job-completion-index", "batch.kubernetes.io/job-index-failure-count", // how often an index may fail
 		ownPrefix, // recorded runs
@@ -33,7 +37,8 @@ func annotations() []string {
 func metadataOnly() tree {
 	t := fields("apiVersion", "kind")
 	t["metadata"] = fields(
-		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "labels", "finalizers", "ownerReferences",
+		"name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "labels", "finalizers",
+		"ownerReferences",
 	)
 	t["metadata"]["annotations"] = tree{}
 	for _, name := range annotations() {
@@ -70,8 +75,10 @@ func contentWriters(written ...string) []string {
 
 // constraints are the fields of SecurityContextConstraints by which admission chooses among them.
 func constraints() tree {
-	return object(append(contentWriters("priority", "users", "groups"), "priority", "users", "groups", "volumes", "seccompProfiles", "allowPrivilegedContainer",
-		"allowPrivilegeEscalation", "allowHostNetwork", "allowHostPID", "allowHostIPC", "allowHostPorts", "allowHostDirVolumePlugin", "readOnlyRootFilesystem",
+	return object(append(contentWriters("priority", "users", "groups"), "priority", "users", "groups", "volumes", "seccompProfiles",
+		"allowPrivilegedContainer",
+		"allowPrivilegeEscalation", "allowHostNetwork", "allowHostPID", "allowHostIPC", "allowHostPorts", "allowHostDirVolumePlugin",
+		"readOnlyRootFilesystem",
 		"allowedCapabilities", "defaultAddCapabilities", "requiredDropCapabilities", "runAsUser", "seLinuxContext", "fsGroup")...)
 }
 
@@ -80,14 +87,18 @@ func constraints() tree {
 func podSpec() []string {
 	const claims, container = "resourceClaims", "containers"
 	all := []string{
-		"nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates", "priority", "priorityClassName",
-		"preemptionPolicy", "restartPolicy", "runtimeClassName", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "overhead", "resources", claims + ".name", "serviceAccountName",
+		"nodeName", "nodeSelector", "affinity", "tolerations", "topologySpreadConstraints", "schedulerName", "schedulingGates", "priority",
+		"priorityClassName",
+		"preemptionPolicy", "restartPolicy", "runtimeClassName", "terminationGracePeriodSeconds", "activeDeadlineSeconds", "overhead",
+		"resources", claims + ".name", "serviceAccountName",
 		"hostNetwork", "hostPID", "hostIPC", "hostUsers", "os",
 	}
-	all = append(all, under("securityContext", append(securityContext(), "supplementalGroups", "supplementalGroupsPolicy", "fsGroup", "fsGroupChangePolicy", "sysctls", "seLinuxChangePolicy")...)...)
+	all = append(all, under("securityContext", append(securityContext(), "supplementalGroups", "supplementalGroupsPolicy", "fsGroup",
+		"fsGroupChangePolicy", "sysctls", "seLinuxChangePolicy")...)...)
 	for _, containers := range []string{container, "initContainers"} {
 		all = append(all, under(containers, "name", "resources", "ports", "restartPolicy")...)
-		all = append(all, under(containers+".securityContext", append(securityContext(), "capabilities", "privileged", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "procMount")...)...)
+		all = append(all, under(containers+".securityContext",
+			append(securityContext(), "capabilities", "privileged", "readOnlyRootFilesystem", "allowPrivilegeEscalation", "procMount")...)...)
 		all = append(all, under(containers+".startupProbe", "initialDelaySeconds", "periodSeconds", "failureThreshold")...)
 	}
 	return append(all, under("volumes", volumes()...)...)
@@ -95,7 +106,10 @@ func podSpec() []string {
 
 // securityContext are the fields that pods and containers have, without accounts of Windows.
 func securityContext() []string {
-	return []string{"seLinuxOptions", "windowsOptions.hostProcess", "runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile", "appArmorProfile"}
+	return []string{
+		"seLinuxOptions", "windowsOptions.hostProcess", "runAsUser", "runAsGroup", "runAsNonRoot", "seccompProfile",
+		"appArmorProfile",
+	}
 }
 
 // containerStates are which containers wait, and which have restarted.
@@ -143,33 +157,54 @@ func rules() map[inventory.Resource]tree {
 	for group, resources := range map[string]map[string]tree{
 		"": core(), "apps": apps(), "batch": batch(), "config.openshift.io": configuration(), "operator.openshift.io": operators(),
 		"admissionregistration.k8s.io": admission(), "hypershift.openshift.io": hosted(),
-		"apiextensions.k8s.io":                {"customresourcedefinitions": object("spec", "status")},
-		"apiregistration.k8s.io":              {"apiservices": object("spec.service", "spec.group", "spec.version", "status")},
-		"apiserver.openshift.io":              {"apirequestcounts": object("spec", "status")},
-		"certificates.k8s.io":                 {"certificatesigningrequests": object("spec.signerName", "spec.username", "spec.groups", "spec.usages", "spec.expirationSeconds", "status.conditions")},
+		"apiextensions.k8s.io":   {"customresourcedefinitions": object("spec", "status")},
+		"apiregistration.k8s.io": {"apiservices": object("spec.service", "spec.group", "spec.version", "status")},
+		"apiserver.openshift.io": {"apirequestcounts": object("spec", "status")},
+		"certificates.k8s.io": {"certificatesigningrequests": object("spec.signerName", "spec.username", "spec.groups",
+			"spec.usages", "spec.expirationSeconds", "status.conditions")},
 		"coordination.k8s.io":                 {"leases": object(append(writers(), "spec")...)},
 		"discovery.k8s.io":                    {"endpointslices": object("addressType", "ports", "endpoints.conditions", "endpoints.nodeName")},
 		"flowcontrol.apiserver.k8s.io":        {"flowschemas": object(writers()...), "prioritylevelconfigurations": object(writers()...)},
-		"imageregistry.operator.openshift.io": {"configs": imageRegistry()}, "migration.k8s.io": {"storageversionmigrations": object("status.conditions")},
-		"kubevirt.io":                       {"kubevirts": object("spec.configuration.evictionStrategy"), "virtualmachineinstances": object(append(conditions(), "spec.evictionStrategy")...)},
-		"machine.openshift.io":              {"machinehealthchecks": object("spec", "status"), "machines": object(), "machinesets": object("spec.replicas", "spec.selector", "status")},
-		"autoscaling.openshift.io":          {"clusterautoscalers": object("spec.podPriorityThreshold", "spec.resourceLimits"), "machineautoscalers": object("spec.maxReplicas", "spec.scaleTargetRef")},
+		"imageregistry.operator.openshift.io": {"configs": imageRegistry()},
+		"migration.k8s.io":                    {"storageversionmigrations": object("status.conditions")},
+		"kubevirt.io": {
+			"kubevirts":               object("spec.configuration.evictionStrategy"),
+			"virtualmachineinstances": object(append(conditions(), "spec.evictionStrategy")...),
+		},
+		"machine.openshift.io": {
+			"machinehealthchecks": object("spec", "status"), "machines": object(),
+			"machinesets": object("spec.replicas", "spec.selector", "status"),
+		},
+		"autoscaling.openshift.io": {
+			"clusterautoscalers": object("spec.podPriorityThreshold", "spec.resourceLimits"),
+			"machineautoscalers": object("spec.maxReplicas", "spec.scaleTargetRef"),
+		},
 		"metallb.io":                        {"l2advertisements": object("spec.nodeSelectors")},
 		"node.k8s.io":                       {"runtimeclasses": object("overhead", "scheduling")},
 		"quota.openshift.io":                {"clusterresourcequotas": object("spec.quota", "status")},
 		"redhatcop.redhat.io":               {"keepalivedgroups": object("spec.nodeSelector")},
 		"machineconfiguration.openshift.io": configurations(),
 		"monitoring.coreos.com":             {"prometheusrules": object()},
-		"operators.coreos.com":              {"clusterserviceversions": object("status.phase", "status.reason", "status.message"), "subscriptions": object("status.installPlanRef", "status.installedCSV", "status.currentCSV", "status.state", "status.conditions"), "catalogsources": object("status.connectionState")},
-		"policy":                            {"poddisruptionbudgets": object("spec", "status")},
-		"postgresql.cnpg.io":                {"clusters": object("spec.instances", "spec.enablePDB", "spec.nodeMaintenanceWindow", "status.readyInstances")},
-		"route.openshift.io":                {"routes": object(append(under("status.ingress.conditions", "type", "status", "reason", "lastTransitionTime"), "spec.host", "status.ingress.host", "status.ingress.routerName")...)},
-		"networking.k8s.io":                 {"networkpolicies": object(contentWriters("spec")...)},
-		"security.openshift.io":             {"securitycontextconstraints": constraints()},
-		"k8s.ovn.org":                       {"egressfirewalls": object("status.status"), "egressips": object("spec.egressIPs", "status.items.egressIP")},
-		"scheduling.k8s.io":                 {"priorityclasses": object("value", "globalDefault", "preemptionPolicy")},
-		"storage.k8s.io":                    storage(),
-		"upgrade.managed.openshift.io":      {"upgradeconfigs": object("spec", "status")},
+		"operators.coreos.com": {
+			"clusterserviceversions": object("status.phase", "status.reason", "status.message"),
+			"subscriptions": object("status.installPlanRef", "status.installedCSV", "status.currentCSV", "status.state",
+				"status.conditions"),
+			"catalogsources": object("status.connectionState"),
+		},
+		"policy": {"poddisruptionbudgets": object("spec", "status")},
+		"postgresql.cnpg.io": {"clusters": object("spec.instances", "spec.enablePDB", "spec.nodeMaintenanceWindow",
+			"status.readyInstances")},
+		"route.openshift.io": {"routes": object(append(under("status.ingress.conditions", "type", "status", "reason",
+			"lastTransitionTime"), "spec.host", "status.ingress.host", "status.ingress.routerName")...)},
+		"networking.k8s.io":     {"networkpolicies": object(contentWriters("spec")...)},
+		"security.openshift.io": {"securitycontextconstraints": constraints()},
+		"k8s.ovn.org": {
+			"egressfirewalls": object("status.status"),
+			"egressips":       object("spec.egressIPs", "status.items.egressIP"),
+		},
+		"scheduling.k8s.io":            {"priorityclasses": object("value", "globalDefault", "preemptionPolicy")},
+		"storage.k8s.io":               storage(),
+		"upgrade.managed.openshift.io": {"upgradeconfigs": object("spec", "status")},
 	} {
 		for name, fields := range resources {
 			all[inventory.Resource{Group: group, Name: name}] = fields
@@ -181,7 +216,8 @@ func rules() map[inventory.Resource]tree {
 func storage() map[string]tree {
 	return map[string]tree{
 		"csidrivers": object("spec.attachRequired"), "csinodes": object("spec"), "storageclasses": object("provisioner", "volumeBindingMode"),
-		"volumeattachments": object("spec.attacher", "spec.nodeName", "spec.source.persistentVolumeName", "status.attached", "status.attachError.time"),
+		"volumeattachments": object("spec.attacher", "spec.nodeName", "spec.source.persistentVolumeName", "status.attached",
+			"status.attachError.time"),
 	}
 }
 
@@ -191,11 +227,15 @@ func core() map[string]tree {
 		"secrets":     object("data", "type"),
 		"limitranges": object(append(contentWriters("spec"), "spec")...),
 		"namespaces":  object("spec", "status"),
-		"nodes": object("spec.taints", "spec.unschedulable", "spec.providerID", "status.conditions", "status.allocatable", "status.capacity", "status.nodeInfo",
+		"nodes": object("spec.taints", "spec.unschedulable", "spec.providerID", "status.conditions", "status.allocatable", "status.capacity",
+			"status.nodeInfo",
 			"status.addresses", "status.phase"),
-		"persistentvolumeclaims": object("spec.volumeName", "spec.storageClassName", "spec.accessModes", "spec.resources", "spec.selector", "status.phase"),
-		"persistentvolumes":      object("spec.nodeAffinity", "spec.csi.driver", "spec.claimRef", "spec.storageClassName", "spec.accessModes", "spec.capacity", "status.phase"),
-		"pods":                   object(slices.Concat(under("spec", podSpec()...), conditions(), containerStates(), []string{"status.phase", "status.startTime"})...),
+		"persistentvolumeclaims": object("spec.volumeName", "spec.storageClassName", "spec.accessModes", "spec.resources", "spec.selector",
+			"status.phase"),
+		"persistentvolumes": object("spec.nodeAffinity", "spec.csi.driver", "spec.claimRef", "spec.storageClassName", "spec.accessModes",
+			"spec.capacity", "status.phase"),
+		"pods": object(slices.Concat(under("spec", podSpec()...), conditions(), containerStates(),
+			[]string{"status.phase", "status.startTime"})...),
 		"replicationcontrollers": workload("spec.template", "spec.replicas", "spec.selector", "status.replicas", "status.readyReplicas"),
 		"resourcequotas":         object(append(contentWriters("spec"), "spec", "status")...),
 		"serviceaccounts":        object(),
@@ -204,16 +244,22 @@ func core() map[string]tree {
 }
 
 func apps() map[string]tree {
-	counts := under("status", "replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "unavailableReplicas", "observedGeneration", "currentRevision",
-		"updateRevision", "currentReplicas", "currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled", "numberReady",
+	counts := under("status", "replicas", "readyReplicas", "availableReplicas", "updatedReplicas", "unavailableReplicas", "observedGeneration",
+		"currentRevision",
+		"updateRevision", "currentReplicas", "currentNumberScheduled", "desiredNumberScheduled", "numberAvailable", "numberMisscheduled",
+		"numberReady",
 		"numberUnavailable", "updatedNumberScheduled")
-	of := workload("spec.template", append(counts, "spec.replicas", "spec.selector", "spec.strategy", "spec.updateStrategy", "spec.paused", "spec.minReadySeconds",
+	of := workload("spec.template", append(counts, "spec.replicas", "spec.selector", "spec.strategy", "spec.updateStrategy", "spec.paused",
+		"spec.minReadySeconds",
 		"spec.podManagementPolicy", "spec.ordinals", "spec.volumeClaimTemplates.metadata.name")...)
 	return map[string]tree{"daemonsets": of, "deployments": of, "replicasets": of, "statefulsets": of}
 }
 
 func batch() map[string]tree {
-	job := []string{"spec.backoffLimit", "spec.backoffLimitPerIndex", "spec.parallelism", "spec.completions", "spec.suspend", "spec.podFailurePolicy", "status.active", "status.failed", "status.succeeded"}
+	job := []string{
+		"spec.backoffLimit", "spec.backoffLimitPerIndex", "spec.parallelism", "spec.completions", "spec.suspend",
+		"spec.podFailurePolicy", "status.active", "status.failed", "status.succeeded",
+	}
 	changed := append(writers(), "metadata.managedFields.fieldsV1.f:spec.f:jobTemplate."+none)
 	return map[string]tree{
 		"jobs": workload("spec.template", job...),
@@ -226,12 +272,18 @@ func configuration() map[string]tree {
 	of := map[string]tree{
 		"clusteroperators": object("spec", "status.conditions", "status.versions", "status.relatedObjects"),
 		"clusterversions":  object(append(writers(), "spec", "status")...),
-		"infrastructures": object("status.infrastructureName", "status.platform", "status.platformStatus.type", "status.platformStatus.azure.cloudName",
-			"status.platformStatus.baremetal.loadBalancer.type", "status.platformStatus.openstack.loadBalancer.type", "status.platformStatus.ovirt.loadBalancer.type",
+		"infrastructures": object("status.infrastructureName", "status.platform", "status.platformStatus.type",
+			"status.platformStatus.azure.cloudName",
+			"status.platformStatus.baremetal.loadBalancer.type", "status.platformStatus.openstack.loadBalancer.type",
+			"status.platformStatus.ovirt.loadBalancer.type",
 			"status.platformStatus.vsphere.loadBalancer.type", "status.platformStatus.nutanix.loadBalancer.type",
-			"status.controlPlaneTopology", "status.infrastructureTopology", "status.cpuPartitioning", "status.apiServerURL", "status.apiServerInternalURI", "status.etcdDiscoveryDomain"),
+			"status.controlPlaneTopology", "status.infrastructureTopology", "status.cpuPartitioning", "status.apiServerURL",
+			"status.apiServerInternalURI", "status.etcdDiscoveryDomain"),
 	}
-	for _, name := range []string{"clusterimagepolicies", "featuregates", "imagedigestmirrorsets", "images", "imagetagmirrorsets", "networks", "nodes", "proxies"} {
+	for _, name := range []string{
+		"clusterimagepolicies", "featuregates", "imagedigestmirrorsets", "images", "imagetagmirrorsets", "networks",
+		"nodes", "proxies",
+	} {
 		of[name] = object("spec", "status")
 	}
 	return of
@@ -242,7 +294,10 @@ func operators() map[string]tree {
 		"imagecontentsourcepolicies": object("spec", "status"), "machineconfigurations": object("spec", "status"),
 		"networks": object("spec.migration", "status.conditions"),
 	}
-	for _, name := range []string{"authentications", "etcds", "ingresscontrollers", "kubeapiservers", "kubestorageversionmigrators", "openshiftapiservers"} {
+	for _, name := range []string{
+		"authentications", "etcds", "ingresscontrollers", "kubeapiservers", "kubestorageversionmigrators",
+		"openshiftapiservers",
+	} {
 		of[name] = object("status.conditions")
 	}
 	return of
@@ -260,9 +315,11 @@ func imageRegistry() tree {
 
 func configurations() map[string]tree {
 	return map[string]tree{
-		"machineconfignodes": object("spec", "status"), "machineconfigpools": object(append(writers(), "spec", "status", "metadata.managedFields.fieldsV1.f:spec.f:paused."+none)...), // who has paused it
-		"machineconfigs": object("spec.extensions", "spec.kernelType", "spec.osImageURL"), // and what keepConfiguration keeps
-		"osimagestreams": object("spec.defaultStream", "status.defaultStream"),
+		// who has paused it
+		"machineconfignodes": object("spec", "status"),
+		"machineconfigpools": object(append(writers(), "spec", "status", "metadata.managedFields.fieldsV1.f:spec.f:paused."+none)...),
+		"machineconfigs":     object("spec.extensions", "spec.kernelType", "spec.osImageURL"), // and what keepConfiguration keeps
+		"osimagestreams":     object("spec.defaultStream", "status.defaultStream"),
 	}
 }
 
@@ -276,6 +333,7 @@ func admission() map[string]tree {
 
 func hosted() map[string]tree {
 	return map[string]tree{
-		"hcpetcdbackups": object("spec", "status"), "hostedclusters": object(append(writers(), "spec", "status")...), "nodepools": object("spec", "status"),
+		"hcpetcdbackups": object("spec", "status"), "hostedclusters": object(append(writers(), "spec", "status")...),
+		"nodepools": object("spec", "status"),
 	}
 }

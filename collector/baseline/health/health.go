@@ -28,7 +28,8 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-var _ = catalog.Reasons("An object of any kind has a problem after the update that it did not have before. A reason that is not listed is the type of a condition, or a phase, of the object.", `
+var _ = catalog.Reasons("An object of any kind has a problem after the update that it did not have before. A reason that is not "+
+	"listed is the type of a condition, or a phase, of the object.", `
 InProgress | Its controller has not reconciled it, or has not seen its last change. | Read its conditions, and the log of its controller. | oc describe KIND NAME -n NAMESPACE
 NoAddress | No address of a load balancer is in its status. | Read the events of the object, and the log of the controller of the load balancer. | oc describe KIND NAME -n NAMESPACE
 ReportsError | Its status has an error. | Fix what the message names. | oc describe KIND NAME -n NAMESPACE
@@ -75,7 +76,8 @@ func addConditions(made *baseline.Object, object *unstructured.Unstructured, now
 	idle := map[string]bool{}
 	for _, each := range of.Conditions {
 		against, _ := meaning(each)
-		idle[each.Reason] = idle[each.Reason] || !against && each.Status == "False" && each.Reason != "" && reported.MeaningOf(each.Type) == reported.Unclear
+		idle[each.Reason] = idle[each.Reason] || !against && each.Status == "False" && each.Reason != "" &&
+			reported.MeaningOf(each.Type) == reported.Unclear
 	}
 	for _, each := range of.Conditions {
 		against, reason := meaning(each)
@@ -85,7 +87,8 @@ func addConditions(made *baseline.Object, object *unstructured.Unstructured, now
 		transition := each.LastTransitionTime.UTC()
 		switch {
 		case against:
-			message := fmt.Sprintf("%s is %s", words.Line(each.Type, maxPhase), words.Condition(each.Status, words.External(each.Reason), words.Line(each.Message, maxMessage)))
+			message := fmt.Sprintf("%s is %s", words.Line(each.Type, maxPhase),
+				words.Condition(each.Status, words.External(each.Reason), words.Line(each.Message, maxMessage)))
 			if each.LastTransitionTime.IsZero() || transition.After(now) {
 				transition = time.Time{}
 			}
@@ -153,7 +156,10 @@ const maxPhase = 40
 func addPhases(made *baseline.Object, stated map[string]any) {
 	for _, each := range phases(stated) {
 		if bad(each.value) {
-			made.Add(baseline.Problem{Reason: camel(each.field + " " + strings.ToLower(each.value)), Message: fmt.Sprintf("its %s is %s", each.field, words.External(each.value))})
+			made.Add(baseline.Problem{
+				Reason:  camel(each.field + " " + strings.ToLower(each.value)),
+				Message: fmt.Sprintf("its %s is %s", each.field, words.External(each.value)),
+			})
 		}
 	}
 }
@@ -171,7 +177,8 @@ func phases(stated map[string]any) []phase {
 			}
 		case map[string]any:
 			for _, inner := range slices.Sorted(maps.Keys(value)) {
-				if text, ok := value[inner].(string); ok && states(field) && states(inner) && len(text) <= maxPhase && !strings.ContainsAny(text, ".:/=") {
+				if text, ok := value[inner].(string); ok && states(field) && states(inner) && len(text) <= maxPhase &&
+					!strings.ContainsAny(text, ".:/=") {
 					all = append(all, phase{inner, text})
 				}
 			}
@@ -183,9 +190,10 @@ func phases(stated map[string]any) []phase {
 // states reports whether a field states how the object is now: not what was before, why, or a name.
 func states(field string) bool {
 	lower := strings.ReplaceAll(strings.ToLower(field), "lastobserved", "")
-	return !slices.ContainsFunc([]string{"last", "previous", "reason", "message", "name", "policy", "desired", "conditions", "history"}, func(word string) bool {
-		return strings.Contains(lower, word)
-	})
+	return !slices.ContainsFunc([]string{"last", "previous", "reason", "message", "name", "policy", "desired", "conditions", "history"},
+		func(word string) bool {
+			return strings.Contains(lower, word)
+		})
 }
 
 // bad reports whether a phase has a word for something that is wrong, in any spelling.

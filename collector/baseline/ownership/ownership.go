@@ -35,7 +35,8 @@ func Of(operators []configv1.ClusterOperator) Owners {
 		}
 	}
 	slices.SortFunc(made.related, func(a, b configv1.ObjectReference) int {
-		return cmp.Or(strings.Compare(a.Resource, b.Resource), strings.Compare(a.Group, b.Group), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
+		return cmp.Or(strings.Compare(a.Resource, b.Resource), strings.Compare(a.Group, b.Group), strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.Name, b.Name))
 	})
 	made.related = slices.Compact(made.related)
 	return made
@@ -59,7 +60,8 @@ func (o Owners) names(resource schema.GroupResource, namespace, name string) boo
 		if r.Name == "" && r.Namespace == "" { // all of a resource, such as all CustomResourceDefinitions, for a must-gather
 			return false
 		}
-		return r.Group == resource.Group && r.Resource == resource.Resource && cmp.Or(r.Name, name) == name && cmp.Or(r.Namespace, namespace) == namespace
+		return r.Group == resource.Group && r.Resource == resource.Resource && cmp.Or(r.Name, name) == name &&
+			cmp.Or(r.Namespace, namespace) == namespace
 	})
 }
 

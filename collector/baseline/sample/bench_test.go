@@ -76,7 +76,10 @@ func large(b *testing.B) lists {
 	var services []corev1.Service
 	var slices []discoveryv1.EndpointSlice
 	for i := range workloads {
-		meta := metav1.ObjectMeta{Namespace: fmt.Sprintf("team-%03d", i%200), Name: fmt.Sprintf("workload-%04d", i), CreationTimestamp: metav1.NewTime(now()), Labels: map[string]string{"app": fmt.Sprint(i), "pod-template-hash": "7d9f"}}
+		meta := metav1.ObjectMeta{
+			Namespace: fmt.Sprintf("team-%03d", i%200), Name: fmt.Sprintf("workload-%04d", i),
+			CreationTimestamp: metav1.NewTime(now()), Labels: map[string]string{"app": fmt.Sprint(i), "pod-template-hash": "7d9f"},
+		}
 		owned := func(kind, name, suffix string) metav1.ObjectMeta {
 			of := meta
 			of.Name += suffix
@@ -84,12 +87,21 @@ func large(b *testing.B) lists {
 			return of
 		}
 		status := appsv1.DeploymentStatus{ReadyReplicas: replicas, UpdatedReplicas: replicas}
-		deployments = append(deployments, appsv1.Deployment{ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(replicas))}, Status: status})
-		services = append(services, corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: meta.Labels, Ports: []corev1.ServicePort{{Port: 443}}}})
+		deployments = append(deployments, appsv1.Deployment{
+			ObjectMeta: meta, Spec: appsv1.DeploymentSpec{Replicas: new(int32(replicas))},
+			Status: status,
+		})
+		services = append(services, corev1.Service{
+			ObjectMeta: meta,
+			Spec:       corev1.ServiceSpec{Selector: meta.Labels, Ports: []corev1.ServicePort{{Port: 443}}},
+		})
 		slice := discoveryv1.EndpointSlice{ObjectMeta: meta}
 		slice.Labels = map[string]string{discoveryv1.LabelServiceName: meta.Name}
 		for j := range replicas {
-			pod := corev1.Pod{ObjectMeta: owned("ReplicaSet", meta.Name+"-7d9f", fmt.Sprint("-", j)), Status: corev1.PodStatus{Phase: corev1.PodRunning}}
+			pod := corev1.Pod{
+				ObjectMeta: owned("ReplicaSet", meta.Name+"-7d9f", fmt.Sprint("-", j)),
+				Status:     corev1.PodStatus{Phase: corev1.PodRunning},
+			}
 			for range 2 {
 				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "c", RestartCount: int32(i % 3)})
 			}
@@ -108,9 +120,10 @@ func large(b *testing.B) lists {
 	add(b, all, "/apis/apps/v1/deployments", deployments, func(items []appsv1.Deployment, meta metav1.ListMeta) runtime.Object {
 		return &appsv1.DeploymentList{ListMeta: meta, Items: items}
 	})
-	add(b, all, "/apis/discovery.k8s.io/v1/endpointslices", slices, func(items []discoveryv1.EndpointSlice, meta metav1.ListMeta) runtime.Object {
-		return &discoveryv1.EndpointSliceList{ListMeta: meta, Items: items}
-	})
+	add(b, all, "/apis/discovery.k8s.io/v1/endpointslices", slices,
+		func(items []discoveryv1.EndpointSlice, meta metav1.ListMeta) runtime.Object {
+			return &discoveryv1.EndpointSliceList{ListMeta: meta, Items: items}
+		})
 	text, err := yaml.YAMLToJSON([]byte(version))
 	if err != nil {
 		b.Fatal(err)

@@ -72,12 +72,14 @@ func hostedClusterOf(of *hypershift.State) baseline.Object {
 			reason = "Degraded"
 		case "DataPlaneConnectionAvailable", "ControlPlaneConnectionAvailable":
 			reason = "NotConnected"
-		case "ReconciliationSucceeded", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound", "ValidHostedControlPlaneConfiguration":
+		case "ReconciliationSucceeded", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound",
+			"ValidHostedControlPlaneConfiguration":
 			reason = "NotReconciled"
 		}
 		object.Add(unmet(stated, reason))
 	}
-	if progressing := meta.FindStatusCondition(of.Cluster.Status.Conditions, "Progressing"); progressing != nil && of.Cluster.Spec.ControlPlaneRelease == nil {
+	if progressing := meta.FindStatusCondition(of.Cluster.Status.Conditions, "Progressing"); progressing != nil &&
+		of.Cluster.Spec.ControlPlaneRelease == nil {
 		switch {
 		case progressing.Status == metav1.ConditionTrue:
 			object.Add(unmet(*progressing, "NotUpdated"))
@@ -158,7 +160,8 @@ func (c configured) installed(ctx context.Context) {
 		}
 		s.keep(key, object)
 	}
-	operators := kept(s, baseline.ClusterServiceVersion, read(ctx, s, s.cluster.InstalledOperators, "ClusterServiceVersions", baseline.ClusterServiceVersion))
+	operators := kept(s, baseline.ClusterServiceVersion,
+		read(ctx, s, s.cluster.InstalledOperators, "ClusterServiceVersions", baseline.ClusterServiceVersion))
 	for i := range operators {
 		of := &operators[i]
 		if of.Copied() || slices.Contains(replaced(), of.Status.Phase) {
@@ -218,7 +221,10 @@ func subscriptionOf(of *snapshot.Subscription) baseline.Object {
 	object := baseline.Object{Generation: of.Generation}
 	if of.Spec.InstallPlanApproval != "Manual" && of.Spec.Source != "" {
 		object.Detail = baseline.Automatic
-		object.Refs = []baseline.Key{{Kind: baseline.KindOf("operators.coreos.com", "CatalogSource"), Namespace: of.Spec.SourceNamespace, Name: of.Spec.Source}}
+		object.Refs = []baseline.Key{{
+			Kind: baseline.KindOf("operators.coreos.com", "CatalogSource"), Namespace: of.Spec.SourceNamespace,
+			Name: of.Spec.Source,
+		}}
 	}
 	for _, each := range of.Status.Conditions {
 		if each.Status == corev1.ConditionTrue && slices.Contains(faults(), each.Type) {
@@ -253,7 +259,8 @@ func (s *sampler) describe(object *baseline.Object, of metav1.Object, group, res
 // definitions are the CustomResourceDefinitions; serving adds the Services that convert their objects.
 func (s *sampler) definitions(ctx context.Context) {
 	s.defined = map[string]bool{}
-	found := kept(s, baseline.CustomResourceDefinition, read(ctx, s, s.cluster.Definitions, "CustomResourceDefinitions", baseline.CustomResourceDefinition))
+	found := kept(s, baseline.CustomResourceDefinition,
+		read(ctx, s, s.cluster.Definitions, "CustomResourceDefinitions", baseline.CustomResourceDefinition))
 	for i := range found {
 		of := &found[i]
 		s.defined[of.Name] = of.HasStatus()
@@ -265,7 +272,10 @@ func (s *sampler) definitions(ctx context.Context) {
 
 // others are the objects of all kinds that have no row.
 func (s *sampler) others(ctx context.Context, only map[baseline.Kind]bool) {
-	swept, err := sweep.Read(ctx, s.cluster, sweep.Options{Now: s.now, Owners: s.owners, Definitions: s.defined, Only: only, Keep: s.keep, Deleting: func(key baseline.Key) { s.state.Deleting[key] = true }})
+	swept, err := sweep.Read(ctx, s.cluster, sweep.Options{
+		Now: s.now, Owners: s.owners, Definitions: s.defined, Only: only, Keep: s.keep,
+		Deleting: func(key baseline.Key) { s.state.Deleting[key] = true },
+	})
 	if err != nil {
 		s.unread(err, everything)
 		return

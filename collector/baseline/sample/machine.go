@@ -80,7 +80,10 @@ func (m machinery) machines(ctx context.Context) {
 			object.Desired = *set.Spec.Replicas
 		}
 		if object.Ready < object.Desired {
-			object.Add(baseline.Problem{Reason: "MachinesNotReady", Message: fmt.Sprintf("%d of %s ready", object.Ready, words.Count(int64(object.Desired), "machine"))})
+			object.Add(baseline.Problem{
+				Reason:  "MachinesNotReady",
+				Message: fmt.Sprintf("%d of %s ready", object.Ready, words.Count(int64(object.Desired), "machine")),
+			})
 		}
 		s.describe(&object, set, "machine.openshift.io", "machinesets")
 		s.keep(baseline.Key{Kind: baseline.MachineSet, Namespace: set.Namespace, Name: set.Name}, object)
@@ -101,7 +104,8 @@ func poolOf(pool *machineconfigurationv1.MachineConfigPool) baseline.Object {
 	case pool.Spec.Paused:
 		object.Detail = paused
 	case status.UpdatedMachineCount < status.MachineCount:
-		object.Add(baseline.Problem{Reason: "NotUpdated", Since: latest(states.of("Updated").since(conditionFalse), states.of("Updating").since(conditionTrue)), Message: fmt.Sprintf("%d of %s updated", status.UpdatedMachineCount, words.Count(int64(status.MachineCount), "node"))})
+		object.Add(baseline.Problem{Reason: "NotUpdated", Since: latest(states.of("Updated").since(conditionFalse), states.of("Updating").since(
+			conditionTrue)), Message: fmt.Sprintf("%d of %s updated", status.UpdatedMachineCount, words.Count(int64(status.MachineCount), "node"))})
 	}
 	return object
 }
@@ -126,7 +130,8 @@ func (m machinery) nodes(ctx context.Context) {
 			names = append(names, driver.Name)
 		}
 		slices.Sort(names)
-		s.keep(baseline.Key{Kind: baseline.CSINode, Name: drivers[i].Name}, baseline.Object{Detail: fact(strings.Join(names, ",")), Refs: []baseline.Key{{Kind: baseline.Node, Name: drivers[i].Name}}})
+		s.keep(baseline.Key{Kind: baseline.CSINode, Name: drivers[i].Name},
+			baseline.Object{Detail: fact(strings.Join(names, ",")), Refs: []baseline.Key{{Kind: baseline.Node, Name: drivers[i].Name}}})
 	}
 	m.requests(ctx)
 }
@@ -141,7 +146,10 @@ func nodeOf(node *corev1.Node) baseline.Object {
 	if of := states.of(string(corev1.NodeReady)); of.Status != conditionTrue {
 		object.Add(of.problem("NotReady"))
 	}
-	for _, kind := range []corev1.NodeConditionType{corev1.NodeNetworkUnavailable, corev1.NodeDiskPressure, corev1.NodeMemoryPressure, corev1.NodePIDPressure} {
+	for _, kind := range []corev1.NodeConditionType{
+		corev1.NodeNetworkUnavailable, corev1.NodeDiskPressure, corev1.NodeMemoryPressure,
+		corev1.NodePIDPressure,
+	} {
 		if of := states.of(string(kind)); of.Status == conditionTrue {
 			object.Add(of.problem(string(kind)))
 		}
@@ -157,7 +165,8 @@ func nodeOf(node *corev1.Node) baseline.Object {
 		}
 	}
 	if current, desired := notes[currentConfig], notes[desiredConfig]; current != desired {
-		object.Add(baseline.Problem{Reason: "OutdatedConfig", Message: fmt.Sprintf("it has configuration %s instead of %s", cmp.Or(words.External(current), "none"), cmp.Or(words.External(desired), "none"))})
+		object.Add(baseline.Problem{Reason: "OutdatedConfig", Message: fmt.Sprintf("it has configuration %s instead of %s",
+			cmp.Or(words.External(current), "none"), cmp.Or(words.External(desired), "none"))})
 	}
 	return object
 }
@@ -180,7 +189,10 @@ func addTaints(object *baseline.Object, node *corev1.Node) {
 		domain, name, _ := strings.Cut(taint.Key, "/")
 		ofKubernetes := strings.HasSuffix(domain, ".kubernetes.io") && domain != "node-role.kubernetes.io" && domain != "node.kubernetes.io"
 		if ofKubernetes && taint.Effect != corev1.TaintEffectPreferNoSchedule {
-			object.Add(baseline.Problem{Reason: "Tainted", Message: fmt.Sprintf("it has the taint %s of a controller", words.External(domain+"/"+name))})
+			object.Add(baseline.Problem{
+				Reason:  "Tainted",
+				Message: fmt.Sprintf("it has the taint %s of a controller", words.External(domain+"/"+name)),
+			})
 		}
 	}
 }
@@ -227,7 +239,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-var _ = catalog.Reasons("The ClusterVersion, a ClusterOperator or a certificate request has a problem after the update that it did not have before.", `
+var _ = catalog.Reasons("The ClusterVersion, a ClusterOperator or a certificate request has a problem after the update that it "+
+	"did not have before.", `
 Degraded | Its condition Degraded is True; of a NodePool, the update of a node in place has failed. | Read the message of the condition. | oc describe KIND NAME
 Failing | The cluster-version operator cannot apply the release. | Read the message of the condition. | oc describe clusterversion
 ImplicitlyEnabledCapabilities | The new release enabled a capability that was not requested, because the cluster uses a part of it. | Add the capability to
@@ -261,7 +274,10 @@ func (s *sampler) operators(found []configv1.ClusterOperator, version *configv1.
 		s.describe(&object, operator, configv1.GroupName, "clusteroperators")
 		object.Release = true
 		if completed && object.Detail != "" && object.Detail != version.Status.Desired.Version {
-			object.Add(baseline.Problem{Reason: "OutdatedVersion", Message: fmt.Sprintf("it has version %s instead of %s", object.Detail, words.External(version.Status.Desired.Version))})
+			object.Add(baseline.Problem{
+				Reason:  "OutdatedVersion",
+				Message: fmt.Sprintf("it has version %s instead of %s", object.Detail, words.External(version.Status.Desired.Version)),
+			})
 		}
 		s.keep(baseline.Key{Kind: baseline.ClusterOperator, Name: operator.Name}, object)
 	}
@@ -278,7 +294,8 @@ func operatorOf(operator *configv1.ClusterOperator) baseline.Object {
 			object.Add(of.problem(kind))
 		}
 	}
-	object.Recovered = recovered(latest(states.of("Available").since(conditionTrue), states.of("Degraded").since(conditionFalse)), operator.CreationTimestamp)
+	object.Recovered = recovered(latest(states.of("Available").since(conditionTrue), states.of("Degraded").since(conditionFalse)),
+		operator.CreationTimestamp)
 	for _, reported := range operator.Status.Versions {
 		if reported.Name == "operator" {
 			object.Detail = fact(reported.Version)
@@ -299,7 +316,8 @@ func (m machinery) requests(ctx context.Context) {
 		object := baseline.Object{Detail: fact(requestedNode(request))}
 		object.Add(baseline.Problem{
 			Reason: "Pending", Since: at(request.CreationTimestamp),
-			Message: fmt.Sprintf("the request of %s for %s is neither approved nor denied", words.External(request.Spec.Username), words.External(request.Spec.SignerName)),
+			Message: fmt.Sprintf("the request of %s for %s is neither approved nor denied", words.External(request.Spec.Username),
+				words.External(request.Spec.SignerName)),
 		})
 		s.keep(baseline.Key{Kind: baseline.CertificateSigningRequest, Name: request.Name}, object)
 	}
@@ -388,7 +406,10 @@ func others(all model.LabelSet) string {
 // about are the objects that the labels of an alert name, such as the label "deployment".
 func (s *sampler) about(all model.LabelSet, namespace string) []baseline.Key {
 	var refs []baseline.Key
-	for _, kind := range []baseline.Kind{baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.PersistentVolumeClaim, baseline.Service, baseline.Node} {
+	for _, kind := range []baseline.Kind{
+		baseline.Deployment, baseline.StatefulSet, baseline.DaemonSet, baseline.PersistentVolumeClaim,
+		baseline.Service, baseline.Node,
+	} {
 		named := string(all[model.LabelName(strings.ToLower(string(kind)))])
 		key := baseline.Key{Kind: kind, Namespace: namespace, Name: named}
 		if kind == baseline.Node {
@@ -415,6 +436,7 @@ func counts(alert prometheusv1.Alert) bool {
 }
 
 func message(alert prometheusv1.Alert) string {
-	text := cmp.Or(string(alert.Annotations["summary"]), string(alert.Annotations["message"]), string(alert.Annotations["description"]), "it is firing")
+	text := cmp.Or(string(alert.Annotations["summary"]), string(alert.Annotations["message"]), string(alert.Annotations["description"]),
+		"it is firing")
 	return words.External(text)
 }

@@ -117,7 +117,8 @@ func (p *podStates) reasonsOf(pod *corev1.Pod) map[string]bool {
 	containers := disturbed(pod)
 	for i := range containers {
 		of := &containers[i]
-		if ended := of.LastTerminationState.Terminated; of.RestartCount >= restarts && ended != nil && p.now.Sub(ended.FinishedAt.Time) <= recently {
+		if ended := of.LastTerminationState.Terminated; of.RestartCount >= restarts && ended != nil &&
+			p.now.Sub(ended.FinishedAt.Time) <= recently {
 			found["Restarting"] = true
 		}
 		if of.State.Waiting == nil {

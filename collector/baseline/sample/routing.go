@@ -73,7 +73,9 @@ func (c configured) routing(ctx context.Context) {
 		object := baseline.Object{Generation: of.Generation}
 		s.describe(&object, of, "operator.openshift.io", "ingresscontrollers")
 		for _, each := range []struct{ kind, status, reason string }{
-			{"Available", conditionFalse, "Unavailable"}, {"Degraded", conditionTrue, "Degraded"}, {"CanaryChecksSucceeding", conditionFalse, "CanaryChecksFailing"},
+			{"Available", conditionFalse, "Unavailable"},
+			{"Degraded", conditionTrue, "Degraded"},
+			{"CanaryChecksSucceeding", conditionFalse, "CanaryChecksFailing"},
 		} {
 			if state := of.Status.Conditions.of(each.kind); state.Status == each.status {
 				object.Add(state.problem(each.reason))
@@ -294,7 +296,8 @@ func (v volumes) provisioning(claims []corev1.PersistentVolumeClaim, waits map[s
 	classes := map[string]*provisioned{}
 	for i := range claims {
 		of := &claims[i]
-		if of.Spec.StorageClassName == nil || waits[*of.Spec.StorageClassName] && of.Annotations["volume.kubernetes.io/selected-node"] == "" && of.Status.Phase == corev1.ClaimPending {
+		if of.Spec.StorageClassName == nil || waits[*of.Spec.StorageClassName] && of.Annotations["volume.kubernetes.io/selected-node"] == "" &&
+			of.Status.Phase == corev1.ClaimPending {
 			continue
 		}
 		name := *of.Spec.StorageClassName
@@ -306,7 +309,10 @@ func (v volumes) provisioning(claims []corev1.PersistentVolumeClaim, waits map[s
 	for name, of := range classes {
 		key := baseline.Key{Kind: baseline.StorageClass, Name: name}
 		if object, exists := s.state.Objects[key]; exists && of.bound && of.waiting >= unprovisioned && of.last.Before(of.since) {
-			object.Add(baseline.Problem{Reason: "NotProvisioning", Since: of.since, Message: fmt.Sprintf("%s of it wait for a volume, and none that is newer is bound", words.Count(of.waiting, "claim"))})
+			object.Add(baseline.Problem{
+				Reason: "NotProvisioning", Since: of.since,
+				Message: fmt.Sprintf("%s of it wait for a volume, and none that is newer is bound", words.Count(of.waiting, "claim")),
+			})
 			s.state.Objects[key] = object
 		}
 	}
@@ -318,7 +324,8 @@ func unbound(of *corev1.PersistentVolumeClaim, class string) (baseline.Problem, 
 	case corev1.ClaimBound:
 		return baseline.Problem{}, false
 	case corev1.ClaimLost:
-		return baseline.Problem{Reason: "Lost", Message: fmt.Sprintf("its PersistentVolume %s does not exist", words.External(of.Spec.VolumeName))}, true
+		return baseline.Problem{Reason: "Lost", Message: fmt.Sprintf("its PersistentVolume %s does not exist",
+			words.External(of.Spec.VolumeName))}, true
 	case corev1.ClaimPending:
 	}
 	message := "it is not bound, and has no StorageClass"
@@ -340,7 +347,10 @@ func (v volumes) attachments(ctx context.Context) {
 			continue
 		}
 		object := baseline.Object{}
-		object.Add(baseline.Problem{Reason: "AttachFailed", Since: at(failed.Time), Message: cmp.Or(words.External(failed.Message), "it cannot be attached"), Node: fact(of.Spec.NodeName)})
+		object.Add(baseline.Problem{
+			Reason: "AttachFailed", Since: at(failed.Time),
+			Message: cmp.Or(words.External(failed.Message), "it cannot be attached"), Node: fact(of.Spec.NodeName),
+		})
 		s.keep(baseline.Key{Kind: baseline.VolumeAttachment, Name: of.Spec.Source.PersistentVolumeName}, object)
 	}
 }

@@ -44,7 +44,8 @@ func Reads() []access.Request {
 		configv1.GroupVersion.WithResource("clusteroperators"), machineconfigurationv1.GroupVersion.WithResource("machineconfigpools"),
 		machinev1beta1.GroupVersion.WithResource("machinesets"), corev1.SchemeGroupVersion.WithResource("nodes"), csiNodes(),
 		certificatesv1.SchemeGroupVersion.WithResource("certificatesigningrequests"), appsv1.SchemeGroupVersion.WithResource("deployments"),
-		appsv1.SchemeGroupVersion.WithResource("statefulsets"), appsv1.SchemeGroupVersion.WithResource("daemonsets"), corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
+		appsv1.SchemeGroupVersion.WithResource("statefulsets"), appsv1.SchemeGroupVersion.WithResource("daemonsets"),
+		corev1.SchemeGroupVersion.WithResource("replicationcontrollers"),
 		corev1.SchemeGroupVersion.WithResource("pods"), corev1.SchemeGroupVersion.WithResource("services"),
 		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), routes(), ingressControllers(),
 		{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"},
@@ -121,7 +122,9 @@ func egressFirewalls() schema.GroupVersionResource {
 // Take reads the state of a cluster at a time by the clock of the cluster: of the guest of a hosted cluster with of, which its
 // management cluster has; nil for other clusters. client is nil for a cluster whose monitoring is not read. The error is about
 // the ClusterVersion, or that of ctx.
-func Take(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client, now time.Time) (baseline.State, error) {
+func Take(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client,
+	now time.Time,
+) (baseline.State, error) {
 	return Look{Cluster: cluster, Hosted: of, Monitoring: client, Now: now}.Take(ctx)
 }
 
@@ -145,7 +148,8 @@ func (l Look) Take(ctx context.Context) (baseline.State, error) {
 	}
 	s := &sampler{cluster: cluster, now: now, state: baseline.State{
 		Taken: now, ClusterID: string(version.Spec.ClusterID), Version: version.Status.Desired.Version, Image: version.Status.Desired.Image,
-		Objects: map[baseline.Key]baseline.Object{}, Unread: map[baseline.Kind]string{}, APIs: map[baseline.Kind]baseline.API{}, Leaving: map[string]bool{}, Deleting: map[baseline.Key]bool{},
+		Objects: map[baseline.Key]baseline.Object{}, Unread: map[baseline.Kind]string{}, APIs: map[baseline.Kind]baseline.API{},
+		Leaving: map[string]bool{}, Deleting: map[baseline.Key]bool{},
 	}}
 	readAhead(ctx, cluster)
 	operators := read(ctx, s, s.cluster.ClusterOperators, "ClusterOperators", baseline.ClusterOperator)
@@ -192,11 +196,13 @@ func readAhead(ctx context.Context, cluster *snapshot.Cluster) {
 	group.SetLimit(parallelism)
 	for _, read := range []func(){
 		ahead(ctx, cluster.Deployments), ahead(ctx, cluster.StatefulSets),
-		ahead(ctx, cluster.DaemonSets), ahead(ctx, cluster.ReplicationControllers), ahead(ctx, cluster.Services), ahead(ctx, cluster.EndpointSlices),
+		ahead(ctx, cluster.DaemonSets), ahead(ctx, cluster.ReplicationControllers), ahead(ctx, cluster.Services),
+		ahead(ctx, cluster.EndpointSlices),
 		ahead(ctx, cluster.Nodes), ahead(ctx, cluster.MachineConfigPools), ahead(ctx, cluster.MachineSets), ahead(ctx, cluster.ClusterOperators),
 		ahead(ctx, cluster.CertificateSigningRequests), ahead(ctx, cluster.APIServices), ahead(ctx, cluster.Definitions),
 		ahead(ctx, cluster.InstalledOperators), ahead(ctx, cluster.Subscriptions),
-		ahead(ctx, listOf[corev1.PersistentVolumeClaim](cluster, claims())), ahead(ctx, listOf[storagev1.StorageClass](cluster, storageClasses())),
+		ahead(ctx, listOf[corev1.PersistentVolumeClaim](cluster, claims())),
+		ahead(ctx, listOf[storagev1.StorageClass](cluster, storageClasses())),
 		ahead(ctx, listOf[storagev1.CSINode](cluster, csiNodes())), ahead(ctx, listOf[metav1.PartialObjectMetadata](cluster, csiDrivers())),
 		ahead(ctx, listOf[attachment](cluster, attachments())), ahead(ctx, listOf[route](cluster, routes())),
 		ahead(ctx, listOf[ingressController](cluster, ingressControllers())), ahead(ctx, listOf[egressIP](cluster, egressIPs())),

@@ -50,7 +50,8 @@ type label struct{ namespace, key, value string }
 func (v *serving) read(ctx context.Context) {
 	s := v.sampler
 	services := read(ctx, s, s.cluster.Services, "Services", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
-	endpoints := read(ctx, s, s.cluster.EndpointSlices, "EndpointSlices", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
+	endpoints := read(ctx, s, s.cluster.EndpointSlices, "EndpointSlices", baseline.Service, baseline.ValidatingWebhook,
+		baseline.MutatingWebhook)
 	v.backends = backend.NewBackends(services, endpoints)
 	read(ctx, s, s.cluster.Pods, "pods", baseline.Service, baseline.ValidatingWebhook, baseline.MutatingWebhook)
 	v.pods = podsByLabel(s.pods)
@@ -193,7 +194,10 @@ func serviceOf(webhook *apiextensionsv1.WebhookClientConfig) *admissionregistrat
 	if webhook.Service == nil {
 		return nil
 	}
-	return &admissionregistrationv1.ServiceReference{Namespace: webhook.Service.Namespace, Name: webhook.Service.Name, Path: webhook.Service.Path, Port: webhook.Service.Port}
+	return &admissionregistrationv1.ServiceReference{
+		Namespace: webhook.Service.Namespace, Name: webhook.Service.Name,
+		Path: webhook.Service.Path, Port: webhook.Service.Port,
+	}
 }
 
 // isEphemeral reports whether nothing makes a pod again: it has no owner, or a Job, which ends. Some owners that make pods
@@ -230,13 +234,15 @@ func (v *serving) listed(ctx context.Context, namespace string) bool {
 	if v.sampler.complete(baseline.Service) {
 		return true
 	}
-	err := v.sampler.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"), discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), corev1.SchemeGroupVersion.WithResource("pods"))
+	err := v.sampler.cluster.Listed(ctx, namespace, corev1.SchemeGroupVersion.WithResource("services"),
+		discoveryv1.SchemeGroupVersion.WithResource("endpointslices"), corev1.SchemeGroupVersion.WithResource("pods"))
 	return err == nil
 }
 
 // webhooks are without generation, which controllers change that rotate certificates.
 func (v *serving) webhooks(ctx context.Context) {
-	validating := kept(v.sampler, baseline.ValidatingWebhook, readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook))
+	validating := kept(v.sampler, baseline.ValidatingWebhook,
+		readAs[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, v.sampler, validatingWebhooks(), baseline.ValidatingWebhook))
 	for i := range validating {
 		object := baseline.Object{}
 		v.sampler.describe(&object, &validating[i], admissionregistrationv1.GroupName, "validatingwebhookconfigurations")
@@ -246,7 +252,8 @@ func (v *serving) webhooks(ctx context.Context) {
 		}
 		v.sampler.keep(baseline.Key{Kind: baseline.ValidatingWebhook, Name: validating[i].Name}, object)
 	}
-	mutating := kept(v.sampler, baseline.MutatingWebhook, readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook))
+	mutating := kept(v.sampler, baseline.MutatingWebhook,
+		readAs[admissionregistrationv1.MutatingWebhookConfiguration](ctx, v.sampler, mutatingWebhooks(), baseline.MutatingWebhook))
 	for i := range mutating {
 		object := baseline.Object{}
 		v.sampler.describe(&object, &mutating[i], admissionregistrationv1.GroupName, "mutatingwebhookconfigurations")
@@ -262,7 +269,8 @@ func (v *serving) webhooks(ctx context.Context) {
 // no Service has, is verified without a bundle.
 func addBundle(object *baseline.Object, config admissionregistrationv1.WebhookClientConfig) {
 	if config.Service != nil && len(config.CABundle) == 0 {
-		object.Add(baseline.Problem{Reason: "NoCABundle", Message: fmt.Sprintf("a webhook by Service %s/%s has no certificates to verify it by", words.External(config.Service.Namespace), words.External(config.Service.Name))})
+		object.Add(baseline.Problem{Reason: "NoCABundle", Message: fmt.Sprintf("a webhook by Service %s/%s has no certificates to verify it by",
+			words.External(config.Service.Namespace), words.External(config.Service.Name))})
 	}
 }
 

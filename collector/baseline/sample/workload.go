@@ -26,7 +26,8 @@ CrashLoopBackOff | A container ends again and again. | `+logs+`
 CreateContainerError | The runtime of the node could not create a container, such as for a ConfigMap that does not exist. | `+events+`
 FailedCreate | Its pods cannot be created: a quota, an admission plugin or a SecurityContextConstraint forbids them. | Read the message of its condition
 	ReplicaFailure. | oc describe deployment NAME -n NAMESPACE
-ImagePullBackOff | The node cannot pull an image: it does not exist, the registry is not reachable, or the pull secret lacks it. | `+events+`
+ImagePullBackOff | The node cannot pull an image: it does not exist, the registry is not reachable, or the pull secret lacks it. | `+events+
+	`
 ProgressDeadlineExceeded | Its rollout did not advance within its deadline. | Read its conditions and the events of its pods. | oc describe deployment NAME -n NAMESPACE
 Restarting | A container that runs has restarted often, the last time within minutes. | `+logs+`
 RestartsHourly | A container restarts every hour or more often, and did not before. | `+logs+`
@@ -105,7 +106,10 @@ func (w *workloads) other(key baseline.Key, states *podStates) {
 	}
 	states.into(&object, key.Namespace)
 	if object.Ready = states.ready; object.Ready < states.count {
-		object.Add(baseline.Problem{Reason: "PartsNotReady", Since: states.unreadySince(), Message: fmt.Sprintf("%d of %s ready", object.Ready, words.Count(int64(states.count), "pod"))})
+		object.Add(baseline.Problem{
+			Reason: "PartsNotReady", Since: states.unreadySince(),
+			Message: fmt.Sprintf("%d of %s ready", object.Ready, words.Count(int64(states.count), "pod")),
+		})
 	}
 	if !w.sampler.state.Leaving[key.Namespace] {
 		w.sampler.state.Objects[key] = object
@@ -199,7 +203,10 @@ func lacking(object *baseline.Object) {
 // outdated adds the problem of a workload that has fewer pods of its present revision than it should have.
 func outdated(object *baseline.Object, updated int32) {
 	if updated < object.Desired {
-		object.Add(baseline.Problem{Reason: "RolloutIncomplete", Message: fmt.Sprintf("%d of %d pods are of its present revision", updated, object.Desired)})
+		object.Add(baseline.Problem{
+			Reason:  "RolloutIncomplete",
+			Message: fmt.Sprintf("%d of %d pods are of its present revision", updated, object.Desired),
+		})
 	}
 }
 
@@ -216,7 +223,8 @@ func (w *workloads) deployments(ctx context.Context) {
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
-			Desired: replicas(of.Spec.Replicas), Ready: of.Status.ReadyReplicas, Revision: fact(of.Annotations[deploymentRevision]), Generation: of.Generation,
+			Desired: replicas(of.Spec.Replicas), Ready: of.Status.ReadyReplicas, Revision: fact(of.Annotations[deploymentRevision]),
+			Generation: of.Generation,
 		}
 		states := conditionsOf(of.Status.Conditions, ofDeployment)
 		lacking(&object)
@@ -242,8 +250,9 @@ func (w *workloads) statefulSets(ctx context.Context) {
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
-			Desired: replicas(of.Spec.Replicas), Ready: of.Status.ReadyReplicas, Revision: strconv.FormatInt(of.Generation, 10), Generation: of.Generation,
-			Detail: fact(of.Status.UpdateRevision),
+			Desired: replicas(of.Spec.Replicas), Ready: of.Status.ReadyReplicas, Revision: strconv.FormatInt(of.Generation, 10),
+			Generation: of.Generation,
+			Detail:     fact(of.Status.UpdateRevision),
 		}
 		lacking(&object)
 		strategy := of.Spec.UpdateStrategy
@@ -261,7 +270,8 @@ func (w *workloads) daemonSets(ctx context.Context) {
 	for i := range found {
 		of := &found[i]
 		object := baseline.Object{
-			Desired: of.Status.DesiredNumberScheduled, Ready: of.Status.NumberReady, Revision: fact(of.Annotations[daemonSetRevision]), Generation: of.Generation,
+			Desired: of.Status.DesiredNumberScheduled, Ready: of.Status.NumberReady, Revision: fact(of.Annotations[daemonSetRevision]),
+			Generation: of.Generation,
 		}
 		lacking(&object)
 		if of.Spec.UpdateStrategy.Type == appsv1.RollingUpdateDaemonSetStrategyType {
@@ -274,7 +284,8 @@ func (w *workloads) daemonSets(ctx context.Context) {
 
 // replicationControllers adds those that should have pods, those of a DeploymentConfig by its name, and returns the key of each.
 func (w *workloads) replicationControllers(ctx context.Context) map[name]baseline.Key {
-	found := kept(w.sampler, baseline.ReplicationController, read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController))
+	found := kept(w.sampler, baseline.ReplicationController,
+		read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController))
 	keys := map[name]baseline.Key{}
 	for i := range found {
 		of := &found[i]

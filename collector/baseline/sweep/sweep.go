@@ -149,7 +149,10 @@ func elsewhere(of snapshot.Resource, kind baseline.Kind) bool {
 	if kind.Known() {
 		return true
 	}
-	return slices.Contains([]string{"pods", "replicasets.apps", "events", "events.events.k8s.io", "namespaces", "projects.project.openshift.io", "secrets", "configmaps", "apirequestcounts.apiserver.openshift.io"}, of.GroupResource().String())
+	return slices.Contains([]string{
+		"pods", "replicasets.apps", "events", "events.events.k8s.io", "namespaces",
+		"projects.project.openshift.io", "secrets", "configmaps", "apirequestcounts.apiserver.openshift.io",
+	}, of.GroupResource().String())
 }
 
 func objectOf(object *unstructured.Unstructured, resource snapshot.Resource, options Options) baseline.Object {

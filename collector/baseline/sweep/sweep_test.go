@@ -58,7 +58,10 @@ func serve(tb testing.TB) *apiserver.Server {
 	tb.Helper()
 	server := apiserver.Start(tb)
 	for resource, status := range map[string]bool{"Widget": true, "Gadget": false, "Issuer": true, "Note": false} {
-		server.ServeAs(metav1.APIResource{Group: "example.com", Version: "v1", Name: strings.ToLower(resource) + "s", Kind: resource, Namespaced: resource != "Issuer"}, status)
+		server.ServeAs(metav1.APIResource{
+			Group: "example.com", Version: "v1", Name: strings.ToLower(resource) + "s", Kind: resource,
+			Namespaced: resource != "Issuer",
+		}, status)
 	}
 	return server
 }
@@ -101,7 +104,11 @@ func TestRead(t *testing.T) {
 		listed[request.Resource+"."+request.Group]++
 		return request.Resource == "issuers"
 	})
-	ours := ownership.Of([]configv1.ClusterOperator{{Status: configv1.ClusterOperatorStatus{RelatedObjects: []configv1.ObjectReference{{Resource: "namespaces", Name: "openshift-ingress"}}}}})
+	ours := ownership.Of(
+		[]configv1.ClusterOperator{{Status: configv1.ClusterOperatorStatus{RelatedObjects: []configv1.ObjectReference{{
+			Resource: "namespaces",
+			Name:     "openshift-ingress",
+		}}}}})
 	found, swept := read(t, server, sweep.Options{Owners: ours, Definitions: map[string]bool{"gadgets.example.com": true}})
 	keys := slices.SortedFunc(maps.Keys(found), baseline.Key.Compare)
 	a, b := baseline.Key{Kind: widget, Namespace: "shop", Name: "a"}, baseline.Key{Kind: gadget, Namespace: "shop", Name: "b"}
@@ -120,7 +127,10 @@ func TestRead(t *testing.T) {
 			t.Errorf("%s: %+v, want %s", key, found[key].Problems, want)
 		}
 	}
-	for _, resource := range []string{"secrets.", "configmaps.", "pods.", "events.", "deployments.apps", "replicasets.apps", "notes.example.com"} {
+	for _, resource := range []string{
+		"secrets.", "configmaps.", "pods.", "events.", "deployments.apps", "replicasets.apps",
+		"notes.example.com",
+	} {
 		if listed[resource] > 0 {
 			t.Errorf("%s were listed", resource)
 		}
@@ -128,7 +138,10 @@ func TestRead(t *testing.T) {
 	if err := swept.Unread[issuer]; err == nil || !strings.Contains(err.Error(), "issuers.example.com") || len(swept.Unread) != 1 {
 		t.Errorf("not read: %v", swept.Unread)
 	}
-	for kind, want := range map[baseline.Kind]bool{widget: true, gadget: true, issuer: true, note: false, baseline.Deployment: false, "Secret": false} {
+	for kind, want := range map[baseline.Kind]bool{
+		widget: true, gadget: true, issuer: true, note: false, baseline.Deployment: false,
+		"Secret": false,
+	} {
 		if _, has := swept.APIs[kind]; has != want {
 			t.Errorf("%s: API %t, want %t", kind, has, want)
 		}
@@ -147,7 +160,8 @@ func TestOnly(t *testing.T) {
 ---
 {apiVersion: example.com/v1, kind: Issuer, metadata: {name: c}, status: {phase: Failed}}`)
 	found, swept := read(t, server, sweep.Options{Only: map[baseline.Kind]bool{widget: true, gadget: true}})
-	if _, has := found[baseline.Key{Kind: widget, Namespace: "shop", Name: "a"}]; !has || len(found) != 1 || len(swept.APIs) != 1 || len(swept.Unread) > 0 {
+	if _, has := found[baseline.Key{Kind: widget, Namespace: "shop", Name: "a"}]; !has || len(found) != 1 || len(swept.APIs) != 1 ||
+		len(swept.Unread) > 0 {
 		t.Errorf("%v, %v", found, swept)
 	}
 }
@@ -159,21 +173,41 @@ func TestRefs(t *testing.T) {
 		reason, spec string
 		want         []baseline.Key
 	}{
-		"Target":    {reason: "an autoscaler", spec: "{scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}", want: []baseline.Key{{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}}},
-		"Custom":    {reason: "of a kind without a row", spec: "{scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: web}}", want: []baseline.Key{{Kind: "Rollout.argoproj.io", Namespace: "shop", Name: "web"}}},
-		"Group":     {reason: "the group may be a field of its own", spec: "{ref: {group: example.com, kind: Widget, name: b}}", want: []baseline.Key{{Kind: widget, Namespace: "shop", Name: "b"}}},
-		"Issuer":    {reason: "who has all objects knows that this one is in no namespace", spec: "{issuerRef: {group: example.com, kind: Issuer, name: c}}", want: []baseline.Key{{Kind: issuer, Namespace: "shop", Name: "c"}}},
-		"Namespace": {reason: "it may be in another namespace", spec: "{backendRefs: [{kind: Service, name: web, namespace: other, port: 80}]}", want: []baseline.Key{{Kind: baseline.Service, Namespace: "other", Name: "web"}}},
-		"Default":   {reason: "the default backend of an Ingress", spec: "{defaultBackend: {service: {name: web, port: {number: 80}}}}", want: []baseline.Key{service}},
-		"Ingress":   {reason: "a rule of an Ingress", spec: "{rules: [{host: a.example.com, http: {paths: [{path: /, backend: {service: {name: web, port: {number: 80}}}}]}}]}", want: []baseline.Key{service}},
-		"Nameless":  {reason: "a template names no object", spec: "{template: {kind: Widget, apiVersion: example.com/v1}}"},
-		"Garbage":   {reason: "a name that is none", spec: "{ref: {kind: Widget, name: 7}, other: [[{kind: 3, name: a}]]}"},
-		"BadAPI":    {reason: "an API that cannot be read", spec: "{ref: {apiVersion: a/b/c, kind: Widget, name: x}}"},
-		"Twice":     {reason: "each once", spec: "{a: {service: {name: web}}, b: {service: {name: web}}}", want: []baseline.Key{service}},
+		"Target": {
+			reason: "an autoscaler", spec: "{scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}",
+			want: []baseline.Key{{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}},
+		},
+		"Custom": {
+			reason: "of a kind without a row", spec: "{scaleTargetRef: {apiVersion: argoproj.io/v1alpha1, kind: Rollout, name: web}}",
+			want: []baseline.Key{{Kind: "Rollout.argoproj.io", Namespace: "shop", Name: "web"}},
+		},
+		"Group": {
+			reason: "the group may be a field of its own", spec: "{ref: {group: example.com, kind: Widget, name: b}}",
+			want: []baseline.Key{{Kind: widget, Namespace: "shop", Name: "b"}},
+		},
+		"Issuer": {
+			reason: "who has all objects knows that this one is in no namespace",
+			spec:   "{issuerRef: {group: example.com, kind: Issuer, name: c}}", want: []baseline.Key{{Kind: issuer, Namespace: "shop", Name: "c"}},
+		},
+		"Namespace": {
+			reason: "it may be in another namespace", spec: "{backendRefs: [{kind: Service, name: web, namespace: other, port: 80}]}",
+			want: []baseline.Key{{Kind: baseline.Service, Namespace: "other", Name: "web"}},
+		},
+		"Default": {
+			reason: "the default backend of an Ingress", spec: "{defaultBackend: {service: {name: web, port: {number: 80}}}}",
+			want: []baseline.Key{service},
+		},
+		"Ingress": {reason: "a rule of an Ingress", spec: "{rules: [{host: a.example.com, http: {paths: [{path: /, backend: {service: " +
+			"{name: web, port: {number: 80}}}}]}}]}", want: []baseline.Key{service}},
+		"Nameless": {reason: "a template names no object", spec: "{template: {kind: Widget, apiVersion: example.com/v1}}"},
+		"Garbage":  {reason: "a name that is none", spec: "{ref: {kind: Widget, name: 7}, other: [[{kind: 3, name: a}]]}"},
+		"BadAPI":   {reason: "an API that cannot be read", spec: "{ref: {apiVersion: a/b/c, kind: Widget, name: x}}"},
+		"Twice":    {reason: "each once", spec: "{a: {service: {name: web}}, b: {service: {name: web}}}", want: []baseline.Key{service}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := serve(t)
-			add(t, server, "{apiVersion: example.com/v1, kind: Issuer, metadata: {name: c}}\n---\n{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: shop}, spec: "+tc.spec+"}")
+			add(t, server, "{apiVersion: example.com/v1, kind: Issuer, metadata: {name: c}}\n---\n{apiVersion: example.com/v1, kind: "+
+				"Widget, metadata: {name: a, namespace: shop}, spec: "+tc.spec+"}")
 			found, _ := read(t, server, sweep.Options{Only: map[baseline.Kind]bool{widget: true}})
 			if diff := cmp.Diff(tc.want, found[baseline.Key{Kind: widget, Namespace: "shop", Name: "a"}].Refs); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
@@ -189,7 +223,8 @@ func TestManyRefs(t *testing.T) {
 	for i := range 1000 {
 		refs += "{kind: Service, name: web-" + strconv.Itoa(i) + "},"
 	}
-	add(t, server, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: shop}, spec: {refs: ["+refs+"], deep: "+strings.Repeat("{a: ", 200)+"1"+strings.Repeat("}", 200)+"}}")
+	add(t, server, "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a, namespace: shop}, spec: {refs: ["+refs+"], deep: "+
+		strings.Repeat("{a: ", 200)+"1"+strings.Repeat("}", 200)+"}}")
 	found, _ := read(t, server, sweep.Options{Only: map[baseline.Kind]bool{widget: true}})
 	if got := len(found[baseline.Key{Kind: widget, Namespace: "shop", Name: "a"}].Refs); got == 0 || got > 50 {
 		t.Errorf("%d references", got)

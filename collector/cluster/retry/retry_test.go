@@ -39,23 +39,35 @@ func TestTemporary(t *testing.T) {
 		err    error
 		want   bool
 	}{
-		"Nothing":          {reason: "no error", err: nil},
-		"TooManyRequests":  {reason: "the API server is overloaded", err: apierrors.NewTooManyRequests("wait", 1), want: true},
-		"Unavailable":      {reason: "an API server that starts", err: apierrors.NewServiceUnavailable("starting"), want: true},
-		"Timeout":          {reason: "an API server that waits for etcd", err: apierrors.NewTimeoutError("slow", 1), want: true},
-		"ServerTimeout":    {reason: "an API server that waits for etcd", err: apierrors.NewServerTimeout(jobs, "get", 1), want: true},
-		"BadGateway":       {reason: "a load balancer without a backend", err: statusError(http.StatusBadGateway, metav1.StatusReasonInternalError), want: true},
-		"Etcd":             {reason: "errors of etcd have no reason", err: statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown), want: true},
-		"Webhook":          {reason: "a webhook may fail permanently", err: apierrors.NewInternalError(errors.New("failed calling webhook"))},
-		"Forbidden":        {reason: "the request was rejected", err: apierrors.NewForbidden(jobs, "a", errors.New("no"))},
-		"Conflict":         {reason: "the same request would be rejected again", err: apierrors.NewConflict(jobs, "a", errors.New("no"))},
-		"Refused":          {reason: "the server does not listen yet", err: dialed(syscall.ECONNREFUSED), want: true},
-		"Reset":            {reason: "the server has just ended", err: dialed(syscall.ECONNRESET), want: true},
-		"NoRoute":          {reason: "the network is unavailable", err: dialed(syscall.EHOSTUNREACH), want: true},
-		"NoName":           {reason: "DNS is unavailable", err: dialed(&net.DNSError{Err: "no such host", Name: "api"}), want: true},
-		"NotTrusted":       {reason: "the server rejects the connection", err: &net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")}},
-		"EOF":              {reason: "the server ends without a response", err: &url.Error{Op: "Get", URL: "x", Err: io.EOF}, want: true},
-		"CutResponse":      {reason: "the server ends within the response (client-go rest/request.go)", err: fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF), want: true},
+		"Nothing":         {reason: "no error", err: nil},
+		"TooManyRequests": {reason: "the API server is overloaded", err: apierrors.NewTooManyRequests("wait", 1), want: true},
+		"Unavailable":     {reason: "an API server that starts", err: apierrors.NewServiceUnavailable("starting"), want: true},
+		"Timeout":         {reason: "an API server that waits for etcd", err: apierrors.NewTimeoutError("slow", 1), want: true},
+		"ServerTimeout":   {reason: "an API server that waits for etcd", err: apierrors.NewServerTimeout(jobs, "get", 1), want: true},
+		"BadGateway": {
+			reason: "a load balancer without a backend",
+			err:    statusError(http.StatusBadGateway, metav1.StatusReasonInternalError), want: true,
+		},
+		"Etcd": {
+			reason: "errors of etcd have no reason",
+			err:    statusError(http.StatusInternalServerError, metav1.StatusReasonUnknown), want: true,
+		},
+		"Webhook":   {reason: "a webhook may fail permanently", err: apierrors.NewInternalError(errors.New("failed calling webhook"))},
+		"Forbidden": {reason: "the request was rejected", err: apierrors.NewForbidden(jobs, "a", errors.New("no"))},
+		"Conflict":  {reason: "the same request would be rejected again", err: apierrors.NewConflict(jobs, "a", errors.New("no"))},
+		"Refused":   {reason: "the server does not listen yet", err: dialed(syscall.ECONNREFUSED), want: true},
+		"Reset":     {reason: "the server has just ended", err: dialed(syscall.ECONNRESET), want: true},
+		"NoRoute":   {reason: "the network is unavailable", err: dialed(syscall.EHOSTUNREACH), want: true},
+		"NoName":    {reason: "DNS is unavailable", err: dialed(&net.DNSError{Err: "no such host", Name: "api"}), want: true},
+		"NotTrusted": {
+			reason: "the server rejects the connection",
+			err:    &net.OpError{Op: "remote error", Err: errors.New("tls: bad certificate")},
+		},
+		"EOF": {reason: "the server ends without a response", err: &url.Error{Op: "Get", URL: "x", Err: io.EOF}, want: true},
+		"CutResponse": {
+			reason: "the server ends within the response (client-go rest/request.go)",
+			err:    fmt.Errorf("unexpected error when reading response body. Please retry. Original error: %w", io.ErrUnexpectedEOF), want: true,
+		},
 		"Marked":           {reason: "the caller has marked it", err: fmt.Errorf("could not: %w", retry.Mark(errors.New("gone"))), want: true},
 		"SomethingElse":    {reason: "the error is unknown", err: errors.New("x509: certificate signed by unknown authority")},
 		"DeadlineExceeded": {reason: "a single attempt may have its own timeout", err: context.DeadlineExceeded, want: true},
@@ -217,17 +229,44 @@ func TestReads(t *testing.T) {
 		want      reply
 		requests  int
 	}{
-		"OK":          {reason: "a successful request is not repeated", responses: []reply{ready}, want: ready, requests: 1},
-		"Unavailable": {reason: "the API server restarts", responses: []reply{{code: 503, body: unavailable}, {code: 503, body: unavailable}, ready}, want: ready, requests: 3},
-		"Gateway":     {reason: "a load balancer responds with HTML", responses: []reply{{code: 502, body: "<html>"}, ready}, want: ready, requests: 2},
-		"Etcd":        {reason: "the API server waits for etcd", responses: []reply{{code: 500, body: noLeader}, ready}, want: ready, requests: 2},
-		"NotFound":    {reason: "a status that is not temporary is returned", responses: []reply{{code: 404}, {err: io.EOF}, ready}, want: reply{code: 404}, requests: 1},
-		"Webhook":     {reason: "an error that may be permanent is returned", responses: []reply{{code: 500, body: badWebhook}}, want: reply{code: 500, body: badWebhook}, requests: 1},
-		"Busy":        {reason: "client-go waits for the time in Retry-After", responses: []reply{{code: 429}}, want: reply{code: 429}, requests: 1},
-		"Write":       {reason: "a write may have been executed", method: http.MethodPost, responses: []reply{{code: 503, body: unavailable}}, want: reply{code: 503, body: unavailable}, requests: 1},
-		"Watch":       {reason: "the watcher restarts the watch", query: "?watch=true", responses: []reply{{code: 503}}, want: reply{code: 503}, requests: 1},
-		"Refused":     {reason: "the address may be wrong", responses: []reply{{err: io.EOF}}, want: reply{err: io.EOF}, requests: 1},
-		"Gone":        {reason: "the number of repetitions is bounded", responses: []reply{{code: 503, body: unavailable}}, want: reply{code: 503, body: unavailable}, requests: 121},
+		"OK": {reason: "a successful request is not repeated", responses: []reply{ready}, want: ready, requests: 1},
+		"Unavailable": {
+			reason:    "the API server restarts",
+			responses: []reply{{code: 503, body: unavailable}, {code: 503, body: unavailable}, ready}, want: ready, requests: 3,
+		},
+		"Gateway": {
+			reason: "a load balancer responds with HTML", responses: []reply{{code: 502, body: "<html>"}, ready}, want: ready,
+			requests: 2,
+		},
+		"Etcd": {
+			reason: "the API server waits for etcd", responses: []reply{{code: 500, body: noLeader}, ready}, want: ready,
+			requests: 2,
+		},
+		"NotFound": {
+			reason: "a status that is not temporary is returned", responses: []reply{{code: 404}, {err: io.EOF}, ready},
+			want: reply{code: 404}, requests: 1,
+		},
+		"Webhook": {
+			reason: "an error that may be permanent is returned", responses: []reply{{code: 500, body: badWebhook}},
+			want: reply{code: 500, body: badWebhook}, requests: 1,
+		},
+		"Busy": {
+			reason: "client-go waits for the time in Retry-After", responses: []reply{{code: 429}}, want: reply{code: 429},
+			requests: 1,
+		},
+		"Write": {
+			reason: "a write may have been executed", method: http.MethodPost, responses: []reply{{code: 503, body: unavailable}},
+			want: reply{code: 503, body: unavailable}, requests: 1,
+		},
+		"Watch": {
+			reason: "the watcher restarts the watch", query: "?watch=true", responses: []reply{{code: 503}}, want: reply{code: 503},
+			requests: 1,
+		},
+		"Refused": {reason: "the address may be wrong", responses: []reply{{err: io.EOF}}, want: reply{err: io.EOF}, requests: 1},
+		"Gone": {
+			reason: "the number of repetitions is bounded", responses: []reply{{code: 503, body: unavailable}},
+			want: reply{code: 503, body: unavailable}, requests: 121,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -274,9 +313,12 @@ func TestRefused(t *testing.T) {
 		replies []reply
 		want    bool
 	}{
-		"First":   {reason: "the address may be wrong", replies: []reply{{err: dialed(syscall.ECONNREFUSED)}}},
-		"NoName":  {reason: "the name may be wrong", replies: []reply{{err: dialed(&net.DNSError{Err: "no such host", Name: "api"})}}},
-		"Restart": {reason: "the server has answered before", replies: []reply{{code: 200, body: "a"}, {err: dialed(syscall.ECONNREFUSED)}}, want: true},
+		"First":  {reason: "the address may be wrong", replies: []reply{{err: dialed(syscall.ECONNREFUSED)}}},
+		"NoName": {reason: "the name may be wrong", replies: []reply{{err: dialed(&net.DNSError{Err: "no such host", Name: "api"})}}},
+		"Restart": {
+			reason: "the server has answered before", replies: []reply{{code: 200, body: "a"}, {err: dialed(syscall.ECONNREFUSED)}},
+			want: true,
+		},
 		"NoRoute": {reason: "a laptop has changed its network", replies: []reply{{err: dialed(syscall.EHOSTUNREACH)}}, want: true},
 	} {
 		t.Run(name, func(t *testing.T) {

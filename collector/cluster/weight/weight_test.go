@@ -123,21 +123,32 @@ func TestOccupied(t *testing.T) {
 			}
 			return made
 		}},
-		"Operators": {reason: "JSON as a type", most: 16, weight: inJSON(`{"items":[` + strings.Repeat(operator+",", 499) + operator + `]}`), decode: func() any {
-			made := &configv1.ClusterOperatorList{}
-			if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"items":[`+strings.Repeat(operator+",", 499)+operator+`]}`), made); err != nil {
-				t.Error(err)
-			}
-			return made
-		}},
-		"Dynamic": {reason: "JSON as maps", most: 8, weight: inJSON(`{"items":[` + strings.Repeat(operator+",", 499) + operator + `]}`), decode: func() any {
-			var made any
-			if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"items":[`+strings.Repeat(operator+",", 499)+operator+`]}`), &made); err != nil {
-				t.Error(err)
-			}
-			return made
-		}},
-		"Maps": {reason: "maps without content", most: 100, weight: inJSON(`{` + strings.Repeat(`"a":{"b":{}},`, 2000) + `"c":{}}`), decode: func() any { return nil }},
+		"Operators": {
+			reason: "JSON as a type", most: 16, weight: inJSON(`{"items":[` + strings.Repeat(operator+",", 499) + operator + `]}`),
+			decode: func() any {
+				made := &configv1.ClusterOperatorList{}
+				if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"items":[`+strings.Repeat(operator+",", 499)+operator+`]}`),
+					made); err != nil {
+					t.Error(err)
+				}
+				return made
+			},
+		},
+		"Dynamic": {
+			reason: "JSON as maps", most: 8, weight: inJSON(`{"items":[` + strings.Repeat(operator+",", 499) + operator + `]}`),
+			decode: func() any {
+				var made any
+				if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(`{"items":[`+strings.Repeat(operator+",", 499)+operator+`]}`),
+					&made); err != nil {
+					t.Error(err)
+				}
+				return made
+			},
+		},
+		"Maps": {
+			reason: "maps without content", most: 100, weight: inJSON(`{` + strings.Repeat(`"a":{"b":{}},`, 2000) + `"c":{}}`),
+			decode: func() any { return nil },
+		},
 		"Members": {reason: "members of one map", most: 8, weight: inJSON(members(20_000)), decode: func() any {
 			var made any
 			if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(members(20_000)), &made); err != nil {
@@ -186,15 +197,27 @@ func TestForms(t *testing.T) {
 		got    int64
 		least  int64
 	}{
-		"Pods":       {reason: "the kind is known", got: weight.Protobuf(stated(t, "v1", "PodList", []byte(items))), least: count * 1240},
-		"Unknown":    {reason: "a kind that is not known is as large as any", got: weight.Protobuf(stated(t, "example.com/v1", "ThingList", []byte(items))), least: count * 1240},
-		"NoKind":     {reason: "the caller's kind", got: weight.Protobuf(stated(t, "", "", []byte(items))), least: count * 1240},
-		"Status":     {reason: "another kind than requested", got: weight.Protobuf(stated(t, "v1", "Status", causes)), least: count * 48},
-		"Metadata":   {reason: "metadata alone", got: weight.Protobuf(stated(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []byte(items))), least: count * 248},
-		"Levels":     {reason: "messages in messages end the stack", got: weight.Protobuf(stated(t, "", "", nested)), least: weight.TooMuch},
-		"Event":      {reason: "an event of a watch has an object within", got: weight.Protobuf(stated(t, "v1", "WatchEvent", event)), least: count * 1240},
-		"Arrays":     {reason: "arrays in arrays", got: inJSON(strings.Repeat("[", weight.MaxLevels+1)), least: weight.TooMuch},
-		"Texts":      {reason: "what looks like elements in a text is none", got: -inJSON(`{"items":[{"message":"` + strings.Repeat(`[{},\"{},`, 1000) + `"}]}`), least: -60_000},
+		"Pods": {reason: "the kind is known", got: weight.Protobuf(stated(t, "v1", "PodList", []byte(items))), least: count * 1240},
+		"Unknown": {
+			reason: "a kind that is not known is as large as any",
+			got:    weight.Protobuf(stated(t, "example.com/v1", "ThingList", []byte(items))), least: count * 1240,
+		},
+		"NoKind": {reason: "the caller's kind", got: weight.Protobuf(stated(t, "", "", []byte(items))), least: count * 1240},
+		"Status": {reason: "another kind than requested", got: weight.Protobuf(stated(t, "v1", "Status", causes)), least: count * 48},
+		"Metadata": {
+			reason: "metadata alone", got: weight.Protobuf(stated(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []byte(items))),
+			least: count * 248,
+		},
+		"Levels": {reason: "messages in messages end the stack", got: weight.Protobuf(stated(t, "", "", nested)), least: weight.TooMuch},
+		"Event": {
+			reason: "an event of a watch has an object within", got: weight.Protobuf(stated(t, "v1", "WatchEvent", event)),
+			least: count * 1240,
+		},
+		"Arrays": {reason: "arrays in arrays", got: inJSON(strings.Repeat("[", weight.MaxLevels+1)), least: weight.TooMuch},
+		"Texts": {
+			reason: "what looks like elements in a text is none",
+			got:    -inJSON(`{"items":[{"message":"` + strings.Repeat(`[{},\"{},`, 1000) + `"}]}`), least: -60_000,
+		},
 		"Several":    {reason: "the heaviest of texts one after another", got: inJSON(`{}{"items":[{},{}]}{}`), least: 2 * 1240},
 		"Parts":      {reason: "a text in parts", got: parts(`{"items":[{"a":"\"{"},{}]}`), least: 2 * 1240},
 		"NoProtobuf": {reason: "nothing decodes it", got: weight.Protobuf([]byte(weight.Prefix + "\xff\xff")), least: 1},

@@ -35,9 +35,11 @@ func good() afterupdate.Report {
 		APIVersion: report.APIVersion, Kind: afterupdate.Kind, Cluster: report.Cluster{ID: "c1", Version: "4.18.2"}, Decision: afterupdate.Good,
 		Message: "the update from 4.18.1 to 4.18.2 has settled, and nothing that was good before is bad",
 		Update: afterupdate.Update{
-			Run: "01234567-89ab-4cde-8f01-23456789abcd", From: "4.18.1", To: "4.18.2", StartTime: "2026-11-28T09:00:00Z", CompletionTime: "2026-11-28T10:00:00Z", SettledTime: "2026-11-28T11:00:00Z",
+			Run: "01234567-89ab-4cde-8f01-23456789abcd", From: "4.18.1", To: "4.18.2", StartTime: "2026-11-28T09:00:00Z",
+			CompletionTime: "2026-11-28T10:00:00Z", SettledTime: "2026-11-28T11:00:00Z",
 		},
-		Baseline: &afterupdate.Baseline{Time: "2026-11-28T08:00:00Z", Objects: 104}, Samples: afterupdate.Samples{Number: 2, First: "2026-11-28T11:50:00Z", Last: "2026-11-28T12:00:00Z"},
+		Baseline:    &afterupdate.Baseline{Time: "2026-11-28T08:00:00Z", Objects: 104},
+		Samples:     afterupdate.Samples{Number: 2, First: "2026-11-28T11:50:00Z", Last: "2026-11-28T12:00:00Z"},
 		Regressions: []afterupdate.Regression{}, Counts: afterupdate.Counts{Good: 104}, NotCovered: afterupdate.NotCovered(),
 	}
 }
@@ -51,9 +53,12 @@ func regressed() afterupdate.Report {
 		problem("NotReady", finding.Object{Kind: "Node", Name: "worker-1"}, "KubeletNotReady", "good"),
 	}
 	made.Pending = []afterupdate.Regression{problem("NotAdmitted", in("Route", "web"), "router default has not admitted it", "good")}
-	made.Unchanged = []afterupdate.Regression{problem("Unavailable", in("Deployment", "old"), "0 of 1 pods are ready", "CrashLoopBackOff, Unavailable")}
-	made.Excused = []afterupdate.Regression{problem("ImagePullBackOff", in("Deployment", "new"), "pod new-1 has a container that waits: ImagePullBackOff", "it did not exist: it was created since")}
-	made.Unattributed = []afterupdate.Regression{problem("NoReadyEndpoints", in("Service", "cart"), "none of its endpoints is ready", "unknown: the baseline lacks objects of this kind")}
+	made.Unchanged = []afterupdate.Regression{problem("Unavailable", in("Deployment", "old"), "0 of 1 pods are ready",
+		"CrashLoopBackOff, Unavailable")}
+	made.Excused = []afterupdate.Regression{problem("ImagePullBackOff", in("Deployment", "new"),
+		"pod new-1 has a container that waits: ImagePullBackOff", "it did not exist: it was created since")}
+	made.Unattributed = []afterupdate.Regression{problem("NoReadyEndpoints", in("Service", "cart"), "none of its endpoints is ready",
+		"unknown: the baseline lacks objects of this kind")}
 	made.Counts = afterupdate.Counts{Regressions: 2, Pending: 1, Unchanged: 1, Excused: 1, Unattributed: 1, Good: 98}
 	made.Notices = []string{"paused MachineConfigPools are left out, and their nodes are not updated: infra"}
 	made.Unread = []string{"Alert: the monitoring was not read"}
@@ -62,7 +67,8 @@ func regressed() afterupdate.Report {
 
 func undecided() afterupdate.Report {
 	made := good()
-	made.Decision, made.Message = afterupdate.Undecided, "there is no baseline (no run has stored one), so nothing shows whether what is bad was good before"
+	made.Decision, made.Message = afterupdate.Undecided,
+		"there is no baseline (no run has stored one), so nothing shows whether what is bad was good before"
 	made.Baseline, made.Update.Run = nil, ""
 	return made
 }
@@ -76,8 +82,14 @@ func settling() afterupdate.Report {
 }
 
 func TestGolden(t *testing.T) {
-	next := map[string]string{"settling": "Wait for the decision: oc preflight after --watch", "undecided": "The next run stores a baseline: oc preflight run"}
-	for name, made := range map[string]afterupdate.Report{"good": good(), "regressed": regressed(), "undecided": undecided(), "settling": settling()} {
+	next := map[string]string{
+		"settling":  "Wait for the decision: oc preflight after --watch",
+		"undecided": "The next run stores a baseline: oc preflight run",
+	}
+	for name, made := range map[string]afterupdate.Report{
+		"good": good(), "regressed": regressed(), "undecided": undecided(),
+		"settling": settling(),
+	} {
 		for _, output := range []string{"text", "wide", "markdown", "html", "json"} {
 			if output != "text" && name != "regressed" {
 				continue // one of them has all parts

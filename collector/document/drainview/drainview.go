@@ -47,7 +47,10 @@ func (p Plan) Document(view document.View) document.Document {
 	)
 	return document.Document{
 		Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
-		Ticket: document.Ticket{Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning), By: strings.TrimSpace("oc-preflight " + p.ToolVersion)},
+		Ticket: document.Ticket{
+			Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning),
+			By:      strings.TrimSpace("oc-preflight " + p.ToolVersion),
+		},
 	}
 }
 
@@ -86,14 +89,18 @@ func (p Plan) verdict() document.Verdict {
 	}
 	switch {
 	case p.Outcome == drain.Undetermined && len(p.Unread) == 0:
-		return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: string(p.Outcome)}, Meaning: "all drains end, but for what the findings name."}
+		return document.Verdict{
+			Mark:    document.Mark{Level: document.Unclear, Word: string(p.Outcome)},
+			Meaning: "all drains end, but for what the findings name.",
+		}
 	case p.Outcome == drain.Undetermined:
 		return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: string(p.Outcome)}, Meaning: "not everything could be read."}
 	case len(pools) == 0:
 		return document.Verdict{Mark: document.Mark{Level: document.Good, Word: string(drain.Clear)}, Meaning: "no node is drained."}
 	}
 	return document.Verdict{
-		Mark: document.Mark{Level: document.Good, Word: string(drain.Clear)}, Meaning: fmt.Sprintf("all drains of %s end.", words.Count(len(pools), "pool")),
+		Mark:    document.Mark{Level: document.Good, Word: string(drain.Clear)},
+		Meaning: fmt.Sprintf("all drains of %s end.", words.Count(len(pools), "pool")),
 	}
 }
 
@@ -118,7 +125,10 @@ func pool(of *drain.Pool, view document.View) document.Section {
 	}
 	section.Blocks = append(section.Blocks, table)
 	for i := range of.Stuck {
-		section.Blocks = append(section.Blocks, document.List{Most: entries, Lead: "What holds up " + of.Stuck[i].Name + ":", Entries: obstacles(&of.Stuck[i])})
+		section.Blocks = append(section.Blocks, document.List{
+			Most: entries, Lead: "What holds up " + of.Stuck[i].Name + ":",
+			Entries: obstacles(&of.Stuck[i]),
+		})
 	}
 	if of.Waiting > 0 {
 		lead := "Not drained: "
@@ -202,7 +212,8 @@ func (p Plan) interrupted(view document.View) []string {
 			platform++
 			continue
 		}
-		found = append(found, fmt.Sprintf("%s with %s, while these nodes are drained: %s", each.Service, words.Count(each.Replicas, "ready pod"), words.List(each.Nodes, entries)))
+		found = append(found, fmt.Sprintf("%s with %s, while these nodes are drained: %s", each.Service, words.Count(each.Replicas, "ready pod"),
+			words.List(each.Nodes, entries)))
 	}
 	if platform > 0 {
 		found = append(found, words.Count(platform, "Service")+" of OpenShift itself")

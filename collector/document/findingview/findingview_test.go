@@ -24,15 +24,33 @@ func TestCommands(t *testing.T) {
 		want    []document.Command
 		whole   bool
 	}{
-		"One":          {reason: "there is one cluster", actions: []finding.Action{in("", "oc get a")}, want: []document.Command{{Text: "oc get a"}}},
-		"Management":   {reason: "the NodePool is in the management cluster", actions: []finding.Action{in(finding.Management, "oc get a")}, want: []document.Command{{Lead: "In the management cluster:", Text: "oc get a"}}},
-		"Guest":        {reason: "the node is in the guest", actions: []finding.Action{in(finding.Guest, "oc get a")}, want: []document.Command{{Lead: "In the guest:", Text: "oc get a"}}},
-		"NoCommand":    {reason: "an action for which no command is known is a sentence of the remedy", actions: []finding.Action{in("", "")}},
-		"Acknowledged": {reason: "a command that confirms a message is shown below all of it", actions: []finding.Action{acknowledge}, want: []document.Command{{Text: "oc preflight ack gate", Accepts: true}}, whole: true},
-		"Bypassed":     {reason: "nothing is to be done", actions: []finding.Action{in("", "oc get a")}, bypass: &finding.Bypass{By: finding.ByAcceptedRisk}},
+		"One": {
+			reason: "there is one cluster", actions: []finding.Action{in("", "oc get a")},
+			want: []document.Command{{Text: "oc get a"}},
+		},
+		"Management": {
+			reason: "the NodePool is in the management cluster", actions: []finding.Action{in(finding.Management, "oc get a")},
+			want: []document.Command{{Lead: "In the management cluster:", Text: "oc get a"}},
+		},
+		"Guest": {
+			reason: "the node is in the guest", actions: []finding.Action{in(finding.Guest, "oc get a")},
+			want: []document.Command{{Lead: "In the guest:", Text: "oc get a"}},
+		},
+		"NoCommand": {reason: "an action for which no command is known is a sentence of the remedy", actions: []finding.Action{in("", "")}},
+		"Acknowledged": {
+			reason: "a command that confirms a message is shown below all of it", actions: []finding.Action{acknowledge},
+			want: []document.Command{{Text: "oc preflight ack gate", Accepts: true}}, whole: true,
+		},
+		"Bypassed": {
+			reason: "nothing is to be done", actions: []finding.Action{in("", "oc get a")},
+			bypass: &finding.Bypass{By: finding.ByAcceptedRisk},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			item := findingview.Item(finding.Finding{Finding: preflight.Finding{Name: "Check", Outcome: preflight.Fail}, Actions: tc.actions, Bypass: tc.bypass})
+			item := findingview.Item(finding.Finding{
+				Finding: preflight.Finding{Name: "Check", Outcome: preflight.Fail}, Actions: tc.actions,
+				Bypass: tc.bypass,
+			})
 			if diff := cmp.Diff(tc.want, item.Commands); diff != "" || item.Whole != tc.whole {
 				t.Errorf("%s: whole is %t, want %t; -want +got:\n%s", tc.reason, item.Whole, tc.whole, diff)
 			}

@@ -21,7 +21,8 @@ func (sample) Document(document.View) document.Document {
 	route.Table = document.Table{Title: "Hops", Columns: []string{"Hop", "Kind"}, Rows: [][]string{{"blockpicture", "Minor"}}}
 	item := document.Item{
 		Group: "Group", Number: 1, Mark: bad, Names: []string{"blockname"}, State: "(blockstate)", Counts: true,
-		Message: "blockmessage\n  blockverbatim", Remedy: "blockremedy", Commands: []document.Command{{Lead: "In the guest:", Text: "oc blockcommand"}},
+		Message: "blockmessage\n  blockverbatim", Remedy: "blockremedy",
+		Commands: []document.Command{{Lead: "In the guest:", Text: "oc blockcommand"}},
 	}
 	item.Fact("See:", "blockfact")
 	return document.Document{
@@ -32,12 +33,21 @@ func (sample) Document(document.View) document.Document {
 			document.Paragraph{Text: "blockparagraph"},
 			document.List{Lead: "blocklead:", Entries: []string{"blockentry", "b"}},
 			document.List{Lead: "NAMES", Entries: []string{"blocknamed", "b"}, Names: true},
-			document.Items{Lead: "Fix these:", Entries: []document.Item{item, {Mark: document.Mark{Level: document.Caution, Word: "WARN"}, Names: []string{"blockother"}}}},
-			document.Details{Mark: document.Mark{Level: document.Good, Word: "PASS"}, Summary: "blocksummary", Blocks: []document.Block{document.Paragraph{Text: "closed"}}},
+			document.Items{Lead: "Fix these:", Entries: []document.Item{
+				item,
+				{Mark: document.Mark{Level: document.Caution, Word: "WARN"}, Names: []string{"blockother"}},
+			}},
+			document.Details{
+				Mark: document.Mark{Level: document.Good, Word: "PASS"}, Summary: "blocksummary",
+				Blocks: []document.Block{document.Paragraph{Text: "closed"}},
+			},
 			document.Command{Lead: "Next:", Text: "oc blocknext"},
 			document.Section{Title: "blocksection", Mark: bad, Blocks: []document.Block{
 				document.Table{Title: "Facts", Rows: [][]string{{"Row", "blockvalue\nblocksecond"}}},
-				document.Table{Title: "Results", Columns: []string{"Target", "Decision"}, Result: "Decision", Rows: [][]string{{"blockcell", "Ready"}, {"x|y", ""}}},
+				document.Table{
+					Title: "Results", Columns: []string{"Target", "Decision"}, Result: "Decision",
+					Rows: [][]string{{"blockcell", "Ready"}, {"x|y", ""}},
+				},
 			}},
 			route.Picture(),
 		},
@@ -73,7 +83,8 @@ func TestNames(t *testing.T) {
 		t.Errorf("the formats of a document are %v, want %v at least", got, want)
 	}
 	err := format.Write(&bytes.Buffer{}, "preflight-v2", sample{}, format.Style{})
-	if err == nil || !strings.Contains(err.Error(), `unknown output format "preflight-v2": it must be one of text, json, yaml, markdown, html`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`unknown output format "preflight-v2": it must be one of text, json, yaml, markdown, html`) {
 		t.Errorf("a format that a document does not have: %v", err)
 	}
 }

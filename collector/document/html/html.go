@@ -212,7 +212,8 @@ func names(l document.List) g.Node {
 
 // more states how many are left out; nothing for none.
 func more(count int, noun string) g.Node {
-	return g.If(count > 0, line(h.P(g.Textf("%d more %s are left out here, since the page is bounded. The JSON document has all of them.", count, noun))))
+	return g.If(count > 0, line(h.P(g.Textf("%d more %s are left out here, since the page is bounded. The JSON document has all of them.",
+		count, noun))))
 }
 
 func command(c document.Command) g.Node {
@@ -254,7 +255,8 @@ func row(cells []string) g.Node {
 
 // scroll contains what may be wider than the page, and can be reached with the keyboard.
 func scroll(label string, content g.Node) g.Node {
-	return h.Div(h.Class("scroll"), h.Role("region"), h.TabIndex("0"), g.If(label != "", h.Aria("label", words.Line(label, maxLine))), line(), content)
+	return h.Div(h.Class("scroll"), h.Role("region"), h.TabIndex("0"), g.If(label != "", h.Aria("label", words.Line(label, maxLine))), line(),
+		content)
 }
 
 func drawing(p document.Picture) g.Node {

@@ -38,15 +38,39 @@ func TestWrite(t *testing.T) {
 		// want is "suite class/name: failure|skipped|passed, text" for each case.
 		want []string
 	}{
-		"Pass":      {reason: "it has no text", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Pass, Text: "text"}}, want: []string{"gate c/A: passed, "}},
-		"Warn":      {reason: "a warning does not fail", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Warn, Text: "text"}}, want: []string{"gate c/A: passed, text"}},
-		"Fail":      {reason: "Prow reads the text only", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Fail, Text: "text"}}, want: []string{"gate c/A: failed, text"}},
-		"Unknown":   {reason: "an inconclusive check is not a pass", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Unknown, Text: "text"}}, want: []string{"gate c/A: failed, text"}},
-		"Later":     {reason: "an outcome of a later version is not a pass", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: "Later", Text: "text"}}, want: []string{"gate c/A: failed, text"}},
-		"Skipped":   {reason: "it does not apply", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Skipped, Text: "text"}}, want: []string{"gate c/A: skipped, text"}},
-		"SameNames": {reason: "GitLab counts only the first of one name", cases: []junit.Case{{Suite: "a", Class: "c", Name: "A"}, {Suite: "b", Class: "c", Name: "A", Outcome: preflight.Fail}}, want: []string{"a c/A: failed, ", "b c/A #2: failed, "}},
+		"Pass": {reason: "it has no text", cases: []junit.Case{{
+			Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Pass,
+			Text: "text",
+		}}, want: []string{"gate c/A: passed, "}},
+		"Warn": {reason: "a warning does not fail", cases: []junit.Case{{
+			Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Warn,
+			Text: "text",
+		}}, want: []string{"gate c/A: passed, text"}},
+		"Fail": {reason: "Prow reads the text only", cases: []junit.Case{{
+			Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Fail,
+			Text: "text",
+		}}, want: []string{"gate c/A: failed, text"}},
+		"Unknown": {reason: "an inconclusive check is not a pass", cases: []junit.Case{{
+			Suite: "gate", Class: "c", Name: "A",
+			Outcome: preflight.Unknown, Text: "text",
+		}}, want: []string{"gate c/A: failed, text"}},
+		"Later": {
+			reason: "an outcome of a later version is not a pass",
+			cases:  []junit.Case{{Suite: "gate", Class: "c", Name: "A", Outcome: "Later", Text: "text"}}, want: []string{"gate c/A: failed, text"},
+		},
+		"Skipped": {reason: "it does not apply", cases: []junit.Case{{
+			Suite: "gate", Class: "c", Name: "A", Outcome: preflight.Skipped,
+			Text: "text",
+		}}, want: []string{"gate c/A: skipped, text"}},
+		"SameNames": {reason: "GitLab counts only the first of one name", cases: []junit.Case{
+			{Suite: "a", Class: "c", Name: "A"},
+			{Suite: "b", Class: "c", Name: "A", Outcome: preflight.Fail},
+		}, want: []string{"a c/A: failed, ", "b c/A #2: failed, "}},
 		"Hostile": {
-			reason: "texts are data", cases: []junit.Case{{Suite: "gate", Class: "c", Name: "]]><testcase/>", Type: "\x1b]0;title\a", Outcome: preflight.Fail, Text: "\x00\x1b[2J\u202e<error>]]>" + strings.Repeat("x", 1<<20)}},
+			reason: "texts are data", cases: []junit.Case{{
+				Suite: "gate", Class: "c", Name: "]]><testcase/>", Type: "\x1b]0;title\a",
+				Outcome: preflight.Fail, Text: "\x00\x1b[2J\u202e<error>]]>" + strings.Repeat("x", 1<<20),
+			}},
 			want: []string{"gate c/]]><testcase/>: failed, <error>]]>" + strings.Repeat("x", 50)},
 		},
 	} {
@@ -105,7 +129,10 @@ func TestAttacksOnTexts(t *testing.T) {
 	const hostile = "a\x1b[2J\u009b1m\u202e\u2066\u2028\u2029\x00"
 	results := junit.Results{Time: hostile, Properties: []junit.Property{{}}, Cases: []junit.Case{{}, {}}}
 	results.Cases[1].Outcome = preflight.Fail
-	for _, value := range []reflect.Value{reflect.ValueOf(&results.Properties[0]), reflect.ValueOf(&results.Cases[0]), reflect.ValueOf(&results.Cases[1])} {
+	for _, value := range []reflect.Value{
+		reflect.ValueOf(&results.Properties[0]), reflect.ValueOf(&results.Cases[0]),
+		reflect.ValueOf(&results.Cases[1]),
+	} {
 		for _, field := range value.Elem().Fields() {
 			if field.Kind() == reflect.String && field.String() != string(preflight.Fail) {
 				field.SetString(hostile)

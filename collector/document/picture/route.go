@@ -145,14 +145,16 @@ func (r Route) cell(stop, x, y int) g.Node {
 
 // node draws what concerns an update: its texts on the arrow, and its marks below.
 func (p Hop) node(x, y int) g.Node {
-	content := g.Group{clipped(x+boxWidth+cellMargin, y, cellWidth-boxWidth-2*cellMargin, boxHeight, g.Group{label("0", 11, p.Text), label("0", 27, p.Detail)})}
+	content := g.Group{clipped(x+boxWidth+cellMargin, y, cellWidth-boxWidth-2*cellMargin, boxHeight,
+		g.Group{label("0", 11, p.Text), label("0", 27, p.Detail)})}
 	marks := p.Marks[:min(len(p.Marks), maxMarks)]
 	y += boxHeight + cellMargin
 	for i, mark := range marks {
 		content = append(content, clipped(x, y+markHeight*i, cellWidth-cellMargin, markHeight, mark.drawn()))
 	}
 	if more := len(p.Marks) - len(marks); more > 0 {
-		content = append(content, clipped(x, y+markHeight*len(marks), cellWidth-cellMargin, textHeight, label("0", barBaseline, fmt.Sprintf("and %d more, in the table", more))))
+		content = append(content, clipped(x, y+markHeight*len(marks), cellWidth-cellMargin, textHeight,
+			label("0", barBaseline, fmt.Sprintf("and %d more, in the table", more))))
 	}
 	return content
 }
@@ -188,7 +190,8 @@ func (p Pause) node(stop, updates, x, y int) g.Node {
 func (o OtherRoute) node(y int) g.Node {
 	content := g.Group{clipped(0, y, cellWidth*cellsInRow, textHeight, label("0", barBaseline, o.Name))}
 	for i, stop := range o.Stops[:min(len(o.Stops), maxOtherStops)] {
-		content = append(content, box(stop, otherWidth*i, y+textHeight+2, otherWidth-2*cellMargin, g.Attr("stroke", axis), g.Attr("stroke-dasharray", "3 3")))
+		content = append(content, box(stop, otherWidth*i, y+textHeight+2, otherWidth-2*cellMargin, g.Attr("stroke", axis),
+			g.Attr("stroke-dasharray", "3 3")))
 		if i > 0 {
 			content = append(content, arrow(otherWidth*i-2*cellMargin, otherWidth*i-1, y+textHeight+2+boxHeight/2))
 		}

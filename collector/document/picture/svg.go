@@ -126,7 +126,8 @@ func colorOf(level document.Level) string {
 
 // Icon is the shape of a level, beside a word that means the same.
 func Icon(level document.Level) g.Node {
-	return h.SVG(h.Class("icon"), size(strconv.Itoa(shapeSize), shapeSize), viewBox(), g.Attr("aria-hidden", "true"), g.Attr("focusable", "false"), shape(level))
+	return h.SVG(h.Class("icon"), size(strconv.Itoa(shapeSize), shapeSize), viewBox(), g.Attr("aria-hidden", "true"),
+		g.Attr("focusable", "false"), shape(level))
 }
 
 func viewBox() g.Node { return g.Attr("viewBox", "0 0 16 16") }
@@ -136,7 +137,10 @@ func viewBox() g.Node { return g.Attr("viewBox", "0 0 16 16") }
 func shape(level document.Level) g.Node {
 	switch level {
 	case document.Good:
-		return g.Group{g.El("circle", g.Attr("cx", "8"), g.Attr("cy", "8"), g.Attr("r", "7.5"), fill(green)), stroke("M4.5 8.2 7 10.7 11.5 5.5", "2")}
+		return g.Group{
+			g.El("circle", g.Attr("cx", "8"), g.Attr("cy", "8"), g.Attr("r", "7.5"), fill(green)),
+			stroke("M4.5 8.2 7 10.7 11.5 5.5", "2"),
+		}
 	case document.Bad:
 		return g.Group{area("M5 .5h6L15.5 5v6L11 15.5H5L.5 11V5z", red), stroke("M5 5l6 6M11 5l-6 6", "2")}
 	case document.Unclear:
@@ -251,7 +255,8 @@ func (r Ranges) Picture() document.Picture {
 	for i, row := range rows {
 		drawing = append(drawing, row.node(axisHeight+barHeight*i, scale(span)))
 	}
-	legend := "Solid: control plane, as expected. Striped: nodes of other pools, as expected. Thin: between the lowest and the highest estimate."
+	legend := "Solid: control plane, as expected. Striped: nodes of other pools, as expected. Thin: between the lowest and the " +
+		"highest estimate."
 	if more := len(r.Rows) - len(rows); more > 0 {
 		legend += fmt.Sprintf(" Left out of the picture: %s.", words.Count(more, "row"))
 	}

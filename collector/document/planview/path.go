@@ -27,7 +27,10 @@ func name(text string) string { return words.Line(text, maxName) }
 // path is the picture of the path, and what to do about the pools.
 func (p Plan) path() []document.Block {
 	route := picture.Route{Title: "Path from " + p.From + " to " + p.To, Stops: p.Versions(), Text: p.draw()}
-	route.Table = document.Table{Title: "Updates of the path", Columns: []string{"Update", "Kind", "Channel", "Control plane", "Unpause before", "Risks and gates"}}
+	route.Table = document.Table{
+		Title:   "Updates of the path",
+		Columns: []string{"Update", "Kind", "Channel", "Control plane", "Unpause before", "Risks and gates"},
+	}
 	for _, each := range p.Updates {
 		found := marks(each)
 		route.Hops = append(route.Hops, picture.Hop{Text: each.Kind + ", " + each.Channel, Detail: each.ControlPlane.String(), Marks: found})

@@ -36,7 +36,8 @@ func (p Plan) Document(view document.View) document.Document {
 	for i, each := range p.Updates {
 		blocks = append(blocks, section(each, i+1))
 	}
-	blocks = append(blocks, document.List{Lead: "Not part of this plan:", Entries: p.Missing}, document.List{Lead: "Notices:", Entries: p.Notices})
+	blocks = append(blocks, document.List{Lead: "Not part of this plan:", Entries: p.Missing},
+		document.List{Lead: "Notices:", Entries: p.Notices})
 	if view.Full {
 		blocks = append(blocks, p.about())
 	}
@@ -74,7 +75,8 @@ func (p Plan) headline() string {
 	case p.Decision == updateplan.Blocked:
 		return fmt.Sprintf("Blocked: %s, with %s; what blocks the first update is listed with it.", path, words.Count(p.openRisks(), "open risk"))
 	case p.Decision == updateplan.Undecided:
-		return fmt.Sprintf("Undecided: %s, with %s; what is inconclusive about the first update is listed with it.", path, words.Count(p.openRisks(), "open risk"))
+		return fmt.Sprintf("Undecided: %s, with %s; what is inconclusive about the first update is listed with it.", path,
+			words.Count(p.openRisks(), "open risk"))
 	case p.Decision == updateplan.LaterFindings:
 		return "LaterFindings: " + path + ", without open risks; what is against a later update, as of the present cluster, is listed with it."
 	case p.Decision == updateplan.OpenRisks:
@@ -116,14 +118,18 @@ func (p Plan) steps() []document.Block {
 	list := document.List{Lead: "In the management cluster, one after the other, each when the one before is complete:"}
 	var commands []string
 	for i, each := range p.Steps {
-		list.Entries = append(list.Entries, fmt.Sprintf("%d. %s %s/%s: %s to %s", i+1, each.Object.Kind, each.Object.Namespace, each.Object.Name, each.From, each.To))
+		list.Entries = append(list.Entries, fmt.Sprintf("%d. %s %s/%s: %s to %s", i+1, each.Object.Kind, each.Object.Namespace, each.Object.Name,
+			each.From, each.To))
 		if each.Command != "" {
 			commands = append(commands, each.Command)
 		}
 	}
 	blocks := []document.Block{list}
 	if len(commands) > 0 {
-		blocks = append(blocks, document.Command{Lead: "The commands in this order, each after \"run --hosted-cluster\" of its release:", Text: strings.Join(commands, "\n")})
+		blocks = append(blocks, document.Command{
+			Lead: "The commands in this order, each after \"run --hosted-cluster\" of its release:",
+			Text: strings.Join(commands, "\n"),
+		})
 	}
 	return blocks
 }
@@ -181,7 +187,8 @@ func poolText(pool updateplan.Pool) string {
 	if pool.Paused {
 		state = ", paused at present"
 	}
-	return fmt.Sprintf("%s: %s, %d at a time, %s each%s", pool.Name, words.Count(pool.Nodes, "node"), pool.Parallel, words.Count(pool.Reboots, "reboot"), state)
+	return fmt.Sprintf("%s: %s, %d at a time, %s each%s", pool.Name, words.Count(pool.Nodes, "node"), pool.Parallel,
+		words.Count(pool.Reboots, "reboot"), state)
 }
 
 // rangeRow is a row of the control plane, and of what all nodes take beyond it.

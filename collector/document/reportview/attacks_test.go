@@ -31,7 +31,10 @@ func TestAttacksOnLines(t *testing.T) {
 		"CVO":     {reason: "the response of CVO", forge: func(r *report.Report) { r.CVO.Reason, r.CVO.Message = forged, forged }},
 		"Version": {reason: "the version of a target", forge: func(r *report.Report) { r.Target.Version, r.Cluster.Version = forged, forged }},
 		"Signer":  {reason: "the name of a key", forge: func(r *report.Report) { r.Target.Signers = []string{forged} }},
-		"Verdict": {reason: "names in the verdict", forge: func(r *report.Report) { r.Verdict.Blocking = []string{forged}; r.Run.CompletionTime = forged }},
+		"Verdict": {
+			reason: "names in the verdict",
+			forge:  func(r *report.Report) { r.Verdict.Blocking = []string{forged}; r.Run.CompletionTime = forged },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := blocked()

@@ -51,7 +51,8 @@ func (r Report) facts(view document.View) document.Table {
 		table.Row("Notice", notice)
 	}
 	for _, each := range r.Switches {
-		table.Row("Switch", fmt.Sprintf("%s: %s; without the controller, %s", strings.TrimSuffix(each.Name+"="+each.Mode, "="), each.Limit, each.WithoutController))
+		table.Row("Switch", fmt.Sprintf("%s: %s; without the controller, %s", strings.TrimSuffix(each.Name+"="+each.Mode, "="), each.Limit,
+			each.WithoutController))
 	}
 	return table
 }
@@ -109,7 +110,8 @@ func addValidity(r Report, table *document.Table, view document.View) {
 	case view.Brief:
 		table.Row("Holds", "until "+r.Verdict.ValidUntil+", unless the cluster changes")
 	default:
-		table.Row("Holds", "until "+r.Verdict.ValidUntil+", unless a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition changes before; "+
+		table.Row("Holds", "until "+r.Verdict.ValidUntil+
+			", unless a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition changes before; "+
 			"\"status\" judges gates, risks and health as they are then")
 	}
 }

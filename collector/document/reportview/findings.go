@@ -84,7 +84,8 @@ func causesOf(findings []finding.Finding) []cause {
 
 // keyOf is all of a finding that is shown, but for its name.
 func keyOf(f finding.Finding) string {
-	key := fmt.Sprintf("%s %t %q %q %q %q %q %q", findingview.Label(f), f.Blocks, f.Reason, f.Message, f.Remediation, f.URL, sharedActions(f.Actions), f.Objects)
+	key := fmt.Sprintf("%s %t %q %q %q %q %q %q", findingview.Label(f), f.Blocks, f.Reason, f.Message, f.Remediation, f.URL,
+		sharedActions(f.Actions), f.Objects)
 	if f.Bypass != nil {
 		key += fmt.Sprintf(" %q", *f.Bypass)
 	}

@@ -19,8 +19,9 @@ import (
 func TestRepeatedFindings(t *testing.T) {
 	fail := func(name string, causes ...string) finding.Finding {
 		return finding.Finding{
-			Finding: preflight.Finding{Name: name, Outcome: preflight.Fail, Reason: "Down", Message: name}, Source: finding.SourceGate, Blocks: true, CausedBy: causes,
-			Effect: finding.EffectBlocks, Actions: []finding.Action{finding.Read("oc get %s", name)},
+			Finding: preflight.Finding{Name: name, Outcome: preflight.Fail, Reason: "Down", Message: name}, Source: finding.SourceGate, Blocks: true,
+			CausedBy: causes,
+			Effect:   finding.EffectBlocks, Actions: []finding.Action{finding.Read("oc get %s", name)},
 		}
 	}
 	warn := func(name string) finding.Finding {
@@ -35,13 +36,28 @@ func TestRepeatedFindings(t *testing.T) {
 		findings []finding.Finding
 		want     []string
 	}{
-		"Chain":    {reason: "the first cause leads", findings: []finding.Finding{fail("a", "b"), fail("b", "c"), fail("c")}, want: []string{"c: a b"}},
-		"Warning":  {reason: "what blocks leads, with the command about its cause", findings: []finding.Finding{fail("a", "w"), warn("w")}, want: []string{"a: w $ oc get w"}},
-		"Several":  {reason: "each cause is to be fixed", findings: []finding.Finding{fail("a", "b", "c"), fail("b"), fail("c")}, want: []string{"b: a", "c:"}},
-		"Absent":   {reason: "the cause is not in the report", findings: []finding.Finding{fail("a", "b")}, want: []string{"a:"}},
-		"Bypassed": {reason: "what was acknowledged is no cause", findings: []finding.Finding{fail("a", "ack"), acked}, want: []string{"a:", "ack:"}},
-		"Cycle":    {reason: "a stored report may be edited", findings: []finding.Finding{fail("a", "b"), fail("b", "a")}, want: []string{"a:", "b:"}},
-		"Itself":   {reason: "a stored report may be edited", findings: []finding.Finding{fail("a", "a")}, want: []string{"a:"}},
+		"Chain": {
+			reason: "the first cause leads", findings: []finding.Finding{fail("a", "b"), fail("b", "c"), fail("c")},
+			want: []string{"c: a b"},
+		},
+		"Warning": {
+			reason: "what blocks leads, with the command about its cause", findings: []finding.Finding{fail("a", "w"), warn("w")},
+			want: []string{"a: w $ oc get w"},
+		},
+		"Several": {
+			reason: "each cause is to be fixed", findings: []finding.Finding{fail("a", "b", "c"), fail("b"), fail("c")},
+			want: []string{"b: a", "c:"},
+		},
+		"Absent": {reason: "the cause is not in the report", findings: []finding.Finding{fail("a", "b")}, want: []string{"a:"}},
+		"Bypassed": {
+			reason: "what was acknowledged is no cause", findings: []finding.Finding{fail("a", "ack"), acked},
+			want: []string{"a:", "ack:"},
+		},
+		"Cycle": {
+			reason: "a stored report may be edited", findings: []finding.Finding{fail("a", "b"), fail("b", "a")},
+			want: []string{"a:", "b:"},
+		},
+		"Itself": {reason: "a stored report may be edited", findings: []finding.Finding{fail("a", "a")}, want: []string{"a:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
@@ -72,13 +88,17 @@ func TestRepeatedFindings(t *testing.T) {
 func TestNotEvaluated(t *testing.T) {
 	skipped := func(source finding.Source) finding.Finding {
 		return finding.Finding{
-			Finding: preflight.Finding{Name: "PlatformConditions", Outcome: preflight.Skipped, Reason: "ConditionNotEvaluated", Evidence: map[string]string{reported.NotEvaluated: "Applied, Encrypted"}},
-			Source:  source,
+			Finding: preflight.Finding{
+				Name: "PlatformConditions", Outcome: preflight.Skipped, Reason: "ConditionNotEvaluated",
+				Evidence: map[string]string{reported.NotEvaluated: "Applied, Encrypted"},
+			},
+			Source: source,
 		}
 	}
 	for source, want := range map[finding.Source][]string{finding.SourceHealth: {"Applied", "Encrypted"}, finding.SourceJob: nil} {
 		var got []string
-		for _, block := range (reportview.Report{Report: report.Report{Findings: []finding.Finding{skipped(source)}}}).Document(document.View{}).Blocks {
+		for _, block := range (reportview.Report{Report: report.Report{Findings: []finding.Finding{skipped(source)}}}).Document(
+			document.View{}).Blocks {
 			details, _ := block.(document.Details)
 			for _, each := range details.Blocks {
 				if list, _ := each.(document.List); list.Lead == "NOT EVALUATED" {

@@ -36,12 +36,18 @@ func timed() report.Report {
 		case "Etcd.Space":
 			doc.Findings[i].Job.Waits = []finding.Wait{
 				{Reason: "Queued", StartTime: "2026-11-21T07:59:55Z", EndTime: "2026-11-21T07:59:58Z"},
-				{Reason: "Starting", Message: "its container is being created on node a", StartTime: "2026-11-21T07:59:58Z", EndTime: fmt.Sprintf("2026-11-21T08:00:0%dZ", i)},
+				{
+					Reason: "Starting", Message: "its container is being created on node a", StartTime: "2026-11-21T07:59:58Z",
+					EndTime: fmt.Sprintf("2026-11-21T08:00:0%dZ", i),
+				},
 			}
 		case "Etcd.Quorum":
 			doc.Findings[i].Job.CompletionTime = ""
 			doc.Findings[i].Job.Waits = []finding.Wait{
-				{Reason: "ImagePull", Message: `image "r@sha256:1" cannot be pulled (ImagePullBackOff): 503`, StartTime: "2026-11-21T07:59:56Z", EndTime: "2026-11-21T08:00:09Z"},
+				{
+					Reason: "ImagePull", Message: `image "r@sha256:1" cannot be pulled (ImagePullBackOff): 503`, StartTime: "2026-11-21T07:59:56Z",
+					EndTime: "2026-11-21T08:00:09Z",
+				},
 			}
 		}
 	}
@@ -53,7 +59,8 @@ func timed() report.Report {
 func TestHTMLGolden(t *testing.T) {
 	t.Parallel()
 	for name, doc := range map[string]any{
-		"timed": timed(), "ready": ready(), "running": running(), "detached": detached(), "outdated": outdated(), "targets": fleet(), "targets-none": none(),
+		"timed": timed(), "ready": ready(), "running": running(), "detached": detached(), "outdated": outdated(), "targets": fleet(),
+		"targets-none": none(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,7 +75,8 @@ func TestHTMLGolden(t *testing.T) {
 // the same elements as one with plain text.
 func TestHTMLIsOnlyText(t *testing.T) {
 	t.Parallel()
-	texts := append(hostile(), `"><script>alert(1)</script>`, `' onload='alert(1)`, "javascript:alert(1)", "</title><script>", "</style>", "<!--", "]]>", "{{.}}", "&#60;b&#62;", "</svg><script>")
+	texts := append(hostile(), `"><script>alert(1)</script>`, `' onload='alert(1)`, "javascript:alert(1)", "</title><script>", "</style>",
+		"<!--", "]]>", "{{.}}", "&#60;b&#62;", "</svg><script>")
 	for name, page := range hostileDocuments() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,15 +108,20 @@ func withoutBreaks(elements string) string { return strings.ReplaceAll(elements,
 // hostileDocument has a text in every field of external origin.
 func hostileDocument(text string) report.Report {
 	doc := timed()
-	f := finding.Fail(finding.ReportedReason("Reason"), "%s", text).Remedy("%s", text).Do(finding.Script(text)).Documented(text).Named(text).From(finding.SourceJob).
+	f := finding.Fail(finding.ReportedReason("Reason"), "%s", text).Remedy("%s",
+		text).Do(finding.Script(text)).Documented(text).Named(text).From(finding.SourceJob).
 		Observed(map[string]string{text: text}).About(preflight.Object{APIVersion: text, Kind: text, Namespace: text, Name: text})
 	f.Job = &finding.Job{Namespace: text, Name: text, Node: text, StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:00:01Z"}
-	f.Job.Waits = []finding.Wait{{Reason: text, Message: text, StartTime: "2026-11-21T08:00:00Z", EndTime: "2026-11-21T08:00:01Z"}, {StartTime: text, EndTime: text}}
+	f.Job.Waits = []finding.Wait{
+		{Reason: text, Message: text, StartTime: "2026-11-21T08:00:00Z", EndTime: "2026-11-21T08:00:01Z"},
+		{StartTime: text, EndTime: text},
+	}
 	f.BlockedTargets = []string{text}
 	accepted := finding.Fail(finding.ReportedReason("Other"), "%s", text).Named("Accepted").From(finding.SourceJob)
 	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "%s", text).Named(text + "2").From(finding.SourceJob)
 	expected := verdict.Expectation{Checks: 4, Reported: 3, Missing: []string{text}}
-	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{f, accepted, passed}, expected, verdict.Policy{Accepted: map[string]string{"Accepted": text}})
+	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{f, accepted, passed}, expected,
+		verdict.Policy{Accepted: map[string]string{"Accepted": text}})
 	doc.Expected = expected
 	doc.Cluster = report.Cluster{ID: text, Version: text, Image: text, Kubernetes: text}
 	doc.Target = report.Target{Version: text, Image: text, UpdateKind: text, Verified: true, Signers: []string{text}}
@@ -134,18 +147,26 @@ func hostileTargets(text string) report.Targets {
 func hostilePlan(text string) updateplan.Plan {
 	findings := hostileDocument(text).Findings
 	risks := []updateplan.Risk{
-		{Name: text, Message: text, URL: text, Assessment: updateplan.Assessment{Applies: updateplan.Unknown, Reason: text, Detail: text}, Open: true},
+		{
+			Name: text, Message: text, URL: text, Assessment: updateplan.Assessment{Applies: updateplan.Unknown, Reason: text, Detail: text},
+			Open: true,
+		},
 		{Name: text, Message: text, URL: text, Assessment: updateplan.Assessment{Applies: updateplan.True}, Accepted: text + "a"},
 	}
 	hop := updateplan.Update{
-		From: text, To: text, Kind: text, Image: text + "i", URL: text + "u", Channel: text, Channels: []string{text + "c"}, Unpause: []string{text + "p"},
-		Risks: risks, Findings: findings, ControlPlane: report.Range{Low: 60, Expected: 75, High: 120},
+		From: text, To: text, Kind: text, Image: text + "i", URL: text + "u", Channel: text, Channels: []string{text + "c"},
+		Unpause: []string{text + "p"},
+		Risks:   risks, Findings: findings, ControlPlane: report.Range{Low: 60, Expected: 75, High: 120},
 	}
 	return updateplan.Plan{
-		ToolVersion: text, Time: text + "t", Decision: updateplan.OpenRisks, Cluster: text + "c", From: text, To: text, Architecture: text + "a", Graphs: []string{text + "g"},
+		ToolVersion: text, Time: text + "t", Decision: updateplan.OpenRisks, Cluster: text + "c", From: text, To: text, Architecture: text + "a",
+		Graphs:       []string{text + "g"},
 		Updates:      []updateplan.Update{hop, hop, hop, hop},
 		Alternatives: []updateplan.Alternative{{Name: text, Versions: []string{text, text, text}, Updates: 2, OpenRisks: 1}},
-		Pools:        []updateplan.Pool{{Name: text, Nodes: 3, Parallel: 1, Paused: true, Unpause: []string{text}, Reboots: 1, RebootsUnpaused: 2}},
+		Pools: []updateplan.Pool{{
+			Name: text, Nodes: 3, Parallel: 1, Paused: true, Unpause: []string{text}, Reboots: 1,
+			RebootsUnpaused: 2,
+		}},
 		Duration: report.Duration{
 			ControlPlane: report.Range{Low: 60, Expected: 75, High: 120}, Total: report.Range{Low: -1, Expected: 1 << 62, High: 1 << 62},
 			Basis: []string{text + "b"}, ProlongedBy: []string{text},
@@ -225,7 +246,8 @@ func (c *pageCheck) node(node *html.Node) {
 // element checks the rules for one element.
 func (c *pageCheck) element(node *html.Node) {
 	switch node.Data {
-	case "script", "img", "iframe", "object", "embed", "link", "base", "form", "input", "use", "image", "foreignObject", "animate", "audio", "video":
+	case "script", "img", "iframe", "object", "embed", "link", "base", "form", "input", "use", "image", "foreignObject", "animate", "audio",
+		"video":
 		c.t.Errorf("forbidden element %s", node.Data)
 	case "th":
 		if value(node, "scope") == "" {
@@ -254,7 +276,8 @@ func (c *pageCheck) element(node *html.Node) {
 func (c *pageCheck) attribute(element string, attribute html.Attribute) {
 	key := strings.ToLower(attribute.Key)
 	switch {
-	case strings.HasPrefix(key, "on"), key == "style", key == "src", key == "srcset", key == "action", key == "xlink:href", key == "formaction":
+	case strings.HasPrefix(key, "on"), key == "style", key == "src", key == "srcset", key == "action", key == "xlink:href",
+		key == "formaction":
 		c.t.Errorf("<%s %s=%q>", element, key, attribute.Val)
 	case key == "href":
 		if !strings.HasPrefix(attribute.Val, "#") {
@@ -308,7 +331,8 @@ func TestHTMLIsBounded(t *testing.T) {
 	doc := blocked()
 	var many []finding.Finding
 	for i := range 3000 {
-		f := finding.Fail(finding.ReportedReason("Reason"), "%s", strings.Repeat("<&>'\" ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob)
+		f := finding.Fail(finding.ReportedReason("Reason"), "%s",
+			strings.Repeat("<&>'\" ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob)
 		f.Job = &finding.Job{Namespace: "n", Name: f.Name, StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T09:00:00Z"}
 		many = append(many, f)
 	}
@@ -318,7 +342,10 @@ func TestHTMLIsBounded(t *testing.T) {
 	if len(out) > 8<<20 {
 		t.Errorf("the page has %d bytes", len(out))
 	}
-	for _, want := range []string{"more findings are left out here, since the page is bounded", " more, below.", "more rows are left out here", "Left out of the picture: "} {
+	for _, want := range []string{
+		"more findings are left out here, since the page is bounded", " more, below.", "more rows are left out here",
+		"Left out of the picture: ",
+	} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("the page does not state %q", want)
 		}

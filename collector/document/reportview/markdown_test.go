@@ -18,10 +18,13 @@ import (
 // hostile returns texts with markup.
 func hostile() []string {
 	return []string{
-		"<script>alert(1)</script>", "<img src=https://example.com/a>", "</details>", "[a](https://example.com)", "![a](https://example.com/a.png)",
+		"<script>alert(1)</script>", "<img src=https://example.com/a>", "</details>", "[a](https://example.com)",
+		"![a](https://example.com/a.png)",
 		"https://example.com/x", "www.example.com", "mailto:a@example.com", "@octocat and @org/team", "#123 and org/repo#4", "!17",
-		"a | b | c", "| a | b |\n|---|---|\n| c | d |", "# heading", "## heading", "- item", "1. item", "2) item", "> quote", "---", "===", "+ item",
-		"```\ncode\n```", "`````", "a `code` b", "**bold** _it_ ~~gone~~", "    indented", "\\", "\\`", "&lt;b&gt;", "[x]: https://example.com", "[^1]", "- [ ] task",
+		"a | b | c", "| a | b |\n|---|---|\n| c | d |", "# heading", "## heading", "- item", "1. item", "2) item", "> quote", "---", "===",
+		"+ item",
+		"```\ncode\n```", "`````", "a `code` b", "**bold** _it_ ~~gone~~", "    indented", "\\", "\\`", "&lt;b&gt;", "[x]: https://example.com",
+		"[^1]", "- [ ] task",
 		"\x1b[31mred\x1b[0m", "first\r\nsecond\u2028third",
 	}
 }
@@ -80,7 +83,8 @@ func TestMarkdownIsBounded(t *testing.T) {
 	doc := blocked()
 	var many []finding.Finding
 	for i := range 2000 {
-		many = append(many, finding.Fail(finding.ReportedReason("Reason"), "%d %s", i, strings.Repeat("word ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob))
+		many = append(many, finding.Fail(finding.ReportedReason("Reason"), "%d %s", i,
+			strings.Repeat("word ", 500)).Named(fmt.Sprintf("Check%04d", i)).From(finding.SourceJob))
 	}
 	doc.Verdict, doc.Findings = verdict.Fold(many, verdict.Expectation{Checks: 2000, Reported: 2000}, verdict.Policy{})
 	out := encoded(t, "markdown", doc)

@@ -38,7 +38,8 @@ func (p Path) Document(view document.View) document.Document {
 		})
 	}
 	return document.Document{
-		Title: "Update preflight of the path " + p.route(), Source: sourceOf(p.ToolVersion, "one for each update"), Cluster: p.Cluster.ID, Time: p.Time,
+		Title: "Update preflight of the path " + p.route(), Source: sourceOf(p.ToolVersion, "one for each update"), Cluster: p.Cluster.ID,
+		Time:   p.Time,
 		Ticket: p.ticket(), Blocks: blocks,
 	}
 }
@@ -155,7 +156,8 @@ func (p Path) headline() string {
 		text = strings.Replace(text, "Ready:", "Ready for what was asked:", 1) + leftOut(first)
 	}
 	if p.Decision == verdict.Ready && p.planned() > 1 {
-		text += fmt.Sprintf(" Nothing that can be evaluated in advance blocks the later updates to %s; run the preflight again before each of them.", target)
+		text += fmt.Sprintf(" Nothing that can be evaluated in advance blocks the later updates to %s; run the preflight again before "+
+			"each of them.", target)
 	}
 	text += forced(verdict.Verdict{Forced: p.Forced, ForceReason: p.ForceReason, ForcedBy: p.ForcedBy})
 	if p.Interrupted() {
@@ -187,7 +189,8 @@ func casesOf(r Report) []junit.Case {
 	for _, name := range r.Expected.Missing {
 		const text = "the check has not reported"
 		cases = append(cases, junit.Case{
-			Suite: string(finding.SourceJob), Class: "preflight.job", Name: name, Outcome: preflight.Unknown, Type: "NotReported", Message: text, Text: text,
+			Suite: string(finding.SourceJob), Class: "preflight.job", Name: name, Outcome: preflight.Unknown, Type: "NotReported", Message: text,
+			Text: text,
 		})
 	}
 	return append(cases, verdictCase(r))

@@ -25,9 +25,15 @@ func hopTo(path []string, findings ...finding.Finding) report.Report {
 	decided, folded := verdict.Fold(findings, expected, verdict.Policy{Provisional: later})
 	made := report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
-		Run:     report.Run{ID: "6f4c2b1e-0000-4000-8000-000000000000", StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:01:00Z", Phase: report.PhaseComplete, ToolVersion: "v0.1.0"},
+		Run: report.Run{
+			ID: "6f4c2b1e-0000-4000-8000-000000000000", StartTime: "2026-11-21T08:00:00Z", CompletionTime: "2026-11-21T08:01:00Z",
+			Phase: report.PhaseComplete, ToolVersion: "v0.1.0",
+		},
 		Cluster: report.Cluster{ID: "c1", Version: path[0], Image: "registry/release@sha256:aa", Kubernetes: "v1.29.5"},
-		Target:  report.Target{Version: path[len(path)-1], Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true, Signers: []string{"Release Key"}},
+		Target: report.Target{
+			Version: path[len(path)-1], Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true,
+			Signers: []string{"Release Key"},
+		},
 		Verdict: decided, Expected: expected, Findings: folded, Created: []report.Object{},
 	}
 	if later {
@@ -67,23 +73,48 @@ func stored(t *testing.T, made report.Path) report.Path {
 }
 
 func TestContradictoryPath(t *testing.T) {
-	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
+	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"),
+		"the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
 	first, path := []string{"4.16.27", "4.17.33"}, []string{"4.16.27", "4.17.33", "4.18.17"}
 	for name, tc := range map[string]struct {
 		reason string
 		forge  func(*report.Path)
 		want   string
 	}{
-		"Kind":        {reason: "another document", forge: func(p *report.Path) { p.Kind = report.Kind }, want: `its kind is "PreflightReport", not "PreflightPath"`},
-		"Version":     {reason: "another version", forge: func(p *report.Path) { p.APIVersion = "v9" }, want: "of another version"},
-		"Decision":    {reason: "the decision was edited", forge: func(p *report.Path) { p.Decision = verdict.Blocked }, want: "its decision is Blocked, but its updates make it Ready"},
-		"NoUpdates":   {reason: "no update has a report", forge: func(p *report.Path) { p.Updates = nil }, want: "it has 3 versions, and the reports of 0 updates"},
-		"NoVersions":  {reason: "the path has no versions", forge: func(p *report.Path) { p.Versions = nil }, want: "it has 0 versions"},
-		"Missing":     {reason: "an update was deleted", forge: func(p *report.Path) { p.Updates = p.Updates[:1] }, want: "its decision is Ready, but its updates make it Undecided"},
-		"Provisional": {reason: "a later update is never Ready", forge: func(p *report.Path) { p.Updates[1] = hopTo(first, passed) }, want: "update 2 is provisional: false"},
-		"Exchanged":   {reason: "the first update is not provisional", forge: func(p *report.Path) { slices.Reverse(p.Updates) }, want: "update 1 is provisional: true"},
-		"Update":      {reason: "the decision about an update was edited", forge: func(p *report.Path) { p.Updates[1].Verdict.Decision = verdict.Ready }, want: "update 2: the report contradicts itself"},
-		"NoVerdict":   {reason: "an update has no verdict", forge: func(p *report.Path) { p.Updates[0].Verdict.Decision = "" }, want: "update 1: this report has no verdict"},
+		"Kind": {
+			reason: "another document", forge: func(p *report.Path) { p.Kind = report.Kind },
+			want: `its kind is "PreflightReport", not "PreflightPath"`,
+		},
+		"Version": {reason: "another version", forge: func(p *report.Path) { p.APIVersion = "v9" }, want: "of another version"},
+		"Decision": {
+			reason: "the decision was edited", forge: func(p *report.Path) { p.Decision = verdict.Blocked },
+			want: "its decision is Blocked, but its updates make it Ready",
+		},
+		"NoUpdates": {
+			reason: "no update has a report", forge: func(p *report.Path) { p.Updates = nil },
+			want: "it has 3 versions, and the reports of 0 updates",
+		},
+		"NoVersions": {reason: "the path has no versions", forge: func(p *report.Path) { p.Versions = nil }, want: "it has 0 versions"},
+		"Missing": {
+			reason: "an update was deleted", forge: func(p *report.Path) { p.Updates = p.Updates[:1] },
+			want: "its decision is Ready, but its updates make it Undecided",
+		},
+		"Provisional": {
+			reason: "a later update is never Ready", forge: func(p *report.Path) { p.Updates[1] = hopTo(first, passed) },
+			want: "update 2 is provisional: false",
+		},
+		"Exchanged": {
+			reason: "the first update is not provisional", forge: func(p *report.Path) { slices.Reverse(p.Updates) },
+			want: "update 1 is provisional: true",
+		},
+		"Update": {
+			reason: "the decision about an update was edited",
+			forge:  func(p *report.Path) { p.Updates[1].Verdict.Decision = verdict.Ready }, want: "update 2: the report contradicts itself",
+		},
+		"NoVerdict": {
+			reason: "an update has no verdict", forge: func(p *report.Path) { p.Updates[0].Verdict.Decision = "" },
+			want: "update 1: this report has no verdict",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := report.NewPath(path, []report.Report{hopTo(first, passed), hopTo(path, passed)})
@@ -123,7 +154,8 @@ func TestLongerPathIsNotBetter(t *testing.T) {
 			}
 			before = made
 		}
-		if ended := report.NewPath(append(versions, "4.21.1"), updates).Decision; ended == verdict.Ready || before == verdict.Blocked && ended != verdict.Blocked {
+		if ended := report.NewPath(append(versions, "4.21.1"), updates).Decision; ended == verdict.Ready || before == verdict.Blocked &&
+			ended != verdict.Blocked {
 			t.Fatalf("the path is %s, and %s if an update has no report", before, ended)
 		}
 	}
@@ -158,7 +190,8 @@ func accepted(made report.Report, findings []finding.Finding) report.Report {
 }
 
 func FuzzReadPath(f *testing.F) {
-	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
+	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"),
+		"the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
 	made := report.NewPath([]string{"4.16.27", "4.17.33"}, []report.Report{hopTo([]string{"4.16.27", "4.17.33"}, passed)})
 	var written bytes.Buffer
 	if err := format.Write(&written, "json", shown(made), format.Style{}); err != nil {
@@ -181,8 +214,10 @@ func FuzzReadPath(f *testing.F) {
 }
 
 func TestPath(t *testing.T) {
-	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"), "the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
-	due := finding.Fail(finding.ReportedReason("AdminAckRequired"), "Move the clients first.").Named("AdminAck-ack-4.17-apis").From(finding.SourceGate).Remedy("Acknowledge it.")
+	passed := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Verified"),
+		"the release is signed").Named("ReleaseSignature").From(finding.SourceSignature)
+	due := finding.Fail(finding.ReportedReason("AdminAckRequired"),
+		"Move the clients first.").Named("AdminAck-ack-4.17-apis").From(finding.SourceGate).Remedy("Acknowledge it.")
 	due.Blocks, due.BlockedTargets = true, []string{"4.18.17"}
 	first, path := []string{"4.16.27", "4.17.33"}, []string{"4.16.27", "4.17.33", "4.18.17"}
 	for name, tc := range map[string]struct {
@@ -207,7 +242,8 @@ func TestPath(t *testing.T) {
 			made: report.NewPath(path, []report.Report{expired(hopTo(first, passed)), hopTo(path, passed)}),
 		},
 		"path-notice": {
-			reason: "a limitation of the graph is a notice", want: verdict.Ready, made: noticed(report.NewPath(path, []report.Report{hopTo(first, passed), hopTo(path, passed)})),
+			reason: "a limitation of the graph is a notice", want: verdict.Ready,
+			made: noticed(report.NewPath(path, []report.Report{hopTo(first, passed), hopTo(path, passed)})),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

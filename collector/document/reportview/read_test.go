@@ -43,7 +43,8 @@ func FuzzRead(f *testing.F) {
 			f.Add(written.Bytes())
 		}
 	}
-	f.Add([]byte("{\"apiVersion\":\"preflight.openshift.io/v1alpha1\",\"kind\":\"PreflightReport\",\"verdict\":{\"decision\":\"Ready\"},\"cluster\":{\"id\":\"\u007f\u0085\u009f\\ufeff\\uffff\u2028\"}}"))
+	f.Add([]byte(
+		"{\"apiVersion\":\"preflight.openshift.io/v1alpha1\",\"kind\":\"PreflightReport\",\"verdict\":{\"decision\":\"Ready\"},\"cluster\":{\"id\":\"\u007f\u0085\u009f\\ufeff\\uffff\u2028\"}}"))
 	f.Fuzz(func(t *testing.T, stored []byte) {
 		doc, err := report.Read(bytes.NewReader(stored))
 		if err != nil {

@@ -93,7 +93,10 @@ func (r Report) blocks(view document.View) []document.Block {
 	blocks = append(blocks, document.Items{Lead: r.toDo(), Entries: itemsOf(r.Findings)})
 	blocks = append(blocks, quietOf(r.Findings)...)
 	for _, action := range r.Actions {
-		lead := map[finding.ActionType]string{finding.ActionRetry: "Run again:", finding.ActionAccept: "Or accept:", finding.ActionAttach: "Attach:"}[action.Type]
+		lead := map[finding.ActionType]string{
+			finding.ActionRetry: "Run again:", finding.ActionAccept: "Or accept:",
+			finding.ActionAttach: "Attach:",
+		}[action.Type]
 		if action.Type != finding.ActionStart && (action.Type != finding.ActionRetry || !r.updated()) { // the ticket has the start
 			blocks = append(blocks, document.Command{Lead: lead, Text: action.Command, Accepts: action.Type == finding.ActionAccept})
 		}
@@ -233,7 +236,8 @@ func lacking(r report.Report) string {
 		return ""
 	}
 	leftOut := r.Verdict.LeavesOut()
-	return words.Clauses(slices.DeleteFunc(slices.Clone(r.Standing.Lacks), func(lack string) bool { return slices.Contains(leftOut, lack) }), mostClauses)
+	return words.Clauses(slices.DeleteFunc(slices.Clone(r.Standing.Lacks), func(lack string) bool { return slices.Contains(leftOut, lack) }),
+		mostClauses)
 }
 
 const mostClauses = 5

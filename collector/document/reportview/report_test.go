@@ -22,16 +22,22 @@ import (
 // passes, one is inconclusive, and an acknowledgement is missing.
 func blocked() report.Report {
 	refuses := false
-	certificate := finding.Fail(finding.ReportedReason("WeakKey"), "the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits").
-		Remedy("Obtain a certificate with a longer key, then replace it:\n    oc -n openshift-ingress create secret tls router-certs --cert=tls.crt --key=tls.key --dry-run=client -o yaml").
+	certificate := finding.Fail(finding.ReportedReason("WeakKey"),
+		"the certificate in Secret openshift-ingress/router-certs has an RSA key of 1024 bits").
+		Remedy("Obtain a certificate with a longer key, then replace it:\n    oc -n openshift-ingress create secret tls router-certs " +
+			"--cert=tls.crt --key=tls.key --dry-run=client -o yaml").
 		Do(finding.Script("oc -n openshift-ingress apply -f - <<'END'\nkind: Secret\nEND")).
 		Documented("https://example.com/weak").
 		About(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: "openshift-ingress", Name: "router-certs"}).
 		Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob)
-	certificate.Job = &finding.Job{Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)), Node: "node-1"}
+	certificate.Job = &finding.Job{
+		Namespace: "openshift-ingress-operator", Name: "preflight-0123456789", Attempts: 1, ExitCode: new(int32(3)),
+		Node: "node-1",
+	}
 	acknowledge := finding.Acknowledge("ack-4.18-api-removals")
 	acknowledge.Command = "oc preflight ack ack-4.18-api-removals"
-	ack := finding.Fail(finding.ReportedReason("AdminAckRequired"), "Remove <v1beta1> & others.").Remedy("Acknowledge the gate.").Do(acknowledge).
+	ack := finding.Fail(finding.ReportedReason("AdminAckRequired"),
+		"Remove <v1beta1> & others.").Remedy("Acknowledge the gate.").Do(acknowledge).
 		Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate)
 	ack.BlockedTargets = []string{"4.19.0"}
 	findings := []finding.Finding{
@@ -40,10 +46,12 @@ func blocked() report.Report {
 		finding.Warn(finding.ReportedReason("Leftover"), "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		finding.Unknown(finding.ReportedReason("ImagePull"), "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
 		finding.Fail(finding.ReportedReason("Full"), "accepted before").Named("Etcd.Space").From(finding.SourceJob),
-		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"),
+			"").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
 	}
 	expected := verdict.Expectation{Checks: 6, Reported: 6}
-	folded, sorted := verdict.Fold(findings, expected, verdict.Policy{Accepted: map[string]string{"Etcd.Space": "spec.desiredUpdate.acceptRisks"}})
+	folded, sorted := verdict.Fold(findings, expected,
+		verdict.Policy{Accepted: map[string]string{"Etcd.Space": "spec.desiredUpdate.acceptRisks"}})
 	return report.Report{
 		APIVersion: report.APIVersion, Kind: report.Kind,
 		Run: report.Run{
@@ -52,7 +60,8 @@ func blocked() report.Report {
 		},
 		Cluster: report.Cluster{ID: "c1", Version: "4.18.3", Image: "registry/release@sha256:aa", Kubernetes: "v1.31.5"},
 		Target: report.Target{
-			Version: "4.19.0", Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true, Signers: []string{"Release Key 0123456789ABCDEF"},
+			Version: "4.19.0", Image: "registry/release@sha256:bb", UpdateKind: "Minor", Verified: true,
+			Signers: []string{"Release Key 0123456789ABCDEF"},
 		},
 		Verdict: folded, Expected: expected, Findings: sorted,
 		Created: []report.Object{
@@ -84,7 +93,8 @@ func ready() report.Report {
 // unsampled is a report of a run that could not store a baseline.
 func unsampled() report.Report {
 	decided := ready()
-	decided.Notices = []string{"no baseline is stored, so the state after the update cannot be compared with that before it: the API server is overloaded"}
+	decided.Notices = []string{"no baseline is stored, so the state after the update cannot be compared with that before it: the API " +
+		"server is overloaded"}
 	return decided
 }
 
@@ -116,7 +126,8 @@ func detached() report.Report {
 	attach.Command = "oc preflight attach " + doc.Run.ID
 	doc.Actions = []finding.Action{attach}
 	doc.Verdict, doc.Findings = verdict.Fold([]finding.Finding{
-		finding.Unknown(finding.ReportedReason("Interrupted"), "context canceled").Named("Etcd.Quorum").From(finding.SourceJob).Remedy("Attach to the run, which continues the check.").Do(attach),
+		finding.Unknown(finding.ReportedReason("Interrupted"),
+			"context canceled").Named("Etcd.Quorum").From(finding.SourceJob).Remedy("Attach to the run, which continues the check.").Do(attach),
 		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("Etcd.Space").From(finding.SourceJob),
 	}, doc.Expected, verdict.Policy{})
 	return doc
@@ -186,7 +197,10 @@ func guarded() report.Report {
 // judged returns doc after its update was judged.
 func judged() report.Report {
 	doc := outdated()
-	doc.AfterUpdate = &report.AfterUpdate{Decision: "Regressed", Message: "2 problems that the cluster did not have before the update", Time: "2026-11-21T12:00:00Z"}
+	doc.AfterUpdate = &report.AfterUpdate{
+		Decision: "Regressed", Message: "2 problems that the cluster did not have before the update",
+		Time: "2026-11-21T12:00:00Z",
+	}
 	return doc
 }
 
@@ -200,7 +214,8 @@ func abandoned() report.Report {
 
 func TestGolden(t *testing.T) {
 	for name, doc := range map[string]report.Report{
-		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "detached": detached(), "begun": begun(), "canceled": canceled(),
+		"blocked": blocked(), "ready": ready(), "forced": forced(), "running": running(), "detached": detached(), "begun": begun(),
+		"canceled": canceled(),
 		"outdated": outdated(), "current": current(), "narrowed": narrowed(), "guarded": guarded(), "left": abandoned(),
 		"notice": unsampled(), "judged": judged(),
 	} {
@@ -238,12 +253,18 @@ func TestStart(t *testing.T) {
 		change func(*report.Report)
 		shows  bool
 	}{
-		"Ready":       {reason: "it permits the update", change: func(*report.Report) {}, shows: true},
-		"Current":     {reason: "it still permits the update", change: func(r *report.Report) { r.Standing = &report.Standing{} }, shows: true},
-		"Outdated":    {reason: "it no longer holds", change: func(r *report.Report) { r.Standing = &report.Standing{Ended: []string{"a newer run"}} }},
-		"Blocked":     {reason: "a finding blocks", change: func(r *report.Report) { r.Verdict.Decision = verdict.Blocked }},
-		"Undecided":   {reason: "a check is inconclusive", change: func(r *report.Report) { r.Verdict.Decision = verdict.Undecided }},
-		"Provisional": {reason: "the cluster does not run the release before", change: func(r *report.Report) { r.Verdict.Decision, r.Verdict.Provisional = verdict.NothingKnown, true }},
+		"Ready":   {reason: "it permits the update", change: func(*report.Report) {}, shows: true},
+		"Current": {reason: "it still permits the update", change: func(r *report.Report) { r.Standing = &report.Standing{} }, shows: true},
+		"Outdated": {
+			reason: "it no longer holds",
+			change: func(r *report.Report) { r.Standing = &report.Standing{Ended: []string{"a newer run"}} },
+		},
+		"Blocked":   {reason: "a finding blocks", change: func(r *report.Report) { r.Verdict.Decision = verdict.Blocked }},
+		"Undecided": {reason: "a check is inconclusive", change: func(r *report.Report) { r.Verdict.Decision = verdict.Undecided }},
+		"Provisional": {
+			reason: "the cluster does not run the release before",
+			change: func(r *report.Report) { r.Verdict.Decision, r.Verdict.Provisional = verdict.NothingKnown, true },
+		},
 		"Forced":      {reason: "force is no verdict", change: func(r *report.Report) { r.Verdict.Forced = true }},
 		"Narrowed":    {reason: "something was left out", change: func(r *report.Report) { r.Verdict.Narrowed = []string{"check Etcd.Quorum"} }},
 		"Running":     {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }},

@@ -32,13 +32,16 @@ func demo() report.Report {
 	acknowledge := finding.Acknowledge("ack-5.0-kube-1.37-api-removals-in-5.1")
 	acknowledge.Command = "oc preflight ack ack-5.0-kube-1.37-api-removals-in-5.1"
 	findings := []finding.Finding{
-		finding.Fail(finding.ReportedReason("AdminAckRequired"), "%s", strings.Repeat("Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs. ", 5)).
+		finding.Fail(finding.ReportedReason("AdminAckRequired"), "%s",
+			strings.Repeat("Kubernetes 1.37 and therefore OpenShift 5.1 remove several APIs. ", 5)).
 			Remedy("Do what the message requires, then acknowledge the gate.").Do(acknowledge).
 			Named("AdminAck-ack-5.0-kube-1.37-api-removals-in-5.1").From(finding.SourceGate),
-		finding.Fail(finding.ReportedReason("CertificateRejected"), "Secret openshift-ingress/default-old: the RSA key has 1024 bits, 2048 are required").
+		finding.Fail(finding.ReportedReason("CertificateRejected"),
+			"Secret openshift-ingress/default-old: the RSA key has 1024 bits, 2048 are required").
 			Remedy("Replace the certificate.").Named("ClusterIngressOperator.DefaultCertificate").From(finding.SourceJob),
 		finding.Warn(finding.ReportedReason("Ignition2"), "MachineConfig 99-worker-legacy-chrony has Ignition 2.2").
-			Do(finding.Read("oc delete machineconfig 99-worker-legacy-chrony")).Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
+			Do(finding.Read("oc delete machineconfig 99-worker-legacy-chrony")).Named("MachineConfigOperator.IgnitionVersion").From(
+			finding.SourceJob),
 		finding.Skipped(gap.Proven("a test"), finding.ReportedReason("NotConcerned"), "a patch").Named("GiantHop").From(finding.SourceGate),
 	}
 	for _, name := range []string{"A", "B", "C"} {
@@ -47,7 +50,8 @@ func demo() report.Report {
 	doc.Verdict, doc.Findings = verdict.Fold(findings, doc.Expected, verdict.Policy{})
 	doc.Verdict.ValidUntil = "2026-11-22T08:00:09Z"
 	retry, accept := finding.Retry(""), finding.Accept("ClusterIngressOperator.DefaultCertificate")
-	retry.Command, accept.Command = "oc preflight run --to 5.1.0", "oc preflight run --to 5.1.0 --accept ClusterIngressOperator.DefaultCertificate"
+	retry.Command, accept.Command = "oc preflight run --to 5.1.0",
+		"oc preflight run --to 5.1.0 --accept ClusterIngressOperator.DefaultCertificate"
 	doc.Actions = []finding.Action{retry, accept}
 	return doc
 }
@@ -86,7 +90,8 @@ func TestStyleIndentsLongWords(t *testing.T) {
 	for _, width := range []int{0, 1, 40, 80, 1000} {
 		text := styled(t, doc, format.Style{Width: width, Details: true})
 		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "Verdict: Ready") || strings.HasPrefix(line, "x") || width == 80 && strings.Contains(line, "xx") && utf8.RuneCountInString(line) > 81 {
+			if strings.HasPrefix(line, "Verdict: Ready") || strings.HasPrefix(line, "x") || width == 80 && strings.Contains(line, "xx") &&
+				utf8.RuneCountInString(line) > 81 {
 				t.Errorf("width %d: a message begins in the first column, or would wrap: %q", width, line)
 			}
 		}
@@ -101,7 +106,8 @@ func TestStyleGroupsOneCause(t *testing.T) {
 		findings = append(findings, finding.Unknown(finding.ReportedReason("StaleStatus"), "the status of ClusterVersion is out of date").
 			Do(finding.Accept(name), finding.Read("oc get clusterversion")).Named(name).From(finding.SourceHealth))
 	}
-	other := finding.Unknown(finding.ReportedReason("StaleStatus"), "the status of ClusterVersion is out of date").Named("Zoo.Animal").From(finding.SourceJob)
+	other := finding.Unknown(finding.ReportedReason("StaleStatus"),
+		"the status of ClusterVersion is out of date").Named("Zoo.Animal").From(finding.SourceJob)
 	other.Job = &finding.Job{Name: "animal"}
 	doc.Verdict, doc.Findings = verdict.Fold(append(findings, other), doc.Expected, verdict.Policy{})
 	golden.Compare(t, "testdata/one-cause.text", []byte(styled(t, doc, format.Style{})))

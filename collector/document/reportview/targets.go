@@ -36,7 +36,8 @@ func (t Targets) Document(view document.View) document.Document {
 	}
 	if len(t.Targets.Targets) == 1 {
 		target := t.Targets.Targets[0]
-		made.Blocks, made.Ticket.Verdict = t.candidate(view), fmt.Sprintf("Decision of gates, risks and health on %s: %s", target.Version, standingOf(target))
+		made.Blocks, made.Ticket.Verdict = t.candidate(view),
+			fmt.Sprintf("Decision of gates, risks and health on %s: %s", target.Version, standingOf(target))
 	} else {
 		made.Blocks, made.Ticket.Verdict = t.all(view), t.decisions()
 	}
@@ -101,7 +102,8 @@ func (t Targets) Wide(view document.View) document.Document {
 			expected = target.Duration.String()
 		}
 		table.Rows = append(table.Rows, []string{
-			target.Version, target.UpdateKind, target.Recommended, standingOf(target), expected, strings.Join(causes(target), ","), target.Image, target.URL,
+			target.Version, target.UpdateKind, target.Recommended, standingOf(target), expected, strings.Join(causes(target), ","), target.Image,
+			target.URL,
 		})
 	}
 	return document.Document{Blocks: []document.Block{table}}
@@ -174,7 +176,8 @@ func (t Targets) origin() string {
 func (t Targets) all(view document.View) []document.Block {
 	decisions := document.Verdict{Meaning: fmt.Sprintf("%s from %s.", words.Count(len(t.Targets.Targets), "update"), t.origin())}
 	decisions.Level, decisions.Word = document.Neutral, t.counts()
-	meaning := document.Paragraph{Text: "Clear means that no gate, risk or health check blocks; the signatures and the checks of the releases were not evaluated."}
+	meaning := document.Paragraph{Text: "Clear means that no gate, risk or health check blocks; the signatures and the checks of the " +
+		"releases were not evaluated."}
 	if view.Brief {
 		meaning.Text = "Clear: no gate, risk or health check blocks; the releases were not evaluated."
 	}
@@ -187,8 +190,10 @@ func (t Targets) all(view document.View) []document.Block {
 		blocks = append(blocks, t.table(rows, common))
 	}
 	blocks = append(blocks, t.durations(), t.common())
-	if !view.Brief && slices.ContainsFunc(findings, func(f shared) bool { return strings.Contains(f.Message+f.Remediation, report.AnyTarget) }) {
-		blocks = append(blocks, document.Paragraph{Text: "Below, " + report.AnyTarget + " stands for each of the targets that a finding is about."})
+	if !view.Brief && slices.ContainsFunc(findings,
+		func(f shared) bool { return strings.Contains(f.Message+f.Remediation, report.AnyTarget) }) {
+		blocks = append(blocks, document.Paragraph{Text: "Below, " + report.AnyTarget +
+			" stands for each of the targets that a finding is about."})
 	}
 	blocks = append(blocks, t.items(view, findings))
 	if view.Full {
@@ -199,10 +204,14 @@ func (t Targets) all(view document.View) []document.Block {
 
 func (t Targets) table(rows []report.Candidate, common []string) document.Table {
 	table := document.Table{
-		Title: "Targets", Columns: []string{"Version", "Kind", "Recommended", "Decision", "Causes"}, Result: "Decision", More: len(t.Targets.Targets) - len(rows),
+		Title: "Targets", Columns: []string{"Version", "Kind", "Recommended", "Decision", "Causes"}, Result: "Decision",
+		More: len(t.Targets.Targets) - len(rows),
 	}
 	for _, target := range rows {
-		table.Rows = append(table.Rows, []string{target.Version, target.UpdateKind, target.Recommended, standingOf(target), describeCauses(target, common)})
+		table.Rows = append(table.Rows, []string{
+			target.Version, target.UpdateKind, target.Recommended, standingOf(target),
+			describeCauses(target, common),
+		})
 	}
 	return table
 }

@@ -23,7 +23,8 @@ import (
 func risk(name string) finding.Finding {
 	accept := finding.Accept(name)
 	accept.Command = "oc preflight run --accept " + name
-	return finding.Fail(finding.ReportedReason("Applies"), "%s may do harm to %s.", name, report.AnyTarget).Remedy("Read about it, then accept it.").Do(accept).
+	return finding.Fail(finding.ReportedReason("Applies"), "%s may do harm to %s.", name,
+		report.AnyTarget).Remedy("Read about it, then accept it.").Do(accept).
 		Documented("https://example.com/" + name).Named(name).From(finding.SourceRisk)
 }
 
@@ -31,7 +32,8 @@ func risk(name string) finding.Finding {
 func listing(accepted map[string]string, found map[string][]finding.Finding, versions ...string) report.Targets {
 	doc := report.Targets{
 		APIVersion: report.APIVersion, Kind: report.TargetsKind, Time: "2026-11-21T08:00:00Z", ToolVersion: "v0.1.0",
-		Cluster: report.Cluster{ID: "c1", Version: "4.18.15", Image: "registry/release@sha256:aa", Kubernetes: "v1.31.5"}, Channel: "candidate-4.18",
+		Cluster: report.Cluster{ID: "c1", Version: "4.18.15", Image: "registry/release@sha256:aa", Kubernetes: "v1.31.5"},
+		Channel: "candidate-4.18",
 		Targets: []report.Candidate{}, Findings: []report.TargetFinding{},
 	}
 	about := map[string]int{}
@@ -74,24 +76,30 @@ func listing(accepted map[string]string, found map[string][]finding.Finding, ver
 // fleet is the example of the enhancement accepted-risks, with a gate, an alert and an
 // update to an invalid version.
 func fleet() report.Targets {
-	alert := finding.Fail(finding.ReportedReason("AlertFiring"), "warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Read("oc get node node-1")).
+	alert := finding.Fail(finding.ReportedReason("AlertFiring"),
+		"warning alert KubeNodeNotReady firing").Remedy("See the node.").Do(finding.Read("oc get node node-1")).
 		About(preflight.Object{APIVersion: "v1", Kind: "Node", Name: "node-1"}).Named("KubeNodeNotReady").From(finding.SourceRisk)
 	gate := func(to string) finding.Finding {
 		return finding.Fail(finding.ReportedReason("AdminAckRequired"), "not acknowledged, which blocks %s", to).Remedy("Acknowledge it.").
 			Named("AdminAck-ack-4.18-x").From(finding.SourceGate)
 	}
-	unknown := finding.Unknown(finding.ReportedReason("UnknownUpdateKind"), "the gates cannot be evaluated: \"nightly\x1b[2J\" is not a semantic version").
+	unknown := finding.Unknown(finding.ReportedReason("UnknownUpdateKind"),
+		"the gates cannot be evaluated: \"nightly\x1b[2J\" is not a semantic version").
 		Remedy("Name another.").Named("Update").From(finding.SourceGate)
 	warn := finding.Warn(finding.ReportedReason("FarAway"), "in use").Named("RemovedAPIs").From(finding.SourceGate)
 	pass := finding.Pass(gap.Proven("a test"), finding.ReportedReason("Forward"), "no rollback").Named("Rollback").From(finding.SourceGate)
 	skip := finding.Skipped(gap.Proven("a test"), finding.ReportedReason("NotConcerned"), "patch").Named("GiantHop").From(finding.SourceGate)
 	doc := listing(map[string]string{
-		"DualStackNeedsController": "spec.desiredUpdate.acceptRisks", "OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
+		"DualStackNeedsController":           "spec.desiredUpdate.acceptRisks",
+		"OldBootImagesPodmanMissingAuthFlag": "accept.yaml, entry 1; seen; accepted by ann",
 	}, map[string][]finding.Finding{
 		"4.19.3":  {alert, gate("4.19.3"), warn, pass},
 		"4.19.1":  {alert, gate("4.19.1"), risk("LeakedMachineConfigBlocksMCO"), pass},
 		"4.18.17": {alert, risk("OldBootImagesPodmanMissingAuthFlag"), pass, skip},
-		"4.18.16": {alert, risk("DualStackNeedsController"), risk("OldBootImagesPodmanMissingAuthFlag"), risk("RHELKernelHighLoadIOWait"), pass, skip},
+		"4.18.16": {
+			alert, risk("DualStackNeedsController"), risk("OldBootImagesPodmanMissingAuthFlag"), risk("RHELKernelHighLoadIOWait"), pass,
+			skip,
+		},
 		"nightly": {alert, unknown},
 	}, "4.19.3", "4.19.1", "4.18.17", "4.18.16", "nightly")
 	doc.Findings = append(doc.Findings, report.TargetFinding{
@@ -115,7 +123,10 @@ func chosen() report.Targets {
 
 func none() report.Targets {
 	doc := listing(nil, nil)
-	doc.Findings = []report.TargetFinding{{Targets: []string{}, Finding: finding.Warn(finding.ReportedReason("NoUpdates"), "the cluster lists no update").Named("NoUpdates").From(finding.SourceRisk)}}
+	doc.Findings = []report.TargetFinding{{
+		Targets: []string{},
+		Finding: finding.Warn(finding.ReportedReason("NoUpdates"), "the cluster lists no update").Named("NoUpdates").From(finding.SourceRisk),
+	}}
 	return doc
 }
 
@@ -175,7 +186,8 @@ func TestManyTargetsShareOneFinding(t *testing.T) {
 	}
 	for _, want := range []string{
 		"180 updates", "* every target: Everywhere\n", "Targets: every target\n", "Targets: 4.20.z; not 4.19.z, 4.18.z\n",
-		"Targets: 4.20.60, 4.20.58, 4.20.56, 4.20.54, 4.20.52, and 25 more of 4.20.z, 4.19.60, 4.19.58, 4.19.56, 4.19.54, 4.19.52, and 25 more of 4.19.z; not 4.18.z\n",
+		"Targets: 4.20.60, 4.20.58, 4.20.56, 4.20.54, 4.20.52, and 25 more of 4.20.z, 4.19.60, 4.19.58, 4.19.56, 4.19.54, 4.19.52, and " +
+			"25 more of 4.19.z; not 4.18.z\n",
 	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("the text does not contain %q", want)

@@ -283,7 +283,8 @@ func BudgetOf(budget *policyv1.PodDisruptionBudget) Budget {
 		Namespace: budget.Namespace, Name: budget.Name,
 		Allowed: status.DisruptionsAllowed, Healthy: status.CurrentHealthy, Desired: status.DesiredHealthy, Expected: status.ExpectedPods,
 		Disrupted: len(status.DisruptedPods), Stale: status.ObservedGeneration < budget.Generation,
-		AlwaysAllow: policy != nil && *policy == policyv1.AlwaysAllow, MinAvailable: budget.Spec.MinAvailable, MaxUnavailable: budget.Spec.MaxUnavailable,
+		AlwaysAllow: policy != nil && *policy == policyv1.AlwaysAllow, MinAvailable: budget.Spec.MinAvailable,
+		MaxUnavailable: budget.Spec.MaxUnavailable,
 	}
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]

@@ -31,27 +31,105 @@ func TestOf(t *testing.T) {
 		outcome eviction.Outcome
 		cause   eviction.Cause
 	}{
-		"DaemonSet":      {"a drain ignores pods of DaemonSets, whatever their budget", eviction.Pod{Ready: true, Kept: eviction.KeptDaemonSet}, budgets{status(0, 3, 3, 3)}, eviction.KeptOnNode, ""},
-		"Mirror":         {"a drain ignores static pods", eviction.Pod{Ready: true, Kept: eviction.KeptMirror}, budgets{status(0, 3, 3, 3)}, eviction.KeptOnNode, ""},
-		"NoBudget":       {"nothing protects the pod", ready, nil, eviction.Evicted, eviction.NoBudget},
-		"Allowed":        {"the budget allows one", ready, budgets{status(1, 3, 2, 3)}, eviction.Evicted, eviction.Allowed},
-		"Pending":        {"a pod that has not started is deleted", eviction.Pod{Unstarted: true}, budgets{status(0, 0, 1, 1)}, eviction.Evicted, eviction.NotAsked},
-		"Ended":          {"a pod that has ended is deleted", eviction.Pod{Ended: true}, budgets{status(0, 0, 1, 1)}, eviction.Evicted, eviction.NotAsked},
-		"Terminating":    {"a pod that is being deleted is not protected", eviction.Pod{Terminating: true}, budgets{status(0, 0, 1, 1)}, eviction.Evicted, eviction.NotAsked},
-		"PendingSeveral": {"the phase is checked before the number of budgets", eviction.Pod{Unstarted: true}, budgets{status(1, 3, 2, 3), status(1, 3, 2, 3)}, eviction.Evicted, eviction.NotAsked},
-		"Several":        {"two budgets refuse, although both allow", ready, budgets{status(1, 3, 2, 3), status(1, 3, 2, 3)}, eviction.Never, eviction.SeveralBudgets},
-		"SeveralUnready": {"two budgets refuse an unready pod too", eviction.Pod{}, budgets{status(1, 3, 2, 3, always), status(1, 3, 2, 3, always)}, eviction.Never, eviction.SeveralBudgets},
-		"AlwaysAllow":    {"an unready pod with AlwaysAllow", eviction.Pod{}, budgets{status(0, 0, 1, 1, always)}, eviction.Evicted, eviction.Unhealthy},
-		"IfHealthy":      {"an unready pod while enough others are healthy", eviction.Pod{}, budgets{status(0, 2, 2, 3)}, eviction.Evicted, eviction.Unhealthy},
-		"IfHealthyNot":   {"an unready pod while too few others are healthy", eviction.Pod{}, budgets{status(0, 1, 2, 3)}, eviction.WaitsFor, eviction.TooFewHealthy},
-		"DesiredZero":    {"desiredHealthy 0 frees no unready pod", eviction.Pod{}, budgets{status(0, 0, 0, 0)}, eviction.Never, eviction.Unmanaged},
-		"Stale":          {"the status is not that of the spec", ready, budgets{status(1, 3, 2, 3, func(b *eviction.Budget) { b.Stale = true })}, eviction.Unknown, eviction.StaleBudget},
-		"Negative":       {"another program wrote the status", ready, budgets{status(-1, 3, 2, 3)}, eviction.Never, eviction.NegativeBudget},
-		"TooMany":        {"more than 2000 pods are being evicted", ready, budgets{status(1, 3, 2, 3, func(b *eviction.Budget) { b.Disrupted = 2001 })}, eviction.WaitsFor, eviction.TooManyDisrupted},
-		"SyncFailed":     {"the status cannot be computed", ready, budgets{status(0, 3, 2, 3, func(b *eviction.Budget) { b.Failure = "no scale" })}, eviction.Never, eviction.SyncFailed},
-		"RequiresAll":    {"all pods are required", ready, budgets{status(0, 3, 3, 3)}, eviction.Never, eviction.RequiresAll},
-		"Unmanaged":      {"the number of expected pods is unknown", ready, budgets{status(0, 1, 0, 0)}, eviction.Never, eviction.Unmanaged},
-		"TooFew":         {"a sibling is not ready", ready, budgets{status(0, 2, 2, 3)}, eviction.WaitsFor, eviction.TooFewHealthy},
+		"DaemonSet": {
+			"a drain ignores pods of DaemonSets, whatever their budget",
+			eviction.Pod{Ready: true, Kept: eviction.KeptDaemonSet},
+			budgets{status(0, 3, 3, 3)},
+			eviction.KeptOnNode, "",
+		},
+		"Mirror": {
+			"a drain ignores static pods",
+			eviction.Pod{Ready: true, Kept: eviction.KeptMirror},
+			budgets{status(0, 3, 3, 3)},
+			eviction.KeptOnNode, "",
+		},
+		"NoBudget": {"nothing protects the pod", ready, nil, eviction.Evicted, eviction.NoBudget},
+		"Allowed":  {"the budget allows one", ready, budgets{status(1, 3, 2, 3)}, eviction.Evicted, eviction.Allowed},
+		"Pending": {
+			"a pod that has not started is deleted",
+			eviction.Pod{Unstarted: true},
+			budgets{status(0, 0, 1, 1)},
+			eviction.Evicted,
+			eviction.NotAsked,
+		},
+		"Ended": {
+			"a pod that has ended is deleted",
+			eviction.Pod{Ended: true},
+			budgets{status(0, 0, 1, 1)},
+			eviction.Evicted,
+			eviction.NotAsked,
+		},
+		"Terminating": {
+			"a pod that is being deleted is not protected",
+			eviction.Pod{Terminating: true},
+			budgets{status(0, 0, 1, 1)},
+			eviction.Evicted, eviction.NotAsked,
+		},
+		"PendingSeveral": {
+			"the phase is checked before the number of budgets",
+			eviction.Pod{Unstarted: true},
+			budgets{status(1, 3, 2, 3), status(1, 3, 2, 3)},
+			eviction.Evicted, eviction.NotAsked,
+		},
+		"Several": {
+			"two budgets refuse, although both allow", ready,
+			budgets{status(1, 3, 2, 3), status(1, 3, 2, 3)},
+			eviction.Never,
+			eviction.SeveralBudgets,
+		},
+		"SeveralUnready": {
+			"two budgets refuse an unready pod too",
+			eviction.Pod{},
+			budgets{status(1, 3, 2, 3, always), status(1, 3, 2, 3, always)},
+			eviction.Never, eviction.SeveralBudgets,
+		},
+		"AlwaysAllow": {
+			"an unready pod with AlwaysAllow",
+			eviction.Pod{},
+			budgets{status(0, 0, 1, 1, always)},
+			eviction.Evicted,
+			eviction.Unhealthy,
+		},
+		"IfHealthy": {
+			"an unready pod while enough others are healthy",
+			eviction.Pod{},
+			budgets{status(0, 2, 2, 3)},
+			eviction.Evicted,
+			eviction.Unhealthy,
+		},
+		"IfHealthyNot": {
+			"an unready pod while too few others are healthy",
+			eviction.Pod{},
+			budgets{status(0, 1, 2, 3)},
+			eviction.WaitsFor,
+			eviction.TooFewHealthy,
+		},
+		"DesiredZero": {
+			"desiredHealthy 0 frees no unready pod",
+			eviction.Pod{},
+			budgets{status(0, 0, 0, 0)},
+			eviction.Never,
+			eviction.Unmanaged,
+		},
+		"Stale": {
+			"the status is not that of the spec", ready,
+			budgets{status(1, 3, 2, 3, func(b *eviction.Budget) { b.Stale = true })},
+			eviction.Unknown, eviction.StaleBudget,
+		},
+		"Negative": {"another program wrote the status", ready, budgets{status(-1, 3, 2, 3)}, eviction.Never, eviction.NegativeBudget},
+		"TooMany": {
+			"more than 2000 pods are being evicted", ready,
+			budgets{status(1, 3, 2, 3, func(b *eviction.Budget) { b.Disrupted = 2001 })},
+			eviction.WaitsFor, eviction.TooManyDisrupted,
+		},
+		"SyncFailed": {
+			"the status cannot be computed", ready,
+			budgets{status(0, 3, 2, 3, func(b *eviction.Budget) { b.Failure = "no scale" })},
+			eviction.Never, eviction.SyncFailed,
+		},
+		"RequiresAll": {"all pods are required", ready, budgets{status(0, 3, 3, 3)}, eviction.Never, eviction.RequiresAll},
+		"Unmanaged":   {"the number of expected pods is unknown", ready, budgets{status(0, 1, 0, 0)}, eviction.Never, eviction.Unmanaged},
+		"TooFew":      {"a sibling is not ready", ready, budgets{status(0, 2, 2, 3)}, eviction.WaitsFor, eviction.TooFewHealthy},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,7 +159,10 @@ func TestBudgetIsCountedAsByItsController(t *testing.T) {
 func TestPodOf(t *testing.T) {
 	t.Parallel()
 	owned := func(kind string) *corev1.Pod {
-		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "owner", Controller: new(true)}}}}
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "p",
+			OwnerReferences: []metav1.OwnerReference{{Kind: kind, Name: "owner", Controller: new(true)}},
+		}}
 	}
 	none := func(string, string) bool { return false }
 	mirror := owned("Node")
@@ -89,7 +170,10 @@ func TestPodOf(t *testing.T) {
 	ended := owned("DaemonSet")
 	ended.Status.Phase = corev1.PodFailed
 	ready := owned("ReplicaSet")
-	ready.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	ready.Status = corev1.PodStatus{
+		Phase:      corev1.PodRunning,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}
 	for name, tc := range map[string]struct {
 		reason    string
 		pod       *corev1.Pod
@@ -114,7 +198,10 @@ func TestPodOf(t *testing.T) {
 func TestBudgetsOfAPod(t *testing.T) {
 	t.Parallel()
 	selecting := func(namespace, name string, selector *metav1.LabelSelector) policyv1.PodDisruptionBudget {
-		return policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: policyv1.PodDisruptionBudgetSpec{Selector: selector}}
+		return policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: selector},
+		}
 	}
 	index := eviction.NewBudgets([]policyv1.PodDisruptionBudget{
 		selecting("shop", "all", &metav1.LabelSelector{}),
@@ -122,7 +209,10 @@ func TestBudgetsOfAPod(t *testing.T) {
 		selecting("shop", "nothing", nil),
 		selecting("shop", "invalid", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "app", Operator: "Near"}}}),
 		selecting("other", "cart", &metav1.LabelSelector{MatchLabels: map[string]string{"app": "cart"}}),
-		selecting("shop", "exists", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "tier", Operator: metav1.LabelSelectorOpExists}}}),
+		selecting("shop", "exists", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key:      "tier",
+			Operator: metav1.LabelSelectorOpExists,
+		}}}),
 	})
 	for name, tc := range map[string]struct {
 		reason, namespace string

@@ -262,7 +262,10 @@ func readPools(found []machineconfigurationv1.MachineConfigPool) ([]pool, error)
 		if err != nil {
 			return nil, fmt.Errorf("the nodeSelector of MachineConfigPool %q is invalid: %w", found[i].Name, err)
 		}
-		pools = append(pools, pool{name: found[i].Name, paused: found[i].Spec.Paused, unavailable: found[i].Spec.MaxUnavailable, selector: selector})
+		pools = append(pools, pool{
+			name: found[i].Name, paused: found[i].Spec.Paused, unavailable: found[i].Spec.MaxUnavailable,
+			selector: selector,
+		})
 	}
 	slices.SortFunc(pools, func(a, b pool) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.name, b.name))

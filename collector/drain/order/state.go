@@ -82,7 +82,8 @@ func configuring(node *corev1.Node) bool {
 }
 
 func configured(node *corev1.Node) bool {
-	return node.Annotations[currentConfig] == node.Annotations[desiredConfig] && node.Annotations[currentImage] == node.Annotations[desiredImage]
+	return node.Annotations[currentConfig] == node.Annotations[desiredConfig] &&
+		node.Annotations[currentImage] == node.Annotations[desiredImage]
 }
 
 // managed reports whether the machine-config-daemon runs on a node: MCO updates no other.

@@ -261,21 +261,33 @@ func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference
 	}
 	machine := o.object(pod, reference)
 	if machine == nil {
-		return Answer{Behavior: Adjusts, Why: "the pod belongs to a VirtualMachineInstance that could not be read", Remedy: "Check condition LiveMigratable of the VirtualMachineInstance."}
+		return Answer{
+			Behavior: Adjusts, Why: "the pod belongs to a VirtualMachineInstance that could not be read",
+			Remedy: "Check condition LiveMigratable of the VirtualMachineInstance.",
+		}
 	}
 	strategy, _, _ := unstructured.NestedString(machine.Object, "spec", "evictionStrategy")
 	if strategy == "" {
 		var known bool
 		if strategy, known = o.kubevirtDefault(); !known {
-			return Answer{Behavior: Adjusts, Why: "the machine has the evictionStrategy of the KubeVirt object, which could not be read", Remedy: "Check spec.configuration.evictionStrategy of the KubeVirt object."}
+			return Answer{
+				Behavior: Adjusts, Why: "the machine has the evictionStrategy of the KubeVirt object, which could not be read",
+				Remedy: "Check spec.configuration.evictionStrategy of the KubeVirt object.",
+			}
 		}
 	}
 	migratable, why := liveMigratable(machine)
 	switch {
 	case strategy == "External":
-		return Answer{Behavior: Adjusts, Why: "a controller outside of KubeVirt moves the machine (evictionStrategy External)", Remedy: "Check that the external controller runs."}
+		return Answer{
+			Behavior: Adjusts, Why: "a controller outside of KubeVirt moves the machine (evictionStrategy External)",
+			Remedy: "Check that the external controller runs.",
+		}
 	case migratable && strings.HasPrefix(strategy, "LiveMigrate") && !o.webhook[kubevirtWebhook]:
-		return Answer{Behavior: Adjusts, Why: "the machine is migrated only if the webhook " + kubevirtWebhook + " responds, which it cannot", Remedy: "Check that the pods of virt-api are ready."}
+		return Answer{
+			Behavior: Adjusts, Why: "the machine is migrated only if the webhook " + kubevirtWebhook + " responds, which it cannot",
+			Remedy: "Check that the pods of virt-api are ready.",
+		}
 	case migratable && (strategy == liveMigrate || strategy == "LiveMigrateIfPossible"):
 		return Answer{Behavior: Migrates, Why: "the machine is migrated to another node"}
 	case strategy == liveMigrate:
@@ -317,11 +329,17 @@ func liveMigratable(machine *unstructured.Unstructured) (ok bool, why string) {
 // node is unschedulable, and the budget of the primary then selects the other one.
 func postgres(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answer {
 	if pod.Labels["cnpg.io/instanceRole"] == "replica" {
-		return Answer{Why: "the pod is a replica, which its budget keeps while too few others are ready", Remedy: "Check that all instances of the Cluster are ready."}
+		return Answer{
+			Why:    "the pod is a replica, which its budget keeps while too few others are ready",
+			Remedy: "Check that all instances of the Cluster are ready.",
+		}
 	}
 	cluster := o.object(pod, reference)
 	if cluster == nil {
-		return Answer{Behavior: Adjusts, Why: "the pod belongs to a Cluster of CloudNativePG that could not be read", Remedy: "Check that the Cluster has more than one ready instance."}
+		return Answer{
+			Behavior: Adjusts, Why: "the pod belongs to a Cluster of CloudNativePG that could not be read",
+			Remedy: "Check that the Cluster has more than one ready instance.",
+		}
 	}
 	if enabled, found, _ := unstructured.NestedBool(cluster.Object, "spec", "enablePDB"); found && !enabled {
 		return Answer{Behavior: Stops, Why: "the pod belongs to a Cluster whose budgets are disabled (spec.enablePDB)"}
@@ -334,7 +352,8 @@ func postgres(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference) Answ
 	}
 	return Answer{
 		Behavior: Holds, Why: "the pod is the only ready instance of its Cluster",
-		Remedy: "Give the Cluster more instances, open its maintenance window (spec.nodeMaintenanceWindow.inProgress), or set spec.enablePDB to false.",
+		Remedy: "Give the Cluster more instances, open its maintenance window (spec.nodeMaintenanceWindow.inProgress), or set " +
+			"spec.enablePDB to false.",
 	}
 }
 

@@ -170,7 +170,10 @@ func (c *compiler) requests(pod *corev1.Pod) []request {
 	if resized || len(pod.Spec.Containers) == 0 || len(pod.Spec.Overhead)+len(pod.Spec.ResourceClaims) > 0 {
 		return c.requested(pod)
 	}
-	key := specified{containers: &pod.Spec.Containers[0], count: len(pod.Spec.Containers), initCount: len(pod.Spec.InitContainers), resources: pod.Spec.Resources}
+	key := specified{
+		containers: &pod.Spec.Containers[0], count: len(pod.Spec.Containers), initCount: len(pod.Spec.InitContainers),
+		resources: pod.Spec.Resources,
+	}
 	if len(pod.Spec.InitContainers) > 0 {
 		key.initContainers = &pod.Spec.InitContainers[0]
 	}

@@ -137,7 +137,8 @@ type storage struct {
 func storageOf(input *Input) *storage {
 	s := &storage{
 		claims: map[string]*corev1.PersistentVolumeClaim{}, volumes: map[string]*corev1.PersistentVolume{},
-		late: map[string]bool{}, drivers: map[string]bool{}, unattached: map[string]bool{}, numbers: map[string]int32{}, exclusive: map[string]int32{}, taken: map[string]bool{}, unread: input.Unread, partial: input.Partial,
+		late: map[string]bool{}, drivers: map[string]bool{}, unattached: map[string]bool{}, numbers: map[string]int32{},
+		exclusive: map[string]int32{}, taken: map[string]bool{}, unread: input.Unread, partial: input.Partial,
 	}
 	for i := range input.Claims {
 		s.claims[input.Claims[i].Namespace+"/"+input.Claims[i].Name] = &input.Claims[i]
@@ -250,7 +251,8 @@ func (s *storage) spare(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
 		volume := s.volumes[name]
 		capacity := volume.Spec.Capacity[corev1.ResourceStorage]
-		suits := volume.Spec.ClaimRef == nil && claim.Spec.StorageClassName != nil && volume.Spec.StorageClassName == *claim.Spec.StorageClassName &&
+		suits := volume.Spec.ClaimRef == nil && claim.Spec.StorageClassName != nil &&
+			volume.Spec.StorageClassName == *claim.Spec.StorageClassName &&
 			capacity.Cmp(claim.Spec.Resources.Requests[corev1.ResourceStorage]) >= 0 && claim.Spec.Selector == nil && !s.taken[name] &&
 			!slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
 				return !slices.Contains(volume.Spec.AccessModes, mode)
@@ -275,7 +277,10 @@ func (s *storage) exclusively(claim string) int32 {
 // pkg/scheduler/framework/plugins/volumezone); nil if it has none.
 func zonesOf(volume *corev1.PersistentVolume) func(*corev1.Node) bool {
 	required := map[string][]string{}
-	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion} {
+	for _, key := range []string{
+		corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone,
+		corev1.LabelFailureDomainBetaRegion,
+	} {
 		if value, ok := volume.Labels[key]; ok {
 			required[key] = strings.Split(value, "__")
 		}
@@ -310,9 +315,10 @@ func (s *storage) attached(pod *corev1.Pod) []attachment {
 			continue
 		}
 		added := attachment{driver: driver, volume: s.number(claim.Spec.VolumeName)}
-		added.single = !s.unattached[added.driver] && !slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
-			return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
-		})
+		added.single = !s.unattached[added.driver] &&
+			!slices.ContainsFunc(claim.Spec.AccessModes, func(mode corev1.PersistentVolumeAccessMode) bool {
+				return mode == corev1.ReadWriteMany || mode == corev1.ReadOnlyMany
+			})
 		if slices.ContainsFunc(found, func(other attachment) bool { return other.volume == added.volume }) {
 			continue
 		}

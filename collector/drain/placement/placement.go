@@ -197,7 +197,8 @@ type Rejections [rejections]int
 func (r Rejections) String() string {
 	texts := [rejections]string{
 		Unschedulable: "unschedulable", Affinity: "excluded by node selector or affinity", Taint: "tainted",
-		Resources: "without the requested resources", Ports: "with the host port in use", Exclusive: "without a volume that another pod uses alone", Volume: "out of reach of a volume",
+		Resources: "without the requested resources", Ports: "with the host port in use",
+		Exclusive: "without a volume that another pod uses alone", Volume: "out of reach of a volume",
 		PodAntiAffinity: "excluded by pod anti-affinity", PodAffinity: "without the pods of its affinity", Spread: "excluded by topology spread",
 	}
 	var parts []string

@@ -28,7 +28,8 @@ type State struct {
 // State is the nodes without pods. Nodes are schedulable as in their spec.
 func (c *Cluster) State() *State {
 	s := &State{
-		c: c, used: make([][]int64, len(c.nodes)), free: make([]int64, len(c.nodes)), cordoned: make([]bool, len(c.nodes)), ports: make([][]port, len(c.nodes)),
+		c: c, used: make([][]int64, len(c.nodes)), free: make([]int64, len(c.nodes)), cordoned: make([]bool, len(c.nodes)),
+		ports:    make([][]port, len(c.nodes)),
 		matching: make([][]int32, len(c.terms)), holding: make([][]int32, len(c.terms)), total: make([]int32, len(c.terms)),
 		counted: make([][]int16, len(c.spreads)), siblings: make([][]int16, c.owners), exclusive: make([]int32, c.exclusive),
 		Volumes: Volumes{attached: make([]map[int32]int32, len(c.nodes)), holders: make([]holder, c.volumes)},

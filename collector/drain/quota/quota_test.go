@@ -16,7 +16,8 @@ func list(name corev1.ResourceName, quantity string) corev1.ResourceList {
 
 func of(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) *quota.Quotas {
 	return quota.New([]corev1.ResourceQuota{{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes}, Status: corev1.ResourceQuotaStatus{Used: used},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes},
+		Status: corev1.ResourceQuotaStatus{Used: used},
 	}}, nil)
 }
 
@@ -38,11 +39,23 @@ func TestAdmit(t *testing.T) {
 		next       string
 		why        string
 	}{
-		"AtLimit":    {reason: "the pod that is gone makes room", hard: list("requests.cpu", "10"), used: list("requests.cpu", "10"), next: "1"},
-		"Grown":      {reason: "the next one requests more", hard: list("requests.cpu", "10"), used: list("requests.cpu", "10"), next: "1100m", why: "needs more requests.cpu than is left of 10"},
-		"Lowered":    {reason: "the quota was lowered below its use", hard: list("pods", "3"), used: list("pods", "4"), next: "1", why: "needs more pods than is left of 3"},
-		"OtherScope": {reason: "a quota for pods of best effort does not count it", hard: list("pods", "0"), used: list("pods", "0"), scope: corev1.ResourceQuotaScopeBestEffort, next: "1"},
-		"Uncounted":  {reason: "a resource that the status does not count yet", hard: list("requests.cpu", "0"), used: corev1.ResourceList{}, next: "1"},
+		"AtLimit": {reason: "the pod that is gone makes room", hard: list("requests.cpu", "10"), used: list("requests.cpu", "10"), next: "1"},
+		"Grown": {
+			reason: "the next one requests more", hard: list("requests.cpu", "10"), used: list("requests.cpu", "10"), next: "1100m",
+			why: "needs more requests.cpu than is left of 10",
+		},
+		"Lowered": {
+			reason: "the quota was lowered below its use", hard: list("pods", "3"), used: list("pods", "4"), next: "1",
+			why: "needs more pods than is left of 3",
+		},
+		"OtherScope": {
+			reason: "a quota for pods of best effort does not count it", hard: list("pods", "0"), used: list("pods", "0"),
+			scope: corev1.ResourceQuotaScopeBestEffort, next: "1",
+		},
+		"Uncounted": {
+			reason: "a resource that the status does not count yet", hard: list("requests.cpu", "0"), used: corev1.ResourceList{},
+			next: "1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -132,7 +132,8 @@ func specOf(modeled Answer, pod *corev1.Pod) *corev1.PodSpec {
 // alike reports whether two pods run on the same nodes and are charged the same, as far as admission decides.
 func alike(x, y *corev1.PodSpec) bool {
 	options := helpers.PodResourcesOptions{}
-	return equality.Semantic.DeepEqual(helpers.PodRequests(&corev1.Pod{Spec: *x}, options), helpers.PodRequests(&corev1.Pod{Spec: *y}, options)) &&
+	return equality.Semantic.DeepEqual(helpers.PodRequests(&corev1.Pod{Spec: *x}, options),
+		helpers.PodRequests(&corev1.Pod{Spec: *y}, options)) &&
 		equality.Semantic.DeepEqual(requirementsOf(x), requirementsOf(y)) && maps.Equal(x.NodeSelector, y.NodeSelector) &&
 		len(x.SchedulingGates) == len(y.SchedulingGates)
 }
@@ -251,9 +252,13 @@ func failureOf(message string) string {
 
 func fromStatefulSet(set *appsv1.StatefulSet) controller {
 	of := controller{
-		of:   Controller{Replicas: number(set.Spec.Replicas), Late: true, Failures: Unlimited, Ordered: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement},
-		name: fmt.Sprintf("StatefulSet %q", set.Name), template: &set.Spec.Template, revisions: revisions{updated: set.Status.UpdateRevision, current: set.Status.CurrentRevision},
-		lost: leaving(&set.ObjectMeta),
+		of: Controller{
+			Replicas: number(set.Spec.Replicas), Late: true, Failures: Unlimited,
+			Ordered: set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement,
+		},
+		name: fmt.Sprintf("StatefulSet %q", set.Name), template: &set.Spec.Template,
+		revisions: revisions{updated: set.Status.UpdateRevision, current: set.Status.CurrentRevision},
+		lost:      leaving(&set.ObjectMeta),
 	}
 	if set.Spec.Ordinals != nil {
 		of.of.First = int(set.Spec.Ordinals.Start)
@@ -269,7 +274,8 @@ func fromStatefulSet(set *appsv1.StatefulSet) controller {
 
 func fromJob(job *batchv1.Job) controller {
 	of := controller{
-		of: Controller{Replicas: number(job.Spec.Parallelism), Late: true, Unscaled: true, Failures: failuresOf(job)}, name: fmt.Sprintf("Job %q", job.Name),
+		of:       Controller{Replicas: number(job.Spec.Parallelism), Late: true, Unscaled: true, Failures: failuresOf(job)},
+		name:     fmt.Sprintf("Job %q", job.Name),
 		template: &job.Spec.Template, fixed: true, lost: cmp.Or(leaving(&job.ObjectMeta), exhausted(job)),
 	}
 	if !ignoresDisruptions(job) {

@@ -131,7 +131,8 @@ func keyOf(namespace string, reference *metav1.OwnerReference) key {
 // New indexes what creates pods.
 func New(input Input) *Workloads {
 	w := &Workloads{
-		controllers: map[key]*controller{}, accounts: map[string]map[string]bool{}, quotas: quota.New(input.Quotas, input.ClusterQuotas), limits: map[string][]*corev1.LimitRange{},
+		controllers: map[key]*controller{}, accounts: map[string]map[string]bool{}, quotas: quota.New(input.Quotas, input.ClusterQuotas),
+		limits:     map[string][]*corev1.LimitRange{},
 		priorities: map[string]*schedulingv1.PriorityClass{}, namespaces: map[string]*metav1.PartialObjectMetadata{}, unread: input.Unread,
 	}
 	w.addControllers(&input)
@@ -257,7 +258,10 @@ func (c *controller) fresh(of key, name string) corev1.Pod {
 		version = corev1.SchemeGroupVersion.String()
 	}
 	stub := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: of.namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: of.name, Controller: new(true)}},
+		Namespace: of.namespace, Name: name, OwnerReferences: []metav1.OwnerReference{{
+			APIVersion: version, Kind: kind, Name: of.name,
+			Controller: new(true),
+		}},
 	}}
 	if of.GroupKind == statefulSet() {
 		stub.Labels = map[string]string{appsv1.StatefulSetPodNameLabel: name, appsv1.PodIndexLabel: fmt.Sprint(Ordinal(stub))}
@@ -281,7 +285,8 @@ func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	case found.lost != "":
 		return Answer{Outcome: Lost, Why: found.lost}
 	case found.failsIndex(pod):
-		return Answer{Outcome: Lost, Why: fmt.Sprintf("is the last try of index %s of %s", pod.Annotations[batchv1.JobCompletionIndexAnnotation], found.name)}
+		return Answer{Outcome: Lost, Why: fmt.Sprintf("is the last try of index %s of %s", pod.Annotations[batchv1.JobCompletionIndexAnnotation],
+			found.name)}
 	case found.failure != "":
 		return asked(w, found, pod, Answer{Outcome: Refused, Why: "is not created now, either: " + found.failure, By: found.name})
 	case found.template == nil:

@@ -18,7 +18,10 @@ import (
 )
 
 func template(requests, limits corev1.ResourceList) corev1.PodTemplateSpec {
-	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}}}
+	return corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Name:      "c",
+		Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits},
+	}}}}
 }
 
 func list(name corev1.ResourceName, quantity string) corev1.ResourceList {
@@ -27,13 +30,17 @@ func list(name corev1.ResourceName, quantity string) corev1.ResourceList {
 
 func quota(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) corev1.ResourceQuota {
 	return corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes}, Status: corev1.ResourceQuotaStatus{Used: used},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "compute"}, Spec: corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes},
+		Status: corev1.ResourceQuotaStatus{Used: used},
 	}
 }
 
 func limits(item corev1.LimitRangeItem) []corev1.LimitRange {
 	item.Type = corev1.LimitTypeContainer
-	return []corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "range"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}
+	return []corev1.LimitRange{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "range"},
+		Spec:       corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}},
+	}}
 }
 
 func TestOf(t *testing.T) {
@@ -53,24 +60,39 @@ func TestOf(t *testing.T) {
 		"ReplicaSet": {reason: "its controller creates it again", kind: "ReplicaSet", template: small, want: recreation.Recreated},
 		"None":       {reason: "nothing creates it again", want: recreation.Lost, message: "has no controller"},
 		"Gone":       {reason: "its controller does not exist", kind: "StatefulSet", want: recreation.Lost, message: "does not exist"},
-		"GoneUnread": {reason: "controllers could not be read", kind: "StatefulSet", input: recreation.Input{Unread: true}, want: recreation.Recreated},
-		"Custom":     {reason: "a controller that is not one of Kubernetes", kind: "Database", version: "db.example.com/v1", want: recreation.Unknown, message: `Database.db.example.com "cart"`},
-		"OtherGroup": {reason: "a StatefulSet of another API group is not one of Kubernetes", kind: "StatefulSet", version: "apps.kruise.io/v1beta1", want: recreation.Unknown, message: `StatefulSet.apps.kruise.io "cart"`},
+		"GoneUnread": {
+			reason: "controllers could not be read", kind: "StatefulSet", input: recreation.Input{Unread: true},
+			want: recreation.Recreated,
+		},
+		"Custom": {
+			reason: "a controller that is not one of Kubernetes", kind: "Database", version: "db.example.com/v1",
+			want: recreation.Unknown, message: `Database.db.example.com "cart"`,
+		},
+		"OtherGroup": {
+			reason: "a StatefulSet of another API group is not one of Kubernetes", kind: "StatefulSet",
+			version: "apps.kruise.io/v1beta1", want: recreation.Unknown, message: `StatefulSet.apps.kruise.io "cart"`,
+		},
 		"SameName": {
-			reason: "a Job of another API group of the same name", kind: "Job", version: "batch.volcano.sh/v1alpha1", want: recreation.Unknown, message: "Job.batch.volcano.sh", input: recreation.Input{Jobs: []batchv1.Job{job(0, 0)}},
+			reason: "a Job of another API group of the same name", kind: "Job", version: "batch.volcano.sh/v1alpha1", want: recreation.Unknown,
+			message: "Job.batch.volcano.sh", input: recreation.Input{Jobs: []batchv1.Job{job(0, 0)}},
 		},
 		"DaemonSet": {reason: "a DaemonSet creates it on its node", kind: "DaemonSet", want: recreation.Recreated},
 		"Unspecified": {
-			reason: "a quota on requests, and a template without", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Refused, message: "requests.cpu",
-			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "0"))}},
+			reason: "a quota on requests, and a template without", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Refused,
+			message: "requests.cpu",
+			input:   recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "0"))}},
 		},
 		"FromLimits": {
-			reason: "limits are the requests where there are none", kind: "ReplicaSet", template: template(nil, list("cpu", "1")), want: recreation.Recreated,
+			reason: "limits are the requests where there are none", kind: "ReplicaSet", template: template(nil, list("cpu", "1")),
+			want:  recreation.Recreated,
 			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "1"))}},
 		},
 		"Defaulted": {
 			reason: "a LimitRange has a default", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Recreated,
-			input: recreation.Input{Quotas: quotas{quota(list(cpu, "10"), list(cpu, "1"))}, Limits: limits(corev1.LimitRangeItem{DefaultRequest: list("cpu", "100m")})},
+			input: recreation.Input{
+				Quotas: quotas{quota(list(cpu, "10"), list(cpu, "1"))},
+				Limits: limits(corev1.LimitRangeItem{DefaultRequest: list("cpu", "100m")}),
+			},
 		},
 		"AtLimit": {
 			reason: "the evicted pod makes room for the new one", kind: "ReplicaSet", template: small, want: recreation.Recreated,
@@ -81,11 +103,13 @@ func TestOf(t *testing.T) {
 			input: recreation.Input{Quotas: quotas{quota(list("pods", "0"), list("pods", "1"), corev1.ResourceQuotaScopeBestEffort)}},
 		},
 		"TooLarge": {
-			reason: "a LimitRange with a maximum", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "4")), want: recreation.Refused, message: "more than 2",
+			reason: "a LimitRange with a maximum", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "4")),
+			want: recreation.Refused, message: "more than 2",
 			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{Max: list("cpu", "2")})},
 		},
 		"Ratio": {
-			reason: "a LimitRange bounds the limit by the request", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "4")), want: recreation.Refused, message: "more than 2 times its request",
+			reason: "a LimitRange bounds the limit by the request", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "4")),
+			want: recreation.Refused, message: "more than 2 times its request",
 			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")})},
 		},
 		"RatioOfAll": {
@@ -93,21 +117,27 @@ func TestOf(t *testing.T) {
 			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")})},
 		},
 		"RatioKept": {
-			reason: "the limit is twice the request", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "2")), want: recreation.Recreated,
+			reason: "the limit is twice the request", kind: "ReplicaSet", template: template(list("cpu", "1"), list("cpu", "2")),
+			want:  recreation.Recreated,
 			input: recreation.Input{Limits: limits(corev1.LimitRangeItem{MaxLimitRequestRatio: list("cpu", "2")})},
 		},
 		"RuntimeClassIsGone": {
-			reason: "the API server refuses a class that does not exist", kind: "ReplicaSet", template: ofRuntime("kata"), want: recreation.Refused, message: `RuntimeClass "kata"`,
-			input: recreation.Input{AllRuntimes: true},
+			reason: "the API server refuses a class that does not exist", kind: "ReplicaSet", template: ofRuntime("kata"), want: recreation.Refused,
+			message: `RuntimeClass "kata"`,
+			input:   recreation.Input{AllRuntimes: true},
 		},
 		"RuntimeClass": {
 			reason: "its class exists", kind: "ReplicaSet", template: ofRuntime("kata"), want: recreation.Recreated,
 			input: recreation.Input{AllRuntimes: true, Runtimes: []nodev1.RuntimeClass{{ObjectMeta: metav1.ObjectMeta{Name: "kata"}}}},
 		},
-		"RuntimeClassUnread": {reason: "one that was not read may exist", kind: "ReplicaSet", template: ofRuntime("kata"), want: recreation.Recreated},
+		"RuntimeClassUnread": {
+			reason: "one that was not read may exist", kind: "ReplicaSet", template: ofRuntime("kata"),
+			want: recreation.Recreated,
+		},
 		"ClusterQuota": {
-			reason: "a quota of the cluster counts the namespace", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Refused, message: "requests.cpu",
-			input: recreation.Input{ClusterQuotas: []quotav1.ClusterResourceQuota{clusterQuota("shop")}},
+			reason: "a quota of the cluster counts the namespace", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Refused,
+			message: "requests.cpu",
+			input:   recreation.Input{ClusterQuotas: []quotav1.ClusterResourceQuota{clusterQuota("shop")}},
 		},
 		"ClusterQuotaOfOthers": {
 			reason: "a quota of the cluster counts other namespaces", kind: "ReplicaSet", template: template(nil, nil), want: recreation.Recreated,
@@ -115,7 +145,10 @@ func TestOf(t *testing.T) {
 		},
 		"BeingDeleted": {
 			reason: "a Job with a finalizer is being deleted", kind: "Job", want: recreation.Lost, message: "being deleted",
-			input: recreation.Input{Jobs: []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart", DeletionTimestamp: new(metav1.Now())}}}},
+			input: recreation.Input{Jobs: []batchv1.Job{{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: "cart",
+				DeletionTimestamp: new(metav1.Now()),
+			}}}},
 		},
 		"Priority": {
 			reason: "its priority does not exist", kind: "ReplicaSet", want: recreation.Refused, message: "priority",
@@ -124,13 +157,17 @@ func TestOf(t *testing.T) {
 		},
 		"Job": {reason: "a Job tries again", kind: "Job", want: recreation.Recreated, input: recreation.Input{Jobs: []batchv1.Job{job(6, 0)}}},
 		"JobExhausted": {
-			reason: "an evicted pod counts as failed", kind: "Job", want: recreation.Lost, message: "backoffLimit", input: recreation.Input{Jobs: []batchv1.Job{job(0, 0)}},
+			reason: "an evicted pod counts as failed", kind: "Job", want: recreation.Lost, message: "backoffLimit",
+			input: recreation.Input{Jobs: []batchv1.Job{job(0, 0)}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if tc.kind == "ReplicaSet" {
-				tc.input.ReplicaSets = []appsv1.ReplicaSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: appsv1.ReplicaSetSpec{Template: tc.template}}}
+				tc.input.ReplicaSets = []appsv1.ReplicaSet{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"},
+					Spec:       appsv1.ReplicaSetSpec{Template: tc.template},
+				}}
 			}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}, Spec: template(list("cpu", "1"), nil).Spec}
 			if tc.kind != "" {
@@ -155,7 +192,8 @@ func ofRuntime(name string) corev1.PodTemplateSpec {
 func clusterQuota(namespace string) quotav1.ClusterResourceQuota {
 	cpu := corev1.ResourceName("requests.cpu")
 	return quotav1.ClusterResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "tenant"}, Spec: quotav1.ClusterResourceQuotaSpec{Quota: corev1.ResourceQuotaSpec{Hard: list(cpu, "10")}},
+		ObjectMeta: metav1.ObjectMeta{Name: "tenant"},
+		Spec:       quotav1.ClusterResourceQuotaSpec{Quota: corev1.ResourceQuotaSpec{Hard: list(cpu, "10")}},
 		Status: quotav1.ClusterResourceQuotaStatus{
 			Total: corev1.ResourceQuotaStatus{Used: list(cpu, "1")}, Namespaces: quotav1.ResourceQuotasStatusByNamespace{{Namespace: namespace}},
 		},
@@ -163,5 +201,8 @@ func clusterQuota(namespace string) quotav1.ClusterResourceQuota {
 }
 
 func job(limit, failed int32) batchv1.Job {
-	return batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: batchv1.JobSpec{BackoffLimit: &limit}, Status: batchv1.JobStatus{Failed: failed}}
+	return batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: batchv1.JobSpec{BackoffLimit: &limit},
+		Status: batchv1.JobStatus{Failed: failed},
+	}
 }

@@ -24,7 +24,10 @@ func newCluster() *cluster {
 	spec := template(list("cpu", "1"), nil).Spec
 	spec.SecurityContext, spec.ServiceAccountName = &corev1.PodSecurityContext{}, "default"
 	c := &cluster{namespace: metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}}
-	c.set = appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"}, Spec: appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}}}
+	c.set = appsv1.ReplicaSet{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart"},
+		Spec:       appsv1.ReplicaSetSpec{Template: corev1.PodTemplateSpec{Spec: *spec.DeepCopy()}},
+	}
 	c.pod = corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "cart-0"}, Spec: *spec.DeepCopy()}
 	c.pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "cart", Controller: new(true)}}
 	return c
@@ -51,12 +54,14 @@ func TestReplacement(t *testing.T) {
 	}{
 		"Same": {reason: "the pod is of the template", change: func(*cluster) {}, want: recreation.Recreated},
 		"Selector": {
-			reason: "the template selects other nodes", want: recreation.Recreated, change: func(c *cluster) { c.set.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "nvme"} },
-			other: func(pod *corev1.Pod) bool { return pod.Spec.NodeSelector["disk"] == "nvme" },
+			reason: "the template selects other nodes", want: recreation.Recreated,
+			change: func(c *cluster) { c.set.Spec.Template.Spec.NodeSelector = map[string]string{"disk": "nvme"} },
+			other:  func(pod *corev1.Pod) bool { return pod.Spec.NodeSelector["disk"] == "nvme" },
 		},
 		"NoSelector": {
-			reason: "the template selects no nodes any more", want: recreation.Recreated, change: func(c *cluster) { c.pod.Spec.NodeSelector = map[string]string{"disk": "nvme"} },
-			other: func(pod *corev1.Pod) bool { return len(pod.Spec.NodeSelector) == 0 },
+			reason: "the template selects no nodes any more", want: recreation.Recreated,
+			change: func(c *cluster) { c.pod.Spec.NodeSelector = map[string]string{"disk": "nvme"} },
+			other:  func(pod *corev1.Pod) bool { return len(pod.Spec.NodeSelector) == 0 },
 		},
 		"Project": {
 			reason: "the nodes of the project are added by admission", want: recreation.Recreated,

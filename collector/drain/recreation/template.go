@@ -111,7 +111,10 @@ type requirements struct {
 func requirementsOf(spec *corev1.PodSpec) requirements {
 	found := requirements{HostNetwork: spec.HostNetwork, Scheduler: cmp.Or(spec.SchedulerName, corev1.DefaultSchedulerName)}
 	for _, each := range spec.TopologySpreadConstraints {
-		found.Spread = append(found.Spread, corev1.TopologySpreadConstraint{MaxSkew: each.MaxSkew, TopologyKey: each.TopologyKey, WhenUnsatisfiable: each.WhenUnsatisfiable})
+		found.Spread = append(found.Spread, corev1.TopologySpreadConstraint{
+			MaxSkew: each.MaxSkew, TopologyKey: each.TopologyKey,
+			WhenUnsatisfiable: each.WhenUnsatisfiable,
+		})
 	}
 	if spec.Affinity == nil {
 		return found
@@ -189,7 +192,10 @@ func hostPorts(all []corev1.ContainerPort) []corev1.ContainerPort {
 	var found []corev1.ContainerPort
 	for _, port := range all {
 		if port.HostPort != 0 {
-			found = append(found, corev1.ContainerPort{HostPort: port.HostPort, HostIP: port.HostIP, Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP)})
+			found = append(found, corev1.ContainerPort{
+				HostPort: port.HostPort, HostIP: port.HostIP,
+				Protocol: cmp.Or(port.Protocol, corev1.ProtocolTCP),
+			})
 		}
 	}
 	return found
@@ -371,7 +377,10 @@ func exceeds(pod *corev1.Pod, limit *corev1.LimitRange) string {
 				}
 			}
 		case corev1.LimitTypePod:
-			of := corev1.ResourceRequirements{Requests: helpers.PodRequests(pod, helpers.PodResourcesOptions{}), Limits: helpers.PodLimits(pod, helpers.PodResourcesOptions{})}
+			of := corev1.ResourceRequirements{
+				Requests: helpers.PodRequests(pod, helpers.PodResourcesOptions{}),
+				Limits:   helpers.PodLimits(pod, helpers.PodResourcesOptions{}),
+			}
 			if why := outside(of, item); why != "" {
 				return "is a pod " + why
 			}

@@ -106,7 +106,8 @@ func Creations(input Input) *Reviewers {
 func (r *Reviewers) with(input Input) *Reviewers {
 	*r = Reviewers{
 		request: r.request, creates: r.creates,
-		matcher: admission.NewMatcher(input.Namespaces), unread: input.Unread, backends: backend.NewBackends(input.Services, input.Endpoints), listed: input.Listed,
+		matcher: admission.NewMatcher(input.Namespaces), unread: input.Unread, backends: backend.NewBackends(input.Services, input.Endpoints),
+		listed: input.Listed,
 	}
 	for i := range input.Validating {
 		for _, each := range input.Validating[i].Webhooks {
@@ -215,7 +216,10 @@ func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 			return Answer{Outcome: eviction.Refused, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q denies it", by)}
 		case eviction.Unknown:
 			if r.creates || !r.policies[i].general {
-				found = found.or(Answer{Outcome: eviction.Unknown, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q may deny it", by), Since: r.policies[i].since})
+				found = found.or(Answer{
+					Outcome: eviction.Unknown, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q may deny it", by),
+					Since: r.policies[i].since,
+				})
 			}
 		default:
 		}
@@ -316,7 +320,9 @@ type policy struct {
 	general bool
 }
 
-func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy, binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy,
+	binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding,
+) {
 	own, policyErr := admission.Resources(of.Spec.MatchConstraints, of.Spec.MatchConditions)
 	bound, bindingErr := admission.Resources(binding.Spec.MatchResources, nil)
 	if policyErr != nil || bindingErr != nil {

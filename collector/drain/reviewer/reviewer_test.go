@@ -28,7 +28,10 @@ func webhook(name string, changes ...func(*admissionregistrationv1.ValidatingWeb
 	made := admissionregistrationv1.ValidatingWebhook{
 		Name: name, Rules: []admissionregistrationv1.RuleWithOperations{rule("pods/eviction")},
 		NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "shop", Name: "guard"}},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+			Namespace: "shop",
+			Name:      "guard",
+		}},
 	}
 	for _, change := range changes {
 		change(&made)
@@ -54,7 +57,8 @@ func ofPods(w *admissionregistrationv1.ValidatingWebhook) { w.Rules[0] = rule("p
 
 func served(input reviewer.Input) reviewer.Input {
 	input.Services = []corev1.Service{{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "guard"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "guard"},
+		Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
 	}}
 	input.Endpoints = []discoveryv1.EndpointSlice{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "guard-1", Labels: map[string]string{discoveryv1.LabelServiceName: "guard"}},
@@ -77,7 +81,8 @@ func policy(expression string, actions ...admissionregistrationv1.ValidationActi
 			},
 		}},
 		Bindings: []admissionregistrationv1.ValidatingAdmissionPolicyBinding{{
-			ObjectMeta: metav1.ObjectMeta{Name: "guard-all"}, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "guard", ValidationActions: actions},
+			ObjectMeta: metav1.ObjectMeta{Name: "guard-all"},
+			Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "guard", ValidationActions: actions},
 		}},
 	}
 }
@@ -107,29 +112,80 @@ func TestOf(t *testing.T) {
 		// general is the name of a webhook or a policy that receives the eviction among other requests.
 		general string
 	}{
-		"None":          {reason: "nothing receives evictions", want: eviction.Evicted},
-		"Pods":          {reason: "a rule for pods does not receive their evictions", input: webhook(guard, ofPods), want: eviction.Evicted},
-		"Responds":      {reason: "what it answers is not known", input: served(webhook(guard)), want: eviction.Unknown, by: guard, names: 1},
-		"Namespace":     {reason: "it receives those of another namespace", input: served(webhook(guard, otherNamespace)), want: eviction.Evicted, names: 1},
-		"NoService":     {reason: "the API server refuses what a webhook with the policy Fail does not answer", input: webhook(guard), want: eviction.Refused, by: "does not exist"},
-		"Ignored":       {reason: "a webhook with the policy Ignore need not answer", input: webhook(guard, ignore), want: eviction.Evicted},
-		"Operator":      {reason: "the webhook of an operator of the table decides on its own pods only", input: served(webhook(drainCleaner)), want: eviction.Evicted, names: 1},
-		"OperatorOff":   {reason: "the API server refuses all evictions then", input: webhook(drainCleaner), want: eviction.Refused, by: drainCleaner},
-		"Invalid":       {reason: "it is not known what the webhook receives", input: served(webhook(guard, invalid)), want: eviction.Unknown, by: "selectors"},
-		"Unread":        {reason: "permissions are missing", input: reviewer.Input{Unread: "webhooks"}, want: eviction.Unknown, by: "webhooks"},
-		"Everything":    {reason: "a webhook on all that is created, such as Kyverno's, does not decide on evictions", input: served(webhook(guard, wildcard("*/*"))), want: eviction.Evicted, names: 1, general: guard},
-		"Subresources":  {reason: "a rule with all resources and these subresources, such as Gatekeeper's, is not about evictions", input: served(webhook(guard, wildcard("*", "pods/exec", "pods/eviction"))), want: eviction.Evicted, names: 1, general: guard},
-		"OfPods":        {reason: "a rule on all of a pod is not about evictions either", input: served(webhook(guard, wildcard("pods/*"))), want: eviction.Evicted, names: 1, general: guard},
-		"AllGroups":     {reason: "the rule names evictions, whatever the group", input: served(webhook(guard, wildcard("pods/eviction"))), want: eviction.Unknown, by: guard, names: 1},
-		"Excluded":      {reason: "it receives those of another namespace", input: served(webhook(guard, wildcard("*/*"), otherNamespace)), want: eviction.Evicted, names: 1},
-		"EverythingOff": {reason: "the API server refuses all that the webhook does not answer", input: webhook(guard, wildcard("*/*")), want: eviction.Refused, by: "does not exist"},
-		"OpenWildcard":  {reason: "a policy on all of a pod that depends on what is not known", input: wildcardPolicy("object.deleteOptions == null"), want: eviction.Evicted, general: "guard-all"},
-		"DeniesAll":     {reason: "a policy on all of a pod is evaluated", input: wildcardPolicy("request.namespace != 'shop'"), want: eviction.Refused, by: "guard-all"},
-		"AdmitsAll":     {reason: "a policy on all of a pod is evaluated", input: wildcardPolicy("request.namespace == 'shop'"), want: eviction.Evicted},
-		"Denies":        {reason: "the validation is false", input: policy("request.namespace != 'shop'", admissionregistrationv1.Deny), want: eviction.Refused, by: "guard-all"},
-		"Admits":        {reason: "the validation is true", input: policy("request.namespace == 'shop'", admissionregistrationv1.Deny), want: eviction.Evicted},
-		"Warns":         {reason: "the binding does not deny", input: policy("false", admissionregistrationv1.Warn), want: eviction.Evicted},
-		"Open":          {reason: "the validation depends on what is not known", input: policy("object.deleteOptions == null", admissionregistrationv1.Deny), want: eviction.Unknown, by: "guard-all"},
+		"None":     {reason: "nothing receives evictions", want: eviction.Evicted},
+		"Pods":     {reason: "a rule for pods does not receive their evictions", input: webhook(guard, ofPods), want: eviction.Evicted},
+		"Responds": {reason: "what it answers is not known", input: served(webhook(guard)), want: eviction.Unknown, by: guard, names: 1},
+		"Namespace": {
+			reason: "it receives those of another namespace", input: served(webhook(guard, otherNamespace)), want: eviction.Evicted,
+			names: 1,
+		},
+		"NoService": {
+			reason: "the API server refuses what a webhook with the policy Fail does not answer", input: webhook(guard),
+			want: eviction.Refused, by: "does not exist",
+		},
+		"Ignored": {reason: "a webhook with the policy Ignore need not answer", input: webhook(guard, ignore), want: eviction.Evicted},
+		"Operator": {
+			reason: "the webhook of an operator of the table decides on its own pods only", input: served(webhook(drainCleaner)),
+			want: eviction.Evicted, names: 1,
+		},
+		"OperatorOff": {
+			reason: "the API server refuses all evictions then", input: webhook(drainCleaner), want: eviction.Refused,
+			by: drainCleaner,
+		},
+		"Invalid": {
+			reason: "it is not known what the webhook receives", input: served(webhook(guard, invalid)), want: eviction.Unknown,
+			by: "selectors",
+		},
+		"Unread": {reason: "permissions are missing", input: reviewer.Input{Unread: "webhooks"}, want: eviction.Unknown, by: "webhooks"},
+		"Everything": {
+			reason: "a webhook on all that is created, such as Kyverno's, does not decide on evictions",
+			input:  served(webhook(guard, wildcard("*/*"))), want: eviction.Evicted, names: 1, general: guard,
+		},
+		"Subresources": {
+			reason: "a rule with all resources and these subresources, such as Gatekeeper's, is not about evictions",
+			input:  served(webhook(guard, wildcard("*", "pods/exec", "pods/eviction"))), want: eviction.Evicted, names: 1, general: guard,
+		},
+		"OfPods": {
+			reason: "a rule on all of a pod is not about evictions either", input: served(webhook(guard, wildcard("pods/*"))),
+			want: eviction.Evicted, names: 1, general: guard,
+		},
+		"AllGroups": {
+			reason: "the rule names evictions, whatever the group", input: served(webhook(guard, wildcard("pods/eviction"))),
+			want: eviction.Unknown, by: guard, names: 1,
+		},
+		"Excluded": {
+			reason: "it receives those of another namespace", input: served(webhook(guard, wildcard("*/*"), otherNamespace)),
+			want: eviction.Evicted, names: 1,
+		},
+		"EverythingOff": {
+			reason: "the API server refuses all that the webhook does not answer", input: webhook(guard, wildcard("*/*")),
+			want: eviction.Refused, by: "does not exist",
+		},
+		"OpenWildcard": {
+			reason: "a policy on all of a pod that depends on what is not known",
+			input:  wildcardPolicy("object.deleteOptions == null"), want: eviction.Evicted, general: "guard-all",
+		},
+		"DeniesAll": {
+			reason: "a policy on all of a pod is evaluated", input: wildcardPolicy("request.namespace != 'shop'"),
+			want: eviction.Refused, by: "guard-all",
+		},
+		"AdmitsAll": {
+			reason: "a policy on all of a pod is evaluated", input: wildcardPolicy("request.namespace == 'shop'"),
+			want: eviction.Evicted,
+		},
+		"Denies": {
+			reason: "the validation is false", input: policy("request.namespace != 'shop'", admissionregistrationv1.Deny),
+			want: eviction.Refused, by: "guard-all",
+		},
+		"Admits": {
+			reason: "the validation is true", input: policy("request.namespace == 'shop'", admissionregistrationv1.Deny),
+			want: eviction.Evicted,
+		},
+		"Warns": {reason: "the binding does not deny", input: policy("false", admissionregistrationv1.Warn), want: eviction.Evicted},
+		"Open": {
+			reason: "the validation depends on what is not known",
+			input:  policy("object.deleteOptions == null", admissionregistrationv1.Deny), want: eviction.Unknown, by: "guard-all",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -187,12 +243,18 @@ func TestCreations(t *testing.T) {
 		want   eviction.Outcome
 		by     string
 	}{
-		"Evictions":  {reason: "a rule for evictions does not receive creations", input: webhook(guard), want: eviction.Evicted},
-		"NoService":  {reason: "the API server refuses what a webhook with the policy Fail does not answer", input: webhook(guard, ofPods), want: eviction.Refused, by: "does not exist"},
-		"Ignored":    {reason: "a webhook with the policy Ignore need not answer", input: webhook(guard, ofPods, ignore), want: eviction.Evicted},
-		"Responds":   {reason: "what it answers is not known", input: served(webhook(guard, ofPods)), want: eviction.Unknown, by: guard},
-		"Everything": {reason: "what it answers is not known, also among other requests", input: served(webhook(guard, wildcard("*"))), want: eviction.Unknown, by: guard},
-		"Denies":     {reason: "the validation is false", input: onPods, want: eviction.Refused, by: "guard-all"},
+		"Evictions": {reason: "a rule for evictions does not receive creations", input: webhook(guard), want: eviction.Evicted},
+		"NoService": {
+			reason: "the API server refuses what a webhook with the policy Fail does not answer", input: webhook(guard, ofPods),
+			want: eviction.Refused, by: "does not exist",
+		},
+		"Ignored":  {reason: "a webhook with the policy Ignore need not answer", input: webhook(guard, ofPods, ignore), want: eviction.Evicted},
+		"Responds": {reason: "what it answers is not known", input: served(webhook(guard, ofPods)), want: eviction.Unknown, by: guard},
+		"Everything": {
+			reason: "what it answers is not known, also among other requests", input: served(webhook(guard, wildcard("*"))),
+			want: eviction.Unknown, by: guard,
+		},
+		"Denies": {reason: "the validation is false", input: onPods, want: eviction.Refused, by: "guard-all"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -197,7 +197,10 @@ func (r *reader) addresses(ctx context.Context, nodes []corev1.Node) []drain.Add
 		kind  string
 		every []metav1.LabelSelector
 	}{
-		{egressIPs(), "EgressIP", []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: egressLabel, Operator: metav1.LabelSelectorOpExists}}}}},
+		{egressIPs(), "EgressIP", []metav1.LabelSelector{{MatchExpressions: []metav1.LabelSelectorRequirement{{
+			Key:      egressLabel,
+			Operator: metav1.LabelSelectorOpExists,
+		}}}}},
 		{keepalivedGroups(), "KeepalivedGroup", nil},
 		{l2Advertisements(), "L2Advertisement", nil},
 	} {
@@ -207,7 +210,8 @@ func (r *reader) addresses(ctx context.Context, nodes []corev1.Node) []drain.Add
 				selectors = []metav1.LabelSelector{{MatchLabels: each.Spec.NodeSelector}}
 			}
 			all = append(all, drain.Address{
-				APIVersion: kind.GroupVersion().String(), Kind: kind.kind, Namespace: each.Namespace, Name: each.Name, Nodes: selected(nodes, selectors),
+				APIVersion: kind.GroupVersion().String(), Kind: kind.kind, Namespace: each.Namespace, Name: each.Name,
+				Nodes: selected(nodes, selectors),
 			})
 		}
 	}

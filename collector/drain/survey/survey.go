@@ -77,10 +77,13 @@ func Reads() []access.Request {
 		corev1.SchemeGroupVersion.WithResource("namespaces"), corev1.SchemeGroupVersion.WithResource("services"),
 		appsv1.SchemeGroupVersion.WithResource("daemonsets"), replicaSets().GroupVersionResource, statefulSets().GroupVersionResource,
 		controllers().GroupVersionResource, jobs().GroupVersionResource, quotas().GroupVersionResource, limits().GroupVersionResource,
-		priorities().GroupVersionResource, runtimes().GroupVersionResource, clusterQuotas().GroupVersionResource, claims().GroupVersionResource, volumes().GroupVersionResource, classes().GroupVersionResource,
+		priorities().GroupVersionResource, runtimes().GroupVersionResource, clusterQuotas().GroupVersionResource, claims().GroupVersionResource,
+		volumes().GroupVersionResource, classes().GroupVersionResource,
 		drivers().GroupVersionResource, attachments().GroupVersionResource, validating().GroupVersionResource, mutating().GroupVersionResource,
-		policies().GroupVersionResource, bindings().GroupVersionResource, endpoints().GroupVersionResource, accounts().GroupVersionResource, machines().GroupVersionResource, virts().GroupVersionResource, postgres().GroupVersionResource,
-		autoscalers().GroupVersionResource, machineAutoscalers().GroupVersionResource, machineObjects().GroupVersionResource, machineSets().GroupVersionResource,
+		policies().GroupVersionResource, bindings().GroupVersionResource, endpoints().GroupVersionResource, accounts().GroupVersionResource,
+		machines().GroupVersionResource, virts().GroupVersionResource, postgres().GroupVersionResource,
+		autoscalers().GroupVersionResource, machineAutoscalers().GroupVersionResource, machineObjects().GroupVersionResource,
+		machineSets().GroupVersionResource,
 		egressIPs().GroupVersionResource, keepalivedGroups().GroupVersionResource, l2Advertisements().GroupVersionResource,
 	} {
 		needs = append(needs, access.Request{Verb: "list", Group: each.Group, Resource: each.Resource})

@@ -211,14 +211,16 @@ func acksAhead(u update.Update, gates, acked map[string]string) finding.Finding 
 		url = cmp.Or(url, urlIn(gate.text))
 	}
 	if len(lines) == 0 {
-		return finding.Pass(gap.Proven("the manifests of the release"), reasonNothingAhead, "release %s brings no admin gate that has to be acknowledged later", u.To)
+		return finding.Pass(gap.Proven("the manifests of the release"), reasonNothingAhead,
+			"release %s brings no admin gate that has to be acknowledged later", u.To)
 	}
 	if more := len(lines) - maxAhead; more > 0 {
 		lines = append(lines[:maxAhead], fmt.Sprintf("and %d more", more))
 	}
 	return finding.Warn(reasonAcksAhead,
 		"release %s brings admin gates that do not block this update, but later ones:\n%s", u.To, strings.Join(lines, "\n")).
-		Remedy("Plan the tasks. Acknowledge each gate when the cluster runs the release and the task is done. Patch updates require no acknowledgement.").
+		Remedy("Plan the tasks. Acknowledge each gate when the cluster runs the release and the task is done. Patch updates require no " +
+			"acknowledgement.").
 		Documented(url)
 }
 

@@ -105,7 +105,8 @@ func Check() check.Check {
 		Reads: append(check.ReadsClusterVersion(), reads()...),
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			if !cvo.HasAdminGates(m.Desired) {
-				return []finding.Finding{finding.Pass(gap.Proven("the version of CVO"), reasonNothingToAcknowledge, "the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
+				return []finding.Finding{finding.Pass(gap.Proven("the version of CVO"), reasonNothingToAcknowledge,
+					"the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
 			}
 			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
@@ -243,7 +244,8 @@ func (g adminGate) description() string { return words.Lines(g.text, maxDescript
 func (g adminGate) required(f finding.Finding) finding.Finding {
 	return f.Remedy("Do what the message requires, then acknowledge the gate.").
 		Do(finding.Acknowledge(g.key),
-			finding.Change("oc -n %s patch configmap %s --type merge --patch %s", g.location.acks, acksName, finding.JSON(map[string]any{"data": map[string]string{g.key: "true"}})))
+			finding.Change("oc -n %s patch configmap %s --type merge --patch %s", g.location.acks, acksName,
+				finding.JSON(map[string]any{"data": map[string]string{g.key: "true"}})))
 }
 
 var httpsURL = regexp.MustCompile(`https://[^[:space:]]+`)

@@ -209,12 +209,27 @@ func TestAcknowledge(t *testing.T) {
 		where  string
 		bad    string // a part of the error
 	}{
-		"Key":      {reason: "a gate is named by its key", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {"other": "true"}}, gate: "ack-4.18-x", where: acks},
-		"RiskName": {reason: "a gate is named by the name of its finding", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}}, gate: "AdminAck-ack-4.18-x", where: acks},
-		"Missing":  {reason: "a missing admin-acks is created", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}}, gate: "ack-4.18-x", where: acks},
-		"Former":   {reason: "the acknowledgement is stored in the location of the gate", maps: map[string]map[string]string{oldGates: {"ack-4.18-x": "t"}}, gate: "ack-4.18-x", where: oldAcks},
-		"Unknown":  {reason: "the error lists the defined gates", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}}, gate: "ack-4.18-y", bad: "ack-4.18-x"},
-		"None":     {reason: "the error reports that no gate is defined", maps: nil, gate: "ack-4.18-y", bad: "no admin gates"},
+		"Key": {
+			reason: "a gate is named by its key",
+			maps:   map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {"other": "true"}}, gate: "ack-4.18-x", where: acks,
+		},
+		"RiskName": {
+			reason: "a gate is named by the name of its finding",
+			maps:   map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}}, gate: "AdminAck-ack-4.18-x", where: acks,
+		},
+		"Missing": {
+			reason: "a missing admin-acks is created", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}},
+			gate: "ack-4.18-x", where: acks,
+		},
+		"Former": {
+			reason: "the acknowledgement is stored in the location of the gate",
+			maps:   map[string]map[string]string{oldGates: {"ack-4.18-x": "t"}}, gate: "ack-4.18-x", where: oldAcks,
+		},
+		"Unknown": {
+			reason: "the error lists the defined gates", maps: map[string]map[string]string{gates: {"ack-4.18-x": "t"}, acks: {}},
+			gate: "ack-4.18-y", bad: "ack-4.18-x",
+		},
+		"None": {reason: "the error reports that no gate is defined", maps: nil, gate: "ack-4.18-y", bad: "no admin gates"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := createMaps(t, tc.maps)

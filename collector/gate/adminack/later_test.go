@@ -23,9 +23,15 @@ func TestAdminAckAhead(t *testing.T) {
 		want    checktest.Result
 		message string // a part of it
 	}{
-		"None":    {reason: "most releases have no gate", want: none},
-		"Leaving": {reason: "a gate of the target's own minor version applies to the next update", gates: map[string]string{"ack-4.19-x": "Do this."}, want: ahead, message: "\nto leave 4.19, ack-4.19-x: Do this."},
-		"Patch":   {reason: "a patch release may add a gate of the present minor version", to: "4.18.9", gates: map[string]string{"ack-4.18-x": "Do this."}, want: ahead, message: "to leave 4.18, ack-4.18-x"},
+		"None": {reason: "most releases have no gate", want: none},
+		"Leaving": {
+			reason: "a gate of the target's own minor version applies to the next update",
+			gates:  map[string]string{"ack-4.19-x": "Do this."}, want: ahead, message: "\nto leave 4.19, ack-4.19-x: Do this.",
+		},
+		"Patch": {
+			reason: "a patch release may add a gate of the present minor version", to: "4.18.9",
+			gates: map[string]string{"ack-4.18-x": "Do this."}, want: ahead, message: "to leave 4.18, ack-4.18-x",
+		},
 		"Acked": {
 			reason: "an acknowledged gate is left out", to: "4.18.9", acks: map[string]string{"ack-4.18-x": "true"},
 			gates: map[string]string{"ack-4.18-x": "Do this."}, want: none,
@@ -34,13 +40,31 @@ func TestAdminAckAhead(t *testing.T) {
 			reason: "an acknowledgement with another value than true does not count", to: "4.18.9", acks: map[string]string{"ack-4.18-x": "True"},
 			gates: map[string]string{"ack-4.18-x": "Do this."}, want: ahead,
 		},
-		"Past":      {reason: "this update leaves 4.18, and AdminAck judges the gates of the cluster", gates: map[string]string{"ack-4.18-x": "Do this."}, want: none},
-		"FarAhead":  {reason: "a gate of a later minor version does not concern the next update", gates: map[string]string{"ack-4.20-x": "Do this."}, want: none},
-		"SkipLevel": {reason: "a hop on the way requires an acknowledgement too", to: "4.20.0", gates: map[string]string{"ack-4.19-x": "Do this."}, want: ahead, message: "on the way, to leave 4.19, ack-4.19-x: Do this."},
-		"Major":     {reason: "4.23 is on the way from 4.18 to 5.0", to: "5.0.0", gates: map[string]string{"ack-4.23-x": "Do this."}, want: ahead, message: "on the way, to leave 4.23"},
-		"Invalid":   {reason: "an invalid name blocks every update that leaves a minor version", gates: map[string]string{"ack-4.x-y": "Do this."}, want: ahead, message: "because its name is invalid, ack-4.x-y"},
-		"Empty":     {reason: "CVO blocks for a gate without a description too", gates: map[string]string{"ack-4.19-x": ""}, want: ahead, message: "(no description)"},
-		"Many":      {reason: "the others are counted", gates: numbered(25), want: ahead, message: "\nand 5 more"},
+		"Past": {
+			reason: "this update leaves 4.18, and AdminAck judges the gates of the cluster",
+			gates:  map[string]string{"ack-4.18-x": "Do this."}, want: none,
+		},
+		"FarAhead": {
+			reason: "a gate of a later minor version does not concern the next update",
+			gates:  map[string]string{"ack-4.20-x": "Do this."}, want: none,
+		},
+		"SkipLevel": {
+			reason: "a hop on the way requires an acknowledgement too", to: "4.20.0",
+			gates: map[string]string{"ack-4.19-x": "Do this."}, want: ahead, message: "on the way, to leave 4.19, ack-4.19-x: Do this.",
+		},
+		"Major": {
+			reason: "4.23 is on the way from 4.18 to 5.0", to: "5.0.0", gates: map[string]string{"ack-4.23-x": "Do this."}, want: ahead,
+			message: "on the way, to leave 4.23",
+		},
+		"Invalid": {
+			reason: "an invalid name blocks every update that leaves a minor version",
+			gates:  map[string]string{"ack-4.x-y": "Do this."}, want: ahead, message: "because its name is invalid, ack-4.x-y",
+		},
+		"Empty": {
+			reason: "CVO blocks for a gate without a description too", gates: map[string]string{"ack-4.19-x": ""}, want: ahead,
+			message: "(no description)",
+		},
+		"Many": {reason: "the others are counted", gates: numbered(25), want: ahead, message: "\nand 5 more"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			createMaps(t, map[string]map[string]string{acks: tc.acks})

@@ -86,7 +86,8 @@ func judgeOperators(read gap.Extent, operators []configv1.ClusterOperator, minor
 
 // ownOperator is the result in place of the finding of the preflight's own ClusterOperator.
 func ownOperator(f finding.Finding) finding.Finding {
-	return finding.Skipped(gap.Proven("the ClusterOperator"), check.ReasonOwnSignal, "ClusterOperator %q repeats the last verdict of the preflight, so it does not count: %s",
+	return finding.Skipped(gap.Proven("the ClusterOperator"), check.ReasonOwnSignal,
+		"ClusterOperator %q repeats the last verdict of the preflight, so it does not count: %s",
 		ownsignal.ClusterOperator, f.Message).
 		Named(f.Name).
 		About(f.Objects...)
@@ -95,7 +96,8 @@ func ownOperator(f finding.Finding) finding.Finding {
 // judgeOperator judges one operator; false means that it does not block the update and has no warning.
 func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Finding, bool) {
 	condition := upgradeableOf(operator)
-	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status, cmp.Or(condition.Message, "no message"))
+	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status,
+		cmp.Or(condition.Message, "no message"))
 	reason := cmp.Or(finding.ReportedReason(condition.Reason), reasonUnexplained)
 	inspect := finding.Read("oc get clusteroperator %s -o yaml", operator.Name)
 	var f finding.Finding

@@ -77,7 +77,10 @@ func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]f
 		if err != nil {
 			return []finding.Finding{invalidVersion(version, err)}, nil
 		}
-		findings := judge(situation{read: gap.ExtentOf(ctx), version: version, update: update.Update{From: desired, To: s.Update.To}, requested: s.Update})
+		findings := judge(situation{
+			read: gap.ExtentOf(ctx), version: version, update: update.Update{From: desired, To: s.Update.To},
+			requested: s.Update,
+		})
 		for i, f := range findings {
 			if f.Objects == nil {
 				findings[i] = f.About(check.ClusterVersionObject())
@@ -89,7 +92,8 @@ func onClusterVersion(judge judgement) func(context.Context, check.Subject) ([]f
 
 func invalidVersion(version *configv1.ClusterVersion, err error) finding.Finding {
 	return finding.Unknown(reasonInvalidCurrentVersion,
-		"status.desired of ClusterVersion %q has the version %q, which is not a semantic version: %v", version.Name, version.Status.Desired.Version, err).
+		"status.desired of ClusterVersion %q has the version %q, which is not a semantic version: %v", version.Name,
+		version.Status.Desired.Version, err).
 		Remedy("Check which release the cluster runs. CVO itself only warns of such a version.").
 		Do(finding.Read("oc get clusterversion version -o yaml")).
 		About(check.ClusterVersionObject())
@@ -156,7 +160,8 @@ func (s situation) measure() measure.Measure {
 
 // notConcerned is the result of a check that blocks only updates to another minor version.
 func (s situation) notConcerned(condition string) []finding.Finding {
-	return []finding.Finding{finding.Skipped(s.read, check.ReasonNotConcerned, "%s does not block updates within %s, such as %s", condition, s.minor(), s.target())}
+	return []finding.Finding{finding.Skipped(s.read, check.ReasonNotConcerned, "%s does not block updates within %s, such as %s", condition,
+		s.minor(), s.target())}
 }
 
 // violated is the finding of a precondition of CVO that the update violates, with
@@ -208,7 +213,8 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	switch {
 	case violation != nil && isOwnViolation(s, *violation):
 		return []finding.Finding{finding.Skipped(s.read, check.ReasonOwnSignal,
-			"Upgradeable=False of ClusterVersion repeats the last verdict of the preflight and nothing else, so it does not count: %s", condition.Message)}
+			"Upgradeable=False of ClusterVersion repeats the last verdict of the preflight and nothing else, so it does not count: %s",
+			condition.Message)}
 	case violation != nil && violation.Weight != cvo.Warning: // ClusterVersionOverrides and ClusterVersionUpdating have the warnings
 		return []finding.Finding{s.notUpgradeable(*violation)}
 	case !s.update.LeavesMinor():
@@ -218,7 +224,8 @@ func judgeUpgradeable(s situation) []finding.Finding {
 			"the condition Upgradeable of ClusterVersion, which CVO removes when nothing blocks, is %s", orAbsent(condition.Status))}
 	}
 	return []finding.Finding{finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonEvaluationFailed),
-		"CVO could not evaluate whether the cluster can leave %s: Upgradeable=%s of ClusterVersion: %s", s.minor(), condition.Status, cmp.Or(condition.Message, "no message")).
+		"CVO could not evaluate whether the cluster can leave %s: Upgradeable=%s of ClusterVersion: %s", s.minor(), condition.Status,
+		cmp.Or(condition.Message, "no message")).
 		Remedy("Check what CVO could not evaluate. CVO itself would accept the update.").
 		Do(cvoLog())}
 }
@@ -230,7 +237,8 @@ func isOwnViolation(s situation, violation cvo.Violation) bool {
 	condition := s.condition(configv1.OperatorUpgradeable)
 	unmanaged := func(override configv1.ComponentOverride) bool { return override.Unmanaged }
 	another := func(other configv1.ClusterOperatorStatusCondition) bool {
-		return other.Type != configv1.OperatorUpgradeable && strings.HasPrefix(string(other.Type), "Upgradeable") && other.Status == configv1.ConditionFalse
+		return other.Type != configv1.OperatorUpgradeable && strings.HasPrefix(string(other.Type), "Upgradeable") &&
+			other.Status == configv1.ConditionFalse
 	}
 	return violation.Weight != cvo.Warning && violation.Reason == condition.Reason &&
 		ownsignal.Upgradeable(condition.Reason, condition.Message) &&
@@ -255,10 +263,12 @@ func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
 			violation.Message += "\n* " + cause
 		}
 	}
-	violation.Message = cmp.Or(violation.Message, fmt.Sprintf("Upgradeable=False of ClusterVersion keeps the cluster in %s, without a message", s.minor()))
+	violation.Message = cmp.Or(violation.Message,
+		fmt.Sprintf("Upgradeable=False of ClusterVersion keeps the cluster in %s, without a message", s.minor()))
 	return violated(violation).
 		Observed(causes).
-		Remedy("Fix what the message names, or acknowledge it where it is an admin gate. This blocks updates that leave %s; until then, update to the newest release within it.", s.minor()).
+		Remedy("Fix what the message names, or acknowledge it where it is an admin gate. This blocks updates that leave %s; until then, "+
+			"update to the newest release within it.", s.minor()).
 		Do(finding.Read("oc adm upgrade"), finding.Targets())
 }
 
@@ -316,7 +326,8 @@ func (s situation) deletion(minor string) finding.Finding {
 	switch {
 	case own.Status == configv1.ConditionFalse || (all.Status == configv1.ConditionFalse && resources != nil):
 		f := finding.Fail(reasonResourceDeletesInProgress,
-			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", minor, cmp.Or(own.Message, all.Message))
+			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", minor,
+			cmp.Or(own.Message, all.Message))
 		if resources != nil {
 			f = f.Observed(map[string]string{"resources": resources[1]}).Do(inspectDeleted(resources[1])...)
 		}
@@ -324,7 +335,8 @@ func (s situation) deletion(minor string) finding.Finding {
 	case all.Status == configv1.ConditionUnknown:
 		if s.update.LeavesMinor() { // one cause is one finding
 			return finding.Skipped(s.read, reasonEvaluationFailed,
-				"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown: see the finding ClusterVersionUpgradeable")
+				"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown: see the finding "+
+					"ClusterVersionUpgradeable")
 		}
 		return finding.Unknown(reasonEvaluationFailed,
 			"the condition Upgradeable of ClusterVersion, in which CVO reports deletions in progress, is Unknown").
@@ -386,7 +398,10 @@ func judgeOverrides(s situation) []finding.Finding {
 		if !override.Unmanaged {
 			continue
 		}
-		object := finding.Object{APIVersion: cmp.Or(override.Group, "v1"), Kind: override.Kind, Namespace: override.Namespace, Name: override.Name}
+		object := finding.Object{
+			APIVersion: cmp.Or(override.Group, "v1"), Kind: override.Kind, Namespace: override.Namespace,
+			Name: override.Name,
+		}
 		names, objects = append(names, check.Describe(object)), append(objects, object)
 	}
 	if len(names) == 0 {
@@ -394,7 +409,8 @@ func judgeOverrides(s situation) []finding.Finding {
 	}
 	outcome, effect := s.overridesBlock()
 	return []finding.Finding{finding.New(outcome, reasonClusterVersionOverridesSet,
-		"spec.overrides of ClusterVersion makes %s unmanaged (%s), so an update does not include them; this %s", words.Count(len(names), "object"), words.List(names, maxOverrides), effect).
+		"spec.overrides of ClusterVersion makes %s unmanaged (%s), so an update does not include them; this %s",
+		words.Count(len(names), "object"), words.List(names, maxOverrides), effect).
 		Remedy("Remove the overrides. CVO then reverts changes of these objects.").
 		Do(finding.Change(`oc patch clusterversion version --type json --patch [{"op":"remove","path":"/spec/overrides"}]`)).
 		About(objects...)}

@@ -100,7 +100,8 @@ func onVersion() map[string]struct {
 // A status that is older than the spec is reported once, and opens no gate.
 func TestStaleStatusIsInconclusive(t *testing.T) {
 	notUpgradeable := func() *configv1.ClusterVersion {
-		return checktest.With(checktest.At("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired", "Acknowledge it.")
+		return checktest.With(checktest.At("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "AdminAckRequired",
+			"Acknowledge it.")
 	}
 	requesting := func(cluster *configv1.ClusterVersion, version string) *configv1.ClusterVersion {
 		cluster.Spec.DesiredUpdate = &configv1.Update{Version: version}
@@ -112,13 +113,29 @@ func TestStaleStatusIsInconclusive(t *testing.T) {
 		to      string
 		fails   []string // the checks that fail
 	}{
-		"Channel":     {reason: "nothing fails, and nothing passes", cluster: checktest.At("4.18.3"), to: "4.19.0"},
-		"Upgradeable": {reason: "no change of the spec but that of overrides sets Upgradeable", cluster: notUpgradeable(), to: "4.19.0", fails: []string{"ClusterVersionUpgradeable"}},
-		"Requested":   {reason: "the release in progress is the requested one", cluster: requesting(notUpgradeable(), "4.18.3"), to: "4.19.0", fails: []string{"ClusterVersionUpgradeable"}},
-		"Other":       {reason: "another release is requested, from which the update would be measured", cluster: requesting(notUpgradeable(), "4.19.0"), to: "4.19.1"},
-		"GiantHop":    {reason: "the hop is too far from the present release", cluster: checktest.At("4.19.3"), to: "4.21.0", fails: []string{"ClusterVersionGiantHop"}},
-		"InProgress":  {reason: "the update in progress blocks the next minor version", cluster: checktest.Toward("4.18.3", "4.19.2"), to: "4.20.0", fails: []string{"ClusterVersionUpdating"}},
-		"Invalid":     {reason: "the change of the spec may be the fix", cluster: checktest.With(checktest.At("4.18.3"), "Invalid", configv1.ConditionTrue, "InvalidClusterVersion", "spec.upstream"), to: "4.18.9"},
+		"Channel": {reason: "nothing fails, and nothing passes", cluster: checktest.At("4.18.3"), to: "4.19.0"},
+		"Upgradeable": {
+			reason: "no change of the spec but that of overrides sets Upgradeable", cluster: notUpgradeable(), to: "4.19.0",
+			fails: []string{"ClusterVersionUpgradeable"},
+		},
+		"Requested": {
+			reason: "the release in progress is the requested one", cluster: requesting(notUpgradeable(), "4.18.3"), to: "4.19.0",
+			fails: []string{"ClusterVersionUpgradeable"},
+		},
+		"Other": {
+			reason:  "another release is requested, from which the update would be measured",
+			cluster: requesting(notUpgradeable(), "4.19.0"), to: "4.19.1",
+		},
+		"GiantHop": {
+			reason: "the hop is too far from the present release", cluster: checktest.At("4.19.3"), to: "4.21.0",
+			fails: []string{"ClusterVersionGiantHop"},
+		},
+		"InProgress": {
+			reason: "the update in progress blocks the next minor version", cluster: checktest.Toward("4.18.3", "4.19.2"),
+			to: "4.20.0", fails: []string{"ClusterVersionUpdating"},
+		},
+		"Invalid": {reason: "the change of the spec may be the fix", cluster: checktest.With(checktest.At("4.18.3"), "Invalid",
+			configv1.ConditionTrue, "InvalidClusterVersion", "spec.upstream"), to: "4.18.9"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.cluster.Status.ObservedGeneration = 0
@@ -137,7 +154,8 @@ func TestStaleStatusIsInconclusive(t *testing.T) {
 					continue
 				case name == "ClusterVersionRequest":
 					want = one(name, preflight.Unknown, "StaleStatus")
-					checktest.Contains(t, tc.reason, findings[0].Message, []string{"generation 0", "generation 1", "spec.channel", "spec.upstream", "spec.desiredUpdate", "accepted risks"})
+					checktest.Contains(t, tc.reason, findings[0].Message,
+						[]string{"generation 0", "generation 1", "spec.channel", "spec.upstream", "spec.desiredUpdate", "accepted risks"})
 				case slices.Contains(tc.fails, name):
 					want = one(name, preflight.Fail, findings[0].Reason)
 				}

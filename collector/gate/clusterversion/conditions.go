@@ -89,21 +89,24 @@ var (
 // RetrievedUpdates is the check CannotRetrieveUpdates.
 func RetrievedUpdates() check.Check {
 	return check.Check{
-		Name: nameCannotRetrieveUpdates, Kind: finding.SourceRisk, NotHosted: "HyperShift does not require that an update service lists the update",
-		Reads: check.ReadsClusterVersion(),
-		Run:   onClusterVersion(current(judgeRetrieved)),
+		Name: nameCannotRetrieveUpdates, Kind: finding.SourceRisk,
+		NotHosted: "HyperShift does not require that an update service lists the update",
+		Reads:     check.ReadsClusterVersion(),
+		Run:       onClusterVersion(current(judgeRetrieved)),
 	}
 }
 
 func judgeRetrieved(s situation) []finding.Finding {
 	condition := s.condition(configv1.RetrievedUpdates)
 	if condition.Status == configv1.ConditionTrue {
-		return []finding.Finding{finding.Pass(s.read, reasonRetrieved, "the cluster has the updates and risks of channel %q", s.version.Spec.Channel)}
+		return []finding.Finding{finding.Pass(s.read, reasonRetrieved, "the cluster has the updates and risks of channel %q",
+			s.version.Spec.Channel)}
 	}
 	f := finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonNotRetrieved),
 		"RetrievedUpdates of ClusterVersion is %s, so the updates and risks that the cluster knows may be out of date: %s",
 		orAbsent(condition.Status), cmp.Or(condition.Message, "no message")).
-		Remedy("Set the channel, and let the cluster reach its update service. If it has none, read the known issues of the release and accept the risk.").
+		Remedy("Set the channel, and let the cluster reach its update service. If it has none, read the known issues of the release and " +
+			"accept the risk.").
 		Do(finding.Read("oc adm upgrade"))
 	if s.version.Spec.Channel == "" {
 		f = f.Do(Channels(s.version)...)
@@ -120,8 +123,9 @@ var (
 	reasonImplicitlyEnabled = finding.NewReason("CapabilitiesImplicitlyEnabled", finding.Explanation{
 		Meaning: "Reported when capabilities are enabled that spec.capabilities of ClusterVersion does not enable: CVO does not " +
 			"disable one that was enabled before, and an update enables those to which objects of the cluster moved.",
-		Cause:   "The cluster was installed or updated with them, and spec.capabilities was changed or is narrower.",
-		Remedy:  "Add the capabilities that the message names to spec.capabilities.additionalEnabledCapabilities, so that the spec states what the cluster has.",
+		Cause: "The cluster was installed or updated with them, and spec.capabilities was changed or is narrower.",
+		Remedy: "Add the capabilities that the message names to spec.capabilities.additionalEnabledCapabilities, so that the spec " +
+			"states what the cluster has.",
 		Command: "oc get clusterversion version -o jsonpath={.spec.capabilities}",
 	})
 )
@@ -134,7 +138,8 @@ func implicitCapabilities(condition configv1.ClusterOperatorStatusCondition) (fi
 	if condition.Status == "" || condition.Status == configv1.ConditionFalse {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(reasonImplicitlyEnabled, "the capabilities of the cluster are not those of spec.capabilities of ClusterVersion, and an update keeps them: ImplicitlyEnabledCapabilities is %s",
+	return finding.Warn(reasonImplicitlyEnabled, "the capabilities of the cluster are not those of spec.capabilities of "+
+		"ClusterVersion, and an update keeps them: ImplicitlyEnabledCapabilities is %s",
 		words.Condition(condition.Status, words.External(condition.Reason), cmp.Or(words.Line(condition.Message, maxStated), "no message"))).
 		Named(nameImplicitCapabilities).Do(finding.Read("oc get clusterversion version -o jsonpath={.spec.capabilities}")), true
 }
@@ -203,7 +208,8 @@ var (
 		Remedy: "Choose an update that the cluster knows, or find out why the update service does not list this one.",
 	})
 	reasonRequestFailed = finding.NewReason("RequestFailed", finding.Explanation{
-		Meaning: "Reported when CVO cannot carry out the request for the target, which was made before: it does not pass. It warns where a precondition refuses, " +
+		Meaning: "Reported when CVO cannot carry out the request for the target, which was made before: it does not pass. It warns " +
+			"where a precondition refuses, " +
 			"each of which has a check of its own, and where CVO cannot retrieve or verify the release, which the preflight does itself.",
 		Cause:   "The condition ReleaseAccepted of ClusterVersion is False and names the version or the image of the target.",
 		Remedy:  "Fix what the message names, or take the request back: `oc adm upgrade --clear`.",
@@ -259,7 +265,8 @@ func failedRequest(target string, condition *configv1.ClusterOperatorStatusCondi
 	if condition.Reason == "PreconditionChecks" || condition.Reason == "RetrievePayload" {
 		outcome = preflight.Warn
 	}
-	return finding.New(outcome, reasonRequestFailed, "CVO fails with the request for %s at present%s, and retries with the same result until the cause is gone: %s",
+	return finding.New(outcome, reasonRequestFailed,
+		"CVO fails with the request for %s at present%s, and retries with the same result until the cause is gone: %s",
 		target, words.Aside(words.External(condition.Reason)), cmp.Or(words.External(condition.Message), "no message")).
 		Do(finding.Change("oc adm upgrade --clear"))
 }
@@ -293,7 +300,8 @@ func (s situation) request() finding.Finding {
 		return finding.Pass(s.read, reasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone", target)
 	}
 	return finding.Warn(ReasonAmbiguousVersion,
-		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target, words.List(images, maxImages)).
+		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target,
+		words.List(images, maxImages)).
 		Do(finding.Read(listUpdates))
 }
 
@@ -320,7 +328,8 @@ func (s situation) notAvailable() finding.Finding {
 	for _, past := range status.History {
 		if past.Version == target {
 			return finding.Warn(reasonHistoryOnly,
-				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target, s.update.From).
+				"%s is only in status.history of ClusterVersion: CVO accepts a request by version alone, and silently stays at %s", target,
+				s.update.From).
 				Do(finding.Read(listUpdates))
 		}
 	}
@@ -329,7 +338,8 @@ func (s situation) notAvailable() finding.Finding {
 		from = fmt.Sprintf("%s in channel %q", s.update.From, channel)
 	}
 	return finding.Warn(ReasonUnknownUpdate,
-		"%s is neither an available nor a conditional update from %s, so it is unknown whether it is recommended or supported, and which risks it has", target, from).
+		"%s is neither an available nor a conditional update from %s, so it is unknown whether it is recommended or supported, and "+
+			"which risks it has", target, from).
 		Do(finding.Targets())
 }
 
@@ -381,5 +391,6 @@ func judgeRollback(s situation) []finding.Finding {
 			"%s is the cluster's previous release; a rollback from %s reverts the fixes made since", s.target(), s.update.From).
 			Do(finding.Targets())}
 	}
-	return []finding.Finding{finding.Pass(s.read, reasonNotBefore, "%s is not before %s, the version in status.desired of ClusterVersion", s.target(), s.update.From)}
+	return []finding.Finding{finding.Pass(s.read, reasonNotBefore, "%s is not before %s, the version in status.desired of ClusterVersion",
+		s.target(), s.update.From)}
 }

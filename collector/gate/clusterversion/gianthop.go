@@ -52,7 +52,8 @@ func judgeGiantHop(s situation) []finding.Finding {
 		return []finding.Finding{finding.Pass(s.read, reasonOneHop, "from %s to %s is one hop", s.update.From, s.update.To)}
 	}
 	violation := *found
-	notes := []string{"What blocks the later hops is reported only before each of them: admin acks, Upgradeable, removed APIs, kubelet versions and operator versions have to be checked hop by hop."}
+	notes := []string{"What blocks the later hops is reported only before each of them: admin acks, Upgradeable, removed APIs, " +
+		"kubelet versions and operator versions have to be checked hop by hop."}
 	if violation.Weight == cvo.Uncertain {
 		violation.Weight = cvo.Blocking
 		notes = append(notes, "Some releases of the CVO of this minor version do not check this yet.")
@@ -160,7 +161,8 @@ func judgeUpdating(s situation) []finding.Finding {
 
 func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition) finding.Finding {
 	completed := cvo.CompletedVersion(s.version.Status)
-	progress := fmt.Sprintf("%s is in progress (%s)", inProgress(s.version.Status.History, completed, s.update.From.String()), cmp.Or(progressing.Message, "it is Partial in status.history"))
+	progress := fmt.Sprintf("%s is in progress (%s)", inProgress(s.version.Status.History, completed, s.update.From.String()),
+		cmp.Or(progressing.Message, "it is Partial in status.history"))
 	status := finding.Read("oc adm upgrade")
 	switch {
 	case s.update.LeavesMinor():
@@ -172,7 +174,8 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 		return finding.Warn(reasonUpdateInProgress, "%s, and leads to the target", progress).
 			Remedy("Check how far the update is.").Do(status)
 	}
-	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s", progress, s.target(), s.minor()).
+	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s",
+		progress, s.target(), s.minor()).
 		Remedy("Let the update complete. If it is stuck and %s has the fix, the update to %s retargets it.", s.target(), s.target()).
 		Do(status)
 }
@@ -267,15 +270,18 @@ func (s situation) writers() []finding.Finding {
 	var findings []finding.Finding
 	if name := application(s.version, "config.openshift.io/ClusterVersion"); name != "" {
 		findings = append(findings, finding.Warn(reasonTrackedByArgoCD,
-			"the Application %s of Argo CD tracks ClusterVersion: with automatic sync, a spec.desiredUpdate in Git starts an update when it is synced, "+
+			"the Application %s of Argo CD tracks ClusterVersion: with automatic sync, a spec.desiredUpdate in Git starts an update when "+
+				"it is synced, "+
 				"and with self-heal it replaces the one that \"oc adm upgrade\" has requested", cmp.Or(words.External(name), "without a name")).
 			Named(nameTracked).Do(finding.Read("oc get clusterversion version --show-managed-fields -o yaml")))
 	}
 	if request := s.version.Spec.DesiredUpdate; request != nil && request.Force {
 		findings = append(findings, finding.Warn(reasonForceStays,
-			"spec.desiredUpdate of ClusterVersion has force: true, so a program that changes only its version, such as ClusterCurator, requests the next "+
+			"spec.desiredUpdate of ClusterVersion has force: true, so a program that changes only its version, such as ClusterCurator, "+
+				"requests the next "+
 				"update without verification of its signature and of the preconditions").
-			Named(nameForce).Do(finding.Change(`oc patch clusterversion version --type json --patch [{"op":"remove","path":"/spec/desiredUpdate/force"}]`)))
+			Named(nameForce).Do(finding.Change(
+			`oc patch clusterversion version --type json --patch [{"op":"remove","path":"/spec/desiredUpdate/force"}]`)))
 	}
 	return findings
 }

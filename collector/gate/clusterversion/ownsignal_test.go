@@ -27,21 +27,36 @@ func TestUpgradeableOfOwnSignal(t *testing.T) {
 	overridden.Spec.Overrides = []configv1.ComponentOverride{{Kind: "Deployment", Group: "apps", Namespace: "a", Name: "b", Unmanaged: true}}
 	skipped := one(name, preflight.Skipped, "OwnSignal")
 	runRows(t, clusterversion.Upgradeable, map[string]row{
-		"Since4.23": {reason: "the message is repeated", cluster: closed(checktest.At("5.0.3"), since423, own), to: "5.1.0", want: skipped, message: []string{own}},
-		"Until4.22": {reason: "the operator is named", cluster: closed(checktest.At("4.18.3"), ownsignal.NotReady, named), to: "4.19.0", want: skipped},
-		"Retarget":  {reason: "up to 4.16 CVO refuses the retarget for the same cause", cluster: closed(checktest.Toward("4.15.3", "4.16.2"), ownsignal.NotReady, named), to: "4.16.5", want: skipped},
+		"Since4.23": {
+			reason: "the message is repeated", cluster: closed(checktest.At("5.0.3"), since423, own), to: "5.1.0", want: skipped,
+			message: []string{own},
+		},
+		"Until4.22": {
+			reason: "the operator is named", cluster: closed(checktest.At("4.18.3"), ownsignal.NotReady, named), to: "4.19.0",
+			want: skipped,
+		},
+		"Retarget": {
+			reason:  "up to 4.16 CVO refuses the retarget for the same cause",
+			cluster: closed(checktest.Toward("4.15.3", "4.16.2"), ownsignal.NotReady, named), to: "4.16.5", want: skipped,
+		},
 		"Another": {
 			reason: "another cause counts", to: "5.1.0", want: one(name, preflight.Fail, "UpgradeableFalse"),
-			cluster: closed(checktest.At("5.0.3"), "MultipleReasons", "Cluster should not be upgraded between minor or major versions for multiple reasons:\n* "+own+"\n* Wait."),
+			cluster: closed(checktest.At("5.0.3"), "MultipleReasons",
+				"Cluster should not be upgraded between minor or major versions for multiple reasons:\n* "+own+"\n* Wait."),
 		},
 		"SeparateCondition": {
 			reason: "another cause has a separate condition", to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady),
-			cluster: checktest.With(closed(checktest.At("4.18.3"), ownsignal.NotReady, named), "UpgradeableAdminAckRequired", configv1.ConditionFalse, "AdminAckRequired", "Acknowledge."),
+			cluster: checktest.With(closed(checktest.At("4.18.3"), ownsignal.NotReady, named), "UpgradeableAdminAckRequired",
+				configv1.ConditionFalse, "AdminAckRequired", "Acknowledge."),
 		},
-		"Overrides": {reason: "an override is another cause, which CVO may not have listed yet", cluster: overridden, to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady)},
+		"Overrides": {
+			reason: "an override is another cause, which CVO may not have listed yet", cluster: overridden, to: "4.19.0",
+			want: one(name, preflight.Fail, ownsignal.NotReady),
+		},
 		"OtherName": {
 			reason: "the reason of another operator is not the preflight's", to: "4.19.0", want: one(name, preflight.Fail, ownsignal.NotReady),
-			cluster: closed(checktest.At("4.18.3"), ownsignal.NotReady, "Cluster operator etcd should not be upgraded between minor or major versions: "+own),
+			cluster: closed(checktest.At("4.18.3"), ownsignal.NotReady,
+				"Cluster operator etcd should not be upgraded between minor or major versions: "+own),
 		},
 	})
 }
@@ -51,7 +66,8 @@ func TestOwnClusterOperator(t *testing.T) {
 		return &configv1.ClusterOperator{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Status: configv1.ClusterOperatorStatus{Conditions: []configv1.ClusterOperatorStatusCondition{{
-				Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Closed", Message: "not now", LastTransitionTime: metav1.Now(),
+				Type: configv1.OperatorUpgradeable, Status: configv1.ConditionFalse, Reason: "Closed", Message: "not now",
+				LastTransitionTime: metav1.Now(),
 			}}},
 		}
 	}

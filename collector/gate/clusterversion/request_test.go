@@ -20,7 +20,8 @@ func TestRequest(t *testing.T) {
 	conditional.Status.ConditionalUpdates = []configv1.ConditionalUpdate{{
 		Release: release("4.18.16", checktest.PullSpec("4.18.16")),
 		Risks: []configv1.ConditionalUpdateRisk{{
-			Name: "RHELKernelHighLoadIOWait", Message: "It waits.", URL: "https://example.com", MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
+			Name: "RHELKernelHighLoadIOWait", Message: "It waits.", URL: "https://example.com",
+			MatchingRules: []configv1.ClusterCondition{{Type: "Always"}},
 		}},
 	}}
 	invalid := func(cluster *configv1.ClusterVersion, status configv1.ConditionStatus, message string) *configv1.ClusterVersion {
@@ -28,12 +29,15 @@ func TestRequest(t *testing.T) {
 	}
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Available": {
-			reason: "CVO accepts it by its version alone", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), to: "4.18.9",
+			reason:  "CVO accepts it by its version alone",
+			cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), to: "4.18.9",
 			want: one(name, preflight.Pass, "AvailableUpdate"), message: []string{"by its version alone"},
 		},
 		"Twice": {
-			reason: "two images with one version", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("a")), release("4.18.9", checktest.PullSpec("b"))), to: "4.18.9",
-			want: one(name, preflight.Warn, "AmbiguousVersion"), message: []string{checktest.PullSpec("a"), checktest.PullSpec("b")}, remedy: []string{"run the preflight for it by its pull spec", "{.status.availableUpdates}"},
+			reason: "two images with one version", cluster: available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("a")),
+				release("4.18.9", checktest.PullSpec("b"))), to: "4.18.9",
+			want: one(name, preflight.Warn, "AmbiguousVersion"), message: []string{checktest.PullSpec("a"), checktest.PullSpec("b")},
+			remedy: []string{"run the preflight for it by its pull spec", "{.status.availableUpdates}"},
 		},
 		"Conditional": {
 			reason: "CVO refuses it by its version alone; the remedy is about its risks", cluster: conditional, to: "4.18.16",
@@ -42,25 +46,35 @@ func TestRequest(t *testing.T) {
 		},
 		"History": {
 			reason: "the request passes the validation, but has no image", cluster: checktest.At("4.18.9", "4.18.3"), to: "4.18.3",
-			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"}, remedy: []string{"no longer lists this one"},
+			want: one(name, preflight.Warn, "HistoryOnly"), message: []string{"silently stays at 4.18.9"},
+			remedy: []string{"no longer lists this one"},
 		},
 		"Unlisted": {
-			reason: "the cluster does not know the target", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Warn, "UnknownUpdate"), message: []string{`channel "stable"`},
+			reason: "the cluster does not know the target", cluster: checktest.At("4.18.3"), to: "4.18.9",
+			want: one(name, preflight.Warn, "UnknownUpdate"), message: []string{`channel "stable"`},
 		},
-		"Same": {reason: "nothing is requested", cluster: checktest.At("4.18.3"), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"), message: []string{"runs 4.18.3 already"}},
+		"Same": {
+			reason: "nothing is requested", cluster: checktest.At("4.18.3"), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"),
+			message: []string{"runs 4.18.3 already"},
+		},
 	})
 	failed := func(reason string, status configv1.ConditionStatus, version string) *configv1.ClusterVersion {
 		cluster := available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9")))
-		return checktest.With(cluster, "ReleaseAccepted", status, reason, `the cause version="`+version+`" image="`+checktest.PullSpec(version)+`"`)
+		return checktest.With(cluster, "ReleaseAccepted", status, reason,
+			`the cause version="`+version+`" image="`+checktest.PullSpec(version)+`"`)
 	}
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Failed": {
 			reason: "CVO retries with the same result", cluster: failed("RetrievePayload", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
-			want: one(name, preflight.Warn, "RequestFailed"), message: []string{"request for 4.18.9 at present (RetrievePayload)", `the cause version="4.18.9"`}, remedy: []string{"Run oc adm upgrade --clear"},
+			want: one(name, preflight.Warn, "RequestFailed"), message: []string{
+				"request for 4.18.9 at present (RetrievePayload)",
+				`the cause version="4.18.9"`,
+			}, remedy: []string{"Run oc adm upgrade --clear"},
 		},
 		"FailedImage": {
 			reason: "a request by image has no version in the message", to: "4.18.9",
-			cluster: checktest.With(available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), "ReleaseAccepted", configv1.ConditionFalse, "RetrievePayload",
+			cluster: checktest.With(available(checktest.At("4.18.3"), release("4.18.9", checktest.PullSpec("4.18.9"))), "ReleaseAccepted",
+				configv1.ConditionFalse, "RetrievePayload",
 				`Retrieving payload failed version="" image="`+checktest.PullSpec("4.18.9")+`" failure=timed out`),
 			want: one(name, preflight.Warn, "RequestFailed"), message: []string{"request for 4.18.9", "failure=timed out"},
 		},
@@ -69,55 +83,81 @@ func TestRequest(t *testing.T) {
 			want: one(name, preflight.Unknown, "RequestFailed"), message: []string{"at present, and retries"},
 		},
 		"FailedVersion": {
-			reason: "so does a payload of another version", cluster: failed("VerifyPayloadVersion", configv1.ConditionFalse, "4.18.9"), to: "4.18.9", want: one(name, preflight.Unknown, "RequestFailed"),
+			reason: "so does a payload of another version", cluster: failed("VerifyPayloadVersion", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
+			want: one(name, preflight.Unknown, "RequestFailed"),
 		},
 		"FailedPreconditions": {
-			reason: "each precondition has a check, and the preflight may be one of them", cluster: failed("PreconditionChecks", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
+			reason:  "each precondition has a check, and the preflight may be one of them",
+			cluster: failed("PreconditionChecks", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
 			want: one(name, preflight.Warn, "RequestFailed"), message: []string{"(PreconditionChecks)", `the cause version="4.18.9"`},
 		},
-		"FailedOther": {reason: "the request for another release is replaced", cluster: failed("RetrievePayload", configv1.ConditionFalse, "4.18.90"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
-		"Accepted":    {reason: "CVO has accepted the request", cluster: failed("PayloadLoaded", configv1.ConditionTrue, "4.18.9"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
-		"NotReported": {reason: "a condition that is Unknown is no failure", cluster: failed("RetrievePayload", configv1.ConditionUnknown, "4.18.9"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
+		"FailedOther": {reason: "the request for another release is replaced", cluster: failed("RetrievePayload", configv1.ConditionFalse,
+			"4.18.90"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
+		"Accepted": {
+			reason: "CVO has accepted the request", cluster: failed("PayloadLoaded", configv1.ConditionTrue, "4.18.9"), to: "4.18.9",
+			want: one(name, preflight.Pass, "AvailableUpdate"),
+		},
+		"NotReported": {reason: "a condition that is Unknown is no failure", cluster: failed("RetrievePayload", configv1.ConditionUnknown,
+			"4.18.9"), to: "4.18.9", want: one(name, preflight.Pass, "AvailableUpdate")},
 	})
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Capabilities": {
 			reason: "the message is CVO's", to: "4.18.3",
-			cluster: checktest.With(checktest.At("4.18.3"), "ImplicitlyEnabledCapabilities", configv1.ConditionTrue, "CapabilitiesImplicitlyEnabled", "The following capabilities could not be disabled: Console"),
+			cluster: checktest.With(checktest.At("4.18.3"), "ImplicitlyEnabledCapabilities", configv1.ConditionTrue, "CapabilitiesImplicitlyEnabled",
+				"The following capabilities could not be disabled: Console"),
 			want: map[string]checktest.Result{
-				name: {Outcome: preflight.Warn, Reason: "NothingAsked"}, "ImplicitlyEnabledCapabilities": {Outcome: preflight.Warn, Reason: "CapabilitiesImplicitlyEnabled"},
+				name:                            {Outcome: preflight.Warn, Reason: "NothingAsked"},
+				"ImplicitlyEnabledCapabilities": {Outcome: preflight.Warn, Reason: "CapabilitiesImplicitlyEnabled"},
 			},
-			message: []string{"True (CapabilitiesImplicitlyEnabled): The following capabilities could not be disabled: Console"}, remedy: []string{"additionalEnabledCapabilities"},
+			message: []string{"True (CapabilitiesImplicitlyEnabled): The following capabilities could not be disabled: Console"},
+			remedy:  []string{"additionalEnabledCapabilities"},
 		},
 		"AsConfigured": {
 			reason: "the capabilities match the spec", to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked"),
-			cluster: checktest.With(checktest.At("4.18.3"), "ImplicitlyEnabledCapabilities", configv1.ConditionFalse, "AsExpected", "Capabilities match configured spec"),
+			cluster: checktest.With(checktest.At("4.18.3"), "ImplicitlyEnabledCapabilities", configv1.ConditionFalse, "AsExpected",
+				"Capabilities match configured spec"),
 		},
 	})
-	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the update must be an available update"
+	unavailable := "The cluster version is invalid: spec.desiredUpdate.version: Invalid value: \"4.18.16\": when image is empty the " +
+		"update must be an available update"
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Invalid": {
 			reason: "the message is CVO's", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionTrue, unavailable), to: "4.18.9",
-			want: one(name, preflight.Fail, "InvalidClusterVersion"), message: []string{unavailable}, remedy: []string{"oc adm upgrade --clear", "--allow-upgrade-with-warnings"},
+			want: one(name, preflight.Fail, "InvalidClusterVersion"), message: []string{unavailable},
+			remedy: []string{"oc adm upgrade --clear", "--allow-upgrade-with-warnings"},
 		},
 		"InvalidUpstream": {
-			reason: "another field is invalid", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionTrue, "The cluster version is invalid: spec.upstream"), to: "4.18.9",
+			reason: "another field is invalid", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionTrue,
+				"The cluster version is invalid: spec.upstream"), to: "4.18.9",
 			want: one(name, preflight.Fail, "InvalidClusterVersion"), remedy: []string{"oc edit clusterversion version"},
 		},
-		"InvalidUnknown": {reason: "CVO does not report whether it is valid", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionUnknown, ""), to: "4.18.9", want: one(name, preflight.Unknown, "InvalidClusterVersion")},
-		"Valid":          {reason: "the condition is False", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionFalse, ""), to: "4.18.3", want: one(name, preflight.Warn, "NothingAsked")},
+		"InvalidUnknown": {reason: "CVO does not report whether it is valid", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionUnknown,
+			""), to: "4.18.9", want: one(name, preflight.Unknown, "InvalidClusterVersion")},
+		"Valid": {
+			reason: "the condition is False", cluster: invalid(checktest.At("4.18.3"), configv1.ConditionFalse, ""), to: "4.18.3",
+			want: one(name, preflight.Warn, "NothingAsked"),
+		},
 	})
 }
 
 func TestRetrievedUpdates(t *testing.T) {
 	const name = "CannotRetrieveUpdates"
 	runRows(t, clusterversion.RetrievedUpdates, map[string]row{
-		"Retrieved": {reason: "the updates are current", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "Retrieved"), message: []string{`"stable"`}},
-		"Failed": {
-			reason:  "the risks may be out of date",
-			cluster: checktest.With(checktest.At("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed", "Unable to retrieve available updates: no route to host"), to: "4.18.9",
-			want: one(name, preflight.Unknown, "RemoteFailed"), message: []string{"no route to host"}, remedy: []string{"Run oc adm upgrade\n", "Accept CannotRetrieveUpdates"},
+		"Retrieved": {
+			reason: "the updates are current", cluster: checktest.At("4.18.3"), to: "4.18.9",
+			want: one(name, preflight.Pass, "Retrieved"), message: []string{`"stable"`},
 		},
-		"Absent": {reason: "CVO has not reported yet", cluster: without(checktest.At("4.18.3"), configv1.RetrievedUpdates), to: "4.18.9", want: one(name, preflight.Unknown, "NotRetrieved"), message: []string{"absent"}},
+		"Failed": {
+			reason: "the risks may be out of date",
+			cluster: checktest.With(checktest.At("4.18.3"), configv1.RetrievedUpdates, configv1.ConditionFalse, "RemoteFailed",
+				"Unable to retrieve available updates: no route to host"), to: "4.18.9",
+			want: one(name, preflight.Unknown, "RemoteFailed"), message: []string{"no route to host"},
+			remedy: []string{"Run oc adm upgrade\n", "Accept CannotRetrieveUpdates"},
+		},
+		"Absent": {
+			reason: "CVO has not reported yet", cluster: without(checktest.At("4.18.3"), configv1.RetrievedUpdates), to: "4.18.9",
+			want: one(name, preflight.Unknown, "NotRetrieved"), message: []string{"absent"},
+		},
 	})
 }
 
@@ -129,13 +169,24 @@ func TestFailing(t *testing.T) {
 	runRows(t, clusterversion.Failing, map[string]row{
 		"False": {reason: "CVO does not fail", cluster: checktest.At("4.18.3"), to: "4.18.9", want: one(name, preflight.Pass, "AsExpected")},
 		"True": {
-			reason: "oc adm upgrade refuses such a cluster", cluster: fails(checktest.At("4.18.3")), to: "4.18.9", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
+			reason: "oc adm upgrade refuses such a cluster", cluster: fails(checktest.At("4.18.3")), to: "4.18.9",
+			want:    one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
 			message: []string{"Cluster operator dns is not available"}, remedy: []string{"Accept Failing"},
 		},
-		"Stuck":     {reason: "a retarget is most likely the fix", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.19.5", want: one(name, preflight.Warn, "ClusterOperatorNotAvailable")},
-		"StuckNext": {reason: "the next minor version is not", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.20.1", want: one(name, preflight.Fail, "ClusterOperatorNotAvailable")},
-		"Absent":    {reason: "CVO has not reported yet", cluster: without(checktest.At("4.18.3"), "Failing"), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported"), message: []string{"absent"}},
-		"Unknown":   {reason: "CVO reports Unknown", cluster: checktest.With(checktest.At("4.18.3"), "Failing", configv1.ConditionUnknown, "", ""), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported")},
+		"Stuck": {
+			reason: "a retarget is most likely the fix", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.19.5",
+			want: one(name, preflight.Warn, "ClusterOperatorNotAvailable"),
+		},
+		"StuckNext": {
+			reason: "the next minor version is not", cluster: fails(checktest.Toward("4.18.3", "4.19.2")), to: "4.20.1",
+			want: one(name, preflight.Fail, "ClusterOperatorNotAvailable"),
+		},
+		"Absent": {
+			reason: "CVO has not reported yet", cluster: without(checktest.At("4.18.3"), "Failing"), to: "4.18.9",
+			want: one(name, preflight.Unknown, "NotReported"), message: []string{"absent"},
+		},
+		"Unknown": {reason: "CVO reports Unknown", cluster: checktest.With(checktest.At("4.18.3"), "Failing", configv1.ConditionUnknown, "",
+			""), to: "4.18.9", want: one(name, preflight.Unknown, "NotReported")},
 	})
 }
 
@@ -172,7 +223,10 @@ func TestClusterOperators(t *testing.T) {
 		},
 		"False": {
 			reason: "one finding each, with the operator's own reason and message", to: "4.19.0",
-			operators: []*configv1.ClusterOperator{kubelets, operator("operator-lifecycle-manager", configv1.ConditionFalse, olm, "- a/b is too old")},
+			operators: []*configv1.ClusterOperator{
+				kubelets,
+				operator("operator-lifecycle-manager", configv1.ConditionFalse, olm, "- a/b is too old"),
+			},
 			want: map[string]checktest.Result{
 				"ClusterOperatorUpgradeable-kube-apiserver":             {Outcome: preflight.Fail, Reason: skew},
 				"ClusterOperatorUpgradeable-operator-lifecycle-manager": {Outcome: preflight.Fail, Reason: olm},
@@ -181,17 +235,24 @@ func TestClusterOperators(t *testing.T) {
 		},
 		"Unknown": {
 			reason: "by the API, Unknown does not block", to: "4.19.0",
-			operators: []*configv1.ClusterOperator{operator("kube-apiserver", configv1.ConditionUnknown, "KubeletMinorVersion_KubeletVersionUnknown", "A node has no version.")},
-			want:      one("ClusterOperatorUpgradeable-kube-apiserver", preflight.Warn, "KubeletMinorVersion_KubeletVersionUnknown"), message: []string{"A node has no version."},
+			operators: []*configv1.ClusterOperator{operator("kube-apiserver", configv1.ConditionUnknown, "KubeletMinorVersion_KubeletVersionUnknown",
+				"A node has no version.")},
+			want:    one("ClusterOperatorUpgradeable-kube-apiserver", preflight.Warn, "KubeletMinorVersion_KubeletVersionUnknown"),
+			message: []string{"A node has no version."},
 		},
 		"Unexplained": {
-			reason: "a condition without a reason and a message", to: "4.19.0", operators: []*configv1.ClusterOperator{operator("dns", configv1.ConditionFalse, "", "")},
-			want: one("ClusterOperatorUpgradeable-dns", preflight.Fail, "Unexplained"), message: []string{"no message"},
+			reason: "a condition without a reason and a message", to: "4.19.0",
+			operators: []*configv1.ClusterOperator{operator("dns", configv1.ConditionFalse, "", "")},
+			want:      one("ClusterOperatorUpgradeable-dns", preflight.Fail, "Unexplained"), message: []string{"no message"},
 		},
-		"Patch": {reason: "patch updates are not blocked", to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets}, want: one("ClusterOperatorUpgradeable", preflight.Skipped, "NotConcerned")},
-		"Retarget": {
-			reason: "updates within the minor version in progress are not blocked", cluster: checktest.Toward("4.17.3", "4.18.3"), to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets},
+		"Patch": {
+			reason: "patch updates are not blocked", to: "4.18.9", operators: []*configv1.ClusterOperator{kubelets},
 			want: one("ClusterOperatorUpgradeable", preflight.Skipped, "NotConcerned"),
+		},
+		"Retarget": {
+			reason: "updates within the minor version in progress are not blocked", cluster: checktest.Toward("4.17.3", "4.18.3"), to: "4.18.9",
+			operators: []*configv1.ClusterOperator{kubelets},
+			want:      one("ClusterOperatorUpgradeable", preflight.Skipped, "NotConcerned"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -214,7 +275,10 @@ func TestClusterOperators(t *testing.T) {
 func TestClusterOperatorsForbidden(t *testing.T) {
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "read-cluster-version"},
-		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"config.openshift.io"}, Resources: []string{"clusterversions"}, Verbs: []string{"get"}}},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{"config.openshift.io"}, Resources: []string{"clusterversions"},
+			Verbs: []string{"get"},
+		}},
 	}
 	server.Create(t, checktest.At("4.18.3"), role, &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: role.Name},

@@ -35,14 +35,27 @@ func TestWriters(t *testing.T) {
 	tracked := and("ClusterVersionTracked", "TrackedByArgoCD")
 	runRows(t, clusterversion.RequestValid, map[string]row{
 		"Annotation": {
-			reason: "the annotation names this object", cluster: annotated("fleet:config.openshift.io/ClusterVersion:argocd/version"), to: "4.18.9", want: tracked,
+			reason: "the annotation names this object", cluster: annotated("fleet:config.openshift.io/ClusterVersion:argocd/version"), to: "4.18.9",
+			want:    tracked,
 			message: []string{"the Application fleet of Argo CD"}, remedy: []string{"RespectIgnoreDifferences=true", "--show-managed-fields"},
 		},
-		"CopiedAnnotation": {reason: "Argo CD does not own an object whose annotation names another", cluster: annotated("fleet:apps/Deployment:argocd/web"), to: "4.18.9", want: request},
-		"OtherName":        {reason: "it names another ClusterVersion", cluster: annotated("fleet:config.openshift.io/ClusterVersion:argocd/other"), to: "4.18.9", want: request},
-		"Malformed":        {reason: "no ID of Argo CD", cluster: annotated("version"), to: "4.18.9", want: request},
-		"Label":            {reason: "others set this label as well", cluster: labeled("app.kubernetes.io/instance"), to: "4.18.9", want: request},
-		"OwnLabel":         {reason: "the label is of the domain of Argo CD", cluster: labeled("argocd.argoproj.io/instance"), to: "4.18.9", want: tracked},
+		"CopiedAnnotation": {
+			reason:  "Argo CD does not own an object whose annotation names another",
+			cluster: annotated("fleet:apps/Deployment:argocd/web"), to: "4.18.9", want: request,
+		},
+		"OtherName": {
+			reason:  "it names another ClusterVersion",
+			cluster: annotated("fleet:config.openshift.io/ClusterVersion:argocd/other"), to: "4.18.9", want: request,
+		},
+		"Malformed": {reason: "no ID of Argo CD", cluster: annotated("version"), to: "4.18.9", want: request},
+		"Label": {
+			reason: "others set this label as well", cluster: labeled("app.kubernetes.io/instance"), to: "4.18.9",
+			want: request,
+		},
+		"OwnLabel": {
+			reason: "the label is of the domain of Argo CD", cluster: labeled("argocd.argoproj.io/instance"), to: "4.18.9",
+			want: tracked,
+		},
 		"Force": {
 			reason: "an earlier update was forced",
 			cluster: cluster(func(c *configv1.ClusterVersion) {

@@ -129,7 +129,8 @@ func Run(
 
 // notConcerned is the result for an update that does not leave a minor version.
 func (m Measure) notConcerned(read gap.Extent) finding.Finding {
-	return finding.Skipped(read, check.ReasonNotConcerned, "does not apply to the update from %s to %s (%s)", m.Update.From, m.Update.To, m.Update.Kind())
+	return finding.Skipped(read, check.ReasonNotConcerned, "does not apply to the update from %s to %s (%s)", m.Update.From, m.Update.To,
+		m.Update.Kind())
 }
 
 // Apply changes findings that would block to the effect of the gate. Their reasons
@@ -139,9 +140,11 @@ func (m Measure) Apply(findings []finding.Finding) []finding.Finding {
 		switch {
 		case f.Bypass != nil || !f.Blocks:
 		case m.Effect == Warns:
-			findings[i] = Changed(f, preflight.Warn, "This does not block the retarget of the update in progress to %s, but updates that leave %s.", m.Update.To, m.Within)
+			findings[i] = Changed(f, preflight.Warn, "This does not block the retarget of the update in progress to %s, but updates that leave %s.",
+				m.Update.To, m.Within)
 		case m.Effect == Uncertain:
-			findings[i] = Changed(f, preflight.Unknown, "Some releases of the CVO of %s refuse the retarget of the update in progress to %s, others do not.", m.Within, m.Update.To)
+			findings[i] = Changed(f, preflight.Unknown,
+				"Some releases of the CVO of %s refuse the retarget of the update in progress to %s, others do not.", m.Within, m.Update.To)
 		}
 	}
 	return findings

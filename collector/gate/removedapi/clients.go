@@ -97,7 +97,8 @@ func (c clients) String() string {
 
 // describe names a client, its requests, their verbs, the last hour with a request and its workloads.
 func (c clients) describe(client apiuse.Client) string {
-	text := fmt.Sprintf("%s with %q: %s", words.Line(client.User, maxClientName), words.Line(client.Agent, maxClientName), words.Count(client.Requests, "request"))
+	text := fmt.Sprintf("%s with %q: %s", words.Line(client.User, maxClientName), words.Line(client.Agent, maxClientName),
+		words.Count(client.Requests, "request"))
 	if len(client.Verbs) > 0 {
 		text += " (" + verbsOf(client.Verbs) + ")"
 	}
@@ -159,7 +160,8 @@ func readWriters(ctx context.Context, cluster *snapshot.Cluster, api string) []s
 func describeWriters(writers []snapshot.Writer) string {
 	var texts []string
 	for _, writer := range writers[:min(len(writers), maxNamedWriters)] {
-		texts = append(texts, fmt.Sprintf("field manager %q (%s)", words.Line(writer.Manager, maxClientName), words.Count(writer.Objects, "object")))
+		texts = append(texts, fmt.Sprintf("field manager %q (%s)", words.Line(writer.Manager, maxClientName),
+			words.Count(writer.Objects, "object")))
 	}
 	return words.ListOf(texts, len(writers))
 }
@@ -323,7 +325,8 @@ func readOwners(ctx context.Context, cluster *snapshot.Cluster, users []string) 
 		if err != nil {
 			workloads = nil // the workloads of the first pages look like all
 		}
-		found[user] = owner{namespace: namespace, workloads: workloads, templates: templates, unread: err != nil || unread != nil || missing.Err() != nil}
+		found[user] = owner{namespace: namespace, workloads: workloads, templates: templates, unread: err != nil || unread != nil ||
+			missing.Err() != nil}
 	}
 	return found
 }

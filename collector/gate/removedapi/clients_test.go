@@ -54,7 +54,8 @@ func listing(t *testing.T, count *apiserverv1.APIRequestCount) checktest.Respons
 // messageAt is the message of the one finding of RemovedAPI, which fails.
 func messageAt(t *testing.T, at checktest.Server) string {
 	t.Helper()
-	findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), at.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
+	findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), at.Snapshot(t),
+		check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
 	want := map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}}
 	if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
 		t.Fatalf("results: -want +got:\n%s", diff)
@@ -147,13 +148,17 @@ func TestManyClientsOfARemovedAPI(t *testing.T) {
 	for i := range 10_000 {
 		user := requests(fmt.Sprintf("\x1b[1muser-%05d", i), strings.Repeat("agent", 50), int64(1000+i))
 		for verb := range 20 {
-			user.ByVerb = append(user.ByVerb, apiserverv1.PerVerbAPIRequestCount{Verb: fmt.Sprintf("verb-%02d-%s", verb, strings.Repeat("x", 50)), RequestCount: 1})
+			user.ByVerb = append(user.ByVerb, apiserverv1.PerVerbAPIRequestCount{
+				Verb:         fmt.Sprintf("verb-%02d-%s", verb, strings.Repeat("x", 50)),
+				RequestCount: 1,
+			})
 		}
 		early = append(early, user)
 	}
 	count := hours(nil, map[int][]apiserverv1.PerUserAPIRequestCount{2: early, 13: {requests("latest", "kubectl", 1)}})
 	message := messageAt(t, server.Responding(map[string]checktest.Response{countsPath: listing(t, count)}))
-	checktest.Contains(t, "message", message, []string{"by latest with", "; user-09999 with", "; user-09996 with", "; 95 more clients; unnamed clients: "})
+	checktest.Contains(t, "message", message,
+		[]string{"by latest with", "; user-09999 with", "; user-09996 with", "; 95 more clients; unnamed clients: "})
 	if len(message) > 3500 || strings.Contains(message, "user-09995") {
 		t.Errorf("a message of %d bytes, which names more than five clients: %s", len(message), message)
 	}
@@ -188,37 +193,67 @@ func TestOwnersOfServiceAccounts(t *testing.T) {
 		pods   []metav1.PartialObjectMetadata
 		want   string // after the last hour of use
 	}{
-		"NoPods":         {reason: "no pod uses the account now", want: "UTC)"},
-		"Pod":            {reason: "a pod without a controller", pods: []metav1.PartialObjectMetadata{client("debug", nil, nil)}, want: ", from Pod gitops/debug)"},
-		"Deployment":     {reason: "the ReplicaSet has the hash of its pods' template", pods: []metav1.PartialObjectMetadata{client("a", hash(nil), nil, by("ReplicaSet", "argo-cd-7d9f"))}, want: ", from Deployment gitops/argo-cd)"},
-		"ReplicaSet":     {reason: "a ReplicaSet without a Deployment", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("ReplicaSet", "argo-7d9f"))}, want: ", from ReplicaSet gitops/argo-7d9f)"},
-		"OtherHash":      {reason: "a ReplicaSet that no Deployment named", pods: []metav1.PartialObjectMetadata{client("a", hash(nil), nil, by("ReplicaSet", "argo"))}, want: ", from ReplicaSet gitops/argo)"},
-		"DaemonSet":      {reason: "an agent on every node", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("DaemonSet", "agent"))}, want: ", from DaemonSet gitops/agent)"},
-		"StatefulSet":    {reason: "a server with storage", pods: []metav1.PartialObjectMetadata{client("a-0", nil, nil, by("StatefulSet", "a"))}, want: ", from StatefulSet gitops/a)"},
-		"CronJob":        {reason: "the name of the Job has its scheduled minute", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", fmt.Sprintf("backup-%d", minutes)))}, want: ", from CronJob gitops/backup)"},
-		"Job":            {reason: "a Job without a CronJob", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", "migrate"))}, want: ", from Job gitops/migrate)"},
-		"JobOfDay":       {reason: "a date is not a scheduled minute of today", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", "migrate-20261122"))}, want: ", from Job gitops/migrate-20261122)"},
-		"OLM":            {reason: "an operator that OLM installed", pods: []metav1.PartialObjectMetadata{client("a", hash(labels{"olm.owner": "gitops.v1.2.3"}), nil, by("ReplicaSet", "op-7d9f"))}, want: ", from Deployment gitops/op (ClusterServiceVersion gitops.v1.2.3))"},
-		"HelmAnnotation": {reason: "a Helm hook has the name of the release", pods: []metav1.PartialObjectMetadata{client("a", nil, labels{"meta.helm.sh/release-name": "shop"}, by("Job", "shop-hook"))}, want: ", from Job gitops/shop-hook (Helm release shop))"},
+		"NoPods": {reason: "no pod uses the account now", want: "UTC)"},
+		"Pod": {
+			reason: "a pod without a controller", pods: []metav1.PartialObjectMetadata{client("debug", nil, nil)},
+			want: ", from Pod gitops/debug)",
+		},
+		"Deployment": {reason: "the ReplicaSet has the hash of its pods' template", pods: []metav1.PartialObjectMetadata{client("a",
+			hash(nil), nil, by("ReplicaSet", "argo-cd-7d9f"))}, want: ", from Deployment gitops/argo-cd)"},
+		"ReplicaSet": {reason: "a ReplicaSet without a Deployment", pods: []metav1.PartialObjectMetadata{client("a", nil, nil,
+			by("ReplicaSet", "argo-7d9f"))}, want: ", from ReplicaSet gitops/argo-7d9f)"},
+		"OtherHash": {
+			reason: "a ReplicaSet that no Deployment named",
+			pods:   []metav1.PartialObjectMetadata{client("a", hash(nil), nil, by("ReplicaSet", "argo"))}, want: ", from ReplicaSet gitops/argo)",
+		},
+		"DaemonSet": {
+			reason: "an agent on every node",
+			pods:   []metav1.PartialObjectMetadata{client("a", nil, nil, by("DaemonSet", "agent"))}, want: ", from DaemonSet gitops/agent)",
+		},
+		"StatefulSet": {
+			reason: "a server with storage", pods: []metav1.PartialObjectMetadata{client("a-0", nil, nil, by("StatefulSet", "a"))},
+			want: ", from StatefulSet gitops/a)",
+		},
+		"CronJob": {reason: "the name of the Job has its scheduled minute", pods: []metav1.PartialObjectMetadata{client("a", nil, nil,
+			by("Job", fmt.Sprintf("backup-%d", minutes)))}, want: ", from CronJob gitops/backup)"},
+		"Job": {
+			reason: "a Job without a CronJob", pods: []metav1.PartialObjectMetadata{client("a", nil, nil, by("Job", "migrate"))},
+			want: ", from Job gitops/migrate)",
+		},
+		"JobOfDay": {reason: "a date is not a scheduled minute of today", pods: []metav1.PartialObjectMetadata{client("a", nil, nil,
+			by("Job", "migrate-20261122"))}, want: ", from Job gitops/migrate-20261122)"},
+		"OLM": {
+			reason: "an operator that OLM installed",
+			pods:   []metav1.PartialObjectMetadata{client("a", hash(labels{"olm.owner": "gitops.v1.2.3"}), nil, by("ReplicaSet", "op-7d9f"))},
+			want:   ", from Deployment gitops/op (ClusterServiceVersion gitops.v1.2.3))",
+		},
+		"HelmAnnotation": {reason: "a Helm hook has the name of the release", pods: []metav1.PartialObjectMetadata{client("a", nil,
+			labels{"meta.helm.sh/release-name": "shop"}, by("Job", "shop-hook"))}, want: ", from Job gitops/shop-hook (Helm release shop))"},
 		"HelmLabels": {
 			reason: "charts name the release in a label",
-			pods:   []metav1.PartialObjectMetadata{client("a", hash(labels{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "shop"}), nil, by("ReplicaSet", "web-7d9f"))},
-			want:   ", from Deployment gitops/web (Helm release shop))",
+			pods: []metav1.PartialObjectMetadata{client("a",
+				hash(labels{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": "shop"}), nil, by("ReplicaSet", "web-7d9f"))},
+			want: ", from Deployment gitops/web (Helm release shop))",
 		},
 		"HelmChart": {
-			reason: "the pods of many charts have this label only", pods: []metav1.PartialObjectMetadata{client("a", labels{"helm.sh/chart": "shop-1.2", "app.kubernetes.io/instance": "shop"}, nil)},
-			want: ", from Pod gitops/a (Helm release shop))",
+			reason: "the pods of many charts have this label only",
+			pods:   []metav1.PartialObjectMetadata{client("a", labels{"helm.sh/chart": "shop-1.2", "app.kubernetes.io/instance": "shop"}, nil)},
+			want:   ", from Pod gitops/a (Helm release shop))",
 		},
 		"ArgoTracking": {
-			reason: "Argo CD tracks by an annotation", pods: []metav1.PartialObjectMetadata{client("a", nil, labels{"argocd.argoproj.io/tracking-id": "shop:/Pod:gitops/a"})},
-			want: ", from Pod gitops/a (Argo application shop))",
+			reason: "Argo CD tracks by an annotation",
+			pods:   []metav1.PartialObjectMetadata{client("a", nil, labels{"argocd.argoproj.io/tracking-id": "shop:/Pod:gitops/a"})},
+			want:   ", from Pod gitops/a (Argo application shop))",
 		},
-		"ArgoLabel": {reason: "Argo CD tracks by a label", pods: []metav1.PartialObjectMetadata{client("a", labels{"argocd.argoproj.io/instance": "shop"}, nil)}, want: ", from Pod gitops/a (Argo application shop))"},
-		"Instance":  {reason: "the label alone does not name what installed the pod", pods: []metav1.PartialObjectMetadata{client("a", labels{"app.kubernetes.io/instance": "shop"}, nil)}, want: ", from Pod gitops/a (application shop))"},
+		"ArgoLabel": {reason: "Argo CD tracks by a label", pods: []metav1.PartialObjectMetadata{client("a",
+			labels{"argocd.argoproj.io/instance": "shop"}, nil)}, want: ", from Pod gitops/a (Argo application shop))"},
+		"Instance": {reason: "the label alone does not name what installed the pod", pods: []metav1.PartialObjectMetadata{client("a",
+			labels{"app.kubernetes.io/instance": "shop"}, nil)}, want: ", from Pod gitops/a (application shop))"},
 		"Several": {
 			reason: "workloads are named once each, the first three",
 			pods: []metav1.PartialObjectMetadata{
-				client("d", nil, nil), client("c", nil, nil), client("x-1", hash(nil), nil, by("ReplicaSet", "x-7d9f")), client("x-2", hash(nil), nil, by("ReplicaSet", "x-7d9f")), client("b", nil, nil),
+				client("d", nil, nil), client("c", nil, nil), client("x-1", hash(nil), nil, by("ReplicaSet", "x-7d9f")),
+				client("x-2", hash(nil), nil, by("ReplicaSet", "x-7d9f")), client("b", nil, nil),
 			},
 			want: ", from Deployment gitops/x, Pod gitops/b, Pod gitops/c and 1 more)",
 		},
@@ -259,13 +294,17 @@ func TestOwnersOnARealServer(t *testing.T) {
 	server.Create(t, account, other, pod("uses", "reader"), pod("does-not", "other"),
 		usage(schemas, "1.32", requests("system:serviceaccount:removed-apis:reader", "a", 1)))
 	message := messageAt(t, server)
-	checktest.Contains(t, "the pods of another account are not named", message, []string{"UTC, from Pod removed-apis/uses (application shop))"})
+	checktest.Contains(t, "the pods of another account are not named", message,
+		[]string{"UTC, from Pod removed-apis/uses (application shop))"})
 }
 
 func TestOwnersAreOptional(t *testing.T) {
 	rejects := func(code int, reason metav1.StatusReason) checktest.Response {
 		return func(*http.Request) (int, []byte) {
-			status := metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason}
+			status := metav1.Status{
+				TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code),
+				Reason: reason,
+			}
 			body, err := json.Marshal(status)
 			if err != nil {
 				t.Error(err)
@@ -277,8 +316,14 @@ func TestOwnersAreOptional(t *testing.T) {
 		reason, user string
 		pods         checktest.Response
 	}{
-		"Forbidden":     {reason: "without permission the owner is not named", user: "system:serviceaccount:gitops:argocd", pods: rejects(http.StatusForbidden, metav1.StatusReasonForbidden)},
-		"Gone":          {reason: "the API server fails", user: "system:serviceaccount:gitops:argocd", pods: rejects(http.StatusGone, metav1.StatusReasonExpired)},
+		"Forbidden": {
+			reason: "without permission the owner is not named", user: "system:serviceaccount:gitops:argocd",
+			pods: rejects(http.StatusForbidden, metav1.StatusReasonForbidden),
+		},
+		"Gone": {
+			reason: "the API server fails", user: "system:serviceaccount:gitops:argocd",
+			pods: rejects(http.StatusGone, metav1.StatusReasonExpired),
+		},
 		"Malformed":     {reason: "the list cannot be decoded", user: "system:serviceaccount:gitops:argocd", pods: checktest.Body(`{"items":3}`)},
 		"User":          {reason: "a user has no pods", user: "alice"},
 		"Node":          {reason: "a kubelet has no pods", user: "system:node:worker-1"},
@@ -298,12 +343,16 @@ func TestOwnersAreOptional(t *testing.T) {
 }
 
 func FuzzServiceAccount(f *testing.F) {
-	for _, seed := range []string{"system:serviceaccount:a:b", "system:serviceaccount:a", "system:serviceaccount:..:b", "system:serviceaccount:a:b:c", "alice", ""} {
+	for _, seed := range []string{
+		"system:serviceaccount:a:b", "system:serviceaccount:a", "system:serviceaccount:..:b",
+		"system:serviceaccount:a:b:c", "alice", "",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, user string) {
 		namespace, account, ok := removedapi.ServiceAccount(user)
-		if ok && (user != "system:serviceaccount:"+namespace+":"+account || strings.ContainsAny(namespace+account, "/%:,=\\ ") || strings.Trim(namespace+account, ".") == "") {
+		if ok && (user != "system:serviceaccount:"+namespace+":"+account || strings.ContainsAny(namespace+account, "/%:,=\\ ") ||
+			strings.Trim(namespace+account, ".") == "") {
 			t.Errorf("%q is parsed as namespace %q, account %q", user, namespace, account)
 		}
 	})

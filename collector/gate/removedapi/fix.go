@@ -176,7 +176,8 @@ func (f fixes) byStatement(found progress, end time.Time) progress {
 		found.doubt = fmt.Sprintf("requests since the stated time of the fix, %s, may not be counted yet", f.stated.Format(minute))
 	default:
 		found.doubt, found.stated = "", true
-		found.proof = fmt.Sprintf("%s: last hour of use ended at %s, before the stated time of the fix, %s", found.name(), end.Format(minute), f.stated.Format(minute))
+		found.proof = fmt.Sprintf("%s: last hour of use ended at %s, before the stated time of the fix, %s", found.name(), end.Format(minute),
+			f.stated.Format(minute))
 	}
 	return found
 }
@@ -192,7 +193,8 @@ func (f fixes) byChange(found progress, end time.Time) progress {
 	if !change.scheduled {
 		derived, ok := f.period(found.client.Hours)
 		if !ok {
-			found.doubt = fmt.Sprintf("its period is unknown: it has used the API in %s, %d are needed", words.Count(len(found.client.Hours), "hour"), minHours)
+			found.doubt = fmt.Sprintf("its period is unknown: it has used the API in %s, %d are needed",
+				words.Count(len(found.client.Hours), "hour"), minHours)
 			return found
 		}
 		period = max(period, derived)
@@ -208,7 +210,8 @@ func (f fixes) byChange(found progress, end time.Time) progress {
 			change.text, since.Format(minute), hoursOf(period+bucket))
 		return found
 	}
-	found.proof = fmt.Sprintf("%s: %s, and silent since %s, for longer than two periods of %s", found.name(), change.text, since.Format(minute), hoursOf(period+bucket))
+	found.proof = fmt.Sprintf("%s: %s, and silent since %s, for longer than two periods of %s", found.name(), change.text,
+		since.Format(minute), hoursOf(period+bucket))
 	return found
 }
 

@@ -121,9 +121,13 @@ func started(created time.Time, owner metav1.OwnerReference, labels map[string]s
 func deployed(completed, created time.Time) owned {
 	web := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "web", Generation: 2}, Spec: appsv1.DeploymentSpec{Template: template()}}
 	web.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 1, UpdatedReplicas: 1, Conditions: []appsv1.DeploymentCondition{{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable", LastUpdateTime: metav1.NewTime(completed),
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable",
+		LastUpdateTime: metav1.NewTime(completed),
 	}}}
-	return owned{deployments: []appsv1.Deployment{web}, pods: []metav1.PartialObjectMetadata{started(created, by("ReplicaSet", "web-7d9f"), nil)}}
+	return owned{
+		deployments: []appsv1.Deployment{web},
+		pods:        []metav1.PartialObjectMetadata{started(created, by("ReplicaSet", "web-7d9f"), nil)},
+	}
 }
 
 // scheduled is the CronJob "backup", which was changed and succeeded at these times.
@@ -132,7 +136,10 @@ func scheduled(schedule string, suspended bool, changed, succeeded time.Time) ow
 		{Manager: "kubectl", Time: new(metav1.NewTime(changed)), FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:jobTemplate":{}}}`)},
 		{Manager: "kube-controller-manager", Time: new(metav1.NewTime(succeeded)), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`)},
 	}}}
-	job.Spec = batchv1.CronJobSpec{Schedule: schedule, Suspend: &suspended, JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template()}}}
+	job.Spec = batchv1.CronJobSpec{
+		Schedule: schedule, Suspend: &suspended,
+		JobTemplate: batchv1.JobTemplateSpec{Spec: batchv1.JobSpec{Template: template()}},
+	}
 	job.Status.LastSuccessfulTime = new(metav1.NewTime(succeeded))
 	return owned{cronJobs: []batchv1.CronJob{job}}
 }
@@ -176,125 +183,154 @@ func TestKindsOfClients(t *testing.T) {
 	}{
 		"Controller": {
 			reason: "silent for two of its periods since the rollout", now: "19:15", clients: []uses{hourly}, owned: rolledOut, want: pass,
-			message: "Deployment gitops/web completed its rollout at 2026-11-22 14:20 UTC, and silent since 2026-11-22 15:00 UTC, for longer than two periods of 2h00m",
+			message: "Deployment gitops/web completed its rollout at 2026-11-22 14:20 UTC, and silent since 2026-11-22 15:00 UTC, for " +
+				"longer than two periods of 2h00m",
 		},
 		"ControllerTooEarly": {
 			reason: "a minute less", now: "19:14", clients: []uses{hourly}, owned: rolledOut, want: fail,
 			message: "without further use this passes from 2026-11-22 19:15 UTC (" + argoUser,
 		},
 		"ControllerLateRollout": {
-			reason: "the silence before the rollout does not count", now: "19:30", clients: []uses{hourly}, owned: deployed(dayAt(t, "17:20"), dayAt(t, "17:20")), want: fail,
+			reason: "the silence before the rollout does not count", now: "19:30", clients: []uses{hourly},
+			owned: deployed(dayAt(t, "17:20"), dayAt(t, "17:20")), want: fail,
 			message: "without further use this passes from 2026-11-22 21:35 UTC",
 		},
 		"ControllerRolloutInProgress": {
-			reason: "old pods may run", now: "19:15", clients: []uses{hourly}, owned: progressing, want: fail, message: "has not completed a rollout since 2026-11-22 14:00 UTC",
+			reason: "old pods may run", now: "19:15", clients: []uses{hourly}, owned: progressing, want: fail,
+			message: "has not completed a rollout since 2026-11-22 14:00 UTC",
 		},
 		"ControllerUsedSince": {
-			reason: "a request after the rollout", now: "20:30", clients: []uses{{argoUser, argoAgent, through(15)}}, owned: rolledOut, want: fail, message: "has not completed a rollout since 2026-11-22 15:00 UTC",
+			reason: "a request after the rollout", now: "20:30", clients: []uses{{argoUser, argoAgent, through(15)}}, owned: rolledOut, want: fail,
+			message: "has not completed a rollout since 2026-11-22 15:00 UTC",
 		},
 		"ControllerWithoutPods": {
-			reason: "scaled to zero, it is silent and not fixed", now: "19:15", clients: []uses{hourly}, owned: idle, want: fail, message: "has no pod now",
+			reason: "scaled to zero, it is silent and not fixed", now: "19:15", clients: []uses{hourly}, owned: idle, want: fail,
+			message: "has no pod now",
 		},
 		"APIServerSilent": {
-			reason: "requests to an API server that does not report are unknown", now: "19:15", clients: []uses{hourly}, owned: rolledOut, without: 17, want: fail,
+			reason: "requests to an API server that does not report are unknown", now: "19:15", clients: []uses{hourly}, owned: rolledOut,
+			without: 17, want: fail,
 			message: "an API server did not report the hour from 2026-11-22 17:00 UTC",
 		},
 		"APIServerSilentStated": {
-			reason: "a statement does not replace the missing hours", now: "19:15", clients: []uses{hourly}, owned: rolledOut, without: 17, stated: "2026-11-22T15:00:00Z", want: fail,
+			reason: "a statement does not replace the missing hours", now: "19:15", clients: []uses{hourly}, owned: rolledOut, without: 17,
+			stated: "2026-11-22T15:00:00Z", want: fail,
 		},
 		"LongResync": {
-			reason: "two hours of use show no period", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{4, 14}}}, owned: rolledOut, want: fail,
+			reason: "two hours of use show no period", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{4, 14}}}, owned: rolledOut,
+			want:    fail,
 			message: "its period is unknown: it has used the API in 2 hours, 6 are needed",
 		},
 		"Burst": {
-			reason: "a client that is used in working hours is silent in others", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{8, 9, 10, 11, 12, 13, 14}}}, owned: rolledOut, want: fail,
+			reason: "a client that is used in working hours is silent in others", now: "19:15",
+			clients: []uses{{argoUser, argoAgent, []int{8, 9, 10, 11, 12, 13, 14}}}, owned: rolledOut, want: fail,
 			message: "without further use this passes from 2026-11-23 14:00 UTC",
 		},
 		"CronJob": {
-			reason: "two periods since the change, and it has succeeded", now: "18:15", clients: []uses{cron}, owned: scheduled("*/20 * * * *", false, dayAt(t, "15:05"), dayAt(t, "18:00")), want: pass,
+			reason: "two periods since the change, and it has succeeded", now: "18:15", clients: []uses{cron},
+			owned: scheduled("*/20 * * * *", false, dayAt(t, "15:05"), dayAt(t, "18:00")), want: pass,
 			message: "CronJob gitops/backup was changed at 2026-11-22 15:05 UTC",
 		},
 		"CronJobTooEarly": {
-			reason: "an hour for the grain, twice", now: "17:59", clients: []uses{cron}, owned: scheduled("*/20 * * * *", false, dayAt(t, "15:05"), dayAt(t, "17:40")), want: fail,
+			reason: "an hour for the grain, twice", now: "17:59", clients: []uses{cron},
+			owned: scheduled("*/20 * * * *", false, dayAt(t, "15:05"), dayAt(t, "17:40")), want: fail,
 			message: "without further use this passes from 2026-11-22 18:00 UTC",
 		},
 		"CronJobNotRun": {
-			reason: "it has not run since the change", now: "18:15", clients: []uses{cron}, owned: scheduled("*/20 * * * *", false, dayAt(t, "15:05"), dayAt(t, "15:00")), want: fail,
+			reason: "it has not run since the change", now: "18:15", clients: []uses{cron},
+			owned: scheduled("*/20 * * * *", false, dayAt(t, "15:05"), dayAt(t, "15:00")), want: fail,
 			message: "has not succeeded since",
 		},
 		"CronJobSuspended": {
-			reason: "it will use the API when it is resumed", now: "18:15", clients: []uses{cron}, owned: scheduled("*/20 * * * *", true, dayAt(t, "15:05"), dayAt(t, "18:00")), want: fail,
+			reason: "it will use the API when it is resumed", now: "18:15", clients: []uses{cron},
+			owned: scheduled("*/20 * * * *", true, dayAt(t, "15:05"), dayAt(t, "18:00")), want: fail,
 			message: "is suspended",
 		},
 		"CronJobOnMondays": {
-			reason: "the period of other schedules is unknown", now: "18:15", clients: []uses{cron}, owned: scheduled("*/20 * * * 1", false, dayAt(t, "15:05"), dayAt(t, "18:00")), want: fail,
+			reason: "the period of other schedules is unknown", now: "18:15", clients: []uses{cron},
+			owned: scheduled("*/20 * * * 1", false, dayAt(t, "15:05"), dayAt(t, "18:00")), want: fail,
 			message: "the period of CronJob gitops/backup is unknown",
 		},
 		"CronJobBesideController": {
-			reason: "both use the account", now: "19:15", clients: []uses{hourly}, owned: withJob, want: fail, message: "CronJob gitops/backup has not been changed since 2026-11-22 14:00 UTC",
+			reason: "both use the account", now: "19:15", clients: []uses{hourly}, owned: withJob, want: fail,
+			message: "CronJob gitops/backup has not been changed since 2026-11-22 14:00 UTC",
 		},
 		"KubectlOnce": {
 			reason: "a user has no rollout", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, want: fail,
 			message: `without further use this passes from 2026-11-23 14:00 UTC (alice with "kubectl/v1.31": no workload of it is known)`,
 		},
 		"KubectlStated": {
-			reason: "the administrator states it", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, stated: "2026-11-22T15:00:00Z", want: warn,
+			reason: "the administrator states it", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}},
+			stated: "2026-11-22T15:00:00Z", want: warn,
 			message: "last hour of use ended at 2026-11-22 15:00 UTC, before the stated time of the fix, 2026-11-22 15:00 UTC",
 		},
 		"StatedWithinHour": {
-			reason: "an hour that contains the stated time is use", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, stated: "2026-11-22T14:59:59Z", want: fail,
+			reason: "an hour that contains the stated time is use", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}},
+			stated: "2026-11-22T14:59:59Z", want: fail,
 			message: "ends at 2026-11-22 15:00 UTC, after the stated time of the fix, 2026-11-22 14:59 UTC; requests are counted by the hour",
 		},
 		"StatedAgo": {
 			reason: "a duration before the run", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, stated: "4h", want: warn,
 		},
 		"StatedJustNow": {
-			reason: "requests since may not be counted yet", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, stated: "14m", want: fail,
+			reason: "requests since may not be counted yet", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, stated: "14m",
+			want:    fail,
 			message: "may not be counted yet",
 		},
 		"KubectlWithToken": {
-			reason: "a program run by hand with the token of a controller", now: "19:15", clients: []uses{{argoUser, "kubectl/v1.31", through(14)}}, owned: rolledOut, want: fail,
+			reason: "a program run by hand with the token of a controller", now: "19:15", clients: []uses{{argoUser, "kubectl/v1.31", through(14)}},
+			owned: rolledOut, want: fail,
 			message: "its program is one that is run by hand",
 		},
 		"LostLease": {
-			reason: "the pods of a leader that lost its lease are not replaced", now: "19:15", clients: []uses{hourly}, owned: deployed(dayAt(t, "14:20"), dayAt(t, "09:00")), want: fail,
+			reason: "the pods of a leader that lost its lease are not replaced", now: "19:15", clients: []uses{hourly},
+			owned: deployed(dayAt(t, "14:20"), dayAt(t, "09:00")), want: fail,
 			message: "has not completed a rollout since",
 		},
 		"LostLeaseOnNodes": {
-			reason: "a DaemonSet has no time of its rollout", now: "19:15", clients: []uses{hourly}, owned: agent(dayAt(t, "14:59")), want: fail, message: "has pods from before 2026-11-22 15:00 UTC",
+			reason: "a DaemonSet has no time of its rollout", now: "19:15", clients: []uses{hourly}, owned: agent(dayAt(t, "14:59")), want: fail,
+			message: "has pods from before 2026-11-22 15:00 UTC",
 		},
 		"DaemonSet": {
-			reason: "all pods started after its last use", now: "19:16", clients: []uses{hourly}, owned: agent(dayAt(t, "15:01")), want: pass, message: "DaemonSet gitops/agent started its pods from 2026-11-22 15:01 UTC",
+			reason: "all pods started after its last use", now: "19:16", clients: []uses{hourly}, owned: agent(dayAt(t, "15:01")), want: pass,
+			message: "DaemonSet gitops/agent started its pods from 2026-11-22 15:01 UTC",
 		},
 		"HelmHook": {
-			reason: "a hook runs again with the next release of the chart", now: "19:15", clients: []uses{hourly}, owned: hook, want: fail, message: "when Job gitops/shop-hook is run again is unknown",
+			reason: "a hook runs again with the next release of the chart", now: "19:15", clients: []uses{hourly}, owned: hook, want: fail,
+			message: "when Job gitops/shop-hook is run again is unknown",
 		},
 		"ArgoSync": {
-			reason: "a sync runs when the source changes", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{1, 9, 14}}}, owned: controller, want: fail, message: "its period is unknown",
+			reason: "a sync runs when the source changes", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{1, 9, 14}}}, owned: controller,
+			want: fail, message: "its period is unknown",
 		},
 		"ArgoWatch": {
 			reason: "a controller that watches uses the API in every hour", now: "19:16", clients: []uses{hourly}, owned: controller, want: pass,
 		},
 		"OLMOperator": {
-			reason: "the new version of an operator", now: "19:15", clients: []uses{hourly}, owned: olm, want: pass, message: "from Deployment gitops/web (ClusterServiceVersion gitops.v2)",
+			reason: "the new version of an operator", now: "19:15", clients: []uses{hourly}, owned: olm, want: pass,
+			message: "from Deployment gitops/web (ClusterServiceVersion gitops.v2)",
 		},
 		"Kubelet": {
-			reason: "a node has no rollout", now: "19:15", clients: []uses{{"system:node:worker-1", "kubelet/v1.31", through(14)}}, want: fail, message: "no workload of it is known",
+			reason: "a node has no rollout", now: "19:15", clients: []uses{{"system:node:worker-1", "kubelet/v1.31", through(14)}}, want: fail,
+			message: "no workload of it is known",
 		},
 		"ControlPlane": {
 			reason: "Kubernetes' own controllers are not clients", now: "19:15", want: pass,
 			clients: []uses{hourly, {"system:kube-controller-manager", "kube-controller-manager/v1.31", through(19)}}, owned: rolledOut,
 		},
 		"SeveralAgents": {
-			reason: "one program of the user is not fixed", now: "19:15", clients: []uses{hourly, {argoUser, "repo-server/v2.1", through(18)}}, owned: rolledOut, want: fail,
+			reason: "one program of the user is not fixed", now: "19:15", clients: []uses{hourly, {argoUser, "repo-server/v2.1", through(18)}},
+			owned: rolledOut, want: fail,
 			message: `with "repo-server/v2.1": Deployment gitops/web has not completed a rollout since`,
 		},
 		"SeveralAgentsFixed": {
-			reason: "both programs are", now: "19:15", clients: []uses{hourly, {argoUser, "repo-server/v2.1", through(13)}}, owned: rolledOut, want: pass,
+			reason: "both programs are", now: "19:15", clients: []uses{hourly, {argoUser, "repo-server/v2.1", through(13)}}, owned: rolledOut,
+			want:    pass,
 			message: `with "repo-server/v2.1": Deployment`,
 		},
 		"FutureRollout": {
-			reason: "a time after now is no proof", now: "19:15", clients: []uses{hourly}, owned: deployed(dayAt(t, "23:20"), dayAt(t, "23:20")), want: fail,
+			reason: "a time after now is no proof", now: "19:15", clients: []uses{hourly}, owned: deployed(dayAt(t, "23:20"), dayAt(t, "23:20")),
+			want: fail,
 		},
 		"FutureUse": {
 			reason: "the next hour may have begun", now: "14:20", clients: []uses{{argoUser, argoAgent, through(14)}}, owned: rolledOut, want: fail,
@@ -314,7 +350,8 @@ func TestKindsOfClients(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
+			findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(responses).Snapshot(t),
+				check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 			outcome, reason, _ := strings.Cut(tc.want, " ")
 			want := map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Outcome(outcome), Reason: reason}}
 			if diff := cmp.Diff(want, checktest.Results(findings)); diff != "" {
@@ -345,8 +382,9 @@ func TestUnknownUseOfARemovedAPI(t *testing.T) {
 			want: "when the counts no longer have it is unknown (unnamed clients: the hour of its last use is unknown)",
 		},
 		"Forbidden": {
-			reason: "workloads that cannot be read", change: func(*apiserverv1.APIRequestCountStatus) {}, forbid: "/apis/batch/v1/namespaces/gitops/cronjobs",
-			want: `last used 2026-11-22 14:00-14:59 UTC, from Deployment gitops/web), and`,
+			reason: "workloads that cannot be read", change: func(*apiserverv1.APIRequestCountStatus) {},
+			forbid: "/apis/batch/v1/namespaces/gitops/cronjobs",
+			want:   `last used 2026-11-22 14:00-14:59 UTC, from Deployment gitops/web), and`,
 		},
 		"ForbiddenPods": {
 			reason: "the owner is not named", change: func(*apiserverv1.APIRequestCountStatus) {}, forbid: "/api/v1/namespaces/gitops/pods",
@@ -361,7 +399,8 @@ func TestUnknownUseOfARemovedAPI(t *testing.T) {
 			if tc.forbid != "" {
 				responses[tc.forbid] = func(*http.Request) (int, []byte) { return http.StatusForbidden, []byte("{}") }
 			}
-			findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Responding(responses).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
+			findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Responding(responses).Snapshot(t),
+				check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 			if findings[0].Outcome != preflight.Fail {
 				t.Errorf("%s: %s", tc.reason, findings[0].Outcome)
 			}
@@ -374,21 +413,25 @@ func TestWritersOfStoredObjects(t *testing.T) {
 	object := metav1.PartialObjectMetadata{
 		TypeMeta: metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"},
 		ObjectMeta: metav1.ObjectMeta{Name: "a", ManagedFields: []metav1.ManagedFieldsEntry{
-			{Manager: "he\x1b[2Jlm", APIVersion: "flowcontrol.apiserver.k8s.io/v1beta3"}, {Manager: "oc", APIVersion: "flowcontrol.apiserver.k8s.io/v1"},
+			{Manager: "he\x1b[2Jlm", APIVersion: "flowcontrol.apiserver.k8s.io/v1beta3"},
+			{Manager: "oc", APIVersion: "flowcontrol.apiserver.k8s.io/v1"},
 		}},
 	}
 	message := messageAt(t, server.Responding(map[string]checktest.Response{
 		countsPath: listing(t, usage(schemas, "1.32", requests("alice", "a", 1))),
-		"/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList", []metav1.PartialObjectMetadata{object, object}),
+		"/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas": checktest.Pages(t, "meta.k8s.io/v1", "PartialObjectMetadataList",
+			[]metav1.PartialObjectMetadata{object, object}),
 	}))
-	checktest.Contains(t, "the manager of the removed version", message, []string{`; stored objects were written with it by field manager "helm" (2 objects)), and`})
+	checktest.Contains(t, "the manager of the removed version", message,
+		[]string{`; stored objects were written with it by field manager "helm" (2 objects)), and`})
 }
 
 func TestFixTime(t *testing.T) {
 	now := dayAt(t, "14:20")
 	for text, want := range map[string]string{
 		"2026-11-22T14:20:00Z": "2026-11-22T14:20:00Z", "2026-11-22T15:00:00+01:00": "2026-11-22T14:00:00Z", "3h": "2026-11-22T11:20:00Z",
-		"2026-11-22T14:20:01Z": "future", "": "invalid", "0s": "invalid", "-3h": "invalid", "yesterday\x1b[2J": "invalid", "0001-01-01T00:00:00Z": "invalid", "9999-12-31T23:59:59-01:00": "invalid",
+		"2026-11-22T14:20:01Z": "future", "": "invalid", "0s": "invalid", "-3h": "invalid", "yesterday\x1b[2J": "invalid",
+		"0001-01-01T00:00:00Z": "invalid", "9999-12-31T23:59:59-01:00": "invalid",
 	} {
 		got := "invalid"
 		if parsed, err := removedapi.ParseFixTime(text); err == nil {
@@ -425,10 +468,13 @@ func FuzzFixTime(f *testing.F) {
 
 func TestCronPeriod(t *testing.T) {
 	for schedule, want := range map[string]time.Duration{
-		"* * * * *": time.Minute, "*/20 * * * *": 20 * time.Minute, "5 * * * *": time.Hour, "0 */6 * * *": 6 * time.Hour, "0 3 * * *": 24 * time.Hour,
+		"* * * * *": time.Minute, "*/20 * * * *": 20 * time.Minute, "5 * * * *": time.Hour, "0 */6 * * *": 6 * time.Hour,
+		"0 3 * * *":       24 * time.Hour,
 		"0 8-10,20 * * ?": 12 * time.Hour, "10/30 * * * *": 30 * time.Minute, "59,0 0 * * *": 24*time.Hour - 59*time.Minute, "@hourly": time.Hour,
-		"@every 90m": 90 * time.Minute, "@every -1m": 0, "@every 2000000h": 0, "@daily": 0, "0 3 * * 1": 0, "0 3 1 * *": 0, "TZ=UTC 0 * * * *": 0, "": 0, "60 * * * *": 0,
-		"5-1 * * * *": 0, "*/0 * * * *": 0, "a * * * *": 0, ", * * * *": 0, "TZ=UTC": 0, "CRON_TZ=UTC": 0, "0 3 1-31 * *": 0, "*/7 */5 * * *": 4*time.Hour + 4*time.Minute,
+		"@every 90m": 90 * time.Minute, "@every -1m": 0, "@every 2000000h": 0, "@daily": 0, "0 3 * * 1": 0, "0 3 1 * *": 0, "TZ=UTC 0 * * * *": 0,
+		"": 0, "60 * * * *": 0,
+		"5-1 * * * *": 0, "*/0 * * * *": 0, "a * * * *": 0, ", * * * *": 0, "TZ=UTC": 0, "CRON_TZ=UTC": 0, "0 3 1-31 * *": 0,
+		"*/7 */5 * * *": 4*time.Hour + 4*time.Minute,
 	} {
 		if got, ok := removedapi.CronPeriod(schedule); got != want || ok != (want > 0) {
 			t.Errorf("the period of %q is %s, %t; want %s", schedule, got, ok, want)
@@ -454,8 +500,10 @@ func TestFutureFixTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := map[string]checktest.Response{countsPath: listing(t, usage(schemas, "1.32", requests("alice", "a", 1)))}
-	findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(counts).Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
-	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI": {Outcome: preflight.Unknown, Reason: "Error"}}, checktest.Results(findings)); diff != "" {
+	findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(counts).Snapshot(t),
+		check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: twentyPastTwo()})
+	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI": {Outcome: preflight.Unknown, Reason: "Error"}},
+		checktest.Results(findings)); diff != "" {
 		t.Errorf("a time after now is inconclusive: -want +got:\n%s", diff)
 	}
 }
@@ -473,9 +521,11 @@ func TestFixOnARealServer(t *testing.T) {
 	user := "system:serviceaccount:" + namespace + ":argocd"
 	server.Create(t, &job, other)
 	counts := listing(t, day(t, now, -1, uses{user, "backup/v1", []int{changed.Hour()}}))
-	findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Responding(map[string]checktest.Response{countsPath: counts}).Snapshot(t),
+	findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}),
+		server.Responding(map[string]checktest.Response{countsPath: counts}).Snapshot(t),
 		check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
-	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Pass, Reason: "RemovedAPIFixed"}}, checktest.Results(findings)); diff != "" {
+	if diff := cmp.Diff(map[string]checktest.Result{"RemovedAPI-" + schemas: {Outcome: preflight.Pass, Reason: "RemovedAPIFixed"}},
+		checktest.Results(findings)); diff != "" {
 		t.Errorf("the API server records the change of the CronJob (-want +got):\n%s%s", diff, checktest.Messages(findings))
 	}
 	checktest.Contains(t, "the CronJob of the account", findings[0].Message, []string{"CronJob " + namespace + "/backup was changed at "})
@@ -493,7 +543,8 @@ func TestManyClientsThatAreStatedToBeFixed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		findings := checktest.RunAt(t, removedapi.Check(fixed), server.Responding(map[string]checktest.Response{countsPath: listing(t, count)}).Snapshot(t),
+		findings := checktest.RunAt(t, removedapi.Check(fixed),
+			server.Responding(map[string]checktest.Response{countsPath: listing(t, count)}).Snapshot(t),
 			check.Subject{Update: checktest.MinorUpdate(t, "", ""), Now: now})
 		got := findings[0]
 		if got.Reason != want || len(got.Message) > 3500 || strings.ContainsAny(got.Message, "\x1b\u202e") {

@@ -151,7 +151,8 @@ func (r removals) notInUse(known int, unused []string) finding.Finding {
 		note = ". Only Kubernetes' own controllers, which read every API, requested " + words.List(unused, 5)
 	}
 	return finding.Pass(r.read, reasonRemovedAPIsNotInUse,
-		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.Update.To), known, note)
+		"in the last 24 hours no client used an API that %s or a later release removes; %d such APIs are known%s", update.Line(r.Update.To),
+		known, note)
 }
 
 func (r removals) judgeDeprecated(deprecated []apiuse.Deprecated) []finding.Finding {
@@ -179,7 +180,8 @@ func (r removals) describe(api removal) finding.Finding {
 }
 
 func (r removals) describeFixed(api removal) finding.Finding {
-	f := finding.Reported(r.read, api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name, api.clients, api.note).
+	f := finding.Reported(r.read, api.outcome, api.reason, "%s was used in the last 24 hours (%s), and is no longer in use: %s", api.name,
+		api.clients, api.note).
 		Named(finding.NameOf(nameRemovedAPI, api.name)).
 		Documented(deprecationGuide)
 	if api.outcome == preflight.Pass {
@@ -198,7 +200,8 @@ func (r removals) countedUse(api removal) finding.Finding {
 		return f.Remedy("Let the cluster name more clients, and run the preflight again after some hours.").
 			Do(finding.Change(`oc patch apirequestcount %s --type merge --patch {"spec":{"numberOfUsersToReport":100}}`, api.name))
 	}
-	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours; to pass earlier, state when the clients were fixed.").
+	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours; to pass earlier, state "+
+		"when the clients were fixed.").
 		Do(finding.Read("oc get apirequestcount %s -o yaml", api.name), finding.Retry(finding.OptionFixTime))
 }
 
@@ -223,9 +226,11 @@ func (r removals) explain(api removal) string {
 		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so it is unknown who uses it", target)
 	}
 	if api.reason == check.ReasonUnknownKubernetesVersion {
-		return fmt.Sprintf("is removed in Kubernetes 1.%d; the Kubernetes version of OpenShift %s is unknown to this preflight", api.minor, target)
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; the Kubernetes version of OpenShift %s is unknown to this preflight", api.minor,
+			target)
 	}
-	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so it is unknown whether %s has it", words.Line(api.removed, 64), target)
+	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so it is unknown whether %s has it",
+		words.Line(api.removed, 64), target)
 }
 
 // remover is the release that removes an API.

@@ -82,19 +82,27 @@ func TestRemovedAPIs(t *testing.T) {
 		message  string // a part of it
 		want     results
 	}{
-		"None":    {reason: "no API is removed", message: "0 such APIs are known", want: pass},
-		"Idle":    {reason: "an API without requests is not in use", objects: []runtime.Object{usage(schemas, "1.32")}, message: "1 such APIs are known", want: pass},
-		"Staying": {reason: "an API that no release removes", objects: []runtime.Object{usage("pods.v1", "", argo)}, message: "0 such APIs are known", want: pass},
+		"None": {reason: "no API is removed", message: "0 such APIs are known", want: pass},
+		"Idle": {
+			reason: "an API without requests is not in use", objects: []runtime.Object{usage(schemas, "1.32")},
+			message: "1 such APIs are known", want: pass,
+		},
+		"Staying": {
+			reason: "an API that no release removes", objects: []runtime.Object{usage("pods.v1", "", argo)},
+			message: "0 such APIs are known", want: pass,
+		},
 		"Removed": {
 			reason: "4.19 has Kubernetes 1.32", objects: []runtime.Object{usage(schemas, "1.32", argo)}, want: fails,
-			message: schemas + ` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests (list), last used 2026-11-22 14:00-14:59 UTC), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, does not have it; this does not block updates within 4.18`,
+			message: schemas +
+				` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests (list), last used 2026-11-22 14:00-14:59 UTC), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, does not have it; this does not block updates within 4.18`,
 		},
 		"Ahead": {
 			reason: "the enhancement for EUS warns of later removals", objects: []runtime.Object{usage(schemas, "1.33", argo)}, want: warns,
 			message: "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it",
 		},
 		"FarAhead": {
-			reason: "a removal later than every known release is a warning too", objects: []runtime.Object{usage(schemas, "1.60", argo)}, want: warns,
+			reason: "a removal later than every known release is a warning too", objects: []runtime.Object{usage(schemas, "1.60", argo)},
+			want:    warns,
 			message: "the OpenShift release with Kubernetes 1.60 removes it",
 		},
 		"NotOpenShiftsRelease": {
@@ -104,10 +112,12 @@ func TestRemovedAPIs(t *testing.T) {
 			reason: "the update cannot remove an API that 4.18 does not have", objects: []runtime.Object{usage(schemas, "1.31", argo)}, want: pass,
 		},
 		"SkipLevel": {
-			reason: "a release on the way removes the API", from: "5.0.0", to: "5.2.0", objects: []runtime.Object{usage(schemas, "1.37", argo)}, want: fails,
+			reason: "a release on the way removes the API", from: "5.0.0", to: "5.2.0", objects: []runtime.Object{usage(schemas, "1.37", argo)},
+			want: fails,
 		},
 		"SameKubernetes": {
-			reason: "5.0 removes nothing that 4.23 has", from: "4.23.0", to: "5.0.0", objects: []runtime.Object{usage(schemas, "1.36", argo)}, want: pass,
+			reason: "5.0 removes nothing that 4.23 has", from: "4.23.0", to: "5.0.0", objects: []runtime.Object{usage(schemas, "1.36", argo)},
+			want: pass,
 		},
 		"OwnControllers": {
 			reason: "they read every API", objects: []runtime.Object{usage(schemas, "1.32", noise...)}, want: pass,
@@ -115,7 +125,8 @@ func TestRemovedAPIs(t *testing.T) {
 		},
 		"Bootstrap": {
 			reason: "in the first day they act as system:admin (the must-gather of a cluster of 4.8)", want: pass,
-			objects: []runtime.Object{usage(schemas, "1.32", requests("system:admin", "kube-controller-manager/v1.21.1+38b3ecc", 7), requests("system:admin", "cluster-policy-controller/v0.0.0", 5))},
+			objects: []runtime.Object{usage(schemas, "1.32", requests("system:admin", "kube-controller-manager/v1.21.1+38b3ecc", 7),
+				requests("system:admin", "cluster-policy-controller/v0.0.0", 5))},
 		},
 		"Administrator": {
 			reason: "system:admin with another program is an administrator", want: fails,
@@ -141,14 +152,16 @@ func TestRemovedAPIs(t *testing.T) {
 			want: unknown("UnknownKubernetesVersion"),
 		},
 		"UnknownTargetIdle": {
-			reason: "the version does not matter where no API is in use", from: "5.2.0", to: "5.3.0", objects: []runtime.Object{usage(schemas, "1.39")},
-			want: pass,
+			reason: "the version does not matter where no API is in use", from: "5.2.0", to: "5.3.0",
+			objects: []runtime.Object{usage(schemas, "1.39")},
+			want:    pass,
 		},
 		"OtherMajor": {
 			reason: "2.0 is no release of Kubernetes", objects: []runtime.Object{usage(schemas, "2.0", argo)}, want: unknown("UnknownRelease"),
 		},
 		"HugeMinor": {
-			reason: "no release has such a minor version", objects: []runtime.Object{usage(schemas, "1.99999999999999999999", argo)}, want: unknown("UnknownRelease"),
+			reason: "no release has such a minor version", objects: []runtime.Object{usage(schemas, "1.99999999999999999999", argo)},
+			want: unknown("UnknownRelease"),
 		},
 		"Patch": {
 			reason: "patch updates remove no API", to: "4.18.9", objects: []runtime.Object{usage(schemas, "1.32", argo)},
@@ -157,7 +170,8 @@ func TestRemovedAPIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.Create(t, tc.objects...)
-			findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Snapshot(t), check.Subject{Update: checktest.MinorUpdate(t, tc.from, tc.to), Now: twentyPastTwo()})
+			findings := checktest.RunAt(t, removedapi.Check(removedapi.FixTime{}), server.Snapshot(t),
+				check.Subject{Update: checktest.MinorUpdate(t, tc.from, tc.to), Now: twentyPastTwo()})
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -174,7 +188,8 @@ func TestRemovedAPIsNameClients(t *testing.T) {
 	server.Create(t, usage(schemas, "1.32", users...))
 	findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), server.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	got := findings[0]
-	checktest.Contains(t, "message", got.Message, []string{"by user-19 with", "40 requests (list), last used", "; user-18 with", "15 more clients"})
+	checktest.Contains(t, "message", got.Message,
+		[]string{"by user-19 with", "40 requests (list), last used", "; user-18 with", "15 more clients"})
 	if len(got.Message) > 1500 {
 		t.Errorf("a message of %d bytes", len(got.Message))
 	}
@@ -203,7 +218,8 @@ func TestRemovedAPIsUnread(t *testing.T) {
 		},
 		"Malformed": {
 			reason: "a count that cannot be decoded",
-			server: server.Responding(map[string]checktest.Response{countsPath: checktest.Body(`{"kind":"APIRequestCountList","apiVersion":"apiserver.openshift.io/v1","items":[
+			server: server.Responding(map[string]checktest.Response{countsPath: checktest.Body(
+				`{"kind":"APIRequestCountList","apiVersion":"apiserver.openshift.io/v1","items":[
 				{"kind":"APIRequestCount","apiVersion":"apiserver.openshift.io/v1","metadata":{"name":"x"},"status":{"requestCount":"many"}}]}`)}),
 			want: checktest.Result{Outcome: preflight.Unknown, Reason: "Error"},
 		},
@@ -232,10 +248,12 @@ func TestManyRemovedAPIs(t *testing.T) {
 		}
 		counts = append(counts, usage(fmt.Sprintf("things.v1.group-%04d.example.com", i), removed, requests("user", "curl", 3)))
 	}
-	many := server.Responding(map[string]checktest.Response{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList", counts)})
+	many := server.Responding(map[string]checktest.Response{countsPath: checktest.Pages(t, "apiserver.openshift.io/v1", "APIRequestCountList",
+		counts)})
 	findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), many.Snapshot(t), checktest.MinorUpdate(t, "", ""))
 	last := findings[len(findings)-1]
-	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") || !strings.Contains(last.Message, "Warn") {
+	if len(findings) != 51 || last.Outcome != preflight.Fail || !strings.Contains(last.Message, "450 more") ||
+		!strings.Contains(last.Message, "Warn") {
 		t.Errorf("%d findings, the last is %s: %q", len(findings), last.Outcome, last.Message)
 	}
 	for _, f := range findings[:50] {
@@ -247,7 +265,8 @@ func TestManyRemovedAPIs(t *testing.T) {
 
 // metric is a line of an API server's metrics.
 func metric(group, version, resource, removed string) string {
-	return fmt.Sprintf("apiserver_requested_deprecated_apis{group=%q,removed_release=%q,resource=%q,subresource=\"\",version=%q} 1\n", group, removed, resource, version)
+	return fmt.Sprintf("apiserver_requested_deprecated_apis{group=%q,removed_release=%q,resource=%q,subresource=\"\",version=%q} 1\n", group,
+		removed, resource, version)
 }
 
 func TestRemovedAPIsOnPlainKubernetes(t *testing.T) {
@@ -278,11 +297,15 @@ func TestRemovedAPIsOnPlainKubernetes(t *testing.T) {
 			want: results{"RemovedAPI-endpoints.v1": {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
 		},
 		"Subresource": {
-			reason:  "a subresource belongs to the same API",
-			metrics: metric(group, "v1beta3", "flowschemas", "1.32") + strings.Replace(metric(group, "v1beta3", "flowschemas", "1.32"), `subresource=""`, `subresource="status"`, 1),
-			want:    results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
+			reason: "a subresource belongs to the same API",
+			metrics: metric(group, "v1beta3", "flowschemas", "1.32") + strings.Replace(metric(group, "v1beta3", "flowschemas", "1.32"),
+				`subresource=""`, `subresource="status"`, 1),
+			want: results{"RemovedAPI-" + schemas: {Outcome: preflight.Fail, Reason: "RemovedAPIInUse"}},
 		},
-		"Zero":      {reason: "0 is not in use", metrics: strings.ReplaceAll(metric(group, "v1beta3", "flowschemas", "1.32"), "} 1", "} 0"), want: pass},
+		"Zero": {
+			reason: "0 is not in use", metrics: strings.ReplaceAll(metric(group, "v1beta3", "flowschemas", "1.32"), "} 1", "} 0"),
+			want: pass,
+		},
 		"BadLabels": {reason: "half a line cannot be parsed", metrics: `apiserver_requested_deprecated_apis{group="x` + "\n", want: unknown},
 		"BadValue":  {reason: "a value that is no number", metrics: "apiserver_requested_deprecated_apis{} often\n", want: unknown},
 		"LongLine":  {reason: "the length of a line is bounded", metrics: strings.Repeat("x", 100_000), want: unknown},
@@ -304,7 +327,12 @@ func TestMetricsOfARealAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	requested := 0
-	plain := server.Responding(map[string]checktest.Response{countsPath: func(r *http.Request) (int, []byte) { requested++; return checktest.NotServed(r) }})
+	plain := server.Responding(map[string]checktest.Response{countsPath: func(r *http.Request) (int,
+		[]byte,
+	) {
+		requested++
+		return checktest.NotServed(r)
+	}})
 	findings := checktest.Run(t, removedapi.Check(removedapi.FixTime{}), plain.Snapshot(t), checktest.MinorUpdate(t, "5.1.0", "5.2.0"))
 	if requested == 0 || len(findings) == 0 || findings[0].Outcome == preflight.Unknown {
 		t.Errorf("findings %+v, want findings of the metrics", findings)

@@ -36,7 +36,8 @@ var (
 			"finding Certificate-<namespace>.<name> for each ConfigMap with them. It fails for one that has ended. It warns of one "+
 			"that ends within the duration of the update and a week, if its operator should have renewed it by then, which it does at 80 % of the "+
 			"validity (library-go pkg/operator/certrotation), or if no operator renews it. It concerns every update, and "+
-			"makes at most 9 requests. A ConfigMap that cannot be read, or has no certificate, is Unknown. A cluster of less than a day has authorities that end within a day, and are renewed.")
+			"makes at most 9 requests. A ConfigMap that cannot be read, or has no certificate, is Unknown. A cluster of less than a day "+
+			"has authorities that end within a day, and are renewed.")
 
 	nameCertificate = finding.NewName("Certificate",
 		"A finding of the checks Certificates and CertificateSecrets about an object whose certificate ends or has ended: "+
@@ -59,10 +60,12 @@ var (
 		Cause:   "All are valid for the duration of the update and a week, or are renewed before they end.",
 	})
 	reasonNotCovered = finding.NewReason("CertificatesNotCovered", finding.Explanation{
-		Meaning: "A ConfigMap has no certificate that can be read, which is Unknown; or no Secret with certificates was read, which does not count.",
+		Meaning: "A ConfigMap has no certificate that can be read, which is Unknown; or no Secret with certificates was read, which " +
+			"does not count.",
 		Cause: "The ConfigMap was edited, or its certificates were removed from an archive. Secrets are only read if the user may list them, " +
 			"which no role of `oc preflight auth` permits, since their keys could be read as well; an archive need not have them.",
-		Remedy: "Restore the ConfigMap. To check Secrets, run the preflight as a user who may list them, or on a must-gather. Only their metadata is read.",
+		Remedy: "Restore the ConfigMap. To check Secrets, run the preflight as a user who may list them, or on a must-gather. Only " +
+			"their metadata is read.",
 	})
 )
 
@@ -92,10 +95,19 @@ const (
 // its signer nor the default certificate that it makes (documentation of OpenShift, Ingress certificates, Expiration).
 func authorities() []authority {
 	return []authority{
-		{namespace: managed, name: "kube-apiserver-aggregator-client-ca", purpose: "the requests of the API server to aggregated APIs", operator: "kube-apiserver"},
-		{namespace: managed, name: "csr-controller-ca", purpose: "the client and serving certificates of kubelets", operator: "kube-controller-manager"},
+		{
+			namespace: managed, name: "kube-apiserver-aggregator-client-ca", purpose: "the requests of the API server to aggregated APIs",
+			operator: "kube-apiserver",
+		},
+		{
+			namespace: managed, name: "csr-controller-ca", purpose: "the client and serving certificates of kubelets",
+			operator: "kube-controller-manager",
+		},
 		{namespace: apiServers, name: toKubelets, purpose: "the requests of the API server to kubelets", operator: "kube-apiserver"},
-		{namespace: apiServers, name: "kube-control-plane-signer-ca", purpose: "the requests of the control plane to the API server", operator: "kube-apiserver"},
+		{
+			namespace: apiServers, name: "kube-control-plane-signer-ca", purpose: "the requests of the control plane to the API server",
+			operator: "kube-apiserver",
+		},
 		{namespace: managed, name: "service-ca", purpose: "the serving certificates of Services", operator: "service-ca"},
 		{namespace: configured, name: "etcd-serving-ca", purpose: "etcd", operator: "etcd"},
 		{namespace: managed, name: "default-ingress-cert", purpose: "the default certificate of the ingress", chain: true},
@@ -140,7 +152,8 @@ func notSelfManaged(ctx context.Context, s check.Subject) ([]finding.Finding, er
 	case topology == snapshot.Kubernetes:
 		return []finding.Finding{check.PlainKubernetes("certificates that its operators renew")}, nil
 	case topology == snapshot.HyperShift:
-		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift, "the certificates of a hosted control plane are in the management cluster")}, nil
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
+			"the certificates of a hosted control plane are in the management cluster")}, nil
 	}
 	return nil, nil
 }
@@ -167,16 +180,20 @@ func judgeAuthorities(ctx context.Context, s check.Subject) ([]finding.Finding, 
 		if first.until.IsZero() || valid.until.Before(first.until) {
 			first = valid
 		}
-		if f, ok := (subject{what: "the certificates for " + each.purpose, operator: each.operator, object: each.object()}).judge(valid, s.Now, limit); ok {
+		if f, ok := (subject{what: "the certificates for " + each.purpose, operator: each.operator, object: each.object()}).judge(valid, s.Now,
+			limit); ok {
 			found = append(found, f)
 		}
 	}
 	switch {
 	case len(found)+len(failures) > 0:
 	case first.until.IsZero():
-		found = append(found, finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered, "the cluster has none of the ConfigMaps with the authorities of a cluster"))
+		found = append(found, finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered,
+			"the cluster has none of the ConfigMaps with the authorities of a cluster"))
 	default:
-		found = append(found, finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid, "no authority of the cluster ends before %s without being renewed; the first one ends at %s", words.Time(limit), words.Time(first.until)))
+		found = append(found, finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid,
+			"no authority of the cluster ends before %s without being renewed; the first one ends at %s", words.Time(limit),
+			words.Time(first.until)))
 	}
 	return found, errors.Join(failures...)
 }
@@ -235,7 +252,8 @@ func (s subject) judge(valid validity, now, limit time.Time) (finding.Finding, b
 	case s.operator == "":
 		f = finding.Warn(reasonCertificateEnds, "%s end at %s, and no operator renews them", s.described(), words.Time(valid.until))
 	default:
-		f = finding.Warn(reasonCertificateEnds, "%s end at %s, and ClusterOperator %q has not renewed them", s.described(), words.Time(valid.until), s.operator)
+		f = finding.Warn(reasonCertificateEnds, "%s end at %s, and ClusterOperator %q has not renewed them", s.described(),
+			words.Time(valid.until), s.operator)
 	}
 	return f.Named(finding.NameOf(nameCertificate, s.object.Namespace+"."+s.object.Name)).
 		Remedy("%s", s.remedy()).Do(s.actions()...).About(s.object), true
@@ -247,7 +265,9 @@ func (s subject) described() string {
 
 func (s subject) remedy() string {
 	if s.operator != "" {
-		return fmt.Sprintf("Find out why ClusterOperator %q does not renew them, and approve certificate requests that are pending. After all control plane nodes were off when they had to be renewed, follow the documentation on expired control plane certificates.", s.operator)
+		return fmt.Sprintf("Find out why ClusterOperator %q does not renew them, and approve certificate requests that are pending. "+
+			"After all control plane nodes were off when they had to be renewed, follow the documentation on expired control plane certificates.",
+			s.operator)
 	}
 	return "Replace the certificate before the update."
 }
@@ -294,13 +314,15 @@ func window(ctx context.Context, s check.Subject) time.Duration {
 var (
 	namePausedPoolKubeletCA = finding.NewName("PausedPoolKubeletCA",
 		"The check for pools that are paused and so keep from their nodes the authority by which kubelets verify the API server, after it was "+
-			"renewed (openshift/runbooks, MachineConfigControllerPausedPoolKubeletCA): a finding PausedPoolKubeletCA-<pool> for each. It warns, and fails "+
+			"renewed (openshift/runbooks, MachineConfigControllerPausedPoolKubeletCA): a finding PausedPoolKubeletCA-<pool> for each. It "+
+			"warns, and fails "+
 			"once all certificates that the nodes have are ended. It concerns clusters before 4.13, from which on nodes get it "+
 			"without an update of their pool (machine-config-operator 636ab6f96), and makes 2 requests.")
 
 	reasonKubeletCAWaits = finding.NewReason("KubeletCAWaits", finding.Explanation{
 		Meaning: "Reported for a paused pool whose nodes do not get a renewed authority of the API server.",
-		Cause: "The kube-apiserver-to-kubelet-signer was renewed while the pool was paused. Logs, exec and debug do not work on its nodes within 12 " +
+		Cause: "The kube-apiserver-to-kubelet-signer was renewed while the pool was paused. Logs, exec and debug do not work on its " +
+			"nodes within 12 " +
 			"hours of that, and the nodes leave the cluster when the certificate ends that they have.",
 		Remedy: "Unpause the pool, so that all of its pending configuration is applied: `oc patch machineconfigpool NAME --type merge -p " +
 			"'{\"spec\":{\"paused\":false}}'`.",
@@ -315,7 +337,8 @@ func PausedPools() check.Check {
 	return check.Check{
 		Name: namePausedPoolKubeletCA, Kind: finding.SourceHealth, NotHosted: "its nodes have no MachineConfigPool",
 		Concerns: func(u update.Update) bool { return u.From.Major == 4 && u.From.Minor < 13 },
-		Reads:    append(append(check.ReadsTopology(), readsPools()...), check.Get("", "configmaps", apiServers, toKubelets), check.List("", "nodes")),
+		Reads: append(append(check.ReadsTopology(), readsPools()...), check.Get("", "configmaps", apiServers, toKubelets),
+			check.List("", "nodes")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			pools, err := s.Cluster.MachineConfigPools(ctx)
 			if apierrors.IsNotFound(err) {
@@ -326,7 +349,8 @@ func PausedPools() check.Check {
 			}
 			paused := slices.DeleteFunc(slices.Clone(pools), func(pool machineconfigurationv1.MachineConfigPool) bool { return !keeps(&pool) })
 			if len(paused) == 0 {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid, "no paused pool keeps a configuration from its nodes")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid,
+					"no paused pool keeps a configuration from its nodes")}, nil
 			}
 			bundle, err := s.Cluster.ConfigMap(ctx, apiServers, toKubelets)
 			if err != nil {
@@ -368,7 +392,8 @@ func (p pausedPools) judge(read gap.Extent, paused []machineconfigurationv1.Mach
 		}
 	}
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(read, reasonCertificatesValid, "no paused pool keeps a renewed authority of the API server from its nodes")}
+		return []finding.Finding{finding.Pass(read, reasonCertificatesValid,
+			"no paused pool keeps a renewed authority of the API server from its nodes")}
 	}
 	return finding.Bounded(finding.Drafts(found...))
 }
@@ -394,10 +419,12 @@ func (p pausedPools) kept(pool *machineconfigurationv1.MachineConfigPool) findin
 	}
 	what := fmt.Sprintf("MachineConfigPool %q is paused, and keeps from its %s the authority of the API server that was renewed at %s",
 		pool.Name, words.Count(int(pool.Status.MachineCount), "node"), words.Time(p.signers[0].NotBefore))
-	f := finding.Warn(reasonKubeletCAWaits, "%s: the kubelets refuse logs and exec, and leave the cluster at %s, when the certificate ends that they have", what, words.Time(until))
+	f := finding.Warn(reasonKubeletCAWaits, "%s: the kubelets refuse logs and exec, and leave the cluster at %s, when the "+
+		"certificate ends that they have", what, words.Time(until))
 	if !p.now.Before(until) {
 		f = finding.Fail(reasonKubeletCAWaits, "%s: all certificates that the kubelets have are ended", what)
 	}
-	return check.Unpause(f.Named(finding.NameOf(namePausedPoolKubeletCA, pool.Name)), pool.Name, p.by(pool), "Unpause the pool, so that all of its pending configuration is applied.").
+	return check.Unpause(f.Named(finding.NameOf(namePausedPoolKubeletCA, pool.Name)), pool.Name, p.by(pool),
+		"Unpause the pool, so that all of its pending configuration is applied.").
 		About(finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: "MachineConfigPool", Name: pool.Name})
 }

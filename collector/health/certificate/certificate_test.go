@@ -41,7 +41,10 @@ func issue(t *testing.T, name string, from, until time.Time) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: from, NotAfter: until,
+		IsCA: true, BasicConstraintsValid: true,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +95,10 @@ func bundle(certificates ...string) any {
 }
 
 func infrastructure(topology string) any {
-	return map[string]any{"kind": "Infrastructure", "apiVersion": "config.openshift.io/v1", "metadata": map[string]any{"name": "cluster"}, "status": map[string]any{"controlPlaneTopology": topology}}
+	return map[string]any{
+		"kind": "Infrastructure", "apiVersion": "config.openshift.io/v1", "metadata": map[string]any{"name": "cluster"},
+		"status": map[string]any{"controlPlaneTopology": topology},
+	}
 }
 
 const infrastructurePath = "/apis/config.openshift.io/v1/infrastructures/cluster"
@@ -115,7 +121,8 @@ func results(t *testing.T, tested check.Check, of state, from string) (found []s
 	}
 	subject := check.Subject{Cluster: snapshot.Of(api), Update: parsed, Now: now}
 	var text bytes.Buffer
-	for _, f := range collector.Collect(t.Context(), collector.Bind(subject, []check.Check{tested}), func(collector.Source, []finding.Finding) {}).Findings {
+	for _, f := range collector.Collect(t.Context(), collector.Bind(subject, []check.Check{tested}),
+		func(collector.Source, []finding.Finding) {}).Findings {
 		found = append(found, fmt.Sprintf("%s %s %s", f.Name, f.Outcome, f.Reason))
 		fmt.Fprintln(&text, f.Message)
 	}
@@ -135,21 +142,64 @@ func TestAuthorities(t *testing.T) {
 		want    []string
 		message string
 	}{
-		"Valid":       {reason: "it is renewed in time", of: state{aggregator: bundle(valid)}, want: []string{"Certificates Pass CertificatesValid"}},
-		"Renewed":     {reason: "one of them verifies what is signed now", of: state{aggregator: bundle(ended, valid)}, want: []string{"Certificates Pass CertificatesValid"}},
-		"Ended":       {reason: "none verifies anything", of: state{aggregator: bundle(ended)}, want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded"}, message: "ended at"},
-		"Late":        {reason: "the operator should have renewed it two days ago", of: state{aggregator: bundle(late)}, want: []string{named + "kube-apiserver-aggregator-client-ca Warn CertificateEnds"}, message: `ClusterOperator "kube-apiserver" has not renewed them`},
-		"Young":       {reason: "the first authorities of a cluster are valid for a day, and are renewed", of: state{aggregator: bundle(young)}, want: []string{"Certificates Pass CertificatesValid"}},
-		"Ingress":     {reason: "no operator renews the default certificate of the ingress", of: state{ingress: bundle(young)}, want: []string{named + "default-ingress-cert Warn CertificateEnds"}, message: "no operator renews them"},
-		"Leaf":        {reason: "the first of a chain is the certificate", of: state{ingress: bundle(ended, valid)}, want: []string{named + "default-ingress-cert Fail CertificateEnded"}},
-		"OldRoot":     {reason: "a root that has ended does no harm in a chain", of: state{ingress: bundle(valid, ended)}, want: []string{"Certificates Pass CertificatesValid"}},
-		"Empty":       {reason: "nothing is known about what its certificates are for", of: state{aggregator: bundle(), ingress: bundle(valid)}, want: []string{"Certificates Unknown CertificatesNotCovered"}, message: "kube-apiserver-aggregator-client-ca has no certificate"},
-		"Forbidden":   {reason: "the roles of auth permit it, as what other checks read", of: state{aggregator: nil, ingress: bundle(valid)}, want: []string{"Certificates Unknown Forbidden"}, message: "kube-apiserver-aggregator-client-ca"},
-		"Failing":     {reason: "an error of the server is no proof", of: state{aggregator: failing, ingress: bundle(valid)}, want: []string{"Certificates Unknown Error"}, message: "kube-apiserver-aggregator-client-ca"},
-		"NoPools":     {reason: "how long the update takes is not known", of: state{aggregator: bundle(valid), poolsPath: nil}, want: []string{"Certificates Unknown NotRead"}},
-		"None":        {reason: "the server states that there are none", of: state{}, want: []string{"Certificates Skipped CertificatesNotCovered"}},
-		"EndedBeside": {reason: "what has ended counts beside what was not read", of: state{aggregator: bundle(ended), ingress: nil}, want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded", "Certificates Unknown Forbidden"}},
-		"Hosted":      {reason: "they are in the management cluster", of: state{infrastructurePath: infrastructure("External")}, want: []string{"Certificates Skipped HyperShift"}},
+		"Valid": {
+			reason: "it is renewed in time", of: state{aggregator: bundle(valid)},
+			want: []string{"Certificates Pass CertificatesValid"},
+		},
+		"Renewed": {
+			reason: "one of them verifies what is signed now", of: state{aggregator: bundle(ended, valid)},
+			want: []string{"Certificates Pass CertificatesValid"},
+		},
+		"Ended": {
+			reason: "none verifies anything", of: state{aggregator: bundle(ended)},
+			want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded"}, message: "ended at",
+		},
+		"Late": {reason: "the operator should have renewed it two days ago", of: state{aggregator: bundle(late)}, want: []string{named +
+			"kube-apiserver-aggregator-client-ca Warn CertificateEnds"}, message: `ClusterOperator "kube-apiserver" has not renewed them`},
+		"Young": {
+			reason: "the first authorities of a cluster are valid for a day, and are renewed", of: state{aggregator: bundle(young)},
+			want: []string{"Certificates Pass CertificatesValid"},
+		},
+		"Ingress": {
+			reason: "no operator renews the default certificate of the ingress", of: state{ingress: bundle(young)},
+			want: []string{named + "default-ingress-cert Warn CertificateEnds"}, message: "no operator renews them",
+		},
+		"Leaf": {
+			reason: "the first of a chain is the certificate", of: state{ingress: bundle(ended, valid)},
+			want: []string{named + "default-ingress-cert Fail CertificateEnded"},
+		},
+		"OldRoot": {
+			reason: "a root that has ended does no harm in a chain", of: state{ingress: bundle(valid, ended)},
+			want: []string{"Certificates Pass CertificatesValid"},
+		},
+		"Empty": {
+			reason: "nothing is known about what its certificates are for", of: state{aggregator: bundle(), ingress: bundle(valid)},
+			want: []string{"Certificates Unknown CertificatesNotCovered"}, message: "kube-apiserver-aggregator-client-ca has no certificate",
+		},
+		"Forbidden": {
+			reason: "the roles of auth permit it, as what other checks read", of: state{aggregator: nil, ingress: bundle(valid)},
+			want: []string{"Certificates Unknown Forbidden"}, message: "kube-apiserver-aggregator-client-ca",
+		},
+		"Failing": {
+			reason: "an error of the server is no proof", of: state{aggregator: failing, ingress: bundle(valid)},
+			want: []string{"Certificates Unknown Error"}, message: "kube-apiserver-aggregator-client-ca",
+		},
+		"NoPools": {
+			reason: "how long the update takes is not known", of: state{aggregator: bundle(valid), poolsPath: nil},
+			want: []string{"Certificates Unknown NotRead"},
+		},
+		"None": {
+			reason: "the server states that there are none", of: state{},
+			want: []string{"Certificates Skipped CertificatesNotCovered"},
+		},
+		"EndedBeside": {
+			reason: "what has ended counts beside what was not read", of: state{aggregator: bundle(ended), ingress: nil},
+			want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded", "Certificates Unknown Forbidden"},
+		},
+		"Hosted": {
+			reason: "they are in the management cluster", of: state{infrastructurePath: infrastructure("External")},
+			want: []string{"Certificates Skipped HyperShift"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, messages := results(t, certificate.Authorities(), tc.of, "4.18.3")
@@ -165,28 +215,65 @@ func TestSecrets(t *testing.T) {
 	secrets := func(name string, from, until any) any {
 		annotations := map[string]any{"auth.openshift.io/certificate-not-before": from, "auth.openshift.io/certificate-not-after": until}
 		return map[string]any{"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "items": []any{map[string]any{
-			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": map[string]any{"namespace": "openshift-kube-apiserver", "name": name, "annotations": annotations},
+			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1",
+			"metadata": map[string]any{"namespace": "openshift-kube-apiserver", "name": name, "annotations": annotations},
 		}}}
 	}
 	text := func(after time.Duration) string { return now.Add(after).Format(time.RFC3339) }
-	permitted := map[string]any{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": map[string]any{"allowed": true}}
-	denied := map[string]any{"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1", "status": map[string]any{"allowed": false}}
+	permitted := map[string]any{
+		"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+		"status": map[string]any{"allowed": true},
+	}
+	denied := map[string]any{
+		"kind": "SelfSubjectAccessReview", "apiVersion": "authorization.k8s.io/v1",
+		"status": map[string]any{"allowed": false},
+	}
 	const notCovered, kubelet = "CertificateSecrets Skipped CertificatesNotCovered", "Certificate-openshift-kube-apiserver.kubelet-client "
 	for name, tc := range map[string]struct {
 		reason string
 		of     state
 		want   []string
 	}{
-		"Valid":     {reason: "it is renewed in time", of: state{reviews: permitted, namespace: secrets("kubelet-client", text(-10*day), text(20*day))}, want: []string{"CertificateSecrets Pass CertificatesValid"}},
-		"Ended":     {reason: "its operator does not run", of: state{reviews: permitted, namespace: secrets("kubelet-client", text(-31*day), text(-day))}, want: []string{kubelet + "Fail CertificateEnded"}},
-		"Late":      {reason: "its operator has not renewed it", of: state{reviews: permitted, namespace: secrets("kubelet-client", text(-26*day), text(4*day))}, want: []string{kubelet + "Warn CertificateEnds"}},
-		"Revision":  {reason: "a copy for a revision that is not used any more ends", of: state{reviews: permitted, namespace: secrets("kubelet-client-7", text(-31*day), text(-day))}, want: []string{notCovered}},
-		"Malformed": {reason: "an annotation that is no time", of: state{reviews: permitted, namespace: secrets("kubelet-client", "x", text(20*day))}, want: []string{notCovered}},
-		"Denied":    {reason: "no Secret is requested without the permission", of: state{reviews: denied, namespace: secrets("kubelet-client", text(-31*day), text(-day))}, want: []string{notCovered}},
-		"Partly":    {reason: "what was not read is no pass", of: state{reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": nil, namespace: secrets("kubelet-client", text(-10*day), text(20*day))}, want: []string{"CertificateSecrets Unknown Forbidden"}},
-		"Failing":   {reason: "an error of the server is no proof", of: state{reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": failing}, want: []string{"CertificateSecrets Unknown Error"}},
-		"Review":    {reason: "nor is one of the review", of: state{reviews: failing}, want: []string{"CertificateSecrets Unknown Error"}},
-		"Beside":    {reason: "what has ended counts beside what was not read", of: state{reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": failing, namespace: secrets("kubelet-client", text(-31*day), text(-day))}, want: []string{kubelet + "Fail CertificateEnded", "CertificateSecrets Unknown Error"}},
+		"Valid": {reason: "it is renewed in time", of: state{
+			reviews:   permitted,
+			namespace: secrets("kubelet-client", text(-10*day), text(20*day)),
+		}, want: []string{"CertificateSecrets Pass CertificatesValid"}},
+		"Ended": {reason: "its operator does not run", of: state{
+			reviews:   permitted,
+			namespace: secrets("kubelet-client", text(-31*day), text(-day)),
+		}, want: []string{kubelet + "Fail CertificateEnded"}},
+		"Late": {reason: "its operator has not renewed it", of: state{
+			reviews:   permitted,
+			namespace: secrets("kubelet-client", text(-26*day), text(4*day)),
+		}, want: []string{kubelet + "Warn CertificateEnds"}},
+		"Revision": {
+			reason: "a copy for a revision that is not used any more ends",
+			of:     state{reviews: permitted, namespace: secrets("kubelet-client-7", text(-31*day), text(-day))}, want: []string{notCovered},
+		},
+		"Malformed": {
+			reason: "an annotation that is no time",
+			of:     state{reviews: permitted, namespace: secrets("kubelet-client", "x", text(20*day))}, want: []string{notCovered},
+		},
+		"Denied": {
+			reason: "no Secret is requested without the permission",
+			of:     state{reviews: denied, namespace: secrets("kubelet-client", text(-31*day), text(-day))}, want: []string{notCovered},
+		},
+		"Partly": {reason: "what was not read is no pass", of: state{
+			reviews: permitted, "/api/v1/namespaces/openshift-etcd/secrets": nil,
+			namespace: secrets("kubelet-client", text(-10*day), text(20*day)),
+		}, want: []string{"CertificateSecrets Unknown Forbidden"}},
+		"Failing": {reason: "an error of the server is no proof", of: state{
+			reviews: permitted,
+			"/api/v1/namespaces/openshift-etcd/secrets": failing,
+		}, want: []string{"CertificateSecrets Unknown Error"}},
+		"Review": {reason: "nor is one of the review", of: state{reviews: failing}, want: []string{"CertificateSecrets Unknown Error"}},
+		"Beside": {
+			reason: "what has ended counts beside what was not read", of: state{
+				reviews: permitted,
+				"/api/v1/namespaces/openshift-etcd/secrets": failing, namespace: secrets("kubelet-client", text(-31*day), text(-day)),
+			},
+			want: []string{kubelet + "Fail CertificateEnded", "CertificateSecrets Unknown Error"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, messages := results(t, certificate.Secrets(), tc.of, "4.18.3")
@@ -209,13 +296,17 @@ func TestPausedPools(t *testing.T) {
 		if edit != nil {
 			edit(spec)
 		}
-		return map[string]any{"kind": "MachineConfigPoolList", "apiVersion": "machineconfiguration.openshift.io/v1", "items": []any{map[string]any{
-			"kind": "MachineConfigPool", "apiVersion": "machineconfiguration.openshift.io/v1", "metadata": map[string]any{"name": "worker"}, "spec": spec,
-			"status": map[string]any{
-				"machineCount": 3, "configuration": map[string]any{"name": "rendered-worker-1"},
-				"conditions": []any{map[string]any{"type": "Updated", "status": status, "lastTransitionTime": since.Format(time.RFC3339)}},
-			},
-		}}}
+		return map[string]any{
+			"kind": "MachineConfigPoolList", "apiVersion": "machineconfiguration.openshift.io/v1",
+			"items": []any{map[string]any{
+				"kind": "MachineConfigPool", "apiVersion": "machineconfiguration.openshift.io/v1", "metadata": map[string]any{"name": "worker"},
+				"spec": spec,
+				"status": map[string]any{
+					"machineCount": 3, "configuration": map[string]any{"name": "rendered-worker-1"},
+					"conditions": []any{map[string]any{"type": "Updated", "status": status, "lastTransitionTime": since.Format(time.RFC3339)}},
+				},
+			}},
+		}
 	}
 	const waits, fine = "PausedPoolKubeletCA-worker Warn KubeletCAWaits", "PausedPoolKubeletCA Pass CertificatesValid"
 	for name, tc := range map[string]struct {
@@ -224,16 +315,42 @@ func TestPausedPools(t *testing.T) {
 		of     state
 		want   string
 	}{
-		"Before":      {reason: "the pool waited already when it was renewed", of: state{poolsPath: pool("False", rotated.Add(-9*day), nil), toKubelets: bundle(oldSigner, newSigner)}, want: waits},
-		"By":          {reason: "the renewal itself is what waits", of: state{poolsPath: pool("False", rotated.Add(time.Minute), nil), toKubelets: bundle(newSigner, oldSigner)}, want: waits},
-		"After":       {reason: "the nodes got it before the pool was paused", of: state{poolsPath: pool("False", rotated.Add(2*day), nil), toKubelets: bundle(oldSigner, newSigner)}, want: fine},
-		"AllEnded":    {reason: "what the nodes have was removed from the bundle when it ended", of: state{poolsPath: pool("False", rotated.Add(-9*day), nil), toKubelets: bundle(newSigner)}, want: "PausedPoolKubeletCA-worker Fail KubeletCAWaits"},
-		"NotRenewed":  {reason: "the authority is that of the installer, which every node has", of: state{poolsPath: pool("False", now.Add(-400*day), nil), toKubelets: bundle(oldSigner)}, want: fine},
-		"NotPaused":   {reason: "it is on the way", of: state{poolsPath: pool("False", rotated, func(spec map[string]any) { spec["paused"] = false })}, want: fine},
-		"UpToDate":    {reason: "nothing is pending", of: state{poolsPath: pool("True", rotated, func(spec map[string]any) { spec["configuration"] = map[string]any{"name": "rendered-worker-1"} })}, want: fine},
-		"Forbidden":   {reason: "a pool waits, and for what is not known", of: state{poolsPath: pool("False", rotated, nil), toKubelets: nil}, want: "PausedPoolKubeletCA Unknown Forbidden"},
-		"SinceThen":   {reason: "from 4.13 on nodes get it without their pool", from: "4.13.0", of: state{poolsPath: pool("False", rotated, nil), toKubelets: bundle(oldSigner, newSigner)}, want: "PausedPoolKubeletCA Skipped NotConcerned"},
-		"Unparseable": {reason: "for what the pool waits is not known", of: state{poolsPath: pool("False", rotated, nil), toKubelets: bundle()}, want: "PausedPoolKubeletCA Unknown CertificatesNotCovered"},
+		"Before": {
+			reason: "the pool waited already when it was renewed",
+			of:     state{poolsPath: pool("False", rotated.Add(-9*day), nil), toKubelets: bundle(oldSigner, newSigner)}, want: waits,
+		},
+		"By": {
+			reason: "the renewal itself is what waits",
+			of:     state{poolsPath: pool("False", rotated.Add(time.Minute), nil), toKubelets: bundle(newSigner, oldSigner)}, want: waits,
+		},
+		"After": {
+			reason: "the nodes got it before the pool was paused",
+			of:     state{poolsPath: pool("False", rotated.Add(2*day), nil), toKubelets: bundle(oldSigner, newSigner)}, want: fine,
+		},
+		"AllEnded": {reason: "what the nodes have was removed from the bundle when it ended", of: state{poolsPath: pool("False",
+			rotated.Add(-9*day), nil), toKubelets: bundle(newSigner)}, want: "PausedPoolKubeletCA-worker Fail KubeletCAWaits"},
+		"NotRenewed": {
+			reason: "the authority is that of the installer, which every node has",
+			of:     state{poolsPath: pool("False", now.Add(-400*day), nil), toKubelets: bundle(oldSigner)}, want: fine,
+		},
+		"NotPaused": {
+			reason: "it is on the way",
+			of:     state{poolsPath: pool("False", rotated, func(spec map[string]any) { spec["paused"] = false })}, want: fine,
+		},
+		"UpToDate": {reason: "nothing is pending", of: state{poolsPath: pool("True", rotated,
+			func(spec map[string]any) { spec["configuration"] = map[string]any{"name": "rendered-worker-1"} })}, want: fine},
+		"Forbidden": {
+			reason: "a pool waits, and for what is not known", of: state{poolsPath: pool("False", rotated, nil), toKubelets: nil},
+			want: "PausedPoolKubeletCA Unknown Forbidden",
+		},
+		"SinceThen": {reason: "from 4.13 on nodes get it without their pool", from: "4.13.0", of: state{
+			poolsPath:  pool("False", rotated, nil),
+			toKubelets: bundle(oldSigner, newSigner),
+		}, want: "PausedPoolKubeletCA Skipped NotConcerned"},
+		"Unparseable": {
+			reason: "for what the pool waits is not known", of: state{poolsPath: pool("False", rotated, nil), toKubelets: bundle()},
+			want: "PausedPoolKubeletCA Unknown CertificatesNotCovered",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from := tc.from

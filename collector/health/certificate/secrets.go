@@ -32,15 +32,23 @@ const (
 func rotated() []rotation {
 	return []rotation{
 		{namespace: apiServers, operator: "kube-apiserver", names: []string{
-			"aggregator-client-signer", "kube-apiserver-to-kubelet-signer", "kube-control-plane-signer", "loadbalancer-serving-signer", "localhost-serving-signer",
+			"aggregator-client-signer", "kube-apiserver-to-kubelet-signer", "kube-control-plane-signer", "loadbalancer-serving-signer",
+			"localhost-serving-signer",
 			"localhost-recovery-serving-signer", "service-network-serving-signer", "node-system-admin-signer",
 		}},
 		{namespace: "openshift-kube-apiserver", operator: "kube-apiserver", names: []string{
-			"aggregator-client", "kubelet-client", "localhost-serving-cert-certkey", "service-network-serving-certkey", "external-loadbalancer-serving-certkey",
+			"aggregator-client", "kubelet-client", "localhost-serving-cert-certkey", "service-network-serving-certkey",
+			"external-loadbalancer-serving-certkey",
 			"internal-loadbalancer-serving-certkey", "localhost-recovery-serving-certkey", "check-endpoints-client-cert-key",
 		}},
-		{namespace: managed, operator: "kube-apiserver", names: []string{"kube-controller-manager-client-cert-key", "kube-scheduler-client-cert-key"}},
-		{namespace: "openshift-kube-controller-manager-operator", operator: "kube-controller-manager", names: []string{"csr-signer", "csr-signer-signer"}},
+		{
+			namespace: managed, operator: "kube-apiserver",
+			names: []string{"kube-controller-manager-client-cert-key", "kube-scheduler-client-cert-key"},
+		},
+		{
+			namespace: "openshift-kube-controller-manager-operator", operator: "kube-controller-manager",
+			names: []string{"csr-signer", "csr-signer-signer"},
+		},
 		{namespace: "openshift-etcd", operator: "etcd", names: []string{"etcd-signer", "etcd-metric-signer"}},
 	}
 }
@@ -75,7 +83,8 @@ func Secrets() check.Check {
 
 func notCovered(read gap.Extent) finding.Finding {
 	return finding.Skipped(read, reasonNotCovered,
-		"no validity of a certificate in a Secret was read: the user may not list Secrets, or none was gathered; run the preflight as a user who may, or on a must-gather, for their annotations alone")
+		"no validity of a certificate in a Secret was read: the user may not list Secrets, or none was gathered; run the preflight as a "+
+			"user who may, or on a must-gather, for their annotations alone")
 }
 
 // judgeSecrets leaves out the namespaces of which an archive has no Secrets: as where the user may not list them, the
@@ -116,10 +125,12 @@ func judgeSecrets(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 	case judged == 0:
 		return []finding.Finding{notCovered(gap.ExtentOf(ctx))}, nil
 	case len(ungathered) > 0:
-		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered, "%s in Secrets do not end before %s without being renewed; the archive has no Secrets of the namespaces %s",
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered,
+			"%s in Secrets do not end before %s without being renewed; the archive has no Secrets of the namespaces %s",
 			words.Count(judged, "certificate"), words.Time(limit), words.List(ungathered, len(ungathered)))}, nil
 	}
-	return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid, "of %s in Secrets none ends before %s without being renewed", words.Count(judged, "certificate"), words.Time(limit))}, nil
+	return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid,
+		"of %s in Secrets none ends before %s without being renewed", words.Count(judged, "certificate"), words.Time(limit))}, nil
 }
 
 // validityOf is false for a Secret without a validity.

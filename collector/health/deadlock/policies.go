@@ -76,11 +76,13 @@ type boundPolicy struct {
 // boundPolicies are the bindings of policies that exist, sorted by name.
 func boundPolicies(ctx context.Context, cluster *snapshot.Cluster) ([]boundPolicy, error) {
 	version := admissionregistrationv1.SchemeGroupVersion
-	policies, err := snapshot.List[admissionregistrationv1.ValidatingAdmissionPolicy](ctx, cluster, version.WithResource("validatingadmissionpolicies"))
+	policies, err := snapshot.List[admissionregistrationv1.ValidatingAdmissionPolicy](ctx, cluster,
+		version.WithResource("validatingadmissionpolicies"))
 	if err != nil {
 		return nil, fmt.Errorf("could not list the ValidatingAdmissionPolicies: %w", err)
 	}
-	bindings, err := snapshot.List[admissionregistrationv1.ValidatingAdmissionPolicyBinding](ctx, cluster, version.WithResource("validatingadmissionpolicybindings"))
+	bindings, err := snapshot.List[admissionregistrationv1.ValidatingAdmissionPolicyBinding](ctx, cluster,
+		version.WithResource("validatingadmissionpolicybindings"))
 	if err != nil {
 		return nil, fmt.Errorf("could not list the ValidatingAdmissionPolicyBindings: %w", err)
 	}
@@ -117,7 +119,9 @@ func judgePolicies(ctx context.Context, requests *updateRequests, bindings []bou
 
 // each calls do for the requests that the policy with these match conditions and the
 // binding match, until it returns false.
-func (b boundPolicy) each(ctx context.Context, requests *updateRequests, conditions []admissionregistrationv1.MatchCondition, do func(admission.Request) bool) error {
+func (b boundPolicy) each(ctx context.Context, requests *updateRequests, conditions []admissionregistrationv1.MatchCondition,
+	do func(admission.Request) bool,
+) error {
 	policy, err := admission.Resources(b.policy.Spec.MatchConstraints, conditions)
 	if err != nil {
 		return fmt.Errorf("a selector of ValidatingAdmissionPolicy %q is invalid: %w", b.policy.Name, err)
@@ -131,7 +135,8 @@ func (b boundPolicy) each(ctx context.Context, requests *updateRequests, conditi
 			continue
 		}
 		for _, request := range group {
-			matched := requests.matcher.Match(ctx, binding, request) == admission.Matched && requests.matcher.Match(ctx, policy, request) == admission.Matched
+			matched := requests.matcher.Match(ctx, binding, request) == admission.Matched &&
+				requests.matcher.Match(ctx, policy, request) == admission.Matched
 			if ctx.Err() != nil || matched && !do(request) {
 				return ctx.Err()
 			}
@@ -157,7 +162,8 @@ func (b boundPolicy) denies(ctx context.Context, requests *updateRequests) (requ
 
 func (b boundPolicy) describeDenial(request admission.Request) finding.Finding {
 	return b.finding(preflight.Warn, reasonPolicyDenies, fmt.Sprintf(
-		"%s denies requests like one that the update makes, by a validation of ValidatingAdmissionPolicy %q: %s", check.Describe(b.object()), b.policy.Name, request.Action),
+		"%s denies requests like one that the update makes, by a validation of ValidatingAdmissionPolicy %q: %s", check.Describe(b.object()),
+		b.policy.Name, request.Action),
 		"Exclude the namespaces of the cluster in matchResources of the binding.")
 }
 
@@ -167,11 +173,17 @@ func (b boundPolicy) finding(outcome preflight.Outcome, reason finding.Reason, m
 		Remedy("%s", remedy).
 		Do(finding.Read("oc get validatingadmissionpolicybinding %s -o yaml", b.binding.Name),
 			finding.Read("oc get validatingadmissionpolicy %s -o yaml", b.policy.Name)).
-		About(b.object(), finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy", Name: b.policy.Name})
+		About(b.object(), finding.Object{
+			APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicy",
+			Name: b.policy.Name,
+		})
 }
 
 func (b boundPolicy) object() finding.Object {
-	return finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding", Name: b.binding.Name}
+	return finding.Object{
+		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "ValidatingAdmissionPolicyBinding",
+		Name: b.binding.Name,
+	}
 }
 
 func readsRequests() []access.Request {

@@ -165,7 +165,8 @@ func (j *webhookJudge) certificate(w *webhook) (risk, bool) {
 		return risk{}, false
 	case last.After(j.now):
 		r.outcome, r.reason = preflight.Warn, reasonWebhookCAExpires
-		r.cause = fmt.Sprintf("has a caBundle that expires at %s, within the %s in which an update may be in progress", words.Time(last), updateTakes)
+		r.cause = fmt.Sprintf("has a caBundle that expires at %s, within the %s in which an update may be in progress", words.Time(last),
+			updateTakes)
 	default:
 		r.outcome, r.reason = preflight.Fail, reasonWebhookCAExpired
 		r.cause = fmt.Sprintf("has a caBundle that expired at %s", words.Time(last))
@@ -307,7 +308,8 @@ func (j *webhookJudge) timeouts(ctx context.Context, webhooks []webhook) (findin
 		return finding.Finding{}, false
 	}
 	return finding.Warn(reasonWebhookTimeouts,
-		"the webhooks for one request of the update may together take %d s (sum of timeoutSeconds of the mutating ones, and the longest of the validating ones), but the API server ends a request after %d s: %s",
+		"the webhooks for one request of the update may together take %d s (sum of timeoutSeconds of the mutating ones, and the longest "+
+			"of the validating ones), but the API server ends a request after %d s: %s",
 		worst, requestTimeout, request.Action).
 		Named(webhookTimeoutsName).
 		Do(finding.Read("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml")), true

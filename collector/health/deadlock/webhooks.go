@@ -108,7 +108,8 @@ func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.
 		drafts = append(drafts, finding.Drafts(timeouts)...)
 	}
 	if len(drafts) == 0 {
-		drafts = finding.Drafts(finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "none of %s is expected to block a request of the update", words.Count(len(webhooks), "webhook")))
+		drafts = finding.Drafts(finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "none of %s is expected to block a request of the update",
+			words.Count(len(webhooks), "webhook")))
 	}
 	return finding.Bounded(drafts)
 }
@@ -157,15 +158,19 @@ func (d webhookDraft) describe() finding.Finding {
 	case d.effect != "":
 		message += d.effect
 	case d.certain:
-		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what the update requests, such as: %s", d.request.Action)
+		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what the update requests, such as: %s",
+			d.request.Action)
 	default:
-		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what it receives, which may include a request of the update (its selectors or match conditions depend on more than metadata): %s", d.request.Action)
+		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what it receives, which may include a request "+
+			"of the update (its selectors or match conditions depend on more than metadata): %s", d.request.Action)
 	}
 	remedy := d.remedy
 	if len(d.namespaces) > 0 {
-		message += fmt.Sprintf("; it receives requests of the update in %s: %s", words.Count(len(d.namespaces), "openshift-* namespace"), words.List(d.namespaces, maxNamed))
+		message += fmt.Sprintf("; it receives requests of the update in %s: %s", words.Count(len(d.namespaces), "openshift-* namespace"),
+			words.List(d.namespaces, maxNamed))
 		if d.placed() {
-			remedy += " Exclude the openshift-* namespaces with namespaceSelector (kubernetes.io/metadata.name NotIn their names), or set failurePolicy: Ignore."
+			remedy += " Exclude the openshift-* namespaces with namespaceSelector (kubernetes.io/metadata.name NotIn their names), or set " +
+				"failurePolicy: Ignore."
 		}
 	}
 	resource := "validatingwebhookconfiguration"
@@ -202,8 +207,10 @@ const (
 // webhooksOf are all webhooks, sorted by kind and configuration.
 func webhooksOf(ctx context.Context, cluster *snapshot.Cluster) ([]webhook, error) {
 	version := admissionregistrationv1.SchemeGroupVersion
-	validators, validatingErr := snapshot.List[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, cluster, version.WithResource("validatingwebhookconfigurations"))
-	mutators, mutatingErr := snapshot.List[admissionregistrationv1.MutatingWebhookConfiguration](ctx, cluster, version.WithResource("mutatingwebhookconfigurations"))
+	validators, validatingErr := snapshot.List[admissionregistrationv1.ValidatingWebhookConfiguration](ctx, cluster,
+		version.WithResource("validatingwebhookconfigurations"))
+	mutators, mutatingErr := snapshot.List[admissionregistrationv1.MutatingWebhookConfiguration](ctx, cluster,
+		version.WithResource("mutatingwebhookconfigurations"))
 	if err := errors.Join(validatingErr, mutatingErr); err != nil {
 		return nil, fmt.Errorf("could not list the webhook configurations: %w", err)
 	}
@@ -215,7 +222,10 @@ func webhooksOf(ctx context.Context, cluster *snapshot.Cluster) ([]webhook, erro
 	}
 	for i := range mutators {
 		for j := range mutators[i].Webhooks {
-			all = append(all, webhook{ValidatingWebhook: admission.Mutating(&mutators[i].Webhooks[j]), kind: mutating, configuration: mutators[i].Name})
+			all = append(all, webhook{
+				ValidatingWebhook: admission.Mutating(&mutators[i].Webhooks[j]), kind: mutating,
+				configuration: mutators[i].Name,
+			})
 		}
 	}
 	for i := range all {
@@ -229,7 +239,10 @@ func webhooksOf(ctx context.Context, cluster *snapshot.Cluster) ([]webhook, erro
 }
 
 func (w webhook) object() finding.Object {
-	return finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: w.kind + "WebhookConfiguration", Name: w.configuration}
+	return finding.Object{
+		APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: w.kind + "WebhookConfiguration",
+		Name: w.configuration,
+	}
 }
 
 func (w webhook) subject() string {
@@ -269,9 +282,11 @@ func (j *webhookJudge) delays(ctx context.Context, w *webhook) []webhookDraft {
 	return []webhookDraft{{webhook: w, request: request, certain: match == admission.Matched, risk: risk{
 		outcome: preflight.Warn, reason: reasonWebhookDelays,
 		cause: fmt.Sprintf("has all its replicas on node %q, whose drain removes them, and timeoutSeconds %d", served.Nodes[0], w.timeout()),
-		effect: fmt.Sprintf(": each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet ends after %d s: %s",
+		effect: fmt.Sprintf(": each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet "+
+			"ends after %d s: %s",
 			heartbeatTimeout, request.Action),
-		remedy:  "Exclude leases and the status of nodes from what the webhook receives, set timeoutSeconds below 10, or run two replicas with anti-affinity and a PodDisruptionBudget.",
+		remedy: "Exclude leases and the status of nodes from what the webhook receives, set timeoutSeconds below 10, or run two " +
+			"replicas with anti-affinity and a PodDisruptionBudget.",
 		actions: []finding.Action{finding.Read("oc -n %s get pods -o wide", reference.Namespace)},
 	}}}
 }

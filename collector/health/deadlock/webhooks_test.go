@@ -59,12 +59,17 @@ func budget() *policyv1.PodDisruptionBudget {
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "hook"}},
 		},
-		Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 2, ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 2, DisruptionsAllowed: 1},
+		Status: policyv1.PodDisruptionBudgetStatus{
+			ObservedGeneration: 2, ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 2,
+			DisruptionsAllowed: 1,
+		},
 	}
 }
 
 // webhookFor receives updates of a resource, or new pods.
-func webhookFor(resource string, changes ...func(*admissionregistrationv1.ValidatingWebhook)) *admissionregistrationv1.ValidatingWebhookConfiguration {
+func webhookFor(resource string,
+	changes ...func(*admissionregistrationv1.ValidatingWebhook),
+) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	operation := admissionregistrationv1.Update
 	if resource == "pods" {
 		operation = admissionregistrationv1.Create
@@ -72,7 +77,10 @@ func webhookFor(resource string, changes ...func(*admissionregistrationv1.Valida
 	w := admissionregistrationv1.ValidatingWebhook{
 		Name: "hook.example.com", FailurePolicy: new(admissionregistrationv1.Fail), MatchPolicy: new(admissionregistrationv1.Equivalent),
 		NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "hooks", Name: "hook"}},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+			Namespace: "hooks",
+			Name:      "hook",
+		}},
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{operation},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{resource}},
@@ -81,16 +89,23 @@ func webhookFor(resource string, changes ...func(*admissionregistrationv1.Valida
 	for _, change := range changes {
 		change(&w)
 	}
-	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "hook"}, Webhooks: []admissionregistrationv1.ValidatingWebhook{w}}
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: "hook"},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{w},
+	}
 }
 
 // mutator is a mutating webhook with this timeout.
 func mutator(name string, seconds int32) *admissionregistrationv1.MutatingWebhookConfiguration {
 	w := webhookFor("pods", excludingOwn).Webhooks[0]
-	return &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{{
-		Name: w.Name, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy, NamespaceSelector: w.NamespaceSelector, ObjectSelector: w.ObjectSelector,
-		ClientConfig: w.ClientConfig, Rules: w.Rules, TimeoutSeconds: &seconds,
-	}}}
+	return &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{{
+			Name: w.Name, FailurePolicy: w.FailurePolicy, MatchPolicy: w.MatchPolicy, NamespaceSelector: w.NamespaceSelector,
+			ObjectSelector: w.ObjectSelector,
+			ClientConfig:   w.ClientConfig, Rules: w.Rules, TimeoutSeconds: &seconds,
+		}},
+	}
 }
 
 // injector intercepts new pods in all namespaces but kube-system.
@@ -164,7 +179,10 @@ func (h hooks) server(t *testing.T) checktest.Server {
 	}
 	var namespaces []*metav1.PartialObjectMetadata
 	for _, name := range []string{"hooks", "openshift-dns", corev1.NamespaceNodeLease} {
-		namespaces = append(namespaces, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelMetadataName: name}}})
+		namespaces = append(namespaces, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Name:   name,
+			Labels: map[string]string{corev1.LabelMetadataName: name},
+		}})
 	}
 	var endpoints []discoveryv1.Endpoint
 	for _, name := range h.nodes {
@@ -228,11 +246,14 @@ func TestWebhooks(t *testing.T) {
 		},
 		"NoService": {
 			reason: "the Service does not exist", message: "which does not exist", want: one(preflight.Fail, "WebhookUnavailable"),
-			hooks: hooks{webhooks: configurations{webhookFor("nodes", func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.Service.Name = "other" })}},
+			hooks: hooks{webhooks: configurations{webhookFor("nodes",
+				func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.Service.Name = "other" })}},
 		},
 		"NoPort": {
-			reason: "the Service does not have the port", message: "needs port 8443 of Service hooks/hook", want: one(preflight.Fail, "WebhookUnavailable"),
-			hooks: hooks{nodes: two, webhooks: configurations{webhookFor("nodes/status", func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.Service.Port = new(int32(8443)) })}},
+			reason: "the Service does not have the port", message: "needs port 8443 of Service hooks/hook",
+			want: one(preflight.Fail, "WebhookUnavailable"),
+			hooks: hooks{nodes: two, webhooks: configurations{webhookFor("nodes/status",
+				func(w *admissionregistrationv1.ValidatingWebhook) { w.ClientConfig.Service.Port = new(int32(8443)) })}},
 		},
 		"Ignore": {
 			reason: "the API server ignores a webhook that fails", want: fine,
@@ -241,8 +262,10 @@ func TestWebhooks(t *testing.T) {
 			})}},
 		},
 		"IgnoreEverything": {
-			reason: "all requests wait for a webhook whose replicas are drained, also the heartbeats of nodes", message: `and timeoutSeconds 30: each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet ends after 10 s: renew lease "a"`,
-			hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("*", everything(30))}}, want: one(preflight.Warn, "WebhookDelaysHeartbeats"),
+			reason:  "all requests wait for a webhook whose replicas are drained, also the heartbeats of nodes",
+			message: `and timeoutSeconds 30: each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet ends after 10 s: renew lease "a"`,
+			hooks:   hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("*", everything(30))}},
+			want:    one(preflight.Warn, "WebhookDelaysHeartbeats"),
 		},
 		"IgnoreBriefly": {
 			reason: "a kubelet waits longer than the API server does for the webhook", want: fine,
@@ -254,13 +277,19 @@ func TestWebhooks(t *testing.T) {
 		},
 		"IgnoreWithBudget": {
 			reason: "the budget keeps one replica until the other is replaced", want: fine,
-			hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", budgets: []*policyv1.PodDisruptionBudget{budget()}, webhooks: configurations{webhookFor("*", everything(30))}},
+			hooks: hooks{
+				nodes: []string{"a"}, owner: "ReplicaSet", budgets: []*policyv1.PodDisruptionBudget{budget()},
+				webhooks: configurations{webhookFor("*", everything(30))},
+			},
 		},
 		"IgnorePods": {
 			reason: "it receives no heartbeats", want: fine,
-			hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods", func(w *admissionregistrationv1.ValidatingWebhook) {
-				w.FailurePolicy, w.TimeoutSeconds = new(admissionregistrationv1.Ignore), new(int32(30))
-			})}},
+			hooks: hooks{
+				nodes: []string{"a"}, owner: "ReplicaSet",
+				webhooks: configurations{webhookFor("pods", func(w *admissionregistrationv1.ValidatingWebhook) {
+					w.FailurePolicy, w.TimeoutSeconds = new(admissionregistrationv1.Ignore), new(int32(30))
+				})},
+			},
 		},
 		"OtherResource": {reason: "an update does not update Secrets", hooks: hooks{webhooks: configurations{webhookFor("secrets")}}, want: fine},
 		"NoRules": {
@@ -268,37 +297,47 @@ func TestWebhooks(t *testing.T) {
 			hooks: hooks{webhooks: configurations{webhookFor("pods", func(w *admissionregistrationv1.ValidatingWebhook) { w.Rules = nil })}},
 		},
 		"ConditionExcludes": {
-			reason: "a match condition on the user is evaluated", hooks: hooks{webhooks: configurations{webhookFor("nodes/status", condition("!('system:nodes' in request.userInfo.groups)"))}}, want: fine,
+			reason: "a match condition on the user is evaluated", hooks: hooks{webhooks: configurations{webhookFor("nodes/status",
+				condition("!('system:nodes' in request.userInfo.groups)"))}}, want: fine,
 		},
 		"ConditionOnSpec": {
-			reason: "a match condition on the spec is not known", hooks: hooks{webhooks: configurations{webhookFor("nodes", condition("!has(object.spec.taints)"))}},
+			reason:  "a match condition on the spec is not known",
+			hooks:   hooks{webhooks: configurations{webhookFor("nodes", condition("!has(object.spec.taints)"))}},
 			message: "which may include a request of the update", want: one(preflight.Warn, "WebhookUnavailable"),
 		},
 		"OneNode": {
-			reason: "the drain of the node removes all replicas", hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods", excludingOwn)}},
+			reason:  "the drain of the node removes all replicas",
+			hooks:   hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods", excludingOwn)}},
 			message: `has all its replicas on node "a"`, want: one(preflight.Warn, "WebhookOnOneNode"),
 		},
 		"SingleNode": {
-			reason: "a cluster with one node is not drained", hooks: hooks{single: true, nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods")}}, want: fine,
+			reason: "a cluster with one node is not drained",
+			hooks:  hooks{single: true, nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods")}}, want: fine,
 		},
 		"SelectsItself": {
-			reason: "a ReplicaSet replaces a pod while it may still respond", hooks: hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods")}},
+			reason:  "a ReplicaSet replaces a pod while it may still respond",
+			hooks:   hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("pods")}},
 			message: "; it receives requests of the update in 1 openshift-* namespace: openshift-dns", want: onOneNode(preflight.Warn),
 			remedy: "Exclude the namespace of the webhook, hooks, with namespaceSelector. Exclude the openshift-* namespaces with namespaceSelector",
 		},
 		"Injector": {
 			reason: "an injector of all namespaces but kube-system, with one replica: both are reported, and what excludes the cluster",
-			hooks:  hooks{nodes: []string{"a"}, owner: "ReplicaSet", mutators: []*admissionregistrationv1.MutatingWebhookConfiguration{injector("consul")}},
+			hooks: hooks{
+				nodes: []string{"a"}, owner: "ReplicaSet",
+				mutators: []*admissionregistrationv1.MutatingWebhookConfiguration{injector("consul")},
+			},
 			want: results{
 				"MutatingWebhookSelectsItself-consul": result(preflight.Warn, "WebhookSelectsItself"),
 				"MutatingWebhookOnOneNode-consul":     result(preflight.Warn, "WebhookOnOneNode"),
 			},
 			message: `has all its replicas on node "a", whose drain removes them, and with failurePolicy Fail the API server then rejects what the update requests, such as: ` +
 				`create a pod like "dns" in namespace "openshift-dns"; it receives requests of the update in 1 openshift-* namespace: openshift-dns`,
-			remedy: "allows one of them to be evicted. Exclude the openshift-* namespaces with namespaceSelector (kubernetes.io/metadata.name NotIn their names), or set failurePolicy: Ignore.",
+			remedy: "allows one of them to be evicted. Exclude the openshift-* namespaces with namespaceSelector " +
+				"(kubernetes.io/metadata.name NotIn their names), or set failurePolicy: Ignore.",
 		},
 		"StatefulSetSelectsItself": {
-			reason: "a StatefulSet replaces a pod after it has ended", hooks: hooks{nodes: []string{"a"}, owner: "StatefulSet", webhooks: configurations{webhookFor("pods")}},
+			reason:  "a StatefulSet replaces a pod after it has ended",
+			hooks:   hooks{nodes: []string{"a"}, owner: "StatefulSet", webhooks: configurations{webhookFor("pods")}},
 			message: `all of them are on node "a": once that node is drained, none can be created again`, want: onOneNode(preflight.Fail),
 		},
 		"SelectsItselfOnTwoNodes": {
@@ -307,18 +346,28 @@ func TestWebhooks(t *testing.T) {
 		},
 		"Budget": {
 			reason: "a budget keeps one replica until the other is replaced", want: fine,
-			hooks: hooks{nodes: []string{"a"}, owner: "StatefulSet", budgets: []*policyv1.PodDisruptionBudget{budget()}, webhooks: configurations{webhookFor("pods")}},
+			hooks: hooks{
+				nodes: []string{"a"}, owner: "StatefulSet", budgets: []*policyv1.PodDisruptionBudget{budget()},
+				webhooks: configurations{webhookFor("pods")},
+			},
 		},
 		"DaemonSet": {
-			reason: "a drain does not evict the pods of a DaemonSet", hooks: hooks{nodes: []string{"a"}, owner: "DaemonSet", webhooks: configurations{webhookFor("pods")}},
-			want: one(preflight.Warn, "WebhookOnOneNode"),
+			reason: "a drain does not evict the pods of a DaemonSet",
+			hooks:  hooks{nodes: []string{"a"}, owner: "DaemonSet", webhooks: configurations{webhookFor("pods")}},
+			want:   one(preflight.Warn, "WebhookOnOneNode"),
 		},
 		"Expired": {
-			reason: "no certificate is valid", hooks: hooks{nodes: two, webhooks: configurations{webhookFor("nodes", expiring(t, now.Add(-time.Hour), now.Add(-time.Minute)))}},
+			reason: "no certificate is valid", hooks: hooks{
+				nodes:    two,
+				webhooks: configurations{webhookFor("nodes", expiring(t, now.Add(-time.Hour), now.Add(-time.Minute)))},
+			},
 			message: "has a caBundle that expired at", want: one(preflight.Fail, "WebhookCAExpired"),
 		},
 		"Expires": {
-			reason: "it expires during the update", hooks: hooks{nodes: two, webhooks: configurations{webhookFor("nodes", expiring(t, now.Add(-time.Hour), now.Add(time.Hour)))}},
+			reason: "it expires during the update", hooks: hooks{
+				nodes:    two,
+				webhooks: configurations{webhookFor("nodes", expiring(t, now.Add(-time.Hour), now.Add(time.Hour)))},
+			},
 			want: one(preflight.Warn, "WebhookCAExpires"),
 		},
 		"Renewed": {
@@ -326,12 +375,17 @@ func TestWebhooks(t *testing.T) {
 			hooks: hooks{nodes: two, webhooks: configurations{webhookFor("nodes", expiring(t, now.Add(-time.Hour), now.Add(48*time.Hour)))}},
 		},
 		"URLOfService": {
-			reason: "the API server may not resolve the name", hooks: hooks{webhooks: configurations{webhookFor("nodes", urlOf("https://hook.hooks.svc:443/"))}},
-			want: one(preflight.Warn, "WebhookURL"),
+			reason: "the API server may not resolve the name",
+			hooks:  hooks{webhooks: configurations{webhookFor("nodes", urlOf("https://hook.hooks.svc:443/"))}},
+			want:   one(preflight.Warn, "WebhookURL"),
 		},
-		"URLElsewhere": {reason: "a server outside of the cluster is not judged", hooks: hooks{webhooks: configurations{webhookFor("nodes", urlOf("https://hook.example.com/"))}}, want: fine},
+		"URLElsewhere": {
+			reason: "a server outside of the cluster is not judged",
+			hooks:  hooks{webhooks: configurations{webhookFor("nodes", urlOf("https://hook.example.com/"))}}, want: fine,
+		},
 		"Timeouts": {
-			reason: "mutating webhooks are called one after the other", hooks: hooks{nodes: two, mutators: []*admissionregistrationv1.MutatingWebhookConfiguration{mutator("a", 30), mutator("b", 5)}},
+			reason:  "mutating webhooks are called one after the other",
+			hooks:   hooks{nodes: two, mutators: []*admissionregistrationv1.MutatingWebhookConfiguration{mutator("a", 30), mutator("b", 5)}},
 			message: "may together take 35 s", want: results{"WebhookTimeouts": result(preflight.Warn, "WebhookTimeouts")},
 		},
 		"TimeoutsInLimit": {
@@ -375,7 +429,10 @@ func binding(parameter string) *admissionregistrationv1.ValidatingAdmissionPolic
 		ObjectMeta: metav1.ObjectMeta{Name: "binding"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
 			PolicyName: "policy", ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
-			ParamRef: &admissionregistrationv1.ParamRef{Name: parameter, Namespace: "default", ParameterNotFoundAction: new(admissionregistrationv1.DenyAction)},
+			ParamRef: &admissionregistrationv1.ParamRef{
+				Name: parameter, Namespace: "default",
+				ParameterNotFoundAction: new(admissionregistrationv1.DenyAction),
+			},
 		},
 	}
 }
@@ -393,11 +450,26 @@ func TestPolicies(t *testing.T) {
 		change  func(*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding)
 		want    results
 	}{
-		"NoParameter":   {reason: "parameters are not read", policy: policyFor("nodes", "params.data.x == ''"), binding: binding("missing"), want: fine},
-		"OtherResource": {reason: "an update does not update Secrets", policy: policyFor("secrets", "true"), binding: binding("missing"), want: fine},
-		"Denies":        {reason: "the validation is false for a node", policy: policyFor("nodes", "request.name == 'other'"), binding: binding(present), want: one(preflight.Warn, "PolicyDenies")},
-		"Allows":        {reason: "the validation is true", policy: policyFor("nodes", "request.name != 'other'"), binding: binding(present), want: fine},
-		"OnSpec":        {reason: "a validation of the spec is not judged", policy: policyFor("nodes", "object.spec.unschedulable"), binding: binding(present), want: fine},
+		"NoParameter": {
+			reason: "parameters are not read", policy: policyFor("nodes", "params.data.x == ''"), binding: binding("missing"),
+			want: fine,
+		},
+		"OtherResource": {
+			reason: "an update does not update Secrets", policy: policyFor("secrets", "true"), binding: binding("missing"),
+			want: fine,
+		},
+		"Denies": {
+			reason: "the validation is false for a node", policy: policyFor("nodes", "request.name == 'other'"),
+			binding: binding(present), want: one(preflight.Warn, "PolicyDenies"),
+		},
+		"Allows": {
+			reason: "the validation is true", policy: policyFor("nodes", "request.name != 'other'"), binding: binding(present),
+			want: fine,
+		},
+		"OnSpec": {
+			reason: "a validation of the spec is not judged", policy: policyFor("nodes", "object.spec.unschedulable"),
+			binding: binding(present), want: fine,
+		},
 		"WarnsOnly": {
 			reason: "the binding has no action Deny", policy: policyFor("nodes", "request.name == 'other'"), binding: binding(present), want: fine,
 			change: func(_ *admissionregistrationv1.ValidatingAdmissionPolicy, b *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
@@ -405,9 +477,13 @@ func TestPolicies(t *testing.T) {
 			},
 		},
 		"Condition": {
-			reason: "a match condition excludes the request", policy: policyFor("nodes", "request.name == 'other'"), binding: binding(present), want: fine,
+			reason: "a match condition excludes the request", policy: policyFor("nodes", "request.name == 'other'"), binding: binding(present),
+			want: fine,
 			change: func(p *admissionregistrationv1.ValidatingAdmissionPolicy, _ *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-				p.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{Name: "users", Expression: "!request.userInfo.username.startsWith('system:')"}}
+				p.Spec.MatchConditions = []admissionregistrationv1.MatchCondition{{
+					Name:       "users",
+					Expression: "!request.userInfo.username.startsWith('system:')",
+				}}
 			},
 		},
 		"OtherPolicy": {
@@ -422,8 +498,10 @@ func TestPolicies(t *testing.T) {
 				tc.change(tc.policy, tc.binding)
 			}
 			view := hooks{}.server(t).Responding(map[string]checktest.Response{
-				policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList", []*admissionregistrationv1.ValidatingAdmissionPolicy{tc.policy}),
-				bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{tc.binding}),
+				policiesPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyList",
+					[]*admissionregistrationv1.ValidatingAdmissionPolicy{tc.policy}),
+				bindingsPath: checktest.Pages(t, registration, "ValidatingAdmissionPolicyBindingList",
+					[]*admissionregistrationv1.ValidatingAdmissionPolicyBinding{tc.binding}),
 			})
 			got := checktest.Run(t, deadlock.Policies(), view.Snapshot(t), patch(t))
 			if diff := cmp.Diff(tc.want, checktest.Results(got)); diff != "" {

@@ -85,7 +85,8 @@ func Check(dependencies *Set) check.Check {
 		Name: Name, Kind: finding.SourceHealth,
 		Run: func(ctx context.Context, _ check.Subject) ([]finding.Finding, error) {
 			if dependencies == nil || len(dependencies.urls) == 0 {
-				return []finding.Finding{finding.Skipped(gap.Proven("the options of the run"), reasonNoneGiven, "no external dependencies are configured")}, nil
+				return []finding.Finding{finding.Skipped(gap.Proven("the options of the run"), reasonNoneGiven,
+					"no external dependencies are configured")}, nil
 			}
 			findings, err := dependencies.probed.Get(ctx, dependencies.probeAll)
 			return slices.Clone(findings), err
@@ -115,7 +116,8 @@ func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 		}
 	}
 	if err == nil && len(findings) == 0 {
-		return []finding.Finding{finding.Pass(gap.Proven("the responses of the dependencies"), reasonReachable, "all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
+		return []finding.Finding{finding.Pass(gap.Proven("the responses of the dependencies"), reasonReachable,
+			"all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
 	}
 	return finding.Bounded(finding.Drafts(findings...)), err
 }
@@ -280,7 +282,8 @@ func unreachable(address string, tries int, err error) finding.Finding {
 		cause = fmt.Sprintf("the name %q cannot be resolved: %s", name.Name, name.Err)
 	}
 	reason, remedy := diagnose(err)
-	f := finding.Fail(reason, "the external dependency %s is not reachable from where the preflight runs, in %d tries: %s", address, tries, words.Line(cause, maxQuoted)).
+	f := finding.Fail(reason, "the external dependency %s is not reachable from where the preflight runs, in %d tries: %s", address, tries,
+		words.Line(cause, maxQuoted)).
 		Remedy("%s", remedy)
 	if reason == reasonNameNotResolved {
 		return f

@@ -92,39 +92,54 @@ func TestExternalDependencies(t *testing.T) {
 				}
 			}),
 		},
-		"Trusted": {reason: "the client decides about certificates", url: secure.URL, client: secure.Client(), want: result(preflight.Pass, "Reachable")},
+		"Trusted": {
+			reason: "the client decides about certificates", url: secure.URL, client: secure.Client(),
+			want: result(preflight.Pass, "Reachable"),
+		},
 		"Refused": {
 			reason: "no server listens", url: "http://" + refusing, message: "connection refused", want: result(preflight.Fail, "ConnectionRefused"),
 		},
 		"Untrusted": {
-			reason: "the certificate is not trusted", url: secure.URL, message: "certificate signed by unknown authority", want: result(preflight.Fail, "TLSFailed"),
+			reason: "the certificate is not trusted", url: secure.URL, message: "certificate signed by unknown authority",
+			want: result(preflight.Fail, "TLSFailed"),
 		},
 		"NoTLS": {
-			reason: "the server does not support TLS", url: strings.Replace(fine, "http:", "https:", 1), message: "HTTP response to HTTPS client", want: result(preflight.Fail, "TLSFailed"),
+			reason: "the server does not support TLS", url: strings.Replace(fine, "http:", "https:", 1), message: "HTTP response to HTTPS client",
+			want: result(preflight.Fail, "TLSFailed"),
 		},
 		"ServerError": {
-			reason: "an error of the server", url: serve(t, status(http.StatusInternalServerError)), message: "the server responded with 500 Internal Server Error",
+			reason: "an error of the server", url: serve(t, status(http.StatusInternalServerError)),
+			message: "the server responded with 500 Internal Server Error",
+			want:    result(preflight.Fail, "BadStatus"),
+		},
+		"NotFound": {
+			reason: "the URL does not exist", url: serve(t, status(http.StatusNotFound)), message: "404",
 			want: result(preflight.Fail, "BadStatus"),
 		},
-		"NotFound": {reason: "the URL does not exist", url: serve(t, status(http.StatusNotFound)), message: "404", want: result(preflight.Fail, "BadStatus")},
 		"Slow": {
-			reason: "the server does not respond in time", url: slow(t), client: &http.Client{Timeout: 50 * time.Millisecond}, want: result(preflight.Fail, "Timeout"),
+			reason: "the server does not respond in time", url: slow(t), client: &http.Client{Timeout: 50 * time.Millisecond},
+			want: result(preflight.Fail, "Timeout"),
 		},
-		"RedirectLoop": {reason: "the redirects form a loop", url: loop, message: "redirects more than 10 times", want: result(preflight.Fail, "TooManyRedirects")},
+		"RedirectLoop": {
+			reason: "the redirects form a loop", url: loop, message: "redirects more than 10 times",
+			want: result(preflight.Fail, "TooManyRedirects"),
+		},
 		"ClientRedirects": {
 			reason: "the client decides about redirects", url: loop, want: result(preflight.Pass, "Reachable"),
 			client: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 		},
 		"NoSuchName": {
-			reason: "names in .invalid do not exist (RFC 6761)", url: "https://registry.invalid/v2/", message: `the name "registry.invalid" cannot be resolved`,
-			want: result(preflight.Fail, "NameNotResolved"),
+			reason: "names in .invalid do not exist (RFC 6761)", url: "https://registry.invalid/v2/",
+			message: `the name "registry.invalid" cannot be resolved`,
+			want:    result(preflight.Fail, "NameNotResolved"),
 		},
 		"HangsUp": {
 			reason: "another error of the connection", want: result(preflight.Fail, "Unreachable"), message: "EOF",
 			url: serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }),
 		},
 		"Proxy": {
-			reason: "the proxy refuses the connection", url: "http://registry.invalid/", message: "proxyconnect", want: result(preflight.Fail, "ConnectionRefused"),
+			reason: "the proxy refuses the connection", url: "http://registry.invalid/", message: "proxyconnect",
+			want:   result(preflight.Fail, "ConnectionRefused"),
 			client: &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: refusing})}},
 		},
 	} {
@@ -288,7 +303,8 @@ func TestExternalDependenciesKeepSecrets(t *testing.T) {
 	secret := strings.Replace(broken, "http://", "http://kim:hunter2@", 1) + "/a%20b?token=t0ken#t0ken"
 	findings := probe(t, http.DefaultClient, secret, redirecting,
 		"http://kim:hunter2@"+refusing+"/?token=t0ken", "http://kim:hunter2@registry.invalid/?token=t0ken",
-		"ftp://kim:hunter2@host/?token=t0ken", "http://kim:hunter2@[::1?token=t0ken", "kim:hunter2@host?token=t0ken", "http://a b?token=t0ken", "")
+		"ftp://kim:hunter2@host/?token=t0ken", "http://kim:hunter2@[::1?token=t0ken", "kim:hunter2@host?token=t0ken", "http://a b?token=t0ken",
+		"")
 	if len(findings) != 9 {
 		t.Errorf("got %d findings, want one for each of 9 URLs", len(findings))
 	}
@@ -311,7 +327,8 @@ func TestExternalDependenciesKeepSecrets(t *testing.T) {
 func FuzzWithoutSecrets(f *testing.F) {
 	f.Add("http://", "host/")
 	f.Fuzz(func(t *testing.T, before, after string) {
-		if text := dependency.WithoutSecrets(before + "hunter2@" + after + "?t0ken"); strings.Contains(text, "t0ken") && !strings.Contains(after, "t0ken") ||
+		if text := dependency.WithoutSecrets(before + "hunter2@" + after + "?t0ken"); strings.Contains(text, "t0ken") &&
+			!strings.Contains(after, "t0ken") ||
 			strings.Contains(text, "hunter2") && !strings.Contains(after, "hunter2") {
 			t.Errorf("%q contains a secret", text)
 		}

@@ -29,7 +29,8 @@ func Check() check.Check {
 		Name: nameDrain, Kind: finding.SourceHealth, Reads: survey.Reads(),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			if s.Hosted && len(s.NodePools) == 0 {
-				return []finding.Finding{finding.Pass(gap.Proven("the selection of NodePools"), check.ReasonAsExpected, "no node is drained by the update of the control plane alone; with --nodepool NAME the drains of a NodePool are rehearsed")}, nil
+				return []finding.Finding{finding.Pass(gap.Proven("the selection of NodePools"), check.ReasonAsExpected,
+					"no node is drained by the update of the control plane alone; with --nodepool NAME the drains of a NodePool are rehearsed")}, nil
 			}
 			of, err := rehearsalOf(ctx, s.Cluster, s.Now, s.NodePools, s.Asks)
 			if err != nil {
@@ -37,7 +38,8 @@ func Check() check.Check {
 			}
 			switch {
 			case of.skips(order.SingleReplica):
-				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonSingleNode, "the control plane is a single node, and such a cluster is updated without a drain")}, nil
+				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonSingleNode,
+					"the control plane is a single node, and such a cluster is updated without a drain")}, nil
 			case !of.pooled():
 				return s.WithoutAPI(ctx, "MachineConfigPools", machineconfigurationv1.GroupName)
 			}
@@ -144,7 +146,8 @@ func (r *rehearsed) skips(why order.Skip) bool {
 // pooled reports whether the cluster has no nodes, or one of them is, or may be, in a pool.
 func (r *rehearsed) pooled() bool {
 	of := &r.read.Order
-	return r.missing.Lacks("machineconfigpools") || len(of.Pools) > 0 || len(of.Skipped) == 0 || slices.ContainsFunc(of.Skipped, func(each order.Skipped) bool { return each.Why != order.NoPool })
+	return r.missing.Lacks("machineconfigpools") || len(of.Pools) > 0 || len(of.Skipped) == 0 ||
+		slices.ContainsFunc(of.Skipped, func(each order.Skipped) bool { return each.Why != order.NoPool })
 }
 
 // unread is the first resource that could not be read, and how many more there are; nil if all were.
@@ -232,7 +235,8 @@ func (r *rehearsed) unreached(reported ...order.Skip) []finding.Finding {
 	for _, each := range groups {
 		texts = append(texts, fmt.Sprintf("%s: %s", unreachedSince(each.why, each.pool), words.List(nodes[each], maxNamed)))
 	}
-	f := finding.Warn(reasonUnreached, "as of now, this update does not reach %s; %s", words.Count(len(objects), "node"), words.List(texts, maxNamed))
+	f := finding.Warn(reasonUnreached, "as of now, this update does not reach %s; %s", words.Count(len(objects), "node"),
+		words.List(texts, maxNamed))
 	if by := r.heldBy(objects); by != "" {
 		f = f.Remedy("Wait until %s, which holds the nodes, has ended its work. If it does not, read its log.", by)
 	}

@@ -62,7 +62,10 @@ func workers() *world {
 		w.nodes = append(w.nodes, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name, Labels: map[string]string{"worker": ""},
-				Annotations: map[string]string{"machineconfiguration.openshift.io/currentConfig": "a", "machineconfiguration.openshift.io/desiredConfig": "a"},
+				Annotations: map[string]string{
+					"machineconfiguration.openshift.io/currentConfig": "a",
+					"machineconfiguration.openshift.io/desiredConfig": "a",
+				},
 			},
 			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 		})
@@ -89,13 +92,19 @@ func (w *world) guarded(namespace, name string) *policyv1.PodDisruptionBudget {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-0", Labels: labels, OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: name, UID: "1", Controller: new(true)},
 		}},
-		Spec:   corev1.PodSpec{NodeName: "w0", Containers: []corev1.Container{{Name: "c"}}},
-		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		Spec: corev1.PodSpec{NodeName: "w0", Containers: []corev1.Container{{Name: "c"}}},
+		Status: corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
 	})
 	budget := &policyv1.PodDisruptionBudget{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: 1},
-		Spec:       policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels}},
-		Status:     policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MinAvailable: new(intstr.FromInt32(1)),
+			Selector:     &metav1.LabelSelector{MatchLabels: labels},
+		},
+		Status: policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, ExpectedPods: 1, DesiredHealthy: 1, CurrentHealthy: 1},
 	}
 	w.budgets = append(w.budgets, budget)
 	return budget
@@ -143,39 +152,52 @@ func objects(t *testing.T, paths map[string]checktest.Response, version, plural,
 // autoscaled adds the cluster autoscaler, with a MachineSet of one machine that may have most, and that many nodes in all.
 func autoscaled(t *testing.T, paths map[string]checktest.Response, most, total int) {
 	t.Helper()
-	objects(t, paths, "autoscaling.openshift.io/v1", "clusterautoscalers", fmt.Sprintf(`{"metadata":{"name":"default"},"spec":{"resourceLimits":{"maxNodesTotal":%d}}}`, total))
+	objects(t, paths, "autoscaling.openshift.io/v1", "clusterautoscalers",
+		fmt.Sprintf(`{"metadata":{"name":"default"},"spec":{"resourceLimits":{"maxNodesTotal":%d}}}`, total))
 	objects(t, paths, "autoscaling.openshift.io/v1beta1", "machineautoscalers", fmt.Sprintf(
 		`{"metadata":{"namespace":"openshift-machine-api","name":"a"},"spec":{"maxReplicas":%d,"scaleTargetRef":{"apiVersion":"machine.openshift.io/v1beta1","kind":"MachineSet","name":"a"}}}`, most))
-	objects(t, paths, "machine.openshift.io/v1beta1", "machinesets", `{"metadata":{"namespace":"openshift-machine-api","name":"a"},"spec":{"replicas":1}}`)
-	objects(t, paths, "machine.openshift.io/v1beta1", "machines", `{"metadata":{"namespace":"openshift-machine-api","name":"a-1","ownerReferences":[{"apiVersion":"machine.openshift.io/v1beta1","kind":"MachineSet","name":"a","uid":"1","controller":true}]}}`)
+	objects(t, paths, "machine.openshift.io/v1beta1", "machinesets",
+		`{"metadata":{"namespace":"openshift-machine-api","name":"a"},"spec":{"replicas":1}}`)
+	objects(t, paths, "machine.openshift.io/v1beta1", "machines",
+		`{"metadata":{"namespace":"openshift-machine-api","name":"a-1","ownerReferences":[{"apiVersion":"machine.openshift.io/v1beta1","kind":"MachineSet","name":"a","uid":"1","controller":true}]}}`)
 }
 
 // reviewed adds a webhook on the creation of these resources, and the Service that serves all of them.
 func reviewed(t *testing.T, paths map[string]checktest.Response, name string, resources ...string) {
 	t.Helper()
 	made := admissionregistrationv1.ValidatingWebhook{
-		Name: name, NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}, FailurePolicy: new(admissionregistrationv1.Fail),
+		Name: name, NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{},
+		FailurePolicy: new(admissionregistrationv1.Fail),
 		Rules: []admissionregistrationv1.RuleWithOperations{{
 			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
 			Rule:       admissionregistrationv1.Rule{APIGroups: []string{"*"}, APIVersions: []string{"*"}, Resources: resources},
 		}},
-		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: "policy", Name: "engine"}},
+		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+			Namespace: "policy",
+			Name:      "engine",
+		}},
 	}
 	path := webhooksPath
 	if paths[path] == nil {
-		paths[path] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList", []*admissionregistrationv1.ValidatingWebhookConfiguration{
-			{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{made}},
-		})
+		paths[path] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList",
+			[]*admissionregistrationv1.ValidatingWebhookConfiguration{
+				{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.ValidatingWebhook{made}},
+			})
 	} else {
 		mutating := admissionregistrationv1.MutatingWebhook{
-			Name: name, NamespaceSelector: made.NamespaceSelector, ObjectSelector: made.ObjectSelector, FailurePolicy: made.FailurePolicy, Rules: made.Rules, ClientConfig: made.ClientConfig,
+			Name: name, NamespaceSelector: made.NamespaceSelector, ObjectSelector: made.ObjectSelector, FailurePolicy: made.FailurePolicy,
+			Rules: made.Rules, ClientConfig: made.ClientConfig,
 		}
-		paths[strings.Replace(path, "validating", "mutating", 1)] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList", []*admissionregistrationv1.MutatingWebhookConfiguration{
-			{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{mutating}},
-		})
+		paths[strings.Replace(path, "validating", "mutating", 1)] = checktest.Pages(t, "admissionregistration.k8s.io/v1",
+			"MutatingWebhookConfigurationList", []*admissionregistrationv1.MutatingWebhookConfiguration{
+				{ObjectMeta: metav1.ObjectMeta{Name: name}, Webhooks: []admissionregistrationv1.MutatingWebhook{mutating}},
+			})
 	}
 	paths[servicesPath] = checktest.Pages(t, "v1", "ServiceList", []*corev1.Service{
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "policy", Name: "engine"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}}},
+		{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "policy", Name: "engine"},
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: "https", Port: 443}}},
+		},
 	})
 	paths[slicesPath] = checktest.Pages(t, "discovery.k8s.io/v1", "EndpointSliceList", []*discoveryv1.EndpointSlice{{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "policy", Name: "engine-1", Labels: map[string]string{discoveryv1.LabelServiceName: "engine"}},
@@ -185,7 +207,8 @@ func reviewed(t *testing.T, paths map[string]checktest.Response, name string, re
 }
 
 func forbidden(*http.Request) (int, []byte) {
-	return http.StatusForbidden, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"jobs.batch is forbidden"}`)
+	return http.StatusForbidden, []byte(
+		`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"jobs.batch is forbidden"}`)
 }
 
 func TestCheck(t *testing.T) {
@@ -209,27 +232,34 @@ func TestCheck(t *testing.T) {
 			remedy: "oc -n shop patch poddisruptionbudget cart",
 		},
 		"Helm": {
-			reason: "a budget that Helm restores is not edited", topology: configv1.HighlyAvailableTopologyMode, want: blocked, managed: true, remedy: `Change the settings of Helm release "shop"`,
+			reason: "a budget that Helm restores is not edited", topology: configv1.HighlyAvailableTopologyMode, want: blocked, managed: true,
+			remedy: `Change the settings of Helm release "shop"`,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.budgets[0].Annotations = map[string]string{"meta.helm.sh/release-name": "shop"}
 			},
 		},
 		"OLM": {
-			reason: "a budget of a bundle is restored, and does not change during a drain", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
+			reason: "a budget of a bundle is restored, and does not change during a drain", topology: configv1.HighlyAvailableTopologyMode,
+			want:    blocked,
 			managed: true, remedy: `Change the settings of ClusterServiceVersion "shop.v1"`,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.budgets[0].Labels = map[string]string{"olm.owner": "shop.v1"}
 			},
 		},
 		"Operator": {
-			reason: "an operator that owns a budget may change it during a drain: never a block", topology: configv1.HighlyAvailableTopologyMode, remedy: "Change the settings of the operator", managed: true,
+			reason: "an operator that owns a budget may change it during a drain: never a block", topology: configv1.HighlyAvailableTopologyMode,
+			remedy: "Change the settings of the operator", managed: true,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.budgets[0].OwnerReferences = []metav1.OwnerReference{{APIVersion: "db.example.com/v1", Kind: "Database", Name: "cart", UID: "1"}}
 			},
-			want: results{"DrainOperator-shop.cart": result(preflight.Unknown, "OperatorMovesPods"), "DrainLost": result(preflight.Warn, "NotRecreated")},
+			want: results{
+				"DrainOperator-shop.cart": result(preflight.Unknown, "OperatorMovesPods"),
+				"DrainLost":               result(preflight.Warn, "NotRecreated"),
+			},
 		},
 		"Platform": {
-			reason: "operators of OpenShift restore their budgets", topology: configv1.HighlyAvailableTopologyMode, remedy: "Check the operator of namespace openshift-shop", managed: true,
+			reason: "operators of OpenShift restore their budgets", topology: configv1.HighlyAvailableTopologyMode,
+			remedy: "Check the operator of namespace openshift-shop", managed: true,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.pods, w.budgets = nil, nil
 				w.guarded("openshift-shop", "cart")
@@ -243,12 +273,14 @@ func TestCheck(t *testing.T) {
 			message: `this update does not reach 2 nodes; MachineConfigPool "worker" is paused: w0, w1`,
 		},
 		"PausedMinor": {
-			reason: "the check MachineConfigPool reports a paused pool of an update to another minor version", topology: configv1.HighlyAvailableTopologyMode, to: "4.19.0",
+			reason:   "the check MachineConfigPool reports a paused pool of an update to another minor version",
+			topology: configv1.HighlyAvailableTopologyMode, to: "4.19.0",
 			change: func(w *world, _ map[string]checktest.Response) { w.pools[0].Spec.Paused = true },
 			want:   results{"Drain": result(preflight.Pass, "AsExpected")},
 		},
 		"SeveralPools": {
-			reason: "MCO updates no node of two custom pools, and states that only in its log", topology: configv1.HighlyAvailableTopologyMode, to: "4.19.0",
+			reason: "MCO updates no node of two custom pools, and states that only in its log", topology: configv1.HighlyAvailableTopologyMode,
+			to: "4.19.0",
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.nodes[0].Labels["gpu"], w.nodes[0].Labels["infra"] = "", ""
 				w.custom("gpu", "infra")
@@ -257,7 +289,8 @@ func TestCheck(t *testing.T) {
 			message: "this update does not reach 1 node; several custom MachineConfigPools select the node, and none updates it: w0",
 		},
 		"NoPool": {
-			reason: "a node that lost its role keeps its release; one of Windows has another operator, and one without a daemon fails NodeHealth", topology: configv1.HighlyAvailableTopologyMode,
+			reason:   "a node that lost its role keeps its release; one of Windows has another operator, and one without a daemon fails NodeHealth",
+			topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.pods, w.budgets = nil, nil
 				for i, name := range []string{"w2", "windows", "foreign"} {
@@ -271,43 +304,51 @@ func TestCheck(t *testing.T) {
 			message: "this update does not reach 1 node; no MachineConfigPool selects the node: w2",
 		},
 		"AnotherConfiguration": {
-			reason: "a node that has to apply another configuration is drained for that before; one at work is that of NodeHealth", topology: configv1.HighlyAvailableTopologyMode,
+			reason:   "a node that has to apply another configuration is drained for that before; one at work is that of NodeHealth",
+			topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, _ map[string]checktest.Response) {
 				w.pods, w.budgets = nil, nil
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(3))
 				w.nodes = append(w.nodes, w.nodes[1].DeepCopy())
 				w.nodes[2].Name = "w2"
 				for i, state := range []string{"Done", "Working"} {
-					w.nodes[i].Annotations["machineconfiguration.openshift.io/state"], w.nodes[i].Annotations["machineconfiguration.openshift.io/desiredConfig"] = state, "b"
+					w.nodes[i].Annotations["machineconfiguration.openshift.io/state"],
+						w.nodes[i].Annotations["machineconfiguration.openshift.io/desiredConfig"] = state, "b"
 				}
 			},
 			want:    results{"Drain": result(preflight.Pass, "AsExpected"), "DrainUnreached": result(preflight.Warn, "NodesNotReached")},
 			message: "this update does not reach 1 node; the node gets another configuration before, with a drain that was not rehearsed: w0",
 		},
 		"SingleNode": {
-			reason: "a cluster with a single node is not drained", topology: configv1.SingleReplicaTopologyMode, want: results{"Drain": result(preflight.Skipped, "SingleNode")},
+			reason: "a cluster with a single node is not drained", topology: configv1.SingleReplicaTopologyMode,
+			want: results{"Drain": result(preflight.Skipped, "SingleNode")},
 		},
 		"Kubernetes": {
 			reason: "only OpenShift drains nodes for an update", want: results{"Drain": result(preflight.Skipped, "PlainKubernetes")},
 			change: func(_ *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
 		},
 		"NoPools": {
-			reason: "which nodes are drained is not known", topology: configv1.HighlyAvailableTopologyMode, want: results{"Drain": result(preflight.Unknown, "APIMissing")},
+			reason: "which nodes are drained is not known", topology: configv1.HighlyAvailableTopologyMode,
+			want:   results{"Drain": result(preflight.Unknown, "APIMissing")},
 			change: func(_ *world, paths map[string]checktest.Response) { paths[poolsPath] = checktest.NotServed },
 		},
 		"Unread": {
 			reason: "what was found is reported, and what could not be read", topology: configv1.HighlyAvailableTopologyMode,
 			change: func(_ *world, paths map[string]checktest.Response) { paths[jobsPath] = forbidden },
-			want:   results{"PodDisruptionBudget-shop.cart": result(preflight.Fail, "NeverSatisfied"), "Drain": result(preflight.Unknown, "Forbidden")},
+			want: results{
+				"PodDisruptionBudget-shop.cart": result(preflight.Fail, "NeverSatisfied"),
+				"Drain":                         result(preflight.Unknown, "Forbidden"),
+			},
 		},
 		"OwnCheck": {
 			reason: "the pods of a preflight in progress are deleted before an update", topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, paths map[string]checktest.Response) {
 				w.pods[0].Name = "cart-001ed7bab5-x7k2p"
 				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
-				paths[bindingsPath] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-					{ObjectMeta: metav1.ObjectMeta{Name: "preflight-read-only-001ed7bab5"}},
-				})
+				paths[bindingsPath] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList",
+					[]*admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+						{ObjectMeta: metav1.ObjectMeta{Name: "preflight-read-only-001ed7bab5"}},
+					})
 			},
 			want: results{"Drain": result(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": result(preflight.Warn, "SelectsNothing")},
 		},
@@ -321,28 +362,37 @@ func TestCheck(t *testing.T) {
 			reason: "a label hides no pod that the run does not delete", topology: configv1.HighlyAvailableTopologyMode, want: blocked,
 			change: func(w *world, paths map[string]checktest.Response) {
 				w.pods[0].Labels[ownsignal.RunLabel] = "001ed7ba-b51c-4492-a5eb-4d5167ac03fb"
-				paths[bindingsPath] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList", []*admissionregistrationv1.ValidatingAdmissionPolicyBinding{
-					{ObjectMeta: metav1.ObjectMeta{Name: "preflight-read-only-001ed7bab5"}},
-				})
+				paths[bindingsPath] = checktest.Pages(t, "admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBindingList",
+					[]*admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+						{ObjectMeta: metav1.ObjectMeta{Name: "preflight-read-only-001ed7bab5"}},
+					})
 			},
 		},
 		"PolicyEngine": {
-			reason: "webhooks on all requests do not decide on evictions: one warning for those of a Service", topology: configv1.HighlyAvailableTopologyMode,
+			reason:   "webhooks on all requests do not decide on evictions: one warning for those of a Service",
+			topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, paths map[string]checktest.Response) {
 				w.budgets = nil
 				reviewed(t, paths, "validate.example.com", "*", "pods/eviction")
 				reviewed(t, paths, "mutate.example.com", "*/*")
 			},
-			want: results{"DrainWebhook-validate.example.com": result(preflight.Warn, "EvictionsReceived"), "DrainLost": result(preflight.Warn, "NotRecreated")},
+			want: results{
+				"DrainWebhook-validate.example.com": result(preflight.Warn, "EvictionsReceived"),
+				"DrainLost":                         result(preflight.Warn, "NotRecreated"),
+			},
 		},
 		"Reviewer": {
-			reason: "a webhook on evictions decides on them: one finding, whatever the pods are called", topology: configv1.HighlyAvailableTopologyMode,
+			reason:   "a webhook on evictions decides on them: one finding, whatever the pods are called",
+			topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, paths map[string]checktest.Response) {
 				w.guarded("bank", "account")
 				w.budgets = nil
 				reviewed(t, paths, "evictions.example.com", "pods/eviction")
 			},
-			want: results{"DrainAdmission-evictions.example.com": result(preflight.Unknown, "EvictionRefused"), "DrainLost": result(preflight.Warn, "NotRecreated")},
+			want: results{
+				"DrainAdmission-evictions.example.com": result(preflight.Unknown, "EvictionRefused"),
+				"DrainLost":                            result(preflight.Warn, "NotRecreated"),
+			},
 		},
 		"Unused": {
 			reason: "a budget without pods protects nothing; those of OpenShift are no warning", topology: configv1.HighlyAvailableTopologyMode,
@@ -353,13 +403,15 @@ func TestCheck(t *testing.T) {
 			want: results{"Drain": result(preflight.Pass, "AsExpected"), "PodDisruptionBudgetsUnused": result(preflight.Warn, "SelectsNothing")},
 		},
 		"Autoscaler": {
-			reason: "no node suits the pod, and a MachineSet of one of them may have another machine", topology: configv1.HighlyAvailableTopologyMode,
+			reason:   "no node suits the pod, and a MachineSet of one of them may have another machine",
+			topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, paths map[string]checktest.Response) {
 				w.evictable("w0", "ReplicaSet")
 				w.pods[0].Spec.NodeSelector = map[string]string{"disk": "nvme"}
 				w.nodes[0].Labels["disk"], w.nodes[0].Annotations["machine.openshift.io/machine"] = "nvme", "openshift-machine-api/a-1"
 				w.nodes[0].Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("250")}
-				paths[replicaSetsPath] = replicaSets(t, 1, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}, Spec: w.pods[0].Spec})
+				paths[replicaSetsPath] = replicaSets(t, 1,
+					corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}, Spec: w.pods[0].Spec})
 				autoscaled(t, paths, 2, 9)
 			},
 			want:    results{"DrainMachines": result(preflight.Warn, "NeedsNewMachine")},
@@ -372,7 +424,8 @@ func TestCheck(t *testing.T) {
 				w.pods[0].Spec.NodeSelector = map[string]string{"disk": "nvme"}
 				w.nodes[0].Labels["disk"], w.nodes[0].Annotations["machine.openshift.io/machine"] = "nvme", "openshift-machine-api/a-1"
 				w.nodes[0].Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("250")}
-				paths[replicaSetsPath] = replicaSets(t, 1, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}, Spec: w.pods[0].Spec})
+				paths[replicaSetsPath] = replicaSets(t, 1,
+					corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.pods[0].Labels}, Spec: w.pods[0].Spec})
 				autoscaled(t, paths, 9, 2)
 			},
 			want: results{"Drain": result(preflight.Pass, "AsExpected")},
@@ -388,19 +441,22 @@ func TestCheck(t *testing.T) {
 			want: results{"DrainLost": result(preflight.Warn, "NotRecreated")},
 		},
 		"Addresses": {
-			reason: "an EgressIP with one node, a group of keepalived on one node, and one of MetalLB on both", topology: configv1.HighlyAvailableTopologyMode,
+			reason:   "an EgressIP with one node, a group of keepalived on one node, and one of MetalLB on both",
+			topology: configv1.HighlyAvailableTopologyMode,
 			change: func(w *world, paths map[string]checktest.Response) {
 				w.pods, w.budgets = nil, nil
 				w.nodes[0].Labels["k8s.ovn.org/egress-assignable"], w.nodes[1].Labels["vip"] = "", "yes"
 				objects(t, paths, "k8s.ovn.org/v1", "egressips", `{"metadata":{"name":"shop"},"spec":{"egressIPs":["192.0.2.1"]}}`)
-				objects(t, paths, "redhatcop.redhat.io/v1alpha1", "keepalivedgroups", `{"metadata":{"namespace":"vip","name":"front"},"spec":{"nodeSelector":{"vip":"yes"}}}`)
+				objects(t, paths, "redhatcop.redhat.io/v1alpha1", "keepalivedgroups",
+					`{"metadata":{"namespace":"vip","name":"front"},"spec":{"nodeSelector":{"vip":"yes"}}}`)
 				objects(t, paths, "metallb.io/v1beta1", "l2advertisements", `{"metadata":{"namespace":"metallb","name":"all"},"spec":{}}`)
 			},
 			want:    results{"DrainAddresses": result(preflight.Warn, "AddressOnOneNode")},
 			message: `those of EgressIP "shop", on w0, those of KeepalivedGroup "front", on w1`,
 		},
 		"Together": {
-			reason: "two of three nodes are drained at a time, and each has one of the two pods", topology: configv1.HighlyAvailableTopologyMode, remedy: `oc patch machineconfigpool worker`,
+			reason: "two of three nodes are drained at a time, and each has one of the two pods", topology: configv1.HighlyAvailableTopologyMode,
+			remedy: `oc patch machineconfigpool worker`,
 			change: func(w *world, paths map[string]checktest.Response) {
 				w.pools[0].Spec.MaxUnavailable = new(intstr.FromInt32(2))
 				w.evictable("w0", "ReplicaSet")
@@ -428,7 +484,8 @@ func TestCheck(t *testing.T) {
 			}
 			paths := w.paths(t)
 			maps.Copy(paths, more)
-			findings := checktest.Run(t, draining.Check(), server.Responding(paths).Snapshot(t), checktest.Update(t, "4.18.3", stdcmp.Or(tc.to, "4.18.4")))
+			findings := checktest.Run(t, draining.Check(), server.Responding(paths).Snapshot(t),
+				checktest.Update(t, "4.18.3", stdcmp.Or(tc.to, "4.18.4")))
 			if diff := cmp.Diff(tc.want, checktest.Results(findings)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
@@ -492,7 +549,8 @@ func TestUnreadPlan(t *testing.T) {
 			}
 		}
 		if pools := plan.Rehearsal.Pools; plan.Outcome != tc.want || len(pools) != 1 || pools[0].Outcome != tc.want || passes != tc.passes {
-			t.Errorf("without %q: the plan is %q, its pools are %+v, and %d findings pass; want %q and %d", plan.Unread, plan.Outcome, pools, passes, tc.want, tc.passes)
+			t.Errorf("without %q: the plan is %q, its pools are %+v, and %d findings pass; want %q and %d", plan.Unread, plan.Outcome, pools, passes,
+				tc.want, tc.passes)
 		}
 	}
 }

@@ -38,10 +38,12 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 		switch {
 		case pool.Outcome == drain.Blocked:
 			// The nodes themselves fail the check NodeHealth.
-			findings = append(findings, pools.about(pool.Name, finding.Warn(reasonPoolBlocked, "%s %q updates no node%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
-				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Read("oc get nodes")))
+			findings = append(findings, pools.about(pool.Name,
+				finding.Warn(reasonPoolBlocked, "%s %q updates no node%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
+					Named(finding.NameOf(namePool, pool.Name))).Do(finding.Read("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && len(pool.Stuck) == 0:
-			findings = append(findings, pools.about(pool.Name, finding.Unknown(reasonPoolUpdating, "it is unknown whether all nodes of %s %q can be drained%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
+			findings = append(findings, pools.about(pool.Name, finding.Unknown(reasonPoolUpdating,
+				"it is unknown whether all nodes of %s %q can be drained%s", pools.kind(pool.Name), pool.Name, since(pool.Why)).
 				Named(finding.NameOf(namePool, pool.Name))).Do(finding.Read("oc get nodes")))
 		case pool.Outcome == drain.Undetermined && !inconclusive(pool):
 			findings = append(findings, undetermined(pool, pools))
@@ -53,7 +55,8 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 		if len(rehearsal.Pools) == 0 {
 			return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "no node is drained")}
 		}
-		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "all nodes of %s can be drained", words.Count(len(rehearsal.Pools), pools.kind(rehearsal.Pools[0].Name)))}
+		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected, "all nodes of %s can be drained",
+			words.Count(len(rehearsal.Pools), pools.kind(rehearsal.Pools[0].Name)))}
 	}
 	return append(finding.Bounded(drafts), warnings...)
 }
@@ -176,7 +179,10 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	var names []string
 	var objects []finding.Object
 	for _, budget := range first.Budgets {
-		objects = append(objects, finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name})
+		objects = append(objects, finding.Object{
+			APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget",
+			Namespace: budget.Namespace, Name: budget.Name,
+		})
 	}
 	for _, pod := range pods {
 		name := pod.Pod.Name
@@ -186,9 +192,11 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 		names = append(names, fmt.Sprintf("%s on %s", name, pod.Node))
 		objects = append(objects, finding.Object{APIVersion: "v1", Kind: "Pod", Namespace: pod.Pod.Namespace, Name: pod.Pod.Name})
 	}
-	where, inspect := "", finding.Read("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicybindings")
+	where, inspect := "", finding.Read(
+		"oc get validatingwebhookconfigurations,mutatingwebhookconfigurations,validatingadmissionpolicybindings")
 	if of.namespace != "" {
-		where, inspect = fmt.Sprintf(" in namespace %q", of.namespace), finding.Read("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace)
+		where, inspect = fmt.Sprintf(" in namespace %q", of.namespace),
+			finding.Read("oc -n %s get poddisruptionbudgets,pods -o wide", of.namespace)
 	}
 	text := fmt.Sprintf("%s%s: %s", clause(first, len(pods)), where, words.List(names, maxNamed))
 	if len(first.Behind) > 0 {
@@ -223,15 +231,18 @@ func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 	}
 	switch {
 	case first.Manager != "":
-		return fmt.Sprintf("Change the settings of %s, which restores PodDisruptionBudget %q, so that one of the pods may be unavailable.", first.Manager, of.of), nil
+		return fmt.Sprintf("Change the settings of %s, which restores PodDisruptionBudget %q, so that one of the pods may be unavailable.",
+			first.Manager, of.of), nil
 	case check.OfCluster(of.namespace):
-		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: one of the pods has to be allowed to be unavailable.", of.namespace, of.of),
+		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: one of the pods has to be "+
+				"allowed to be unavailable.", of.namespace, of.of),
 			[]finding.Action{finding.Read("oc get clusteroperators")}
 	}
 	if of.Cause == eviction.Unmanaged { // how many pods have to stay, its owner decides
 		return "", nil
 	}
-	return "", []finding.Action{finding.Change(`oc -n %s patch poddisruptionbudget %s --type merge --patch {"spec":{"maxUnavailable":1,"minAvailable":null}}`, of.namespace, of.of)}
+	return "", []finding.Action{finding.Change(
+		`oc -n %s patch poddisruptionbudget %s --type merge --patch {"spec":{"maxUnavailable":1,"minAvailable":null}}`, of.namespace, of.of)}
 }
 
 // clause is what keeps pods on their nodes.
@@ -257,7 +268,8 @@ func clause(first drain.Obstacle, pods int) string {
 	case by == "":
 		return fmt.Sprintf("the eviction is refused%s: %s", because(string(first.Cause)), subject)
 	case first.Cause == eviction.SeveralBudgets:
-		return fmt.Sprintf("the PodDisruptionBudgets %s select the same pods, and the API server evicts no pod with several budgets: %s", by, subject)
+		return fmt.Sprintf("the PodDisruptionBudgets %s select the same pods, and the API server evicts no pod with several budgets: %s", by,
+			subject)
 	case first.Cause == eviction.TooFewHealthy:
 		return fmt.Sprintf("too few pods of PodDisruptionBudget %q are healthy, and no drain of this update changes that: %s", by, subject)
 	}

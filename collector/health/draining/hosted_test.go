@@ -42,16 +42,24 @@ func TestHosted(t *testing.T) {
 	}{
 		"ControlPlane": {reason: "the update of a control plane drains no node", want: "Pass AsExpected", text: "no node is drained"},
 		"Replace":      {reason: "without a limit Cluster API waits for ever", pools: []order.NodePool{{Name: "a"}}, want: "Fail NeverSatisfied"},
-		"InPlace":      {reason: "in place nothing limits a drain", pools: []order.NodePool{{Name: "a", InPlace: true, Timeout: time.Minute}}, want: "Fail NeverSatisfied"},
-		"Timeout": {
-			reason: "after the limit the machine is deleted: the budget is ignored, and nothing is blocked", pools: []order.NodePool{{Name: "a", Timeout: 10 * time.Minute}},
-			want: "Warn NeverSatisfied", text: "after 10m0s the NodePool deletes the node",
+		"InPlace": {
+			reason: "in place nothing limits a drain", pools: []order.NodePool{{Name: "a", InPlace: true, Timeout: time.Minute}},
+			want: "Fail NeverSatisfied",
 		},
-		"Other": {reason: "the nodes of other pools are not drained", pools: []order.NodePool{{Name: "b"}}, want: "Pass AsExpected", text: "all nodes of 1 NodePool can be drained"},
+		"Timeout": {
+			reason: "after the limit the machine is deleted: the budget is ignored, and nothing is blocked",
+			pools:  []order.NodePool{{Name: "a", Timeout: 10 * time.Minute}},
+			want:   "Warn NeverSatisfied", text: "after 10m0s the NodePool deletes the node",
+		},
+		"Other": {
+			reason: "the nodes of other pools are not drained", pools: []order.NodePool{{Name: "b"}}, want: "Pass AsExpected",
+			text: "all nodes of 1 NodePool can be drained",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := server.Responding(hosted().paths(t)).Snapshot(t)
-			found, err := draining.Check().Examine(t.Context(), check.Subject{Cluster: view.Cluster, Update: checktest.Update(t, "4.18.3", "4.19.0"), Hosted: true, NodePools: tc.pools})
+			found, err := draining.Check().Examine(t.Context(),
+				check.Subject{Cluster: view.Cluster, Update: checktest.Update(t, "4.18.3", "4.19.0"), Hosted: true, NodePools: tc.pools})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +84,10 @@ func crowded(t *testing.T) map[string]checktest.Response {
 	second.Name, third.Name = "cart-1", "full-1"
 	w.pods = append(w.pods, second, third)
 	w.budgets = w.budgets[:1]
-	w.budgets[0].Status = policyv1.PodDisruptionBudgetStatus{ObservedGeneration: 1, ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 2, DisruptionsAllowed: 1}
+	w.budgets[0].Status = policyv1.PodDisruptionBudgetStatus{
+		ObservedGeneration: 1, ExpectedPods: 2, DesiredHealthy: 1, CurrentHealthy: 2,
+		DisruptionsAllowed: 1,
+	}
 	paths := w.paths(t)
 	sets := []*appsv1.ReplicaSet{}
 	for _, name := range []string{"cart", "full"} {
@@ -102,7 +113,10 @@ func TestSurge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			view := server.Responding(crowded(t)).Snapshot(t)
-			found, err := draining.Check().Examine(t.Context(), check.Subject{Cluster: view.Cluster, Update: checktest.Update(t, "4.18.3", "4.19.0"), Hosted: true, NodePools: []order.NodePool{tc.pool}})
+			found, err := draining.Check().Examine(t.Context(), check.Subject{
+				Cluster: view.Cluster, Update: checktest.Update(t, "4.18.3", "4.19.0"),
+				Hosted: true, NodePools: []order.NodePool{tc.pool},
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -74,7 +74,10 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 		return Plan{}, err
 	}
 	read := &of.read
-	made := Plan{APIVersion: report.APIVersion, Kind: Kind, Time: now.UTC().Format(time.RFC3339), Skipped: []order.Skipped{}, Unread: []string{}}
+	made := Plan{
+		APIVersion: report.APIVersion, Kind: Kind, Time: now.UTC().Format(time.RFC3339), Skipped: []order.Skipped{},
+		Unread: []string{},
+	}
 	made.Unread = append(made.Unread, unread(of.gaps, missing.All())...)
 	if err := selected.check(read.Order); err != nil {
 		return Plan{}, err
@@ -290,6 +293,7 @@ func slowDrains(pool *drain.Pool) string {
 	if waits == 0 {
 		return ""
 	}
-	return fmt.Sprintf("the drains of %s of MachineConfigPool %q wait %s until pods that were evicted are ready again, since their PodDisruptionBudgets allow no other eviction before",
+	return fmt.Sprintf("the drains of %s of MachineConfigPool %q wait %s until pods that were evicted are ready again, since their "+
+		"PodDisruptionBudgets allow no other eviction before",
 		words.Count(nodes, "node"), pool.Name, words.Count(waits, "time"))
 }

@@ -24,7 +24,8 @@ var (
 	nameDrain = finding.NewName("Drain",
 		"The check that rehearses the drains of the update, which reboots nodes, also a patch update: pods that are not "+
 			"evicted as long as the objects are as they are, or for which a drain waits for ever, fail; what the "+
-			"drains interrupt or lose is a warning. What depends on the scheduler, on a webhook on evictions, or on an operator whose PodDisruptionBudget "+
+			"drains interrupt or lose is a warning. What depends on the scheduler, on a webhook on evictions, or on an operator whose "+
+			"PodDisruptionBudget "+
 			"allows no eviction now is unknown. "+
 			"`oc preflight drain-plan` prints the rehearsal. Only pods on nodes that this update drains count: not those of "+
 			"paused pools, nor of a cluster with a single node (machine-config-operator pkg/daemon, drainRequired). The Secrets "+
@@ -54,17 +55,21 @@ var (
 			"DrainPool-<pool>.")
 	nameUnrehearsed = finding.NewName("DrainUnrehearsed",
 		"A finding of the check Drain about nodes of a pool to which its rehearsal does not come: DrainUnrehearsed-<pool>.")
-	namePending   = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
-	nameLost      = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
-	nameGraces    = finding.NewName("DrainGracePeriods", "The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
+	namePending = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
+	nameLost    = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
+	nameGraces  = finding.NewName("DrainGracePeriods",
+		"The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
 	nameUnreached = finding.NewName("DrainUnreached",
 		"The finding of the check Drain about nodes that the update does not reach, since their MachineConfigPool is paused, several or "+
 			"none select them, or they get another configuration before. A paused pool is that of the check MachineConfigPool where the "+
 			"update is to another minor version.")
-	nameDelayed  = finding.NewName("DrainDelays", "The finding of the check Drain about pods whose volumes keep them from running until their own node is back. Those of OpenShift itself are not named.")
-	nameMachines = finding.NewName("DrainMachines", "The finding of the check Drain about pods that need a new machine, which the cluster autoscaler can add.")
-	nameTogether = finding.NewName("DrainTogether", "A finding of the check Drain about workloads that one node at a time does not interrupt, and the maxUnavailable of a pool does: "+
-		"DrainTogether-<pool>.")
+	nameDelayed = finding.NewName("DrainDelays", "The finding of the check Drain about pods whose volumes keep them from running "+
+		"until their own node is back. Those of OpenShift itself are not named.")
+	nameMachines = finding.NewName("DrainMachines",
+		"The finding of the check Drain about pods that need a new machine, which the cluster autoscaler can add.")
+	nameTogether = finding.NewName("DrainTogether",
+		"A finding of the check Drain about workloads that one node at a time does not interrupt, and the maxUnavailable of a pool does: "+
+			"DrainTogether-<pool>.")
 	nameAddresses   = finding.NewName("DrainAddresses", "The finding of the check Drain about addresses that only one node can have.")
 	nameInterrupted = finding.NewName("DrainInterrupts",
 		"The finding of the check Drain about Services without a ready pod for a time. Those of OpenShift itself are not named: "+
@@ -93,14 +98,16 @@ var (
 		Remedy:  "Allow one pod to be unavailable, or run one more: where an autoscaler sets the replicas, by its minReplicas.",
 	})
 	reasonNotSatisfied = finding.NewReason("NotSatisfiedInRehearsal", finding.Explanation{
-		Meaning: "Reported when a drain waits for a PodDisruptionBudget, and nothing in the rehearsal of the update makes enough of its pods healthy.",
-		Cause:   "Pods of the budget are not ready, or find no node while the drain waits.",
-		Remedy:  "Check why the pods are not healthy, or make room for them: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+		Meaning: "Reported when a drain waits for a PodDisruptionBudget, and nothing in the rehearsal of the update makes enough of its " +
+			"pods healthy.",
+		Cause:  "Pods of the budget are not ready, or find no node while the drain waits.",
+		Remedy: "Check why the pods are not healthy, or make room for them: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
 	})
 	reasonNotRehearsed = finding.NewReason("NotRehearsed", finding.Explanation{
-		Meaning: "The rehearsal does not come to some nodes of a pool, also where what stops it is taken for removed. What their drains meet is unknown.",
-		Cause:   "The drains of the pool stop for a cause that the rehearsal cannot remove.",
-		Remedy:  "Fix the other findings of the check Drain, then run the preflight again.",
+		Meaning: "The rehearsal does not come to some nodes of a pool, also where what stops it is taken for removed. What their drains " +
+			"meet is unknown.",
+		Cause:  "The drains of the pool stop for a cause that the rehearsal cannot remove.",
+		Remedy: "Fix the other findings of the check Drain, then run the preflight again.",
 	})
 	reasonUnmanaged = finding.NewReason("UnmanagedPods", finding.Explanation{
 		Meaning: "Reported when a PodDisruptionBudget selects pods without a controller, and cannot compute how many are expected.",
@@ -108,9 +115,10 @@ var (
 		Remedy:  "Give the budget a whole number as minAvailable, or create the pods by a controller.",
 	})
 	reasonSyncFailed = finding.NewReason("SyncFailed", finding.Explanation{
-		Meaning: "Reported when the disruption controller could not compute the status of a PodDisruptionBudget, so that none of its pods can be evicted.",
-		Cause:   "The conditions of the budget have the error of the controller.",
-		Remedy:  "Fix what the condition names: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+		Meaning: "Reported when the disruption controller could not compute the status of a PodDisruptionBudget, so that none of its " +
+			"pods can be evicted.",
+		Cause:  "The conditions of the budget have the error of the controller.",
+		Remedy: "Fix what the condition names: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
 	})
 	reasonInvalidStatus = finding.NewReason("InvalidStatus", finding.Explanation{
 		Meaning: "Reported when the status of a PodDisruptionBudget cannot be that of the disruption controller, or is of an earlier spec.",
@@ -118,9 +126,10 @@ var (
 		Remedy:  "Check which program writes the status: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
 	})
 	reasonTerminating = finding.NewReason("StuckTerminating", finding.Explanation{
-		Meaning: "Reported when a pod is being deleted, its grace period is over, and it still exists, so that the drain of its node waits for it.",
-		Cause:   "A finalizer of the pod remains, or the kubelet cannot end it.",
-		Remedy:  "Check what keeps the pod: `oc -n NAMESPACE describe pod NAME`.",
+		Meaning: "Reported when a pod is being deleted, its grace period is over, and it still exists, so that the drain of its node " +
+			"waits for it.",
+		Cause:  "A finalizer of the pod remains, or the kubelet cannot end it.",
+		Remedy: "Check what keeps the pod: `oc -n NAMESPACE describe pod NAME`.",
 	})
 	reasonAdmission = finding.NewReason("EvictionRefused", finding.Explanation{
 		Meaning: "Reported when a webhook or a policy refuses the eviction of a pod, or may.",
@@ -128,14 +137,16 @@ var (
 		Remedy:  "Let the webhook or the policy admit the eviction.",
 	})
 	reasonReceives = finding.NewReason("EvictionsReceived", finding.Explanation{
-		Meaning: "Reported when a webhook or a policy receives the evictions of the drains among all other requests, and it is not known what it answers. It is not taken for one that decides on evictions.",
-		Cause:   "Its rules have a wildcard, such as */*, and no rule has pods/eviction alone.",
-		Remedy:  "Check that no rule of the policy engine denies the creation of an Eviction, or exclude pods/eviction from what it receives.",
+		Meaning: "Reported when a webhook or a policy receives the evictions of the drains among all other requests, and it is not " +
+			"known what it answers. It is not taken for one that decides on evictions.",
+		Cause:  "Its rules have a wildcard, such as */*, and no rule has pods/eviction alone.",
+		Remedy: "Check that no rule of the policy engine denies the creation of an Eviction, or exclude pods/eviction from what it receives.",
 	})
 	reasonOperator = finding.NewReason("OperatorMovesPods", finding.Explanation{
-		Meaning: "Reported when the eviction of a pod depends on its operator: it is refused until the operator acts, or until its settings change.",
-		Cause:   "The operator owns the pod or its PodDisruptionBudget.",
-		Remedy:  "Change the settings of the operator, and not the budget, which the operator restores.",
+		Meaning: "Reported when the eviction of a pod depends on its operator: it is refused until the operator acts, or until its " +
+			"settings change.",
+		Cause:  "The operator owns the pod or its PodDisruptionBudget.",
+		Remedy: "Change the settings of the operator, and not the budget, which the operator restores.",
 	})
 	reasonPoolBlocked = finding.NewReason("PoolNotUpdated", finding.Explanation{
 		Meaning: "Reported when as many nodes of a pool are unavailable as may be, so that no node of the pool is updated.",
@@ -143,14 +154,16 @@ var (
 		Remedy:  "Make the nodes available: `oc adm uncordon NODE`.",
 	})
 	reasonPoolUpdating = finding.NewReason("NodeBeingUpdated", finding.Explanation{
-		Meaning: "Reported while nodes of a pool are being updated, as many as may be unavailable, so that the drains of its other nodes cannot be rehearsed.",
-		Cause:   "An earlier update or a change of the configuration is in progress.",
-		Remedy:  "Run the preflight again in some minutes, when the nodes have returned: `oc get machineconfigpools`.",
+		Meaning: "Reported while nodes of a pool are being updated, as many as may be unavailable, so that the drains of its other " +
+			"nodes cannot be rehearsed.",
+		Cause:  "An earlier update or a change of the configuration is in progress.",
+		Remedy: "Run the preflight again in some minutes, when the nodes have returned: `oc get machineconfigpools`.",
 	})
 	reasonUnreached = finding.NewReason("NodesNotReached", finding.Explanation{
 		Meaning: "Reported when an update does not reach nodes: they keep their release, and are not drained.",
 		Cause:   "Their MachineConfigPool is paused, several custom pools or none select them, or they get another configuration before.",
-		Remedy:  "Unpause the pool when its nodes may be updated, or change the labels of the nodes so that one custom pool, or the pool worker, selects each: `oc get machineconfigpools`.",
+		Remedy: "Unpause the pool when its nodes may be updated, or change the labels of the nodes so that one custom pool, or the " +
+			"pool worker, selects each: `oc get machineconfigpools`.",
 	})
 	reasonNoNode = finding.NewReason("NoNodeAfterDrain", finding.Explanation{
 		Meaning: "Reported when pods have no node after the drains of an update.",
@@ -178,9 +191,10 @@ var (
 		Remedy:  "Add the machine before the update, or check that the MachineSet can add one: `oc get machineautoscalers -A`.",
 	})
 	reasonTogether = finding.NewReason("SeveralNodesAtOnce", finding.Explanation{
-		Meaning: "Reported when a pool drains several nodes at a time, and that leaves workloads without a ready pod, or keeps a drain from ending, where one node at a time does not.",
-		Cause:   "The maxUnavailable of the pool is above 1, and the ready pods of the workloads are on nodes that are drained at the same time.",
-		Remedy:  "Set the maxUnavailable of the pool to 1, or give the workloads a PodDisruptionBudget and more nodes.",
+		Meaning: "Reported when a pool drains several nodes at a time, and that leaves workloads without a ready pod, or keeps a drain " +
+			"from ending, where one node at a time does not.",
+		Cause:  "The maxUnavailable of the pool is above 1, and the ready pods of the workloads are on nodes that are drained at the same time.",
+		Remedy: "Set the maxUnavailable of the pool to 1, or give the workloads a PodDisruptionBudget and more nodes.",
 	})
 	reasonAddress = finding.NewReason("AddressOnOneNode", finding.Explanation{
 		Meaning: "Reported when an address is not reachable while the only node is away that can have it.",
@@ -219,7 +233,10 @@ func reasonOf(cause eviction.Cause) finding.Reason {
 
 // warnings are what an update interrupts or loses without a drain that does not end, each in one finding.
 func warnings(rehearsal drain.Rehearsal) []finding.Finding {
-	all := []named{pending(rehearsal.Pending), lost(rehearsal.Lost), graces(rehearsal.Graces), delayed(rehearsal.Delayed), expanded(rehearsal.Expanded), addresses(rehearsal.Addresses), interrupted(rehearsal.Interrupted)}
+	all := []named{
+		pending(rehearsal.Pending), lost(rehearsal.Lost), graces(rehearsal.Graces), delayed(rehearsal.Delayed),
+		expanded(rehearsal.Expanded), addresses(rehearsal.Addresses), interrupted(rehearsal.Interrupted),
+	}
 	var found []finding.Finding
 	for i := range all {
 		if of := &all[i]; len(of.texts) > 0 {
@@ -242,7 +259,10 @@ func (n *named) pod(of drain.Reference, text string) {
 }
 
 func pending(all []drain.Pending) named {
-	found := named{name: namePending, reason: reasonNoNode, what: "pods have no node after the drains of this update, or the API server refuses them:"}
+	found := named{
+		name: namePending, reason: reasonNoNode,
+		what: "pods have no node after the drains of this update, or the API server refuses them:",
+	}
 	for _, each := range all {
 		if !each.Uncertain && each.Node != "" {
 			found.pod(each.Pod, each.Pod.String()+because(each.Why))
@@ -274,7 +294,10 @@ func graces(all []drain.Grace) named {
 }
 
 func delayed(all []drain.Pending) named {
-	found := named{name: nameDelayed, reason: reasonDelayed, what: "the volumes of pods keep them from running until their own node is back, which takes " + reboots() + ":"}
+	found := named{
+		name: nameDelayed, reason: reasonDelayed,
+		what: "the volumes of pods keep them from running until their own node is back, which takes " + reboots() + ":",
+	}
 	for _, each := range all {
 		if !check.OfCluster(each.Pod.Namespace) {
 			found.pod(each.Pod, fmt.Sprintf("%s on %s%s", each.Pod, each.Node, because(each.Why)))
@@ -284,19 +307,28 @@ func delayed(all []drain.Pending) named {
 }
 
 func interrupted(all []drain.Interruption) named {
-	found := named{name: nameInterrupted, reason: reasonInterrupted, what: "the drains of this update leave Services without a ready pod for a time:"}
+	found := named{
+		name: nameInterrupted, reason: reasonInterrupted,
+		what: "the drains of this update leave Services without a ready pod for a time:",
+	}
 	for _, each := range all {
 		if check.OfCluster(each.Service.Namespace) {
 			continue
 		}
 		found.texts = append(found.texts, each.Service.String())
-		found.objects = append(found.objects, finding.Object{APIVersion: "v1", Kind: "Service", Namespace: each.Service.Namespace, Name: each.Service.Name})
+		found.objects = append(found.objects, finding.Object{
+			APIVersion: "v1", Kind: "Service", Namespace: each.Service.Namespace,
+			Name: each.Service.Name,
+		})
 	}
 	return found
 }
 
 func expanded(all []drain.Expansion) named {
-	found := named{name: nameMachines, reason: reasonMachines, what: "pods have no node during this update until the cluster autoscaler adds a machine:"}
+	found := named{
+		name: nameMachines, reason: reasonMachines,
+		what: "pods have no node during this update until the cluster autoscaler adds a machine:",
+	}
 	for _, each := range all {
 		found.pod(each.Pod, fmt.Sprintf("%s needs a new machine of MachineSet %s", each.Pod, each.MachineSet))
 	}
@@ -304,10 +336,16 @@ func expanded(all []drain.Expansion) named {
 }
 
 func addresses(all []drain.Address) named {
-	found := named{name: nameAddresses, reason: reasonAddress, what: "addresses are not reachable while the only node is away that can have them:"}
+	found := named{
+		name: nameAddresses, reason: reasonAddress,
+		what: "addresses are not reachable while the only node is away that can have them:",
+	}
 	for _, each := range all {
 		found.texts = append(found.texts, fmt.Sprintf("those of %s %q, on %s", each.Kind, each.Name, each.Nodes[0]))
-		found.objects = append(found.objects, finding.Object{APIVersion: each.APIVersion, Kind: each.Kind, Namespace: each.Namespace, Name: each.Name})
+		found.objects = append(found.objects, finding.Object{
+			APIVersion: each.APIVersion, Kind: each.Kind, Namespace: each.Namespace,
+			Name: each.Name,
+		})
 	}
 	return found
 }
@@ -320,11 +358,15 @@ func together(rehearsal drain.Rehearsal, pools []order.Pool) []finding.Finding {
 		var texts []string
 		var objects []finding.Object
 		for _, each := range rehearsal.Together {
-			if check.OfCluster(each.Workload.Namespace) || !slices.ContainsFunc(each.Nodes, func(node string) bool { return slices.Contains(pool.Nodes, node) }) {
+			if check.OfCluster(each.Workload.Namespace) ||
+				!slices.ContainsFunc(each.Nodes, func(node string) bool { return slices.Contains(pool.Nodes, node) }) {
 				continue
 			}
 			texts = append(texts, fmt.Sprintf("%s %s loses its %s", each.Kind, each.Workload, words.Count(each.Replicas, "ready pod")))
-			objects = append(objects, finding.Object{APIVersion: each.APIVersion, Kind: each.Kind, Namespace: each.Workload.Namespace, Name: each.Workload.Name})
+			objects = append(objects, finding.Object{
+				APIVersion: each.APIVersion, Kind: each.Kind, Namespace: each.Workload.Namespace,
+				Name: each.Workload.Name,
+			})
 		}
 		if slices.ContainsFunc(rehearsal.Pools, func(of drain.Pool) bool { return of.Name == pool.Name && of.Single }) {
 			texts = append(texts, "a drain does not end, or may not")
@@ -332,7 +374,8 @@ func together(rehearsal drain.Rehearsal, pools []order.Pool) []finding.Finding {
 		if len(texts) == 0 || pool.MaxUnavailable < 2 { //nolint:mnd // several
 			continue
 		}
-		made := finding.Warn(reasonTogether, "pool %q drains %s at a time, which interrupts what one node at a time does not: %s", pool.Name, words.Count(pool.MaxUnavailable, "node"), words.List(texts, maxNamed)).
+		made := finding.Warn(reasonTogether, "pool %q drains %s at a time, which interrupts what one node at a time does not: %s", pool.Name,
+			words.Count(pool.MaxUnavailable, "node"), words.List(texts, maxNamed)).
 			Named(finding.NameOf(nameTogether, pool.Name)).About(objects...)
 		if !pool.Unordered {
 			made = made.Do(finding.Change(`oc patch machineconfigpool %s --type merge --patch {"spec":{"maxUnavailable":1}}`, pool.Name))
@@ -345,7 +388,8 @@ func together(rehearsal drain.Rehearsal, pools []order.Pool) []finding.Finding {
 // reboots is how long a node is away.
 func reboots() string {
 	node, metal := rollout.Documented(0, "").Node, rollout.Documented(0, configv1.BareMetalPlatformType).Node
-	return fmt.Sprintf("%d to %d minutes, and up to %d on bare metal", int(node.Low.Minutes()), int(node.High.Minutes()), int(metal.High.Minutes()))
+	return fmt.Sprintf("%d to %d minutes, and up to %d on bare metal", int(node.Low.Minutes()), int(node.High.Minutes()),
+		int(metal.High.Minutes()))
 }
 
 // besides are the findings about what the rehearsal does not have.
@@ -370,7 +414,9 @@ func (r *rehearsed) received() []finding.Finding {
 	}
 	var found []finding.Finding
 	for _, each := range r.read.Admission.General(evicted) {
-		found = append(found, finding.Warn(reasonReceives, "the drains of this update submit evictions to webhooks or policies whose rules have a wildcard, and what these answer is not known: %s", words.List(each.Labels, maxNamed)).
+		found = append(found, finding.Warn(reasonReceives,
+			"the drains of this update submit evictions to webhooks or policies whose rules have a wildcard, and what these answer is not known: %s",
+			words.List(each.Labels, maxNamed)).
 			Named(finding.NameOf(nameReceives, each.Name)).
 			Do(finding.Read("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml")))
 	}
@@ -396,7 +442,10 @@ func (r *rehearsed) unused(ctx context.Context, cluster *snapshot.Cluster) []fin
 			continue
 		}
 		names = append(names, budget.Namespace+"/"+budget.Name)
-		objects = append(objects, finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: budget.Namespace, Name: budget.Name})
+		objects = append(objects, finding.Object{
+			APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget",
+			Namespace: budget.Namespace, Name: budget.Name,
+		})
 	}
 	if len(names) == 0 {
 		return nil

@@ -206,7 +206,8 @@ func (c *constraint) refusesContainer(container corev1.Container) bool {
 func is(value *bool, wanted bool) bool { return value != nil && *value == wanted }
 
 func (c *constraint) refusesCapability(added corev1.Capability) bool {
-	return !slices.Contains(c.AllowedCapabilities, "*") && !slices.Contains(c.AllowedCapabilities, added) && !slices.Contains(c.DefaultAddCapabilities, added)
+	return !slices.Contains(c.AllowedCapabilities, "*") && !slices.Contains(c.AllowedCapabilities, added) &&
+		!slices.Contains(c.DefaultAddCapabilities, added)
 }
 
 // refusesUser is for root alone: which other users are allowed, the namespace decides.
@@ -307,12 +308,14 @@ func (c *constraint) describe(got *admitted) finding.Finding {
 	if restrictions := c.restrictions(); len(restrictions) > 0 {
 		effect = "it restricts them: " + words.Clauses(restrictions, maxNamed)
 	}
-	message := fmt.Sprintf("SecurityContextConstraints %q, which are not the release's, apply to %s of the platform in %s", name, words.Count(got.pods, "pod"), places(got.namespaces))
+	message := fmt.Sprintf("SecurityContextConstraints %q, which are not the release's, apply to %s of the platform in %s", name,
+		words.Count(got.pods, "pod"), places(got.namespaces))
 	if got.present > 0 {
 		message += fmt.Sprintf("; it is already the SCC of %d of them", got.present)
 	}
 	if len(got.before) > 0 {
-		message += fmt.Sprintf("; when the update creates the pods again, which require no SCC, admission prefers this one (priority %d) to %s", c.priority(), texts(got.before))
+		message += fmt.Sprintf("; when the update creates the pods again, which require no SCC, admission prefers this one (priority %d) to %s",
+			c.priority(), texts(got.before))
 	}
 	subjects := map[string]bool{}
 	for _, each := range slices.Concat(c.Groups, c.Users) {
@@ -323,7 +326,8 @@ func (c *constraint) describe(got *admitted) finding.Finding {
 	}
 	return finding.Warn(reasonUsersSCC, "%s; %s", message, effect).
 		Named(finding.NameOf(namePlatformPodsSCC, c.Name)).
-		Remedy("Set priority of SCC %s to null, and allow it for the service accounts of your workloads instead of those of the platform. Then delete the pods of the platform that have it.", name).
+		Remedy("Set priority of SCC %s to null, and allow it for the service accounts of your workloads instead of those of the "+
+			"platform. Then delete the pods of the platform that have it.", name).
 		Do(finding.Read("oc get scc %s -o yaml", c.Name)).
 		About(finding.Object{APIVersion: securityGroup.String(), Kind: "SecurityContextConstraints", Name: c.Name})
 }

@@ -69,7 +69,8 @@ func PlatformPods() check.Check {
 			pods := i.pods(ctx)
 			found := slices.Concat(i.constraints(ctx, pods), i.webhooks(ctx, pods), i.restrictions(ctx))
 			if len(found) == 0 && len(i.unread) == 0 {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "no object of a user is known to change one of %s of the platform", words.Count(len(pods), "pod"))}, ctx.Err()
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
+					"no object of a user is known to change one of %s of the platform", words.Count(len(pods), "pod"))}, ctx.Err()
 			}
 			return append(finding.Bounded(finding.Drafts(found...)), i.unreadable()...), ctx.Err()
 		},
@@ -195,7 +196,8 @@ func restricted(namespace string, all []restriction) finding.Finding {
 		objects = append(objects, each.object)
 	}
 	name := words.Line(namespace, maxText)
-	return finding.Warn(reasonUsersRestrictions, "namespace %s of the platform has restrictions that are not the release's: %s", name, words.Clauses(clauses, maxNamed)).
+	return finding.Warn(reasonUsersRestrictions, "namespace %s of the platform has restrictions that are not the release's: %s", name,
+		words.Clauses(clauses, maxNamed)).
 		Named(finding.NameOf(namePlatformRestrictions, namespace)).
 		Remedy("Delete what the message names in namespace %s, or check that the pods of the next release can do without what it denies.", name).
 		Do(finding.Read("oc -n %s get networkpolicies,resourcequotas,limitranges -o yaml", namespace)).
@@ -217,10 +219,12 @@ func exhausted(of *snapshot.Restriction) []string {
 }
 
 func (r restriction) quota(none []string) finding.Finding {
-	return finding.Warn(reasonUsersQuotaExhausted, "ResourceQuota %s/%s, made by %s, has nothing left for one more pod of the platform: it uses %s",
+	return finding.Warn(reasonUsersQuotaExhausted,
+		"ResourceQuota %s/%s, made by %s, has nothing left for one more pod of the platform: it uses %s",
 		words.Line(r.Namespace, maxText), words.Line(r.Name, maxText), r.by, words.List(none, maxNamed)).
 		Named(finding.NameOf(namePlatformQuota, r.Namespace+"-"+r.Name)).
-		Do(finding.Read("oc -n %s describe resourcequota %s", r.Namespace, r.Name), finding.Delete("oc -n %s delete resourcequota %s", r.Namespace, r.Name)).
+		Do(finding.Read("oc -n %s describe resourcequota %s", r.Namespace, r.Name),
+			finding.Delete("oc -n %s delete resourcequota %s", r.Namespace, r.Name)).
 		About(r.object)
 }
 
@@ -298,7 +302,10 @@ func (i *inspection) sources(ctx context.Context) map[controller]source {
 	}
 	if sets, err := i.cluster.DaemonSets(ctx); i.lists("DaemonSets", err) {
 		for at := range sets {
-			add("DaemonSet", sets[at].ObjectMeta, source{&sets[at].Spec.Template, generationLabel, sets[at].Annotations[appsv1.DeprecatedTemplateGeneration]})
+			add("DaemonSet", sets[at].ObjectMeta, source{
+				&sets[at].Spec.Template, generationLabel,
+				sets[at].Annotations[appsv1.DeprecatedTemplateGeneration],
+			})
 		}
 	}
 	if sets, err := i.cluster.StatefulSets(ctx); i.lists("StatefulSets", err) {

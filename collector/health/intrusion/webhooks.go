@@ -41,7 +41,8 @@ type injector struct {
 // generic are words in the names of webhooks of any program.
 func generic() []string {
 	return []string{
-		"admission", "cluster", "controller", "default", "inject", "injector", "internal", "kubernetes", "kube", "mutate", "mutating", "mutation", "openshift",
+		"admission", "cluster", "controller", "default", "inject", "injector", "internal", "kubernetes", "kube", "mutate", "mutating", "mutation",
+		"openshift",
 		"operator", "pods", "policies", "policy", "proxy", "resource", "security", "service", "sidecar", "system", "webhook", "webhooks",
 	}
 }
@@ -54,7 +55,8 @@ func wordsOf(name string) []string {
 
 // injectors are the mutating webhooks that are neither of the release nor of an operator in a namespace of the platform.
 func (i *inspection) injectors(ctx context.Context) ([]injector, error) {
-	all, err := snapshot.List[admissionregistrationv1.MutatingWebhookConfiguration](ctx, i.cluster, admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations"))
+	all, err := snapshot.List[admissionregistrationv1.MutatingWebhookConfiguration](ctx, i.cluster,
+		admissionregistrationv1.SchemeGroupVersion.WithResource("mutatingwebhookconfigurations"))
 	var found []injector
 	for at := range all {
 		for of := range all[at].Webhooks {
@@ -86,7 +88,8 @@ func serviceOf(webhook *admissionregistrationv1.MutatingWebhook) backend.Referen
 func injectorOf(configuration string, webhook *admissionregistrationv1.MutatingWebhook, service backend.Reference) (injector, error) {
 	hook, err := admission.Webhook(admission.Mutating(webhook))
 	if err != nil {
-		return injector{}, fmt.Errorf("a selector of webhook %q of MutatingWebhookConfiguration %q is invalid: %w", webhook.Name, configuration, err)
+		return injector{}, fmt.Errorf("a selector of webhook %q of MutatingWebhookConfiguration %q is invalid: %w", webhook.Name, configuration,
+			err)
 	}
 	made := injector{configuration: configuration, name: webhook.Name, policy: string(admissionregistrationv1.Fail), hook: hook}
 	if webhook.FailurePolicy != nil {
@@ -222,7 +225,10 @@ func receiversOf(ctx context.Context, matcher *admission.Matcher, injectors []in
 func (i *injector) record(in map[string]*changed, pod created, by trace) {
 	of := in[i.configuration]
 	if of == nil {
-		of = &changed{configuration: i.configuration, webhooks: map[string]bool{}, namespaces: map[string]bool{}, traces: map[string]bool{}, pods: map[*corev1.Pod]bool{}}
+		of = &changed{
+			configuration: i.configuration, webhooks: map[string]bool{}, namespaces: map[string]bool{}, traces: map[string]bool{},
+			pods: map[*corev1.Pod]bool{},
+		}
 		in[i.configuration] = of
 	}
 	of.webhooks[fmt.Sprintf("%s (failurePolicy %s)", i.name, i.policy)] = true
@@ -234,10 +240,15 @@ func (i *injector) record(in map[string]*changed, pod created, by trace) {
 func (c *changed) describe() finding.Finding {
 	name := words.Line(c.configuration, maxText)
 	return finding.Warn(reasonUsersWebhook,
-		"MutatingWebhookConfiguration %q changes pods of the platform when they are created, by webhook %s: %s in %s have what their template does not have: %s",
+		"MutatingWebhookConfiguration %q changes pods of the platform when they are created, by webhook %s: %s in %s have what their "+
+			"template does not have: %s",
 		name, texts(c.webhooks), words.Count(len(c.pods), "pod"), places(c.namespaces), texts(c.traces)).
 		Named(finding.NameOf(namePlatformPodsWebhook, c.configuration)).
-		Remedy("Exclude the openshift-* and kube-* namespaces from MutatingWebhookConfiguration %s, with namespaceSelector or in the configuration of the program that writes it. Then restart the workloads that it changed.", name).
+		Remedy("Exclude the openshift-* and kube-* namespaces from MutatingWebhookConfiguration %s, with namespaceSelector or in the "+
+			"configuration of the program that writes it. Then restart the workloads that it changed.", name).
 		Do(finding.Read("oc get mutatingwebhookconfiguration %s -o yaml", c.configuration)).
-		About(finding.Object{APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration", Name: c.configuration})
+		About(finding.Object{
+			APIVersion: admissionregistrationv1.SchemeGroupVersion.String(), Kind: "MutatingWebhookConfiguration",
+			Name: c.configuration,
+		})
 }

@@ -56,12 +56,19 @@ func workloadIn(namespace string, changes ...func(*workload)) workload {
 	spec := corev1.PodSpec{ServiceAccountName: "app", Containers: []corev1.Container{{Name: "app"}}}
 	w := workload{
 		template: appsv1.DaemonSet{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "app", Annotations: map[string]string{appsv1.DeprecatedTemplateGeneration: "2"}},
-			Spec:       appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "app"}}, Spec: spec}},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: namespace, Name: "app",
+				Annotations: map[string]string{appsv1.DeprecatedTemplateGeneration: "2"},
+			},
+			Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "app"}},
+				Spec:       spec,
+			}},
 		},
 		pod: corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "app-x2x4z", Labels: map[string]string{"app": "app", "pod-template-generation": "2"}, Annotations: map[string]string{},
+				Namespace: namespace, Name: "app-x2x4z", Labels: map[string]string{"app": "app", "pod-template-generation": "2"},
+				Annotations:     map[string]string{},
 				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "app", Controller: new(true)}},
 			},
 			Spec: *spec.DeepCopy(), Status: corev1.PodStatus{Phase: corev1.PodRunning},
@@ -100,8 +107,14 @@ func (w world) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 		if denied != 0 {
 			code = denied
 		}
-		reason := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}[code]
-		body = fields{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": "\x1b[2Jno permission"}
+		reason := map[int]metav1.StatusReason{
+			http.StatusForbidden: metav1.StatusReasonForbidden,
+			http.StatusNotFound:  metav1.StatusReasonNotFound,
+		}[code]
+		body = fields{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code,
+			"message": "\x1b[2Jno permission",
+		}
 	}
 	out.Header().Set("Content-Type", "application/json")
 	out.WriteHeader(code)
@@ -151,7 +164,10 @@ func (w world) body(path string) fields {
 
 // version makes it a cluster of which an archive can be made, so that each row is also judged by its archives.
 func version() fields {
-	return fields{"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": fields{"name": "version"}, "spec": fields{"clusterID": "6ba7b810-9dad-41d1-80b4-00c04fd430c8"}}
+	return fields{
+		"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": fields{"name": "version"},
+		"spec": fields{"clusterID": "6ba7b810-9dad-41d1-80b4-00c04fd430c8"},
+	}
 }
 
 // discovery is what the API server has.
@@ -174,12 +190,16 @@ func discovery(path string) fields {
 		{"config.openshift.io/v1", "ClusterVersion", "clusterversions"},
 		{"config.openshift.io/v1", "Infrastructure", "infrastructures"},
 	} {
-		groupVersion, namespaced := each[0], slices.Contains([]string{"pods", "resourcequotas", "limitranges", "replicasets", "daemonsets", "statefulsets", "jobs", "networkpolicies"}, each[2])
+		groupVersion, namespaced := each[0], slices.Contains([]string{
+			"pods", "resourcequotas", "limitranges", "replicasets", "daemonsets",
+			"statefulsets", "jobs", "networkpolicies",
+		}, each[2])
 		if group, version, ok := strings.Cut(groupVersion, "/"); ok && served[groupVersion] == nil {
 			this := fields{"groupVersion": groupVersion, "version": version}
 			groups = append(groups, fields{"name": group, "versions": []fields{this}, "preferredVersion": this})
 		}
-		served[groupVersion] = append(served[groupVersion], fields{"name": each[2], "kind": each[1], "namespaced": namespaced, "verbs": []string{"get", "list"}})
+		served[groupVersion] = append(served[groupVersion],
+			fields{"name": each[2], "kind": each[1], "namespaced": namespaced, "verbs": []string{"get", "list"}})
 	}
 	switch path {
 	case "/version":
@@ -205,7 +225,8 @@ func run(t *testing.T, w world) []finding.Finding {
 	t.Helper()
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
-	return checktest.Run(t, intrusion.PlatformPods(), checktest.Connect(&rest.Config{Host: server.URL}).Snapshot(t), checktest.Update(t, "4.18.3", "4.18.9"))
+	return checktest.Run(t, intrusion.PlatformPods(), checktest.Connect(&rest.Config{Host: server.URL}).Snapshot(t),
+		checktest.Update(t, "4.18.3", "4.18.9"))
 }
 
 type row struct {
@@ -241,7 +262,10 @@ func (r row) test(t *testing.T, reason string) {
 func written(fieldsOf string, managers ...string) []fields {
 	var all []fields
 	for _, manager := range managers {
-		all = append(all, fields{"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": json.RawMessage(fieldsOf)})
+		all = append(all, fields{
+			"manager": manager, "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": json.RawMessage(fieldsOf),
+		})
 	}
 	return all
 }

@@ -94,9 +94,11 @@ func judge(extent gap.Extent, objects map[string][]reported.Object, failure erro
 	case len(findings) > 0 || failure != nil:
 		return findings
 	case count == 0:
-		return []finding.Finding{finding.Skipped(extent, reasonNothingReports, "the cluster has no object by which an operator reports a migration")}
+		return []finding.Finding{finding.Skipped(extent, reasonNothingReports,
+			"the cluster has no object by which an operator reports a migration")}
 	}
-	return []finding.Finding{finding.Pass(extent, check.ReasonAsExpected, "no migration is in progress, by %s of operators", words.Count(count, "object"))}
+	return []finding.Finding{finding.Pass(extent, check.ReasonAsExpected, "no migration is in progress, by %s of operators",
+		words.Count(count, "object"))}
 }
 
 // judge is the finding about a migration that is in progress; false for one that is not.
@@ -124,7 +126,8 @@ func (m migration) judge(objects map[string][]reported.Object) (finding.Finding,
 	f := finding.Warn(m.reason, "%s: %s", m.what, words.Clauses(texts, maxNamed)).Named(m.name).Do(m.actions...).About(about...)
 	slices.Sort(failures)
 	if failures = slices.Compact(failures); len(failures) > 0 { // waiting alone ends nothing
-		f = f.Noted("%s", words.Clauses(failures, maxNamed)).Remedy("Fix what the installer reports, and wait until all nodes are at the latest revision, then update.")
+		f = f.Noted("%s", words.Clauses(failures, maxNamed)).Remedy(
+			"Fix what the installer reports, and wait until all nodes are at the latest revision, then update.")
 	}
 	return f, true
 }

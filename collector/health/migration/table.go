@@ -102,7 +102,8 @@ func networkMigration() migration {
 
 func encryptionMigration() migration {
 	of := migration{
-		name: nameEncryptionMigration, reason: reasonEncryptionMigration, what: "the resources in etcd are being encrypted, decrypted or moved to another key",
+		name: nameEncryptionMigration, reason: reasonEncryptionMigration,
+		what:    "the resources in etcd are being encrypted, decrypted or moved to another key",
 		actions: []finding.Action{finding.Read("oc get kubeapiserver,openshiftapiserver,authentication.operator.openshift.io cluster -o yaml")},
 	}
 	for _, resource := range []string{kubeAPIServer, openShiftAPI, authentication} {
@@ -120,7 +121,8 @@ func encryptionMigration() migration {
 
 func storageVersionMigration() migration {
 	return migration{
-		name: nameStorageVersionMigration, reason: reasonStorageVersionMigration, what: "stored objects are not all migrated to their present version",
+		name: nameStorageVersionMigration, reason: reasonStorageVersionMigration,
+		what:    "stored objects are not all migrated to their present version",
 		actions: []finding.Action{finding.Read("oc get storageversionmigrations.migration.k8s.io -o yaml")},
 		signs: []sign{
 			// kube-storage-version-migrator USER_GUIDE.md, "Check if migration has completed".

@@ -70,7 +70,10 @@ func with(other world) world {
 }
 
 func topology(mode string) fields {
-	return fields{"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": fields{"name": "cluster"}, "status": fields{"controlPlaneTopology": mode}}
+	return fields{
+		"apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": fields{"name": "cluster"},
+		"status": fields{"controlPlaneTopology": mode},
+	}
 }
 
 // set is one object with its entries.
@@ -95,7 +98,10 @@ func entry(source, policy string, mirrors ...string) fields {
 func list(apiVersion, kind, field string, sets []set) fields {
 	items := []fields{}
 	for _, each := range sets {
-		items = append(items, fields{"apiVersion": apiVersion, "kind": kind, "metadata": fields{"name": each.name}, "spec": fields{field: each.entries}})
+		items = append(items, fields{
+			"apiVersion": apiVersion, "kind": kind, "metadata": fields{"name": each.name},
+			"spec": fields{field: each.entries},
+		})
 	}
 	return fields{"apiVersion": apiVersion, "kind": kind + "List", "metadata": fields{}, "items": items}
 }
@@ -143,7 +149,10 @@ func TestMirrorSets(t *testing.T) {
 		"None": {reason: "a cluster may have no mirror sets", world: with(nil), want: pass, message: []string{"0 mirror sets"}},
 		"Same": {
 			reason: "several sets with one policy are merged", want: pass, message: []string{"3 mirror sets"},
-			world: with(world{digestSets: digests(of("a", entry(source, never, "m")), of("b", entry(source, never, "n"))), tagSets: tags(of("a", entry(source, never, "m")))}),
+			world: with(world{
+				digestSets: digests(of("a", entry(source, never, "m")), of("b", entry(source, never, "n"))),
+				tagSets:    tags(of("a", entry(source, never, "m"))),
+			}),
 		},
 		"Default": {
 			reason: "an unset policy is AllowContactingSource", want: pass,
@@ -161,16 +170,23 @@ func TestMirrorSets(t *testing.T) {
 		"Kinds": {
 			reason: "MCO compares digest and tag mirrors, although registries.conf has them apart", want: contradictory,
 			world:   with(world{digestSets: digests(of("a", entry(source, allow, "m"))), tagSets: tags(of("a", entry(source, never, "m")))}),
-			message: []string{`ImageDigestMirrorSet "a"`, `ImageTagMirrorSet "a"`}, remedy: []string{"oc edit imagedigestmirrorset/a imagetagmirrorset/a"},
+			message: []string{`ImageDigestMirrorSet "a"`, `ImageTagMirrorSet "a"`},
+			remedy:  []string{"oc edit imagedigestmirrorset/a imagetagmirrorset/a"},
 		},
 		"ContentSourcePolicy": {
 			reason: "an ImageContentSourcePolicy allows contacting the source", want: contradictory,
-			world:   with(world{digestSets: digests(of("a", entry(source, never, "m"))), sourcePolicies: policies(of("old", entry(source, unset, "m")))}),
+			world: with(world{
+				digestSets:     digests(of("a", entry(source, never, "m"))),
+				sourcePolicies: policies(of("old", entry(source, unset, "m"))),
+			}),
 			message: []string{`AllowContactingSource in ImageContentSourcePolicy "old"`},
 		},
 		"ContentSourcePolicyField": {
 			reason: "MCO does not know a policy of an ImageContentSourcePolicy, which an archive may have", want: pass,
-			world: with(world{digestSets: digests(of("a", entry(source, allow, "m"))), sourcePolicies: policies(of("old", entry(source, never, "m")))}),
+			world: with(world{
+				digestSets:     digests(of("a", entry(source, allow, "m"))),
+				sourcePolicies: policies(of("old", entry(source, never, "m"))),
+			}),
 		},
 		"OneObject": {
 			reason: "one object contradicts itself", want: contradictory, remedy: []string{"oc edit imagedigestmirrorset/a\n"},
@@ -187,27 +203,49 @@ func TestMirrorSets(t *testing.T) {
 		"ClosedMirror": {
 			reason: "MCO rejects a closed source among its own mirrors", want: result(named, preflight.Warn, "ClosedSourceIsMirror"),
 			world:   with(world{tagSets: tags(of("a", entry(source, never, "m", source)))}),
-			message: []string{`NeverContactSource in ImageTagMirrorSet "a", although the source is among its mirrors`}, remedy: []string{"oc edit imagetagmirrorset/a"},
+			message: []string{`NeverContactSource in ImageTagMirrorSet "a", although the source is among its mirrors`},
+			remedy:  []string{"oc edit imagetagmirrorset/a"},
 		},
-		"OpenMirror": {reason: "the source may be among the mirrors where it may be contacted", world: with(world{digestSets: digests(of("a", entry(source, allow, source, "m")))}), want: pass},
+		"OpenMirror": {
+			reason: "the source may be among the mirrors where it may be contacted",
+			world:  with(world{digestSets: digests(of("a", entry(source, allow, source, "m")))}), want: pass,
+		},
 		"OtherSources": {
 			reason: "sources are compared by their exact text, also where one contains the other", want: pass,
-			world: with(world{digestSets: digests(of("a", entry(source, never, "m")), of("b", entry("quay.io", allow, "m"), entry("Quay.io/openshift", allow, "m"), entry(source+"/", allow, "m")))}),
+			world: with(world{digestSets: digests(of("a", entry(source, never, "m")),
+				of("b", entry("quay.io", allow, "m"), entry("Quay.io/openshift", allow, "m"), entry(source+"/", allow, "m")))}),
 		},
 		"UnknownPolicy": {
 			reason: "MCO compares texts, also of a policy that it does not know", want: contradictory, message: []string{"Later in"},
 			world: with(world{digestSets: digests(of("a", entry(source, "Later\x1b[2J", "m")), of("b", entry(source, allow, "m")))}),
 		},
-		"Forbidden":      {reason: "what may not be read may contradict", world: with(world{tagSets: nil}), want: unread, message: []string{"imagetagmirrorsets.config.openshift.io"}},
-		"ForbiddenOther": {reason: "what was read is reported besides", world: with(world{sourcePolicies: nil, digestSets: digests(of("a", entry(source, never, "m"), entry(source, allow, "n")))}), want: both},
-		"Malformed":      {reason: "an object that cannot be decoded may contradict", world: with(world{tagSets: tags(set{name: "a", entries: []fields{{"source": fields{}}}})}), want: result(check, preflight.Unknown, "Error")},
-		"Control": {
-			reason: "a source is text from outside", want: result("MirrorSets-evil---2J-rm--rf", preflight.Warn, "ContradictoryMirrors"), message: []string{`source "evil rm -rf"`},
-			world: with(world{sourcePolicies: policies(of("a", entry("evil\u202e\x1b[2J\nrm -rf", unset, "m"))), digestSets: digests(of("b", entry("evil\u202e\x1b[2J\nrm -rf", never, "m")))}),
+		"Forbidden": {
+			reason: "what may not be read may contradict", world: with(world{tagSets: nil}), want: unread,
+			message: []string{"imagetagmirrorsets.config.openshift.io"},
 		},
-		"Unserved": {reason: "a release without the kinds has no mirror sets", world: world{infrastructure: topology("HighlyAvailable")}, want: pass},
-		"Hosted":   {reason: "no MachineConfigPool is in the cluster", world: world{infrastructure: topology("External"), digestSets: many(2)}, want: result(check, preflight.Skipped, "HyperShift")},
-		"Plain":    {reason: "a cluster that is not OpenShift", world: world{}, want: result(check, preflight.Skipped, "PlainKubernetes")},
+		"ForbiddenOther": {reason: "what was read is reported besides", world: with(world{
+			sourcePolicies: nil,
+			digestSets:     digests(of("a", entry(source, never, "m"), entry(source, allow, "n"))),
+		}), want: both},
+		"Malformed": {reason: "an object that cannot be decoded may contradict", world: with(
+			world{tagSets: tags(set{name: "a", entries: []fields{{"source": fields{}}}})}), want: result(check, preflight.Unknown, "Error")},
+		"Control": {
+			reason: "a source is text from outside", want: result("MirrorSets-evil---2J-rm--rf", preflight.Warn, "ContradictoryMirrors"),
+			message: []string{`source "evil rm -rf"`},
+			world: with(world{
+				sourcePolicies: policies(of("a", entry("evil\u202e\x1b[2J\nrm -rf", unset, "m"))),
+				digestSets:     digests(of("b", entry("evil\u202e\x1b[2J\nrm -rf", never, "m"))),
+			}),
+		},
+		"Unserved": {
+			reason: "a release without the kinds has no mirror sets", world: world{infrastructure: topology("HighlyAvailable")},
+			want: pass,
+		},
+		"Hosted": {
+			reason: "no MachineConfigPool is in the cluster", world: world{infrastructure: topology("External"), digestSets: many(2)},
+			want: result(check, preflight.Skipped, "HyperShift"),
+		},
+		"Plain": {reason: "a cluster that is not OpenShift", world: world{}, want: result(check, preflight.Skipped, "PlainKubernetes")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			findings := run(t, tc.world)
@@ -224,13 +262,15 @@ func run(t *testing.T, w world) []finding.Finding {
 	t.Helper()
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
-	return checktest.Run(t, mirrors.Check(), checktest.Connect(&rest.Config{Host: server.URL}).Snapshot(t), checktest.Update(t, "4.18.3", "4.18.9"))
+	return checktest.Run(t, mirrors.Check(), checktest.Connect(&rest.Config{Host: server.URL}).Snapshot(t),
+		checktest.Update(t, "4.18.3", "4.18.9"))
 }
 
 // What many objects, or long texts, contradict is bounded.
 func TestMirrorSetsBounded(t *testing.T) {
 	findings := run(t, with(world{digestSets: many(1000)}))
-	if last := findings[len(findings)-1]; len(findings) != 51 || last.Reason != "AndMore" || !strings.Contains(last.Message, "950 more findings") {
+	if last := findings[len(findings)-1]; len(findings) != 51 || last.Reason != "AndMore" ||
+		!strings.Contains(last.Message, "950 more findings") {
 		t.Errorf("%d findings of 1000 sources, the last one %+v", len(findings), last)
 	}
 	long := strings.Repeat("x", 10_000)
@@ -239,7 +279,8 @@ func TestMirrorSetsBounded(t *testing.T) {
 		all = append(all, of(fmt.Sprint("allow", i), entry(long, allow, "m")))
 	}
 	findings = run(t, with(world{digestSets: digests(all...)}))
-	if len(findings) != 1 || len(findings[0].Message) > 2000 || len(findings[0].Name) > finding.MaxName || len(findings[0].Objects) > finding.MaxObjects {
+	if len(findings) != 1 || len(findings[0].Message) > 2000 || len(findings[0].Name) > finding.MaxName ||
+		len(findings[0].Objects) > finding.MaxObjects {
 		t.Fatalf("a long source of many sets: %d findings, a message of %d bytes", len(findings), len(findings[0].Message))
 	}
 	checktest.Contains(t, "the message", findings[0].Message, []string{"and 1995 more", `NeverContactSource in ImageDigestMirrorSet "never"`})

@@ -41,7 +41,8 @@ import (
 func Check() check.Check {
 	return check.Check{
 		Name: namePlatformConditions, Kind: finding.SourceHealth,
-		Reads: append(append(check.ReadsTopology(), check.List(apiextensionsv1.GroupName, "customresourcedefinitions"), check.List(configv1.GroupName, "clusteroperators")), groups()...),
+		Reads: append(append(check.ReadsTopology(), check.List(apiextensionsv1.GroupName, "customresourcedefinitions"),
+			check.List(configv1.GroupName, "clusteroperators")), groups()...),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			topology, err := s.Topology(ctx)
 			if err != nil {
@@ -60,7 +61,8 @@ func Check() check.Check {
 			}
 			of := platform{now: s.Now, operators: operators, kinds: kindsOf(definitions, operators)}
 			if len(of.kinds) == 0 {
-				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNoKinds, "the cluster has no CustomResourceDefinition of the release")}, nil
+				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNoKinds,
+					"the cluster has no CustomResourceDefinition of the release")}, nil
 			}
 			if err := of.read(ctx, s.Cluster); err != nil {
 				return nil, err
@@ -203,7 +205,8 @@ var (
 	namePlatformConditions = finding.NewName("PlatformConditions",
 		"The check for objects of the platform that report a failure: a finding PlatformConditions-<kind>.<namespace>.<name> "+
 			"for each object of a kind that the release ships, or that a ClusterOperator names as its own, with a condition that is "+
-			"against it, a phase Failed, an error, or static pods whose installer failed. The last word of its type says what a condition means: Available, "+
+			"against it, a phase Failed, an error, or static pods whose installer failed. The last word of its type says what a condition "+
+			"means: Available, "+
 			"Degraded. It is not said of the objects of an operator whose ClusterOperator is degraded or not available, nor of what another check "+
 			"reports. Objects in namespaces of users do not count. It concerns every update, and warns.")
 
@@ -314,7 +317,8 @@ func (p *platform) judgeReport(of *kind, report *reported.Object, others map[str
 	object := finding.Object{APIVersion: of.resource.GroupVersion().String(), Kind: name, Namespace: report.Namespace, Name: report.Name}
 	describe := finding.Read("oc describe %s %s", of.resource.GroupResource().String(), report.Name).Namespaced(report.Namespace)
 	return finding.Warn(reason, "%s: %s", check.Describe(object), words.Clauses(append(s.failures, s.slow...), maxNamed)).
-		Named(finding.NameOf(namePlatformConditions, strings.Join(slices.DeleteFunc([]string{name, report.Namespace, report.Name}, isEmpty), "."))).
+		Named(finding.NameOf(namePlatformConditions,
+			strings.Join(slices.DeleteFunc([]string{name, report.Namespace, report.Name}, isEmpty), "."))).
 		Remedy("%s", remedy).Do(describe).About(object), true
 }
 
@@ -332,7 +336,8 @@ func (p *platform) statementsOf(of *kind, report *reported.Object, others map[st
 			continue
 		}
 		meaning, age := reported.MeaningOf(each.Type), each.For(p.now)
-		against := meaning == reported.Good && each.Status == metav1.ConditionFalse || meaning == reported.Bad && each.Status == metav1.ConditionTrue
+		against := meaning == reported.Good && each.Status == metav1.ConditionFalse || meaning == reported.Bad &&
+			each.Status == metav1.ConditionTrue
 		switch {
 		case against && (each.LastTransitionTime.IsZero() || age >= settled):
 			s.failures = append(s.failures, describe(each))
@@ -368,7 +373,8 @@ func describe(c reported.Condition) string {
 func (p *platform) saidByOperator(of *kind, report *reported.Object) bool {
 	for i := range p.operators {
 		troubled := slices.ContainsFunc(p.operators[i].Status.Conditions, func(c configv1.ClusterOperatorStatusCondition) bool {
-			return c.Type == configv1.OperatorDegraded && c.Status == configv1.ConditionTrue || c.Type == configv1.OperatorAvailable && c.Status == configv1.ConditionFalse
+			return c.Type == configv1.OperatorDegraded && c.Status == configv1.ConditionTrue || c.Type == configv1.OperatorAvailable &&
+				c.Status == configv1.ConditionFalse
 		})
 		itself := of.resource.GroupResource() == configv1.Resource("clusteroperators") && p.operators[i].Name == report.Name
 		if troubled && (itself || slices.ContainsFunc(p.operators[i].Status.RelatedObjects, func(r configv1.ObjectReference) bool {

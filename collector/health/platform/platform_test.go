@@ -52,7 +52,10 @@ func (k kind) definition() fields {
 		"metadata": fields{"name": k.resource(), "annotations": annotations},
 		"spec": fields{
 			"group": k.group, "names": fields{"kind": k.name, "plural": k.plural},
-			"versions": []fields{{"name": "v1", "served": true, "storage": true, "schema": fields{"openAPIV3Schema": fields{"properties": fields{"status": fields{"properties": status}}}}}},
+			"versions": []fields{{
+				"name": "v1", "served": true, "storage": true,
+				"schema": fields{"openAPIV3Schema": fields{"properties": fields{"status": fields{"properties": status}}}},
+			}},
 		},
 	}
 }
@@ -67,7 +70,10 @@ const (
 )
 
 func condition(kind, status, reason, message string, age since) fields {
-	return fields{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": time.Now().Add(-time.Duration(age)).UTC().Format(time.RFC3339)}
+	return fields{
+		"type": kind, "status": status, "reason": reason, "message": message,
+		"lastTransitionTime": time.Now().Add(-time.Duration(age)).UTC().Format(time.RFC3339),
+	}
 }
 
 func object(namespace, name string, conditions ...fields) fields {
@@ -112,10 +118,16 @@ func (c cluster) ServeHTTP(out http.ResponseWriter, request *http.Request) {
 	if code != http.StatusOK {
 		out.WriteHeader(code)
 		reason := map[int]string{http.StatusNotFound: "NotFound", http.StatusForbidden: "Forbidden"}[code]
-		_ = json.NewEncoder(out).Encode(fields{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code, "message": reason})
+		_ = json.NewEncoder(out).Encode(fields{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "code": code,
+			"message": reason,
+		})
 		return
 	}
-	_ = json.NewEncoder(out).Encode(fields{"kind": listKind(parts), "apiVersion": parts[1] + "/" + parts[2], "metadata": fields{}, "items": typed(items, c.kinds, parts)})
+	_ = json.NewEncoder(out).Encode(fields{
+		"kind": listKind(parts), "apiVersion": parts[1] + "/" + parts[2], "metadata": fields{},
+		"items": typed(items, c.kinds, parts),
+	})
 }
 
 func listKind(parts []string) string {
@@ -155,8 +167,14 @@ var (
 	pools     = kind{group: machineConfiguration, name: "MachineConfigPool", plural: "machineconfigpools"}
 	builds    = kind{group: machineConfiguration, name: "MachineOSBuild", plural: "machineosbuilds"}
 	operators = kind{group: config, name: "ClusterOperator", plural: "clusteroperators"}
-	records   = kind{group: "ingress.operator.openshift.io", name: "DNSRecord", plural: "dnsrecords", status: fields{"zones": fields{"items": fields{"properties": fields{"conditions": fields{}}}}}}
-	machines  = kind{group: "machine.openshift.io", name: "Machine", plural: "machines", status: fields{"phase": fields{}, "errorMessage": fields{}}}
+	records   = kind{
+		group: "ingress.operator.openshift.io", name: "DNSRecord", plural: "dnsrecords",
+		status: fields{"zones": fields{"items": fields{"properties": fields{"conditions": fields{}}}}},
+	}
+	machines = kind{
+		group: "machine.openshift.io", name: "Machine", plural: "machines",
+		status: fields{"phase": fields{}, "errorMessage": fields{}},
+	}
 )
 
 // of is a cluster with the objects of one kind.
@@ -182,7 +200,8 @@ func clusterOperator(conditions ...fields) fields {
 }
 
 func created(age since, of fields) fields {
-	of["metadata"].(fields)["creationTimestamp"] = time.Now().Add(-time.Duration(age)).UTC().Format(time.RFC3339) //nolint:forcetypeassert,errcheck // it is made above
+	//nolint:forcetypeassert,errcheck // it is made above
+	of["metadata"].(fields)["creationTimestamp"] = time.Now().Add(-time.Duration(age)).UTC().Format(time.RFC3339)
 	return of
 }
 
@@ -191,7 +210,8 @@ func TestPlatformConditions(t *testing.T) {
 	router := func(conditions ...fields) cluster {
 		return of(ingress, object("openshift-ingress-operator", "default", conditions...))
 	}
-	failing := condition("CanaryChecksSucceeding", "False", "CanaryChecksRepetitiveFailures", "Canary route checks for the default ingress controller are failing", hours)
+	failing := condition("CanaryChecksSucceeding", "False", "CanaryChecksRepetitiveFailures",
+		"Canary route checks for the default ingress controller are failing", hours)
 	for name, tc := range map[string]struct {
 		reason  string
 		cluster cluster
@@ -200,51 +220,144 @@ func TestPlatformConditions(t *testing.T) {
 		message   []string
 		silent    string
 	}{
-		"Canary":         {reason: "report 108: the ClusterOperator is healthy", cluster: router(failing).and(of(operators, clusterOperator(condition("Degraded", "False", "", "", hours)))), want: canary, message: []string{"CanaryChecksSucceeding is False (CanaryChecksRepetitiveFailures)", "since "}},
-		"SaidByOperator": {reason: "the ClusterOperator that names it as its own says so already", cluster: router(failing).and(of(operators, clusterOperator(condition("Degraded", "True", "", "", hours))))},
-		"Operators":      {reason: "a condition of any name that ends in Degraded", cluster: of(apiServer, object("", "cluster", condition("NodeControllerDegraded", "True", "MasterNodesReady", "node is down", hour))), want: check + "-KubeAPIServer.cluster", message: []string{"NodeControllerDegraded is True"}},
-		"Healthy":        {reason: "no condition is against it", cluster: router(condition("Available", "True", "", "", hours), condition("Degraded", "False", "", "", hours), condition("DeploymentRollingOut", "False", "", "", hours))},
-		"Build":          {reason: "report 105: the pool is Updated", cluster: of(pools, object("", "worker", condition("ImageBuildDegraded", "True", "BuildFailed", "no space", hours), condition("Updated", "True", "", "", hours), condition("Degraded", "False", "", "", hours))), want: check + "-MachineConfigPool.worker", message: []string{"ImageBuildDegraded is True (BuildFailed): no space"}},
-		"BuildFailed":    {reason: "report 105: the build of the configuration that the pool has", cluster: of(builds, created(hours, object("", "worker-1", condition("Failed", "True", "Failed", "exit 1", hours), condition("Succeeded", "False", "", "", hours)))), want: check + "-MachineOSBuild.worker-1"},
-		"BuildReplaced":  {reason: "a later build of the same owner has succeeded", cluster: of(builds, created(hours, object("", "worker-1", condition("Failed", "True", "", "", hours), condition("Succeeded", "False", "", "", hours))), created(hour, object("", "worker-2", condition("Failed", "False", "", "", hours), condition("Succeeded", "True", "", "", hours))))},
+		"Canary": {
+			reason:  "report 108: the ClusterOperator is healthy",
+			cluster: router(failing).and(of(operators, clusterOperator(condition("Degraded", "False", "", "", hours)))), want: canary,
+			message: []string{"CanaryChecksSucceeding is False (CanaryChecksRepetitiveFailures)", "since "},
+		},
+		"SaidByOperator": {
+			reason:  "the ClusterOperator that names it as its own says so already",
+			cluster: router(failing).and(of(operators, clusterOperator(condition("Degraded", "True", "", "", hours)))),
+		},
+		"Operators": {
+			reason: "a condition of any name that ends in Degraded", cluster: of(apiServer, object("", "cluster",
+				condition("NodeControllerDegraded", "True", "MasterNodesReady", "node is down", hour))), want: check + "-KubeAPIServer.cluster",
+			message: []string{"NodeControllerDegraded is True"},
+		},
+		"Healthy": {reason: "no condition is against it", cluster: router(condition("Available", "True", "", "", hours),
+			condition("Degraded", "False", "", "", hours), condition("DeploymentRollingOut", "False", "", "", hours))},
+		"Build": {
+			reason: "report 105: the pool is Updated", cluster: of(pools, object("", "worker", condition("ImageBuildDegraded",
+				"True", "BuildFailed", "no space", hours), condition("Updated", "True", "", "", hours), condition("Degraded", "False", "", "", hours))),
+			want: check + "-MachineConfigPool.worker", message: []string{"ImageBuildDegraded is True (BuildFailed): no space"},
+		},
+		"BuildFailed": {
+			reason: "report 105: the build of the configuration that the pool has", cluster: of(builds, created(hours, object("",
+				"worker-1", condition("Failed", "True", "Failed", "exit 1", hours), condition("Succeeded", "False", "", "", hours)))),
+			want: check + "-MachineOSBuild.worker-1",
+		},
+		"BuildReplaced": {reason: "a later build of the same owner has succeeded", cluster: of(builds, created(hours, object("", "worker-1",
+			condition("Failed", "True", "", "", hours), condition("Succeeded", "False", "", "", hours))),
+			created(hour, object("", "worker-2", condition("Failed", "False", "", "", hours), condition("Succeeded", "True", "", "", hours))))},
 		"Installer": {
-			reason: "report 111: two revisions, and the installer fails", want: check + "-KubeAPIServer.cluster", message: []string{"revision 8 failed 14 times on master-0 (InstallerFailed): no space left"},
+			reason: "report 111: two revisions, and the installer fails", want: check + "-KubeAPIServer.cluster",
+			message: []string{"revision 8 failed 14 times on master-0 (InstallerFailed): no space left"},
 			cluster: of(apiServer, fields{"metadata": fields{"name": "cluster"}, "status": fields{"nodeStatuses": []fields{
-				{"nodeName": "master-0", "currentRevision": 7, "lastFailedRevision": 8, "lastFailedCount": 14, "lastFailedReason": "InstallerFailed", "lastFailedRevisionErrors": []string{"no space left"}},
+				{
+					"nodeName": "master-0", "currentRevision": 7, "lastFailedRevision": 8, "lastFailedCount": 14, "lastFailedReason": "InstallerFailed",
+					"lastFailedRevisionErrors": []string{"no space left"},
+				},
 				{"nodeName": "master-1", "currentRevision": 8, "lastFailedRevision": 6},
 			}}}),
 		},
-		"InstallerElsewhere": {reason: "the check Migrations says so while a rollout is in progress", cluster: of(apiServer, fields{"metadata": fields{"name": "cluster"}, "status": fields{"conditions": []fields{condition("NodeInstallerProgressing", "True", "", "", hours)}, "nodeStatuses": []fields{{"nodeName": "a", "currentRevision": 7, "lastFailedRevision": 8}}}})},
-		"Slow":               {reason: "report 111: the ClusterOperator progresses for five hours", cluster: of(operators, object("", "kube-apiserver", condition("Progressing", "True", "NodeInstaller", "2 nodes are at revision 7", hours))), want: check + "-ClusterOperator.kube-apiserver", why: "ProgressingForHours", message: []string{"Progressing is True"}},
-		"Progress":           {reason: "a rollout takes an hour", cluster: of(operators, object("", "kube-apiserver", condition("Progressing", "True", "", "", hour)))},
-		"OperatorElsewhere":  {reason: "the check ClusterOperatorHealth has it", cluster: of(operators, object("", "dns", condition("Degraded", "True", "", "", hours), condition("Progressing", "True", "", "", hours)))},
-		"OwnSignal":          {reason: "the preflight's own ClusterOperator never counts", cluster: of(operators, object("", "update-preflight", condition("Progressing", "True", "", "", hours)))},
-		"PoolElsewhere":      {reason: "the gate MachineConfigPool has it", cluster: of(pools, object("", "worker", condition("Degraded", "True", "", "", hours), condition("NodeDegraded", "True", "", "", hours), condition("Updating", "True", "", "", hours)))},
-		"Fresh":              {reason: "operators pass a condition on after two minutes", cluster: router(condition("Degraded", "True", "", "", now))},
-		"NoTime":             {reason: "a condition without a time holds", cluster: router(fields{"type": "Degraded", "status": "True"}), want: canary},
-		"Undetermined":       {reason: "Unknown is for neither", cluster: router(condition("Available", "Unknown", "", "", hours))},
-		"Negated":            {reason: "NotReady is the opposite of Ready", cluster: router(condition("NotReady", "True", "", "", hours)), want: canary},
-		"NegatedGood":        {reason: "NotReady is False where all is well", cluster: router(condition("NotReady", "False", "", "", hours), condition("NoFailures", "True", "", "", hours))},
-		"Unclear":            {reason: "whether it is good does not follow from the type", cluster: router(condition("Upgradeable", "False", "", "", hours), condition("Encrypted", "True", "", "", hours)), silent: "Encrypted, Upgradeable"},
-		"Removed":            {reason: "an operator that is removed has nothing to be healthy", cluster: of(ingress, with(object("openshift-ingress-operator", "default", failing), fields{"spec": fields{"managementState": "Removed"}}))},
-		"OfUsers":            {reason: "an object in a namespace of users", cluster: of(ingress, object("shop", "default", failing))},
-		"KindOfUsers":        {reason: "a kind that the release does not ship", cluster: of(kind{group: "acme.com", name: "Widget", plural: "widgets", users: true}, object("openshift-ingress", "default", failing))},
-		"KindOfOperator":     {reason: "a kind that an operator brings itself, and names as its own", cluster: of(kind{group: operator, name: "IngressController", plural: "ingresscontrollers", users: true}, object("openshift-ingress-operator", "default", failing)).and(of(operators, clusterOperator())), want: canary},
-		"OLM":                {reason: "the check Subscriptions reads what is of users", cluster: of(kind{group: "operators.coreos.com", name: "InstallPlan", plural: "installplans"}, object("openshift-operators", "a", condition("Installed", "False", "", "", hours), condition("ResolutionFailed", "True", "", "", hours)))},
-		"Nested":             {reason: "conditions of the items of a list", cluster: of(records, fields{"metadata": fields{"namespace": "openshift-ingress-operator", "name": "default-wildcard"}, "status": fields{"zones": []fields{{"conditions": []fields{condition("Failed", "True", "ProviderError", "access denied", hours)}}}}}), want: check + "-DNSRecord.openshift-ingress-operator.default-wildcard", message: []string{"in status.zones, Failed is True (ProviderError): access denied"}},
-		"Phase":              {reason: "a machine that cannot be made", cluster: of(machines, fields{"metadata": fields{"namespace": "openshift-machine-api", "name": "a"}, "status": fields{"phase": "Failed", "errorMessage": "quota exceeded"}}), want: check + "-Machine.openshift-machine-api.a", message: []string{"its phase is Failed", `status.errorMessage is "quota exceeded"`}},
-		"PhaseRunning":       {reason: "another phase", cluster: of(machines, fields{"metadata": fields{"namespace": "openshift-machine-api", "name": "a"}, "status": fields{"phase": "Running"}})},
-		"Forbidden":          {reason: "what may not be read is named, and what was read is reported besides", cluster: router(failing).and(cluster{kinds: []kind{machines}, objects: map[string][]fields{machines.resource(): nil}}), want: canary, message: []string{"could not list the Machine"}},
-		"NotServed":          {reason: "a definition whose kind is not served yet has no objects", cluster: cluster{kinds: []kind{ingress}}},
-		"NoConditions":       {reason: "a list of another shape has none", cluster: of(ingress, fields{"metadata": fields{"namespace": "openshift-ingress-operator", "name": "default"}, "status": fields{"conditions": []any{"text", fields{"status": "False"}}}})},
-		"HostileText":        {reason: "a message is shown on one line", cluster: router(condition("Degraded", "True", "Bad\nReason", "a\x1b[2J\nb", hours)), want: canary, message: []string{"(Bad Reason): a b"}},
-		"OtherObjectOfCO":    {reason: "the ClusterOperator that is degraded does not name this object", cluster: of(apiServer, object("", "cluster", condition("NodeControllerDegraded", "True", "", "", hour))).and(of(operators, clusterOperator(condition("Degraded", "True", "", "", hours)))), want: check + "-KubeAPIServer.cluster"},
-		"ConditionAsField":   {reason: "Progressing of a pool member", cluster: router(condition("Progressing", "False", "", "", hours))},
+		"InstallerElsewhere": {reason: "the check Migrations says so while a rollout is in progress", cluster: of(apiServer,
+			fields{"metadata": fields{"name": "cluster"}, "status": fields{"conditions": []fields{condition("NodeInstallerProgressing", "True", "",
+				"", hours)}, "nodeStatuses": []fields{{"nodeName": "a", "currentRevision": 7, "lastFailedRevision": 8}}}})},
+		"Slow": {
+			reason: "report 111: the ClusterOperator progresses for five hours", cluster: of(operators, object("",
+				"kube-apiserver", condition("Progressing", "True", "NodeInstaller", "2 nodes are at revision 7", hours))),
+			want: check + "-ClusterOperator.kube-apiserver", why: "ProgressingForHours", message: []string{"Progressing is True"},
+		},
+		"Progress": {
+			reason:  "a rollout takes an hour",
+			cluster: of(operators, object("", "kube-apiserver", condition("Progressing", "True", "", "", hour))),
+		},
+		"OperatorElsewhere": {reason: "the check ClusterOperatorHealth has it", cluster: of(operators,
+			object("", "dns", condition("Degraded", "True", "", "", hours), condition("Progressing", "True", "", "", hours)))},
+		"OwnSignal": {
+			reason:  "the preflight's own ClusterOperator never counts",
+			cluster: of(operators, object("", "update-preflight", condition("Progressing", "True", "", "", hours))),
+		},
+		"PoolElsewhere": {reason: "the gate MachineConfigPool has it", cluster: of(pools, object("", "worker", condition("Degraded", "True",
+			"", "", hours), condition("NodeDegraded", "True", "", "", hours), condition("Updating", "True", "", "", hours)))},
+		"Fresh": {
+			reason:  "operators pass a condition on after two minutes",
+			cluster: router(condition("Degraded", "True", "", "", now)),
+		},
+		"NoTime": {
+			reason: "a condition without a time holds", cluster: router(fields{"type": "Degraded", "status": "True"}),
+			want: canary,
+		},
+		"Undetermined": {reason: "Unknown is for neither", cluster: router(condition("Available", "Unknown", "", "", hours))},
+		"Negated": {
+			reason: "NotReady is the opposite of Ready", cluster: router(condition("NotReady", "True", "", "", hours)),
+			want: canary,
+		},
+		"NegatedGood": {
+			reason:  "NotReady is False where all is well",
+			cluster: router(condition("NotReady", "False", "", "", hours), condition("NoFailures", "True", "", "", hours)),
+		},
+		"Unclear": {reason: "whether it is good does not follow from the type", cluster: router(condition("Upgradeable", "False", "",
+			"", hours), condition("Encrypted", "True", "", "", hours)), silent: "Encrypted, Upgradeable"},
+		"Removed": {reason: "an operator that is removed has nothing to be healthy", cluster: of(ingress,
+			with(object("openshift-ingress-operator", "default", failing), fields{"spec": fields{"managementState": "Removed"}}))},
+		"OfUsers": {reason: "an object in a namespace of users", cluster: of(ingress, object("shop", "default", failing))},
+		"KindOfUsers": {
+			reason:  "a kind that the release does not ship",
+			cluster: of(kind{group: "acme.com", name: "Widget", plural: "widgets", users: true}, object("openshift-ingress", "default", failing)),
+		},
+		"KindOfOperator": {
+			reason: "a kind that an operator brings itself, and names as its own",
+			cluster: of(kind{group: operator, name: "IngressController", plural: "ingresscontrollers", users: true},
+				object("openshift-ingress-operator", "default", failing)).and(of(operators, clusterOperator())), want: canary,
+		},
+		"OLM": {
+			reason: "the check Subscriptions reads what is of users",
+			cluster: of(kind{group: "operators.coreos.com", name: "InstallPlan", plural: "installplans"}, object("openshift-operators", "a",
+				condition("Installed", "False", "", "", hours), condition("ResolutionFailed", "True", "", "", hours))),
+		},
+		"Nested": {
+			reason: "conditions of the items of a list", cluster: of(records,
+				fields{
+					"metadata": fields{"namespace": "openshift-ingress-operator", "name": "default-wildcard"},
+					"status":   fields{"zones": []fields{{"conditions": []fields{condition("Failed", "True", "ProviderError", "access denied", hours)}}}},
+				}),
+			want:    check + "-DNSRecord.openshift-ingress-operator.default-wildcard",
+			message: []string{"in status.zones, Failed is True (ProviderError): access denied"},
+		},
+		"Phase": {
+			reason: "a machine that cannot be made", cluster: of(machines,
+				fields{"metadata": fields{"namespace": "openshift-machine-api", "name": "a"}, "status": fields{
+					"phase":        "Failed",
+					"errorMessage": "quota exceeded",
+				}}), want: check + "-Machine.openshift-machine-api.a",
+			message: []string{"its phase is Failed", `status.errorMessage is "quota exceeded"`},
+		},
+		"PhaseRunning": {reason: "another phase", cluster: of(machines,
+			fields{"metadata": fields{"namespace": "openshift-machine-api", "name": "a"}, "status": fields{"phase": "Running"}})},
+		"Forbidden": {
+			reason:  "what may not be read is named, and what was read is reported besides",
+			cluster: router(failing).and(cluster{kinds: []kind{machines}, objects: map[string][]fields{machines.resource(): nil}}), want: canary,
+			message: []string{"could not list the Machine"},
+		},
+		"NotServed": {reason: "a definition whose kind is not served yet has no objects", cluster: cluster{kinds: []kind{ingress}}},
+		"NoConditions": {reason: "a list of another shape has none", cluster: of(ingress,
+			fields{
+				"metadata": fields{"namespace": "openshift-ingress-operator", "name": "default"},
+				"status":   fields{"conditions": []any{"text", fields{"status": "False"}}},
+			})},
+		"HostileText": {reason: "a message is shown on one line", cluster: router(condition("Degraded", "True", "Bad\nReason",
+			"a\x1b[2J\nb", hours)), want: canary, message: []string{"(Bad Reason): a b"}},
+		"OtherObjectOfCO": {reason: "the ClusterOperator that is degraded does not name this object", cluster: of(apiServer, object("",
+			"cluster", condition("NodeControllerDegraded", "True", "", "", hour))).and(of(operators,
+			clusterOperator(condition("Degraded", "True", "", "", hours)))), want: check + "-KubeAPIServer.cluster"},
+		"ConditionAsField": {reason: "Progressing of a pool member", cluster: router(condition("Progressing", "False", "", "", hours))},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tc.cluster)
 			t.Cleanup(server.Close)
-			findings := checktest.Run(t, platform.Check(), checktest.Connect(&rest.Config{Host: server.URL}).Snapshot(t), checktest.Update(t, "4.18.3", "4.18.9"))
+			findings := checktest.Run(t, platform.Check(), checktest.Connect(&rest.Config{Host: server.URL}).Snapshot(t),
+				checktest.Update(t, "4.18.3", "4.18.9"))
 			warned := map[string]string{}
 			for _, each := range findings {
 				if each.Outcome == preflight.Warn && each.Name != check && each.Name != "" {

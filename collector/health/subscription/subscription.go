@@ -22,39 +22,49 @@ import (
 
 var (
 	nameSubscriptions = finding.NewName("Subscriptions",
-		"The check for operators that OLM has not updated as it should, and for catalogs that it cannot read: a finding Subscription-<namespace>.<name>, "+
-			"ClusterServiceVersion-<namespace>.<name> or CatalogSource-<namespace>.<name> for each. It concerns every update and every release, and warns. It makes 2 "+
+		"The check for operators that OLM has not updated as it should, and for catalogs that it cannot read: a finding "+
+			"Subscription-<namespace>.<name>, "+
+			"ClusterServiceVersion-<namespace>.<name> or CatalogSource-<namespace>.<name> for each. It concerns every update and every "+
+			"release, and warns. It makes 2 "+
 			"requests, and 1 for 10 operators. "+
 			"The rules are the conditions that OLM sets (operator-lifecycle-manager pkg/controller/operators/catalog).")
 
-	nameSubscription  = finding.NewName("Subscription", "A finding of the check Subscriptions about an operator: Subscription-<namespace>.<name>.")
-	nameOperator      = finding.NewName("ClusterServiceVersion", "A finding of the check Subscriptions about a version of an operator: ClusterServiceVersion-<namespace>.<name>.")
-	nameCatalogSource = finding.NewName("CatalogSource", "A finding of the check Subscriptions about a catalog: CatalogSource-<namespace>.<name>.")
+	nameSubscription = finding.NewName("Subscription",
+		"A finding of the check Subscriptions about an operator: Subscription-<namespace>.<name>.")
+	nameOperator = finding.NewName("ClusterServiceVersion",
+		"A finding of the check Subscriptions about a version of an operator: ClusterServiceVersion-<namespace>.<name>.")
+	nameCatalogSource = finding.NewName("CatalogSource",
+		"A finding of the check Subscriptions about a catalog: CatalogSource-<namespace>.<name>.")
 
 	reasonApprovalRequired = finding.NewReason("InstallPlanRequiresApproval", finding.Explanation{
 		Meaning: "Reported for an operator whose update waits for an approval.",
-		Cause: "Spec.installPlanApproval of its Subscription is Manual. OLM makes no other InstallPlan for the namespace meanwhile, so that a version " +
+		Cause: "Spec.installPlanApproval of its Subscription is Manual. OLM makes no other InstallPlan for the namespace meanwhile, so " +
+			"that a version " +
 			"which supports the target is not installed either (operator-lifecycle-manager#1871).",
-		Remedy: "Check that the new version of the operator supports both the present release and the target, and approve the InstallPlan before the update: " +
+		Remedy: "Check that the new version of the operator supports both the present release and the target, and approve the " +
+			"InstallPlan before the update: " +
 			"`oc -n NAMESPACE patch installplan NAME --type merge -p '{\"spec\":{\"approved\":true}}'`.",
 	})
 	reasonOperatorNotUpdated = finding.NewReason("OperatorNotUpdated", finding.Explanation{
 		Meaning: "Reported for an operator that OLM cannot update: a condition of its Subscription is True.",
-		Cause: "The dependencies of an operator in its namespace cannot be resolved, which stops all of that namespace; its bundle cannot be unpacked; its " +
+		Cause: "The dependencies of an operator in its namespace cannot be resolved, which stops all of that namespace; its bundle " +
+			"cannot be unpacked; its " +
 			"InstallPlan has failed or is missing; or a catalog is not healthy.",
 		Remedy:  "Fix what the condition names.",
 		Command: "oc -n NAMESPACE describe subscriptions.operators.coreos.com NAME",
 	})
 	reasonOperatorUpdating = finding.NewReason("OperatorUpdating", finding.Explanation{
 		Meaning: "Reported for an operator that is being installed or replaced, or whose installation has failed.",
-		Cause: "Its ClusterServiceVersion has another phase than Succeeded, or the one to which its Subscription updates it does not exist yet. OLM of the " +
+		Cause: "Its ClusterServiceVersion has another phase than Succeeded, or the one to which its Subscription updates it does not " +
+			"exist yet. OLM of the " +
 			"target continues from that state, while it is updated itself.",
 		Remedy:  "Wait until the new ClusterServiceVersion has the phase Succeeded, and check why if it does not.",
 		Command: "oc -n NAMESPACE get clusterserviceversions.operators.coreos.com",
 	})
 	reasonCatalogNotReady = finding.NewReason("CatalogNotReady", finding.Explanation{
 		Meaning: "Reported for a CatalogSource to which OLM has no connection.",
-		Cause:   "Its pod does not run, such as for an image that cannot be pulled. OLM updates and installs no operator in the namespaces that use it.",
+		Cause: "Its pod does not run, such as for an image that cannot be pulled. OLM updates and installs no operator in the " +
+			"namespaces that use it.",
 		Remedy:  "Repair the CatalogSource, or disable it where it is not reached from this cluster.",
 		Command: "oc -n NAMESPACE get catalogsources.operators.coreos.com,pods",
 	})
@@ -78,11 +88,13 @@ const (
 func Check() check.Check {
 	return check.Check{
 		Name: nameSubscriptions, Kind: finding.SourceHealth,
-		Reads: append(check.ReadsTopology(), check.List(group, "subscriptions"), check.List(group, "catalogsources"), check.List(group, "clusterserviceversions")),
+		Reads: append(check.ReadsTopology(), check.List(group, "subscriptions"), check.List(group, "catalogsources"),
+			check.List(group, "clusterserviceversions")),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			subscriptions, err := s.Cluster.Subscriptions(ctx)
 			if apierrors.IsNotFound(err) {
-				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNoSubscriptions, "the cluster has no Subscriptions, so OLM updates no operators")}, nil
+				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNoSubscriptions,
+					"the cluster has no Subscriptions, so OLM updates no operators")}, nil
 			}
 			if err != nil {
 				return check.Unread("Subscriptions", err), ctx.Err()
@@ -144,7 +156,8 @@ func judgeCatalog(catalog *snapshot.CatalogSource) (finding.Finding, bool) {
 	if connection == nil || slices.Contains([]string{"", "READY", "IDLE"}, connection.LastObservedState) {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(reasonCatalogNotReady, "OLM has no connection to CatalogSource %s/%s, whose state is %s: it updates no operator from it",
+	return finding.Warn(reasonCatalogNotReady,
+		"OLM has no connection to CatalogSource %s/%s, whose state is %s: it updates no operator from it",
 		catalog.Namespace, catalog.Name, words.Line(connection.LastObservedState, maxText)).
 		Named(finding.NameOf(nameCatalogSource, catalog.Namespace+"."+catalog.Name)).
 		Do(finding.Read("oc -n %s get catalogsources.%s,pods", catalog.Namespace, group)).
@@ -178,7 +191,8 @@ func stateOf(subscription *snapshot.Subscription) (finding.Finding, bool) {
 		return finding.Warn(reasonApprovalRequired, "the operator of Subscription %s waits for the approval of InstallPlan %s, which updates %s",
 			name, plan.Name, step(status.InstalledCSV, status.CurrentCSV)).
 			Do(finding.Read("oc -n %s get installplans.%s %s -o yaml", subscription.Namespace, group, plan.Name),
-				finding.Change(`oc -n %s patch installplans.%s %s --type merge -p {"spec":{"approved":true}}`, subscription.Namespace, group, plan.Name)), true
+				finding.Change(`oc -n %s patch installplans.%s %s --type merge -p {"spec":{"approved":true}}`, subscription.Namespace, group,
+					plan.Name)), true
 	}
 	for _, fault := range faults() {
 		if reason, message, ok := condition(subscription, fault); ok {

@@ -35,7 +35,10 @@ func (s state) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		body = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": http.StatusNotFound}
 	case objects == nil:
 		w.WriteHeader(http.StatusForbidden)
-		body = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden, "message": "forbidden"}
+		body = map[string]any{
+			"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Forbidden", "code": http.StatusForbidden,
+			"message": "forbidden",
+		}
 	}
 	if err := json.NewEncoder(w).Encode(body); err != nil {
 		panic(http.ErrAbortHandler)
@@ -43,7 +46,10 @@ func (s state) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func of(kind, name string, status map[string]any) any {
-	return map[string]any{"apiVersion": "operators.coreos.com/v1alpha1", "kind": kind, "metadata": map[string]any{"namespace": "operators", "name": name}, "status": status}
+	return map[string]any{
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": kind,
+		"metadata": map[string]any{"namespace": "operators", "name": name}, "status": status,
+	}
 }
 
 // operator is the Subscription of an operator that is updated to v2, with a condition.
@@ -73,7 +79,10 @@ func version(phase string) any {
 
 func copied() any {
 	made, _ := version("Failed").(map[string]any)
-	made["metadata"] = map[string]any{"namespace": "operators", "name": "etcd.v2", "annotations": map[string]any{"olm.operatorNamespace": "elsewhere"}}
+	made["metadata"] = map[string]any{
+		"namespace": "operators", "name": "etcd.v2",
+		"annotations": map[string]any{"olm.operatorNamespace": "elsewhere"},
+	}
 	return made
 }
 
@@ -92,31 +101,69 @@ func TestCheck(t *testing.T) {
 		command string
 	}{
 		"Approval": {
-			reason: "nothing else of the namespace is updated meanwhile", of: with("subscriptions", operator("etcd.v1", "InstallPlanPending", "RequiresApproval")), want: ofOperator + "InstallPlanRequiresApproval",
+			reason: "nothing else of the namespace is updated meanwhile", of: with("subscriptions",
+				operator("etcd.v1", "InstallPlanPending", "RequiresApproval")), want: ofOperator + "InstallPlanRequiresApproval",
 			command: `oc -n operators patch installplans.operators.coreos.com install-x --type merge -p '{"spec":{"approved":true}}'`,
 		},
 		"Manual": {
-			reason: "OLM reports no condition of a plan before it is approved", of: with("subscriptions", manual("UpgradePending")), want: ofOperator + "InstallPlanRequiresApproval",
+			reason: "OLM reports no condition of a plan before it is approved", of: with("subscriptions", manual("UpgradePending")),
+			want:    ofOperator + "InstallPlanRequiresApproval",
 			command: "oc -n operators patch installplans.operators.coreos.com install-x",
 		},
-		"Approved":    {reason: "the plan was approved, and is being carried out", of: with("subscriptions", manual("UpgradeAvailable")), want: ofOperator + "OperatorUpdating"},
-		"Resolution":  {reason: "the dependencies cannot be resolved", of: with("subscriptions", operator("etcd.v2", "ResolutionFailed", "ConstraintsNotSatisfiable")), want: ofOperator + "OperatorNotUpdated", command: "oc -n operators describe subscriptions.operators.coreos.com etcd"},
-		"Unpacking":   {reason: "the bundle cannot be unpacked", of: with("subscriptions", operator("etcd.v1", "BundleUnpackFailed", "x")), want: ofOperator + "OperatorNotUpdated"},
-		"Plan":        {reason: "the installation has failed", of: with("subscriptions", operator("etcd.v1", "InstallPlanFailed", "x")), want: ofOperator + "OperatorNotUpdated"},
-		"Installing":  {reason: "the new version does not exist yet", of: with("subscriptions", operator("etcd.v1", "InstallPlanPending", "Installing")), want: ofOperator + "OperatorUpdating"},
-		"Deprecated":  {reason: "it works", of: with("subscriptions", operator("etcd.v2", "Deprecated", "x")), want: pass},
-		"Catalog":     {reason: "its pod does not respond", of: with("catalogsources", catalog("TRANSIENT_FAILURE")), want: "CatalogSource-operators.mirror Warn CatalogNotReady", command: "oc -n operators get catalogsources.operators.coreos.com,pods"},
-		"Idle":        {reason: "a connection is made when it is used", of: with("catalogsources", catalog("IDLE")), want: pass},
-		"Ready":       {reason: "it can be read", of: with("catalogsources", catalog("READY")), want: pass},
-		"Pending":     {reason: "a requirement is not met", of: with("clusterserviceversions", version("Pending")), want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating", command: "oc -n operators describe clusterserviceversions.operators.coreos.com etcd.v2"},
-		"Replacing":   {reason: "another version takes over", of: with("clusterserviceversions", version("Replacing")), want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating"},
-		"NoReason":    {reason: "no message is made of an empty reason", of: with("subscriptions", operator("etcd.v1", "InstallPlanFailed", "")), want: ofOperator + "OperatorNotUpdated"},
-		"NoPhase":     {reason: "nor of an empty phase", of: with("clusterserviceversions", of("ClusterServiceVersion", "etcd.v2", map[string]any{})), want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating"},
-		"Succeeded":   {reason: "the operator runs", of: with("clusterserviceversions", version("Succeeded")), want: pass},
-		"Copy":        {reason: "a copy is judged in its original namespace", of: with("clusterserviceversions", copied()), want: pass},
-		"NotServed":   {reason: "OLM is optional", of: state{}, want: "Subscriptions Skipped NoOLM"},
-		"Forbidden":   {reason: "what warns at most does not block for a missing permission", of: state{"subscriptions": nil}, want: "Subscriptions Warn Unread"},
-		"NoOperators": {reason: "a part that was not read is no pass", of: state{"subscriptions": {}, "catalogsources": {}, "clusterserviceversions": nil}, want: "Subscriptions Warn Unread"},
+		"Approved": {
+			reason: "the plan was approved, and is being carried out", of: with("subscriptions", manual("UpgradeAvailable")),
+			want: ofOperator + "OperatorUpdating",
+		},
+		"Resolution": {
+			reason: "the dependencies cannot be resolved", of: with("subscriptions", operator("etcd.v2", "ResolutionFailed",
+				"ConstraintsNotSatisfiable")), want: ofOperator + "OperatorNotUpdated",
+			command: "oc -n operators describe subscriptions.operators.coreos.com etcd",
+		},
+		"Unpacking": {
+			reason: "the bundle cannot be unpacked", of: with("subscriptions", operator("etcd.v1", "BundleUnpackFailed", "x")),
+			want: ofOperator + "OperatorNotUpdated",
+		},
+		"Plan": {
+			reason: "the installation has failed", of: with("subscriptions", operator("etcd.v1", "InstallPlanFailed", "x")),
+			want: ofOperator + "OperatorNotUpdated",
+		},
+		"Installing": {
+			reason: "the new version does not exist yet",
+			of:     with("subscriptions", operator("etcd.v1", "InstallPlanPending", "Installing")), want: ofOperator + "OperatorUpdating",
+		},
+		"Deprecated": {reason: "it works", of: with("subscriptions", operator("etcd.v2", "Deprecated", "x")), want: pass},
+		"Catalog": {
+			reason: "its pod does not respond", of: with("catalogsources", catalog("TRANSIENT_FAILURE")),
+			want: "CatalogSource-operators.mirror Warn CatalogNotReady", command: "oc -n operators get catalogsources.operators.coreos.com,pods",
+		},
+		"Idle":  {reason: "a connection is made when it is used", of: with("catalogsources", catalog("IDLE")), want: pass},
+		"Ready": {reason: "it can be read", of: with("catalogsources", catalog("READY")), want: pass},
+		"Pending": {
+			reason: "a requirement is not met", of: with("clusterserviceversions", version("Pending")),
+			want:    "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating",
+			command: "oc -n operators describe clusterserviceversions.operators.coreos.com etcd.v2",
+		},
+		"Replacing": {
+			reason: "another version takes over", of: with("clusterserviceversions", version("Replacing")),
+			want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating",
+		},
+		"NoReason": {
+			reason: "no message is made of an empty reason", of: with("subscriptions", operator("etcd.v1", "InstallPlanFailed", "")),
+			want: ofOperator + "OperatorNotUpdated",
+		},
+		"NoPhase": {reason: "nor of an empty phase", of: with("clusterserviceversions",
+			of("ClusterServiceVersion", "etcd.v2", map[string]any{})), want: "ClusterServiceVersion-operators.etcd.v2 Warn OperatorUpdating"},
+		"Succeeded": {reason: "the operator runs", of: with("clusterserviceversions", version("Succeeded")), want: pass},
+		"Copy":      {reason: "a copy is judged in its original namespace", of: with("clusterserviceversions", copied()), want: pass},
+		"NotServed": {reason: "OLM is optional", of: state{}, want: "Subscriptions Skipped NoOLM"},
+		"Forbidden": {
+			reason: "what warns at most does not block for a missing permission", of: state{"subscriptions": nil},
+			want: "Subscriptions Warn Unread",
+		},
+		"NoOperators": {
+			reason: "a part that was not read is no pass",
+			of:     state{"subscriptions": {}, "catalogsources": {}, "clusterserviceversions": nil}, want: "Subscriptions Warn Unread",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(tc.of)
@@ -132,7 +179,8 @@ func TestCheck(t *testing.T) {
 			subject := check.Subject{Cluster: snapshot.Of(api), Update: parsed}
 			var got []string
 			commands := ""
-			for _, f := range collector.Collect(t.Context(), collector.Bind(subject, []check.Check{subscription.Check()}), func(collector.Source, []finding.Finding) {}).Findings {
+			for _, f := range collector.Collect(t.Context(), collector.Bind(subject, []check.Check{subscription.Check()}),
+				func(collector.Source, []finding.Finding) {}).Findings {
 				got = append(got, fmt.Sprintf("%s %s %s", f.Name, f.Outcome, f.Reason))
 				if strings.Contains(f.Message, "()") || strings.HasSuffix(f.Message, ": ") {
 					t.Errorf("%s: %q", tc.reason, f.Message)

@@ -98,7 +98,8 @@ func mergeKeys(terms []corev1.PodAffinityTerm, labels map[string]string) {
 		add := func(keys []string, operator metav1.LabelSelectorOperator) {
 			for _, key := range keys {
 				if value, ok := labels[key]; ok {
-					terms[i].LabelSelector.MatchExpressions = append(terms[i].LabelSelector.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
+					terms[i].LabelSelector.MatchExpressions = append(terms[i].LabelSelector.MatchExpressions,
+						metav1.LabelSelectorRequirement{Key: key, Operator: operator, Values: []string{value}})
 				}
 			}
 		}

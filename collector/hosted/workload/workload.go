@@ -152,22 +152,27 @@ var (
 	reasonPodsUnknown = finding.NewReason("ControlPlanePodsUnknown", finding.Explanation{
 		Meaning: "Reported when the namespace of the control plane cannot be read, or has no etcd or API server.",
 		Cause:   "A permission is missing in the management cluster, or the control plane does not exist yet.",
-		Remedy:  "Grant the permissions in the management cluster, by the roles that are printed for it: `oc preflight auth targets --hosted-cluster NAMESPACE/NAME`.",
+		Remedy: "Grant the permissions in the management cluster, by the roles that are printed for it: `oc preflight auth targets " +
+			"--hosted-cluster NAMESPACE/NAME`.",
 	})
 	reasonEtcdNotReady = finding.NewReason("EtcdMemberNotReady", finding.Explanation{
-		Meaning: "Reported when a member of etcd is not ready: an update restarts the members one after another, and another one that is not ready may cost the quorum.",
-		Cause:   "A pod of the StatefulSet etcd does not run, or is not ready.",
-		Remedy:  "Restore the member before the update: check the pods of the StatefulSet etcd.",
+		Meaning: "Reported when a member of etcd is not ready: an update restarts the members one after another, and another one that " +
+			"is not ready may cost the quorum.",
+		Cause:  "A pod of the StatefulSet etcd does not run, or is not ready.",
+		Remedy: "Restore the member before the update: check the pods of the StatefulSet etcd.",
 	})
 	reasonAPIServerNotReady = finding.NewReason("APIServerNotReady", finding.Explanation{
-		Meaning: "Reported when replicas of the API server of the guest are not ready. Without a ready one the update cannot start; with fewer the rollout waits.",
-		Cause:   "A pod of the Deployment kube-apiserver does not run, or is not ready.",
-		Remedy:  "Check the pods of the Deployment kube-apiserver in the namespace of the control plane.",
+		Meaning: "Reported when replicas of the API server of the guest are not ready. Without a ready one the update cannot start; " +
+			"with fewer the rollout waits.",
+		Cause:  "A pod of the Deployment kube-apiserver does not run, or is not ready.",
+		Remedy: "Check the pods of the Deployment kube-apiserver in the namespace of the control plane.",
 	})
 	reasonBudgetNever = finding.NewReason("ControlPlaneBudgetNever", finding.Explanation{
-		Meaning: "Reported when pods of the control plane can never be evicted. The update of a hosted cluster evicts none of them, but the drain of their nodes, when the management cluster is updated, does not end.",
-		Cause:   "The PodDisruptionBudget requires all replicas, its status cannot be computed, or several budgets select the same pods.",
-		Remedy:  "Check the replicas of the workload and its budget: `oc -n NAMESPACE get poddisruptionbudgets`. HyperShift restores its own budgets.",
+		Meaning: "Reported when pods of the control plane can never be evicted. The update of a hosted cluster evicts none of them, but " +
+			"the drain of their nodes, when the management cluster is updated, does not end.",
+		Cause: "The PodDisruptionBudget requires all replicas, its status cannot be computed, or several budgets select the same pods.",
+		Remedy: "Check the replicas of the workload and its budget: `oc -n NAMESPACE get poddisruptionbudgets`. HyperShift restores " +
+			"its own budgets.",
 	})
 	reasonBudgetAtLimit = finding.NewReason("ControlPlaneBudgetAtLimit", finding.Explanation{
 		Meaning: "Reported when a PodDisruptionBudget of the control plane allows no eviction at present.",
@@ -175,14 +180,17 @@ var (
 		Remedy:  "Check why the pods are not ready before the update.",
 	})
 	reasonNoSurge = finding.NewReason("NoRoomForRollout", finding.Explanation{
-		Meaning: "Reported when no node of the management cluster suits one more pod of a Deployment whose rollout adds a pod before it removes one: such a rollout does not end.",
-		Cause:   "The message counts the nodes by why they do not suit, such as pod anti-affinity with as many replicas as nodes. An autoscaler may add nodes, the scheduler may preempt pods, and the next release may have another strategy.",
-		Remedy:  "Add a node that suits the pods, or make room: `oc describe nodes`.",
+		Meaning: "Reported when no node of the management cluster suits one more pod of a Deployment whose rollout adds a pod before it " +
+			"removes one: such a rollout does not end.",
+		Cause: "The message counts the nodes by why they do not suit, such as pod anti-affinity with as many replicas as nodes. An " +
+			"autoscaler may add nodes, the scheduler may preempt pods, and the next release may have another strategy.",
+		Remedy: "Add a node that suits the pods, or make room: `oc describe nodes`.",
 	})
 	reasonRoomUnknown = finding.NewReason("RolloutRoomUnknown", finding.Explanation{
 		Meaning: "Reported when it is unknown whether the management cluster has room for the rollout of a control plane.",
-		Cause:   "Nodes, namespaces or pods of the management cluster cannot be read, or the placement rests on more than this preflight evaluates.",
-		Remedy:  "Check that each Deployment of the control plane has a node for one more pod.",
+		Cause: "Nodes, namespaces or pods of the management cluster cannot be read, or the placement rests on more than this " +
+			"preflight evaluates.",
+		Remedy: "Check that each Deployment of the control plane has a node for one more pod.",
 	})
 )
 
@@ -204,7 +212,8 @@ func (s *State) Judge(said Said) []finding.Finding {
 	found = append(found, s.evictions()...)
 	found = append(found, s.room()...)
 	if len(found) == 0 {
-		return []finding.Finding{finding.Pass(gap.Proven("the lists of the namespace of the control plane"), reasonPodsReady, "the pods of the control plane in namespace %s are ready, and their rollout has room", s.namespace)}
+		return []finding.Finding{finding.Pass(gap.Proven("the lists of the namespace of the control plane"), reasonPodsReady,
+			"the pods of the control plane in namespace %s are ready, and their rollout has room", s.namespace)}
 	}
 	return found
 }
@@ -227,7 +236,8 @@ func (s *State) replicas(said Said) []finding.Finding {
 		report = finding.Fail
 	}
 	if ready < wanted || wanted == 0 {
-		found = append(found, s.about("Deployment", apiServer, report(reasonAPIServerNotReady, "%d of %d replicas of Deployment %s/%s are ready", ready, wanted, s.namespace, apiServer)))
+		found = append(found, s.about("Deployment", apiServer,
+			report(reasonAPIServerNotReady, "%d of %d replicas of Deployment %s/%s are ready", ready, wanted, s.namespace, apiServer)))
 	}
 	return found
 }
@@ -237,7 +247,8 @@ func (s *State) etcdReplicas() []finding.Finding {
 		return []finding.Finding{s.missing("StatefulSet", etcd)}
 	}
 	if wanted, ready := wantedOf(s.etcd.Spec.Replicas), s.etcd.Status.ReadyReplicas; ready < wanted || wanted == 0 {
-		return []finding.Finding{s.about("StatefulSet", etcd, finding.Fail(reasonEtcdNotReady, "%d of %d members of etcd in StatefulSet %s/%s are ready", ready, wanted, s.namespace, etcd))}
+		return []finding.Finding{s.about("StatefulSet", etcd,
+			finding.Fail(reasonEtcdNotReady, "%d of %d members of etcd in StatefulSet %s/%s are ready", ready, wanted, s.namespace, etcd))}
 	}
 	return nil
 }
@@ -251,7 +262,8 @@ func wantedOf(replicas *int32) int32 {
 }
 
 func (s *State) missing(kind, name string) finding.Finding {
-	return s.about(kind, name, finding.Unknown(reasonPodsUnknown, "namespace %s has no %s %s, so its replicas are unknown", s.namespace, kind, name).
+	return s.about(kind, name, finding.Unknown(reasonPodsUnknown, "namespace %s has no %s %s, so its replicas are unknown", s.namespace, kind,
+		name).
 		Remedy("Check that the control plane is installed, and that the kubeconfig is that of its management cluster."))
 }
 
@@ -309,18 +321,24 @@ const maxNamed = 5
 
 func (s *State) describe(of refused) finding.Finding {
 	pods := words.List(of.pods, maxNamed)
-	found := finding.Warn(reasonBudgetAtLimit, "PodDisruptionBudget %s/%s allows no eviction at present (%s): %s", s.namespace, of.budget, of.cause, pods)
+	found := finding.Warn(reasonBudgetAtLimit, "PodDisruptionBudget %s/%s allows no eviction at present (%s): %s", s.namespace, of.budget,
+		of.cause, pods)
 	if of.outcome == eviction.Never {
-		found = finding.Warn(reasonBudgetNever, "PodDisruptionBudget %s/%s never allows an eviction (%s), so a drain of the management cluster does not end: %s", s.namespace, of.budget, of.cause, pods)
+		found = finding.Warn(reasonBudgetNever, "PodDisruptionBudget %s/%s never allows an eviction (%s), so a drain of the management "+
+			"cluster does not end: %s", s.namespace, of.budget, of.cause, pods)
 	}
-	return found.About(finding.Object{APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: s.namespace, Name: of.budget}).
+	return found.About(finding.Object{
+		APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: s.namespace,
+		Name: of.budget,
+	}).
 		Do(finding.Read("oc -n %s get poddisruptionbudgets,pods -o wide", s.namespace).In(finding.Management))
 }
 
 // room is about the Deployments whose rollout needs a node for one more pod.
 func (s *State) room() []finding.Finding {
 	if s.unknownRoom != nil {
-		return []finding.Finding{finding.Warn(reasonRoomUnknown, "whether the management cluster has room for the rollout of the control plane is unknown: %s", s.unknownRoom)}
+		return []finding.Finding{finding.Warn(reasonRoomUnknown,
+			"whether the management cluster has room for the rollout of the control plane is unknown: %s", s.unknownRoom)}
 	}
 	type group struct {
 		reason finding.Reason
@@ -337,15 +355,20 @@ func (s *State) room() []finding.Finding {
 	}
 	var found []finding.Finding
 	for _, key := range order {
-		text := "no node of the management cluster suits one more pod of Deployment %s in namespace %s, which its rollout adds before it removes one: %s"
+		text := "no node of the management cluster suits one more pod of Deployment %s in namespace %s, which its rollout adds before " +
+			"it removes one: %s"
 		if key.reason == reasonRoomUnknown {
 			text = "it is unknown whether a node of the management cluster suits one more pod of Deployment %s in namespace %s: %s"
 		}
 		var objects []finding.Object
 		for _, name := range grouped[key] {
-			objects = append(objects, finding.Object{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: s.namespace, Name: name})
+			objects = append(objects, finding.Object{
+				APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: s.namespace,
+				Name: name,
+			})
 		}
-		found = append(found, finding.Warn(key.reason, text, words.List(grouped[key], maxNamed), s.namespace, words.External(key.why)).About(objects...).
+		found = append(found, finding.Warn(key.reason, text, words.List(grouped[key], maxNamed), s.namespace,
+			words.External(key.why)).About(objects...).
 			Do(finding.Read("oc -n %s get pods -o wide", s.namespace).In(finding.Management)))
 	}
 	return found

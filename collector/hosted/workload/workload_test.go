@@ -38,8 +38,14 @@ type world struct {
 func healthy() *world {
 	w := &world{forbidden: map[string]bool{}}
 	for i := range 3 {
-		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("m%d", i), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("m%d", i)}}}
-		node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(100, resource.DecimalSI), corev1.ResourceCPU: *resource.NewQuantity(4, resource.DecimalSI)}
+		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name:   fmt.Sprintf("m%d", i),
+			Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("m%d", i)},
+		}}
+		node.Status.Allocatable = corev1.ResourceList{
+			corev1.ResourcePods: *resource.NewQuantity(100, resource.DecimalSI),
+			corev1.ResourceCPU:  *resource.NewQuantity(4, resource.DecimalSI),
+		}
 		w.nodes = append(w.nodes, node)
 	}
 	w.etcd = &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "etcd"}}
@@ -53,17 +59,29 @@ func (w *world) deploy(name string, replicas int32) *appsv1.Deployment {
 	labels := map[string]string{"app": name}
 	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	d.Spec.Replicas, d.Status.ReadyReplicas = &replicas, replicas
-	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(1)), MaxUnavailable: new(intstr.FromInt32(0))}
+	d.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+		MaxSurge:       new(intstr.FromInt32(1)),
+		MaxUnavailable: new(intstr.FromInt32(0)),
+	}
 	d.Spec.Template.Labels = labels
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(1, resource.DecimalSI)}}}}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{
+		Name:      "c",
+		Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(1, resource.DecimalSI)}},
+	}}
 	d.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
 		{LabelSelector: &metav1.LabelSelector{MatchLabels: labels}, TopologyKey: corev1.LabelHostname},
 	}}}
 	w.deployments = append(w.deployments, d)
 	for i := range replicas {
-		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, i), Labels: labels}, Spec: *d.Spec.Template.Spec.DeepCopy()}
+		pod := corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: fmt.Sprintf("%s-%d", name, i), Labels: labels},
+			Spec:       *d.Spec.Template.Spec.DeepCopy(),
+		}
 		pod.Spec.NodeName = fmt.Sprintf("m%d", i)
-		pod.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+		pod.Status = corev1.PodStatus{
+			Phase:      corev1.PodRunning,
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		}
 		w.pods = append(w.pods, pod)
 	}
 	return &w.deployments[len(w.deployments)-1]
@@ -84,12 +102,21 @@ func (w *world) RoundTrip(request *http.Request) (*http.Response, error) {
 	code, body := http.StatusOK, answers[request.URL.Path]
 	switch {
 	case w.forbidden[request.URL.Path] || body == nil:
-		code, body = http.StatusForbidden, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden, Code: http.StatusForbidden, Message: "no"}
+		code, body = http.StatusForbidden, metav1.Status{
+			Status: metav1.StatusFailure, Reason: metav1.StatusReasonForbidden,
+			Code: http.StatusForbidden, Message: "no",
+		}
 	case body == (*appsv1.StatefulSet)(nil):
-		code, body = http.StatusNotFound, metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound, Code: http.StatusNotFound}
+		code, body = http.StatusNotFound, metav1.Status{
+			Status: metav1.StatusFailure, Reason: metav1.StatusReasonNotFound,
+			Code: http.StatusNotFound,
+		}
 	}
 	text, err := json.Marshal(body)
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: request}, err
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(text)), Request: request,
+	}, err
 }
 
 func TestJudge(t *testing.T) {
@@ -110,7 +137,10 @@ func TestJudge(t *testing.T) {
 			reason: "what a condition says is said once", said: workload.Said{Etcd: true}, want: "ControlPlanePodsReady Pass",
 			change: func(w *world) { w.etcd.Status.ReadyReplicas = 0 },
 		},
-		"NoEtcd": {reason: "etcd that is not there is not healthy", change: func(w *world) { w.etcd = nil }, want: "ControlPlanePodsUnknown Unknown"},
+		"NoEtcd": {
+			reason: "etcd that is not there is not healthy", change: func(w *world) { w.etcd = nil },
+			want: "ControlPlanePodsUnknown Unknown",
+		},
 		"Unmanaged": {
 			reason: "etcd outside of the management cluster has no pods", said: workload.Said{Unmanaged: true}, want: "ControlPlanePodsReady Pass",
 			change: func(w *world) { w.etcd = nil },
@@ -134,7 +164,8 @@ func TestJudge(t *testing.T) {
 			change: func(w *world) { w.budget(0, 0, 0); w.budgets[0].Spec.Selector.MatchLabels["app"] = "none" },
 		},
 		"AntiAffinity": {
-			reason: "with as many replicas as nodes the next pod has no node (cluster-network-operator#1943)", want: "NoRoomForRollout Warn", text: "3 nodes excluded by pod anti-affinity",
+			reason: "with as many replicas as nodes the next pod has no node (cluster-network-operator#1943)", want: "NoRoomForRollout Warn",
+			text:   "3 nodes excluded by pod anti-affinity",
 			change: func(w *world) { w.deploy("ovnkube-control-plane", 3) },
 		},
 		"Unavailable": {
@@ -166,15 +197,20 @@ func TestJudge(t *testing.T) {
 		"Volume": {
 			reason: "where a volume can be mounted is not evaluated", want: "RolloutRoomUnknown Warn",
 			change: func(w *world) {
-				w.deployments[0].Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
+				w.deployments[0].Spec.Template.Spec.Volumes = []corev1.Volume{{
+					Name:         "v",
+					VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}},
+				}}
 			},
 		},
 		"ForbiddenNamespace": {
-			reason: "a missing permission is reported once", want: "ControlPlanePodsUnknown Unknown", text: "could not list the Deployments of namespace clusters-example",
+			reason: "a missing permission is reported once", want: "ControlPlanePodsUnknown Unknown",
+			text:   "could not list the Deployments of namespace clusters-example",
 			change: func(w *world) { w.forbidden["/apis/apps/v1/namespaces/clusters-example/deployments"] = true },
 		},
 		"ForbiddenNodes": {
-			reason: "room only warns, so its absence does too", want: "RolloutRoomUnknown Warn", change: func(w *world) { w.forbidden["/api/v1/nodes"] = true },
+			reason: "room only warns, so its absence does too", want: "RolloutRoomUnknown Warn",
+			change: func(w *world) { w.forbidden["/api/v1/nodes"] = true },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -79,7 +79,10 @@ func OfControlPlane() []Expectation {
 // PlatformCredentialsFound False: the control-plane-operator of the release is not deployed. ValidProxyConfiguration,
 // ValidOIDCConfiguration, ValidAWSIdentityProvider, ValidIDPConfiguration, ValidReleaseInfo and those of KMS stop nothing.
 func Stops() []string {
-	return []string{"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound", "ValidHostedControlPlaneConfiguration"}
+	return []string{
+		"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound",
+		"ValidHostedControlPlaneConfiguration",
+	}
 }
 
 // InPlaceFailed is the reason of a NodePool's condition UpdatingVersion or UpdatingConfig whose update in place has failed.

@@ -108,7 +108,8 @@ func runOn(t *testing.T, c check.Check, dir string, subject check.Subject) []fin
 func lacks(live, got []finding.Finding) bool {
 	if slices.ContainsFunc(got, func(f finding.Finding) bool { return f.Reason == notInArchive }) {
 		return !slices.ContainsFunc(got, func(f finding.Finding) bool {
-			return f.Outcome == preflight.Fail && !slices.ContainsFunc(live, func(known finding.Finding) bool { return known.Name == f.Name && known.Reason == f.Reason })
+			return f.Outcome == preflight.Fail && !slices.ContainsFunc(live,
+				func(known finding.Finding) bool { return known.Name == f.Name && known.Reason == f.Reason })
 		})
 	}
 	passes := func(outcome preflight.Outcome) bool { return outcome == preflight.Pass }
@@ -159,7 +160,8 @@ func asMustGather(t *testing.T, dir string) {
 		err = errors.Join(err, os.RemoveAll(path))
 	}
 	const times = "2026-11-25 10:12:00.016988581 +0000 UTC m=+0.380233555\n2026-11-25 10:13:00.016988581 +0000 UTC m=+60.380233555\n"
-	files := map[string]string{"timestamp": times, "version": "openshift/must-gather\n4.19.0\n", "preflight-collection.json": "{}"} // the last one for clusters without a ClusterVersion
+	// the last one for clusters without a ClusterVersion
+	files := map[string]string{"timestamp": times, "version": "openshift/must-gather\n4.19.0\n", "preflight-collection.json": "{}"}
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}

@@ -175,11 +175,14 @@ func Toward(completed string, attempts ...string) *configv1.ClusterVersion {
 			State: configv1.PartialUpdate, Version: attempt, Image: PullSpec(attempt), StartedTime: now, CompletionTime: &now,
 		}}, cluster.Status.History...)
 	}
-	return With(cluster, configv1.OperatorProgressing, configv1.ConditionTrue, "", "Working towards "+target+": 113 of 902 done (12% complete)")
+	return With(cluster, configv1.OperatorProgressing, configv1.ConditionTrue, "",
+		"Working towards "+target+": 113 of 902 done (12% complete)")
 }
 
 // With sets a condition.
-func With(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason, message string) *configv1.ClusterVersion {
+func With(cluster *configv1.ClusterVersion, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, reason,
+	message string,
+) *configv1.ClusterVersion {
 	condition := configv1.ClusterOperatorStatusCondition{
 		Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.Now(),
 	}
@@ -201,7 +204,8 @@ func Infrastructure(topology configv1.TopologyMode) *configv1.Infrastructure {
 	return &configv1.Infrastructure{
 		ObjectMeta: metav1.ObjectMeta{Name: "cluster"},
 		Status: configv1.InfrastructureStatus{
-			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode, CPUPartitioning: configv1.CPUPartitioningNone,
+			ControlPlaneTopology: topology, InfrastructureTopology: configv1.HighlyAvailableTopologyMode,
+			CPUPartitioning: configv1.CPUPartitioningNone,
 		},
 	}
 }
@@ -262,7 +266,8 @@ func (r *recorder) undeclared(t *testing.T, c check.Check) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, made := range r.requests {
-		if !slices.ContainsFunc(slices.Concat(c.Reads, c.IfPermitted), func(declared access.Request) bool { return access.Includes(declared, made) }) {
+		if !slices.ContainsFunc(slices.Concat(c.Reads, c.IfPermitted),
+			func(declared access.Request) bool { return access.Includes(declared, made) }) {
 			t.Errorf("check %s made a request that it does not declare: %s", c.Name, access.Describe(made))
 		}
 	}

@@ -198,7 +198,8 @@ func (s Server) Define(t *testing.T, file string) {
 	if err := yaml.UnmarshalStrict(data, crd); err != nil {
 		t.Fatal(err)
 	}
-	_, err = clientset.NewForConfigOrDie(s.config).ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd, metav1.CreateOptions{})
+	_, err = clientset.NewForConfigOrDie(s.config).ApiextensionsV1().CustomResourceDefinitions().Create(t.Context(), crd,
+		metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return
 	}

@@ -65,7 +65,8 @@ func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 	}
 	switch topology {
 	case snapshot.HyperShift:
-		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift, "the control plane of this cluster is hosted; NodePools of the hosting cluster configure its nodes")}, nil
+		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
+			"the control plane of this cluster is hosted; NodePools of the hosting cluster configure its nodes")}, nil
 	case snapshot.Kubernetes:
 		return []finding.Finding{check.PlainKubernetes("MachineConfigs")}, nil
 	case snapshot.SelfManaged:
@@ -224,7 +225,8 @@ func RenderedConfigs() check.Check {
 				return nil, fmt.Errorf("could not list the nodes: %w", err)
 			}
 			if !configuration.names() && !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return len(namedBy(&node)) > 0 }) {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "no node and no MachineConfigPool names a rendered MachineConfig")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
+					"no node and no MachineConfigPool names a rendered MachineConfig")}, nil
 			}
 			if without, err := configuration.readConfigs(ctx, s); without != nil || err != nil {
 				return without, err
@@ -243,7 +245,8 @@ func RenderedConfigs() check.Check {
 // MachineConfigs is a part, it states nothing about those that it lacks.
 func (c *configuration) judgeReferences(nodes []corev1.Node) []finding.Finding {
 	if len(c.configs) == 0 && c.whole {
-		return []finding.Finding{finding.Warn(reasonNoConfigs, "the cluster has no MachineConfig at all, although its nodes or MachineConfigPools name some").
+		return []finding.Finding{finding.Warn(reasonNoConfigs,
+			"the cluster has no MachineConfig at all, although its nodes or MachineConfigPools name some").
 			Do(finding.Read("oc -n openshift-machine-config-operator get pods"), finding.Read("oc get machineconfigs,machineconfigpools"))}
 	}
 	var found []finding.Finding
@@ -304,7 +307,8 @@ func (c *configuration) missingOfNodes(nodes []corev1.Node) (finding.Finding, bo
 		named := namedBy(&nodes[i])
 		for _, annotation := range []string{desiredConfig, currentConfig} {
 			if name := named[annotation]; name != "" && c.configs[name] == nil {
-				missing.add(finding.Object{APIVersion: "v1", Kind: "Node", Name: nodes[i].Name}, name, "%s of node %s is %s", annotation, nodes[i].Name, name)
+				missing.add(finding.Object{APIVersion: "v1", Kind: "Node", Name: nodes[i].Name}, name, "%s of node %s is %s", annotation, nodes[i].Name,
+					name)
 			}
 		}
 	}
@@ -312,7 +316,8 @@ func (c *configuration) missingOfNodes(nodes []corev1.Node) (finding.Finding, bo
 		return finding.Finding{}, false
 	}
 	count := len(missing.objects)
-	return finding.Fail(reasonNodeConfigMissing, "MachineConfigs of %d of %s do not exist, so the machine-config-daemon does not update these: %s",
+	return finding.Fail(reasonNodeConfigMissing,
+		"MachineConfigs of %d of %s do not exist, so the machine-config-daemon does not update these: %s",
 		count, words.Count(len(nodes), "node"), words.Clauses(missing.clauses, maxConfigsNamed)).
 		Named(nameNodeConfigMissing).
 		Do(finding.Read("oc get machineconfigs"), finding.Read("oc get node %s -o yaml", missing.objects[0].Name),
@@ -335,7 +340,8 @@ func (c *configuration) missingOfPools() (finding.Finding, bool) {
 	if len(missing.clauses) == 0 {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(reasonPoolConfigMissing, "MachineConfigPools are configured by MachineConfigs that do not exist, which new machines get none of: %s",
+	return finding.Warn(reasonPoolConfigMissing,
+		"MachineConfigPools are configured by MachineConfigs that do not exist, which new machines get none of: %s",
 		words.Clauses(missing.clauses, maxConfigsNamed)).
 		Named(namePoolConfigMissing).
 		Do(finding.Read("oc get machineconfigs"), finding.Read("oc describe machineconfigpool %s", missing.objects[0].Name),
@@ -356,13 +362,15 @@ func (c *configuration) foreign() (finding.Finding, bool) {
 				continue
 			}
 			owner := config.OwnerReferences[0]
-			foreign.add(configObject(name), name, "MachineConfig %s of MachineConfigPool %q belongs to %s %q with the UID %s", name, pool.Name, owner.Kind, owner.Name, owner.UID)
+			foreign.add(configObject(name), name, "MachineConfig %s of MachineConfigPool %q belongs to %s %q with the UID %s", name, pool.Name,
+				owner.Kind, owner.Name, owner.UID)
 		}
 	}
 	if len(foreign.clauses) == 0 {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(reasonConfigOwner, "rendered MachineConfigs are deleted with another object than the MachineConfigPool that uses them, and at once if that does not exist: %s",
+	return finding.Warn(reasonConfigOwner, "rendered MachineConfigs are deleted with another object than the MachineConfigPool that "+
+		"uses them, and at once if that does not exist: %s",
 		words.Clauses(foreign.clauses, maxConfigsNamed)).
 		Named(nameConfigOwner).
 		Do(finding.Read("oc get machineconfig %s -o yaml", foreign.configs[0]), finding.Read("oc get machineconfigpools -o yaml")).

@@ -77,7 +77,8 @@ func JudgeArguments(ctx context.Context, s check.Subject) ([]finding.Finding, er
 			into = &refused
 		}
 		config := pool.withArgument(by)
-		into.add(poolObject(pool.Name), config, "%s of MachineConfig %s, by which MachineConfigPool %q %s", words.Line(by, maxValues), config, pool.Name, effect)
+		into.add(poolObject(pool.Name), config, "%s of MachineConfig %s, by which MachineConfigPool %q %s", words.Line(by, maxValues), config,
+			pool.Name, effect)
 	}
 	var found []finding.Finding
 	if len(refused.clauses) > 0 {
@@ -92,8 +93,10 @@ func JudgeArguments(ctx context.Context, s check.Subject) ([]finding.Finding, er
 }
 
 func aboutArguments(f finding.Finding, of subjects) finding.Finding {
-	return f.Remedy("Remove the kernel argument from the MachineConfig, check that workloads run with cgroup v2, and wait until the pool is updated.").
-		Do(finding.Change("oc edit machineconfig %s", of.configs[0]), finding.Read("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
+	return f.Remedy("Remove the kernel argument from the MachineConfig, check that workloads run with cgroup v2, and wait until the "+
+		"pool is updated.").
+		Do(finding.Change("oc edit machineconfig %s", of.configs[0]),
+			finding.Read("oc wait machineconfigpool --all --for=condition=Updated --timeout=2h")).
 		About(of.all()...)
 }
 
@@ -147,7 +150,8 @@ func (p *configuredPool) effectOf(selected nodeconfig.Cgroups, s check.Subject) 
 var (
 	nameGeneratedConfigs = finding.NewName("GeneratedConfigs",
 		"The check for KubeletConfigs and ContainerRuntimeConfigs that the machine-config-operator does not accept: a finding "+
-			"GeneratedConfigs-<kind>.<name> for each. It blocks every update where a MachineConfig was generated from an earlier state of the object, and warns otherwise.")
+			"GeneratedConfigs-<kind>.<name> for each. It blocks every update where a MachineConfig was generated from an earlier state of "+
+			"the object, and warns otherwise.")
 
 	reasonConfigNotAccepted = finding.NewReason("ConfigNotAccepted", finding.Explanation{
 		Meaning: "Reported for a KubeletConfig or a ContainerRuntimeConfig that the machine-config-operator does not accept.",
@@ -225,10 +229,12 @@ func refusal(report *reported.Object) (reported.Condition, bool) {
 func (c *configuration) judgeRefused(report *reported.Object) finding.Finding {
 	object := finding.Object{APIVersion: machineconfigurationv1.GroupVersion.String(), Kind: report.Kind, Name: report.Name}
 	condition, _ := refusal(report)
-	what := fmt.Sprintf("the machine-config-operator does not accept %s%s", check.Describe(object), clause(words.Line(condition.Message, maxCondition)))
+	what := fmt.Sprintf("the machine-config-operator does not accept %s%s", check.Describe(object),
+		clause(words.Line(condition.Message, maxCondition)))
 	var generated []string
 	for _, name := range c.sorted {
-		if slices.ContainsFunc(c.configs[name].OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.UID == report.UID && owner.Kind == report.Kind }) {
+		if slices.ContainsFunc(c.configs[name].OwnerReferences,
+			func(owner metav1.OwnerReference) bool { return owner.UID == report.UID && owner.Kind == report.Kind }) {
 			generated = append(generated, name)
 		}
 	}
@@ -241,7 +247,8 @@ func (c *configuration) judgeRefused(report *reported.Object) finding.Finding {
 	case len(generated) == 0:
 		f = finding.Unknown(reasonConfigNotAccepted, "%s; whether a MachineConfig was generated from it is not known", what)
 	default:
-		f = finding.Fail(reasonConfigNotAccepted, "%s, so the target does not generate %s again, and refuses to render pools with it", what, words.List(generated, maxConfigsNamed))
+		f = finding.Fail(reasonConfigNotAccepted, "%s, so the target does not generate %s again, and refuses to render pools with it", what,
+			words.List(generated, maxConfigsNamed))
 	}
 	resource := strings.ToLower(report.Kind)
 	return f.Named(finding.NameOf(nameGeneratedConfigs, report.Kind+"."+report.Name)).About(object).
@@ -336,7 +343,9 @@ type oldNetwork struct {
 func (n oldNetwork) scripts() (finding.Finding, string) {
 	clauses, configs := n.pool.refused(func(config *snapshot.MachineConfig) []string { return config.NetworkScripts })
 	if len(clauses) > 0 {
-		return n.pool.of(finding.Warn(reasonNetworkScripts, "MachineConfigPool %q has the stream %q, whose NetworkManager does not read files in the format ifcfg; its nodes do not have these connections after the update to %s: %s",
+		return n.pool.of(finding.Warn(reasonNetworkScripts,
+			"MachineConfigPool %q has the stream %q, whose NetworkManager does not read files in the format ifcfg; its nodes do not have "+
+				"these connections after the update to %s: %s",
 			n.pool.Name, n.stream, n.pool.target, words.Clauses(clauses, maxConfigsNamed)), configs), nameNetworkScripts
 	}
 	unread := slices.IndexFunc(n.pool.configs, func(config *snapshot.MachineConfig) bool { return config.ScriptsUnread })
@@ -344,7 +353,9 @@ func (n oldNetwork) scripts() (finding.Finding, string) {
 		return finding.Finding{}, ""
 	}
 	config := n.pool.configs[unread].Name
-	return n.pool.of(finding.Unknown(reasonNetworkScripts, "it is not known whether MachineConfig %s configures the network in the format ifcfg, which the stream %q of MachineConfigPool %q does not read: %v",
+	return n.pool.of(finding.Unknown(reasonNetworkScripts,
+		"it is not known whether MachineConfig %s configures the network in the format ifcfg, which the stream %q of MachineConfigPool "+
+			"%q does not read: %v",
 		config, n.stream, n.pool.Name, nodeconfig.ErrScriptsUnread), []string{config}), nameNetworkScripts
 }
 
@@ -354,6 +365,7 @@ func (n oldNetwork) team() (finding.Finding, string) {
 		return finding.Finding{}, ""
 	}
 	config := n.pool.configs[at].Name
-	return n.pool.of(finding.Warn(reasonNetworkTeam, "the kernel argument team of MachineConfig %s configures a network team, which the stream %q of MachineConfigPool %q does not have; its nodes do not have this connection after the update to %s",
+	return n.pool.of(finding.Warn(reasonNetworkTeam, "the kernel argument team of MachineConfig %s configures a network team, which "+
+		"the stream %q of MachineConfigPool %q does not have; its nodes do not have this connection after the update to %s",
 		config, n.stream, n.pool.Name, n.pool.target), []string{config}), nameNetworkTeam
 }

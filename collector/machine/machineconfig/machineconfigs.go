@@ -137,7 +137,8 @@ func MachineConfigs() check.Check {
 				return without, err
 			}
 			if !configuration.names() {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected, "no MachineConfigPool names a rendered MachineConfig")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
+					"no MachineConfigPool names a rendered MachineConfig")}, nil
 			}
 			if without, err := configuration.readConfigs(ctx, s); without != nil || err != nil {
 				return without, err
@@ -232,7 +233,8 @@ func (p *configuredPool) kernelType() (finding.Finding, string) {
 	if len(values) == 0 {
 		return finding.Finding{}, ""
 	}
-	return p.of(finding.New(outcome, reasonKernelType, "the machine-config-operator of %s does not know the kernel of MachineConfigPool %q: %s",
+	return p.of(finding.New(outcome, reasonKernelType,
+		"the machine-config-operator of %s does not know the kernel of MachineConfigPool %q: %s",
 		p.target, p.Name, words.Clauses(values, maxConfigsNamed)), configs), nameKernelType
 }
 
@@ -263,7 +265,8 @@ func (p *configuredPool) overriding() []*snapshot.MachineConfig {
 	}
 	var sources []*snapshot.MachineConfig
 	for _, config := range p.configs {
-		if config != p.rendered && config.OSImageURL != "" && config.Annotations[generatedBy] == "" && !strings.HasPrefix(config.Name, prebuiltPrefix) {
+		if config != p.rendered && config.OSImageURL != "" && config.Annotations[generatedBy] == "" &&
+			!strings.HasPrefix(config.Name, prebuiltPrefix) {
 			sources = append(sources, config)
 		}
 	}
@@ -293,7 +296,8 @@ func (p *configuredPool) osImage() (finding.Finding, string) {
 		names = append(names, config.Name)
 		clauses = append(clauses, fmt.Sprintf("MachineConfig %s sets %s", config.Name, words.Line(config.OSImageURL, maxValues)))
 	}
-	return p.of(finding.Warn(reasonOSImage, "the update to %s does not update the operating system, the kubelet and CRI-O of the nodes of MachineConfigPool %q: %s",
+	return p.of(finding.Warn(reasonOSImage, "the update to %s does not update the operating system, the kubelet and CRI-O of the "+
+		"nodes of MachineConfigPool %q: %s",
 		p.target, p.Name, words.Clauses(clauses, maxConfigsNamed)), names), nameOSImage
 }
 
@@ -302,7 +306,8 @@ func (p *configuredPool) osStream() (finding.Finding, string) {
 	if stream == "" || len(configs) == 0 || p.target.LT(firstWithStreams()) {
 		return finding.Finding{}, ""
 	}
-	return p.of(finding.Fail(reasonOSImageAndStream, "the machine-config-operator of %s does not render MachineConfigPool %q: MachineConfig %s sets its image, and spec.osImageStream of the pool the stream %q",
+	return p.of(finding.Fail(reasonOSImageAndStream, "the machine-config-operator of %s does not render MachineConfigPool %q: "+
+		"MachineConfig %s sets its image, and spec.osImageStream of the pool the stream %q",
 		p.target, p.Name, configs[0].Name, stream), []string{configs[0].Name}), nameOSStream
 }
 
@@ -330,7 +335,9 @@ func (c *configuration) judgeRuntimes(ctx context.Context, s check.Subject) ([]f
 			continue
 		}
 		if configs := pool.overriding(); len(configs) > 0 {
-			found = append(found, pool.of(finding.Warn(reasonRunc, "%s; the image of MachineConfigPool %q is that of MachineConfig %s: if it is RHEL 10, the machine-config-operator of %s does not render the pool",
+			found = append(found, pool.of(finding.Warn(reasonRunc,
+				"%s; the image of MachineConfigPool %q is that of MachineConfig %s: if it is RHEL 10, the machine-config-operator of %s does "+
+					"not render the pool",
 				explainRuntime(config), pool.Name, configs[0].Name, target), []string{config.Name}).Named(nameRuntime+"-"+pool.Name))
 			continue
 		}
@@ -351,13 +358,15 @@ func (p *configuredPool) onRHEL10(config *snapshot.MachineConfig, stream string)
 	if config.RuntimeUnread {
 		outcome = preflight.Unknown
 	}
-	return p.of(finding.New(outcome, reasonRunc, "%s; MachineConfigPool %q has the stream %q, which has no runc: the machine-config-operator of %s does not render it with runc",
+	return p.of(finding.New(outcome, reasonRunc,
+		"%s; MachineConfigPool %q has the stream %q, which has no runc: the machine-config-operator of %s does not render it with runc",
 		explainRuntime(config), p.Name, stream, p.target), []string{config.Name}).Named(nameRuntime + "-" + p.Name)
 }
 
 func explainRuntime(config *snapshot.MachineConfig) string {
 	if config.RuntimeUnread {
-		return fmt.Sprintf("it is not known whether MachineConfig %s makes runc the default container runtime: %v", config.Name, nodeconfig.ErrUnread)
+		return fmt.Sprintf("it is not known whether MachineConfig %s makes runc the default container runtime: %v", config.Name,
+			nodeconfig.ErrUnread)
 	}
 	return fmt.Sprintf("MachineConfig %s makes runc the default container runtime", config.Name)
 }

@@ -33,7 +33,8 @@ const (
 // kinds are those of the resources that the server has.
 func kinds() map[string]string {
 	return map[string]string{
-		configs: "MachineConfig", pools: "MachineConfigPool", "machineconfiguration.openshift.io/v1/kubeletconfigs": "KubeletConfig", streams: "OSImageStream", nodes: "Node",
+		configs: "MachineConfig", pools: "MachineConfigPool", "machineconfiguration.openshift.io/v1/kubeletconfigs": "KubeletConfig",
+		streams: "OSImageStream", nodes: "Node",
 		"config.openshift.io/v1/infrastructures": "Infrastructure", "config.openshift.io/v1/clusterversions": "ClusterVersion",
 		"config.openshift.io/v1/nodes": "Node", "config.openshift.io/v1/clusteroperators": "ClusterOperator",
 	}
@@ -75,14 +76,20 @@ func (s state) answer(t *testing.T, r *http.Request) (int, any) {
 }
 
 func failure(code int, reason metav1.StatusReason) (int, any) {
-	return code, metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: string(reason)}
+	return code, metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code),
+		Reason: reason, Message: string(reason),
+	}
 }
 
 func (s state) groups() metav1.APIGroupList {
 	list := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroupList"}}
 	for _, name := range []string{"config.openshift.io", "machineconfiguration.openshift.io"} {
 		version := metav1.GroupVersionForDiscovery{GroupVersion: name + "/v1", Version: "v1"}
-		list.Groups = append(list.Groups, metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version})
+		list.Groups = append(list.Groups, metav1.APIGroup{
+			Name: name, Versions: []metav1.GroupVersionForDiscovery{version},
+			PreferredVersion: version,
+		})
 	}
 	return list
 }

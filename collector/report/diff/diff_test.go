@@ -29,7 +29,8 @@ func found(id string, findings ...finding.Finding) report.Report {
 }
 
 func etcd(outcome preflight.Outcome, reason, message string, objects ...preflight.Object) finding.Finding {
-	return finding.Reported(gap.Proven("a test"), outcome, finding.ReportedReason(reason), "%s", message).About(objects...).Named("Etcd.Quorum").From(finding.SourceJob)
+	return finding.Reported(gap.Proven("a test"), outcome, finding.ReportedReason(reason), "%s",
+		message).About(objects...).Named("Etcd.Quorum").From(finding.SourceJob)
 }
 
 func node(name string) preflight.Object {
@@ -49,22 +50,36 @@ func TestCompare(t *testing.T) {
 			reason: "a pass became a failure",
 			before: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, after: []finding.Finding{fail}, want: "new Passed/NoQuorum",
 		},
-		"Gone":   {reason: "the check does not run or has no finding", before: []finding.Finding{fail}, want: "fixed NoQuorum/-"},
-		"Passes": {reason: "the check passes", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, want: "fixed NoQuorum/Passed"},
+		"Gone": {reason: "the check does not run or has no finding", before: []finding.Finding{fail}, want: "fixed NoQuorum/-"},
+		"Passes": {
+			reason: "the check passes", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "")},
+			want: "fixed NoQuorum/Passed",
+		},
 		"Skipped": {
 			reason: "a skipped check does not imply a fix",
-			before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed NoQuorum/NotProvided",
+			before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Skipped, "NotProvided", "")},
+			want: "changed NoQuorum/NotProvided",
 		},
 		"NoLongerChecked": {
 			reason: "a pass that is no longer checked", before: []finding.Finding{etcd(preflight.Pass, "Passed", "")},
 			after: []finding.Finding{etcd(preflight.Skipped, "NotProvided", "")}, want: "changed Passed/NotProvided",
 		},
-		"Outcome": {reason: "worse", before: []finding.Finding{etcd(preflight.Warn, "NoQuorum", "m")}, after: []finding.Finding{etcd(preflight.Fail, "NoQuorum", "m")}, want: "changed NoQuorum/NoQuorum"},
-		"Reason":  {reason: "another cause", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Fail, "Full", fail.Message)}, want: "changed NoQuorum/Full"},
-		"Message": {reason: "another member", before: []finding.Finding{fail}, after: []finding.Finding{etcd(preflight.Fail, "NoQuorum", "two of three")}, want: "changed NoQuorum/NoQuorum"},
+		"Outcome": {
+			reason: "worse", before: []finding.Finding{etcd(preflight.Warn, "NoQuorum", "m")},
+			after: []finding.Finding{etcd(preflight.Fail, "NoQuorum", "m")}, want: "changed NoQuorum/NoQuorum",
+		},
+		"Reason": {
+			reason: "another cause", before: []finding.Finding{fail},
+			after: []finding.Finding{etcd(preflight.Fail, "Full", fail.Message)}, want: "changed NoQuorum/Full",
+		},
+		"Message": {
+			reason: "another member", before: []finding.Finding{fail},
+			after: []finding.Finding{etcd(preflight.Fail, "NoQuorum", "two of three")}, want: "changed NoQuorum/NoQuorum",
+		},
 		"MessageOfAPass": {
 			reason: "a pass needs no attention",
-			before: []finding.Finding{etcd(preflight.Pass, "Passed", "3 members")}, after: []finding.Finding{etcd(preflight.Pass, "Passed", "5 members")}, want: "same 1",
+			before: []finding.Finding{etcd(preflight.Pass, "Passed", "3 members")},
+			after:  []finding.Finding{etcd(preflight.Pass, "Passed", "5 members")}, want: "same 1",
 		},
 		"Accepted": {
 			reason: "an acceptance may change the decision",
@@ -84,7 +99,8 @@ func TestCompare(t *testing.T) {
 		},
 		"RunNames": {
 			reason: "names and times of the run are ignored",
-			before: []finding.Finding{ofRun("0123456789", "x7k2p", firstRun)}, after: []finding.Finding{ofRun("fedcba9876", "bbbbb", secondRun)}, want: "same 1",
+			before: []finding.Finding{ofRun("0123456789", "x7k2p", firstRun)}, after: []finding.Finding{ofRun("fedcba9876", "bbbbb", secondRun)},
+			want: "same 1",
 		},
 		"TwoOfOneName": {
 			reason: "findings of one name are matched by their objects",
@@ -103,7 +119,8 @@ func TestCompare(t *testing.T) {
 		},
 		"FutureOutcome": {
 			reason: "an outcome of a newer version is not a pass",
-			before: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, after: []finding.Finding{etcd("Baffled", "Odd", "")}, want: "new Passed/Odd",
+			before: []finding.Finding{etcd(preflight.Pass, "Passed", "")}, after: []finding.Finding{etcd("Baffled", "Odd", "")},
+			want: "new Passed/Odd",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,7 +195,8 @@ func before() report.Report {
 		finding.Warn(finding.ReportedReason("Leftover"), "unused").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		finding.Unknown(finding.ReportedReason("ImagePull"), "the image cannot be pulled").Named("Etcd.Quorum").From(finding.SourceJob),
 		finding.Fail(finding.ReportedReason("Full"), "the disk is full").Named("Etcd.Space").From(finding.SourceJob),
-		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"),
+			"").Named("CloudCredentialOperator.Permissions").From(finding.SourceJob),
 	)
 }
 
@@ -197,13 +215,18 @@ func certificate(job string) finding.Finding {
 func after() report.Report {
 	first := before()
 	return decided(report.Report{
-		Run:     report.Run{ID: secondRun, StartTime: "2026-11-22T08:00:00Z", CompletionTime: "2026-11-22T08:00:07Z", Phase: report.PhaseComplete},
+		Run: report.Run{
+			ID: secondRun, StartTime: "2026-11-22T08:00:00Z", CompletionTime: "2026-11-22T08:00:07Z",
+			Phase: report.PhaseComplete,
+		},
 		Cluster: first.Cluster,
 		Target:  report.Target{Version: "4.19.1", Image: "registry/release@sha256:cc"},
 	},
-		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Acknowledged"), "").Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate),
+		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Acknowledged"),
+			"").Named("AdminAck-ack-4.18-api-removals").From(finding.SourceGate),
 		certificate("preflight-fedcba9876"),
-		finding.Warn(finding.ReportedReason("Leftover"), "unused for long").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
+		finding.Warn(finding.ReportedReason("Leftover"),
+			"unused for long").Named("MachineConfigOperator.IgnitionVersion").From(finding.SourceJob),
 		etcd(preflight.Fail, "NoQuorum", "one of three members is down"),
 		finding.Warn(finding.ReportedReason("Slow"), "routes are slow").Remedy("Check them.").Named("Network.Routes").From(finding.SourceJob),
 		finding.Pass(gap.Proven("a test"), finding.ReportedReason("Passed"), "").Named("Storage.Drivers").From(finding.SourceJob),

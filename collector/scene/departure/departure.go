@@ -92,7 +92,8 @@ func Kind(s scene.Scene, d Departure, version string) string {
 func Policy(s scene.Scene, d Departure, version string) verdict.Policy {
 	judged := s.Settings.Judgement
 	return verdict.Policy{
-		Accepted: s.Account(version).Accepted(), Force: judged.Force, ForceReason: judged.ForceReason, ForcedBy: judged.ForcedBy, Provisional: Provisional(d),
+		Accepted: s.Account(version).Accepted(), Force: judged.Force, ForceReason: judged.ForceReason, ForcedBy: judged.ForcedBy,
+		Provisional: Provisional(d),
 	}
 }
 
@@ -135,8 +136,9 @@ var (
 
 // notComparable stands for the checks of which it depends on the versions whether they apply.
 func notComparable(cause error) collector.Source {
-	return collector.Known(nameUpdate, finding.SourceGate, finding.Unknown(reasonUnknownUpdateKind, "the gates and risks cannot be evaluated: %v", cause).
-		Named(nameUpdate))
+	return collector.Known(nameUpdate, finding.SourceGate,
+		finding.Unknown(reasonUnknownUpdateKind, "the gates and risks cannot be evaluated: %v", cause).
+			Named(nameUpdate))
 }
 
 // Later is a later update of a path.
@@ -254,7 +256,8 @@ func (l later) risks(s scene.Scene) check.Check {
 			case !l.Edge.Known:
 				return []finding.Finding{l.edgeUnknown(recommended.Name)}, nil
 			case len(l.Edge.Risks) == 0:
-				return []finding.Finding{finding.Pass(gap.Proven("the update graph"), reasonEdgeRecommended, "the update graph has the update from %s to %s without risks", subject.Update.From, subject.Update.To)}, nil
+				return []finding.Finding{finding.Pass(gap.Proven("the update graph"), reasonEdgeRecommended,
+					"the update graph has the update from %s to %s without risks", subject.Update.From, subject.Update.To)}, nil
 			}
 			evaluator := risk.Evaluator{Subject: subject, Client: s.Settings.Judgement.Monitoring, ClusterID: s.Version.Spec.ClusterID}
 			return l.judgeRisks(ctx, evaluator)
@@ -273,7 +276,9 @@ func (l later) judgeRisks(ctx context.Context, evaluator risk.Evaluator) ([]find
 }
 
 func (l later) edgeUnknown(name string) finding.Finding {
-	return finding.Unknown(reasonEdgeUnknown, "the risks of the update from %s to %s are unknown: %s", l.before().Version, l.Target.Version, l.Edge.Cause).
-		Remedy("Name the channels or graphs that have this update, or plan the path again. To continue with this update, read its known issues, and accept the risk.").
+	return finding.Unknown(reasonEdgeUnknown, "the risks of the update from %s to %s are unknown: %s", l.before().Version, l.Target.Version,
+		l.Edge.Cause).
+		Remedy("Name the channels or graphs that have this update, or plan the path again. To continue with this update, read its known "+
+			"issues, and accept the risk.").
 		Do(finding.Retry(finding.OptionGraph), finding.Accept(name))
 }

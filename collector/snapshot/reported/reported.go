@@ -75,8 +75,9 @@ func Parts(object map[string]any) map[string]map[string]any {
 	spec, _ := object["spec"].(map[string]any)
 	status, _ := object["status"].(map[string]any)
 	parts := map[string]map[string]any{
-		"spec":   only(spec, "managementState", "migration", storageField),
-		"status": only(status, phaseField, errorMessage, failureMessage, "observedGeneration", "nodeStatuses", "migration", storageField, conditionsField),
+		"spec": only(spec, "managementState", "migration", storageField),
+		"status": only(status, phaseField, errorMessage, failureMessage, "observedGeneration", "nodeStatuses", "migration", storageField,
+			conditionsField),
 	}
 	for field, value := range status {
 		if items := conditionsOf(value); items != nil {
@@ -171,10 +172,13 @@ func (r *Object) add(listed any, of string) {
 // names groups. A test compares them with the definitions of openshift/api.
 func Groups() []string {
 	return []string{
-		"apiextensions.openshift.io", "cloud.network.openshift.io", "cloudcredential.openshift.io", "config.openshift.io", "controlplane.operator.openshift.io",
+		"apiextensions.openshift.io", "cloud.network.openshift.io", "cloudcredential.openshift.io", "config.openshift.io",
+		"controlplane.operator.openshift.io",
 		"etcd.openshift.io", "helm.openshift.io", "imageregistry.operator.openshift.io", "ingress.operator.openshift.io", "insights.openshift.io",
-		"machine.openshift.io", "machineconfiguration.openshift.io", "metal3.io", "monitoring.coreos.com", "monitoring.openshift.io", "network.openshift.io",
-		"network.operator.openshift.io", "operator.openshift.io", "route.openshift.io", "samples.operator.openshift.io", "sharedresource.openshift.io", "tuned.openshift.io",
+		"machine.openshift.io", "machineconfiguration.openshift.io", "metal3.io", "monitoring.coreos.com", "monitoring.openshift.io",
+		"network.openshift.io",
+		"network.operator.openshift.io", "operator.openshift.io", "route.openshift.io", "samples.operator.openshift.io",
+		"sharedresource.openshift.io", "tuned.openshift.io",
 	}
 }
 
@@ -203,7 +207,8 @@ func vocabulary() map[Meaning][]string {
 			"Succeeded", "Succeeding", "Success", "Synced", "Valid",
 		},
 		Bad: {
-			"Crashed", "Degraded", "Denied", "Err", "Error", "Errors", "Expired", "Failed", "Failing", "Failure", "Faulted", "Invalid", "Lost", "Red", "Rejected", "Stalled",
+			"Crashed", "Degraded", "Denied", "Err", "Error", "Errors", "Expired", "Failed", "Failing", "Failure", "Faulted", "Invalid", "Lost",
+			"Red", "Rejected", "Stalled",
 			"Unavailable", "Unhealthy", "Unreachable",
 		},
 		Progress: {"Progressing", "Reconciling", "Updating"},

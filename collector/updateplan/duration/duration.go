@@ -89,7 +89,8 @@ func (i inventory) drains(ctx context.Context, on *updateplan.Rollout) []string 
 	}
 	on.Model.Drains = rollout.Drains(rehearsal)
 	for _, pool := range slices.Sorted(maps.Keys(on.Model.Drains)) {
-		on.Basis = append(on.Basis, fmt.Sprintf("%s for the drains of pool %s beyond quick ones: a rehearsal of the drains.", report.RangeOf(on.Model.Drains[pool]), pool))
+		on.Basis = append(on.Basis, fmt.Sprintf("%s for the drains of pool %s beyond quick ones: a rehearsal of the drains.",
+			report.RangeOf(on.Model.Drains[pool]), pool))
 	}
 	return draining.Prolonging(rehearsal)
 }
@@ -159,7 +160,8 @@ func (i inventory) rollout(ctx context.Context) updateplan.Rollout {
 	model.History = rollout.History(i.scene.Version.Status.History)
 	basis := []string{documented(model)}
 	for _, kind := range slices.Sorted(maps.Keys(model.History)) {
-		basis = append(basis, fmt.Sprintf("The control plane in a %s update: the history of this cluster (n=%d).", strings.ToLower(string(kind)), len(model.History[kind])))
+		basis = append(basis, fmt.Sprintf("The control plane in a %s update: the history of this cluster (n=%d).", strings.ToLower(string(kind)),
+			len(model.History[kind])))
 	}
 	made := updateplan.Rollout{Model: model, Basis: basis, Pools: pools}
 	if known && len(pools) == 0 {

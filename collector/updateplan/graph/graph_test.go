@@ -41,18 +41,30 @@ func TestRefusedGraphs(t *testing.T) {
 		reason, content string
 		want            graph.Cause
 	}{
-		"NotJSON":       {reason: "an error page of a proxy", content: "<html>", want: graph.Malformed},
-		"Cut":           {reason: "the connection ended", content: `{"nodes":[`, want: graph.Malformed},
-		"OtherType":     {reason: "metadata are strings", content: `{"nodes":[{"metadata":{"a":1}}]}`, want: graph.Malformed},
-		"Deep":          {reason: "depth is bounded", content: `{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, want: graph.Malformed},
-		"Version":       {reason: "versions are compared", content: document([]string{"4.18"}, ""), want: graph.InvalidVersion},
-		"Twice":         {reason: "a duplicate is ambiguous", content: document([]string{"4.18.1", "4.18.1"}, ""), want: graph.DuplicateVersion},
-		"Beyond":        {reason: "CVO panics here", content: document(versions, `,"edges":[[0,2]]`), want: graph.InvalidEdge},
-		"Negative":      {reason: "indexes are not negative", content: document(versions, `,"edges":[[-1,1]]`), want: graph.InvalidEdge},
-		"ManyBytes":     {reason: "sizes are bounded", content: strings.Repeat(" ", graph.MaxBytes+1), want: graph.TooLarge},
-		"ManyReleases":  {reason: "counts are bounded", content: `{"nodes":[{}` + strings.Repeat(`,{}`, graph.MaxReleases) + `]}`, want: graph.TooLarge},
-		"ManyUpdates":   {reason: "counts are bounded", content: document(versions, `,"edges":[[0,1]`+strings.Repeat(`,[0,1]`, graph.MaxUpdates)+`]`), want: graph.TooLarge},
-		"ManyElsewhere": {reason: "conditional updates count, too", content: document(versions, `,"conditionalEdges":[{"edges":[{}`+strings.Repeat(`,{}`, graph.MaxUpdates)+`]}]`), want: graph.TooLarge},
+		"NotJSON":   {reason: "an error page of a proxy", content: "<html>", want: graph.Malformed},
+		"Cut":       {reason: "the connection ended", content: `{"nodes":[`, want: graph.Malformed},
+		"OtherType": {reason: "metadata are strings", content: `{"nodes":[{"metadata":{"a":1}}]}`, want: graph.Malformed},
+		"Deep": {
+			reason: "depth is bounded", content: `{"a":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`,
+			want: graph.Malformed,
+		},
+		"Version":   {reason: "versions are compared", content: document([]string{"4.18"}, ""), want: graph.InvalidVersion},
+		"Twice":     {reason: "a duplicate is ambiguous", content: document([]string{"4.18.1", "4.18.1"}, ""), want: graph.DuplicateVersion},
+		"Beyond":    {reason: "CVO panics here", content: document(versions, `,"edges":[[0,2]]`), want: graph.InvalidEdge},
+		"Negative":  {reason: "indexes are not negative", content: document(versions, `,"edges":[[-1,1]]`), want: graph.InvalidEdge},
+		"ManyBytes": {reason: "sizes are bounded", content: strings.Repeat(" ", graph.MaxBytes+1), want: graph.TooLarge},
+		"ManyReleases": {
+			reason: "counts are bounded", content: `{"nodes":[{}` + strings.Repeat(`,{}`, graph.MaxReleases) + `]}`,
+			want: graph.TooLarge,
+		},
+		"ManyUpdates": {
+			reason:  "counts are bounded",
+			content: document(versions, `,"edges":[[0,1]`+strings.Repeat(`,[0,1]`, graph.MaxUpdates)+`]`), want: graph.TooLarge,
+		},
+		"ManyElsewhere": {
+			reason:  "conditional updates count, too",
+			content: document(versions, `,"conditionalEdges":[{"edges":[{}`+strings.Repeat(`,{}`, graph.MaxUpdates)+`]}]`), want: graph.TooLarge,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,15 +86,26 @@ func TestNotices(t *testing.T) {
 		updates string
 		want    graph.Cause
 	}{
-		"Plain":          {reason: "an update", more: `,"edges":[[0,1],[1,2],[4,5]]`, updates: "4.18.1>4.18.2 4.18.2>4.19.1 4.22.0>5.0.0"},
-		"Conditional":    {reason: "conditional takes precedence", more: `,"edges":[[0,1]],"conditionalEdges":[` + conditional("Risk", "4.18.1 4.18.2") + `]`, updates: "4.18.1>4.18.2!Risk"},
-		"Self":           {reason: "it changes nothing", more: `,"edges":[[1,1]]`, want: graph.SelfEdge},
-		"Older":          {reason: "a rollback is another command", more: `,"edges":[[1,0]]`, want: graph.NotOneHop},
-		"TwoMinors":      {reason: "minor versions are not skipped", more: `,"edges":[[0,3]]`, want: graph.NotOneHop},
-		"TwoGroups":      {reason: "CVO ignores it", more: `,"edges":[[0,1]],"conditionalEdges":[` + conditional("A", "4.18.1 4.18.2") + "," + conditional("B", "4.18.1 4.18.2") + `]`, want: graph.AmbiguousRisks},
-		"UnknownRelease": {reason: "the channel has been filtered", more: `,"conditionalEdges":[` + conditional("A", "4.18.1 4.18.9") + `]`, want: graph.UnknownRelease},
-		"NoRisks":        {reason: "conditional on nothing is not recommended", more: `,"edges":[[0,1]],"conditionalEdges":[` + conditional("", "4.18.1 4.18.2") + `]`, want: graph.NoRisks},
-		"RiskName":       {reason: "the API refuses it in acceptRisks", more: `,"conditionalEdges":[` + conditional("a risk", "4.18.1 4.18.2") + `]`, updates: "4.18.1>4.18.2!a risk", want: graph.InvalidRiskName},
+		"Plain": {reason: "an update", more: `,"edges":[[0,1],[1,2],[4,5]]`, updates: "4.18.1>4.18.2 4.18.2>4.19.1 4.22.0>5.0.0"},
+		"Conditional": {
+			reason: "conditional takes precedence",
+			more:   `,"edges":[[0,1]],"conditionalEdges":[` + conditional("Risk", "4.18.1 4.18.2") + `]`, updates: "4.18.1>4.18.2!Risk",
+		},
+		"Self":      {reason: "it changes nothing", more: `,"edges":[[1,1]]`, want: graph.SelfEdge},
+		"Older":     {reason: "a rollback is another command", more: `,"edges":[[1,0]]`, want: graph.NotOneHop},
+		"TwoMinors": {reason: "minor versions are not skipped", more: `,"edges":[[0,3]]`, want: graph.NotOneHop},
+		"TwoGroups": {reason: "CVO ignores it", more: `,"edges":[[0,1]],"conditionalEdges":[` + conditional("A", "4.18.1 4.18.2") + "," +
+			conditional("B", "4.18.1 4.18.2") + `]`, want: graph.AmbiguousRisks},
+		"UnknownRelease": {
+			reason: "the channel has been filtered", more: `,"conditionalEdges":[` + conditional("A", "4.18.1 4.18.9") + `]`,
+			want: graph.UnknownRelease,
+		},
+		"NoRisks": {
+			reason: "conditional on nothing is not recommended",
+			more:   `,"edges":[[0,1]],"conditionalEdges":[` + conditional("", "4.18.1 4.18.2") + `]`, want: graph.NoRisks,
+		},
+		"RiskName": {reason: "the API refuses it in acceptRisks", more: `,"conditionalEdges":[` + conditional("a risk", "4.18.1 4.18.2") +
+			`]`, updates: "4.18.1>4.18.2!a risk", want: graph.InvalidRiskName},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -145,7 +168,8 @@ func TestUnion(t *testing.T) {
 		return parsed
 	}
 	first := parse("eus-4.16", document([]string{"4.16.1", "4.16.2"}, `,"edges":[[0,1]]`))
-	second := parse("eus-4.18", document([]string{"4.16.2", "4.16.1", "4.17.1"}, `,"edges":[[0,2]],"conditionalEdges":[`+conditional("Risk", "4.16.1 4.16.2")+`]`))
+	second := parse("eus-4.18", document([]string{"4.16.2", "4.16.1", "4.17.1"},
+		`,"edges":[[0,2]],"conditionalEdges":[`+conditional("Risk", "4.16.1 4.16.2")+`]`))
 	united, err := graph.Union(first, second)
 	if err != nil {
 		t.Fatal(err)

@@ -94,7 +94,8 @@ type NotStoredError struct {
 
 // Error implements error.
 func (e *NotStoredError) Error() string {
-	return fmt.Sprintf("no graph of channel %q for %s is stored for the update service %s", e.Key.Channel, e.Key.Architecture, redacted(e.Key.URL))
+	return fmt.Sprintf("no graph of channel %q for %s is stored for the update service %s", e.Key.Channel, e.Key.Architecture,
+		redacted(e.Key.URL))
 }
 
 // Remedy is the command that stores the graph, where the update service can be reached.
@@ -253,7 +254,8 @@ func (r *reader) ask(ctx context.Context, service, channel string) (*graph.Graph
 		return nil, err
 	}
 	if len(requested.Releases) == 0 {
-		return nil, input.Errorf("the update service has no release in channel %q for %s: there is no such channel, or the service has none of its releases", channel, r.request.Architecture)
+		return nil, input.Errorf("the update service has no release in channel %q for %s: there is no such channel, or the service has "+
+			"none of its releases", channel, r.request.Architecture)
 	}
 	if r.request.Graphs != nil {
 		if err := r.request.Graphs.Put(key, r.at.Now, content); err != nil {
@@ -281,7 +283,8 @@ func (r *reader) recent(ctx context.Context, key updateservice.Key) *graph.Graph
 	if err != nil || len(parsed.Releases) == 0 {
 		return nil
 	}
-	r.at.Logger.InfoContext(ctx, "the stored update graph is used", "channel", key.Channel, "architecture", key.Architecture, "age", age.Round(time.Second))
+	r.at.Logger.InfoContext(ctx, "the stored update graph is used", "channel", key.Channel, "architecture", key.Architecture, "age",
+		age.Round(time.Second))
 	return parsed
 }
 

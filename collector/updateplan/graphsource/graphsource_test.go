@@ -90,31 +90,66 @@ func TestRead(t *testing.T) {
 		// notice and failure are parts of the only notice and of the error; hint is that of the error.
 		notice, failure, hint string
 	}{
-		"Service": {reason: "the service of the cluster", request: graphsource.Request{Channels: []string{"stable"}}, requests: 1, sources: []string{"stable"}},
-		"File":    {reason: "a file needs no service", request: graphsource.Request{Files: file(twoReleases)}, sources: []string{"stable.json"}},
-		"Both":    {reason: "graphs are united", request: graphsource.Request{Files: file(twoReleases), Services: []string{address}, Channels: []string{"stable"}}, requests: 1, sources: []string{"stable", "stable.json"}},
-		"Recent":  {reason: "a recent graph is not requested again", request: graphsource.Request{Channels: []string{"stable"}, Graphs: kept(9 * time.Minute)}, sources: []string{"stable"}},
-		"Old":     {reason: "an older one is", request: graphsource.Request{Channels: []string{"stable"}, Graphs: kept(11 * time.Minute)}, requests: 1, sources: []string{"stable"}},
-		"Future":  {reason: "one of a wrong clock is", request: graphsource.Request{Channels: []string{"stable"}, Graphs: kept(-time.Minute)}, requests: 1, sources: []string{"stable"}},
-		"Offline": {reason: "the age of what is stored is stated", request: graphsource.Request{Channels: []string{"stable"}, Graphs: kept(48 * time.Hour), Offline: true}, sources: []string{"stable"}, notice: "offline: the graph of channel stable is 2d old"},
+		"Service": {
+			reason: "the service of the cluster", request: graphsource.Request{Channels: []string{"stable"}}, requests: 1,
+			sources: []string{"stable"},
+		},
+		"File": {reason: "a file needs no service", request: graphsource.Request{Files: file(twoReleases)}, sources: []string{"stable.json"}},
+		"Both": {reason: "graphs are united", request: graphsource.Request{
+			Files: file(twoReleases), Services: []string{address},
+			Channels: []string{"stable"},
+		}, requests: 1, sources: []string{"stable", "stable.json"}},
+		"Recent": {
+			reason:  "a recent graph is not requested again",
+			request: graphsource.Request{Channels: []string{"stable"}, Graphs: kept(9 * time.Minute)}, sources: []string{"stable"},
+		},
+		"Old": {
+			reason: "an older one is", request: graphsource.Request{Channels: []string{"stable"}, Graphs: kept(11 * time.Minute)},
+			requests: 1, sources: []string{"stable"},
+		},
+		"Future": {
+			reason: "one of a wrong clock is", request: graphsource.Request{Channels: []string{"stable"}, Graphs: kept(-time.Minute)},
+			requests: 1, sources: []string{"stable"},
+		},
+		"Offline": {reason: "the age of what is stored is stated", request: graphsource.Request{
+			Channels: []string{"stable"},
+			Graphs:   kept(48 * time.Hour), Offline: true,
+		}, sources: []string{"stable"}, notice: "offline: the graph of channel stable is 2d old"},
 		"NotStored": {
 			reason: "the command that stores it", request: graphsource.Request{Channels: []string{"fast"}, Graphs: kept(time.Minute), Offline: true},
-			failure: `no graph of channel "fast" for amd64 is stored`, hint: "oc preflight plan --from 4.18.3 --channel fast --arch amd64 --graph " + address,
+			failure: `no graph of channel "fast" for amd64 is stored`,
+			hint:    "oc preflight plan --from 4.18.3 --channel fast --arch amd64 --graph " + address,
 		},
-		"NoStore":   {reason: "without a store nothing is stored", request: graphsource.Request{Channels: []string{"stable"}, Offline: true}, failure: `no graph of channel "stable"`},
-		"NotKept":   {reason: "the plan is made also where the graph cannot be stored", request: graphsource.Request{Channels: []string{"stable"}, Graphs: &stored{failure: errors.New("the disk is full")}}, requests: 1, sources: []string{"stable"}, notice: "the disk is full"},
+		"NoStore": {
+			reason: "without a store nothing is stored", request: graphsource.Request{Channels: []string{"stable"}, Offline: true},
+			failure: `no graph of channel "stable"`,
+		},
+		"NotKept": {reason: "the plan is made also where the graph cannot be stored", request: graphsource.Request{
+			Channels: []string{"stable"},
+			Graphs:   &stored{failure: errors.New("the disk is full")},
+		}, requests: 1, sources: []string{"stable"}, notice: "the disk is full"},
 		"NoChannel": {reason: "a channel is missing", failure: "no channel is known to request from " + address, hint: "--channel"},
-		"Unknown":   {reason: "a channel that the service does not have", request: graphsource.Request{Channels: []string{"stabel"}}, requests: 1, failure: `no release in channel "stabel" for amd64`},
-		"Empty":     {reason: "a file without releases is the wrong file", request: graphsource.Request{Files: file(`{"nodes":[],"edges":[]}`)}, failure: "the update graph stable.json has no release"},
-		"Torn":      {reason: "the error names the file", request: graphsource.Request{Files: file(`{"nodes":`)}, failure: "stable.json"},
-		"Many":      {reason: "the graphs of a plan are bounded", request: graphsource.Request{Files: many}, failure: "the plan needs 33 graphs, more than 32"},
+		"Unknown": {
+			reason: "a channel that the service does not have", request: graphsource.Request{Channels: []string{"stabel"}}, requests: 1,
+			failure: `no release in channel "stabel" for amd64`,
+		},
+		"Empty": {
+			reason: "a file without releases is the wrong file", request: graphsource.Request{Files: file(`{"nodes":[],"edges":[]}`)},
+			failure: "the update graph stable.json has no release",
+		},
+		"Torn": {reason: "the error names the file", request: graphsource.Request{Files: file(`{"nodes":`)}, failure: "stable.json"},
+		"Many": {
+			reason: "the graphs of a plan are bounded", request: graphsource.Request{Files: many},
+			failure: "the plan needs 33 graphs, more than 32",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := len(queries())
 			request := tc.request
 			request.Architecture = "amd64"
 			united, err := request.Read(t.Context(), graphsource.Position{
-				From: "4.18.3", Now: now, Logger: slog.New(slog.DiscardHandler), Service: graphsource.Service{Transport: http.DefaultTransport, URL: address, ID: "the-cluster"},
+				From: "4.18.3", Now: now, Logger: slog.New(slog.DiscardHandler),
+				Service: graphsource.Service{Transport: http.DefaultTransport, URL: address, ID: "the-cluster"},
 			})
 			if got := len(queries()) - before; got != tc.requests {
 				t.Errorf("%s: %d requests, want %d", tc.reason, got, tc.requests)
@@ -142,7 +177,10 @@ func TestRead(t *testing.T) {
 func TestTheIDIsForTheServiceOfTheCluster(t *testing.T) {
 	own, ownQueries := newService(t)
 	other, otherQueries := newService(t)
-	at := graphsource.Position{From: "4.18.3", Now: time.Now(), Logger: slog.New(slog.DiscardHandler), Service: graphsource.Service{Transport: http.DefaultTransport, URL: own, ID: "the-cluster"}}
+	at := graphsource.Position{
+		From: "4.18.3", Now: time.Now(), Logger: slog.New(slog.DiscardHandler),
+		Service: graphsource.Service{Transport: http.DefaultTransport, URL: own, ID: "the-cluster"},
+	}
 	request := graphsource.Request{Services: []string{own, other}, Channels: []string{"stable"}, Architecture: "amd64"}
 	if _, err := request.Read(t.Context(), at); err != nil {
 		t.Fatal(err)
@@ -158,7 +196,10 @@ func TestTheIDIsForTheServiceOfTheCluster(t *testing.T) {
 // A password of a URL is in no error, which may be stored or sent.
 func TestPasswordsOfServices(t *testing.T) {
 	for _, err := range []error{
-		&graphsource.NotStoredError{Key: updateservice.Key{URL: "https://user:secret@graph.example.com", Channel: "stable", Architecture: "amd64"}, From: "4.18.3"},
+		&graphsource.NotStoredError{Key: updateservice.Key{
+			URL: "https://user:secret@graph.example.com", Channel: "stable",
+			Architecture: "amd64",
+		}, From: "4.18.3"},
 		&graphsource.NoChannelError{Service: "https://user:secret@graph.example.com"},
 	} {
 		text := err.Error() + remedyOf(err)

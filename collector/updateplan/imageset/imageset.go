@@ -74,7 +74,8 @@ func Files(g *graph.Graph, found path.Path, architecture string, format Format) 
 	versions := found.Versions()
 	for _, name := range channelsOf(found) {
 		if slices.Equal(Search(g, name, versions[0], versions[len(versions)-1]), versions) {
-			file, err := write(channel{Name: name, MinVersion: versions[0], MaxVersion: versions[len(versions)-1], ShortestPath: true}, architecture, format)
+			file, err := write(channel{Name: name, MinVersion: versions[0], MaxVersion: versions[len(versions)-1], ShortestPath: true}, architecture,
+				format)
 			file.Name, file.Releases = "imageset.yaml", versions
 			return []File{file}, err
 		}

@@ -88,7 +88,15 @@ func TestFilesMirrorThePath(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(5, 6))
 	compared, single := 0, 0
-	for _, channels := range [][]string{{"eus-4.12"}, {"eus-4.14"}, {"eus-4.16"}, {"eus-4.18"}, {"eus-4.20"}, {"eus-4.22"}, {"eus-4.16", "eus-4.18"}} {
+	for _, channels := range [][]string{
+		{"eus-4.12"},
+		{"eus-4.14"},
+		{"eus-4.16"},
+		{"eus-4.18"},
+		{"eus-4.20"},
+		{"eus-4.22"},
+		{"eus-4.16", "eus-4.18"},
+	} {
 		g := union(t, channels...)
 		finder := path.NewFinder(g, open)
 		for range 150 {

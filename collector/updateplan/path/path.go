@@ -153,7 +153,8 @@ func (f *Finder) Find(from, to string) (Paths, error) {
 		found.Fewest = fewest
 	}
 	if slices.ContainsFunc(best, func(hop Hop) bool { return len(hop.Risks) > 0 }) {
-		found.Recommended = f.search(start, end, func(int) cost { return cost{1} }, func(i int) bool { return len(f.graph.Updates[i].Risks) == 0 })
+		found.Recommended = f.search(start, end, func(int) cost { return cost{1} },
+			func(i int) bool { return len(f.graph.Updates[i].Risks) == 0 })
 	}
 	return found, nil
 }

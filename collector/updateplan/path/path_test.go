@@ -282,9 +282,12 @@ func TestNewest(t *testing.T) {
 		reason, from, minor, reachable, newest string
 		err                                    path.Cause
 	}{
-		"Head":      {reason: "the newest of the channel is reachable", from: "4.16.27", reachable: "4.18.52", newest: "4.18.52"},
-		"Last":      {reason: "nothing is newer", from: "4.18.52", err: path.NoPath},
-		"OfMinor":   {reason: "the newest of the minor version is reachable", from: "4.16.27", minor: "4.17", reachable: "4.17.56", newest: "4.17.56"},
+		"Head": {reason: "the newest of the channel is reachable", from: "4.16.27", reachable: "4.18.52", newest: "4.18.52"},
+		"Last": {reason: "nothing is newer", from: "4.18.52", err: path.NoPath},
+		"OfMinor": {
+			reason: "the newest of the minor version is reachable", from: "4.16.27", minor: "4.17", reachable: "4.17.56",
+			newest: "4.17.56",
+		},
 		"NoSuch":    {reason: "the graph has no release of the minor version", from: "4.16.27", minor: "4.20", err: path.TargetNotInChannel},
 		"OldMinor":  {reason: "no newer release of the minor version", from: "4.18.17", minor: "4.17", err: path.NoPath},
 		"NotInside": {reason: "the channel head of eus-4.16 is not in eus-4.18", from: "4.16.68", err: path.SourceNotInChannel},

@@ -108,7 +108,10 @@ func ordered(made updateplan.Plan, s scene.Scene) updateplan.Plan {
 		route.Missing = []string{fmt.Sprintf("the updates of the NodePools: %v", err)}
 	}
 	for _, each := range route.Steps {
-		made.Steps = append(made.Steps, updateplan.Step{Object: each.Object, From: each.From, To: each.To, Action: each.Action, Command: each.Action.Command})
+		made.Steps = append(made.Steps, updateplan.Step{
+			Object: each.Object, From: each.From, To: each.To, Action: each.Action,
+			Command: each.Action.Command,
+		})
 	}
 	made.Missing, made.Notices = append(made.Missing, route.Missing...), append(made.Notices, route.Notices...)
 	return made
@@ -200,11 +203,16 @@ func (c present) assess(ctx context.Context, risks []graph.Risk) func(graph.Risk
 	return assess(ctx, c.scene, risks)
 }
 
-func (c present) inspect(ctx context.Context, best path.Path, miss func(string, ...any)) (updateplan.Rollout, map[string][]finding.Finding) {
+func (c present) inspect(ctx context.Context, best path.Path,
+	miss func(string, ...any),
+) (updateplan.Rollout, map[string][]finding.Finding) {
 	c.scene.Step("reading the nodes and evaluating the gates")
 	if !c.scene.Settings.Estate.HasMachineConfig() {
 		miss("the durations of the NodePools: each is updated by itself, after the control plane")
-		assumed := updateplan.Rollout{Model: rollout.Documented(0, ""), Basis: []string{"The numbers are those of the documentation for a cluster that is not hosted."}}
+		assumed := updateplan.Rollout{
+			Model: rollout.Documented(0, ""),
+			Basis: []string{"The numbers are those of the documentation for a cluster that is not hosted."},
+		}
 		return assumed, evaluateGates(ctx, c.scene, best, miss)
 	}
 	return duration.Rollout(ctx, c.scene, miss), evaluateGates(ctx, c.scene, best, miss)
@@ -405,7 +413,8 @@ func evaluateGates(ctx context.Context, s scene.Scene, best path.Path, miss func
 // presentGates are the findings of all gates for an update from the present release, but that ClusterVersion
 // does not list it: the channel of the plan may have to be set first.
 func presentGates(ctx context.Context, s scene.Scene, version string) []finding.Finding {
-	sources := slices.DeleteFunc(departure.Sources(s, departure.Present(), version), func(each collector.Source) bool { return each.Kind != finding.SourceGate })
+	sources := slices.DeleteFunc(departure.Sources(s, departure.Present(), version),
+		func(each collector.Source) bool { return each.Kind != finding.SourceGate })
 	collected := collector.Collect(ctx, sources, func(collector.Source, []finding.Finding) {}).Merged(s.Account(version).Accepted())
 	return slices.DeleteFunc(collected.Findings, func(f finding.Finding) bool {
 		return f.Reason == clusterversion.ReasonUnknownUpdate.String() || f.Reason == clusterversion.ReasonAmbiguousVersion.String()
@@ -431,7 +440,8 @@ func aheadGates(ctx context.Context, s scene.Scene, best path.Path, miss func(st
 			miss("the gates of %s: %v", hop.To.Version, err)
 			continue
 		}
-		collected := collector.Collect(ctx, collector.Bind(subject, checks), func(collector.Source, []finding.Finding) {}).Merged(s.Account(hop.To.Version).Accepted())
+		collected := collector.Collect(ctx, collector.Bind(subject, checks),
+			func(collector.Source, []finding.Finding) {}).Merged(s.Account(hop.To.Version).Accepted())
 		found[hop.To.Version] = collected.Findings
 	}
 	return found

@@ -90,15 +90,29 @@ func TestPlan(t *testing.T) {
 		path  []string
 		shown string
 	}{
-		"Clear":    {reason: "one update without a risk", to: "4.19.1", decision: updateplan.Clear, path: []string{"4.19.1"}},
-		"Risk":     {reason: "a risk that always applies", to: "4.20.2", decision: updateplan.OpenRisks, path: []string{"4.19.1", "4.20.2"}, shown: `"name":"SomeRisk"`},
-		"Accepted": {reason: "the administrator accepts it", accept: []string{"SomeRisk"}, to: "4.20.2", decision: updateplan.Clear, path: []string{"4.19.1", "4.20.2"}},
+		"Clear": {reason: "one update without a risk", to: "4.19.1", decision: updateplan.Clear, path: []string{"4.19.1"}},
+		"Risk": {
+			reason: "a risk that always applies", to: "4.20.2", decision: updateplan.OpenRisks, path: []string{"4.19.1", "4.20.2"},
+			shown: `"name":"SomeRisk"`,
+		},
+		"Accepted": {
+			reason: "the administrator accepts it", accept: []string{"SomeRisk"}, to: "4.20.2", decision: updateplan.Clear,
+			path: []string{"4.19.1", "4.20.2"},
+		},
 		"Gate": {
-			reason: "what blocks the first update blocks the path", to: "4.20.2", accept: []string{"SomeRisk"}, decision: updateplan.Blocked, path: []string{"4.19.1", "4.20.2"}, shown: "AdminAck-ack-4.18-api",
+			reason: "what blocks the first update blocks the path", to: "4.20.2", accept: []string{"SomeRisk"}, decision: updateplan.Blocked,
+			path: []string{"4.19.1", "4.20.2"}, shown: "AdminAck-ack-4.18-api",
 			change: func(w *world) { w.state.Gates["ack-4.18-api"] = "Migrate the clients." },
 		},
-		"Later":  {reason: "the gates of a later update come with its release", to: "4.20.2", accept: []string{"SomeRisk"}, decision: updateplan.Clear, path: []string{"4.19.1", "4.20.2"}, shown: "admin acknowledgements to leave 4.19: its gates come with its release"},
-		"Newest": {reason: "the newest that can be reached; a newer one is stated", accept: []string{"SomeRisk"}, decision: updateplan.Clear, path: []string{"4.19.1", "4.20.2"}, shown: "4.20.5 is newer than 4.20.2"},
+		"Later": {
+			reason: "the gates of a later update come with its release", to: "4.20.2", accept: []string{"SomeRisk"},
+			decision: updateplan.Clear, path: []string{"4.19.1", "4.20.2"},
+			shown: "admin acknowledgements to leave 4.19: its gates come with its release",
+		},
+		"Newest": {
+			reason: "the newest that can be reached; a newer one is stated", accept: []string{"SomeRisk"}, decision: updateplan.Clear,
+			path: []string{"4.19.1", "4.20.2"}, shown: "4.20.5 is newer than 4.20.2",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -144,7 +158,8 @@ func TestNoPath(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			made, err := planner.Plan(t.Context(), w.open(), request(tc.to))
 			_, unreachable := errors.AsType[*updateplan.Unreachable](err)
-			if _, isInput := errors.AsType[*input.Error](err); !isInput || !unreachable || made.Decision != updateplan.NoPath || made.NoPath == nil || !strings.Contains(err.Error(), tc.stated) {
+			if _, isInput := errors.AsType[*input.Error](err); !isInput || !unreachable || made.Decision != updateplan.NoPath ||
+				made.NoPath == nil || !strings.Contains(err.Error(), tc.stated) {
 				t.Errorf("%s: %s, %v", tc.reason, made.Decision, err)
 			}
 		})
@@ -183,7 +198,8 @@ func TestPlanWithout(t *testing.T) {
 	if err != nil || open.Decision == updateplan.Clear || len(open.Missing) != 3 || open.Cluster != "" {
 		t.Errorf("%s, missing %q, %v", open.Decision, open.Missing, err)
 	}
-	accepted, err := planner.PlanWithout(t.Context(), asked, scene.Settings{Judgement: scene.Judgement{Accept: []acceptance.Acceptance{{Risk: "SomeRisk"}}}})
+	accepted, err := planner.PlanWithout(t.Context(), asked,
+		scene.Settings{Judgement: scene.Judgement{Accept: []acceptance.Acceptance{{Risk: "SomeRisk"}}}})
 	if err != nil || accepted.Updates[1].Risks[0].Open {
 		t.Errorf("an accepted risk is %+v, %v", accepted.Updates[1].Risks, err)
 	}

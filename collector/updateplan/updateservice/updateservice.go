@@ -65,7 +65,8 @@ func Graph(ctx context.Context, transport http.RoundTripper, query Query) (*grap
 	}
 	content, err := get(ctx, transport, query.address(*address))
 	if err != nil {
-		return nil, nil, fmt.Errorf("could not read the graph of channel %q from the update service %s: %w", query.Channel, address.Redacted(), err)
+		return nil, nil, fmt.Errorf("could not read the graph of channel %q from the update service %s: %w", query.Channel, address.Redacted(),
+			err)
 	}
 	parsed, err := graph.Parse(query.Channel, content)
 	if err != nil {
@@ -124,7 +125,8 @@ func failure(response *http.Response) error {
 	if err != nil || json.Unmarshal(content, &reported) != nil || reported.Kind == "" {
 		return fmt.Errorf("HTTP status %s", words.Line(response.Status, maxText))
 	}
-	return fmt.Errorf("HTTP status %s: %s: %s", words.Line(response.Status, maxText), words.Line(reported.Kind, maxText), words.Line(reported.Value, maxText))
+	return fmt.Errorf("HTTP status %s: %s: %s", words.Line(response.Status, maxText), words.Line(reported.Kind, maxText),
+		words.Line(reported.Value, maxText))
 }
 
 // Key identifies a graph that is stored.

@@ -24,12 +24,18 @@ func TestGraph(t *testing.T) {
 		query  string
 		want   string
 	}{
-		"NoID":     {reason: "the ID of the cluster is withheld", body: smallGraph, query: "arch=amd64&channel=eus-4.18&keep=1&version=4.16.27"},
-		"ID":       {reason: "the cluster's own service receives its ID", id: "c1", body: smallGraph, query: "arch=amd64&channel=eus-4.18&id=c1&keep=1&version=4.16.27"},
-		"Reported": {reason: "the service reports its error", status: http.StatusBadRequest, body: `{"kind":"invalid_params","value":"bad \u001b[31mchannel"}`, want: "HTTP status 400 Bad Request: invalid_params: bad channel"},
-		"Silent":   {reason: "the service reports nothing", status: http.StatusNotFound, body: "<html>", want: "HTTP status 404 Not Found"},
-		"NoGraph":  {reason: "the response is not a graph", body: "<html>", want: "is not a JSON document"},
-		"Large":    {reason: "the response is too large", body: strings.Repeat(" ", 17<<20), want: "more than"},
+		"NoID": {reason: "the ID of the cluster is withheld", body: smallGraph, query: "arch=amd64&channel=eus-4.18&keep=1&version=4.16.27"},
+		"ID": {
+			reason: "the cluster's own service receives its ID", id: "c1", body: smallGraph,
+			query: "arch=amd64&channel=eus-4.18&id=c1&keep=1&version=4.16.27",
+		},
+		"Reported": {
+			reason: "the service reports its error", status: http.StatusBadRequest,
+			body: `{"kind":"invalid_params","value":"bad \u001b[31mchannel"}`, want: "HTTP status 400 Bad Request: invalid_params: bad channel",
+		},
+		"Silent":  {reason: "the service reports nothing", status: http.StatusNotFound, body: "<html>", want: "HTTP status 404 Not Found"},
+		"NoGraph": {reason: "the response is not a graph", body: "<html>", want: "is not a JSON document"},
+		"Large":   {reason: "the response is too large", body: strings.Repeat(" ", 17<<20), want: "more than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,7 +46,10 @@ func TestGraph(t *testing.T) {
 				fmt.Fprint(w, tc.body)
 			}))
 			t.Cleanup(server.Close)
-			requested := updateservice.Query{URL: server.URL + "/graph?keep=1", Channel: "eus-4.18", Architecture: "amd64", Version: "4.16.27", ID: tc.id}
+			requested := updateservice.Query{
+				URL: server.URL + "/graph?keep=1", Channel: "eus-4.18", Architecture: "amd64", Version: "4.16.27",
+				ID: tc.id,
+			}
 			got, content, err := updateservice.Graph(t.Context(), http.DefaultTransport, requested)
 			if tc.want != "" {
 				if err == nil || !strings.Contains(err.Error(), tc.want) {
@@ -73,8 +82,10 @@ func TestCheck(t *testing.T) {
 // An error names the service, and not its password.
 func TestNoPassword(t *testing.T) {
 	t.Parallel()
-	_, _, err := updateservice.Graph(t.Context(), http.DefaultTransport, updateservice.Query{URL: "http://user:secret@127.0.0.1:1/graph", Channel: "c", ID: "c1"})
-	if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "id=") || !strings.Contains(err.Error(), "127.0.0.1:1") {
+	_, _, err := updateservice.Graph(t.Context(), http.DefaultTransport,
+		updateservice.Query{URL: "http://user:secret@127.0.0.1:1/graph", Channel: "c", ID: "c1"})
+	if err == nil || strings.Contains(err.Error(), "secret") || strings.Contains(err.Error(), "id=") ||
+		!strings.Contains(err.Error(), "127.0.0.1:1") {
 		t.Errorf("got %v", err)
 	}
 }

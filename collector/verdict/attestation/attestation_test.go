@@ -38,10 +38,22 @@ func atNoon() time.Time { return time.Date(2027, 1, 2, 12, 0, 0, 0, time.UTC) }
 // decided is a report with that decision.
 func decided(decision verdict.Decision) report.Report {
 	r := report.Report{
-		Run:     report.Run{ID: "01234567-89ab-4cde-8f01-23456789abcd", StartTime: "2027-01-02T10:50:00Z", CompletionTime: "2027-01-02T11:00:00Z", Phase: report.PhaseComplete, ToolVersion: "v1.2.3"},
-		Cluster: report.Cluster{ID: ourCluster, Version: "4.19.3", Image: "quay.io/openshift-release-dev/ocp-release@" + otherRelease, Kubernetes: "v1.32.5"},
-		Target:  report.Target{Version: "4.19.12", Image: "quay.io/openshift-release-dev/ocp-release@" + ourRelease, UpdateKind: "Patch", Verified: true, Signers: []string{"release key"}},
-		Verdict: verdict.Verdict{Decision: decision, Blocking: []string{}, Undecided: []string{}, Accepted: []string{"Risk"}, ValidUntil: "2027-01-03T10:30:00Z"},
+		Run: report.Run{
+			ID: "01234567-89ab-4cde-8f01-23456789abcd", StartTime: "2027-01-02T10:50:00Z", CompletionTime: "2027-01-02T11:00:00Z",
+			Phase: report.PhaseComplete, ToolVersion: "v1.2.3",
+		},
+		Cluster: report.Cluster{
+			ID: ourCluster, Version: "4.19.3", Image: "quay.io/openshift-release-dev/ocp-release@" + otherRelease,
+			Kubernetes: "v1.32.5",
+		},
+		Target: report.Target{
+			Version: "4.19.12", Image: "quay.io/openshift-release-dev/ocp-release@" + ourRelease, UpdateKind: "Patch",
+			Verified: true, Signers: []string{"release key"},
+		},
+		Verdict: verdict.Verdict{
+			Decision: decision, Blocking: []string{}, Undecided: []string{}, Accepted: []string{"Risk"},
+			ValidUntil: "2027-01-03T10:30:00Z",
+		},
 	}
 	if decision == verdict.Blocked {
 		r.Verdict.Blocking = []string{"AdminAck-4.18", "Drain"}
@@ -146,14 +158,38 @@ func TestContradictions(t *testing.T) {
 		change   func(*report.Report)
 		want     string
 	}{
-		"Provisional": {reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Provisional = true }, want: "provisional"},
-		"Unverified":  {reason: "the signature blocks", change: func(r *report.Report) { r.Target.Verified = false }, want: "signature of the release was not verified"},
-		"Forced":      {reason: "in a verdict of an earlier version, force bypassed the signature", change: func(r *report.Report) { r.Target.Verified, r.Verdict.Forced = false, true }},
-		"ForceReason": {reason: "only force has a reason", change: func(r *report.Report) { r.Verdict.ForceReason = "an outage" }, want: "reason of force, and was not forced"},
-		"ForcedBy":    {reason: "only a forced run has a user who forced it", decision: verdict.Blocked, change: func(r *report.Report) { r.Verdict.ForcedBy = "alice" }, want: "reason of force, and was not forced"},
-		"Blocking":    {reason: "what blocks makes it Blocked", change: func(r *report.Report) { r.Verdict.Blocking = []string{"Drain"} }, want: "the decision is Ready, and findings block or are inconclusive: Drain"},
-		"Running":     {reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning }, want: "the run is Running"},
-		"Blocked":     {reason: "a verdict that permits nothing harms no reader", decision: verdict.Blocked, change: func(r *report.Report) { r.Target.Verified = false }},
+		"Provisional": {
+			reason: "a later update of a path is never Ready", change: func(r *report.Report) { r.Verdict.Provisional = true },
+			want: "provisional",
+		},
+		"Unverified": {
+			reason: "the signature blocks", change: func(r *report.Report) { r.Target.Verified = false },
+			want: "signature of the release was not verified",
+		},
+		"Forced": {
+			reason: "in a verdict of an earlier version, force bypassed the signature",
+			change: func(r *report.Report) { r.Target.Verified, r.Verdict.Forced = false, true },
+		},
+		"ForceReason": {
+			reason: "only force has a reason", change: func(r *report.Report) { r.Verdict.ForceReason = "an outage" },
+			want: "reason of force, and was not forced",
+		},
+		"ForcedBy": {
+			reason: "only a forced run has a user who forced it", decision: verdict.Blocked,
+			change: func(r *report.Report) { r.Verdict.ForcedBy = "alice" }, want: "reason of force, and was not forced",
+		},
+		"Blocking": {
+			reason: "what blocks makes it Blocked", change: func(r *report.Report) { r.Verdict.Blocking = []string{"Drain"} },
+			want: "the decision is Ready, and findings block or are inconclusive: Drain",
+		},
+		"Running": {
+			reason: "the run has not ended", change: func(r *report.Report) { r.Run.Phase = report.PhaseRunning },
+			want: "the run is Running",
+		},
+		"Blocked": {
+			reason: "a verdict that permits nothing harms no reader", decision: verdict.Blocked,
+			change: func(r *report.Report) { r.Target.Verified = false },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := decided(cmp.Or(tc.decision, verdict.Ready))
@@ -181,7 +217,10 @@ func TestNoSubject(t *testing.T) {
 		change func(*report.Report)
 	}{
 		"Cluster": {reason: "a verdict on no cluster would hold for any", change: func(r *report.Report) { r.Cluster.ID = "" }},
-		"Tag":     {reason: "a tag is no release", change: func(r *report.Report) { r.Target.Image = "quay.io/openshift-release-dev/ocp-release:4.19.12" }},
+		"Tag": {
+			reason: "a tag is no release",
+			change: func(r *report.Report) { r.Target.Image = "quay.io/openshift-release-dev/ocp-release:4.19.12" },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := decided(verdict.Ready)
@@ -209,7 +248,10 @@ func TestKeys(t *testing.T) {
 		"Encrypted":     {reason: "as cosign writes it", text: encrypted, password: password},
 		"WrongPassword": {reason: "the password is another", text: encrypted, password: []byte("x"), want: "can be read"},
 		"NoPassword":    {reason: "the password is missing", text: encrypted, want: "no password"},
-		"OtherCurve":    {reason: "cosign signs with SHA-256, which belongs to P-256", text: ecdsaPair(t, elliptic.P384()).private, want: "P-256"},
+		"OtherCurve": {
+			reason: "cosign signs with SHA-256, which belongs to P-256", text: ecdsaPair(t, elliptic.P384()).private,
+			want: "P-256",
+		},
 		"NoPEM":         {reason: "it is text", text: []byte("key"), want: "PEM"},
 		"TooLarge":      {reason: "no key is that large", text: bytes.Repeat([]byte("-"), attestation.MaxKey+1), want: "larger"},
 		"PublicSigns":   {reason: "the public key cannot sign", text: plain.public, want: "can be read"},
@@ -291,9 +333,12 @@ func TestPermits(t *testing.T) {
 		change func(*report.Report)
 		want   bool
 	}{
-		"Whole":    {reason: "nothing is left out", change: func(*report.Report) {}, want: true},
-		"Narrowed": {reason: "an alert is ignored", change: func(r *report.Report) { r.Verdict.Narrowed = []string{"alert KubePodCrashLooping"} }},
-		"Forced":   {reason: "it was forced", change: func(r *report.Report) { r.Verdict.Forced = true }},
+		"Whole": {reason: "nothing is left out", change: func(*report.Report) {}, want: true},
+		"Narrowed": {
+			reason: "an alert is ignored",
+			change: func(r *report.Report) { r.Verdict.Narrowed = []string{"alert KubePodCrashLooping"} },
+		},
+		"Forced": {reason: "it was forced", change: func(r *report.Report) { r.Verdict.Forced = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := decided(verdict.Ready)

@@ -80,7 +80,10 @@ func Of(decided report.Report) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Encode(subjects, PredicateType, Predicate{Run: decided.Run, Cluster: decided.Cluster, Target: decided.Target, Verdict: decided.Verdict})
+	return Encode(subjects, PredicateType, Predicate{
+		Run: decided.Run, Cluster: decided.Cluster, Target: decided.Target,
+		Verdict: decided.Verdict,
+	})
 }
 
 // Subjects are a release, by the digest of its pull spec, and a cluster, by the SHA-256 of its ID
@@ -112,7 +115,10 @@ func subjectsOf(clusterID string, target report.Target) ([]Subject, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the image for the architecture of the cluster has no digest: %w", err)
 	}
-	return append(subjects, Subject{Name: "release for the architecture of the cluster", Digest: map[string]string{child.Algorithm().String(): child.Encoded()}}), nil
+	return append(subjects, Subject{
+		Name:   "release for the architecture of the cluster",
+		Digest: map[string]string{child.Algorithm().String(): child.Encoded()},
+	}), nil
 }
 
 func releaseDigest(image string) (digest.Digest, error) {
@@ -265,7 +271,8 @@ func enveloped(text []byte) (envelope, *problem) {
 	}
 	switch {
 	case found.PayloadType != payloadType:
-		return envelope{}, forged(reasonPayloadType, "the payload type of the envelope is %q, not %q", words.External(found.PayloadType), payloadType)
+		return envelope{}, forged(reasonPayloadType, "the payload type of the envelope is %q, not %q", words.External(found.PayloadType),
+			payloadType)
 	case len(found.Signatures) != 1:
 		return envelope{}, forged(reasonSignatures, "the envelope has %s, not one", words.Count(len(found.Signatures), "signature"))
 	}
@@ -286,7 +293,8 @@ func verified(text []byte, key signature.Verifier) ([]byte, *problem) {
 	var payload []byte
 	wrapped := dsse.WrapVerifier(key, dsse.WithExpectedPayloadType(payloadType), dsse.WithDecodedPayload(&payload))
 	if err := wrapped.VerifySignature(bytes.NewReader(again), nil); err != nil {
-		return nil, forged(reasonSignature, "the signature is not one of this key for this content: another key signed it, or it was changed (%s)", words.External(err.Error()))
+		return nil, forged(reasonSignature,
+			"the signature is not one of this key for this content: another key signed it, or it was changed (%s)", words.External(err.Error()))
 	}
 	return payload, nil
 }
@@ -305,7 +313,8 @@ func contentOf(payload []byte) (content, *problem) {
 		return content{}, forged(reasonStatement, "the content is a statement of the type %q, not %q", words.External(stated.Type), statementType)
 	}
 	if stated.PredicateType != PredicateType {
-		return content{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q", words.External(stated.PredicateType), PredicateType)
+		return content{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q",
+			words.External(stated.PredicateType), PredicateType)
 	}
 	return content{stated.Subject, stated.Predicate}, nil
 }

@@ -140,40 +140,82 @@ func changes(s tampering) map[string]change {
 	later.Target.Image = strings.Replace(later.Target.Image, ourRelease, otherRelease, 1)
 	signed := func(r report.Report) []byte { return s.ours.sign(s, statement(s, r)) }
 	return map[string]change{
-		"Decision":       {"Blocked became Ready", s.payload(`"Blocked"`, `"Ready"`), "Forged/InvalidSignature"},
-		"Blocking":       {"the names that block were removed", s.payload(`["AdminAck-4.18","Drain"]`, `[]`), "Forged/InvalidSignature"},
-		"ValidUntil":     {"it was made to hold longer", s.payload("2027-01-03", "2028-01-03"), "Forged/InvalidSignature"},
-		"Cluster":        {"it was made one about another cluster", s.payload(`"id":"`+ourCluster, `"id":"`+otherCluster), "Forged/InvalidSignature"},
-		"Release":        {"it was made one about another release", s.payload(ourRelease, otherRelease), "Forged/InvalidSignature"},
-		"WhiteSpace":     {"the same JSON in other bytes is not what was signed", s.payload(`{`, `{ `), "Forged/InvalidSignature"},
-		"OtherKey":       {"another key signed it", s.theirs.sign(s, statement(s, decided(verdict.Ready))), "Forged/InvalidSignature"},
-		"OtherAlgorithm": {"a key of another algorithm signed it", s.other.sign(s, statement(s, decided(verdict.Ready))), "Forged/InvalidSignature"},
+		"Decision":   {"Blocked became Ready", s.payload(`"Blocked"`, `"Ready"`), "Forged/InvalidSignature"},
+		"Blocking":   {"the names that block were removed", s.payload(`["AdminAck-4.18","Drain"]`, `[]`), "Forged/InvalidSignature"},
+		"ValidUntil": {"it was made to hold longer", s.payload("2027-01-03", "2028-01-03"), "Forged/InvalidSignature"},
+		"Cluster": {
+			"it was made one about another cluster", s.payload(`"id":"`+ourCluster, `"id":"`+otherCluster),
+			"Forged/InvalidSignature",
+		},
+		"Release":    {"it was made one about another release", s.payload(ourRelease, otherRelease), "Forged/InvalidSignature"},
+		"WhiteSpace": {"the same JSON in other bytes is not what was signed", s.payload(`{`, `{ `), "Forged/InvalidSignature"},
+		"OtherKey":   {"another key signed it", s.theirs.sign(s, statement(s, decided(verdict.Ready))), "Forged/InvalidSignature"},
+		"OtherAlgorithm": {
+			"a key of another algorithm signed it", s.other.sign(s, statement(s, decided(verdict.Ready))),
+			"Forged/InvalidSignature",
+		},
 		"BorrowedSignature": {"the signature is that of another verdict", s.edited(func(fields map[string]any) {
 			fields["payload"] = base64.StdEncoding.EncodeToString(payloadOf(s, s.ready()))
 		}), "Forged/InvalidSignature"},
 		"NoSignature":     {"there is no signature", s.sig(func([]any) []any { return nil }), "Forged/OtherSignatureCount"},
 		"SecondSignature": {"a signature was added", s.sig(func(all []any) []any { return append(all, all[0]) }), "Forged/OtherSignatureCount"},
-		"EmptySignature":  {"the signature is empty", s.sig(func([]any) []any { return []any{map[string]any{"sig": ""}} }), "Forged/InvalidSignature"},
-		"SignatureText":   {"the signature is no base64", s.sig(func([]any) []any { return []any{map[string]any{"sig": "%"}} }), "Forged/InvalidSignature"},
-		"PayloadText":     {"the payload is no base64", s.edited(func(fields map[string]any) { fields["payload"] = "%" }), "Forged/InvalidSignature"},
-		"PayloadType":     {"another type was written into the envelope", s.edited(func(fields map[string]any) { fields["payloadType"] = "text/plain" }), "Forged/OtherPayloadType"},
-		"TypeOfOthers":    {"our key signed it for another purpose", s.as("application/vnd.dev.cosign.simplesigning.v1+json"), "Forged/OtherPayloadType"},
-		"TypeExchanged":   {"what our key signed for another purpose was given our type", s.exchanged(), "Forged/InvalidSignature"},
-		"PayloadTwice":    {"readers disagree on which payload counts", s.replaced(s.envelope, `{`, `{"payload":"e30=",`), "Forged/InvalidEnvelope"},
-		"OtherCase":       {"readers disagree on whether the case of a name counts", s.replaced(s.envelope, `"payload":`, `"Payload":`), "Forged/InvalidSignature"},
-		"Truncated":       {"the file is not complete", s.envelope[:len(s.envelope)-1], "Forged/InvalidEnvelope"},
-		"Appended":        {"there is a second document", append(bytes.Clone(s.envelope), "{}"...), "Forged/InvalidEnvelope"},
-		"Empty":           {"the file is empty", nil, "Forged/InvalidEnvelope"},
-		"TooLarge":        {"it is larger than any verdict", bytes.Repeat([]byte(" "), attestation.MaxEnvelope+1), "Forged/TooLarge"},
+		"EmptySignature": {
+			"the signature is empty", s.sig(func([]any) []any { return []any{map[string]any{"sig": ""}} }),
+			"Forged/InvalidSignature",
+		},
+		"SignatureText": {
+			"the signature is no base64", s.sig(func([]any) []any { return []any{map[string]any{"sig": "%"}} }),
+			"Forged/InvalidSignature",
+		},
+		"PayloadText": {
+			"the payload is no base64", s.edited(func(fields map[string]any) { fields["payload"] = "%" }),
+			"Forged/InvalidSignature",
+		},
+		"PayloadType": {
+			"another type was written into the envelope",
+			s.edited(func(fields map[string]any) { fields["payloadType"] = "text/plain" }), "Forged/OtherPayloadType",
+		},
+		"TypeOfOthers": {
+			"our key signed it for another purpose", s.as("application/vnd.dev.cosign.simplesigning.v1+json"),
+			"Forged/OtherPayloadType",
+		},
+		"TypeExchanged": {"what our key signed for another purpose was given our type", s.exchanged(), "Forged/InvalidSignature"},
+		"PayloadTwice": {
+			"readers disagree on which payload counts", s.replaced(s.envelope, `{`, `{"payload":"e30=",`),
+			"Forged/InvalidEnvelope",
+		},
+		"OtherCase": {
+			"readers disagree on whether the case of a name counts", s.replaced(s.envelope, `"payload":`, `"Payload":`),
+			"Forged/InvalidSignature",
+		},
+		"Truncated": {"the file is not complete", s.envelope[:len(s.envelope)-1], "Forged/InvalidEnvelope"},
+		"Appended":  {"there is a second document", append(bytes.Clone(s.envelope), "{}"...), "Forged/InvalidEnvelope"},
+		"Empty":     {"the file is empty", nil, "Forged/InvalidEnvelope"},
+		"TooLarge":  {"it is larger than any verdict", bytes.Repeat([]byte(" "), attestation.MaxEnvelope+1), "Forged/TooLarge"},
 
-		"OtherPredicate": {"our key signed the provenance of an image", s.resigned(attestation.PredicateType, "https://slsa.dev/provenance/v1"), "Forged/OtherPredicateType"},
-		"OtherStatement": {"another version of in-toto", s.resigned("in-toto.io/Statement/v1", "in-toto.io/Statement/v9"), "Forged/InvalidStatement"},
-		"NoStatement":    {"our key signed a text", s.ours.sign(s, []byte("Ready")), "Forged/InvalidStatement"},
-		"StatedTwice":    {"readers disagree on which decision counts", s.resigned(`"decision":"Blocked"`, `"decision":"Blocked","decision":"Ready"`), "Forged/InvalidStatement"},
-		"Subjects":       {"the subject is a cluster, the content another", s.resigned(`"id":"`+ourCluster, `"id":"`+otherCluster), "Forged/OtherSubjects"},
-		"NoRelease":      {"the release has no digest", s.resigned("@"+ourRelease, ":4.19.12"), "Forged/OtherSubjects"},
-		"Contradiction":  {"it is Ready, although findings block", s.resigned(`"decision":"Blocked"`, `"decision":"Ready"`), "Forged/Contradiction"},
-		"NoDecision":     {"it decides nothing", s.resigned(`"decision":"Blocked"`, `"decision":"Maybe"`), "Forged/Contradiction"},
+		"OtherPredicate": {
+			"our key signed the provenance of an image", s.resigned(attestation.PredicateType, "https://slsa.dev/provenance/v1"),
+			"Forged/OtherPredicateType",
+		},
+		"OtherStatement": {
+			"another version of in-toto", s.resigned("in-toto.io/Statement/v1", "in-toto.io/Statement/v9"),
+			"Forged/InvalidStatement",
+		},
+		"NoStatement": {"our key signed a text", s.ours.sign(s, []byte("Ready")), "Forged/InvalidStatement"},
+		"StatedTwice": {
+			"readers disagree on which decision counts",
+			s.resigned(`"decision":"Blocked"`, `"decision":"Blocked","decision":"Ready"`), "Forged/InvalidStatement",
+		},
+		"Subjects": {
+			"the subject is a cluster, the content another", s.resigned(`"id":"`+ourCluster, `"id":"`+otherCluster),
+			"Forged/OtherSubjects",
+		},
+		"NoRelease": {"the release has no digest", s.resigned("@"+ourRelease, ":4.19.12"), "Forged/OtherSubjects"},
+		"Contradiction": {
+			"it is Ready, although findings block", s.resigned(`"decision":"Blocked"`, `"decision":"Ready"`),
+			"Forged/Contradiction",
+		},
+		"NoDecision": {"it decides nothing", s.resigned(`"decision":"Blocked"`, `"decision":"Maybe"`), "Forged/Contradiction"},
 
 		"OtherCluster": {"the verdict of another cluster, by the same key", signed(elsewhere), "OtherCluster/OtherCluster"},
 		"OtherRelease": {"the verdict on another release", signed(later), "OtherRelease/OtherRelease"},

@@ -142,10 +142,14 @@ func forged(reason, format string, args ...any) *problem {
 // about returns a problem for another cluster or release than is expected.
 func (p Predicate) about(expected Expectation) *problem {
 	if expected.Cluster != "" && expected.Cluster != p.Cluster.ID {
-		return &problem{OtherCluster, reasonCluster, fmt.Sprintf("the verdict is about the cluster %s, not %s", words.External(p.Cluster.ID), words.External(expected.Cluster))}
+		return &problem{
+			OtherCluster, reasonCluster,
+			fmt.Sprintf("the verdict is about the cluster %s, not %s", words.External(p.Cluster.ID), words.External(expected.Cluster)),
+		}
 	}
 	release, err := releaseDigest(p.Target.Image)
-	if expected.Release == "" || err == nil && (expected.Release == release.String() || expected.Release == p.Target.Version || expected.Release == p.Target.Child) {
+	if expected.Release == "" || err == nil &&
+		(expected.Release == release.String() || expected.Release == p.Target.Version || expected.Release == p.Target.Child) {
 		return nil
 	}
 	return &problem{OtherRelease, reasonRelease, fmt.Sprintf("the verdict is about the update to %s (%s), not to %s",
@@ -165,7 +169,8 @@ func (p Predicate) current(now time.Time) *problem {
 	case err != nil:
 		return expired(reasonNotComplete, "the verdict states no period in which it holds: %v", err)
 	case now.Add(maxClockDifference).Before(from):
-		return expired(reasonFuture, "the verdict is of %s, which is more than an hour ahead of the clock of this machine (%s)", words.Time(from), words.Time(now))
+		return expired(reasonFuture, "the verdict is of %s, which is more than an hour ahead of the clock of this machine (%s)", words.Time(from),
+			words.Time(now))
 	case !now.Before(until):
 		return expired(reasonEnded, "the verdict was valid until %s", words.Time(until))
 	}
@@ -175,7 +180,8 @@ func (p Predicate) current(now time.Time) *problem {
 func (p Predicate) meaning() string {
 	subject := fmt.Sprintf("the update of the cluster %s from %s to %s", words.External(p.Cluster.ID),
 		words.External(cmp.Or(p.Cluster.Version, "an unknown version")), words.External(cmp.Or(p.Target.Version, "an unknown version")))
-	text := fmt.Sprintf("the verdict on %s is %s; this key signed it, and it holds until %s", subject, p.summary(), words.External(p.Verdict.ValidUntil))
+	text := fmt.Sprintf("the verdict on %s is %s; this key signed it, and it holds until %s", subject, p.summary(),
+		words.External(p.Verdict.ValidUntil))
 	if p.Verdict.Forced {
 		text += "; a forced verdict permits no update"
 		if reason := words.External(p.Verdict.ForceReason); reason != "" {
@@ -183,7 +189,8 @@ func (p Predicate) meaning() string {
 		}
 	}
 	if len(p.Verdict.Narrowed) > 0 {
-		text += "; a verdict that leaves something out does not permit the update to those who verify it: " + words.External(words.List(p.Verdict.Narrowed, maxNames))
+		text += "; a verdict that leaves something out does not permit the update to those who verify it: " +
+			words.External(words.List(p.Verdict.Narrowed, maxNames))
 	}
 	return text
 }

@@ -123,7 +123,8 @@ func (f Fingerprint) Changes(now Fingerprint) []string {
 // IsChange reports whether a text is one of Changes about an object that has certainly
 // changed, and not one about a kind that could not be read.
 func IsChange(text string) bool {
-	return !strings.HasPrefix(text, unread) && (strings.HasSuffix(text, isNew) || strings.HasSuffix(text, wasDeleted) || strings.HasSuffix(text, hasChanged))
+	return !strings.HasPrefix(text, unread) &&
+		(strings.HasSuffix(text, isNew) || strings.HasSuffix(text, wasDeleted) || strings.HasSuffix(text, hasChanged))
 }
 
 // The beginnings and ends of the texts of changes.

@@ -82,7 +82,10 @@ func (e *Environment) kubeconfig(t *testing.T, namespace, serviceAccount string)
 		t.Fatal(err)
 	}
 	config := clientcmdapi.Config{
-		Clusters:       map[string]*clientcmdapi.Cluster{"local": {Server: e.admin.Host, CertificateAuthority: e.admin.CAFile, CertificateAuthorityData: e.admin.CAData}},
+		Clusters: map[string]*clientcmdapi.Cluster{"local": {
+			Server: e.admin.Host, CertificateAuthority: e.admin.CAFile,
+			CertificateAuthorityData: e.admin.CAData,
+		}},
 		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"check": {Token: token.Status.Token}},
 		Contexts:       map[string]*clientcmdapi.Context{"local": {Cluster: "local", AuthInfo: "check"}},
 		CurrentContext: "local",

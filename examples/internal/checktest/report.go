@@ -64,7 +64,8 @@ func (e *Environment) execute(t *testing.T, format string, environment []string)
 	const image = "quay.io/openshift-release-dev/ocp-release@sha256:" +
 		"0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	var out, diagnostics bytes.Buffer
-	process := exec.CommandContext(t.Context(), e.program, "--from", "4.20.5", "--to", "4.21.3", "--image", image, "-o", format) //nolint:gosec // Built by New.
+	//nolint:gosec // Built by New.
+	process := exec.CommandContext(t.Context(), e.program, "--from", "4.20.5", "--to", "4.21.3", "--image", image, "-o", format)
 	home := t.TempDir()
 	process.Dir, process.Stdout, process.Stderr = home, &out, &diagnostics
 	process.Env = slices.Concat(environment, []string{"HOME=" + home, "TMPDIR=" + home})

@@ -148,7 +148,10 @@ CheckError | The program of the check fails. | Fix the check.`)
 // failure is the result of an attempt without a final result of the check, as a preflight reports it.
 func (a Attempt) failure() Result {
 	if len(a.Findings) == 0 {
-		return Result{Outcome: preflight.Unknown, Reason: reasonNoFinding.String(), Message: "it is unknown how it ended", Remediation: "Run the conformance test again."}
+		return Result{
+			Outcome: preflight.Unknown, Reason: reasonNoFinding.String(), Message: "it is unknown how it ended",
+			Remediation: "Run the conformance test again.",
+		}
 	}
 	f := a.Findings[0]
 	result := Result{Outcome: preflight.Unknown, Reason: f.Reason, Message: f.Message, Remediation: f.Remediation}

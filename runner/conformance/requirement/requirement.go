@@ -114,7 +114,8 @@ func requireAccess(e Evidence) Result {
 	case len(e.Rights.Unserved) > 0:
 		return Result{
 			Outcome: preflight.Unknown, Reason: reasonAPIUnavailable.String(),
-			Message:     fmt.Sprintf("the write access of %s to %s is unknown: the API server does not serve these groups now", user, strings.Join(e.Rights.Unserved, ", ")),
+			Message: fmt.Sprintf("the write access of %s to %s is unknown: the API server does not serve these groups now", user,
+				strings.Join(e.Rights.Unserved, ", ")),
 			Remediation: "Check the API services: oc get apiservices",
 		}
 	}
@@ -130,7 +131,8 @@ func requireResult(e Evidence) Result {
 		return violation
 	}
 	if !e.Check.Framed {
-		return fail(reasonNotFramed, "Link the SDK, or write the result as WIRE.md specifies, and annotate the Job with preflight.openshift.io/result: framed.",
+		return fail(reasonNotFramed, "Link the SDK, or write the result as WIRE.md specifies, and annotate the Job with "+
+			"preflight.openshift.io/result: framed.",
 			"the Job declares no framed result, so only its exit code %d is known", a.End.ExitCode).asWarning()
 	}
 	return pass("reported %s with exit code %d", a.outcomes(), a.End.ExitCode)
@@ -170,7 +172,8 @@ func (e Evidence) alwaysUnknown() map[string]string {
 		collector.ReasonTimeout.String():            "End before PREFLIGHT_DEADLINE, also while waiting.",
 		collector.ReasonNoResult.String():           "Write the final result before the process ends.",
 		launch.ReasonServiceAccountMissing.String(): MissingAccount,
-		collector.ReasonForbidden.String():          "Declare the rules of the check in a Role or ClusterRole of the manifest, and bind it to its ServiceAccount.",
+		collector.ReasonForbidden.String(): "Declare the rules of the check in a Role or ClusterRole of the manifest, and bind " +
+			"it to its ServiceAccount.",
 	}
 	if e.Alone {
 		delete(reasons, collector.ReasonForbidden.String())
@@ -199,7 +202,8 @@ func requireTime(e Evidence) Result {
 	}
 	took := a.Took()
 	if took > maxTime {
-		return fail(reasonSlow, "Send fewer requests, or send them concurrently: a whole preflight has ten minutes.", "it took %s", took).asWarning()
+		return fail(reasonSlow, "Send fewer requests, or send them concurrently: a whole preflight has ten minutes.", "it took %s",
+			took).asWarning()
 	}
 	return pass("it took %s (resolution 1s)", took)
 }
@@ -207,7 +211,8 @@ func requireTime(e Evidence) Result {
 func requireOutput(e Evidence) Result {
 	a := e.Tried[AsIs]
 	if a.flooded {
-		return fail(reasonTooMuchOutput, "Log only what an administrator needs: a node rotates logs at 10 MiB, and a preflight reads the last 2 MiB.",
+		return fail(reasonTooMuchOutput, "Log only what an administrator needs: a node rotates logs at 10 MiB, and a preflight reads "+
+			"the last 2 MiB.",
 			"it wrote more than %d KiB to its log", MaxLog>>10)
 	}
 	if a.End == nil {
@@ -228,7 +233,8 @@ func requireKilled(e Evidence) Result {
 		}
 		how = "stopped by SIGKILL"
 	}
-	const remedy = "Report that the check runs before its first request, and report no result before the last: link preflight.Main, or follow WIRE.md."
+	const remedy = "Report that the check runs before its first request, and report no result before the last: link preflight.Main, " +
+		"or follow WIRE.md."
 	switch {
 	case a.Passed():
 		return fail(reasonPassesWhenKilled, remedy, "%s, it counts as a pass", how)
@@ -246,11 +252,13 @@ func requireTerminated(e Evidence) Result {
 		return unended
 	}
 	if a.killed() {
-		return fail(reasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it in a shell script.",
+		return fail(reasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it "+
+			"in a shell script.",
 			"it did not end within %d seconds of SIGTERM, and was killed", StopSeconds)
 	}
 	if a.Passed() {
-		return fail(reasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.", "stopped by SIGTERM, it counts as a pass")
+		return fail(reasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.",
+			"stopped by SIGTERM, it counts as a pass")
 	}
 	return pass("it ended within %d seconds of SIGTERM, with exit code %d", StopSeconds, a.End.ExitCode)
 }
@@ -287,11 +295,13 @@ func requireReadOnlyFilesystem(e Evidence) Result {
 }
 
 func requireMemory(e Evidence) Result {
-	return e.same(Memory, reasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.", "it runs with "+MemoryLimit+" of memory")
+	return e.same(Memory, reasonTooMuchMemory, "List in pages, and keep only what is needed: many checks run concurrently.",
+		"it runs with "+MemoryLimit+" of memory")
 }
 
 func requireBudget(e Evidence) Result {
-	const remedy = "Keep the frame within PREFLIGHT_RESULT_BYTES, and print the complete result as a frame to standard output: link preflight.Main, or follow WIRE.md."
+	const remedy = "Keep the frame within PREFLIGHT_RESULT_BYTES, and print the complete result as a frame to standard output: link " +
+		"preflight.Main, or follow WIRE.md."
 	a := e.Tried[Budget]
 	if a.messageError == nil && a.End != nil && len(a.End.Message) > SmallBudget {
 		return fail(reasonOverBudget, remedy, "its result has %[2]d bytes; the budget was %[1]d", SmallBudget, len(a.End.Message))

@@ -64,7 +64,8 @@ func largeHub(b *testing.B, clusters int) (*cluster.Cluster, hub.Keys) {
 		made.sign(b, made.key, made.id, to, decision)
 		made.manifest().StatusFeedbacks.Values = agent(b, made.object)
 		managed = append(managed, map[string]any{
-			"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "metadata": map[string]any{"name": made.name}, "status": raw(b, &made.status),
+			"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster", "metadata": map[string]any{"name": made.name},
+			"status": raw(b, &made.status),
 		})
 		works = append(works, map[string]any{
 			"apiVersion": "work.open-cluster-management.io/v1", "kind": "ManifestWork",
@@ -75,7 +76,8 @@ func largeHub(b *testing.B, clusters int) (*cluster.Cluster, hub.Keys) {
 	served.Handle("/apis/cluster.open-cluster-management.io/v1/managedclusters", newPages(b, managed))
 	served.Handle("/apis/work.open-cluster-management.io/v1/manifestworks", newPages(b, works))
 	served.Handle("/apis/work.open-cluster-management.io/v1alpha1/manifestworkreplicasets", newPages(b, []map[string]any{{
-		"apiVersion": "work.open-cluster-management.io/v1alpha1", "kind": "ManifestWorkReplicaSet", "metadata": map[string]any{"namespace": fleets, "name": "target"},
+		"apiVersion": "work.open-cluster-management.io/v1alpha1", "kind": "ManifestWorkReplicaSet",
+		"metadata": map[string]any{"namespace": fleets, "name": "target"},
 	}}))
 	server := httptest.NewServer(served)
 	b.Cleanup(server.Close)

@@ -146,7 +146,8 @@ func Read(ctx context.Context, hub *cluster.Cluster, query Query) (Fleet, error)
 		made.Notices = append(made.Notices, incomplete)
 	}
 	if len(reports.unread) > 0 {
-		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator apply the roles that this prints: %s", strings.Join(reports.unread, " and "), reports.roles().Command))
+		made.Notices = append(made.Notices, fmt.Sprintf("%s of the hub were not read: the user may not list them; have an administrator "+
+			"apply the roles that this prints: %s", strings.Join(reports.unread, " and "), reports.roles().Command))
 	}
 	return made, nil
 }
@@ -176,7 +177,8 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 		}
 		made.Members = append(made.Members, member)
 		if of.local && len(placed) > 1 {
-			made.Notices = append(made.Notices, fmt.Sprintf("%s is the hub itself: update it alone, since a controller of the hub that updates clusters ends with it", name))
+			made.Notices = append(made.Notices, fmt.Sprintf(
+				"%s is the hub itself: update it alone, since a controller of the hub that updates clusters ends with it", name))
 		}
 	}
 	slices.SortFunc(made.Members, func(a, b Member) int { return strings.Compare(a.Row.Cluster.Name, b.Row.Cluster.Name) })
@@ -263,11 +265,15 @@ func Request(version string, placement types.NamespacedName, accepted []string) 
 		return workv1alpha1.ManifestWorkReplicaSet{}, input.Errorf("%q is no version", version)
 	}
 	if len(placement.Namespace)+1+len(name) > maxLabel {
-		return workv1alpha1.ManifestWorkReplicaSet{}, input.Errorf("the namespace %s and the name %s are too long: together they have at most %d characters", placement.Namespace, name, maxLabel-1)
+		return workv1alpha1.ManifestWorkReplicaSet{}, input.Errorf(
+			"the namespace %s and the name %s are too long: together they have at most %d characters", placement.Namespace, name, maxLabel-1)
 	}
 	object := map[string]any{
 		"apiVersion": v1alpha1.GroupVersion().String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": name},
-		"spec": v1alpha1.UpdatePreflightSpec{Target: v1alpha1.Target{Version: version}, AcceptedFindings: slices.Compact(slices.Sorted(slices.Values(accepted)))},
+		"spec": v1alpha1.UpdatePreflightSpec{
+			Target:           v1alpha1.Target{Version: version},
+			AcceptedFindings: slices.Compact(slices.Sorted(slices.Values(accepted))),
+		},
 	}
 	text, err := json.Marshal(object)
 	if err != nil {

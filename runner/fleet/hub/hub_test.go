@@ -47,17 +47,22 @@ func newSpoke(tb testing.TB, name string, number int, now time.Time) *spoke {
 		condition(clusterv1.ManagedClusterConditionJoined, metav1.ConditionTrue, 0),
 		condition(clusterv1.ManagedClusterConditionAvailable, metav1.ConditionTrue, 0),
 	}
-	s.status.ClusterClaims = []clusterv1.ManagedClusterClaim{{Name: "id.openshift.io", Value: s.id}, {Name: "version.openshift.io", Value: "4.19.3"}}
+	s.status.ClusterClaims = []clusterv1.ManagedClusterClaim{
+		{Name: "id.openshift.io", Value: s.id},
+		{Name: "version.openshift.io", Value: "4.19.3"},
+	}
 	s.object = &v1alpha1.UpdatePreflight{ObjectMeta: metav1.ObjectMeta{Name: hub.ObjectName(to)}}
 	s.object.Status = v1alpha1.UpdatePreflightStatus{
-		Phase: v1alpha1.Ready, Decision: "Ready", Target: &v1alpha1.Release{Version: to, Image: image}, ValidUntil: at(time.Hour), ReportTime: at(-time.Minute),
+		Phase: v1alpha1.Ready, Decision: "Ready", Target: &v1alpha1.Release{Version: to, Image: image}, ValidUntil: at(time.Hour),
+		ReportTime: at(-time.Minute),
 		Conditions: []metav1.Condition{condition(v1alpha1.ConditionReady, metav1.ConditionTrue, 0)},
 	}
 	s.work.Conditions = []metav1.Condition{condition(workv1.WorkApplied, metav1.ConditionTrue, 1)}
 	s.work.ResourceStatus.Manifests = []workv1.ManifestCondition{{
 		ResourceMeta: workv1.ManifestResourceMeta{Group: v1alpha1.Group, Kind: v1alpha1.Kind, Resource: v1alpha1.Resource, Name: s.object.Name},
 		Conditions: []metav1.Condition{
-			condition(workv1.ManifestApplied, metav1.ConditionTrue, 1), condition(workv1.ManifestAvailable, metav1.ConditionTrue, 0), condition("StatusFeedbackSynced", metav1.ConditionTrue, 0),
+			condition(workv1.ManifestApplied, metav1.ConditionTrue, 1), condition(workv1.ManifestAvailable, metav1.ConditionTrue, 0),
+			condition("StatusFeedbackSynced", metav1.ConditionTrue, 0),
 		},
 	}}
 	return s
@@ -70,7 +75,8 @@ func set(conditions []metav1.Condition, kind string, status metav1.ConditionStat
 }
 
 func (s *spoke) blocked() {
-	s.object.Status.Decision, s.object.Status.Phase, s.object.Status.Blocking, s.object.Status.Causes = "Blocked", v1alpha1.Blocked, []string{"Drain", "Etcd"}, "Drain,Etcd"
+	s.object.Status.Decision, s.object.Status.Phase, s.object.Status.Blocking, s.object.Status.Causes = "Blocked", v1alpha1.Blocked,
+		[]string{"Drain", "Etcd"}, "Drain,Etcd"
 }
 
 func (s *spoke) manifest() *workv1.ManifestCondition { return &s.work.ResourceStatus.Manifests[0] }
@@ -92,11 +98,15 @@ func (w *world) add(s *spoke) {
 	w.t.Helper()
 	w.namespace(s.name)
 	w.apply(clusterv1.GroupVersion.String(), "managedclusters", &unstructured.Unstructured{Object: map[string]any{
-		"kind": "ManagedCluster", "metadata": map[string]any{"name": s.name}, "spec": map[string]any{"hubAcceptsClient": true}, "status": raw(w.t, &s.status),
+		"kind": "ManagedCluster", "metadata": map[string]any{"name": s.name}, "spec": map[string]any{"hubAcceptsClient": true},
+		"status": raw(w.t, &s.status),
 	}})
 	if s.view != nil {
 		w.apply("view.open-cluster-management.io/v1beta1", "managedclusterviews", &unstructured.Unstructured{Object: map[string]any{
-			"kind": "ManagedClusterView", "metadata": map[string]any{"namespace": s.name, "name": "verdict", "labels": map[string]any{hub.Label: ""}}, "spec": map[string]any{}, "status": s.view,
+			"kind": "ManagedClusterView", "metadata": map[string]any{
+				"namespace": s.name, "name": "verdict",
+				"labels": map[string]any{hub.Label: ""},
+			}, "spec": map[string]any{}, "status": s.view,
 		}})
 	}
 	if s.work == nil {
@@ -106,7 +116,10 @@ func (w *world) add(s *spoke) {
 		s.manifest().StatusFeedbacks.Values = agent(w.t, s.object)
 	}
 	w.apply(workv1.GroupVersion.String(), "manifestworks", &unstructured.Unstructured{Object: map[string]any{
-		"kind": "ManifestWork", "metadata": map[string]any{"namespace": s.name, "name": "target", "labels": map[string]any{"work.open-cluster-management.io/manifestworkreplicaset": fleets + ".target"}},
+		"kind": "ManifestWork", "metadata": map[string]any{
+			"namespace": s.name, "name": "target",
+			"labels": map[string]any{"work.open-cluster-management.io/manifestworkreplicaset": fleets + ".target"},
+		},
 		"spec": map[string]any{}, "status": raw(w.t, s.work),
 	}})
 }
@@ -138,7 +151,8 @@ func (w *world) read(query hub.Query) map[string]string {
 		for _, cause := range member.Row.Causes {
 			causes = append(causes, strings.TrimPrefix(cause.Name+"/"+cause.Reason, "HubReport/"))
 		}
-		got[member.Row.Cluster.Name] = strings.Join(append([]string{string(member.Row.State)}, causes...), " ") + "; " + string(member.Update.Stage)
+		got[member.Row.Cluster.Name] = strings.Join(append([]string{string(member.Row.State)}, causes...), " ") + "; " +
+			string(member.Update.Stage)
 	}
 	return got
 }
@@ -182,7 +196,8 @@ func TestJudgedUpdates(t *testing.T) {
 		}
 	}
 	want := map[string]string{
-		"good": "/Succeeded/Succeeded", "lately": "/Progressing/Succeeded", "regressed": "/Failed/Failed", "waiting": "/Progressing/Progressing", "unstated": "/Unknown/Succeeded",
+		"good": "/Succeeded/Succeeded", "lately": "/Progressing/Succeeded", "regressed": "/Failed/Failed", "waiting": "/Progressing/Progressing",
+		"unstated": "/Unknown/Succeeded",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("with and without a soak (-want, +got):\n%s", diff)
@@ -198,11 +213,20 @@ func TestRead(t *testing.T) {
 		change func(*spoke)
 		want   string
 	}{
-		"ready":      {"it answers, and its verdict holds", func(*spoke) {}, "Ready; Outstanding"},
-		"blocked":    {"each cause is one", func(s *spoke) { s.blocked() }, "Blocked Drain/Blocks Etcd/Blocks; Outstanding"},
-		"undecided":  {"inconclusive findings are causes", func(s *spoke) { s.object.Status.Decision, s.object.Status.Causes = "Undecided", "Alerts" }, "Undecided Alerts/Inconclusive; Outstanding"},
-		"uncaused":   {"a decision without a cause says nothing", func(s *spoke) { s.object.Status.Decision = "Blocked" }, "Undecided NoCause; Outstanding"},
-		"other-word": {"a decision of a later version is no Ready", func(s *spoke) { s.object.Status.Decision = "Fine" }, "Undecided NoCause; Outstanding"},
+		"ready":   {"it answers, and its verdict holds", func(*spoke) {}, "Ready; Outstanding"},
+		"blocked": {"each cause is one", func(s *spoke) { s.blocked() }, "Blocked Drain/Blocks Etcd/Blocks; Outstanding"},
+		"undecided": {"inconclusive findings are causes", func(s *spoke) {
+			s.object.Status.Decision, s.object.Status.Causes = "Undecided",
+				"Alerts"
+		}, "Undecided Alerts/Inconclusive; Outstanding"},
+		"uncaused": {
+			"a decision without a cause says nothing", func(s *spoke) { s.object.Status.Decision = "Blocked" },
+			"Undecided NoCause; Outstanding",
+		},
+		"other-word": {
+			"a decision of a later version is no Ready", func(s *spoke) { s.object.Status.Decision = "Fine" },
+			"Undecided NoCause; Outstanding",
+		},
 		"away": {"the last values stay on the hub", func(s *spoke) {
 			set(s.status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
 		}, "Unreachable; Silent"},
@@ -214,45 +238,108 @@ func TestRead(t *testing.T) {
 			s.updated("True", "Updated", time.Hour)
 			set(s.status.Conditions, clusterv1.ManagedClusterConditionAvailable, metav1.ConditionUnknown)
 		}, "Unreachable; Silent"},
-		"unaccepted": {"it is not a cluster of this hub yet", func(s *spoke) { s.status.Conditions = s.status.Conditions[1:] }, "NotInstalled; Silent"},
-		"unasked":    {"no ManifestWork", func(s *spoke) { s.work = nil }, "Undecided NotAsked; Silent"},
-		"unapplied":  {"the agent has not seen the work", func(s *spoke) { s.work = &workv1.ManifestWorkStatus{} }, "Undecided NotApplied; Silent"},
-		"refused":    {"the API server refused the object", func(s *spoke) { set(s.work.Conditions, workv1.WorkApplied, metav1.ConditionFalse) }, "Undecided NotApplied; Silent"},
-		"generation": {"the feedback is of the former target", func(s *spoke) { s.work.Conditions[0].ObservedGeneration = 0 }, "Undecided NotApplied; Silent"},
-		"deleted":    {"the object was deleted; its feedback stays", func(s *spoke) { set(s.manifest().Conditions, workv1.ManifestAvailable, metav1.ConditionFalse) }, "Undecided NotAvailable; Silent"},
-		"unsynced":   {"a rule fails, and the values are old", func(s *spoke) { set(s.manifest().Conditions, "StatusFeedbackSynced", metav1.ConditionFalse) }, "Undecided NoFeedback; Silent"},
-		"no-object":  {"the work brings something else", func(s *spoke) { s.manifest().ResourceMeta.Kind = "ConfigMap" }, "Undecided NoObject; Silent"},
-		"no-control": {"the controller does not run", func(s *spoke) { s.object.Status = v1alpha1.UpdatePreflightStatus{} }, "Undecided NotReported; Silent"},
-		"stale":      {"the controller or the work agent ended, the cluster answers", func(s *spoke) { s.object.Status.ReportTime = offset(-91 * time.Minute) }, "Undecided Outdated; Silent"},
+		"unaccepted": {
+			"it is not a cluster of this hub yet", func(s *spoke) { s.status.Conditions = s.status.Conditions[1:] },
+			"NotInstalled; Silent",
+		},
+		"unasked": {"no ManifestWork", func(s *spoke) { s.work = nil }, "Undecided NotAsked; Silent"},
+		"unapplied": {
+			"the agent has not seen the work", func(s *spoke) { s.work = &workv1.ManifestWorkStatus{} },
+			"Undecided NotApplied; Silent",
+		},
+		"refused": {
+			"the API server refused the object", func(s *spoke) { set(s.work.Conditions, workv1.WorkApplied, metav1.ConditionFalse) },
+			"Undecided NotApplied; Silent",
+		},
+		"generation": {
+			"the feedback is of the former target", func(s *spoke) { s.work.Conditions[0].ObservedGeneration = 0 },
+			"Undecided NotApplied; Silent",
+		},
+		"deleted": {
+			"the object was deleted; its feedback stays",
+			func(s *spoke) { set(s.manifest().Conditions, workv1.ManifestAvailable, metav1.ConditionFalse) }, "Undecided NotAvailable; Silent",
+		},
+		"unsynced": {
+			"a rule fails, and the values are old",
+			func(s *spoke) { set(s.manifest().Conditions, "StatusFeedbackSynced", metav1.ConditionFalse) }, "Undecided NoFeedback; Silent",
+		},
+		"no-object": {
+			"the work brings something else", func(s *spoke) { s.manifest().ResourceMeta.Kind = "ConfigMap" },
+			"Undecided NoObject; Silent",
+		},
+		"no-control": {
+			"the controller does not run", func(s *spoke) { s.object.Status = v1alpha1.UpdatePreflightStatus{} },
+			"Undecided NotReported; Silent",
+		},
+		"stale": {
+			"the controller or the work agent ended, the cluster answers",
+			func(s *spoke) { s.object.Status.ReportTime = offset(-91 * time.Minute) }, "Undecided Outdated; Silent",
+		},
 		"slow-clock": {"a clock that is an hour behind", func(s *spoke) {
 			s.object.Status.ReportTime, s.object.Status.ValidUntil = offset(-89*time.Minute), offset(time.Minute)
 		}, "Ready; Outstanding"},
-		"fast-clock": {"a clock that is an hour ahead", func(s *spoke) { s.object.Status.ReportTime = offset(59 * time.Minute) }, "Ready; Outstanding"},
-		"far-clock":  {"a time of the future proves nothing", func(s *spoke) { s.object.Status.ReportTime = offset(2 * time.Hour) }, "Undecided OfTheFuture; Silent"},
+		"fast-clock": {
+			"a clock that is an hour ahead", func(s *spoke) { s.object.Status.ReportTime = offset(59 * time.Minute) },
+			"Ready; Outstanding",
+		},
+		"far-clock": {
+			"a time of the future proves nothing", func(s *spoke) { s.object.Status.ReportTime = offset(2 * time.Hour) },
+			"Undecided OfTheFuture; Silent",
+		},
 		"bad-clock": {"the hub knows that the clocks differ", func(s *spoke) {
 			s.status.Conditions = append(s.status.Conditions, condition(clusterv1.ManagedClusterConditionClockSynced, metav1.ConditionFalse, 0))
 		}, "Undecided ClockNotSynced; Silent"},
-		"expired":    {"the verdict has ended by the clock of the hub", func(s *spoke) { s.object.Status.ValidUntil = offset(-time.Second) }, "Undecided Expired; Outstanding"},
-		"no-end":     {"a verdict has an end", func(s *spoke) { s.object.Status.ValidUntil = nil }, "Undecided Expired; Outstanding"},
-		"no-verdict": {"the run is in progress", func(s *spoke) { s.object.Status.Decision, s.object.Status.Phase = "", v1alpha1.Checking }, "Undecided NoVerdict; Outstanding"},
+		"expired": {
+			"the verdict has ended by the clock of the hub", func(s *spoke) { s.object.Status.ValidUntil = offset(-time.Second) },
+			"Undecided Expired; Outstanding",
+		},
+		"no-end": {"a verdict has an end", func(s *spoke) { s.object.Status.ValidUntil = nil }, "Undecided Expired; Outstanding"},
+		"no-verdict": {
+			"the run is in progress", func(s *spoke) { s.object.Status.Decision, s.object.Status.Phase = "", v1alpha1.Checking },
+			"Undecided NoVerdict; Outstanding",
+		},
 		"no-target": {"the update is not offered there", func(s *spoke) {
 			s.object.Status.Target, s.object.Status.Decision, s.object.Status.Phase = nil, "", v1alpha1.New
 		}, "Undecided NoVerdict; Outstanding"},
-		"other":       {"it was asked about another update", func(s *spoke) { s.object.Status.Target.Version = "4.18.1" }, "Undecided NotAsked; Silent"},
-		"upper":       {"it claims the ID of another in other letters", func(s *spoke) { s.status.ClusterClaims[0].Value = strings.ToUpper(idOf(0)) }, "Undecided SameID; Silent"},
-		"twin":        {"it claims the ID of another", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
-		"twin-2":      {"neither counts", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
-		"updated":     {"it runs the release", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Updated; Updated"},
-		"updating":    {"its nodes are updated", func(s *spoke) { s.updated("False", v1alpha1.ReasonPoolsUpdating, time.Hour) }, "Undecided NoVerdict; Updating"},
-		"broken":      {"a pool is degraded", func(s *spoke) { s.updated("False", v1alpha1.ReasonPoolDegraded, time.Hour) }, "Undecided NoVerdict; Broken"},
-		"update-read": {"it is unknown", func(s *spoke) { s.updated("Unknown", v1alpha1.ReasonNotRead, time.Hour) }, "Undecided NoVerdict; Silent"},
+		"other": {
+			"it was asked about another update", func(s *spoke) { s.object.Status.Target.Version = "4.18.1" },
+			"Undecided NotAsked; Silent",
+		},
+		"upper": {
+			"it claims the ID of another in other letters",
+			func(s *spoke) { s.status.ClusterClaims[0].Value = strings.ToUpper(idOf(0)) }, "Undecided SameID; Silent",
+		},
+		"twin":    {"it claims the ID of another", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
+		"twin-2":  {"neither counts", func(s *spoke) { s.status.ClusterClaims[0].Value = idOf(0) }, "Undecided SameID; Silent"},
+		"updated": {"it runs the release", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Updated; Updated"},
+		"updating": {
+			"its nodes are updated", func(s *spoke) { s.updated("False", v1alpha1.ReasonPoolsUpdating, time.Hour) },
+			"Undecided NoVerdict; Updating",
+		},
+		"broken": {
+			"a pool is degraded", func(s *spoke) { s.updated("False", v1alpha1.ReasonPoolDegraded, time.Hour) },
+			"Undecided NoVerdict; Broken",
+		},
+		"update-read": {
+			"it is unknown", func(s *spoke) { s.updated("Unknown", v1alpha1.ReasonNotRead, time.Hour) },
+			"Undecided NoVerdict; Silent",
+		},
 		"view": {"a view of the object is as good as a ManifestWork", func(s *spoke) {
 			s.blocked()
 			s.work, s.view = nil, viewOf(t, metav1.ConditionTrue, raw(t, typed(s.object)))
 		}, "Blocked Drain/Blocks Etcd/Blocks; Outstanding"},
-		"view-failed": {"a view that fails keeps the object of before", func(s *spoke) { s.work, s.view = nil, viewOf(t, metav1.ConditionFalse, raw(t, typed(s.object))) }, "Undecided NoAnswer; Silent"},
-		"view-silent": {"a view has no conditions while the cluster is away", func(s *spoke) { s.work, s.view = nil, map[string]any{"result": raw(t, typed(s.object))} }, "Undecided NoAnswer; Silent"},
-		"view-map":    {"a verdict in a ConfigMap counts only if it is signed", func(s *spoke) { s.work, s.view = nil, configMap(t, "{}") }, "Undecided NoKey; Silent"},
+		"view-failed": {
+			"a view that fails keeps the object of before",
+			func(s *spoke) { s.work, s.view = nil, viewOf(t, metav1.ConditionFalse, raw(t, typed(s.object))) }, "Undecided NoAnswer; Silent",
+		},
+		"view-silent": {
+			"a view has no conditions while the cluster is away",
+			func(s *spoke) { s.work, s.view = nil, map[string]any{"result": raw(t, typed(s.object))} }, "Undecided NoAnswer; Silent",
+		},
+		"view-map": {
+			"a verdict in a ConfigMap counts only if it is signed", func(s *spoke) { s.work, s.view = nil, configMap(t, "{}") },
+			"Undecided NoKey; Silent",
+		},
 	}
 	number := 1
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
@@ -270,7 +357,10 @@ func TestRead(t *testing.T) {
 	w.place("canary", "ready", "blocked")
 	w.place("rest", "away", "gone")
 	all := hub.Query{Placement: types.NamespacedName{Namespace: fleets, Name: "all"}, To: to}
-	want := map[string]string{"ready": rows["ready"].want, "blocked": rows["blocked"].want, "away": rows["away"].want, "gone": "NotInstalled; Silent"}
+	want := map[string]string{
+		"ready": rows["ready"].want, "blocked": rows["blocked"].want, "away": rows["away"].want,
+		"gone": "NotInstalled; Silent",
+	}
 	if diff := cmp.Diff(want, w.read(all)); diff != "" {
 		t.Errorf("a Placement selects the clusters (-want, +got):\n%s", diff)
 	}
@@ -283,17 +373,26 @@ func TestRead(t *testing.T) {
 		tolerations []any
 		isComplete  bool
 	}{
-		"none":      {"OCM drops clusters that do not answer by default", nil, false},
-		"all":       {"everything is tolerated", []any{map[string]any{"operator": "Exists"}}, true},
-		"both":      {"the two taints of clusters that do not answer", []any{map[string]any{"key": clusterv1.ManagedClusterTaintUnreachable, "operator": "Exists"}, map[string]any{"key": clusterv1.ManagedClusterTaintUnavailable}}, true},
-		"one":       {"a cluster whose API server is down has the other taint", []any{map[string]any{"key": clusterv1.ManagedClusterTaintUnreachable, "operator": "Exists"}}, false},
+		"none": {"OCM drops clusters that do not answer by default", nil, false},
+		"all":  {"everything is tolerated", []any{map[string]any{"operator": "Exists"}}, true},
+		"both": {"the two taints of clusters that do not answer", []any{map[string]any{
+			"key":      clusterv1.ManagedClusterTaintUnreachable,
+			"operator": "Exists",
+		}, map[string]any{"key": clusterv1.ManagedClusterTaintUnavailable}}, true},
+		"one": {
+			"a cluster whose API server is down has the other taint",
+			[]any{map[string]any{"key": clusterv1.ManagedClusterTaintUnreachable, "operator": "Exists"}},
+			false,
+		},
 		"a-while":   {"they are dropped after a minute", []any{map[string]any{"operator": "Exists", "tolerationSeconds": int64(60)}}, false},
 		"preferred": {"the taints have another effect", []any{map[string]any{"operator": "Exists", "effect": "PreferNoSelect"}}, false},
 	} {
 		w.apply("cluster.open-cluster-management.io/v1beta1", "placements", &unstructured.Unstructured{Object: map[string]any{
-			"kind": "Placement", "metadata": map[string]any{"namespace": fleets, "name": "tolerates-" + name}, "spec": map[string]any{"tolerations": append([]any{}, tc.tolerations...)},
+			"kind": "Placement", "metadata": map[string]any{"namespace": fleets, "name": "tolerates-" + name},
+			"spec": map[string]any{"tolerations": append([]any{}, tc.tolerations...)},
 		}})
-		found, err := hub.Read(t.Context(), w.hub, hub.Query{Placement: types.NamespacedName{Namespace: fleets, Name: "tolerates-" + name}, To: to})
+		found, err := hub.Read(t.Context(), w.hub,
+			hub.Query{Placement: types.NamespacedName{Namespace: fleets, Name: "tolerates-" + name}, To: to})
 		if err != nil || (found.Incomplete == "") != tc.isComplete {
 			t.Errorf("%s: %s: %q, %v", name, tc.reason, found.Incomplete, err)
 		}
@@ -332,25 +431,53 @@ func TestSignedVerdicts(t *testing.T) {
 		change func(*spoke)
 		want   string
 	}{
-		"signed-ready":   {"the key of the cluster signed it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready) }, "Ready; Outstanding"},
-		"signed-blocked": {"what was signed counts, not what is beside it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Blocked) }, "Blocked Drain/Blocks; Outstanding"},
+		"signed-ready": {
+			"the key of the cluster signed it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready) },
+			"Ready; Outstanding",
+		},
+		"signed-blocked": {
+			"what was signed counts, not what is beside it", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Blocked) },
+			"Blocked Drain/Blocks; Outstanding",
+		},
 		"narrowed": {"alerts were ignored", func(s *spoke) {
 			s.object.Status.Attestation = s.key.narrowed(t, s.id, to, w.now.Add(-time.Minute), "alert KubePodCrashLooping")
 		}, "Undecided Narrowed; Outstanding"},
-		"updated":       {"who writes the status would make it ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) }, "Undecided UpdateNotSigned; Updated"},
-		"not-signed":    {"a hub's administrator can write any status", func(*spoke) {}, "Undecided NotSigned; Outstanding"},
-		"other-key":     {"the key of another cluster", func(s *spoke) { s.sign(t, thief, s.id, to, verdict.Ready) }, "Undecided InvalidSignature; Outstanding"},
-		"other-cluster": {"the verdict on another cluster", func(s *spoke) { s.sign(t, s.key, idOf(999), to, verdict.Ready) }, "Undecided OtherCluster; Outstanding"},
-		"other-release": {"the verdict on another release", func(s *spoke) { s.sign(t, s.key, s.id, "4.19.11", verdict.Ready) }, "Undecided OtherRelease; Outstanding"},
+		"updated": {
+			"who writes the status would make it ready", func(s *spoke) { s.updated("True", "Updated", time.Hour) },
+			"Undecided UpdateNotSigned; Updated",
+		},
+		"not-signed": {"a hub's administrator can write any status", func(*spoke) {}, "Undecided NotSigned; Outstanding"},
+		"other-key": {
+			"the key of another cluster", func(s *spoke) { s.sign(t, thief, s.id, to, verdict.Ready) },
+			"Undecided InvalidSignature; Outstanding",
+		},
+		"other-cluster": {
+			"the verdict on another cluster", func(s *spoke) { s.sign(t, s.key, idOf(999), to, verdict.Ready) },
+			"Undecided OtherCluster; Outstanding",
+		},
+		"other-release": {
+			"the verdict on another release", func(s *spoke) { s.sign(t, s.key, s.id, "4.19.11", verdict.Ready) },
+			"Undecided OtherRelease; Outstanding",
+		},
 		"replayed": {"an old verdict is shown again", func(s *spoke) {
 			s.object.Status.Attestation = s.key.signed(t, s.id, to, verdict.Ready, w.now.Add(-25*time.Hour))
 		}, "Undecided ValidityEnded; Outstanding"},
-		"garbage":    {"no envelope", func(s *spoke) { s.object.Status.Attestation = "{" }, "Undecided InvalidEnvelope; Outstanding"},
-		"unpinned":   {"a cluster without a key", func(s *spoke) { s.sign(t, s.key, s.id, to, verdict.Ready); s.status.ClusterClaims[0].Value = idOf(998) }, "Undecided NoKey; Outstanding"},
+		"garbage": {"no envelope", func(s *spoke) { s.object.Status.Attestation = "{" }, "Undecided InvalidEnvelope; Outstanding"},
+		"unpinned": {"a cluster without a key", func(s *spoke) {
+			s.sign(t, s.key, s.id, to,
+				verdict.Ready)
+			s.status.ClusterClaims[0].Value = idOf(998)
+		}, "Undecided NoKey; Outstanding"},
 		"without-id": {"a cluster without an ID", func(s *spoke) { s.status.ClusterClaims = nil }, "Undecided NoKey; Outstanding"},
 		"no-verdict": {"there is nothing to sign", func(s *spoke) { s.object.Status.Decision = "" }, "Undecided NoVerdict; Outstanding"},
-		"map-ready":  {"a ConfigMap that CI has made", func(s *spoke) { s.work, s.view = nil, configMap(t, s.key.signed(t, s.id, to, verdict.Ready, w.now)) }, "Ready; Silent"},
-		"map-other":  {"of another cluster", func(s *spoke) { s.work, s.view = nil, configMap(t, thief.signed(t, s.id, to, verdict.Ready, w.now)) }, "Undecided InvalidSignature; Silent"},
+		"map-ready": {
+			"a ConfigMap that CI has made",
+			func(s *spoke) { s.work, s.view = nil, configMap(t, s.key.signed(t, s.id, to, verdict.Ready, w.now)) }, "Ready; Silent",
+		},
+		"map-other": {"of another cluster", func(s *spoke) {
+			s.work, s.view = nil,
+				configMap(t, thief.signed(t, s.id, to, verdict.Ready, w.now))
+		}, "Undecided InvalidSignature; Silent"},
 	}
 	number, pinned := 100, map[string][]byte{idOf(997): thief.public}
 	for _, name := range slices.Sorted(maps.Keys(rows)) {
@@ -387,10 +514,24 @@ func TestUnread(t *testing.T) {
 		want    map[string]string
 		notice  string
 	}{
-		"all":   {reason: "the declared permissions suffice", want: map[string]string{"ready": "Ready; Outstanding", "viewed": "Ready; Outstanding"}},
-		"views": {"a cluster without a ManifestWork may have a view", "managedclusterviews", map[string]string{"ready": "Ready; Outstanding", "viewed": "Undecided NotRead; Silent"}, "ManagedClusterViews of the hub were not read"},
-		"works": {"nothing is known of what was not read", "manifestworks", map[string]string{"ready": "Undecided NotRead; Silent", "viewed": "Ready; Outstanding"}, "ManifestWorks of the hub were not read"},
-		"sets":  {"they are found by their ManifestWorkReplicaSets", "manifestworkreplicasets", map[string]string{"ready": "Undecided NotRead; Silent", "viewed": "Ready; Outstanding"}, "ManifestWorks of the hub were not read"},
+		"all": {
+			reason: "the declared permissions suffice",
+			want:   map[string]string{"ready": "Ready; Outstanding", "viewed": "Ready; Outstanding"},
+		},
+		"views": {"a cluster without a ManifestWork may have a view", "managedclusterviews", map[string]string{
+			"ready":  "Ready; Outstanding",
+			"viewed": "Undecided NotRead; Silent",
+		}, "ManagedClusterViews of the hub were not read"},
+		"works": {
+			"nothing is known of what was not read", "manifestworks",
+			map[string]string{"ready": "Undecided NotRead; Silent", "viewed": "Ready; Outstanding"},
+			"ManifestWorks of the hub were not read",
+		},
+		"sets": {
+			"they are found by their ManifestWorkReplicaSets", "manifestworkreplicasets",
+			map[string]string{"ready": "Undecided NotRead; Silent", "viewed": "Ready; Outstanding"},
+			"ManifestWorks of the hub were not read",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			needs := query.Needs()
@@ -404,7 +545,8 @@ func TestUnread(t *testing.T) {
 				t.Errorf("%s (-want, +got):\n%s", tc.reason, diff)
 			}
 			found, err := hub.Read(t.Context(), reached, query)
-			if text := strings.Join(found.Notices, "; "); err != nil || !strings.Contains(text, tc.notice) || (tc.notice == "") == strings.Contains(text, "oc preflight auth fleet-hub") {
+			if text := strings.Join(found.Notices, "; "); err != nil || !strings.Contains(text, tc.notice) ||
+				(tc.notice == "") == strings.Contains(text, "oc preflight auth fleet-hub") {
 				t.Errorf("%s: %q, %v", tc.reason, text, err)
 			}
 		})
@@ -421,12 +563,28 @@ func TestKeysOfHub(t *testing.T) {
 		data   map[string]string
 		want   string
 	}{
-		"keys":    {"one key for each cluster; others are ignored", map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(second.public), "README": "keys"}, ""},
-		"shared":  {"each could sign for the other", map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(first.public)}, "have the same key"},
-		"case":    {"one of them would be ignored", map[string]string{idOf(1) + ".pub": string(first.public), strings.ToUpper(idOf(1)) + ".pub": string(second.public)}, "has two keys"},
-		"none":    {"no key would accept nothing, or everything", map[string]string{"README": "keys"}, "there is no key"},
-		"garbage": {"a key that cannot be read is not left out", map[string]string{idOf(1) + ".pub": "-----BEGIN"}, "the key of the cluster " + idOf(1)},
-		"absent":  {"it was not created", nil, "does not exist in the namespace"},
+		"keys": {
+			"one key for each cluster; others are ignored",
+			map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(second.public), "README": "keys"},
+			"",
+		},
+		"shared": {
+			"each could sign for the other",
+			map[string]string{idOf(1) + ".pub": string(first.public), idOf(2) + ".pub": string(first.public)},
+			"have the same key",
+		},
+		"case": {
+			"one of them would be ignored",
+			map[string]string{idOf(1) + ".pub": string(first.public), strings.ToUpper(idOf(1)) + ".pub": string(second.public)},
+			"has two keys",
+		},
+		"none": {"no key would accept nothing, or everything", map[string]string{"README": "keys"}, "there is no key"},
+		"garbage": {
+			"a key that cannot be read is not left out",
+			map[string]string{idOf(1) + ".pub": "-----BEGIN"},
+			"the key of the cluster " + idOf(1),
+		},
+		"absent": {"it was not created", nil, "does not exist in the namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			named := types.NamespacedName{Namespace: fleets, Name: "keys-" + name}

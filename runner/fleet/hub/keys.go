@@ -113,7 +113,8 @@ func KeyNeeds(name types.NamespacedName) access.Needs {
 func KeysOfHub(ctx context.Context, hub *cluster.Cluster, name types.NamespacedName) (Keys, error) {
 	object, err := hub.Kubernetes.CoreV1().ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Keys{}, input.Errorf("the ConfigMap %s with the keys does not exist in the namespace %s of this hub; create it with: oc create configmap %s -n %s --from-file=DIRECTORY", name.Name, name.Namespace, name.Name, name.Namespace)
+		return Keys{}, input.Errorf("the ConfigMap %s with the keys does not exist in the namespace %s of this hub; create it with: oc "+
+			"create configmap %s -n %s --from-file=DIRECTORY", name.Name, name.Namespace, name.Name, name.Namespace)
 	}
 	if err != nil {
 		return Keys{}, fmt.Errorf("could not read the ConfigMap %s with the keys: %w", name, err)
@@ -128,7 +129,8 @@ func KeysOfHub(ctx context.Context, hub *cluster.Cluster, name types.NamespacedN
 	if err != nil {
 		return Keys{}, input.Errorf("the ConfigMap %s: %w", name, err)
 	}
-	keys.notice = fmt.Sprintf("the public keys are those of the ConfigMap %s of the hub: who may write it can replace the key of any cluster", name)
+	keys.notice = fmt.Sprintf("the public keys are those of the ConfigMap %s of the hub: who may write it can replace the key of any cluster",
+		name)
 	return keys, nil
 }
 
@@ -222,12 +224,14 @@ func (q Query) row(of managedCluster, report reported, now time.Time) fleet.Row 
 // about is the newest report of a cluster about the version of the query.
 func (q Query) about(cluster string, all reports) reported {
 	for _, each := range all.of[cluster] {
-		if q.To == "" || each.values.version == q.To || each.values.version == "" && (each.signedOnly || each.name == "" || each.name == ObjectName(q.To)) {
+		if q.To == "" || each.values.version == q.To || each.values.version == "" &&
+			(each.signedOnly || each.name == "" || each.name == ObjectName(q.To)) {
 			return each
 		}
 	}
 	if len(all.unread) > 0 {
-		unread := problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update", strings.Join(all.unread, " and "))
+		unread := problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update",
+			strings.Join(all.unread, " and "))
 		unread.actions = []finding.Action{all.roles()}
 		return reported{problem: unread}
 	}
@@ -258,7 +262,8 @@ func (q Query) current(of managedCluster, report reported, now time.Time) *probl
 	case at.After(now.Add(time.Hour)):
 		return problemf("OfTheFuture", "the report is of %s, which is more than an hour ahead of the clock of the hub", words.Time(at))
 	case at.Add(MaxAge).Before(now):
-		return problemf("Outdated", "the report is of %s, older than %s: the controller or the agent of the cluster does not run", words.Time(at), MaxAge)
+		return problemf("Outdated", "the report is of %s, older than %s: the controller or the agent of the cluster does not run", words.Time(at),
+			MaxAge)
 	}
 	return nil
 }
@@ -266,7 +271,8 @@ func (q Query) current(of managedCluster, report reported, now time.Time) *probl
 func (q Query) decided(row fleet.Row, of managedCluster, report reported, now time.Time) fleet.Row {
 	if q.Keys.empty() {
 		if report.signedOnly {
-			return undecided(row, problemf("NoKey", "a verdict that a ManagedClusterView brings counts only if it is signed, and no public keys were given"))
+			return undecided(row, problemf("NoKey", "a verdict that a ManagedClusterView brings counts only if it is signed, and no public "+
+				"keys were given"))
 		}
 		return unsigned(row, report.values, now)
 	}
@@ -290,7 +296,8 @@ func (q Query) decided(row fleet.Row, of managedCluster, report reported, now ti
 		return undecided(row, problemf("Forced", "the run was forced, which permits no update"))
 	}
 	if stated.Verdict.Decision == verdict.Ready && !made.Permits() {
-		return undecided(row, problemf("Narrowed", "the verdict is Ready, and its request left out %s", words.List(stated.Verdict.Narrowed, maxNarrowed)))
+		return undecided(row, problemf("Narrowed", "the verdict is Ready, and its request left out %s",
+			words.List(stated.Verdict.Narrowed, maxNarrowed)))
 	}
 	row.State = fleet.StateOf(stated.Verdict.Decision)
 	row.Causes = append(causesOf(stated.Verdict.Blocking, preflight.Fail, ""), causesOf(stated.Verdict.Undecided, preflight.Unknown, "")...)
@@ -302,7 +309,8 @@ func unsigned(row fleet.Row, of values, now time.Time) fleet.Row {
 	until, err := time.Parse(time.RFC3339, of.validUntil)
 	switch {
 	case of.decision == "":
-		return undecided(row, problemf("NoVerdict", "the cluster has no valid verdict on the update (%s): %s", words.External(of.phase), words.External(of.message)))
+		return undecided(row, problemf("NoVerdict", "the cluster has no valid verdict on the update (%s): %s", words.External(of.phase),
+			words.External(of.message)))
 	case err != nil || !now.Before(until):
 		return undecided(row, problemf("Expired", "the verdict of the cluster has ended"))
 	}
@@ -342,7 +350,8 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	row.State = fleet.Undecided
 	row.Message = because.message
 	row.Causes = []fleet.Cause{{
-		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: words.Sentence(because.message), Remediation: remedy(because.reason), Actions: because.actions,
+		Name: causeHub, Outcome: preflight.Unknown, Reason: because.reason, Message: words.Sentence(because.message),
+		Remediation: remedy(because.reason), Actions: because.actions,
 	}}
 	return row
 }
@@ -360,7 +369,8 @@ func remedy(reason string) string {
 const (
 	awaitAgent = "Correct what the condition of the object on the hub states, and wait until the agent of the cluster has applied it."
 	applySet   = "Apply the ManifestWorkReplicaSet of manifests/open-cluster-management/target for this version to the Placement."
-	startAgain = "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, or the agent of the hub, does not run."
+	startAgain = "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, or the agent of " +
+		"the hub, does not run."
 	setClock   = "Correct the clock of the cluster or of the hub."
 	sign       = "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
 	awaitRun   = "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."

@@ -51,12 +51,16 @@ func TestMain(m *testing.M) {
 // definitions are the CustomResourceDefinitions of a hub: those of the module of OCM, and the reduced
 // one of views.
 func definitions() []string {
-	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output() //nolint:noctx // before the tests
+	//nolint:noctx // before the tests
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api").Output()
 	if err != nil {
 		panic(err)
 	}
 	files := []string{"testdata/managedclusterviews.crd.yaml"}
-	for _, pattern := range []string{"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions", "work/v1/*_manifestworks", "work/v1alpha1/*manifestworkreplicasets"} {
+	for _, pattern := range []string{
+		"cluster/v1/*managedclusters", "cluster/v1beta1/*placements", "cluster/v1beta1/*placementdecisions",
+		"work/v1/*_manifestworks", "work/v1alpha1/*manifestworkreplicasets",
+	} {
 		found, err := filepath.Glob(filepath.Join(strings.TrimSpace(string(module)), pattern+".crd.yaml"))
 		if err != nil {
 			panic(err)
@@ -82,7 +86,10 @@ func newWorld(tb testing.TB) *world {
 	w := &world{t: tb, hub: reached, now: time.Now().UTC().Truncate(time.Second)}
 	w.namespace(fleets)
 	w.apply("work.open-cluster-management.io/v1alpha1", "manifestworkreplicasets", &unstructured.Unstructured{Object: map[string]any{
-		"kind": "ManifestWorkReplicaSet", "metadata": map[string]any{"namespace": fleets, "name": "target", "labels": map[string]any{hub.Label: ""}},
+		"kind": "ManifestWorkReplicaSet", "metadata": map[string]any{
+			"namespace": fleets, "name": "target",
+			"labels": map[string]any{hub.Label: ""},
+		},
 		"spec": map[string]any{"manifestWorkTemplate": map[string]any{}, "placementRefs": []any{map[string]any{"name": "all"}}},
 	}})
 	w.apply("cluster.open-cluster-management.io/v1beta1", "placements", &unstructured.Unstructured{Object: map[string]any{
@@ -93,7 +100,8 @@ func newWorld(tb testing.TB) *world {
 
 func (w *world) namespace(name string) {
 	w.t.Helper()
-	_, err := w.hub.Kubernetes.CoreV1().Namespaces().Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+	_, err := w.hub.Kubernetes.CoreV1().Namespaces().Create(w.t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+		metav1.CreateOptions{})
 	if err != nil && !apierrors.IsAlreadyExists(err) {
 		w.t.Fatal(err)
 	}
@@ -136,7 +144,10 @@ func raw(tb testing.TB, typed any) map[string]any {
 }
 
 func condition(kind string, status metav1.ConditionStatus, generation int64) metav1.Condition {
-	return metav1.Condition{Type: kind, Status: status, Reason: "Stated", Message: "the message of " + kind, ObservedGeneration: generation, LastTransitionTime: metav1.Now()}
+	return metav1.Condition{
+		Type: kind, Status: status, Reason: "Stated", Message: "the message of " + kind, ObservedGeneration: generation,
+		LastTransitionTime: metav1.Now(),
+	}
 }
 
 // agent is a stand-in for the work agent of OCM, which writes the feedback of an object by the rules
@@ -208,7 +219,10 @@ func verdictOn(id, version string, decision verdict.Decision, ended time.Time) r
 	decided := report.Report{
 		Run:     report.Run{ID: "01234567-89ab-4cde-8f01-23456789abcd", CompletionTime: ended.Format(time.RFC3339), Phase: report.PhaseComplete},
 		Cluster: report.Cluster{ID: id, Version: "4.19.3"}, Target: report.Target{Version: version, Image: image, Verified: true},
-		Verdict: verdict.Verdict{Decision: decision, Blocking: []string{}, Undecided: []string{}, ValidUntil: ended.Add(24 * time.Hour).Format(time.RFC3339)},
+		Verdict: verdict.Verdict{
+			Decision: decision, Blocking: []string{}, Undecided: []string{},
+			ValidUntil: ended.Add(24 * time.Hour).Format(time.RFC3339),
+		},
 	}
 	if decision == verdict.Blocked {
 		decided.Verdict.Blocking = []string{"Drain"}

@@ -95,12 +95,14 @@ func (r reader) asked(ctx context.Context, query Query, to map[string][]reported
 func (r reader) replicaSets(ctx context.Context, query Query) ([]string, error) {
 	names := map[string]bool{}
 	options := metav1.ListOptions{LabelSelector: Label}
-	err := r.each(ctx, workv1alpha1.GroupVersion.WithResource("manifestworkreplicasets"), query.Placement.Namespace, options, func(object unstructured.Unstructured) error {
-		names[object.GetNamespace()+"."+object.GetName()] = true
-		return nil
-	})
+	err := r.each(ctx, workv1alpha1.GroupVersion.WithResource("manifestworkreplicasets"), query.Placement.Namespace, options,
+		func(object unstructured.Unstructured) error {
+			names[object.GetNamespace()+"."+object.GetName()] = true
+			return nil
+		})
 	if err == nil && len(names) > maxReplicaSets {
-		err = fmt.Errorf("the hub has more than %d ManifestWorkReplicaSets with the label %s: delete those of past updates", maxReplicaSets, Label)
+		err = fmt.Errorf("the hub has more than %d ManifestWorkReplicaSets with the label %s: delete those of past updates", maxReplicaSets,
+			Label)
 	}
 	return slices.Sorted(maps.Keys(names)), err
 }
@@ -319,7 +321,9 @@ type reader struct{ client dynamic.Interface }
 // pageSize bounds a page of a list; maxObjects bounds the pages of one.
 const pageSize, maxObjects = 500, 50_000
 
-func (r reader) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions, do func(unstructured.Unstructured) error) error {
+func (r reader) each(ctx context.Context, resource schema.GroupVersionResource, namespace string, options metav1.ListOptions,
+	do func(unstructured.Unstructured) error,
+) error {
 	options.Limit = pageSize
 	for read := 0; ; {
 		page, err := r.client.Resource(resource).Namespace(namespace).List(ctx, options)
@@ -347,14 +351,15 @@ func into(object map[string]any, to any) error {
 
 func (r reader) managed(ctx context.Context) (map[string]managedCluster, error) {
 	found := map[string]managedCluster{}
-	err := r.each(ctx, clusterv1.GroupVersion.WithResource("managedclusters"), "", metav1.ListOptions{}, func(object unstructured.Unstructured) error {
-		var typed clusterv1.ManagedCluster
-		if err := into(object.Object, &typed); err != nil {
-			return fmt.Errorf("the ManagedCluster %s cannot be read: %w", object.GetName(), err)
-		}
-		found[typed.Name] = clusterOf(typed)
-		return nil
-	})
+	err := r.each(ctx, clusterv1.GroupVersion.WithResource("managedclusters"), "", metav1.ListOptions{},
+		func(object unstructured.Unstructured) error {
+			var typed clusterv1.ManagedCluster
+			if err := into(object.Object, &typed); err != nil {
+				return fmt.Errorf("the ManagedCluster %s cannot be read: %w", object.GetName(), err)
+			}
+			found[typed.Name] = clusterOf(typed)
+			return nil
+		})
 	if apierrors.IsNotFound(err) {
 		return nil, errNotHub
 	}
@@ -382,18 +387,19 @@ func (r reader) placed(ctx context.Context, query Query) (placed map[string]stri
 	}
 	placed = map[string]string{}
 	options := metav1.ListOptions{LabelSelector: clusterv1beta1.PlacementLabel + "=" + placement.Name}
-	err = r.each(ctx, clusterv1beta1.GroupVersion.WithResource("placementdecisions"), placement.Namespace, options, func(object unstructured.Unstructured) error {
-		var typed clusterv1beta1.PlacementDecision
-		if err := into(object.Object, &typed); err != nil {
-			return fmt.Errorf("the PlacementDecision %s cannot be read: %w", object.GetName(), err)
-		}
-		for _, decision := range typed.Status.Decisions {
-			if name := strings.TrimSpace(decision.ClusterName); name != "" {
-				placed[name] = typed.Labels[clusterv1beta1.DecisionGroupNameLabel]
+	err = r.each(ctx, clusterv1beta1.GroupVersion.WithResource("placementdecisions"), placement.Namespace, options,
+		func(object unstructured.Unstructured) error {
+			var typed clusterv1beta1.PlacementDecision
+			if err := into(object.Object, &typed); err != nil {
+				return fmt.Errorf("the PlacementDecision %s cannot be read: %w", object.GetName(), err)
 			}
-		}
-		return nil
-	})
+			for _, decision := range typed.Status.Decisions {
+				if name := strings.TrimSpace(decision.ClusterName); name != "" {
+					placed[name] = typed.Labels[clusterv1beta1.DecisionGroupNameLabel]
+				}
+			}
+			return nil
+		})
 	return placed, dropping(typed), err
 }
 
@@ -407,7 +413,8 @@ func dropping(placement clusterv1beta1.Placement) string {
 			return effective && (all && each.Key == "" || each.Key == taint && (all || each.Value == ""))
 		})
 		if !tolerated {
-			return fmt.Sprintf("the Placement %s/%s drops clusters that do not answer: add a toleration of %s (operator: Exists) to it", placement.Namespace, placement.Name, taint)
+			return fmt.Sprintf("the Placement %s/%s drops clusters that do not answer: add a toleration of %s (operator: Exists) to it",
+				placement.Namespace, placement.Name, taint)
 		}
 	}
 	return ""

@@ -128,8 +128,14 @@ func TestAttacksByForeignResults(t *testing.T) {
 type hub []map[string]any
 
 func (h hub) RoundTrip(request *http.Request) (*http.Response, error) {
-	text, err := json.Marshal(map[string]any{"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "HostedClusterList", "metadata": map[string]any{}, "items": h})
-	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), Request: request}, err
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "HostedClusterList",
+		"metadata": map[string]any{}, "items": h,
+	})
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(text)), Request: request,
+	}, err
 }
 
 // hosted is clusters/example of a management cluster.
@@ -161,12 +167,21 @@ func TestKnownCluster(t *testing.T) {
 		judged string
 		want   bool
 	}{
-		"Same":     {reason: "the cluster of the same object", of: hosted(t, url, uid, id, "test"), want: true},
-		"Hub":      {reason: "the cluster of that name in another management cluster", of: hosted(t, "https://other.invalid", uid, id, "test")},
-		"Object":   {reason: "the management cluster behind the same URL is another one", of: hosted(t, url, "22222222-2222-4333-8444-555555555555", id, "test")},
-		"ID":       {reason: "the HostedCluster has another cluster by now", of: hosted(t, url, uid, "7ba7b810-9dad-41d1-80b4-00c04fd430c8", "test")},
-		"Labels":   {reason: "other accepted risks may be for it", of: hosted(t, url, uid, id, "production")},
-		"OtherRow": {reason: "the result is about another cluster than the object names", of: asked, judged: "7ba7b810-9dad-41d1-80b4-00c04fd430c8"},
+		"Same": {reason: "the cluster of the same object", of: hosted(t, url, uid, id, "test"), want: true},
+		"Hub":  {reason: "the cluster of that name in another management cluster", of: hosted(t, "https://other.invalid", uid, id, "test")},
+		"Object": {
+			reason: "the management cluster behind the same URL is another one",
+			of:     hosted(t, url, "22222222-2222-4333-8444-555555555555", id, "test"),
+		},
+		"ID": {
+			reason: "the HostedCluster has another cluster by now",
+			of:     hosted(t, url, uid, "7ba7b810-9dad-41d1-80b4-00c04fd430c8", "test"),
+		},
+		"Labels": {reason: "other accepted risks may be for it", of: hosted(t, url, uid, id, "production")},
+		"OtherRow": {
+			reason: "the result is about another cluster than the object names", of: asked,
+			judged: "7ba7b810-9dad-41d1-80b4-00c04fd430c8",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "results")
@@ -212,7 +227,8 @@ func TestKnownBehindOneURL(t *testing.T) {
 func TestKnownArchive(t *testing.T) {
 	archive := filepath.Join(t.TempDir(), "must-gather")
 	write := func(content string) roster.Member {
-		if err := errors.Join(os.MkdirAll(archive, 0o700), os.WriteFile(filepath.Join(archive, "version.yaml"), []byte(content), 0o600)); err != nil {
+		if err := errors.Join(os.MkdirAll(archive, 0o700),
+			os.WriteFile(filepath.Join(archive, "version.yaml"), []byte(content), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		members, _, err := roster.Archives([]string{filepath.Dir(archive)}, nil)

@@ -22,10 +22,14 @@ type hub map[string]any
 func (h hub) RoundTrip(request *http.Request) (*http.Response, error) {
 	body, code := h[request.URL.Path], http.StatusOK
 	if body == nil {
-		body, code = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}, http.StatusNotFound
+		body, code = map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404},
+			http.StatusNotFound
 	}
 	text, err := json.Marshal(body)
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(string(text))), Request: request}, err
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(string(text))), Request: request,
+	}, err
 }
 
 func (h hub) connect(t *testing.T) *cluster.Cluster {
@@ -45,7 +49,10 @@ func deployment(name string, spec, status map[string]any) map[string]any {
 }
 
 func installed(secret string) map[string]any {
-	return map[string]any{"installed": true, "clusterMetadata": map[string]any{"clusterID": "c1", "adminKubeconfigSecretRef": map[string]any{"name": secret}}}
+	return map[string]any{
+		"installed":       true,
+		"clusterMetadata": map[string]any{"clusterID": "c1", "adminKubeconfigSecretRef": map[string]any{"name": secret}},
+	}
 }
 
 // kubeconfig is one with a token, and with more of the user.
@@ -64,12 +71,15 @@ func TestHive(t *testing.T) {
 	pooled := installed("s")
 	pooled["clusterPoolRef"] = map[string]any{"poolName": "p"}
 	of := hub{
-		"/apis/hive.openshift.io/v1/clusterdeployments": map[string]any{"apiVersion": "hive.openshift.io/v1", "kind": "ClusterDeploymentList", "metadata": map[string]any{}, "items": []any{
-			deployment("same", installed("good"), nil), deployment("other", installed("good"), nil),
-			deployment("program", installed("exec"), nil), deployment("secretless", installed("none"), nil),
-			deployment("new", map[string]any{}, nil), deployment("asleep", asleep, nil),
-			deployment("waking", installed("good"), map[string]any{"powerState": "WaitingForNodes"}), deployment("pooled", pooled, nil),
-		}},
+		"/apis/hive.openshift.io/v1/clusterdeployments": map[string]any{
+			"apiVersion": "hive.openshift.io/v1", "kind": "ClusterDeploymentList",
+			"metadata": map[string]any{}, "items": []any{
+				deployment("same", installed("good"), nil), deployment("other", installed("good"), nil),
+				deployment("program", installed("exec"), nil), deployment("secretless", installed("none"), nil),
+				deployment("new", map[string]any{}, nil), deployment("asleep", asleep, nil),
+				deployment("waking", installed("good"), map[string]any{"powerState": "WaitingForNodes"}), deployment("pooled", pooled, nil),
+			},
+		},
 		"/api/v1/namespaces/same/secrets/good":    secretOf(`"token":"t"`),
 		"/api/v1/namespaces/other/secrets/good":   secretOf(`"token":"t"`),
 		"/api/v1/namespaces/program/secrets/exec": secretOf(`"exec":{"apiVersion":"client.authentication.k8s.io/v1","command":"/bin/false"}`),
@@ -77,7 +87,8 @@ func TestHive(t *testing.T) {
 	id := "c1"
 	connect := func(*rest.Config) (*cluster.Cluster, error) {
 		return hub{"/apis/config.openshift.io/v1/clusterversions/version": map[string]any{
-			"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": map[string]any{"name": "version"}, "spec": map[string]any{"clusterID": id},
+			"apiVersion": "config.openshift.io/v1", "kind": "ClusterVersion", "metadata": map[string]any{"name": "version"},
+			"spec": map[string]any{"clusterID": id},
 		}}.connect(t), nil
 	}
 	members, notices, err := roster.Hive(t.Context(), of.connect(t), connect)
@@ -107,19 +118,25 @@ func TestHive(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	if _, _, err := roster.Hive(t.Context(), hub{}.connect(t), connect); err == nil || !strings.Contains(err.Error(), "does not serve clusterdeployments") {
+	if _, _, err := roster.Hive(t.Context(), hub{}.connect(t), connect); err == nil ||
+		!strings.Contains(err.Error(), "does not serve clusterdeployments") {
 		t.Errorf("a cluster without Hive: %v", err)
 	}
 }
 
 func TestHosted(t *testing.T) {
 	object := func(name string, deleted any) map[string]any {
-		return map[string]any{"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "HostedCluster", "metadata": map[string]any{"namespace": "clusters", "name": name, "deletionTimestamp": deleted}}
+		return map[string]any{
+			"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "HostedCluster",
+			"metadata": map[string]any{"namespace": "clusters", "name": name, "deletionTimestamp": deleted},
+		}
 	}
 	of := hub{"/apis/hypershift.openshift.io/v1beta1/hostedclusters": map[string]any{
-		"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "HostedClusterList", "metadata": map[string]any{}, "items": []any{object("b", "2026-11-26T05:00:00Z"), object("a", nil)},
+		"apiVersion": "hypershift.openshift.io/v1beta1", "kind": "HostedClusterList", "metadata": map[string]any{},
+		"items": []any{object("b", "2026-11-26T05:00:00Z"), object("a", nil)},
 	}, "/apis/hypershift.openshift.io/v1beta1/namespaces/clusters/hostedclusters/a": object("a", nil)}
-	members, err := roster.Hosted(t.Context(), of.connect(t), func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") })
+	members, err := roster.Hosted(t.Context(), of.connect(t),
+		func(config *rest.Config) (*cluster.Cluster, error) { return cluster.Connect(config, "test") })
 	if err != nil || len(members) != 2 || members[0].Cluster.Name != "clusters/a" || members[1].State != fleet.NotInstalled {
 		t.Fatalf("%+v, %v", members, err)
 	}

@@ -35,7 +35,9 @@ import (
 // Contexts are the contexts of a kubeconfig whose names match one of the patterns, by name: in
 // a pattern, * is any text and ? any character. load makes the configuration of a context. A
 // pattern that matches none is an *input.Error.
-func Contexts(config clientcmdapi.Config, patterns []string, load func(context string) (*rest.Config, error), connect Connect) ([]Member, error) {
+func Contexts(config clientcmdapi.Config, patterns []string, load func(context string) (*rest.Config, error),
+	connect Connect,
+) ([]Member, error) {
 	matching := map[string]bool{}
 	all := slices.Sorted(maps.Keys(config.Contexts))
 	for _, pattern := range patterns {
@@ -52,7 +54,8 @@ func Contexts(config clientcmdapi.Config, patterns []string, load func(context s
 	}
 	members := make([]Member, 0, len(matching))
 	for _, name := range slices.Sorted(maps.Keys(matching)) {
-		members = append(members, configured(fleet.Cluster{Name: name, Source: "context " + name}, func() (*rest.Config, error) { return load(name) }, connect, "context", name))
+		members = append(members, configured(fleet.Cluster{Name: name, Source: "context " + name},
+			func() (*rest.Config, error) { return load(name) }, connect, "context", name))
 	}
 	return members, limit(len(members))
 }
@@ -155,7 +158,9 @@ func limit(members int) error {
 // Archives are the clusters of archives, by name: of each packed file, and of each directory and
 // packed file in a directory. A file that is packed in a way which is not read is a member, too: its
 // Open fails. Other files of a directory are in a notice. open reads the archive of a path.
-func Archives(paths []string, open func(ctx context.Context, path string) (*cluster.Cluster, error)) (members []Member, notices []string, err error) {
+func Archives(paths []string,
+	open func(ctx context.Context, path string) (*cluster.Cluster, error),
+) (members []Member, notices []string, err error) {
 	var others []string
 	files, err := listed(paths, func(entry os.DirEntry) bool {
 		wanted := entry.IsDir() || packed(entry.Name())
@@ -168,7 +173,8 @@ func Archives(paths []string, open func(ctx context.Context, path string) (*clus
 		return nil, nil, err
 	}
 	if len(others) > 0 {
-		notices = append(notices, fmt.Sprintf("%s left out, whose names are not those of archives: %s", words.Count(len(others), "file"), words.List(others, maxListed)))
+		notices = append(notices, fmt.Sprintf("%s left out, whose names are not those of archives: %s", words.Count(len(others), "file"),
+			words.List(others, maxListed)))
 	}
 	members = make([]Member, 0, len(files))
 	for _, path := range files {
@@ -190,7 +196,10 @@ func Archives(paths []string, open func(ctx context.Context, path string) (*clus
 // packed reports whether a file has the name of an archive, also of one that is packed in a way which
 // is not read.
 func packed(name string) bool {
-	for _, extension := range []string{".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip", ".tar.zst", ".tzst", ".tar.bz2", ".tbz", ".tbz2", ".tar.lz4", ".7z", ".rar"} {
+	for _, extension := range []string{
+		".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".zip", ".tar.zst", ".tzst", ".tar.bz2", ".tbz", ".tbz2",
+		".tar.lz4", ".7z", ".rar",
+	} {
 		if strings.HasSuffix(strings.ToLower(name), extension) {
 			return true
 		}
@@ -260,7 +269,8 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 		of, object := memberOf(&objects[i], "ClusterDeployment"), objectOf(hub, &objects[i])
 		var deployment clusterDeployment
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(objects[i].Object, &deployment); err != nil {
-			members = append(members, failed(of, failure("ClusterDeploymentInvalid", fmt.Errorf("the ClusterDeployment cannot be decoded: %w", err))))
+			members = append(members, failed(of, failure("ClusterDeploymentInvalid",
+				fmt.Errorf("the ClusterDeployment cannot be decoded: %w", err))))
 			continue
 		}
 		if deployment.Spec.ClusterPoolRef != nil {
@@ -272,7 +282,8 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 		members = append(members, member)
 	}
 	if len(pooled) > 0 {
-		notices = append(notices, fmt.Sprintf("%s of ClusterPools left out: %s", words.Count(len(pooled), "cluster"), words.List(pooled, maxListed)))
+		notices = append(notices, fmt.Sprintf("%s of ClusterPools left out: %s", words.Count(len(pooled), "cluster"),
+			words.List(pooled, maxListed)))
 	}
 	return members, notices, nil
 }
@@ -297,7 +308,8 @@ const maxListed = 20
 // ClusterOperators and certificates are not those of a cluster that runs.
 func stopped() []string {
 	return []string{
-		"Hibernating", "Stopping", "WaitingForMachinesToStop", "FailedToStop", "FailedToStopMachines", "StartingMachines", "FailedToStartMachines",
+		"Hibernating", "Stopping", "WaitingForMachinesToStop", "FailedToStop", "FailedToStopMachines", "StartingMachines",
+		"FailedToStartMachines",
 		"WaitingForMachines", "WaitingForNodes", "PausingForClusterOperatorsToSettle", "WaitingForClusterOperators",
 	}
 }
@@ -319,13 +331,18 @@ func (d *clusterDeployment) member(hub *cluster.Cluster, of fleet.Cluster, conne
 	of.ID = known.ClusterID
 	namespace := d.Namespace
 	secret := SecretRef{Namespace: namespace, Name: known.AdminKubeconfigSecretRef.Name}
-	return Member{Cluster: of, Flags: []string{"kubeconfig", strings.ReplaceAll(of.Name, "/", "-") + ".kubeconfig"}, Secret: secret, open: func(ctx context.Context) (Connection, error) {
-		return reachBySecret(ctx, hub, namespace, known, connect)
-	}}
+	return Member{
+		Cluster: of, Flags: []string{"kubeconfig", strings.ReplaceAll(of.Name, "/", "-") + ".kubeconfig"}, Secret: secret,
+		open: func(ctx context.Context) (Connection, error) {
+			return reachBySecret(ctx, hub, namespace, known, connect)
+		},
+	}
 }
 
 // reachBySecret connects to the cluster of an admin kubeconfig, which must be the one that Hive knows.
-func reachBySecret(ctx context.Context, hub *cluster.Cluster, namespace string, known clusterMetadata, connect Connect) (Connection, error) {
+func reachBySecret(ctx context.Context, hub *cluster.Cluster, namespace string, known clusterMetadata,
+	connect Connect,
+) (Connection, error) {
 	name := known.AdminKubeconfigSecretRef.Name
 	secret, err := hub.Kubernetes.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
@@ -348,7 +365,8 @@ func reachBySecret(ctx context.Context, hub *cluster.Cluster, namespace string, 
 	}
 	if id := string(version.Spec.ClusterID); known.ClusterID != "" && !strings.EqualFold(id, known.ClusterID) {
 		return Connection{}, failure("OtherCluster",
-			fmt.Errorf("the kubeconfig of Secret %s/%s is of another cluster: Hive knows the ID %s, and it has %q", namespace, name, known.ClusterID, id))
+			fmt.Errorf("the kubeconfig of Secret %s/%s is of another cluster: Hive knows the ID %s, and it has %q", namespace, name, known.ClusterID,
+				id))
 	}
 	return reached, nil
 }
@@ -389,7 +407,8 @@ func listAll(ctx context.Context, of *cluster.Cluster, resource schema.GroupVers
 		listed, err := of.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
 		switch {
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-			return nil, input.Errorf("the cluster does not serve %s.%s: name another one with --kubeconfig or --context", resource.Resource, resource.Group)
+			return nil, input.Errorf("the cluster does not serve %s.%s: name another one with --kubeconfig or --context", resource.Resource,
+				resource.Group)
 		case err != nil:
 			return nil, fmt.Errorf("could not list %s.%s: %w", resource.Resource, resource.Group, err)
 		}

@@ -152,7 +152,8 @@ func Distinct(members []Member) (kept []Member, notices []string) {
 		at, known := first[member.server]
 		if known && member.server != "" {
 			kept[at].others = append(kept[at].others, member)
-			notices = append(notices, fmt.Sprintf("%s has the API server of %s: it is asked once", describe(member.Cluster), describe(kept[at].Cluster)))
+			notices = append(notices, fmt.Sprintf("%s has the API server of %s: it is asked once", describe(member.Cluster),
+				describe(kept[at].Cluster)))
 			continue
 		}
 		first[member.server] = len(kept)
@@ -188,10 +189,13 @@ func Hosted(ctx context.Context, management *cluster.Cluster, connect Connect) (
 		}
 		namespace, name := object.GetNamespace(), object.GetName()
 		of.ID, _, _ = unstructured.NestedString(object.Object, "spec", "clusterID") // empty where it is none
-		members = append(members, Member{Cluster: of, known: objectOf(management, object), Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
-			reached, estate, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: namespace, Name: name}, connect)
-			return Connection{Cluster: reached, Estate: estate}, err
-		}})
+		members = append(members, Member{
+			Cluster: of, known: objectOf(management, object),
+			Flags: []string{"hosted-cluster", namespace + "/" + name}, open: func(ctx context.Context) (Connection, error) {
+				reached, estate, err := hosted.Reach(ctx, management, hosted.Selection{Namespace: namespace, Name: name}, connect)
+				return Connection{Cluster: reached, Estate: estate}, err
+			},
+		})
 	}
 	return members, nil
 }

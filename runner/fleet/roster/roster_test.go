@@ -35,8 +35,11 @@ func TestContexts(t *testing.T) {
 		patterns []string
 		want     []string
 	}{
-		"Whole":    {reason: "a name without a pattern", patterns: []string{"test.1"}, want: []string{"test.1"}},
-		"All":      {reason: "names of oc login have slashes", patterns: []string{"*"}, want: []string{"default/api-prod:6443/admin", "prod-1", "test.1"}},
+		"Whole": {reason: "a name without a pattern", patterns: []string{"test.1"}, want: []string{"test.1"}},
+		"All": {
+			reason: "names of oc login have slashes", patterns: []string{"*"},
+			want: []string{"default/api-prod:6443/admin", "prod-1", "test.1"},
+		},
 		"Twice":    {reason: "a context that two patterns match is one member", patterns: []string{"prod-*", "prod-?"}, want: []string{"prod-1"}},
 		"NoRegexp": {reason: "a dot is a dot", patterns: []string{"prod.1"}},
 		"None":     {reason: "a pattern that matches none is a mistake", patterns: []string{"prod-*", "stage-*"}},
@@ -68,7 +71,8 @@ func TestDistinct(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept, notices := roster.Distinct(members)
-	if diff := cmp.Diff([]string{"a", "c", "d"}, names(kept)); diff != "" || len(notices) != 1 || !strings.Contains(notices[0], "b (context b) has the API server of a") {
+	if diff := cmp.Diff([]string{"a", "c", "d"}, names(kept)); diff != "" || len(notices) != 1 ||
+		!strings.Contains(notices[0], "b (context b) has the API server of a") {
 		t.Errorf("%q, -want +got:\n%s", notices, diff)
 	}
 	if _, err := kept[2].Open(t.Context()); err == nil {
@@ -84,11 +88,13 @@ func TestFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kubeconfigs, err := roster.Kubeconfigs([]string{dir, filepath.Join(dir, "b.yaml")}, func(string) (*rest.Config, error) { return &rest.Config{}, nil }, connect)
+	kubeconfigs, err := roster.Kubeconfigs([]string{dir, filepath.Join(dir, "b.yaml")},
+		func(string) (*rest.Config, error) { return &rest.Config{}, nil }, connect)
 	if diff := cmp.Diff([]string{"a", "b", "c.tar.zst", "d.TAR.BZ2", "notes.txt"}, names(kubeconfigs)); diff != "" || err != nil {
 		t.Errorf("every file, each once: %v, -want +got:\n%s", err, diff)
 	}
-	archives, notices, err := roster.Archives([]string{dir}, func(context.Context, string) (*cluster.Cluster, error) { return nil, errors.New("damaged") })
+	archives, notices, err := roster.Archives([]string{dir},
+		func(context.Context, string) (*cluster.Cluster, error) { return nil, errors.New("damaged") })
 	if diff := cmp.Diff([]string{"a", "c.tar.zst", "d.TAR.BZ2", "dir"}, names(archives)); diff != "" || err != nil {
 		t.Errorf("directories and packed files, also those that cannot be read: %v, -want +got:\n%s", err, diff)
 	}

@@ -54,7 +54,8 @@ func newWorld(t *testing.T, since time.Duration) *world {
 func (w *world) judged(decision afterupdate.Decision) afterupdate.Report {
 	w.t.Helper()
 	looks := w.state.Observe(w.t, 0)
-	made := afterupdate.Judge(afterupdate.Question{Cluster: looks[0].Cluster, Run: w.run, Change: looks[0].Change}, afterupdate.Course{}.And(nil, looks[0].Sample(nil, nil)))
+	made := afterupdate.Judge(afterupdate.Question{Cluster: looks[0].Cluster, Run: w.run, Change: looks[0].Change},
+		afterupdate.Course{}.And(nil, looks[0].Sample(nil, nil)))
 	made.Decision, made.Message = decision, "the message of "+string(decision)
 	return made
 }
@@ -89,7 +90,8 @@ func (w *world) forget() { w.t.Helper(); w.delete("preflight.openshift.io/baseli
 // stored is the object with the judgement after the run.
 func (w *world) stored() corev1.ConfigMap {
 	w.t.Helper()
-	found, err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(), metav1.ListOptions{LabelSelector: "preflight.openshift.io/afterupdate=" + w.run})
+	found, err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).List(w.t.Context(),
+		metav1.ListOptions{LabelSelector: "preflight.openshift.io/afterupdate=" + w.run})
 	if err != nil || len(found.Items) != 1 {
 		w.t.Fatal(found, err)
 	}
@@ -109,7 +111,10 @@ func (w *world) putBack(earlier corev1.ConfigMap) {
 // record is the record of a run that has stored a baseline then.
 func (w *world) record(taken time.Time) {
 	w.t.Helper()
-	intent := record.Intent{ID: "0b9f7a52-6a1e-4a0f-9a57-1c6f2f8f3c11", From: after.From, Target: update.Release{Version: after.To, Image: records.Image('d')}, Requester: record.ByUser}
+	intent := record.Intent{
+		ID: "0b9f7a52-6a1e-4a0f-9a57-1c6f2f8f3c11", From: after.From,
+		Target: update.Release{Version: after.To, Image: records.Image('d')}, Requester: record.ByUser,
+	}
 	err := recordstore.New(w.records.Client).Add(w.t.Context(), intent, func(context.Context) (record.Ending, error) {
 		return record.Ending{Phase: record.Complete, Report: []byte("{}"), Baseline: taken}, nil
 	})
@@ -121,7 +126,8 @@ func (w *world) record(taken time.Time) {
 // delete deletes the ConfigMaps with a label.
 func (w *world) delete(label string) {
 	w.t.Helper()
-	err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: label})
+	err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: label})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -129,7 +135,8 @@ func (w *world) delete(label string) {
 
 func (w *world) replaceKey() {
 	w.t.Helper()
-	if err := w.records.Client.CoreV1().Secrets(record.Namespace).Delete(w.t.Context(), recordstore.KeySecret, metav1.DeleteOptions{}); err != nil {
+	if err := w.records.Client.CoreV1().Secrets(record.Namespace).Delete(w.t.Context(), recordstore.KeySecret,
+		metav1.DeleteOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.other()
@@ -161,9 +168,18 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 		// status is empty for no judgement.
 		status, message string
 	}{
-		"Good":      {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Good)) }, status: "True", message: "the message of Good"},
-		"Regressed": {reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)) }, status: "False", message: "the message of Regressed"},
-		"None":      {reason: "a judgement that was deleted looks like none: what was good before is stored", act: func(*world) {}, status: "Unknown", message: "and there is no judgement by it"},
+		"Good": {
+			reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Good)) }, status: "True",
+			message: "the message of Good",
+		},
+		"Regressed": {
+			reason: "it is stored", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)) }, status: "False",
+			message: "the message of Regressed",
+		},
+		"None": {
+			reason: "a judgement that was deleted looks like none: what was good before is stored", act: func(*world) {},
+			status: "Unknown", message: "and there is no judgement by it",
+		},
 		"PutBack": {reason: "an earlier Good was put back over a later Regressed", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Samples.Last = words.Time(w.noon.Add(-time.Minute))
@@ -196,7 +212,10 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			w.putBack(earlier)
 			w.forget()
 		}, status: "Unknown", message: "does not exist any more"},
-		"RegressedWithoutBaseline": {reason: "nothing makes it good", act: func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)); w.forget() }, status: "False"},
+		"RegressedWithoutBaseline": {
+			reason: "nothing makes it good",
+			act:    func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)); w.forget() }, status: "False",
+		},
 		"GoodAgain": {reason: "the first one stays, and is none that was put back", act: func(w *world) {
 			w.store(w.run, w.judged(afterupdate.Good))
 			made := w.judged(afterupdate.Good)
@@ -219,8 +238,11 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			w.record(w.noon.Add(-41 * 24 * time.Hour))
 			w.forget()
 		}},
-		"NoBaseline":         {reason: "a fleet that stores no baselines continues as before", act: func(w *world) { w.forget() }},
-		"NoSecret":           {reason: "the baseline may be of this update", act: func(w *world) { w.deny("secrets") }, status: "Unknown", message: "unknown whether the update was judged"},
+		"NoBaseline": {reason: "a fleet that stores no baselines continues as before", act: func(w *world) { w.forget() }},
+		"NoSecret": {
+			reason: "the baseline may be of this update", act: func(w *world) { w.deny("secrets") }, status: "Unknown",
+			message: "unknown whether the update was judged",
+		},
 		"NoSecretNoBaseline": {reason: "nothing is stored, so nothing is to be verified", act: func(w *world) { w.forget(); w.deny("secrets") }},
 		"OlderJudgement": {reason: "an earlier Good was put back, and the judgement by the newest baseline deleted", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
@@ -284,14 +306,20 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			w.store(w.run, w.judged(afterupdate.Good))
 			w.replaceKey()
 		}, status: "Unknown", message: "is not authentic: configmap"},
-		"OtherKeyBefore": {reason: "it is of an update before: a run that began after this one is of the next", since: -2 * time.Hour, act: func(w *world) {
-			w.store(w.run, w.judged(afterupdate.Good))
-			w.replaceKey()
-		}},
-		"OtherKeyLongBefore": {reason: "it is of an update before: its run ended before the release of this one was there", since: 40 * 24 * time.Hour, act: func(w *world) {
-			w.store(w.run, w.judged(afterupdate.Good))
-			w.replaceKey()
-		}},
+		"OtherKeyBefore": {
+			reason: "it is of an update before: a run that began after this one is of the next", since: -2 * time.Hour,
+			act: func(w *world) {
+				w.store(w.run, w.judged(afterupdate.Good))
+				w.replaceKey()
+			},
+		},
+		"OtherKeyLongBefore": {
+			reason: "it is of an update before: its run ended before the release of this one was there",
+			since:  40 * 24 * time.Hour, act: func(w *world) {
+				w.store(w.run, w.judged(afterupdate.Good))
+				w.replaceKey()
+			},
+		},
 		"NoKey": {reason: "the user may not verify it", act: func(w *world) {
 			w.store(w.run, w.judged(afterupdate.Good))
 			w.deny("secrets")
@@ -301,7 +329,10 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			w.replaceKey()
 			w.deny("leases")
 		}, status: "Unknown", message: "is not authentic: configmap"},
-		"Forbidden": {reason: "there may be one that is not good", act: func(w *world) { w.deny("configmaps") }, status: "Unknown", message: `"oc preflight auth history" prints`},
+		"Forbidden": {
+			reason: "there may be one that is not good", act: func(w *world) { w.deny("configmaps") }, status: "Unknown",
+			message: `"oc preflight auth history" prints`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, tc.since)
@@ -310,7 +341,8 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			if got.Stage != "Updated" || (got.Judgement != nil) != (tc.status != "") {
 				t.Fatalf("%s: %+v, %+v", tc.reason, got, got.Judgement)
 			}
-			if judged := got.Judgement; judged != nil && (judged.Status != tc.status || !strings.Contains(judged.Message, tc.message) || (judged.Since == words.Time(w.noon)) != (tc.status != "Unknown")) {
+			if judged := got.Judgement; judged != nil && (judged.Status != tc.status || !strings.Contains(judged.Message, tc.message) ||
+				(judged.Since == words.Time(w.noon)) != (tc.status != "Unknown")) {
 				t.Errorf("%s: %+v, want %s since %s", tc.reason, judged, tc.status, words.Time(w.noon))
 			}
 			if w.update(after.From).Judgement != nil {
@@ -330,7 +362,8 @@ func TestJudgementOfAnUndoneUpdate(t *testing.T) {
 	}
 	w.state.Put(version, "status.desired.version", after.From)
 	w.state.Put(version, "status.history", []any{
-		entry("Completed", after.From, 2*time.Hour, time.Hour), entry("Partial", after.To, 3*time.Hour, 2*time.Hour), entry("Completed", after.From, 40*24*time.Hour, 39*24*time.Hour),
+		entry("Completed", after.From, 2*time.Hour, time.Hour), entry("Partial", after.To, 3*time.Hour, 2*time.Hour),
+		entry("Completed", after.From, 40*24*time.Hour, 39*24*time.Hour),
 	})
 	for _, object := range w.state.Objects(t) {
 		w.server.Add(t, object)
@@ -351,9 +384,11 @@ func TestJudgementIsThatOfTheCondition(t *testing.T) {
 			w := newWorld(t, 0)
 			made := w.judged(decision)
 			w.store(w.run, made)
-			stated := projection.Status(&v1alpha1.UpdatePreflight{}, projection.Observation{Now: w.noon, Target: update.Release{Version: after.To, Image: "release@" + records.Digest('b')}, After: &made})
+			stated := projection.Status(&v1alpha1.UpdatePreflight{},
+				projection.Observation{Now: w.noon, Target: update.Release{Version: after.To, Image: "release@" + records.Digest('b')}, After: &made})
 			condition := meta.FindStatusCondition(stated.Conditions, v1alpha1.ConditionAfterUpdate)
-			if got := w.update(after.To).Judgement; got == nil || condition == nil || got.Status != string(condition.Status) || got.Message != condition.Message || decision.Final() && got.Since != words.Time(condition.LastTransitionTime.Time) {
+			if got := w.update(after.To).Judgement; got == nil || condition == nil || got.Status != string(condition.Status) ||
+				got.Message != condition.Message || decision.Final() && got.Since != words.Time(condition.LastTransitionTime.Time) {
 				t.Errorf("got %+v, want %+v", got, condition)
 			}
 		})
@@ -366,12 +401,19 @@ func TestAttacksByAJudgement(t *testing.T) {
 	made := w.judged(afterupdate.Regressed)
 	made.Message, made.Samples.Last = strings.Repeat("m\x1b\n", 1<<20), strings.Repeat("9", 1<<20)
 	w.store(w.run, made)
-	forged := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "forged", Labels: map[string]string{"preflight.openshift.io/afterupdate": "forged"}}, BinaryData: map[string][]byte{"judgement.gz": []byte("no gzip")}}
+	forged := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   "forged",
+			Labels: map[string]string{"preflight.openshift.io/afterupdate": "forged"},
+		},
+		BinaryData: map[string][]byte{"judgement.gz": []byte("no gzip")},
+	}
 	if _, err := w.records.Client.CoreV1().ConfigMaps(record.Namespace).Create(t.Context(), forged, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	row := fleet.Bounded(fleet.Row{Update: w.update(after.To)})
-	if judged := row.Update.Judgement; judged == nil || judged.Status != "False" || len(judged.Message)+len(judged.Since) > 2<<10 || strings.ContainsAny(judged.Message, "\x1b\n") {
+	if judged := row.Update.Judgement; judged == nil || judged.Status != "False" || len(judged.Message)+len(judged.Since) > 2<<10 ||
+		strings.ContainsAny(judged.Message, "\x1b\n") {
 		t.Errorf("got %+v", judged)
 	}
 }

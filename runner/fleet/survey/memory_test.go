@@ -118,7 +118,10 @@ func readPods(ctx context.Context, member roster.Member, reached roster.Connecti
 func fleetServer(t *testing.T) http.HandlerFunc {
 	t.Helper()
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "namespace", Labels: map[string]string{"app": "a"}}}
-	pod.Spec.Containers = slices.Repeat([]corev1.Container{{Name: "container", Image: "quay.io/example/image", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}}}, 3)
+	pod.Spec.Containers = slices.Repeat([]corev1.Container{{
+		Name: "container", Image: "quay.io/example/image",
+		Env: []corev1.EnvVar{{Name: "A", Value: "B"}},
+	}}, 3)
 	page := func(next string) []byte {
 		list := &corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "1", Continue: next}, Items: slices.Repeat([]corev1.Pod{pod}, 500)}
 		encoded, err := runtime.Encode(protobuf.NewSerializer(scheme.Scheme, scheme.Scheme), list)
@@ -128,7 +131,10 @@ func fleetServer(t *testing.T) http.HandlerFunc {
 		return encoded
 	}
 	last, spaces := page(""), strings.Repeat(" ", 64<<10)
-	messages, err := (&runtime.Unknown{TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"}, Raw: bytes.Repeat([]byte{2<<3 | 2, 0}, 480_000)}).Marshal()
+	messages, err := (&runtime.Unknown{
+		TypeMeta: runtime.TypeMeta{APIVersion: "v1", Kind: "PodList"},
+		Raw:      bytes.Repeat([]byte{2<<3 | 2, 0}, 480_000),
+	}).Marshal()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -247,7 +247,10 @@ func Measured(ctx context.Context, row fleet.Row, reached *cluster.Cluster, esta
 		stored, exists := judgement.Last(ctx, reached, version)
 		row.LastUpdate = lastUpdate(change, stored, exists)
 		if exists && change.To.Version == to {
-			judged = &fleet.Judgement{Status: string(judgement.Status(stored.Decision)), Since: stored.Samples.Last, Message: words.External(stored.Message)}
+			judged = &fleet.Judgement{
+				Status: string(judgement.Status(stored.Decision)), Since: stored.Samples.Last,
+				Message: words.External(stored.Message),
+			}
 		}
 	}
 	if to != "" {
@@ -278,9 +281,14 @@ func lastUpdate(change settling.Change, stored afterupdate.Report, exists bool) 
 }
 
 // updateOf is how far the update of a cluster to a version is.
-func updateOf(ctx context.Context, reached *cluster.Cluster, version *configv1.ClusterVersion, estate hosted.Estate, to string) *fleet.Update {
+func updateOf(ctx context.Context, reached *cluster.Cluster, version *configv1.ClusterVersion, estate hosted.Estate,
+	to string,
+) *fleet.Update {
 	if version.Status.Desired.Version != to {
-		return &fleet.Update{Stage: string(wave.Outstanding), Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version)}
+		return &fleet.Update{
+			Stage:   string(wave.Outstanding),
+			Message: "the cluster runs or installs " + words.External(version.Status.Desired.Version),
+		}
 	}
 	controlPlane, _ := estate.ControlPlane()
 	of := completion.Read(ctx, snapshot.Of(reached), controlPlane.State(), version, reached.Now())

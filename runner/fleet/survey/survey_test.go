@@ -67,12 +67,13 @@ func TestRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began, released := time.Now(), make(chan struct{})
 		defer close(released)
-		rows, err := survey.Survey{Parallel: 3, Timeout: time.Minute}.Rows(t.Context(), all, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-			if member.Cluster.Name == "hangs" {
-				<-released // also when its time is up
-			}
-			return judge(ctx, member, reached)
-		})
+		rows, err := survey.Survey{Parallel: 3, Timeout: time.Minute}.Rows(t.Context(), all,
+			func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+				if member.Cluster.Name == "hangs" {
+					<-released // also when its time is up
+				}
+				return judge(ctx, member, reached)
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,14 +118,16 @@ func TestAttacksByACluster(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := survey.Survey{Parallel: 2, Timeout: time.Minute}.Rows(t.Context(), all, func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-		_, _ = reached.Cluster.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
-		return fleet.Row{Cluster: member.Cluster, State: fleet.Ready}, nil
-	})
+	rows, err := survey.Survey{Parallel: 2, Timeout: time.Minute}.Rows(t.Context(), all,
+		func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+			_, _ = reached.Cluster.Kubernetes.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+			return fleet.Row{Cluster: member.Cluster, State: fleet.Ready}, nil
+		})
 	if err != nil || len(rows) != 2 || rows[0].State != fleet.Ready {
 		t.Fatalf("%+v, %v", rows, err)
 	}
-	if row := rows[1]; row.Cluster.Name != "hostile" || row.State != fleet.Unreachable || row.Causes[0].Reason != "TooMuchSent" || !strings.Contains(row.Message, "more than 64 MiB") {
+	if row := rows[1]; row.Cluster.Name != "hostile" || row.State != fleet.Unreachable || row.Causes[0].Reason != "TooMuchSent" ||
+		!strings.Contains(row.Message, "more than 64 MiB") {
 		t.Errorf("%+v", row)
 	}
 }
@@ -159,17 +162,19 @@ func TestWays(t *testing.T) {
 			var asked []string
 			shown := map[int]string{}
 			progress := func(_, _, member int, row fleet.Row) { shown[member] = row.Cluster.Name }
-			rows, err := survey.Survey{Parallel: 1, Timeout: time.Minute, Progress: progress}.Rows(t.Context(), kept, func(_ context.Context, member roster.Member, _ roster.Connection) (fleet.Row, error) {
-				asked = append(asked, member.Cluster.Name)
-				if member.Cluster.Name != tc.works {
-					return fleet.Row{}, fmt.Errorf("could not read ClusterVersion: %w", apierrors.NewUnauthorized("Unauthorized"))
-				}
-				return fleet.Row{Cluster: member.Cluster, State: fleet.Ready}, nil
-			})
+			rows, err := survey.Survey{Parallel: 1, Timeout: time.Minute, Progress: progress}.Rows(t.Context(), kept,
+				func(_ context.Context, member roster.Member, _ roster.Connection) (fleet.Row, error) {
+					asked = append(asked, member.Cluster.Name)
+					if member.Cluster.Name != tc.works {
+						return fleet.Row{}, fmt.Errorf("could not read ClusterVersion: %w", apierrors.NewUnauthorized("Unauthorized"))
+					}
+					return fleet.Row{Cluster: member.Cluster, State: fleet.Ready}, nil
+				})
 			if err != nil || len(rows) != 1 || rows[0].State != tc.want {
 				t.Fatalf("%s: asked %q, got %+v, %v", tc.reason, asked, rows, err)
 			}
-			if row := rows[0]; tc.works == "" && (row.Cluster.Name != "admin" || row.Causes[0].Reason != "Unauthorized" || !strings.HasPrefix(row.Causes[0].Remediation, "Log in")) {
+			if row := rows[0]; tc.works == "" && (row.Cluster.Name != "admin" || row.Causes[0].Reason != "Unauthorized" ||
+				!strings.HasPrefix(row.Causes[0].Remediation, "Log in")) {
 				t.Errorf("%s: %+v", tc.reason, row)
 			}
 			if len(shown) != 1 || shown[0] != rows[0].Cluster.Name {

@@ -47,9 +47,13 @@ func TestOf(t *testing.T) {
 		judged  string
 	}{
 		"Outstanding": {reason: "it runs another release", to: "4.19.1", stage: "Outstanding", message: "4.18.12"},
-		"Updating":    {reason: "CVO is done, a pool is not", to: runs, stage: "Updating", message: "MachineConfigPools that are not updated: master (2 of 3 nodes)", since: "2025-05-20T09:30:00Z"},
+		"Updating": {
+			reason: "CVO is done, a pool is not", to: runs, stage: "Updating",
+			message: "MachineConfigPools that are not updated: master (2 of 3 nodes)", since: "2025-05-20T09:30:00Z",
+		},
 		"NoPools": {
-			reason: "pools that are missing in the archive may not be updated", to: runs, stage: "Silent", message: "could not read the operators and pools",
+			reason: "pools that are missing in the archive may not be updated", to: runs, stage: "Silent",
+			message: "could not read the operators and pools",
 			change: func(t *testing.T, scoped string) {
 				t.Helper()
 				if err := os.RemoveAll(filepath.Join(scoped, "machineconfiguration.openshift.io")); err != nil {
@@ -57,9 +61,13 @@ func TestOf(t *testing.T) {
 				}
 			},
 		},
-		"NotJudged": {reason: "the archive has the ConfigMaps, and none is a judgement", to: runs, stage: "Updating", since: "2025-05-20T09:30:00Z", change: updatedFrom},
+		"NotJudged": {
+			reason: "the archive has the ConfigMaps, and none is a judgement", to: runs, stage: "Updating",
+			since: "2025-05-20T09:30:00Z", change: updatedFrom,
+		},
 		"NoConfigMaps": {
-			reason: "a judgement may be among those that are missing in the archive", to: runs, stage: "Updating", since: "2025-05-20T09:30:00Z", judged: "Unknown",
+			reason: "a judgement may be among those that are missing in the archive", to: runs, stage: "Updating", since: "2025-05-20T09:30:00Z",
+			judged: "Unknown",
 			change: func(t *testing.T, scoped string) {
 				t.Helper()
 				updatedFrom(t, scoped)

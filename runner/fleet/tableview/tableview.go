@@ -90,7 +90,8 @@ func (t Table) Wide(view document.View) document.Document {
 	}
 	for _, row := range rows {
 		table.Rows = append(table.Rows, []string{
-			row.Cluster.Name, row.Version, row.Target, string(row.State), strings.Join(causeNames(row), ","), joined(row.Message, judgement(row)), row.Observed, row.Until, row.Cluster.Source, row.Cluster.ID,
+			row.Cluster.Name, row.Version, row.Target, string(row.State), strings.Join(causeNames(row), ","), joined(row.Message, judgement(row)),
+			row.Observed, row.Until, row.Cluster.Source, row.Cluster.ID,
 		})
 	}
 	return document.Document{Blocks: []document.Block{table}}
@@ -114,10 +115,11 @@ func word(decision verdict.Decision) string {
 
 func (t Table) verdict() document.Verdict {
 	meaning := map[verdict.Decision]string{
-		verdict.Ready:        t.evaluated("every cluster may be updated", "each of %s may be updated") + t.toTarget() + ".",
-		verdict.NothingKnown: "no gate, risk or health check of " + t.evaluated("any cluster", "%s") + " blocks the update" + t.toTarget() + "; the checks of the release were not run.",
-		verdict.Blocked:      fmt.Sprintf("do not update %s%s yet.", words.Count(t.Counts.Blocked, "cluster"), t.toTarget()),
-		verdict.Undecided:    "not every cluster could be judged completely.",
+		verdict.Ready: t.evaluated("every cluster may be updated", "each of %s may be updated") + t.toTarget() + ".",
+		verdict.NothingKnown: "no gate, risk or health check of " + t.evaluated("any cluster", "%s") + " blocks the update" + t.toTarget() +
+			"; the checks of the release were not run.",
+		verdict.Blocked:   fmt.Sprintf("do not update %s%s yet.", words.Count(t.Counts.Blocked, "cluster"), t.toTarget()),
+		verdict.Undecided: "not every cluster could be judged completely.",
 	}[t.Decision]
 	if t.Counts.Updated > 0 && t.Counts.Updated+t.Counts.NotInstalled == t.Counts.Clusters {
 		meaning = "every cluster runs" + strings.TrimPrefix(t.toTarget(), " to") + " already: nothing was evaluated."
@@ -231,9 +233,15 @@ func (t Table) clusters(view document.View) document.Table {
 		most = briefRows
 	}
 	rows := t.Rows[:view.Entries(len(t.Rows), most)]
-	table := document.Table{Title: "Clusters", Columns: []string{"Cluster", "Version", "Target", "State", "Why"}, Result: "State", More: len(t.Rows) - len(rows)}
+	table := document.Table{
+		Title: "Clusters", Columns: []string{"Cluster", "Version", "Target", "State", "Why"}, Result: "State",
+		More: len(t.Rows) - len(rows),
+	}
 	for _, row := range rows {
-		table.Rows = append(table.Rows, []string{words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State), shortened(why(row))})
+		table.Rows = append(table.Rows, []string{
+			words.Cut(row.Cluster.Name, widestName), cmp.Or(row.Version, "?"), row.Target, string(row.State),
+			shortened(why(row)),
+		})
 	}
 	return table
 }
@@ -268,7 +276,8 @@ func judgement(row fleet.Row) string {
 	}
 	judged := *row.Update.Judgement
 	lead := map[metav1.ConditionStatus]string{
-		metav1.ConditionTrue: "the update was good", metav1.ConditionFalse: "the update was not good", metav1.ConditionUnknown: "it is not known whether the update was good",
+		metav1.ConditionTrue: "the update was good", metav1.ConditionFalse: "the update was not good",
+		metav1.ConditionUnknown: "it is not known whether the update was good",
 	}[metav1.ConditionStatus(judged.Status)]
 	if lead == "" || judged.Status == string(metav1.ConditionTrue) || judged.Message == "" {
 		return lead
@@ -287,19 +296,26 @@ func causeNames(row fleet.Row) []string {
 // JUnit has a test case for each cluster, and one for the decision about all, so that a fleet
 // without clusters does not pass.
 func (t Table) JUnit() junit.Results {
-	made := junit.Results{Time: t.Time, Properties: []junit.Property{{Name: "to", Value: t.Target}, {Name: "decision", Value: word(t.Decision)}}}
+	made := junit.Results{Time: t.Time, Properties: []junit.Property{
+		{Name: "to", Value: t.Target},
+		{Name: "decision", Value: word(t.Decision)},
+	}}
 	for _, row := range t.Rows {
 		made.Cases = append(made.Cases, junit.Case{
 			Suite: "clusters", Class: "preflight.fleet", Name: row.Cluster.Name, Outcome: outcomeOf(row.State),
 			Type: string(row.State), Message: why(row), Text: textOf(row),
 		})
 	}
-	outcome := map[verdict.Decision]preflight.Outcome{verdict.Ready: preflight.Warn, verdict.NothingKnown: preflight.Warn, verdict.Undecided: preflight.Unknown}[t.Decision]
+	outcome := map[verdict.Decision]preflight.Outcome{
+		verdict.Ready: preflight.Warn, verdict.NothingKnown: preflight.Warn,
+		verdict.Undecided: preflight.Unknown,
+	}[t.Decision]
 	if outcome == "" {
 		outcome = preflight.Fail
 	}
 	return junit.Results{Time: made.Time, Properties: made.Properties, Cases: append(made.Cases, junit.Case{
-		Suite: "verdict", Class: "preflight", Name: "preflight.Fleet", Outcome: outcome, Type: word(t.Decision), Message: t.Short(), Text: t.Short(),
+		Suite: "verdict", Class: "preflight", Name: "preflight.Fleet", Outcome: outcome, Type: word(t.Decision), Message: t.Short(),
+		Text: t.Short(),
 	})}
 }
 

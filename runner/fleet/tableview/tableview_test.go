@@ -17,25 +17,41 @@ import (
 // example is a fleet with every state.
 func example() tableview.Table {
 	ack := fleet.Cause{
-		Name: "AdminAck-ack-4.18-boot-images", Outcome: preflight.Fail, Reason: "AdminAckRequired", Message: "Read https://docs.example.com/boot-images first.",
+		Name: "AdminAck-ack-4.18-boot-images", Outcome: preflight.Fail, Reason: "AdminAckRequired",
+		Message:     "Read https://docs.example.com/boot-images first.",
 		Remediation: "Do what the message requires, then acknowledge the gate.",
-		Actions:     []finding.Action{{Type: finding.ActionAcknowledge, Value: "ack-4.18-boot-images", Command: "oc preflight ack ack-4.18-boot-images --context prod-01"}},
+		Actions: []finding.Action{{
+			Type: finding.ActionAcknowledge, Value: "ack-4.18-boot-images",
+			Command: "oc preflight ack ack-4.18-boot-images --context prod-01",
+		}},
 	}
 	drain := fleet.Cause{
 		Name: "Drain", Outcome: preflight.Unknown, Reason: "BudgetUnknown", Message: "PodDisruptionBudget shop/db is not up to date.",
 		Remediation: "Check the controller of the budget.", Acceptable: true,
-		Actions: []finding.Action{{Type: finding.ActionAccept, Value: "Drain", Command: "oc preflight fleet targets --to 4.19.12 --contexts 'prod-*' --accept Drain"}},
+		Actions: []finding.Action{{
+			Type: finding.ActionAccept, Value: "Drain",
+			Command: "oc preflight fleet targets --to 4.19.12 --contexts 'prod-*' --accept Drain",
+		}},
 	}
 	row := func(name string, state fleet.State, version, message string, causes ...fleet.Cause) fleet.Row {
-		return fleet.Row{Cluster: fleet.Cluster{Name: name, ID: "id-" + name, Source: "context " + name}, State: state, Version: version, Target: "4.19.12", Message: message, Causes: causes, Observed: "2026-11-26T05:00:00Z"}
+		return fleet.Row{
+			Cluster: fleet.Cluster{Name: name, ID: "id-" + name, Source: "context " + name}, State: state, Version: version,
+			Target: "4.19.12", Message: message, Causes: causes, Observed: "2026-11-26T05:00:00Z",
+		}
 	}
 	after := func(name, status, message string) fleet.Row {
 		made := row(name, fleet.Updated, "4.19.12", "it runs 4.19.12 already; nothing was evaluated")
-		made.Update = &fleet.Update{Stage: "Updated", Since: "2026-11-26T03:00:00Z", Judgement: &fleet.Judgement{Status: status, Message: message}}
+		made.Update = &fleet.Update{
+			Stage: "Updated", Since: "2026-11-26T03:00:00Z",
+			Judgement: &fleet.Judgement{Status: status, Message: message},
+		}
 		if status != "" {
 			made.Update.Judgement.Since = "2026-11-26T04:00:00Z"
 		}
-		made.LastUpdate = &fleet.LastUpdate{From: "4.18.21", To: "4.19.12", Outcome: map[string]string{"True": "Good", "False": "Regressed", "Unknown": "Unknown"}[status]}
+		made.LastUpdate = &fleet.LastUpdate{
+			From: "4.18.21", To: "4.19.12",
+			Outcome: map[string]string{"True": "Good", "False": "Regressed", "Unknown": "Unknown"}[status],
+		}
 		if status == "False" {
 			made.LastUpdate.Objects = []string{"Deployment shop/web", "Route shop/web"}
 		}
@@ -86,9 +102,16 @@ func written(t *testing.T, name string, table tableview.Table, style format.Styl
 func TestAttacksDocument(t *testing.T) {
 	const attack = "</td><script>alert(1)</script>\x1b[2J\u202e|x|\n# head\n```\n]]>"
 	hostile := fleet.Row{
-		Cluster: fleet.Cluster{Name: attack, ID: attack, Source: attack}, State: fleet.Blocked, Version: attack, Target: attack, Message: attack, Evidence: attack, Update: &fleet.Update{Judgement: &fleet.Judgement{Status: "False", Since: attack, Message: attack}},
+		Cluster: fleet.Cluster{Name: attack, ID: attack, Source: attack}, State: fleet.Blocked, Version: attack, Target: attack, Message: attack,
+		Evidence: attack, Update: &fleet.Update{Judgement: &fleet.Judgement{Status: "False", Since: attack, Message: attack}},
 		LastUpdate: &fleet.LastUpdate{From: attack, To: attack, Outcome: attack, Objects: []string{attack}, Message: attack},
-		Causes:     []fleet.Cause{{Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack, Actions: []finding.Action{{Type: finding.ActionRun, Command: strings.ReplaceAll(attack, "\n", " ")}, {Type: finding.ActionRun, Sentence: attack}}}},
+		Causes: []fleet.Cause{{
+			Name: attack, Outcome: attack, Reason: attack, Message: attack, Remediation: attack,
+			Actions: []finding.Action{
+				{Type: finding.ActionRun, Command: strings.ReplaceAll(attack, "\n", " ")},
+				{Type: finding.ActionRun, Sentence: attack},
+			},
+		}},
 	}
 	table := tableview.Table{Table: fleet.Of(attack, []fleet.Row{hostile, {Cluster: fleet.Cluster{Name: "honest"}, State: fleet.Clear}})}
 	for _, name := range format.Names(table) {
@@ -112,12 +135,30 @@ func TestHeadline(t *testing.T) {
 		rows   []fleet.Row
 		want   string
 	}{
-		"All":     {reason: "all were evaluated", rows: []fleet.Row{row("a", fleet.Clear), row("b", fleet.Clear)}, want: "of any cluster blocks the update to 4.19.12"},
-		"Some":    {reason: "one was not", rows: []fleet.Row{row("a", fleet.Clear), row("b", fleet.Updated)}, want: "of 1 cluster blocks the update"},
-		"Ready":   {reason: "one was not", rows: []fleet.Row{row("a", fleet.Ready), row("b", fleet.Ready), row("c", fleet.Updated)}, want: "each of 2 clusters may be updated to 4.19.12"},
-		"None":    {reason: "nothing was evaluated", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Updated)}, want: "every cluster runs 4.19.12 already: nothing was evaluated."},
-		"Gone":    {reason: "nor is what does not exist", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.NotInstalled)}, want: "nothing was evaluated."},
-		"Unread":  {reason: "one is unknown", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Unreachable)}, want: "not every cluster could be judged"},
+		"All": {
+			reason: "all were evaluated", rows: []fleet.Row{row("a", fleet.Clear), row("b", fleet.Clear)},
+			want: "of any cluster blocks the update to 4.19.12",
+		},
+		"Some": {
+			reason: "one was not", rows: []fleet.Row{row("a", fleet.Clear), row("b", fleet.Updated)},
+			want: "of 1 cluster blocks the update",
+		},
+		"Ready": {
+			reason: "one was not", rows: []fleet.Row{row("a", fleet.Ready), row("b", fleet.Ready), row("c", fleet.Updated)},
+			want: "each of 2 clusters may be updated to 4.19.12",
+		},
+		"None": {
+			reason: "nothing was evaluated", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Updated)},
+			want: "every cluster runs 4.19.12 already: nothing was evaluated.",
+		},
+		"Gone": {
+			reason: "nor is what does not exist", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.NotInstalled)},
+			want: "nothing was evaluated.",
+		},
+		"Unread": {
+			reason: "one is unknown", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Unreachable)},
+			want: "not every cluster could be judged",
+		},
 		"Blocked": {reason: "one blocks", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Blocked)}, want: "do not update 1 cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {

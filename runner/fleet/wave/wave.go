@@ -200,7 +200,8 @@ func (s Strategy) statusOf(cluster Progress, now time.Time) (status Status, mess
 		return ToApply, cmp.Or(cluster.Message, "the cluster has not begun to update to "+s.To)
 	case Updating:
 		if took := now.Sub(cluster.Since); s.ProgressDeadline > 0 && !cluster.Since.IsZero() && took > s.ProgressDeadline {
-			return TimeOut, fmt.Sprintf("the update has taken %s, longer than %s; %s", took.Round(time.Minute), s.ProgressDeadline, cmp.Or(cluster.Message, "its state is unknown"))
+			return TimeOut, fmt.Sprintf("the update has taken %s, longer than %s; %s", took.Round(time.Minute), s.ProgressDeadline,
+				cmp.Or(cluster.Message, "its state is unknown"))
 		}
 		return Progressing, cmp.Or(cluster.Message, "the cluster updates to "+s.To)
 	case Broken:
@@ -270,8 +271,9 @@ func (g *Gate) decide(allowance string) {
 	case failed > g.FailuresAllowed:
 		g.Decision, g.Message = verdict.Blocked, fmt.Sprintf("%d %s failed, and %s", failed, of, allowance)
 	case waiting > 0:
-		g.Decision, g.Message = verdict.Undecided, fmt.Sprintf("%d %s succeeded, and %d failed: %d not updated, %d updating or not updated for long enough, %d without an answer",
-			counts[Succeeded], of, failed, counts[ToApply], counts[Progressing], counts[Unknown])
+		g.Decision, g.Message = verdict.Undecided,
+			fmt.Sprintf("%d %s succeeded, and %d failed: %d not updated, %d updating or not updated for long enough, %d without an answer",
+				counts[Succeeded], of, failed, counts[ToApply], counts[Progressing], counts[Unknown])
 	case counts[Succeeded] == 0:
 		g.Decision, g.Message = verdict.Undecided, "no cluster succeeded"
 	default:
@@ -313,7 +315,10 @@ func (g Gate) Document(view document.View) document.Document {
 	return document.Document{
 		Title: "Gate after " + name, Source: "The JSON document has all data.",
 		Blocks: []document.Block{
-			document.Verdict{Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name, Meaning: words.Sentence(words.Line(g.Message, maxMessage))},
+			document.Verdict{
+				Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name,
+				Meaning: words.Sentence(words.Line(g.Message, maxMessage)),
+			},
 			terms, table,
 			document.List{Lead: "Notices", Entries: g.Notices},
 		},
@@ -368,7 +373,8 @@ func (l Limit) exceeds(clusters int) bool { return !l.percent && l.number > clus
 func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) ([]Progress, error) {
 	switch {
 	case table.Kind != fleet.Kind || table.APIVersion != report.APIVersion:
-		return nil, input.Errorf("it is no table of a fleet: its kind is %q of %q, not %s of %s", words.External(table.Kind), words.External(table.APIVersion), fleet.Kind, report.APIVersion)
+		return nil, input.Errorf("it is no table of a fleet: its kind is %q of %q, not %s of %s", words.External(table.Kind),
+			words.External(table.APIVersion), fleet.Kind, report.APIVersion)
 	case table.Target == "":
 		return nil, input.Errorf("the table is about the best update of each cluster, and not about one release: make it with --to %s", to)
 	case table.Target != to:

@@ -71,7 +71,8 @@ func TestStatuses(t *testing.T) {
 		"NoStage":     {"a stage of a later version proves nothing", at("Finished", 9*day), wave.Unknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: day, ProgressDeadline: 150 * time.Minute}, []wave.Progress{tc.cluster}, noon())
+			gate := wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: day, ProgressDeadline: 150 * time.Minute}, []wave.Progress{tc.cluster},
+				noon())
 			if got := gate.Clusters[0]; got.Status != tc.want || (got.Message == "") != (tc.want == wave.Succeeded) {
 				t.Errorf("%s: want %s, got %s: %s", tc.reason, tc.want, got.Status, got.Message)
 			}
@@ -95,14 +96,20 @@ func TestJudgements(t *testing.T) {
 		soak    time.Duration
 		want    wave.Status
 	}{
-		"Good":         {"it is good for the soak", judged(updated, "True", day), day, wave.Succeeded},
-		"Lately":       {"the time before it was judged does not count", judged(updated, "True", day-time.Minute), day, wave.Progressing},
-		"Again":        {"neither does a judgement of before it was updated again", judged(at(wave.Updated, time.Hour), "True", 9*day), day, wave.Progressing},
-		"Waiting":      {"it is not decided", judged(updated, "Unknown", 9*day), day, wave.Progressing},
-		"Unstated":     {"a controller that does not judge proves nothing", judged(updated, "", 9*day), day, wave.Unknown},
-		"Other":        {"a status of a later version proves nothing", judged(updated, "Fine", 9*day), day, wave.Unknown},
-		"Untimed":      {"a soak has a beginning", untimed, day, wave.Unknown},
-		"NoSoak":       {"without a soak as well, what was stored before the update counts only by a judgement", judged(updated, "Unknown", 0), 0, wave.Progressing},
+		"Good":   {"it is good for the soak", judged(updated, "True", day), day, wave.Succeeded},
+		"Lately": {"the time before it was judged does not count", judged(updated, "True", day-time.Minute), day, wave.Progressing},
+		"Again": {
+			"neither does a judgement of before it was updated again", judged(at(wave.Updated, time.Hour), "True", 9*day), day,
+			wave.Progressing,
+		},
+		"Waiting":  {"it is not decided", judged(updated, "Unknown", 9*day), day, wave.Progressing},
+		"Unstated": {"a controller that does not judge proves nothing", judged(updated, "", 9*day), day, wave.Unknown},
+		"Other":    {"a status of a later version proves nothing", judged(updated, "Fine", 9*day), day, wave.Unknown},
+		"Untimed":  {"a soak has a beginning", untimed, day, wave.Unknown},
+		"NoSoak": {
+			"without a soak as well, what was stored before the update counts only by a judgement", judged(updated, "Unknown", 0), 0,
+			wave.Progressing,
+		},
 		"UnstatedNow":  {"without a soak, a cluster that stores nothing is done when it is updated", judged(updated, "", 0), 0, wave.Succeeded},
 		"GoodNow":      {"without a soak, Good counts at once", judged(updated, "True", 0), 0, wave.Succeeded},
 		"Regressed":    {"it failed", judged(updated, "False", 0), day, wave.Failed},
@@ -137,10 +144,19 @@ func TestDecisions(t *testing.T) {
 		"Number":         {"two may fail", "2", join(times(3, good), times(2, bad)), "Ready"},
 		"TooMany":        {"three failed", "2", join(times(3, good), times(3, bad)), "Blocked"},
 		"AllFailed":      {"no success is no success", "100%", times(3, bad), "Undecided"},
-		"Waiting":        {"one is not updated for long enough", "100%", join(times(19, good), times(1, at(wave.Updated, time.Minute))), "Undecided"},
-		"Outstanding":    {"one has not begun", "100%", join(times(19, good), times(1, at(wave.Outstanding, 0))), "Undecided"},
-		"Silent":         {"maxFailures is not for clusters that do not answer", "100%", join(times(19, good), times(1, at(wave.Silent, 0))), "Undecided"},
-		"FailedFirst":    {"what has failed does not become better by waiting", "0", join(times(1, bad), times(1, at(wave.Silent, 0))), "Blocked"},
+		"Waiting": {
+			"one is not updated for long enough", "100%", join(times(19, good), times(1, at(wave.Updated, time.Minute))),
+			"Undecided",
+		},
+		"Outstanding": {"one has not begun", "100%", join(times(19, good), times(1, at(wave.Outstanding, 0))), "Undecided"},
+		"Silent": {
+			"maxFailures is not for clusters that do not answer", "100%", join(times(19, good), times(1, at(wave.Silent, 0))),
+			"Undecided",
+		},
+		"FailedFirst": {
+			"what has failed does not become better by waiting", "0", join(times(1, bad), times(1, at(wave.Silent, 0))),
+			"Blocked",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			gate := wave.Decide(wave.Strategy{MinSuccessTime: 30 * time.Minute, MaxFailures: limit(t, tc.max)}, tc.clusters, noon())
@@ -154,7 +170,8 @@ func TestDecisions(t *testing.T) {
 // A Placement may drop clusters, which does not open the gate.
 func TestIncomplete(t *testing.T) {
 	strategy := wave.Strategy{Incomplete: "clusters are missing"}
-	if got := wave.Decide(strategy, times(3, at(wave.Updated, time.Hour)), noon()); got.Decision != "Undecided" || got.Message != strategy.Incomplete {
+	if got := wave.Decide(strategy, times(3, at(wave.Updated, time.Hour)), noon()); got.Decision != "Undecided" ||
+		got.Message != strategy.Incomplete {
 		t.Errorf("want Undecided, got %s: %s", got.Decision, got.Message)
 	}
 	if got := wave.Decide(strategy, times(3, at(wave.Broken, time.Hour)), noon()); got.Decision != "Blocked" {
@@ -182,11 +199,17 @@ func TestLimits(t *testing.T) {
 
 func TestGolden(t *testing.T) {
 	t.Parallel()
-	hostile := wave.Progress{Name: "evil\x1b[2J" + strings.Repeat("x", 10_000), Stage: wave.Broken, Message: "<script>\x1b]0;" + strings.Repeat("y", 10_000)}
+	hostile := wave.Progress{
+		Name: "evil\x1b[2J" + strings.Repeat("x", 10_000), Stage: wave.Broken,
+		Message: "<script>\x1b]0;" + strings.Repeat("y", 10_000),
+	}
 	gates := map[string]wave.Gate{
-		"ready":   wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary", MinSuccessTime: time.Hour, MaxFailures: limit(t, "5%")}, times(30, at(wave.Updated, time.Hour)), noon()),
-		"blocked": wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary"}, join(times(2, at(wave.Updated, time.Hour)), []wave.Progress{hostile}), noon()),
-		"waiting": wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: 24 * time.Hour}, join(times(1, at(wave.Updated, time.Hour)), times(2, at(wave.Silent, 0)), times(1, at(wave.Outstanding, 0))), noon()),
+		"ready": wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary", MinSuccessTime: time.Hour, MaxFailures: limit(t, "5%")},
+			times(30, at(wave.Updated, time.Hour)), noon()),
+		"blocked": wave.Decide(wave.Strategy{To: "4.19.12", Wave: "canary"},
+			join(times(2, at(wave.Updated, time.Hour)), []wave.Progress{hostile}), noon()),
+		"waiting": wave.Decide(wave.Strategy{To: "4.19.12", MinSuccessTime: 24 * time.Hour},
+			join(times(1, at(wave.Updated, time.Hour)), times(2, at(wave.Silent, 0)), times(1, at(wave.Outstanding, 0))), noon()),
 	}
 	for name, gate := range gates {
 		for _, output := range []string{"text", "json", "html"} {
@@ -215,20 +238,38 @@ func TestOfTable(t *testing.T) {
 		stage  wave.Stage
 		want   string
 	}{
-		"Updated":     {"it was read half an hour ago", func(*fleet.Row) {}, wave.Updated, ""},
-		"Blocked":     {"what is against another update does not undo this one", func(r *fleet.Row) { r.State = fleet.Blocked }, wave.Updated, ""},
-		"Broken":      {"a degraded pool", func(r *fleet.Row) { r.Update = &fleet.Update{Stage: "Broken", Message: "degraded"} }, wave.Broken, "degraded"},
-		"Old":         {"it may have changed since", func(r *fleet.Row) { r.Observed = "2026-11-22T10:59:00Z" }, wave.Silent, "older than 1h0m0s: make the table again"},
-		"Future":      {"its age is unknown", func(r *fleet.Row) { r.Observed = "2026-11-22T13:01:00Z" }, wave.Silent, "ahead of the clock"},
-		"Untimed":     {"its age is unknown", func(r *fleet.Row) { r.Observed = "" }, wave.Silent, "does not state when"},
-		"Unstated":    {"an earlier version of the program", func(r *fleet.Row) { r.Update = nil }, wave.Silent, "does not state how far"},
-		"Other":       {"another release", func(r *fleet.Row) { r.Target = "4.19.11" }, wave.Silent, "not about 4.19.12"},
-		"Unreachable": {"a row of before that stayed", func(r *fleet.Row) { r.State, r.Message = fleet.Unreachable, "timeout" }, wave.Silent, "Unreachable; timeout"},
-		"Regressed":   {"it states that the update was not good", func(r *fleet.Row) { r.Update.Judgement = &fleet.Judgement{Status: "False"} }, wave.Updated, ""},
+		"Updated": {"it was read half an hour ago", func(*fleet.Row) {}, wave.Updated, ""},
+		"Blocked": {
+			"what is against another update does not undo this one", func(r *fleet.Row) { r.State = fleet.Blocked }, wave.Updated,
+			"",
+		},
+		"Broken": {
+			"a degraded pool", func(r *fleet.Row) { r.Update = &fleet.Update{Stage: "Broken", Message: "degraded"} }, wave.Broken,
+			"degraded",
+		},
+		"Old": {
+			"it may have changed since", func(r *fleet.Row) { r.Observed = "2026-11-22T10:59:00Z" }, wave.Silent,
+			"older than 1h0m0s: make the table again",
+		},
+		"Future":   {"its age is unknown", func(r *fleet.Row) { r.Observed = "2026-11-22T13:01:00Z" }, wave.Silent, "ahead of the clock"},
+		"Untimed":  {"its age is unknown", func(r *fleet.Row) { r.Observed = "" }, wave.Silent, "does not state when"},
+		"Unstated": {"an earlier version of the program", func(r *fleet.Row) { r.Update = nil }, wave.Silent, "does not state how far"},
+		"Other":    {"another release", func(r *fleet.Row) { r.Target = "4.19.11" }, wave.Silent, "not about 4.19.12"},
+		"Unreachable": {
+			"a row of before that stayed", func(r *fleet.Row) { r.State, r.Message = fleet.Unreachable, "timeout" }, wave.Silent,
+			"Unreachable; timeout",
+		},
+		"Regressed": {
+			"it states that the update was not good", func(r *fleet.Row) { r.Update.Judgement = &fleet.Judgement{Status: "False"} },
+			wave.Updated, "",
+		},
 		"Good": {"it states that the update was good since the day before", func(r *fleet.Row) {
 			r.Update.Judgement = &fleet.Judgement{Status: "True", Since: "2026-11-21T11:30:00Z"}
 		}, wave.Updated, ""},
-		"NotRead": {"the judgement of the cluster is not read", func(r *fleet.Row) { r.Update.Judgement = &fleet.Judgement{Status: "Unknown"} }, wave.Updated, ""},
+		"NotRead": {
+			"the judgement of the cluster is not read", func(r *fleet.Row) { r.Update.Judgement = &fleet.Judgement{Status: "Unknown"} },
+			wave.Updated, "",
+		},
 		"Unknown": {"a stage of a later version", func(r *fleet.Row) { r.Update.Stage = "Fine" }, "Fine", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -276,14 +317,17 @@ func TestEachFieldOfATableIsDeclared(t *testing.T) {
 		display  = "display"  // it decides nothing
 	)
 	table := fleet.Of("4.19.12", []fleet.Row{{
-		Cluster: fleet.Cluster{Name: "a"}, State: fleet.Clear, Target: "4.19.12", Observed: "2026-11-22T11:30:00Z", Update: &fleet.Update{Stage: "Updated"},
+		Cluster: fleet.Cluster{Name: "a"}, State: fleet.Clear, Target: "4.19.12", Observed: "2026-11-22T11:30:00Z",
+		Update: &fleet.Update{Stage: "Updated"},
 	}})
 	declared := map[string]string{
 		"Table.APIVersion": question, "Table.Kind": question, "Table.Target": question,
-		"Table.Rows": answer, "Row.LastUpdate": display, "Table.Time": display, "Table.ToolVersion": display, "Table.Decision": display, "Table.Counts": display,
+		"Table.Rows": answer, "Row.LastUpdate": display, "Table.Time": display, "Table.ToolVersion": display, "Table.Decision": display,
+		"Table.Counts": display,
 		"Table.Groups": display, "Table.Notices": display, "Table.Actions": display,
 		"Row.Target": question, "Row.Observed": question, "Row.State": answer, "Row.Update": answer, "Row.Cluster": answer,
-		"Row.Message": display, "Row.Version": display, "Row.Targets": display, "Row.Causes": display, "Row.Until": display, "Row.Evidence": display,
+		"Row.Message": display, "Row.Version": display, "Row.Targets": display, "Row.Causes": display, "Row.Until": display,
+		"Row.Evidence": display,
 	}
 	counts := func() bool {
 		clusters, err := wave.OfTable(table, "4.19.12", time.Hour, noon())

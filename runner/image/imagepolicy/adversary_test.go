@@ -40,7 +40,8 @@ func frugal(t *testing.T, known imagepolicy.Policies, image imagepolicy.Image, p
 
 // payloadOf is a valid claim of a digest.
 func payloadOf(digest string) string {
-	return fmt.Sprintf(`{"critical":{"type":"cosign container image signature","image":{"docker-manifest-digest":%q},"identity":{"docker-reference":%q}},"optional":{"creator":"test","timestamp":1740064108,"a":[1]}}`, digest, repository)
+	return fmt.Sprintf(
+		`{"critical":{"type":"cosign container image signature","image":{"docker-manifest-digest":%q},"identity":{"docker-reference":%q}},"optional":{"creator":"test","timestamp":1740064108,"a":[1]}}`, digest, repository)
 }
 
 func TestClaims(t *testing.T) {
@@ -57,35 +58,65 @@ func TestClaims(t *testing.T) {
 	}
 	optional := `{"creator":"test","timestamp":1740064108,"a":[1]}`
 	for name, tc := range map[string]struct{ reason, payload, want string }{
-		"Valid":           {reason: "as cosign writes it", payload: good},
-		"OptionalNull":    {reason: "as cosign writes it without annotations", payload: replace(optional, "null")},
-		"OptionalMissing": {reason: "the optional part is not optional", payload: replace(`,"optional":`+optional, ""), want: "InvalidSigstoreClaim"},
-		"OptionalText":    {reason: "an optional part that is not an object", payload: replace(optional, `"a"`), want: "InvalidSigstoreClaim"},
-		"Creator":         {reason: "a creator that is not a string", payload: replace(`"test"`, "1"), want: "InvalidSigstoreClaim"},
-		"Timestamp":       {reason: "a time that is not a number", payload: replace("1740064108", `"a"`), want: "InvalidSigstoreClaim"},
-		"Type":            {reason: "the type of an OpenPGP claim", payload: replace("cosign container image", "atomic container"), want: "InvalidSigstoreClaim"},
-		"TypeMissing":     {reason: "no type", payload: replace(`"type":"cosign container image signature",`, ""), want: "InvalidSigstoreClaim"},
-		"TypeNumber":      {reason: "a type that is not a string", payload: replace(`"cosign container image signature"`, "1"), want: "InvalidSigstoreClaim"},
-		"TypeTwice":       {reason: "two types", payload: replace(`"type"`, `"type":"a","type"`), want: "InvalidSigstoreClaim"},
-		"TypeCase":        {reason: "another letter case", payload: replace(`"type"`, `"Type"`), want: "InvalidSigstoreClaim"},
-		"ImageMissing":    {reason: "no image", payload: replace(`"image":{"docker-manifest-digest":"`+digest+`"},`, ""), want: "InvalidSigstoreClaim"},
-		"ImageNull":       {reason: "an image that is null", payload: replace(`{"docker-manifest-digest":"`+digest+`"}`, "null"), want: "InvalidSigstoreClaim"},
-		"DigestMissing":   {reason: "no digest", payload: replace(`"docker-manifest-digest":"`+digest+`"`, ""), want: "InvalidSigstoreClaim"},
-		"DigestTwice":     {reason: "two digests", payload: replace(`"docker-manifest-digest"`, `"docker-manifest-digest":"a","docker-manifest-digest"`), want: "InvalidSigstoreClaim"},
-		"DigestOther":     {reason: "another image", payload: payloadOf("sha256:" + strings.Repeat("0", 64)), want: "WrongSigstoreDigest"},
-		"DigestUpper":     {reason: "the same in upper case", payload: payloadOf(strings.ToUpper(digest)), want: "WrongSigstoreDigest"},
-		"IdentityMissing": {reason: "no identity", payload: replace(`,"identity":{"docker-reference":"`+repository+`"}`, ""), want: "InvalidSigstoreClaim"},
-		"IdentityEmpty":   {reason: "an empty identity", payload: replace(repository, ""), want: "WrongSigstoreIdentity"},
-		"Reference":       {reason: "an identity without reference", payload: replace(`"docker-reference":"`+repository+`"`, ""), want: "InvalidSigstoreClaim"},
-		"Critical":        {reason: "no critical part", payload: `{"optional":null}`, want: "InvalidSigstoreClaim"},
-		"CriticalNull":    {reason: "a critical part that is null", payload: `{"critical":null,"optional":null}`, want: "InvalidSigstoreClaim"},
-		"Unknown":         {reason: "a field beside the two parts", payload: replace(`"optional"`, `"a":1,"optional"`), want: "InvalidSigstoreClaim"},
+		"Valid":        {reason: "as cosign writes it", payload: good},
+		"OptionalNull": {reason: "as cosign writes it without annotations", payload: replace(optional, "null")},
+		"OptionalMissing": {
+			reason: "the optional part is not optional", payload: replace(`,"optional":`+optional, ""),
+			want: "InvalidSigstoreClaim",
+		},
+		"OptionalText": {reason: "an optional part that is not an object", payload: replace(optional, `"a"`), want: "InvalidSigstoreClaim"},
+		"Creator":      {reason: "a creator that is not a string", payload: replace(`"test"`, "1"), want: "InvalidSigstoreClaim"},
+		"Timestamp":    {reason: "a time that is not a number", payload: replace("1740064108", `"a"`), want: "InvalidSigstoreClaim"},
+		"Type": {
+			reason: "the type of an OpenPGP claim", payload: replace("cosign container image", "atomic container"),
+			want: "InvalidSigstoreClaim",
+		},
+		"TypeMissing": {reason: "no type", payload: replace(`"type":"cosign container image signature",`, ""), want: "InvalidSigstoreClaim"},
+		"TypeNumber": {
+			reason: "a type that is not a string", payload: replace(`"cosign container image signature"`, "1"),
+			want: "InvalidSigstoreClaim",
+		},
+		"TypeTwice": {reason: "two types", payload: replace(`"type"`, `"type":"a","type"`), want: "InvalidSigstoreClaim"},
+		"TypeCase":  {reason: "another letter case", payload: replace(`"type"`, `"Type"`), want: "InvalidSigstoreClaim"},
+		"ImageMissing": {
+			reason: "no image", payload: replace(`"image":{"docker-manifest-digest":"`+digest+`"},`, ""),
+			want: "InvalidSigstoreClaim",
+		},
+		"ImageNull": {
+			reason: "an image that is null", payload: replace(`{"docker-manifest-digest":"`+digest+`"}`, "null"),
+			want: "InvalidSigstoreClaim",
+		},
+		"DigestMissing": {reason: "no digest", payload: replace(`"docker-manifest-digest":"`+digest+`"`, ""), want: "InvalidSigstoreClaim"},
+		"DigestTwice": {
+			reason:  "two digests",
+			payload: replace(`"docker-manifest-digest"`, `"docker-manifest-digest":"a","docker-manifest-digest"`), want: "InvalidSigstoreClaim",
+		},
+		"DigestOther": {reason: "another image", payload: payloadOf("sha256:" + strings.Repeat("0", 64)), want: "WrongSigstoreDigest"},
+		"DigestUpper": {reason: "the same in upper case", payload: payloadOf(strings.ToUpper(digest)), want: "WrongSigstoreDigest"},
+		"IdentityMissing": {
+			reason: "no identity", payload: replace(`,"identity":{"docker-reference":"`+repository+`"}`, ""),
+			want: "InvalidSigstoreClaim",
+		},
+		"IdentityEmpty": {reason: "an empty identity", payload: replace(repository, ""), want: "WrongSigstoreIdentity"},
+		"Reference": {
+			reason: "an identity without reference", payload: replace(`"docker-reference":"`+repository+`"`, ""),
+			want: "InvalidSigstoreClaim",
+		},
+		"Critical":     {reason: "no critical part", payload: `{"optional":null}`, want: "InvalidSigstoreClaim"},
+		"CriticalNull": {reason: "a critical part that is null", payload: `{"critical":null,"optional":null}`, want: "InvalidSigstoreClaim"},
+		"Unknown": {
+			reason: "a field beside the two parts", payload: replace(`"optional"`, `"a":1,"optional"`),
+			want: "InvalidSigstoreClaim",
+		},
 		"UnknownCritical": {reason: "an unknown critical field", payload: replace(`"type"`, `"a":1,"type"`), want: "InvalidSigstoreClaim"},
 		"Trailing":        {reason: "data after the JSON", payload: good + "{}", want: "InvalidSigstoreClaim"},
 		"Array":           {reason: "not an object", payload: "[" + good + "]", want: "InvalidSigstoreClaim"},
 		"Null":            {reason: "null", payload: "null", want: "InvalidSigstoreClaim"},
 		"Deep":            {reason: "deeply nested", payload: strings.Repeat("[", 30000), want: "InvalidSigstoreClaim"},
-		"Long":            {reason: "a type of 32 KiB is not repeated", payload: replace("cosign", strings.Repeat("a", 32<<10)), want: "InvalidSigstoreClaim"},
+		"Long": {
+			reason: "a type of 32 KiB is not repeated", payload: replace("cosign", strings.Repeat("a", 32<<10)),
+			want: "InvalidSigstoreClaim",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attach(t, place, digest, a.signPayload(tc.payload))
@@ -115,16 +146,38 @@ func TestAttachments(t *testing.T) {
 		attachments []release.Attachment
 		want        string
 	}{
-		"NoLayers":  {reason: "nothing is attached", want: "MalformedAttachment"},
-		"MediaType": {reason: "an attestation is not a signature", attachments: changed(func(a *release.Attachment) { a.MediaType = "application/vnd.dsse.envelope.v1+json" }), want: "MalformedAttachment"},
-		"Mixed":     {reason: "an attestation beside a signature", attachments: append(changed(func(a *release.Attachment) { a.MediaType = "application/vnd.dsse.envelope.v1+json" }), good)},
-		"Unsigned":  {reason: "no annotation", attachments: changed(func(a *release.Attachment) { a.Signature = "" }), want: "InvalidSigstoreSignature"},
-		"Base64":    {reason: "an annotation that is not base64", attachments: changed(func(a *release.Attachment) { a.Signature = "?" }), want: "InvalidSigstoreSignature"},
-		"Garbage":   {reason: "an annotation that is not a signature", attachments: changed(func(a *release.Attachment) { a.Signature = "AAAA" }), want: "InvalidSigstoreSignature"},
-		"Huge":      {reason: "an annotation of 1 MiB", attachments: changed(func(a *release.Attachment) { a.Signature = strings.Repeat("AAAA", 256<<10) }), want: "InvalidSigstoreSignature"},
-		"Content":   {reason: "other content under the signature", attachments: changed(func(a *release.Attachment) { a.Payload = []byte(payloadOf(digest)) }), want: "InvalidSigstoreSignature"},
-		"Large":     {reason: "content of more than 64 KiB", attachments: changed(func(a *release.Attachment) { a.Payload = make([]byte, 64<<10+1) }), want: "MalformedAttachment"},
-		"Empty":     {reason: "no content", attachments: changed(func(a *release.Attachment) { a.Payload = nil }), want: "MalformedAttachment"},
+		"NoLayers": {reason: "nothing is attached", want: "MalformedAttachment"},
+		"MediaType": {reason: "an attestation is not a signature", attachments: changed(
+			func(a *release.Attachment) { a.MediaType = "application/vnd.dsse.envelope.v1+json" }), want: "MalformedAttachment"},
+		"Mixed": {
+			reason:      "an attestation beside a signature",
+			attachments: append(changed(func(a *release.Attachment) { a.MediaType = "application/vnd.dsse.envelope.v1+json" }), good),
+		},
+		"Unsigned": {
+			reason: "no annotation", attachments: changed(func(a *release.Attachment) { a.Signature = "" }),
+			want: "InvalidSigstoreSignature",
+		},
+		"Base64": {
+			reason: "an annotation that is not base64", attachments: changed(func(a *release.Attachment) { a.Signature = "?" }),
+			want: "InvalidSigstoreSignature",
+		},
+		"Garbage": {
+			reason: "an annotation that is not a signature", attachments: changed(func(a *release.Attachment) { a.Signature = "AAAA" }),
+			want: "InvalidSigstoreSignature",
+		},
+		"Huge": {
+			reason:      "an annotation of 1 MiB",
+			attachments: changed(func(a *release.Attachment) { a.Signature = strings.Repeat("AAAA", 256<<10) }), want: "InvalidSigstoreSignature",
+		},
+		"Content": {
+			reason:      "other content under the signature",
+			attachments: changed(func(a *release.Attachment) { a.Payload = []byte(payloadOf(digest)) }), want: "InvalidSigstoreSignature",
+		},
+		"Large": {
+			reason:      "content of more than 64 KiB",
+			attachments: changed(func(a *release.Attachment) { a.Payload = make([]byte, 64<<10+1) }), want: "MalformedAttachment",
+		},
+		"Empty": {reason: "no content", attachments: changed(func(a *release.Attachment) { a.Payload = nil }), want: "MalformedAttachment"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			attach(t, place, digest, tc.attachments...)
@@ -140,7 +193,8 @@ func TestAttachments(t *testing.T) {
 
 // manifestOf is the manifest of an attachment with the given layers.
 func manifestOf(layer string) string {
-	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"digest":"sha256:` + strings.Repeat("0", 64) + `","size":2},"layers":[` + layer + `]}`
+	return `{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{"digest":"sha256:` + strings.Repeat("0",
+		64) + `","size":2},"layers":[` + layer + `]}`
 }
 
 // TestRegistryMisbehaves checks an image whose registry serves an error or wrong content
@@ -169,11 +223,17 @@ func TestRegistryMisbehaves(t *testing.T) {
 		handler http.HandlerFunc
 		want    want
 	}{
-		"NotFound":     {reason: "the tag does not exist", handler: status(http.StatusNotFound), want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
-		"Unauthorized": {reason: "without permission to read, the signature is unknown", handler: status(http.StatusUnauthorized), want: unavailable},
-		"Forbidden":    {reason: "a denied request leaves the signature unknown", handler: status(http.StatusForbidden), want: unavailable},
-		"TooMany":      {reason: "a registry that limits requests", handler: status(http.StatusTooManyRequests), want: unavailable},
-		"Broken":       {reason: "a registry that fails", handler: status(http.StatusInternalServerError), want: unavailable},
+		"NotFound": {
+			reason: "the tag does not exist", handler: status(http.StatusNotFound),
+			want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"},
+		},
+		"Unauthorized": {
+			reason: "without permission to read, the signature is unknown", handler: status(http.StatusUnauthorized),
+			want: unavailable,
+		},
+		"Forbidden": {reason: "a denied request leaves the signature unknown", handler: status(http.StatusForbidden), want: unavailable},
+		"TooMany":   {reason: "a registry that limits requests", handler: status(http.StatusTooManyRequests), want: unavailable},
+		"Broken":    {reason: "a registry that fails", handler: status(http.StatusInternalServerError), want: unavailable},
 		"Loop": {reason: "a loop of redirects", handler: func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect)
 		}, want: unavailable},
@@ -189,26 +249,62 @@ func TestRegistryMisbehaves(t *testing.T) {
 				}
 			}
 		}, want: malformed},
-		"Large":     {reason: "just above the maximum size of a manifest", handler: serving(oci, manifestOf("")+strings.Repeat(" ", 4<<20)), want: malformed},
-		"Text":      {reason: "an error page", handler: serving("text/html", "<html>"), want: malformed},
-		"Empty":     {reason: "nothing", handler: serving(oci, ""), want: malformed},
-		"Type":      {reason: "the manifest of a container", handler: serving("application/vnd.docker.distribution.manifest.v2+json", manifestOf("")), want: malformed},
-		"Schema1":   {reason: "schema 1", handler: serving("application/vnd.docker.distribution.manifest.v1+prettyjws", `{"schemaVersion":1}`), want: malformed},
-		"List":      {reason: "a list", handler: serving("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[{}]}`), want: malformed},
-		"Both":      {reason: "image and list in one", handler: serving(oci, `{"schemaVersion":2,"manifests":[{}],"layers":[{}]}`), want: malformed},
-		"Digest":    {reason: "an invalid digest", handler: serving(oci, manifestOf(fmt.Sprintf(layer, "a", 1, ""))), want: malformed},
-		"SHA512":    {reason: "an unsupported digest algorithm", handler: serving(oci, manifestOf(strings.Replace(fmt.Sprintf(layer, zeros+zeros, 1, ""), "sha256", "sha512", 1))), want: malformed},
-		"URLs":      {reason: "content at a URL", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"urls":["http://127.0.0.1:1/"]`))), want: malformed},
-		"Inline":    {reason: "content in the manifest", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"data":"AAAA"`))), want: malformed},
-		"Size":      {reason: "a layer of 1 TiB", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1<<40, ""))), want: malformed},
-		"Negative":  {reason: "a negative size", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, -1, ""))), want: malformed},
-		"NoBlob":    {reason: "a layer that does not exist", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))), want: want{outcome: preflight.Fail, reason: "MalformedAttachment", text: "layer"}},
-		"Null":      {reason: "no layers at all", handler: serving(oci, `{"schemaVersion":2,"layers":null}`), want: malformed},
-		"Number":    {reason: "layers that are not a list", handler: serving(oci, `{"schemaVersion":2,"layers":1}`), want: malformed},
-		"Layer":     {reason: "a layer that is not an object", handler: serving(oci, `{"schemaVersion":2,"layers":[1]}`), want: malformed},
-		"ManyOther": {reason: "a million empty layers", handler: serving(oci, manifestOf(strings.Repeat(`{},`, 1_000_000)+`{}`)), want: malformed},
-		"Nested":    {reason: "a layer with maximum nesting", handler: serving(oci, manifestOf(`{"annotations":`+strings.Repeat("[", 4<<20-1000)+"}")), want: malformed},
-		"Wide":      {reason: "a layer of annotations", handler: serving(oci, manifestOf(`{"annotations":{`+strings.Repeat(`"a":"",`, 500_000)+`"a":""}}`)), want: malformed},
+		"Large": {
+			reason: "just above the maximum size of a manifest", handler: serving(oci, manifestOf("")+strings.Repeat(" ", 4<<20)),
+			want: malformed,
+		},
+		"Text":  {reason: "an error page", handler: serving("text/html", "<html>"), want: malformed},
+		"Empty": {reason: "nothing", handler: serving(oci, ""), want: malformed},
+		"Type": {
+			reason:  "the manifest of a container",
+			handler: serving("application/vnd.docker.distribution.manifest.v2+json", manifestOf("")), want: malformed,
+		},
+		"Schema1": {
+			reason: "schema 1", handler: serving("application/vnd.docker.distribution.manifest.v1+prettyjws", `{"schemaVersion":1}`),
+			want: malformed,
+		},
+		"List": {
+			reason: "a list", handler: serving("application/vnd.oci.image.index.v1+json", `{"schemaVersion":2,"manifests":[{}]}`),
+			want: malformed,
+		},
+		"Both": {
+			reason: "image and list in one", handler: serving(oci, `{"schemaVersion":2,"manifests":[{}],"layers":[{}]}`),
+			want: malformed,
+		},
+		"Digest": {reason: "an invalid digest", handler: serving(oci, manifestOf(fmt.Sprintf(layer, "a", 1, ""))), want: malformed},
+		"SHA512": {
+			reason:  "an unsupported digest algorithm",
+			handler: serving(oci, manifestOf(strings.Replace(fmt.Sprintf(layer, zeros+zeros, 1, ""), "sha256", "sha512", 1))), want: malformed,
+		},
+		"URLs": {
+			reason:  "content at a URL",
+			handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"urls":["http://127.0.0.1:1/"]`))), want: malformed,
+		},
+		"Inline": {
+			reason: "content in the manifest", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, `,"data":"AAAA"`))),
+			want: malformed,
+		},
+		"Size":     {reason: "a layer of 1 TiB", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1<<40, ""))), want: malformed},
+		"Negative": {reason: "a negative size", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, -1, ""))), want: malformed},
+		"NoBlob": {
+			reason: "a layer that does not exist", handler: serving(oci, manifestOf(fmt.Sprintf(layer, zeros, 1, ""))),
+			want: want{outcome: preflight.Fail, reason: "MalformedAttachment", text: "layer"},
+		},
+		"Null":   {reason: "no layers at all", handler: serving(oci, `{"schemaVersion":2,"layers":null}`), want: malformed},
+		"Number": {reason: "layers that are not a list", handler: serving(oci, `{"schemaVersion":2,"layers":1}`), want: malformed},
+		"Layer":  {reason: "a layer that is not an object", handler: serving(oci, `{"schemaVersion":2,"layers":[1]}`), want: malformed},
+		"ManyOther": {
+			reason: "a million empty layers", handler: serving(oci, manifestOf(strings.Repeat(`{},`, 1_000_000)+`{}`)),
+			want: malformed,
+		},
+		"Nested": {
+			reason:  "a layer with maximum nesting",
+			handler: serving(oci, manifestOf(`{"annotations":`+strings.Repeat("[", 4<<20-1000)+"}")), want: malformed,
+		},
+		"Wide": {
+			reason:  "a layer of annotations",
+			handler: serving(oci, manifestOf(`{"annotations":{`+strings.Repeat(`"a":"",`, 500_000)+`"a":""}}`)), want: malformed,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := registry.New(registry.Logger(log.New(io.Discard, "", 0)))
@@ -236,9 +332,15 @@ func TestRegistryServesOtherImage(t *testing.T) {
 		reason, contentType, body string
 		want                      want
 	}{
-		"Other":   {reason: "another image", contentType: "application/vnd.oci.image.manifest.v1+json", body: manifestOf(""), want: mismatch},
-		"Schema1": {reason: "a type whose digest go-containerregistry does not verify", contentType: "application/vnd.docker.distribution.manifest.v1+prettyjws", body: manifestOf(""), want: mismatch},
-		"Large":   {reason: "20 MiB", contentType: "application/vnd.oci.image.manifest.v1+json", body: strings.Repeat(" ", 20<<20), want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
+		"Other": {reason: "another image", contentType: "application/vnd.oci.image.manifest.v1+json", body: manifestOf(""), want: mismatch},
+		"Schema1": {
+			reason:      "a type whose digest go-containerregistry does not verify",
+			contentType: "application/vnd.docker.distribution.manifest.v1+prettyjws", body: manifestOf(""), want: mismatch,
+		},
+		"Large": {
+			reason: "20 MiB", contentType: "application/vnd.oci.image.manifest.v1+json", body: strings.Repeat(" ", 20<<20),
+			want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -247,7 +349,8 @@ func TestRegistryServesOtherImage(t *testing.T) {
 				_, _ = io.WriteString(w, tc.body)
 			}))
 			t.Cleanup(server.Close)
-			got := frugal(t, known, imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, strings.TrimPrefix(server.URL, "http://")+"/mirror"))
+			got := frugal(t, known, imagepolicy.Image{PullSpec: repository + "@" + digest},
+				from(t, strings.TrimPrefix(server.URL, "http://")+"/mirror"))
 			tc.want.check(t, tc.reason, got)
 		})
 	}

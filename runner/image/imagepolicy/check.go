@@ -59,7 +59,8 @@ func (c *check) at(ctx context.Context, place Place) error {
 	digests := []string{digest}
 	if top.IsIndex() {
 		if digests, err = instances(top, c.image.Architectures); err != nil {
-			c.findings = append(c.findings, unknown(reasonNoInstance, "%s cannot be checked against a policy: %s", c.image.PullSpec, words.External(err.Error())))
+			c.findings = append(c.findings, unknown(reasonNoInstance, "%s cannot be checked against a policy: %s", c.image.PullSpec,
+				words.External(err.Error())))
 			return nil
 		}
 		c.findings = append(c.findings, c.list(ctx, visit)...)
@@ -85,11 +86,13 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 	signatures, more, err := visit.signatures(ctx, digest)
 	switch {
 	case errors.Is(err, errMalformed):
-		return c.fail(reasonMalformedAttachment, "the tag %s of %s is not a signature: %s", signatureTag(digest), visit.place.Repository, words.External(err.Error()))
+		return c.fail(reasonMalformedAttachment, "the tag %s of %s is not a signature: %s", signatureTag(digest), visit.place.Repository,
+			words.External(err.Error()))
 	case repository.IsMissing(err):
 		return c.missing(visit.place, digest)
 	case err != nil:
-		return unknown(reasonSigstoreUnavailable, "the signatures of %s cannot be read, tag %s: %s", words.External(c.image.PullSpec), signatureTag(digest), words.External(err.Error()))
+		return unknown(reasonSigstoreUnavailable, "the signatures of %s cannot be read, tag %s: %s", words.External(c.image.PullSpec),
+			signatureTag(digest), words.External(err.Error()))
 	}
 	var findings []finding.Finding
 	for _, r := range c.requirements {
@@ -98,7 +101,8 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 		case violated == nil:
 			findings = append(findings, c.pass(r))
 		case more:
-			findings = append(findings, unknown(reasonTooManySignatures, "%s has more than %d signatures; none of those read satisfies ClusterImagePolicy %q", digest, maxSignatures, r.policy))
+			findings = append(findings, unknown(reasonTooManySignatures,
+				"%s has more than %d signatures; none of those read satisfies ClusterImagePolicy %q", digest, maxSignatures, r.policy))
 		default:
 			f := c.fail(violated.reason, "no signature of %s satisfies ClusterImagePolicy %q; the closest: %s", digest, r.policy, violated.message)
 			f = f.Judged(violated.outcome)
@@ -126,7 +130,8 @@ func (c *check) best(r requirement, signatures []attached, digest string) *viola
 // distance orders violations by how late they are detected.
 func distance(reason finding.Reason) int {
 	return slices.Index([]finding.Reason{
-		reasonInvalidImagePolicy, reasonWrongSigstoreIdentity, reasonWrongSigstoreDigest, reasonInvalidSigstoreClaim, reasonInvalidSigstoreSignature,
+		reasonInvalidImagePolicy, reasonWrongSigstoreIdentity, reasonWrongSigstoreDigest, reasonInvalidSigstoreClaim,
+		reasonInvalidSigstoreSignature,
 	}, reason)
 }
 
@@ -134,7 +139,8 @@ func distance(reason finding.Reason) int {
 func (c *check) missing(place Place, digest string) finding.Finding {
 	f := c.fail(reasonNoSigstoreSignature, "%s has no signature: there is no tag %s", place.Repository.Digest(digest), signatureTag(digest))
 	if place.Mirror {
-		f.Message = fmt.Sprintf("the mirror %s has the image %s without its signature: there is no tag %s. Nodes that pull from the mirror will reject the image",
+		f.Message = fmt.Sprintf("the mirror %s has the image %s without its signature: there is no tag %s. Nodes that pull from the "+
+			"mirror will reject the image",
 			place.Repository, digest, signatureTag(digest))
 		f = f.Remedy("Copy the signature to the mirror, or mirror the release again with oc-mirror, which copies signatures by default.").
 			Do(finding.OnThisMachine("cosign copy --only=sig %s@%s %s", repositoryOf(c.reference), digest, place.Repository))
@@ -155,7 +161,8 @@ func (c *check) fail(reason finding.Reason, format string, args ...any) finding.
 	}
 	return finding.Fail(reason, "%s", fmt.Sprintf(format, args...)).
 		From(finding.SourceSignature).
-		Remedy("Do not use this copy of the image: get it and its signature again from its provider, or, if another key may sign it, change ClusterImagePolicy %s.", strings.Join(policies, ", "))
+		Remedy("Do not use this copy of the image: get it and its signature again from its provider, or, if another key may sign it, "+
+			"change ClusterImagePolicy %s.", strings.Join(policies, ", "))
 }
 
 func unknown(reason finding.Reason, format string, args ...any) finding.Finding {
@@ -301,7 +308,8 @@ func (p Policies) requirements(policies []configv1.ClusterImagePolicy) ([]requir
 	var failures []finding.Finding
 	for _, policy := range policies {
 		if cause := p.unsure[policy.Name]; cause != "" {
-			failures = append(failures, unknown(reasonInvalidImagePolicy, "it is unknown whether the release brings ClusterImagePolicy %q: %s", policy.Name, words.External(cause)))
+			failures = append(failures, unknown(reasonInvalidImagePolicy, "it is unknown whether the release brings ClusterImagePolicy %q: %s",
+				policy.Name, words.External(cause)))
 			continue
 		}
 		key, failure := newKey(policy)
@@ -323,7 +331,8 @@ func newKey(policy configv1.ClusterImagePolicy) (signature.Verifier, *finding.Fi
 		kind += " with rekorKeyData"
 	}
 	if kind != string(configv1.PublicKeyRootOfTrust) || root.PublicKey == nil {
-		failure := unknown(reasonUnsupportedRootOfTrust, "ClusterImagePolicy %q has root of trust %s, which this check does not support", policy.Name, kind)
+		failure := unknown(reasonUnsupportedRootOfTrust, "ClusterImagePolicy %q has root of trust %s, which this check does not support",
+			policy.Name, kind)
 		return nil, &failure
 	}
 	public, err := cryptoutils.UnmarshalPEMToPublicKey(root.PublicKey.KeyData)
@@ -374,7 +383,8 @@ func (r requirement) identify(signed string, image name.Digest) *violation {
 			}
 			wanted = remap(wanted, *r.identity.PolicyMatchRemapIdentity)
 		default:
-			return undecided("ClusterImagePolicy %q has matchPolicy %q, which this check does not support", r.policy, words.External(string(r.identity.MatchPolicy)))
+			return undecided("ClusterImagePolicy %q has matchPolicy %q, which this check does not support", r.policy,
+				words.External(string(r.identity.MatchPolicy)))
 		}
 	}
 	reference, err := name.ParseReference(signed)
@@ -383,7 +393,8 @@ func (r requirement) identify(signed string, image name.Digest) *violation {
 	}
 	repository, err := name.NewRepository(wanted)
 	if err != nil || reference.Context().Name() != repository.Name() {
-		return violates(reasonWrongSigstoreIdentity, "the signature claim names %q; the policy requires an image of %q", words.External(signed), wanted)
+		return violates(reasonWrongSigstoreIdentity, "the signature claim names %q; the policy requires an image of %q", words.External(signed),
+			wanted)
 	}
 	return nil
 }

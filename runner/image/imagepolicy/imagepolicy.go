@@ -87,7 +87,8 @@ func (p Policies) check(ctx context.Context, image Image, puller Puller) finding
 	}
 	scope, covering := p.covering(image.PullSpec)
 	if len(covering) == 0 {
-		return finding.Skipped(gap.Proven("the list of the ClusterImagePolicies"), reasonNoImagePolicy, "no ClusterImagePolicy covers %s", image.PullSpec).
+		return finding.Skipped(gap.Proven("the list of the ClusterImagePolicies"), reasonNoImagePolicy, "no ClusterImagePolicy covers %s",
+			image.PullSpec).
 			From(finding.SourceSignature)
 	}
 	requirements, failures := p.requirements(covering)
@@ -253,7 +254,8 @@ func readClaim(payload []byte) (claim, *violation) {
 	case err != nil:
 		return claim{}, violates(reasonInvalidSigstoreClaim, "the signed content is not a JSON signature claim: %q", words.External(err.Error()))
 	case critical == nil, critical.Type == nil, critical.Image == nil, critical.Identity == nil, len(c.Optional) == 0:
-		return claim{}, violates(reasonInvalidSigstoreClaim, "the signature claim lacks one of critical.type, critical.image, critical.identity and optional")
+		return claim{}, violates(reasonInvalidSigstoreClaim,
+			"the signature claim lacks one of critical.type, critical.image, critical.identity and optional")
 	case critical.Image.Digest == nil, critical.Identity.Reference == nil:
 		return claim{}, violates(reasonInvalidSigstoreClaim, "the signature claim lacks one of docker-manifest-digest and docker-reference")
 	case *critical.Type != claimType:
@@ -393,7 +395,8 @@ func instances(list ocimanifest.Manifest, architectures []string) ([]string, err
 		found = append(found, image.Platform.Architecture)
 	}
 	if len(digests) > maxArchitectures {
-		return nil, fmt.Errorf("the index has %d images for linux, more than %d: %s", len(digests), maxArchitectures, words.External(strings.Join(found, ", ")))
+		return nil, fmt.Errorf("the index has %d images for linux, more than %d: %s", len(digests), maxArchitectures,
+			words.External(strings.Join(found, ", ")))
 	}
 	return digests, nil
 }

@@ -33,8 +33,11 @@ func TestCovers(t *testing.T) {
 		image  string
 		want   bool
 	}{
-		"Image":          {reason: "the image itself", scope: configv1.ImageScope(repository + "@" + digest), image: repository, want: true},
-		"OtherImage":     {reason: "another image of the repository", scope: configv1.ImageScope(repository + "@sha256:" + strings.Repeat("1", 64)), image: repository},
+		"Image": {reason: "the image itself", scope: configv1.ImageScope(repository + "@" + digest), image: repository, want: true},
+		"OtherImage": {
+			reason: "another image of the repository",
+			scope:  configv1.ImageScope(repository + "@sha256:" + strings.Repeat("1", 64)), image: repository,
+		},
 		"Tag":            {reason: "a tag does not match a digest", scope: repository + ":4.20.1", image: repository},
 		"Repository":     {reason: "its repository", scope: repository, image: repository, want: true},
 		"Namespace":      {reason: "its namespace", scope: "quay.io/openshift-release-dev", image: repository, want: true},
@@ -70,14 +73,31 @@ func TestMostSpecificScopeApplies(t *testing.T) {
 		policies []*configv1.ClusterImagePolicy
 		want     want
 	}{
-		"None":     {reason: "no policy covers it", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "example.com")}, want: want{outcome: preflight.Skipped, reason: "NoImagePolicy", text: digest}},
-		"Specific": {reason: "the more general one does not apply", policies: []*configv1.ClusterImagePolicy{policy("a", unused.pem(), "quay.io", "*.io"), policy("b", a.pem(), namespace)}, want: pass},
-		"General":  {reason: "the more specific one applies", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "quay.io"), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}},
-		"Both":     {reason: "two with the same scope are both satisfied", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", b.pem(), namespace, "example.com")}, want: pass},
-		"OneOfTwo": {reason: "two with the same scope must both be satisfied", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", unused.pem(), namespace)}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}},
+		"None": {
+			reason: "no policy covers it", policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), "example.com")},
+			want: want{outcome: preflight.Skipped, reason: "NoImagePolicy", text: digest},
+		},
+		"Specific": {
+			reason:   "the more general one does not apply",
+			policies: []*configv1.ClusterImagePolicy{policy("a", unused.pem(), "quay.io", "*.io"), policy("b", a.pem(), namespace)}, want: pass,
+		},
+		"General": {reason: "the more specific one applies", policies: []*configv1.ClusterImagePolicy{
+			policy("a", a.pem(), "quay.io"),
+			policy("b", unused.pem(), namespace),
+		}, want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`}},
+		"Both": {
+			reason:   "two with the same scope are both satisfied",
+			policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", b.pem(), namespace, "example.com")}, want: pass,
+		},
+		"OneOfTwo": {
+			reason:   "two with the same scope must both be satisfied",
+			policies: []*configv1.ClusterImagePolicy{policy("a", a.pem(), namespace), policy("b", unused.pem(), namespace)},
+			want:     want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature", text: `"b"`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.want.check(t, tc.reason, read(t, tc.policies...).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, place)))
+			tc.want.check(t, tc.reason, read(t, tc.policies...).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest},
+				from(t, place)))
 		})
 	}
 }
@@ -91,9 +111,13 @@ func TestRootsOfTrust(t *testing.T) {
 	rekor.Spec.Policy.RootOfTrust.PublicKey.RekorKeyData = a.pem()
 	certificate := []byte("-----BEGIN CERTIFICATE-----\n" + strings.Repeat("a", 80) + "\n-----END CERTIFICATE-----")
 	fulcio := policy("a", nil, repository)
-	fulcio.Spec.Policy.RootOfTrust = configv1.PolicyRootOfTrust{PolicyType: configv1.FulcioCAWithRekorRootOfTrust, FulcioCAWithRekor: &configv1.ImagePolicyFulcioCAWithRekorRootOfTrust{
-		FulcioCAData: certificate, RekorKeyData: a.pem(), FulcioSubject: configv1.PolicyFulcioSubject{OIDCIssuer: "https://example.com/", SignedEmail: "a@example.com"},
-	}}
+	fulcio.Spec.Policy.RootOfTrust = configv1.PolicyRootOfTrust{
+		PolicyType: configv1.FulcioCAWithRekorRootOfTrust,
+		FulcioCAWithRekor: &configv1.ImagePolicyFulcioCAWithRekorRootOfTrust{
+			FulcioCAData: certificate, RekorKeyData: a.pem(),
+			FulcioSubject: configv1.PolicyFulcioSubject{OIDCIssuer: "https://example.com/", SignedEmail: "a@example.com"},
+		},
+	}
 	pki := policy("a", nil, repository)
 	pki.Spec.Policy.RootOfTrust = configv1.PolicyRootOfTrust{PolicyType: configv1.PKIRootOfTrust, PKI: &configv1.ImagePolicyPKIRootOfTrust{
 		CertificateAuthorityRootsData: certificate, PKICertificateSubject: configv1.PKICertificateSubject{Email: "a@example.com"},
@@ -104,11 +128,26 @@ func TestRootsOfTrust(t *testing.T) {
 		policy *configv1.ClusterImagePolicy
 		want   want
 	}{
-		"PublicKey": {reason: "the supported root of trust", policy: policy("a", a.pem(), repository), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied", text: `"a"`}},
-		"Rekor":     {reason: "a transparency log as well", policy: rekor, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PublicKey with rekorKeyData"}},
-		"Fulcio":    {reason: "short-lived certificates", policy: fulcio, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "FulcioCAWithRekor"}},
-		"PKI":       {reason: "certificates of a private CA", policy: pki, want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PKI"}},
-		"Broken":    {reason: "an invalid key", policy: broken, want: want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", text: `"a"`}},
+		"PublicKey": {
+			reason: "the supported root of trust", policy: policy("a", a.pem(), repository),
+			want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied", text: `"a"`},
+		},
+		"Rekor": {
+			reason: "a transparency log as well", policy: rekor,
+			want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PublicKey with rekorKeyData"},
+		},
+		"Fulcio": {
+			reason: "short-lived certificates", policy: fulcio,
+			want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "FulcioCAWithRekor"},
+		},
+		"PKI": {
+			reason: "certificates of a private CA", policy: pki,
+			want: want{outcome: preflight.Unknown, reason: "UnsupportedRootOfTrust", text: "PKI"},
+		},
+		"Broken": {
+			reason: "an invalid key", policy: broken,
+			want: want{outcome: preflight.Unknown, reason: "InvalidImagePolicy", text: `"a"`},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			image := imagepolicy.Image{PullSpec: repository + "@" + digest}
@@ -129,7 +168,8 @@ func TestKeysOfAllKinds(t *testing.T) {
 			place := newRegistry(t) + "/mirror"
 			digest := push(t, place)
 			attach(t, place, digest, key.sign(digest, repository))
-			got := read(t, policy("a", key.pem(), repository)).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, place))
+			got := read(t, policy("a", key.pem(), repository)).Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest},
+				from(t, place))
 			want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}.check(t, name, got)
 		})
 	}
@@ -143,7 +183,10 @@ func TestSignedIdentity(t *testing.T) {
 	exact := match(configv1.IdentityMatchPolicyExactRepository)
 	exact.PolicyMatchExactRepository = &configv1.PolicyMatchExactRepository{Repository: "example.com/vendor/release"}
 	remap := match(configv1.IdentityMatchPolicyRemapIdentity)
-	remap.PolicyMatchRemapIdentity = &configv1.PolicyMatchRemapIdentity{Prefix: "quay.io/openshift-release-dev", SignedPrefix: "example.com/vendor"}
+	remap.PolicyMatchRemapIdentity = &configv1.PolicyMatchRemapIdentity{
+		Prefix:       "quay.io/openshift-release-dev",
+		SignedPrefix: "example.com/vendor",
+	}
 	elsewhere := match(configv1.IdentityMatchPolicyRemapIdentity)
 	elsewhere.PolicyMatchRemapIdentity = &configv1.PolicyMatchRemapIdentity{Prefix: "quay.io/openshift", SignedPrefix: "example.com/vendor"}
 	byDigest, repositories := match(configv1.IdentityMatchPolicyMatchRepoDigestOrExact), match(configv1.IdentityMatchPolicyMatchRepository)
@@ -165,10 +208,19 @@ func TestSignedIdentity(t *testing.T) {
 		"Repository":        {reason: "the repository", signed: repository + ":4.20.1", identity: repositories, want: pass},
 		"RepositoryOther":   {reason: "another one", signed: repository + "/a:4.20.1", identity: repositories, want: fail},
 		"Exact":             {reason: "the one that the policy names", signed: "example.com/vendor/release:1", identity: exact, want: pass},
-		"ExactOwn":          {reason: "the name of the image itself is not sufficient", signed: repository + ":4.20.1", identity: exact, want: fail},
-		"Remap":             {reason: "the prefix is replaced", signed: "example.com/vendor/ocp-release:4.20.1", identity: remap, want: pass},
-		"RemapOwn":          {reason: "the name without replacement is not accepted", signed: repository + ":4.20.1", identity: remap, want: fail},
-		"RemapElsewhere":    {reason: "a prefix that ends within a path element does not match", signed: repository + ":4.20.1", identity: elsewhere, want: pass},
+		"ExactOwn": {
+			reason: "the name of the image itself is not sufficient", signed: repository + ":4.20.1", identity: exact,
+			want: fail,
+		},
+		"Remap": {reason: "the prefix is replaced", signed: "example.com/vendor/ocp-release:4.20.1", identity: remap, want: pass},
+		"RemapOwn": {
+			reason: "the name without replacement is not accepted", signed: repository + ":4.20.1", identity: remap,
+			want: fail,
+		},
+		"RemapElsewhere": {
+			reason: "a prefix that ends within a path element does not match", signed: repository + ":4.20.1",
+			identity: elsewhere, want: pass,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := newRegistry(t) + "/mirror"
@@ -187,7 +239,10 @@ func TestUnknownSignedIdentity(t *testing.T) {
 	place := newRegistry(t) + "/mirror"
 	digest := push(t, place)
 	attach(t, place, digest, a.sign(digest, repository))
-	for _, match := range []configv1.IdentityMatchPolicy{"MatchAnything", "", configv1.IdentityMatchPolicyExactRepository, configv1.IdentityMatchPolicyRemapIdentity} {
+	for _, match := range []configv1.IdentityMatchPolicy{
+		"MatchAnything", "", configv1.IdentityMatchPolicyExactRepository,
+		configv1.IdentityMatchPolicyRemapIdentity,
+	} {
 		t.Run(string(match), func(t *testing.T) {
 			p := policy("a", a.pem(), repository)
 			p.Spec.Policy.SignedIdentity = &configv1.PolicyIdentity{MatchPolicy: match}
@@ -209,16 +264,37 @@ func TestLists(t *testing.T) {
 		architectures []string
 		want          want
 	}{
-		"Release":     {reason: "as Red Hat signs: the images, and not the list", platforms: []string{amd, arm}, signed: []int{0, 1}, want: pass},
-		"Own":         {reason: "the nodes pull one of them", platforms: []string{amd, arm}, signed: []int{1}, architectures: []string{"arm64"}, want: pass},
-		"Mixed":       {reason: "the nodes pull both", platforms: []string{amd, arm}, signed: []int{1}, architectures: []string{"amd64", "arm64"}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
-		"All":         {reason: "without architectures, all must be signed", platforms: []string{amd, arm}, signed: []int{0}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
-		"ListAlone":   {reason: "nodes do not verify the list", platforms: []string{amd}, signed: []int{-1}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"}},
-		"ListToo":     {reason: "the list may be signed, too", platforms: []string{amd}, signed: []int{-1, 0}, want: pass},
-		"Windows":     {reason: "images for other systems are ignored", platforms: []string{windows, amd}, signed: []int{1}, want: pass},
-		"OnlyWindows": {reason: "nothing for linux", platforms: []string{windows}, want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "no image for linux"}},
-		"Missing":     {reason: "nothing for the nodes", platforms: []string{amd}, signed: []int{0}, architectures: []string{"amd64", "s390x"}, want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "linux/s390x"}},
-		"Many":        {reason: "more images than are checked", platforms: strings.Split(strings.Repeat(amd+" ", 16)+amd, " "), want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "17"}},
+		"Release": {reason: "as Red Hat signs: the images, and not the list", platforms: []string{amd, arm}, signed: []int{0, 1}, want: pass},
+		"Own": {
+			reason: "the nodes pull one of them", platforms: []string{amd, arm}, signed: []int{1}, architectures: []string{"arm64"},
+			want: pass,
+		},
+		"Mixed": {
+			reason: "the nodes pull both", platforms: []string{amd, arm}, signed: []int{1}, architectures: []string{"amd64", "arm64"},
+			want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"},
+		},
+		"All": {
+			reason: "without architectures, all must be signed", platforms: []string{amd, arm}, signed: []int{0},
+			want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"},
+		},
+		"ListAlone": {
+			reason: "nodes do not verify the list", platforms: []string{amd}, signed: []int{-1},
+			want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature"},
+		},
+		"ListToo": {reason: "the list may be signed, too", platforms: []string{amd}, signed: []int{-1, 0}, want: pass},
+		"Windows": {reason: "images for other systems are ignored", platforms: []string{windows, amd}, signed: []int{1}, want: pass},
+		"OnlyWindows": {
+			reason: "nothing for linux", platforms: []string{windows},
+			want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "no image for linux"},
+		},
+		"Missing": {
+			reason: "nothing for the nodes", platforms: []string{amd}, signed: []int{0}, architectures: []string{"amd64", "s390x"},
+			want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "linux/s390x"},
+		},
+		"Many": {
+			reason: "more images than are checked", platforms: strings.Split(strings.Repeat(amd+" ", 16)+amd, " "),
+			want: want{outcome: preflight.Unknown, reason: "NoInstance", text: "17"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			place := newRegistry(t) + "/mirror"
@@ -230,7 +306,8 @@ func TestLists(t *testing.T) {
 				}
 				attach(t, place, digest, a.sign(digest, repository))
 			}
-			tc.want.check(t, tc.reason, known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + list, Architectures: tc.architectures}, from(t, place)))
+			tc.want.check(t, tc.reason, known.Check(t.Context(),
+				imagepolicy.Image{PullSpec: repository + "@" + list, Architectures: tc.architectures}, from(t, place)))
 		})
 	}
 	t.Run("ListOfOtherKey", func(t *testing.T) {
@@ -239,7 +316,8 @@ func TestLists(t *testing.T) {
 		attach(t, place, images[0], a.sign(images[0], repository))
 		attach(t, place, list, newKey(t).sign(list, repository))
 		got := known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + list}, from(t, place))
-		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", text: "the index"}.check(t, "an invalid signature of the index is a warning", got)
+		want{outcome: preflight.Warn, reason: "InvalidSigstoreSignature", text: "the index"}.check(t,
+			"an invalid signature of the index is a warning", got)
 	})
 }
 
@@ -270,12 +348,22 @@ func TestPlaces(t *testing.T) {
 		// command is that of the first action.
 		command string
 	}{
-		"Signed":  {reason: "image and signature", places: []string{signed}, want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
-		"Second":  {reason: "the first place does not have the image", places: []string{empty, down, signed}, want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
-		"Bare":    {reason: "a mirror without the signature; nodes try no other place", places: []string{bare, signed}, want: want{outcome: preflight.Fail, reason: "NoSigstoreSignature", text: bare}, command: "cosign copy --only=sig " + repository + "@" + digest + " " + bare},
-		"Nowhere": {reason: "no place has the image", places: []string{empty}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable", text: repository}},
-		"Down":    {reason: "no registry listens", places: []string{down}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
-		"None":    {reason: "no place is configured", want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
+		"Signed": {reason: "image and signature", places: []string{signed}, want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
+		"Second": {
+			reason: "the first place does not have the image", places: []string{empty, down, signed},
+			want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"},
+		},
+		"Bare": {
+			reason: "a mirror without the signature; nodes try no other place", places: []string{bare, signed},
+			want:    want{outcome: preflight.Fail, reason: "NoSigstoreSignature", text: bare},
+			command: "cosign copy --only=sig " + repository + "@" + digest + " " + bare,
+		},
+		"Nowhere": {
+			reason: "no place has the image", places: []string{empty},
+			want: want{outcome: preflight.Unknown, reason: "ImageUnavailable", text: repository},
+		},
+		"Down": {reason: "no registry listens", places: []string{down}, want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
+		"None": {reason: "no place is configured", want: want{outcome: preflight.Unknown, reason: "ImageUnavailable"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := known.Check(t.Context(), imagepolicy.Image{PullSpec: repository + "@" + digest}, from(t, tc.places...))
@@ -308,12 +396,16 @@ func TestFromClusterWithoutPolicies(t *testing.T) {
 		err    error
 		fails  bool
 	}{
-		"Unknown":   {reason: "a cluster before 4.20", err: apierrors.NewNotFound(schema.GroupResource{Resource: "clusterimagepolicies"}, "")},
-		"Forbidden": {reason: "a denied request does not mean that there are no policies", err: apierrors.NewForbidden(schema.GroupResource{Resource: "clusterimagepolicies"}, "", errors.New("no")), fails: true},
+		"Unknown": {reason: "a cluster before 4.20", err: apierrors.NewNotFound(schema.GroupResource{Resource: "clusterimagepolicies"}, "")},
+		"Forbidden": {
+			reason: "a denied request does not mean that there are no policies",
+			err:    apierrors.NewForbidden(schema.GroupResource{Resource: "clusterimagepolicies"}, "", errors.New("no")), fails: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := configfake.NewClientset()
-			client.PrependReactor("list", "clusterimagepolicies", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			client.PrependReactor("list", "clusterimagepolicies",
+				func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
 			known, err := imagepolicy.FromCluster(t.Context(), client.ConfigV1())
 			if (err != nil) != tc.fails || known.Covers(repository+"@sha256:"+strings.Repeat("0", 64)) {
 				t.Errorf("%s: error %v", tc.reason, err)
@@ -344,9 +436,18 @@ func TestOneValidSignatureIsSufficient(t *testing.T) {
 		attachments func(digest string) []release.Attachment
 		want        want
 	}{
-		"Last":    {reason: "the last of 64 is valid", attachments: many(63, true), want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"}},
-		"TooMany": {reason: "an unread signature may be valid", attachments: many(99, true), want: want{outcome: preflight.Unknown, reason: "TooManySignatures", text: "64"}},
-		"None":    {reason: "all signatures are by another key", attachments: many(9, false), want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature"}},
+		"Last": {
+			reason: "the last of 64 is valid", attachments: many(63, true),
+			want: want{outcome: preflight.Pass, reason: "ImagePolicySatisfied"},
+		},
+		"TooMany": {
+			reason: "an unread signature may be valid", attachments: many(99, true),
+			want: want{outcome: preflight.Unknown, reason: "TooManySignatures", text: "64"},
+		},
+		"None": {
+			reason: "all signatures are by another key", attachments: many(9, false),
+			want: want{outcome: preflight.Fail, reason: "InvalidSigstoreSignature"},
+		},
 		"Nearest": {reason: "the violation of the trusted key is reported", attachments: func(digest string) []release.Attachment {
 			return []release.Attachment{untrusted.sign(digest, repository), a.sign(other, repository), a.signPayload("{}")}
 		}, want: want{outcome: preflight.Fail, reason: "WrongSigstoreDigest", text: other}},

@@ -225,7 +225,8 @@ func (w want) check(t *testing.T, why string, got finding.Finding) {
 		t.Errorf("%s: %s (%s) %q, want %s (%s) %q", why, got.Outcome, got.Reason, got.Message, w.outcome, w.reason, w.text)
 	}
 	bad := got.Outcome == preflight.Fail || got.Outcome == preflight.Unknown
-	if got.Source != finding.SourceSignature || got.Message == "" || strings.Contains(got.Message, "\n") || bad != got.Blocks || bad && got.Remediation == "" {
+	if got.Source != finding.SourceSignature || got.Message == "" || strings.Contains(got.Message, "\n") || bad != got.Blocks || bad &&
+		got.Remediation == "" {
 		t.Errorf("%s: incomplete finding: %+v", why, got)
 	}
 	if len(got.Message) > 2000 {

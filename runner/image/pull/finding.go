@@ -119,7 +119,8 @@ func (g *group) outcome(images int) finding.Finding {
 	nodes := words.List(g.nodes, mostNames)
 	switch {
 	case len(g.components) > 0:
-		message := fmt.Sprintf("%s cannot pull %d of %s: %s (%s)", nodes, len(g.components), words.Count(images, "image"), words.List(g.components, mostNames), g.detail)
+		message := fmt.Sprintf("%s cannot pull %d of %s: %s (%s)", nodes, len(g.components), words.Count(images, "image"),
+			words.List(g.components, mostNames), g.detail)
 		if g.incomplete != "" {
 			message += "; " + g.incomplete
 		}
@@ -132,7 +133,8 @@ func (g *group) outcome(images int) finding.Finding {
 			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).
 			Do(g.retryActions()...)
 	}
-	return finding.Pass(gap.Proven("the pulls by the nodes"), reasonImagesPulled, "%s: %s, all pulled or present", nodes, words.Count(images, "image"))
+	return finding.Pass(gap.Proven("the pulls by the nodes"), reasonImagesPulled, "%s: %s, all pulled or present", nodes,
+		words.Count(images, "image"))
 }
 
 func (g *group) retryActions() []finding.Action {

@@ -56,7 +56,8 @@ func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) 
 	findings = append(findings, diskFindings...)
 	switch {
 	case len(images) == 0:
-		return append(findings, finding.Skipped(gap.Proven("the manifests of the release"), reasonNothingToPull, "there are no images to pull: the release has no check that runs").
+		return append(findings, finding.Skipped(gap.Proven("the manifests of the release"), reasonNothingToPull,
+			"there are no images to pull: the release has no check that runs").
 			Named(Name)), nil
 	case len(usable) == 0:
 		return append(findings, finding.Unknown(reasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
@@ -131,7 +132,10 @@ func job(node string, images map[string]string) *batchv1.Job {
 	for i, component := range slices.Sorted(maps.Keys(images)) {
 		containers = append(containers, corev1.Container{
 			Name: fmt.Sprintf("image-%d", i), Image: images[component], ImagePullPolicy: corev1.PullIfNotPresent, Command: []string{command},
-			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1m"), corev1.ResourceMemory: resource.MustParse("1Mi")}},
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("1m"),
+				corev1.ResourceMemory: resource.MustParse("1Mi"),
+			}},
 			SecurityContext: &corev1.SecurityContext{
 				AllowPrivilegeEscalation: new(false), RunAsNonRoot: new(true), ReadOnlyRootFilesystem: new(true),
 				Capabilities:   &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -227,14 +231,15 @@ func (n Nodes) pullOnto(ctx context.Context, draft jobplan.Draft) Result {
 	}
 	last := Result{Incomplete: "the Job has no pod"}
 	start := time.Now()
-	_, err := watchtools.UntilWithSync(ctx, n.pods(check.Job.Namespace, n.Start.UID(check)), &corev1.Pod{}, nil, func(event watch.Event) (done bool, _ error) {
-		pod, ok := event.Object.(*corev1.Pod)
-		if !ok || event.Type == watch.Deleted {
-			return false, nil
-		}
-		last, done = Read(pod, time.Since(start))
-		return done, nil
-	})
+	_, err := watchtools.UntilWithSync(ctx, n.pods(check.Job.Namespace, n.Start.UID(check)), &corev1.Pod{}, nil,
+		func(event watch.Event) (done bool, _ error) {
+			pod, ok := event.Object.(*corev1.Pod)
+			if !ok || event.Type == watch.Deleted {
+				return false, nil
+			}
+			last, done = Read(pod, time.Since(start))
+			return done, nil
+		})
 	if err != nil {
 		last.Incomplete = "the pulls did not end in time: " + cmp.Or(last.Incomplete, err.Error())
 	}
@@ -313,7 +318,8 @@ func pullSpecOf(pod *corev1.Pod, container string) string {
 func pulled(container corev1.ContainerStatus) bool {
 	if waiting := container.State.Waiting; waiting != nil {
 		switch waiting.Reason {
-		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "CrashLoopBackOff":
+		case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError",
+			"CrashLoopBackOff":
 			return true
 		}
 		return false
@@ -412,7 +418,10 @@ type disks struct {
 
 func (d disks) findings(nodes int) []finding.Finding {
 	needed := fmt.Sprintf("%.1f MiB", float64(d.needed)/(1<<20))
-	evidence := map[string]string{"compressedBytes": strconv.FormatUint(d.needed, 10), "nodes": strconv.Itoa(nodes), "nodesWithKnownSpace": strconv.Itoa(d.known)}
+	evidence := map[string]string{
+		"compressedBytes": strconv.FormatUint(d.needed, 10), "nodes": strconv.Itoa(nodes),
+		"nodesWithKnownSpace": strconv.Itoa(d.known),
+	}
 	var findings []finding.Finding
 	add := func(names []string, f finding.Finding) {
 		if len(names) == 0 {
@@ -424,11 +433,14 @@ func (d disks) findings(nodes int) []finding.Finding {
 			Do(finding.Read("oc get --raw /api/v1/nodes/%s/proxy/stats/summary", names[0])))
 	}
 	add(d.pressure, finding.Fail(reasonDiskPressure, "the node has the condition DiskPressure; no image was pulled onto it"))
-	add(d.tooSmall, finding.Fail(reasonDiskTooSmall, "the free space for images is less than their compressed size of %s; no image was pulled onto the node", needed))
-	add(d.low, finding.Warn(reasonDiskSpaceLow, "the free space for images may be too small for them when unpacked; their compressed size is %s", needed))
+	add(d.tooSmall, finding.Fail(reasonDiskTooSmall,
+		"the free space for images is less than their compressed size of %s; no image was pulled onto the node", needed))
+	add(d.low, finding.Warn(reasonDiskSpaceLow,
+		"the free space for images may be too small for them when unpacked; their compressed size is %s", needed))
 	if len(findings) == 0 && nodes > 0 {
 		return []finding.Finding{finding.Pass(gap.Proven("the conditions of the nodes"), reasonDiskSpace,
-			"none of %s has the condition DiskPressure; %d are known to have enough space for the images (compressed size %s)", words.Count(nodes, "node"), d.known, needed).
+			"none of %s has the condition DiskPressure; %d are known to have enough space for the images (compressed size %s)",
+			words.Count(nodes, "node"), d.known, needed).
 			Named(diskName).Observed(evidence)}
 	}
 	return findings

@@ -82,7 +82,10 @@ func TestManyCausesAreLimited(t *testing.T) {
 	for i := range 50 {
 		many = append(many, node{name: fmt.Sprintf("node-%02d", i), free: "3000"})
 	}
-	nodes := pull.Nodes{Client: kubelets(t, many), List: lister(many), Start: namingStarter{}, Run: jobplan.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8}
+	nodes := pull.Nodes{
+		Client: kubelets(t, many), List: lister(many), Start: namingStarter{},
+		Run: jobplan.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 8,
+	}
 	findings, err := nodes.Pull(t.Context(), map[string]string{"etcd": "quay.io/openshift/etcd@sha256:" + strings.Repeat("e", 64)}, 1000)
 	if err != nil {
 		t.Fatal(err)
@@ -124,33 +127,42 @@ func TestEligibleNodes(t *testing.T) {
 			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
 		},
 		"Unknown space": {
-			reason: "a kubelet that denies the request does not exclude its node", nodes: []node{{name: "a"}}, images: images, started: []string{"a"},
-			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
+			reason: "a kubelet that denies the request does not exclude its node", nodes: []node{{name: "a"}}, images: images,
+			started: []string{"a"},
+			want:    []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
 		},
 		"Cordoned": {
-			reason: "no Job is started on a cordoned node", nodes: []node{{name: "a", cordoned: true}, {name: "b"}}, images: images, started: []string{"b"},
-			want: []string{"ImagePull Skipped NodeCordoned: a", "NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: b"},
+			reason: "no Job is started on a cordoned node", nodes: []node{{name: "a", cordoned: true}, {name: "b"}}, images: images,
+			started: []string{"b"},
+			want:    []string{"ImagePull Skipped NodeCordoned: a", "NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: b"},
 		},
 		"None": {
-			reason: "no node can pull", nodes: []node{{name: "a", cordoned: true}, {name: "b", down: true}, {name: "c", windows: true}}, images: images,
-			want: []string{"ImagePull Skipped NodeCordoned: a", "ImagePull Skipped NodeNotReady: b", "ImagePull Unknown NoNode: "}, commands: []string{"oc get nodes"},
+			reason: "no node can pull", nodes: []node{{name: "a", cordoned: true}, {name: "b", down: true}, {name: "c", windows: true}},
+			images:   images,
+			want:     []string{"ImagePull Skipped NodeCordoned: a", "ImagePull Skipped NodeNotReady: b", "ImagePull Unknown NoNode: "},
+			commands: []string{"oc get nodes"},
 		},
 		"Disk pressure": {
-			reason: "no Job is started on a node with DiskPressure", nodes: []node{{name: "a", pressure: true, free: "9000"}, {name: "b"}}, images: images, started: []string{"b"},
-			want: []string{"NodeDiskSpace Fail DiskPressure: a", "ImagePull Unknown ImagePullNotTried: b"}, commands: []string{"oc get --raw /api/v1/nodes/a/proxy/stats/summary"},
+			reason: "no Job is started on a node with DiskPressure", nodes: []node{{name: "a", pressure: true, free: "9000"}, {name: "b"}},
+			images: images, started: []string{"b"},
+			want:     []string{"NodeDiskSpace Fail DiskPressure: a", "ImagePull Unknown ImagePullNotTried: b"},
+			commands: []string{"oc get --raw /api/v1/nodes/a/proxy/stats/summary"},
 		},
 		"Too small": {
-			reason: "the compressed images do not fit on the disk", nodes: []node{{name: "a", free: "999"}, {name: "b", free: "1000"}}, images: images, started: []string{"b"},
+			reason: "the compressed images do not fit on the disk", nodes: []node{{name: "a", free: "999"}, {name: "b", free: "1000"}},
+			images: images, started: []string{"b"},
 			want:     []string{"NodeDiskSpace Fail DiskTooSmall: a", "NodeDiskSpace Warn DiskSpaceLow: b", "ImagePull Unknown ImagePullNotTried: b"},
 			commands: []string{"oc get --raw /api/v1/nodes/a/proxy/stats/summary", "oc get --raw /api/v1/nodes/b/proxy/stats/summary"},
 		},
 		"Invalid space": {
-			reason: "an invalid response leaves the free space unknown", nodes: []node{{name: "a", free: `"many"`}}, images: images, started: []string{"a"},
-			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
+			reason: "an invalid response leaves the free space unknown", nodes: []node{{name: "a", free: `"many"`}}, images: images,
+			started: []string{"a"},
+			want:    []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a"},
 		},
 		"Same cause": {
-			reason: "nodes with one cause have one finding", nodes: []node{{name: "b"}, {name: "a"}, {name: "c"}}, images: images, started: []string{"a", "b", "c"},
-			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a b c"},
+			reason: "nodes with one cause have one finding", nodes: []node{{name: "b"}, {name: "a"}, {name: "c"}}, images: images,
+			started: []string{"a", "b", "c"},
+			want:    []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a b c"},
 		},
 		"Nothing to pull": {
 			reason: "the release has no check that runs", nodes: []node{{name: "a"}},
@@ -159,7 +171,10 @@ func TestEligibleNodes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			start := starter{started: make(chan jobplan.Check, len(tc.nodes))}
-			nodes := pull.Nodes{Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start, Run: jobplan.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 2}
+			nodes := pull.Nodes{
+				Client: kubelets(t, tc.nodes), List: lister(tc.nodes), Start: start,
+				Run: jobplan.Run{ID: "run", Target: update.Release{Version: "4.19.0"}}, Parallelism: 2,
+			}
 			findings, err := nodes.Pull(t.Context(), tc.images, needed)
 			if err != nil {
 				t.Fatal(err)
@@ -257,7 +272,10 @@ func waiting(reason, message string) corev1.ContainerState {
 
 func TestRead(t *testing.T) {
 	const soon, later = time.Second, time.Hour
-	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "StartError", ExitCode: 128, ContainerID: "containerd://1"}}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+		Reason: "StartError", ExitCode: 128,
+		ContainerID: "containerd://1",
+	}}
 	for name, tc := range map[string]struct {
 		reason     string
 		states     []corev1.ContainerState
@@ -268,23 +286,42 @@ func TestRead(t *testing.T) {
 		incomplete string
 		wantDone   bool
 	}{
-		"Cannot be started": {reason: "containerd reports it when it starts the container", states: []corev1.ContainerState{ended}, wantDone: true},
-		"Cannot be created": {reason: "CRI-O reports it when it creates the container", states: []corev1.ContainerState{waiting("CreateContainerError", "exec not found")}, wantDone: true},
-		"User not permitted": {
-			reason: "the kubelet checks the user after the pull", states: []corev1.ContainerState{waiting("CreateContainerConfigError", "runAsNonRoot")}, wantDone: true,
+		"Cannot be started": {
+			reason: "containerd reports it when it starts the container", states: []corev1.ContainerState{ended},
+			wantDone: true,
 		},
-		"Being pulled": {reason: "the pull is in progress", states: []corev1.ContainerState{ended, waiting("ContainerCreating", "")}, incomplete: "not tried: 1 of 2 images"},
+		"Cannot be created": {
+			reason: "CRI-O reports it when it creates the container",
+			states: []corev1.ContainerState{waiting("CreateContainerError", "exec not found")}, wantDone: true,
+		},
+		"User not permitted": {
+			reason: "the kubelet checks the user after the pull",
+			states: []corev1.ContainerState{waiting("CreateContainerConfigError", "runAsNonRoot")}, wantDone: true,
+		},
+		"Being pulled": {
+			reason: "the pull is in progress", states: []corev1.ContainerState{ended, waiting("ContainerCreating", "")},
+			incomplete: "not tried: 1 of 2 images",
+		},
 		"Missing": {
-			reason: "a retry cannot succeed", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown")}, failed: 1, final: true, wantDone: true,
+			reason: "a retry cannot succeed", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown")}, failed: 1, final: true,
+			wantDone: true,
 		},
 		"Missing, and another pending": {
-			reason: "a final failure does not end the other pulls", states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown"), waiting("ContainerCreating", "")},
+			reason: "a final failure does not end the other pulls",
+			states: []corev1.ContainerState{waiting("ErrImagePull", "manifest unknown"), waiting("ContainerCreating", "")},
 			failed: 1, final: true, incomplete: "not tried: 1 of 2 images",
 		},
-		"Busy registry, early": {reason: "a retry may succeed", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, failed: 1},
-		"Busy registry, late":  {reason: "no retry succeeded in time", states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, waited: later, failed: 1, wantDone: true},
+		"Busy registry, early": {
+			reason: "a retry may succeed",
+			states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, failed: 1,
+		},
+		"Busy registry, late": {
+			reason: "no retry succeeded in time",
+			states: []corev1.ContainerState{waiting("ImagePullBackOff", "503 Service Unavailable")}, waited: later, failed: 1, wantDone: true,
+		},
 		"Evicted": {
-			reason: "the kubelet created no container", phase: corev1.PodFailed, incomplete: "not tried: 1 of 1 image before the pod ended (Evicted)", wantDone: true,
+			reason: "the kubelet created no container", phase: corev1.PodFailed,
+			incomplete: "not tried: 1 of 1 image before the pod ended (Evicted)", wantDone: true,
 			states: []corev1.ContainerState{{Terminated: &corev1.ContainerStateTerminated{Reason: "ContainerStatusUnknown", ExitCode: 137}}},
 		},
 		"No status yet": {reason: "the kubelet has not processed the pod", incomplete: "not tried: 1 of 1 image"},
@@ -295,11 +332,13 @@ func TestRead(t *testing.T) {
 				container := fmt.Sprintf("image-%d", i)
 				pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: container, Image: "quay.io/" + container})
 				if len(tc.states) > 0 {
-					pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: container, State: tc.states[i], Image: "sha256:other"})
+					pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+						corev1.ContainerStatus{Name: container, State: tc.states[i], Image: "sha256:other"})
 				}
 			}
 			read, done := pull.Read(pod, max(tc.waited, soon))
-			if done != tc.wantDone || len(read.Failed) != tc.failed || !strings.HasPrefix(read.Incomplete, tc.incomplete) || (tc.incomplete == "") != (read.Incomplete == "") {
+			if done != tc.wantDone || len(read.Failed) != tc.failed || !strings.HasPrefix(read.Incomplete, tc.incomplete) ||
+				(tc.incomplete == "") != (read.Incomplete == "") {
 				t.Errorf("%s: done %t, %+v; want done %t, %d failed, incomplete %q", tc.reason, done, read, tc.wantDone, tc.failed, tc.incomplete)
 			}
 			if commands := commandsOf(read.Actions); (read.Remedy == "") != (tc.incomplete == "") || (len(commands) == 0) != (tc.incomplete == "") {

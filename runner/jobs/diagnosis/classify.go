@@ -129,7 +129,8 @@ func altered(o Observation, pod Pod) (Classification, bool) {
 	if differs == "" {
 		return Classification{}, false
 	}
-	return unknown(o, alteredBy(fmt.Sprintf("a mutating webhook or policy of the cluster changes Pod %s/%s: %s", pod.Namespace, pod.Name, differs))), true
+	return unknown(o, alteredBy(fmt.Sprintf("a mutating webhook or policy of the cluster changes Pod %s/%s: %s", pod.Namespace, pod.Name,
+		differs))), true
 }
 
 func alteredBy(detail string) cause {
@@ -257,7 +258,8 @@ func besideAltered(f, by finding.Finding) finding.Finding {
 	if by.Job.Node != "" {
 		where = fmt.Sprintf("; what that pod did to node %s stays after the run", by.Job.Node)
 	}
-	withdrawn := finding.Unknown(reasonBesideAltered, "the result of the check does not count (%s: %s), because admission changed a pod of %s%s", f.Outcome, f.Message, by.Name, where).
+	withdrawn := finding.Unknown(reasonBesideAltered,
+		"the result of the check does not count (%s: %s), because admission changed a pod of %s%s", f.Outcome, f.Message, by.Name, where).
 		Named(f.Name).From(finding.SourceJob).About(append(f.Objects, by.Objects...)...).Do(by.Actions...).Do(finding.Retry(""))
 	withdrawn.Job = f.Job
 	return withdrawn
@@ -327,7 +329,8 @@ func exitedZero(o Observation, pod Pod, result checkresult.Result) (Classificati
 }
 
 func passed(o Observation) Classification {
-	return done(o, finding.Pass(gap.Proven("the exit code of the check"), checkresult.ReasonPassed, "the check exited 0 and reported no findings"))
+	return done(o, finding.Pass(gap.Proven("the exit code of the check"), checkresult.ReasonPassed,
+		"the check exited 0 and reported no findings"))
 }
 
 // containersState is the worst state of several containers.
@@ -411,12 +414,14 @@ func outOfMemory(container string) cause {
 	return cause{
 		reason: reasonOOMKilled,
 		detail: fmt.Sprintf("container %q was killed because it ran out of memory", container),
-		remedy: "Report it to the owners of the check: it needs a higher memory limit. If the node was short of memory, free some and run the preflight again.",
+		remedy: "Report it to the owners of the check: it needs a higher memory limit. If the node was short of memory, free some and " +
+			"run the preflight again.",
 	}
 }
 
 func badResult(why string) cause {
-	return cause{reason: reasonBadResult, detail: checkresult.Sentence("the result of the check cannot be used", words.Line(why, checkresult.MaxLine)), remedy: reportDefect}
+	return cause{reason: reasonBadResult, detail: checkresult.Sentence("the result of the check cannot be used",
+		words.Line(why, checkresult.MaxLine)), remedy: reportDefect}
 }
 
 func noResult(o Observation, exitCode int32) cause {

@@ -126,7 +126,8 @@ func failed(o Observation, condition jobCondition) Classification {
 		return unknown(o, cause{
 			reason: reasonDeadlineExceeded,
 			detail: checkresult.Sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(activity(o), condition.message)),
-			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners of component %q.", o.Check.Component),
+			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners "+
+				"of component %q.", o.Check.Component),
 		})
 	case !exists:
 		return outcomeLost(o, lost(checkresult.Sentence("the Job failed, and no pod of it was observed", condition.message)))
@@ -143,7 +144,8 @@ func failed(o Observation, condition jobCondition) Classification {
 	}
 	if pastDeadline(pod) {
 		return unknown(o, cause{
-			reason: reasonDeadlineExceeded, detail: checkresult.Sentence("its pod exceeded its activeDeadlineSeconds", words.Line(pod.Status.Message, checkresult.MaxLine)),
+			reason: reasonDeadlineExceeded, detail: checkresult.Sentence("its pod exceeded its activeDeadlineSeconds",
+				words.Line(pod.Status.Message, checkresult.MaxLine)),
 			remedy: reportDefect,
 		})
 	}
@@ -207,12 +209,14 @@ func disruption(pod Pod) *cause {
 		actions: []finding.Action{finding.Read("oc get nodes"), finding.Retry("")},
 	}
 	if pod.Status.Reason == "Evicted" {
-		why.reason, why.detail = reasonEvicted, checkresult.Sentence("its pod was evicted from node "+pod.Spec.NodeName, words.Line(pod.Status.Message, checkresult.MaxLine))
+		why.reason, why.detail = reasonEvicted, checkresult.Sentence("its pod was evicted from node "+pod.Spec.NodeName,
+			words.Line(pod.Status.Message, checkresult.MaxLine))
 		return why
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.DisruptionTarget && condition.Status == corev1.ConditionTrue {
-			why.reason, why.detail = reasonDisrupted, checkresult.Sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, checkresult.MaxLine))
+			why.reason, why.detail = reasonDisrupted,
+				checkresult.Sentence("its pod was disrupted ("+condition.Reason+")", words.Line(condition.Message, checkresult.MaxLine))
 			return why
 		}
 	}
@@ -259,15 +263,17 @@ func withoutPod(o Observation) cause {
 	case o.Job == nil:
 		return cause{
 			reason: reasonJobNotSeen, detail: "the API server has not returned the Job yet", timeout: untilDeadline,
-			remedy: "Check the API server, then run the preflight again.", actions: []finding.Action{finding.Read("oc get --raw /readyz?verbose"), finding.Retry("")},
+			remedy:  "Check the API server, then run the preflight again.",
+			actions: []finding.Action{finding.Read("oc get --raw /readyz?verbose"), finding.Retry("")},
 		}
 	}
 	if exceeded := o.Check.Exceeded; exceeded != "" {
 		// A rejected pod has the reason QuotaExceeded, which ends the check earlier.
 		foreseen := launch.QuotaExceeded(o.Check, exceeded)
 		return cause{
-			reason: reasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace had too little left: " + exceeded, timeout: untilDeadline,
-			remedy: foreseen.Remediation, actions: foreseen.Actions,
+			reason: reasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace had too little left: " + exceeded,
+			timeout: untilDeadline,
+			remedy:  foreseen.Remediation, actions: foreseen.Actions,
 		}
 	}
 	return cause{
@@ -279,7 +285,10 @@ func withoutPod(o Observation) cause {
 // podRejected classifies the responses of the API server to the Job controller. They differ in their text only.
 func podRejected(o Observation, message string) cause {
 	namespace := o.Check.Job.Namespace
-	why := cause{reason: reasonPodNotCreated, detail: checkresult.Sentence("the API server rejects the pod of the Job", message), remedy: fixMessage}
+	why := cause{
+		reason: reasonPodNotCreated, detail: checkresult.Sentence("the API server rejects the pod of the Job", message),
+		remedy: fixMessage,
+	}
 	reportToOwners := fmt.Sprintf("Report it to the owners of component %q.", o.Check.Component)
 	switch {
 	case strings.Contains(message, ownsignal.PodGuard(o.Check.Job.Labels[label.Run])):

@@ -95,7 +95,8 @@ func unschedulable(message string) cause {
 	if allCordoned(message) {
 		why.reason, why.timeout = reasonNoSchedulableNode, TransientTimeout
 		why.detail = checkresult.Sentence("every node that its pod may run on is cordoned", message)
-		why.remedy = "Make a node schedulable with `oc adm uncordon NODE`, then run the preflight again. While an update drains nodes, wait until it has ended."
+		why.remedy = "Make a node schedulable with `oc adm uncordon NODE`, then run the preflight again. While an update drains nodes, " +
+			"wait until it has ended."
 	}
 	return why
 }
@@ -135,7 +136,8 @@ func stays(reason string) bool {
 	case strings.Contains(reason, "{node.kubernetes.io/"), strings.Contains(reason, "{node.cloudprovider.kubernetes.io/"):
 		return false
 	}
-	return strings.HasPrefix(reason, "node(s) had untolerated taint") || strings.HasPrefix(reason, "node(s) didn't match Pod's node affinity/selector") ||
+	return strings.HasPrefix(reason, "node(s) had untolerated taint") ||
+		strings.HasPrefix(reason, "node(s) didn't match Pod's node affinity/selector") ||
 		strings.HasPrefix(reason, "node(s) didn't satisfy plugin")
 }
 
@@ -144,7 +146,8 @@ func stays(reason string) bool {
 func containerWaiting(name, image string, waiting *corev1.ContainerStateWaiting) (cause, bool) {
 	message := words.Line(waiting.Message, checkresult.MaxLine)
 	switch waiting.Reason {
-	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable",
+		"SignatureValidationFailed":
 		return imagePull(image, waiting.Reason, message), true
 	case "CreateContainerConfigError":
 		return containerConfig(name, message), true

@@ -70,8 +70,9 @@ func inProgress(o Observation, pod Pod) Classification {
 	case checkresult.Terminated(o.Check, pod.Pod) != nil:
 		end := checkresult.Terminated(o.Check, pod.Pod)
 		return cause{
-			reason:  reasonAttemptFailed,
-			detail:  checkresult.Sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode), lastLines(end, o.logOf(pod))),
+			reason: reasonAttemptFailed,
+			detail: checkresult.Sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode),
+				lastLines(end, o.logOf(pod))),
 			remedy:  "Fix what the log of the check names, or run the preflight again with a longer timeout.",
 			actions: []finding.Action{finding.Retry(finding.OptionTimeout)},
 		}.waiting()
@@ -93,7 +94,8 @@ func attemptFailure(o Observation, pod Pod) *cause {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 {
 			return &cause{
 				reason: reasonInitFailed,
-				detail: checkresult.Sentence(fmt.Sprintf("init container %q ended with exit code %d", container.Name, end.ExitCode), checkresult.Tail(end.Message)),
+				detail: checkresult.Sentence(fmt.Sprintf("init container %q ended with exit code %d", container.Name, end.ExitCode),
+					checkresult.Tail(end.Message)),
 				remedy: fmt.Sprintf("Fix what its output names, or report it to the owners of component %q.", o.Check.Component),
 			}
 		}
@@ -103,7 +105,8 @@ func attemptFailure(o Observation, pod Pod) *cause {
 		if end := container.State.Terminated; end != nil && end.ExitCode != 0 && main != nil && main.ExitCode == 0 {
 			return &cause{
 				reason: reasonContainerFailed,
-				detail: checkresult.Sentence(fmt.Sprintf("container %q, beside the check, ended with exit code %d", container.Name, end.ExitCode), checkresult.Tail(end.Message)),
+				detail: checkresult.Sentence(fmt.Sprintf("container %q, beside the check, ended with exit code %d", container.Name, end.ExitCode),
+					checkresult.Tail(end.Message)),
 				remedy: reportDefect,
 			}
 		}
@@ -174,9 +177,10 @@ func (o Observation) neverRan() bool {
 		return false
 	}
 	status := o.Pods[0].Status
-	return !slices.ContainsFunc(slices.Concat(status.InitContainerStatuses, status.ContainerStatuses), func(container corev1.ContainerStatus) bool {
-		return container.State.Running != nil || container.State.Terminated != nil || container.LastTerminationState.Terminated != nil
-	})
+	return !slices.ContainsFunc(slices.Concat(status.InitContainerStatuses, status.ContainerStatuses),
+		func(container corev1.ContainerStatus) bool {
+			return container.State.Running != nil || container.State.Terminated != nil || container.LastTerminationState.Terminated != nil
+		})
 }
 
 func (o Observation) warning(kind, name string) *corev1.Event {
@@ -208,7 +212,8 @@ func doneWith(o Observation, findings []finding.Finding) Classification {
 	for i := range findings {
 		findings[i].Job = o.job()
 		if attempts := findings[i].Job.Attempts; findings[i].Outcome == preflight.Pass && attempts > 1 {
-			findings[i].Message = words.Cut(checkresult.Sentence(fmt.Sprintf("passed in attempt %d only", attempts), findings[i].Message), checkresult.MaxMessage)
+			findings[i].Message = words.Cut(checkresult.Sentence(fmt.Sprintf("passed in attempt %d only", attempts), findings[i].Message),
+				checkresult.MaxMessage)
 		}
 	}
 	return Classification{State: Done, Findings: findings}
@@ -354,16 +359,24 @@ func startFailure(o Observation, pod Pod) (Classification, bool) {
 		return Classification{}, false
 	}
 	command := command(o.Check)
-	missing := strings.Contains(message, command) && (strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
+	missing := strings.Contains(message, command) &&
+		(strings.Contains(message, "no such file or directory") || strings.Contains(message, "not found"))
 	switch {
 	case missing && strings.HasPrefix(command, preflightBinary) && !o.Check.Framed:
-		return done(o, finding.Skipped(gap.Proven("the error of the container runtime"), reasonNotProvided, "component %q has no check: its image has no %s", o.Check.Component, command)), true
+		return done(o, finding.Skipped(gap.Proven("the error of the container runtime"), reasonNotProvided,
+			"component %q has no check: its image has no %s", o.Check.Component, command)), true
 	case missing:
-		return unknown(o, cause{reason: reasonBinaryMissing, detail: checkresult.Sentence("the image does not have the program of the check", message), remedy: reportDefect}), true
+		return unknown(o, cause{
+			reason: reasonBinaryMissing,
+			detail: checkresult.Sentence("the image does not have the program of the check", message), remedy: reportDefect,
+		}), true
 	case !final:
 		return Classification{}, false
 	}
-	return unknown(o, cause{reason: reasonNotExecutable, detail: checkresult.Sentence("the program of the check cannot be executed", message), remedy: reportDefect}), true
+	return unknown(o, cause{
+		reason: reasonNotExecutable, detail: checkresult.Sentence("the program of the check cannot be executed", message),
+		remedy: reportDefect,
+	}), true
 }
 
 // startError is the runtime's error message for the check's container. With
@@ -377,7 +390,8 @@ func startError(check jobplan.Check, pod Pod) (message string, final bool) {
 	if end := current.State.Terminated; end != nil && (end.Reason == "StartError" || end.Reason == "ContainerCannotRun") {
 		return words.Line(end.Message, checkresult.MaxLine), true
 	}
-	if waiting := current.State.Waiting; waiting != nil && (waiting.Reason == "CreateContainerError" || waiting.Reason == "RunContainerError") {
+	if waiting := current.State.Waiting; waiting != nil &&
+		(waiting.Reason == "CreateContainerError" || waiting.Reason == "RunContainerError") {
 		return words.Line(waiting.Message, checkresult.MaxLine), false
 	}
 	return "", false

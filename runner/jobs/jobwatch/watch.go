@@ -29,7 +29,9 @@ import (
 // Start starts the watches, which last until ctx is done, and returns when the
 // existing Jobs and pods have been listed. It returns an error when the user may
 // not watch.
-func Start(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Check) types.UID, plan jobplan.Plan, parallelism int) (*Tracker, error) {
+func Start(ctx context.Context, client kubernetes.Interface, uid func(jobplan.Check) types.UID, plan jobplan.Plan,
+	parallelism int,
+) (*Tracker, error) {
 	started, denied := context.WithCancelCause(ctx)
 	t := newTracker(plan, uid, parallelism, denied)
 	ofRun := labels.Set{label.Run: plan.Run.ID}.String()

@@ -184,7 +184,8 @@ const maxCopiedRules = 1000
 
 func build(c *jobplan.Copy, run jobplan.Run, account *corev1.ServiceAccount, grants []rights.Grant, api rights.API) {
 	c.Objects = []payload.Object{&corev1.ServiceAccount{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: run.Meta(c.Original.Namespace, run.Suffixed(c.Original.Name)),
+		TypeMeta:         metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta:       run.Meta(c.Original.Namespace, run.Suffixed(c.Original.Name)),
 		ImagePullSecrets: account.ImagePullSecrets, AutomountServiceAccountToken: account.AutomountServiceAccountToken,
 	}}
 	count := 0
@@ -202,7 +203,10 @@ func build(c *jobplan.Copy, run jobplan.Run, account *corev1.ServiceAccount, gra
 	slices.Sort(c.Omitted)
 	c.Omitted = slices.Compact(c.Omitted)
 	if count > maxCopiedRules {
-		c.Objects, c.Failed = nil, &Error{Account: c.Original, Err: fmt.Errorf("its read access has %d rules, more than %d", count, maxCopiedRules)}
+		c.Objects, c.Failed = nil, &Error{
+			Account: c.Original,
+			Err:     fmt.Errorf("its read access has %d rules, more than %d", count, maxCopiedRules),
+		}
 	}
 }
 
@@ -243,14 +247,23 @@ func roleOfCopy(run jobplan.Run, original inventory.Reference, namespace string,
 	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: original.Namespace, Name: run.Suffixed(original.Name)}}
 	if namespace == "" {
 		return []payload.Object{
-			&rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: meta, Rules: rules},
-			&rbacv1.ClusterRoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"}, ObjectMeta: meta, Subjects: subjects, RoleRef: refer},
+			&rbacv1.ClusterRole{
+				TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: meta,
+				Rules: rules,
+			},
+			&rbacv1.ClusterRoleBinding{
+				TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRoleBinding"},
+				ObjectMeta: meta, Subjects: subjects, RoleRef: refer,
+			},
 		}
 	}
 	refer.Kind = "Role"
 	return []payload.Object{
 		&rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: meta, Rules: rules},
-		&rbacv1.RoleBinding{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta, Subjects: subjects, RoleRef: refer},
+		&rbacv1.RoleBinding{
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "RoleBinding"}, ObjectMeta: meta,
+			Subjects: subjects, RoleRef: refer,
+		},
 	}
 }
 
@@ -354,7 +367,9 @@ func runAsCopy(p jobplan.Plan, check jobplan.Check) jobplan.Check {
 }
 
 // copiesOf reads ServiceAccounts with their permissions, and returns their copies.
-func copiesOf(ctx context.Context, client kubernetes.Interface, run jobplan.Run, originals []inventory.Reference) map[inventory.Reference]jobplan.Copy {
+func copiesOf(ctx context.Context, client kubernetes.Interface, run jobplan.Run,
+	originals []inventory.Reference,
+) map[inventory.Reference]jobplan.Copy {
 	names := make([]types.NamespacedName, len(originals))
 	for i, original := range originals {
 		names[i] = types.NamespacedName{Namespace: original.Namespace, Name: original.Name}
@@ -402,7 +417,9 @@ func readAccount(ctx context.Context, client kubernetes.Interface, account inven
 }
 
 // grantsOf returns the permissions of accounts, and the resources of the API server if there are any permissions.
-func grantsOf(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) (map[types.NamespacedName]rights.Granted, rights.API, error) {
+func grantsOf(ctx context.Context, client kubernetes.Interface,
+	accounts []types.NamespacedName,
+) (map[types.NamespacedName]rights.Granted, rights.API, error) {
 	grants, err := rights.Grants(ctx, client.RbacV1(), accounts)
 	if err != nil || len(grants) == 0 {
 		return nil, rights.API{}, err

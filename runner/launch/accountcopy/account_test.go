@@ -35,7 +35,10 @@ func TestAccounts(t *testing.T) {
 		},
 		"Copy": {
 			reason: "the plan has all permissions of a copy", jobs: []*batchv1.Job{as("a", "checker")},
-			objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(reading), releasetest.Binding("Role", "reader", releasetest.Subject("checker"))},
+			objects: []payload.Object{
+				releasetest.Account("checker"), releasetest.Role(reading),
+				releasetest.Binding("Role", "reader", releasetest.Subject("checker")),
+			},
 			want: []accountcopy.Account{{
 				Namespace: namespace, Name: "checker" + suffix, Author: "checker", Checks: []string{"Etcd.A"},
 				Rules: []rbacv1.PolicyRule{reading},

@@ -76,7 +76,10 @@ func expectedContainer(fields map[string]any) map[string]any {
 			variables = append(variables, variable)
 		}
 	}
-	e := map[string]any{"name": fields["name"], "image": digestOf(fields["image"]), "env": variables, "volumeMounts": []any{}, "security": map[string]any{}}
+	e := map[string]any{
+		"name": fields["name"], "image": digestOf(fields["image"]), "env": variables, "volumeMounts": []any{},
+		"security": map[string]any{},
+	}
 	if mounts := fields["volumeMounts"]; mounts != nil {
 		e["volumeMounts"] = mounts
 	}

@@ -116,7 +116,10 @@ func acceptResources(resources *corev1.ResourceRequirements) {
 }
 
 func ordinaryResources() []corev1.ResourceName {
-	return []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, "management.workload.openshift.io/cores"}
+	return []corev1.ResourceName{
+		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
+		"management.workload.openshift.io/cores",
+	}
 }
 
 // acceptPodSecurity accepts the choices of OpenShift's security context constraints (SCC)

@@ -37,7 +37,8 @@ func Prevention(plan jobplan.Plan) ([]admissionregistrationv1.Variable, []admiss
 	add := func(name, expression string) {
 		variables = append(variables, admissionregistrationv1.Variable{Name: name, Expression: expression})
 	}
-	add("owners", "object.metadata.?ownerReferences.orValue([]).filter(o, o.kind == 'Job' && o.apiVersion == 'batch/v1' && o.?controller.orValue(false))")
+	add("owners", "object.metadata.?ownerReferences.orValue([]).filter(o, o.kind == 'Job' && o.apiVersion == 'batch/v1' && "+
+		"o.?controller.orValue(false))")
 	add("job", "size(variables.owners) == 1 ? variables.owners[0].name : ''")
 	add("key", "request.namespace + '/' + variables.job")
 	for i, text := range texts {
@@ -77,7 +78,8 @@ type comparison struct{ name, expression string }
 // comparisons are the variables that compare a pod with the plan; the last one has all altered fields.
 func comparisons() []comparison {
 	all := []comparison{
-		{"unchanged", "request.operation == 'UPDATE' && object.spec == oldObject.spec && object.metadata.?annotations.orValue({}) == oldObject.metadata.?annotations.orValue({})"},
+		{"unchanged", "request.operation == 'UPDATE' && object.spec == oldObject.spec && object.metadata.?annotations.orValue({}) == " +
+			"oldObject.metadata.?annotations.orValue({})"},
 		{"volumes", "object.spec.?volumes.orValue([])"},
 		{"tokens", `variables.volumes.filter(v, !(v.name in variables.plan.volumes) && has(v.projected) && v.projected.?sources.orValue([]).all(s,
 			s in KNOWN_SOURCES || size(s) == 1 && has(s.serviceAccountToken) && s.serviceAccountToken.path == 'token' &&
@@ -88,8 +90,11 @@ func comparisons() []comparison {
 			['batch.kubernetes.io/job-name'].filter(k, object.metadata.?labels.orValue({})[?k].orValue('') != variables.job).map(k, 'metadata.labels.' + k) +
 			['batch.kubernetes.io/controller-uid'].filter(k, variables.job != '' && object.metadata.?labels.orValue({})[?k].orValue('') != variables.owners[0].uid).map(k, 'metadata.labels.' + k) +
 			variables.plan.labels.filter(k, object.metadata.?labels.orValue({})[?k].orValue('') != variables.plan.labels[k]).map(k, 'metadata.labels.' + k)`},
-		{"inAnnotations", `object.metadata.?annotations.orValue({}).filter(k, k.matches(NODE_ANNOTATIONS) && !(object.metadata.annotations[k] in DEFAULT_PROFILES) &&
-			!(k in variables.plan.annotations && variables.plan.annotations[k] == object.metadata.annotations[k])).map(k, 'metadata.annotations.' + k)`},
+		{
+			"inAnnotations",
+			`object.metadata.?annotations.orValue({}).filter(k, k.matches(NODE_ANNOTATIONS) && !(object.metadata.annotations[k] in DEFAULT_PROFILES) &&
+			!(k in variables.plan.annotations && variables.plan.annotations[k] == object.metadata.annotations[k])).map(k, 'metadata.annotations.' + k)`,
+		},
 		{"inSpec", `(variables.plan.known ? object.spec.filter(k, !(k in APART_OF_POD || k == 'affinity' && !(k in variables.plan.spec) ||
 			(k in variables.plan.spec ? object.spec[k] == variables.plan.spec[k] : k in POD_DEFAULTS && object.spec[k] in POD_DEFAULTS[k]))) +
 			variables.plan.spec.filter(k, !(k in object.spec)) +
@@ -99,7 +104,8 @@ func comparisons() []comparison {
 			['resources'].filter(x, !(` + amounts("object.spec") + `)) :
 			object.spec.filter(k, k in ['hostNetwork', 'hostPID', 'hostIPC', 'ephemeralContainers', 'resourceClaims'] ||
 			k == 'serviceAccountName' && object.spec[k].endsWith('-SUFFIX'))).map(k, 'spec.' + k)`},
-		{"inSecurity", `(variables.plan.known ? ` + confines("object.spec.?securityContext.orValue({})", "variables.plan.security") + ` : []).map(k, 'spec.securityContext.' + k)`},
+		{"inSecurity", `(variables.plan.known ? ` + confines("object.spec.?securityContext.orValue({})", "variables.plan.security") +
+			` : []).map(k, 'spec.securityContext.' + k)`},
 		{"inVolumes", `(variables.plan.volumes.filter(n, !variables.volumes.exists_one(v, v.name == n && ('digest' in variables.plan.volumes[n] ?
 			v.?image.?reference.orValue('').endsWith(variables.plan.volumes[n].digest) : v == variables.plan.volumes[n]))) +
 			variables.volumes.filter(v, !(v.name in variables.plan.volumes) && !(size(v) == 2 && v.all(k, k == 'name' || k in OWN_VOLUMES))).map(v, v.name)).map(n, 'spec.volumes["' + n + '"]')`},
@@ -118,10 +124,13 @@ func comparisons() []comparison {
 func comparisonsOf(list string) []comparison {
 	have, want, path := "object.spec.?"+list+".orValue([])", "variables.plan."+list, "'spec."+list+"[\"' + "
 	return []comparison{
-		{list + "Order", "['spec." + list + "'].filter(x, " + have + ".filter(c, " + want + ".exists(w, w.name == c.name)).map(c, c.name) != " + want + ".map(w, w.name))"},
-		{list + "Planned", want + ".map(w, " + have + ".filter(c, c.name == w.name).map(c, (" + differing() + ").map(k, " + path + "w.name + '\"].' + k)))" +
+		{list + "Order", "['spec." + list + "'].filter(x, " + have + ".filter(c, " + want + ".exists(w, w.name == c.name)).map(c, c.name) != " +
+			want + ".map(w, w.name))"},
+		{list + "Planned", want + ".map(w, " + have + ".filter(c, c.name == w.name).map(c, (" + differing() + ").map(k, " + path +
+			"w.name + '\"].' + k)))" +
 			".filter(l, l.exists(m, size(m) > 0)).map(l, l.filter(m, size(m) > 0)[0][0])"},
-		{list + "Added", have + ".filter(c, !" + want + ".exists(w, w.name == c.name)).map(c, (" + invading() + ").map(k, " + path + "c.name + '\"].' + k))" +
+		{list + "Added", have + ".filter(c, !" + want + ".exists(w, w.name == c.name)).map(c, (" + invading() + ").map(k, " + path +
+			"c.name + '\"].' + k))" +
 			".filter(m, size(m) > 0).map(m, m[0])"},
 	}
 }
@@ -132,13 +141,15 @@ func differing() string {
 	['image'].filter(k, !c.image.endsWith(w.image)) + ['imagePullPolicy'].filter(k, c.?imagePullPolicy.orValue('') == 'Never') +
 	['env'].filter(k, c.?env.orValue([]).filter(e, e.name != 'PREFLIGHT_DEADLINE') != w.env) +
 	['volumeMounts'].filter(k, c.?volumeMounts.orValue([]).filter(m, !(m.name in variables.tokens && m == {'name': m.name, 'readOnly': dyn(true), 'mountPath': dyn('TOKEN_PATH')})) != w.volumeMounts) +
-	['resources'].filter(k, !(` + amounts("c") + `)) + (` + confines("c.?securityContext.orValue({})", "w.security") + `).map(k, 'securityContext.' + k)`
+	['resources'].filter(k, !(` + amounts("c") + `)) + (` + confines("c.?securityContext.orValue({})", "w.security") +
+		`).map(k, 'securityContext.' + k)`
 }
 
 // invading are the fields by which the container c, which admission adds, could change a check (see invades).
 func invading() string {
 	const security = "c.?securityContext.orValue({})"
-	return strings.ReplaceAll(`SC.filter(k, !(k == 'capabilities' ? SC[k].?add.orValue([]).all(a, a in OWN_CAPABILITIES) : k == 'privileged' ? SC[k] == false :
+	return strings.ReplaceAll(
+		`SC.filter(k, !(k == 'capabilities' ? SC[k].?add.orValue([]).all(a, a in OWN_CAPABILITIES) : k == 'privileged' ? SC[k] == false :
 	k == 'procMount' ? SC[k] == 'Default' : k == 'seLinuxOptions' ? `, "SC", security) + confined(security+"[k]") + strings.ReplaceAll(` :
 	k in ['seccompProfile', 'appArmorProfile'] ? SC[k].type != 'Unconfined' :
 	k in ['runAsUser', 'runAsGroup', 'runAsNonRoot', 'readOnlyRootFilesystem', 'allowPrivilegeEscalation'])).map(k, 'securityContext.' + k) +
@@ -150,12 +161,14 @@ func invading() string {
 // confines are the fields of a security context that are not the planned ones, and confine no more (see acceptSecurity and
 // acceptPodSecurity).
 func confines(have, want string) string {
-	return "(" + strings.NewReplacer("SC", have, "WANT", want, "CONFINED", confined(have+"[k]")).Replace(`SC.filter(k, !(k in WANT ? (k == 'capabilities' ?
+	return "(" + strings.NewReplacer("SC", have, "WANT", want, "CONFINED",
+		confined(have+"[k]")).Replace(`SC.filter(k, !(k in WANT ? (k == 'capabilities' ?
 	SC[k].?add.orValue([]) == WANT[k].?add.orValue([]) && ('ALL' in SC[k].?drop.orValue([]) || WANT[k].?drop.orValue([]).all(d, d in SC[k].?drop.orValue([]))) :
 	SC[k] == WANT[k]) : k == 'capabilities' ? !('add' in SC[k]) : k == 'runAsUser' ? SC[k] != 0 : k == 'seLinuxOptions' ? CONFINED :
 	k in ['seccompProfile', 'appArmorProfile'] ? SC[k].type == 'RuntimeDefault' : k in ['privileged', 'allowPrivilegeEscalation'] ? SC[k] == false :
 	k in ['runAsNonRoot', 'readOnlyRootFilesystem'] ? SC[k] == true : k == 'procMount' ? SC[k] == 'Default' :
-	k in ['runAsGroup', 'fsGroup', 'fsGroupChangePolicy', 'supplementalGroupsPolicy', 'supplementalGroups', 'seLinuxChangePolicy'])) + WANT.filter(k, !(k in SC))`) + ")"
+	k in ['runAsGroup', 'fsGroup', 'fsGroupChangePolicy', 'supplementalGroupsPolicy', 'supplementalGroups', 'seLinuxChangePolicy'])) + WANT.filter(k, !(k in SC))`) +
+		")"
 }
 
 // confined is true for SELinux options that manifestpolicy.Confined allows.
@@ -165,7 +178,8 @@ func confined(options string) string {
 
 // amounts is true for resources that acceptResources accepts.
 func amounts(of string) string {
-	return strings.ReplaceAll("OF.?resources.orValue({}).all(l, l in ['limits', 'requests'] && OF.resources[l].all(r, r in AMOUNTS))", "OF", of)
+	return strings.ReplaceAll("OF.?resources.orValue({}).all(l, l in ['limits', 'requests'] && OF.resources[l].all(r, r in AMOUNTS))", "OF",
+		of)
 }
 
 // fieldsOf are values as in a manifest.
@@ -203,7 +217,8 @@ func filled(expression, suffix string) string {
 		"NODE_ANNOTATIONS", l.of(nodeAnnotations.String()), "DEFAULT_PROFILES", list(defaultProfiles()...), "TOKEN_PATH", tokenPath,
 		"MAX_GRACE", fmt.Sprint(jobplan.MaxGrace), "SUFFIX", suffix, "KNOWN_SOURCES", l.of(fieldsOf(sourcesOfTokenVolume())),
 		"POD_DEFAULTS", l.of(map[string]any{
-			"automountServiceAccountToken": []any{true}, "dnsPolicy": []any{"ClusterFirst"}, "enableServiceLinks": []any{true}, "hostUsers": []any{true, false},
+			"automountServiceAccountToken": []any{true}, "dnsPolicy": []any{"ClusterFirst"}, "enableServiceLinks": []any{true},
+			"hostUsers":         []any{true, false},
 			"setHostnameAsFQDN": []any{false}, "shareProcessNamespace": []any{false},
 		}),
 	).Replace(expression)
@@ -319,8 +334,10 @@ func privileges(path string, security corev1.SecurityContext) string {
 	rest.Privileged = open(nil, rest.Privileged, isFalse)
 	rest.ProcMount = open(nil, rest.ProcMount, func(mount corev1.ProcMountType) bool { return mount == corev1.DefaultProcMount })
 	rest.SELinuxOptions = open(nil, rest.SELinuxOptions, manifestpolicy.Confined)
-	rest.SeccompProfile = open(nil, rest.SeccompProfile, func(of corev1.SeccompProfile) bool { return of.Type != corev1.SeccompProfileTypeUnconfined })
-	rest.AppArmorProfile = open(nil, rest.AppArmorProfile, func(of corev1.AppArmorProfile) bool { return of.Type != corev1.AppArmorProfileTypeUnconfined })
+	rest.SeccompProfile = open(nil, rest.SeccompProfile,
+		func(of corev1.SeccompProfile) bool { return of.Type != corev1.SeccompProfileTypeUnconfined })
+	rest.AppArmorProfile = open(nil, rest.AppArmorProfile,
+		func(of corev1.AppArmorProfile) bool { return of.Type != corev1.AppArmorProfileTypeUnconfined })
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&rest)
 	if err != nil {
 		return differs(path, err.Error())

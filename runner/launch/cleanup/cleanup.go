@@ -237,7 +237,8 @@ func (s *sweep) deleteKind(ctx context.Context, k inventory.Kind) error {
 // deleteHidden deletes what this process has created of a kind and no list returned, if it exists: its label can be removed.
 func (s *sweep) deleteHidden(ctx context.Context, k inventory.Kind) error {
 	s.mutex.Lock()
-	hidden := slices.DeleteFunc(s.objects.Created.Of(s.runID), func(object preflight.Object) bool { return object.Kind != k.Name || s.seen[object] })
+	hidden := slices.DeleteFunc(s.objects.Created.Of(s.runID),
+		func(object preflight.Object) bool { return object.Kind != k.Name || s.seen[object] })
 	s.mutex.Unlock()
 	var requests []func() error
 	for _, object := range hidden {

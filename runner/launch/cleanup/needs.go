@@ -88,7 +88,10 @@ func terminated(pod *corev1.Pod) bool {
 			return false
 		}
 	}
-	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses, pod.Status.EphemeralContainerStatuses} {
+	for _, statuses := range [][]corev1.ContainerStatus{
+		pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses,
+		pod.Status.EphemeralContainerStatuses,
+	} {
 		for _, status := range statuses {
 			if !ends(pod.Spec.RestartPolicy, status.State.Terminated) {
 				return false
@@ -101,7 +104,8 @@ func terminated(pod *corev1.Pod) bool {
 // passed reports whether all containers of a terminated pod ended with exit code 0, so that
 // its phase is or will be Succeeded.
 func passed(pod *corev1.Pod) bool {
-	return !slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool { return status.State.Terminated.ExitCode != 0 })
+	return !slices.ContainsFunc(pod.Status.ContainerStatuses,
+		func(status corev1.ContainerStatus) bool { return status.State.Terminated.ExitCode != 0 })
 }
 
 // ends reports whether a container has ended for good.

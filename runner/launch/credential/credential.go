@@ -197,7 +197,8 @@ func Resource(kind string) string {
 // Holds is true for a reference to an object that may hold a credential: a Secret, and a ConfigMap but for those with the
 // certificates of authorities that Kubernetes and OpenShift write into each namespace, and write again when they are changed.
 func Holds(object inventory.Reference) bool {
-	published := object.Kind == inventory.ConfigMapKind && slices.Contains([]string{"kube-root-ca.crt", "openshift-service-ca.crt"}, object.Name)
+	published := object.Kind == inventory.ConfigMapKind &&
+		slices.Contains([]string{"kube-root-ca.crt", "openshift-service-ca.crt"}, object.Name)
 	return Resource(object.Kind) != "" && object.Name != "" && !published
 }
 
@@ -272,9 +273,10 @@ type reader struct {
 
 func (r reader) list(ctx context.Context, selected fields.Set) ([]metav1.PartialObjectMetadata, error) {
 	found, err := retry.Get(ctx, func(ctx context.Context) (*metav1.PartialObjectMetadataList, error) {
-		return r.objects.Resource(corev1.SchemeGroupVersion.WithResource(Resource(r.secret.Kind))).Namespace(r.secret.Namespace).List(ctx, metav1.ListOptions{
-			FieldSelector: selected.String(), Limit: maxOfOneName + 1,
-		})
+		return r.objects.Resource(corev1.SchemeGroupVersion.WithResource(Resource(r.secret.Kind))).Namespace(r.secret.Namespace).List(ctx,
+			metav1.ListOptions{
+				FieldSelector: selected.String(), Limit: maxOfOneName + 1,
+			})
 	})
 	if err != nil {
 		return nil, fmt.Errorf("could not read the type of %s: %w", r.secret, err)
@@ -404,7 +406,8 @@ func hasClientCertificate(value []byte) bool {
 // isClient is false for the certificate of an authority, and for one of servers alone.
 func isClient(certificate *x509.Certificate) bool {
 	usages := certificate.ExtKeyUsage
-	return !certificate.IsCA && (len(usages) == 0 || slices.Contains(usages, x509.ExtKeyUsageClientAuth) || slices.Contains(usages, x509.ExtKeyUsageAny))
+	return !certificate.IsCA && (len(usages) == 0 || slices.Contains(usages, x509.ExtKeyUsageClientAuth) ||
+		slices.Contains(usages, x509.ExtKeyUsageAny))
 }
 
 // isOwnUser is true for a certificate whose user, or one of whose groups, is reserved for Kubernetes, such as

@@ -280,12 +280,19 @@ func (b binder) supporting(e *supportingManifest) payload.Object {
 			ImagePullSecrets: object.ImagePullSecrets, AutomountServiceAccountToken: object.AutomountServiceAccountToken,
 		}
 	case *corev1.ConfigMap:
-		return &corev1.ConfigMap{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: b.meta(e.manifest), Data: object.Data, BinaryData: object.BinaryData}
+		return &corev1.ConfigMap{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: b.meta(e.manifest),
+			Data: object.Data, BinaryData: object.BinaryData,
+		}
 	case *rbacv1.Role:
-		return &rbacv1.Role{TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"}, ObjectMeta: b.meta(e.manifest), Rules: object.Rules}
+		return &rbacv1.Role{
+			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
+			ObjectMeta: b.meta(e.manifest), Rules: object.Rules,
+		}
 	case *rbacv1.ClusterRole:
 		return &rbacv1.ClusterRole{
-			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: b.meta(e.manifest), Rules: object.Rules, AggregationRule: object.AggregationRule,
+			TypeMeta: metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "ClusterRole"}, ObjectMeta: b.meta(e.manifest),
+			Rules: object.Rules, AggregationRule: object.AggregationRule,
 		}
 	case *rbacv1.RoleBinding:
 		return &rbacv1.RoleBinding{

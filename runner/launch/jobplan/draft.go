@@ -165,7 +165,10 @@ func (b builder) check(manifest payload.Job) (Check, []manifestpolicy.Violation)
 	}
 	ref := placedJob{side: side, ref: inventory.Refer("Job", job.Namespace, job.Name)}
 	if first, ok := b.jobs[ref]; ok {
-		violations = append(violations, manifestpolicy.Violation{Reason: manifestpolicy.ReasonRefusedManifest, Path: "metadata.name", Text: "is a duplicate of the Job in " + first})
+		violations = append(violations, manifestpolicy.Violation{
+			Reason: manifestpolicy.ReasonRefusedManifest, Path: "metadata.name",
+			Text: "is a duplicate of the Job in " + first,
+		})
 	}
 	b.jobs[ref] = manifest.File
 	violations = located(violations, manifest.Lines)
@@ -214,10 +217,12 @@ func rejected(check Check, job *batchv1.Job, violations []manifestpolicy.Violati
 	if more := len(violations) - maxViolations; more > 0 {
 		texts = append(texts, fmt.Sprintf("and %d more", more))
 	}
-	return finding.Fail(violations[0].Reason, "Job %q of %s violates the policy for checks: %s", job.Name, check.File, strings.Join(texts, "; ")).
+	return finding.Fail(violations[0].Reason, "Job %q of %s violates the policy for checks: %s", job.Name, check.File,
+		strings.Join(texts, "; ")).
 		Named(check.Name).
 		From(finding.SourceJob).
-		Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.", check.Component).
+		Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.",
+			check.Component).
 		Do(finding.Accept(check.Name)).
 		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name})
 }
@@ -321,7 +326,8 @@ func (t takenNames) collision(check Check, site catalog) string {
 	if t.component != "" {
 		return fmt.Sprintf("the release has checks with names that start with %q (%s)", check.Prefix()+".", t.component)
 	}
-	for _, ref := range append([]inventory.Reference{inventory.Refer(inventory.JobKind, check.Job.Namespace, check.Job.Name)}, check.Needs...) {
+	for _, ref := range append([]inventory.Reference{inventory.Refer(inventory.JobKind, check.Job.Namespace, check.Job.Name)},
+		check.Needs...) {
 		if file, found := t.objects[ref]; found {
 			return fmt.Sprintf("the release uses the same name: %s of %s", ref, file)
 		}

@@ -103,9 +103,15 @@ func TestAuthorsChoices(t *testing.T) {
 		"LongToken": {
 			reason: "a token for another audience is valid until it expires, also when the pod is gone",
 			change: func(job *batchv1.Job) {
-				job.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-					Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "vault", ExpirationSeconds: new(int64(31_536_000))}}},
-				}}}}
+				job.Spec.Template.Spec.Volumes = []corev1.Volume{{
+					Name: "token",
+					VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+						Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
+							Audience:          "vault",
+							ExpirationSeconds: new(int64(31_536_000)),
+						}}},
+					}},
+				}}
 			},
 			want: func(spec batchv1.JobSpec) bool {
 				return *spec.Template.Spec.Volumes[0].Projected.Sources[0].ServiceAccountToken.ExpirationSeconds == 3600
@@ -285,7 +291,8 @@ func TestNamesAreUnique(t *testing.T) {
 	named := func(name, namespace string) *batchv1.Job {
 		return releasetest.Job(func(job *batchv1.Job) { job.Name, job.Namespace = name, namespace })
 	}
-	plan := releasetest.Draft(releasetest.Run(), releasetest.Release(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
+	plan := releasetest.Draft(releasetest.Run(),
+		releasetest.Release(named(long+"x", "a"), named(long+"y", "a"), named("p-q", "a"), named("p.q", "a"), named("p-q", "b")))
 	names, jobs := map[string]bool{}, map[string]bool{}
 	for _, check := range plan.Checks {
 		names[check.Name] = true
@@ -359,26 +366,37 @@ func siteManifests(change func(*batchv1.Job), objects ...payload.Object) *payloa
 	if change != nil {
 		change(job)
 	}
-	release := &payload.Release{Images: map[string]string{releasetest.Image: releasetest.Image}, Jobs: []payload.Job{{File: "checks/backup.yaml", Component: jobplan.SiteComponent, Job: job}}}
+	release := &payload.Release{
+		Images: map[string]string{releasetest.Image: releasetest.Image},
+		Jobs:   []payload.Job{{File: "checks/backup.yaml", Component: jobplan.SiteComponent, Job: job}},
+	}
 	for _, object := range objects {
-		release.Supporting = append(release.Supporting, payload.Supporting{File: "checks/rbac.yaml", Component: jobplan.SiteComponent, Object: object})
+		release.Supporting = append(release.Supporting,
+			payload.Supporting{File: "checks/rbac.yaml", Component: jobplan.SiteComponent, Object: object})
 	}
 	return release
 }
 
 func siteAccount(name string) payload.Object {
-	return &corev1.ServiceAccount{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"}, ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	return &corev1.ServiceAccount{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+	}
 }
 
 func siteRole(name string) payload.Object {
-	return &rbacv1.ClusterRole{TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"}, ObjectMeta: metav1.ObjectMeta{Name: name}}
+	return &rbacv1.ClusterRole{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+	}
 }
 
 func siteBinding(name, account, role string) payload.Object {
 	return &rbacv1.ClusterRoleBinding{
-		TypeMeta: metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding"}, ObjectMeta: metav1.ObjectMeta{Name: name},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: account}},
+		TypeMeta:   metav1.TypeMeta{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRoleBinding"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: account}},
 	}
 }
 
@@ -403,9 +421,15 @@ func TestAttacksBySiteChecks(t *testing.T) {
 		// want are parts of the finding; none for a check that runs.
 		want []string
 	}{
-		"None":  {reason: "nothing in common", release: etcd(nil), site: siteManifests(nil)},
-		"Job":   {reason: "the same Job", release: etcd(nil), site: siteManifests(named("etcd-preflight")), want: []string{`Job "etcd-preflight"`, "checks/backup.yaml", "0000_50_etcd_00.yaml"}},
-		"Names": {reason: "a component of the release has the name site", release: ofSite, site: siteManifests(nil), want: []string{`"Site."`, "0000_50_etcd_00.yaml"}},
+		"None": {reason: "nothing in common", release: etcd(nil), site: siteManifests(nil)},
+		"Job": {
+			reason: "the same Job", release: etcd(nil), site: siteManifests(named("etcd-preflight")),
+			want: []string{`Job "etcd-preflight"`, "checks/backup.yaml", "0000_50_etcd_00.yaml"},
+		},
+		"Names": {
+			reason: "a component of the release has the name site", release: ofSite, site: siteManifests(nil),
+			want: []string{`"Site."`, "0000_50_etcd_00.yaml"},
+		},
 		"RefusedJob": {
 			reason:  "a Job of the release that violates the policy counts, too",
 			release: etcd(func(job *batchv1.Job) { job.Spec.Template.Spec.HostPID = true }), site: siteManifests(named("etcd-preflight")),
@@ -450,7 +474,8 @@ func TestAttacksBySiteChecks(t *testing.T) {
 				if len(refused) > 0 || len(both.Checks) != len(alone.Checks)+1 || !both.Checks[len(alone.Checks)].Site {
 					t.Errorf("%s: want the check of the site to run, got %+v", tc.reason, refused)
 				}
-			} else if len(refused) != 1 || refused[0].Outcome != preflight.Unknown || refused[0].Reason != "SiteCollision" || len(both.Checks) != len(alone.Checks) {
+			} else if len(refused) != 1 || refused[0].Outcome != preflight.Unknown || refused[0].Reason != "SiteCollision" ||
+				len(both.Checks) != len(alone.Checks) {
 				t.Fatalf("%s: want one inconclusive finding, got %+v", tc.reason, refused)
 			}
 			for _, want := range tc.want {

@@ -53,7 +53,10 @@ subjects: [{kind: ServiceAccount, name: account, namespace: ns}]
 	if err != nil || len(release.Problems) > 0 {
 		t.Fatalf("%v, %+v", err, release.Problems)
 	}
-	plan := releasetest.Draft(jobplan.Run{ID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", From: "4.20.9", Target: update.Release{Version: "4.21.3"}}, release)
+	plan := releasetest.Draft(jobplan.Run{
+		ID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", From: "4.20.9",
+		Target: update.Release{Version: "4.21.3"},
+	}, release)
 	if len(plan.Refused) != 1 {
 		t.Fatalf("refused %+v, want the Job", plan.Refused)
 	}

@@ -31,8 +31,11 @@ func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 		RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "wide"},
 	}
 	for name, tc := range map[string]struct{ reason, key string }{
-		"Aggregation":   {"the ClusterRole would be added to the role view of every user", "rbac.authorization.k8s.io/aggregate-to-view"},
-		"OAuth":         {"the ServiceAccount would become an OAuth client with that redirection", "serviceaccounts.openshift.io/oauth-redirecturi.first"},
+		"Aggregation": {"the ClusterRole would be added to the role view of every user", "rbac.authorization.k8s.io/aggregate-to-view"},
+		"OAuth": {
+			"the ServiceAccount would become an OAuth client with that redirection",
+			"serviceaccounts.openshift.io/oauth-redirecturi.first",
+		},
 		"Selector":      {"the selector of a Service or of a controller would match", "app"},
 		"Queue":         {"a queue controller would suspend the Job", "kueue.x-k8s.io/queue-name"},
 		"TrustBundle":   {"the network operator would write to the ConfigMap", "config.openshift.io/inject-trusted-cabundle"},
@@ -50,12 +53,14 @@ func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 			}), tc.key))
 			settings := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: "default"}}
 			release.Supporting = releasetest.Supporting(
-				authored(releasetest.Account("checker"), tc.key), authored(releasetest.Role(), tc.key), authored(releasetest.Binding("Role", "reader", releasetest.Subject("checker")), tc.key),
+				authored(releasetest.Account("checker"), tc.key), authored(releasetest.Role(), tc.key),
+				authored(releasetest.Binding("Role", "reader", releasetest.Subject("checker")), tc.key),
 				authored(settings, tc.key), authored(clusterRole.DeepCopy(), tc.key), authored(clusterBinding.DeepCopy(), tc.key),
 			)
 			plan := releasetest.Draft(releasetest.Run(), release)
 			if len(plan.Checks) != 1 || len(plan.Supporting) != 6 {
-				t.Fatalf("%s: want one check and six objects, got %d and %d, refused %v", tc.reason, len(plan.Checks), len(plan.Supporting), plan.Refused)
+				t.Fatalf("%s: want one check and six objects, got %d and %d, refused %v", tc.reason, len(plan.Checks), len(plan.Supporting),
+					plan.Refused)
 			}
 			for _, object := range append(plan.Supporting, plan.Checks[0].Job) {
 				kind := object.GetObjectKind().GroupVersionKind().Kind
@@ -72,7 +77,10 @@ func TestCopiesHaveNoAuthorMetadata(t *testing.T) {
 
 // runLabels are all labels of the objects of aRun.
 func runLabels() map[string]string {
-	return map[string]string{label.Run: releasetest.Run().ID, label.Release: label.ReleaseValue(releasetest.Target().Digest()), label.Component: "etcd"}
+	return map[string]string{
+		label.Run: releasetest.Run().ID, label.Release: label.ReleaseValue(releasetest.Target().Digest()),
+		label.Component: "etcd",
+	}
 }
 
 // runAnnotations are the keys of all annotations of a kind of objects of aRun.

@@ -46,7 +46,10 @@ func violatingJobs() map[string]violatingJob {
 		})
 	}
 	const root = "spec.template.spec"
-	anyPod := corev1.PodAffinityTerm{TopologyKey: corev1.LabelHostname, NamespaceSelector: &metav1.LabelSelector{}, LabelSelector: &metav1.LabelSelector{}}
+	anyPod := corev1.PodAffinityTerm{
+		TopologyKey: corev1.LabelHostname, NamespaceSelector: &metav1.LabelSelector{},
+		LabelSelector: &metav1.LabelSelector{},
+	}
 	return map[string]violatingJob{
 		"Tag": {
 			reason: "a tag can be moved", wantReason: "RefusedImage", wantPath: root + ".containers[0].image",
@@ -73,27 +76,33 @@ func violatingJobs() map[string]violatingJob {
 			change: mount(corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "busybox"}}),
 		},
 		"Privileged": {
-			reason: "a privileged container is root on the node", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.privileged",
-			change: secure(corev1.SecurityContext{Privileged: new(true)}),
+			reason: "a privileged container is root on the node", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.privileged",
+			change:   secure(corev1.SecurityContext{Privileged: new(true)}),
 		},
 		"Escalation": {
-			reason: "setuid binaries gain privileges", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.allowPrivilegeEscalation",
-			change: secure(corev1.SecurityContext{AllowPrivilegeEscalation: new(true)}),
+			reason: "setuid binaries gain privileges", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.allowPrivilegeEscalation",
+			change:   secure(corev1.SecurityContext{AllowPrivilegeEscalation: new(true)}),
 		},
 		"Capability": {
-			reason: "capabilities are parts of root", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.capabilities.add",
-			change: secure(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}}),
+			reason: "capabilities are parts of root", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.capabilities.add",
+			change:   secure(corev1.SecurityContext{Capabilities: &corev1.Capabilities{Add: []corev1.Capability{"NET_ADMIN"}}}),
 		},
 		"ProcMount": {
-			reason: "an unmasked /proc is that of the node", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.procMount",
-			change: secure(corev1.SecurityContext{ProcMount: new(corev1.UnmaskedProcMount)}),
+			reason: "an unmasked /proc is that of the node", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.procMount",
+			change:   secure(corev1.SecurityContext{ProcMount: new(corev1.UnmaskedProcMount)}),
 		},
 		"HostProcessContainer": {
-			reason: "a host process of Windows runs on the node", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.windowsOptions.hostProcess",
-			change: secure(corev1.SecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}}),
+			reason: "a host process of Windows runs on the node", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.windowsOptions.hostProcess",
+			change:   secure(corev1.SecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}}),
 		},
 		"HostProcessPod": {
-			reason: "a host process of Windows runs on the node", wantReason: "RefusedPodSecurity", wantPath: root + ".securityContext.windowsOptions.hostProcess",
+			reason: "a host process of Windows runs on the node", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".securityContext.windowsOptions.hostProcess",
 			change: onPod(func(spec *corev1.PodSpec) {
 				spec.SecurityContext = &corev1.PodSecurityContext{WindowsOptions: &corev1.WindowsSecurityContextOptions{HostProcess: new(true)}}
 			}),
@@ -141,13 +150,15 @@ func violatingJobs() map[string]violatingJob {
 			change: mount(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{Driver: "example.com"}}),
 		},
 		"Certificate": {
-			reason: "the guard identifies pods by their tokens", wantReason: "RefusedVolume", wantPath: root + ".volumes[0].projected.sources[1].podCertificate",
+			reason: "the guard identifies pods by their tokens", wantReason: "RefusedVolume",
+			wantPath: root + ".volumes[0].projected.sources[1].podCertificate",
 			change: mount(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}}, {PodCertificate: &corev1.PodCertificateProjection{}},
 			}}}),
 		},
 		"Propagation": {
-			reason: "mounts of the container appear on the node", wantReason: "RefusedVolume", wantPath: root + ".containers[0].volumeMounts[0].mountPropagation",
+			reason: "mounts of the container appear on the node", wantReason: "RefusedVolume",
+			wantPath: root + ".containers[0].volumeMounts[0].mountPropagation",
 			change: onPod(func(spec *corev1.PodSpec) {
 				spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "v", MountPropagation: new(corev1.MountPropagationBidirectional)}}
 			}),
@@ -163,7 +174,10 @@ func violatingJobs() map[string]violatingJob {
 		"DevicePlugin": {
 			reason: "an extended resource is a device of the node", wantReason: "RefusedDevice", wantPath: root + ".containers[0].resources.limits",
 			change: onPod(func(spec *corev1.PodSpec) {
-				spec.Containers[0].Resources.Limits = corev1.ResourceList{"cpu": resource.MustParse("1"), "devices.kubevirt.io/kvm": resource.MustParse("1")}
+				spec.Containers[0].Resources.Limits = corev1.ResourceList{
+					"cpu":                     resource.MustParse("1"),
+					"devices.kubevirt.io/kvm": resource.MustParse("1"),
+				}
 			}),
 		},
 		"HugePages": {
@@ -185,40 +199,48 @@ func violatingJobs() map[string]violatingJob {
 			}),
 		},
 		"Probe": {
-			reason: "the kubelet connects from the node's network", wantReason: "RefusedProbe", wantPath: root + ".containers[0].startupProbe.httpGet.host",
+			reason: "the kubelet connects from the node's network", wantReason: "RefusedProbe",
+			wantPath: root + ".containers[0].startupProbe.httpGet.host",
 			change: onPod(func(spec *corev1.PodSpec) {
 				spec.Containers[0].StartupProbe = &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Host: "127.0.0.1"}}}
 			}),
 		},
 		"Hook": {
-			reason: "a hook is a request of the kubelet", wantReason: "RefusedProbe", wantPath: root + ".containers[0].lifecycle.postStart.tcpSocket.host",
+			reason: "a hook is a request of the kubelet", wantReason: "RefusedProbe",
+			wantPath: root + ".containers[0].lifecycle.postStart.tcpSocket.host",
 			change: onPod(func(spec *corev1.PodSpec) {
 				spec.Containers[0].Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{TCPSocket: &corev1.TCPSocketAction{Host: "169.254.169.254"}}}
 			}),
 		},
 		"SELinux": {
-			reason: "spc_t is the type of super-privileged containers", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.seLinuxOptions.type",
-			change: secure(corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"}}),
+			reason: "spc_t is the type of super-privileged containers", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.seLinuxOptions.type",
+			change:   secure(corev1.SecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"}}),
 		},
 		"SELinuxOfThePod": {
-			reason: "the setting of the pod applies to its containers", wantReason: "RefusedPodSecurity", wantPath: root + ".securityContext.seLinuxOptions.type",
-			change: securePod(corev1.PodSecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"}}),
+			reason: "the setting of the pod applies to its containers", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".securityContext.seLinuxOptions.type",
+			change:   securePod(corev1.PodSecurityContext{SELinuxOptions: &corev1.SELinuxOptions{Type: "spc_t"}}),
 		},
 		"Seccomp": {
-			reason: "an unconfined container may use all system calls", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.seccompProfile.type",
-			change: secure(corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
+			reason: "an unconfined container may use all system calls", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.seccompProfile.type",
+			change:   secure(corev1.SecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
 		},
 		"SeccompOfThePod": {
-			reason: "the setting of the pod applies to its containers", wantReason: "RefusedPodSecurity", wantPath: root + ".securityContext.seccompProfile.type",
-			change: securePod(corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
+			reason: "the setting of the pod applies to its containers", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".securityContext.seccompProfile.type",
+			change:   securePod(corev1.PodSecurityContext{SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeUnconfined}}),
 		},
 		"AppArmor": {
-			reason: "an unconfined container may use all files", wantReason: "RefusedPodSecurity", wantPath: root + ".containers[0].securityContext.appArmorProfile.type",
-			change: secure(corev1.SecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}),
+			reason: "an unconfined container may use all files", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".containers[0].securityContext.appArmorProfile.type",
+			change:   secure(corev1.SecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}),
 		},
 		"AppArmorOfThePod": {
-			reason: "the setting of the pod applies to its containers", wantReason: "RefusedPodSecurity", wantPath: root + ".securityContext.appArmorProfile.type",
-			change: securePod(corev1.PodSecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}),
+			reason: "the setting of the pod applies to its containers", wantReason: "RefusedPodSecurity",
+			wantPath: root + ".securityContext.appArmorProfile.type",
+			change:   securePod(corev1.PodSecurityContext{AppArmorProfile: &corev1.AppArmorProfile{Type: corev1.AppArmorProfileTypeUnconfined}}),
 		},
 		"AppArmorByAnnotation": {
 			reason: "the API server turns it into the field", wantReason: "RefusedAnnotation",
@@ -226,12 +248,14 @@ func violatingJobs() map[string]violatingJob {
 			change:   annotate("container.apparmor.security.beta.kubernetes.io/check", "unconfined"),
 		},
 		"Network": {
-			reason: "the annotation attaches another network", wantReason: "RefusedAnnotation", wantPath: "spec.template.metadata.annotations.k8s.v1.cni.cncf.io/networks",
-			change: annotate("k8s.v1.cni.cncf.io/networks", "storage"),
+			reason: "the annotation attaches another network", wantReason: "RefusedAnnotation",
+			wantPath: "spec.template.metadata.annotations.k8s.v1.cni.cncf.io/networks",
+			change:   annotate("k8s.v1.cni.cncf.io/networks", "storage"),
 		},
 		"RuntimeAnnotation": {
-			reason: "the container runtime assigns devices by annotation", wantReason: "RefusedAnnotation", wantPath: "spec.template.metadata.annotations.io.kubernetes.cri-o.Devices/x",
-			change: annotate("io.kubernetes.cri-o.Devices/x", "/dev/fuse"),
+			reason: "the container runtime assigns devices by annotation", wantReason: "RefusedAnnotation",
+			wantPath: "spec.template.metadata.annotations.io.kubernetes.cri-o.Devices/x",
+			change:   annotate("io.kubernetes.cri-o.Devices/x", "/dev/fuse"),
 		},
 		"RuntimeClass": {
 			reason: "another runtime may confine less", wantReason: "RefusedPodSecurity", wantPath: root + ".runtimeClassName",
@@ -258,7 +282,8 @@ func violatingJobs() map[string]violatingJob {
 			}),
 		},
 		"PreferredAntiAffinity": {
-			reason: "the preference lowers the score of the node for other pods", wantReason: "RefusedScheduling", wantPath: root + ".affinity.podAntiAffinity",
+			reason: "the preference lowers the score of the node for other pods", wantReason: "RefusedScheduling",
+			wantPath: root + ".affinity.podAntiAffinity",
 			change: onPod(func(spec *corev1.PodSpec) {
 				spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 					PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 100, PodAffinityTerm: anyPod}},
@@ -266,7 +291,8 @@ func violatingJobs() map[string]violatingJob {
 			}),
 		},
 		"Affinity": {
-			reason: "the affinity raises the score of the node for other pods", wantReason: "RefusedScheduling", wantPath: root + ".affinity.podAffinity",
+			reason: "the affinity raises the score of the node for other pods", wantReason: "RefusedScheduling",
+			wantPath: root + ".affinity.podAffinity",
 			change: onPod(func(spec *corev1.PodSpec) {
 				spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 					RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{anyPod},
@@ -346,7 +372,8 @@ func draftBounded(t *testing.T, release *payload.Release) releasetest.Drafted {
 func assertRejected(t *testing.T, plan releasetest.Drafted, reason, path string) {
 	t.Helper()
 	if len(plan.Checks) > 0 || len(plan.Supporting) > 0 || len(plan.Refused) != 1 {
-		t.Fatalf("want one rejected check and an empty plan, got %d checks, %d objects, refused %v", len(plan.Checks), len(plan.Supporting), plan.Refused)
+		t.Fatalf("want one rejected check and an empty plan, got %d checks, %d objects, refused %v", len(plan.Checks), len(plan.Supporting),
+			plan.Refused)
 	}
 	f := plan.Refused[0]
 	if f.Outcome != preflight.Fail || !f.Blocks || f.Source != finding.SourceJob {
@@ -423,99 +450,148 @@ func TestViolatingRoles(t *testing.T) {
 		wantPath   string
 	}{
 		"Write": {
-			reason: "a preflight has read access only", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "get", "delete")), bound},
+			reason:     "a preflight has read access only",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "get", "delete")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"AnyVerb": {
-			reason: "any verb includes writes", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "get"), rule("", "pods", "*")), bound},
+			reason: "any verb includes writes", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("", "pods", "get"), rule("", "pods", "*")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[1].verbs",
 		},
 		"Escalate": {
-			reason: "escalate grants any permission", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("rbac.authorization.k8s.io", "clusterroles", "escalate")), bound},
+			reason: "escalate grants any permission", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("rbac.authorization.k8s.io", "clusterroles", "escalate")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Bind": {
-			reason: "bind grants any role", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("rbac.authorization.k8s.io", "clusterroles", "bind")), bound},
+			reason: "bind grants any role", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("rbac.authorization.k8s.io", "clusterroles", "bind")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Impersonate": {
-			reason: "impersonation bypasses the guard", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "users", "impersonate")), bound},
+			reason:     "impersonation bypasses the guard",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "users", "impersonate")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Use": {
-			reason:     "the SCC may allow more",
-			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("security.openshift.io", "securitycontextconstraints", "use")), bound},
+			reason: "the SCC may allow more",
+			objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("security.openshift.io", "securitycontextconstraints", "use")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"CapitalVerb": {
-			reason: "verbs are case-sensitive", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "GET")), bound},
+			reason: "verbs are case-sensitive", objects: []payload.Object{
+				releasetest.Account("checker"), releasetest.Role(rule("", "pods", "GET")),
+				bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"AnyURL": {
-			reason:     "all paths include the profiles of the API server",
-			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}), bound},
+			reason: "all paths include the profiles of the API server",
+			objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"*"}, Verbs: []string{"get"}}), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
 		},
 		"AnyPath": {
-			reason:     "a pattern of all paths includes the profiles of the API server",
-			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/*"}, Verbs: []string{"get"}}), bound},
+			reason: "a pattern of all paths includes the profiles of the API server",
+			objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"/metrics", "/*"}, Verbs: []string{"get"}}), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].nonResourceURLs",
 		},
 		"PostToURL": {
-			reason:     "put is not read access",
-			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flags/v"}, Verbs: []string{"put"}}), bound},
+			reason: "put is not read access",
+			objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rbacv1.PolicyRule{NonResourceURLs: []string{"/debug/flags/v"}, Verbs: []string{"put"}}), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"ExecByWildcard": {
-			reason: "a wildcard resource includes pods", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("*", "*/exec", "get")), bound},
+			reason:     "a wildcard resource includes pods",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("*", "*/exec", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnySubresource": {
-			reason: "a wildcard subresource includes exec", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods/*", "get")), bound},
+			reason:     "a wildcard subresource includes exec",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods/*", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"ServiceProxy": {
-			reason: "a proxy forwards any request", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "services/proxy", "get")), bound},
+			reason: "a proxy forwards any request", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("", "services/proxy", "get")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"VirtualMachine": {
-			reason: "vnc is a console of a virtual machine", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/vnc", "get")), bound},
+			reason: "vnc is a console of a virtual machine", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/vnc", "get")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"VirtualMachineUSB": {
-			reason: "usbredir attaches USB devices to a virtual machine", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/usbredir", "get")), bound},
+			reason: "usbredir attaches USB devices to a virtual machine", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/usbredir", "get")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"VirtualMachineSocket": {
-			reason: "vsock is a connection to a virtual machine", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/vsock", "get")), bound},
+			reason: "vsock is a connection to a virtual machine", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("subresources.kubevirt.io", "virtualmachineinstances/vsock", "get")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnyOfVirtualMachines": {
-			reason: "all resources of the group are connections", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "*", "get")), bound},
+			reason:     "all resources of the group are connections",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("subresources.kubevirt.io", "*", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"CreateOther": {
-			reason: "only reviews are not stored", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods", "create")), bound},
+			reason: "only reviews are not stored", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Role(rule("", "pods", "create")), bound,
+			},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"CreateReviewsAndMore": {
-			reason: "a wildcard includes more than reviews", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("authorization.k8s.io", "*", "create")), bound},
+			reason:     "a wildcard includes more than reviews",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("authorization.k8s.io", "*", "create")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"TokenRequest": {
-			reason: "a token request is not a review", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "serviceaccounts/token", "create")), bound},
+			reason:     "a token request is not a review",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "serviceaccounts/token", "create")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].verbs",
 		},
 		"Exec": {
-			reason: "the verb of exec is get, over a websocket", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods/exec", "get")), bound},
+			reason:     "the verb of exec is get, over a websocket",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "pods/exec", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"NodeProxy": {
-			reason: "the kubelet executes commands through nodes/proxy", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "nodes/proxy", "get")), bound},
+			reason:     "the kubelet executes commands through nodes/proxy",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("", "nodes/proxy", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"AnyResource": {
-			reason: "all resources include pods/exec", objects: []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("*", "*", "get")), bound},
+			reason:     "all resources include pods/exec",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(rule("*", "*", "get")), bound},
 			wantReason: "RefusedRBAC", wantPath: "rules[0].resources",
 		},
 		"Aggregation": {
@@ -531,23 +607,31 @@ func TestViolatingRoles(t *testing.T) {
 			wantReason: "RefusedRBAC", wantPath: "aggregationRule",
 		},
 		"ForeignRole": {
-			reason: "a bound role must be in the release", objects: []payload.Object{releasetest.Account("checker"), releasetest.Binding("ClusterRole", "cluster-admin", releasetest.Subject("checker"))},
+			reason: "a bound role must be in the release", objects: []payload.Object{
+				releasetest.Account("checker"),
+				releasetest.Binding("ClusterRole", "cluster-admin", releasetest.Subject("checker")),
+			},
 			wantReason: "RefusedRBAC", wantPath: "roleRef",
 		},
 		"RoleNamedView": {
-			reason: "only the cluster role is known to be read-only", objects: []payload.Object{releasetest.Account("checker"), releasetest.Binding("Role", "view", releasetest.Subject("checker"))},
+			reason:     "only the cluster role is known to be read-only",
+			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Binding("Role", "view", releasetest.Subject("checker"))},
 			wantReason: "RefusedRBAC", wantPath: "roleRef",
 		},
 		"ForeignSubject": {
-			reason:     "a preflight grants permissions to its own ServiceAccounts only",
-			objects:    []payload.Object{releasetest.Account("checker"), releasetest.Role(), releasetest.Binding("Role", "reader", releasetest.Subject("checker"), releasetest.Subject("builder"))},
+			reason: "a preflight grants permissions to its own ServiceAccounts only",
+			objects: []payload.Object{
+				releasetest.Account("checker"), releasetest.Role(),
+				releasetest.Binding("Role", "reader", releasetest.Subject("checker"), releasetest.Subject("builder")),
+			},
 			wantReason: "RefusedRBAC", wantPath: "subjects[1]",
 		},
 		"Group": {
 			reason: "the members of a group are unknown",
 			objects: []payload.Object{
 				releasetest.Account("checker"), releasetest.Role(),
-				releasetest.Binding("Role", "reader", releasetest.Subject("checker"), rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:authenticated"}),
+				releasetest.Binding("Role", "reader", releasetest.Subject("checker"),
+					rbacv1.Subject{Kind: rbacv1.GroupKind, Name: "system:authenticated"}),
 			},
 			wantReason: "RefusedRBAC", wantPath: "subjects[1]",
 		},
@@ -602,7 +686,8 @@ func TestViolationAffectsDependentChecksOnly(t *testing.T) {
 		releasetest.Job(func(job *batchv1.Job) { job.Name, job.Spec.Template.Spec.ServiceAccountName = "bad", "checker" }),
 		releasetest.Job(func(job *batchv1.Job) { job.Name = "good" }),
 	)
-	release.Supporting = releasetest.Supporting(releasetest.Account("checker"), releasetest.Binding("ClusterRole", "cluster-admin", releasetest.Subject("checker")))
+	release.Supporting = releasetest.Supporting(releasetest.Account("checker"),
+		releasetest.Binding("ClusterRole", "cluster-admin", releasetest.Subject("checker")))
 	plan := releasetest.Draft(releasetest.Run(), release)
 	if len(plan.Refused) != 1 || plan.Refused[0].Name != "Etcd.Bad" || len(plan.Checks) != 1 || plan.Checks[0].Name != "Etcd.Good" {
 		t.Errorf("got checks %v, refused %v", plan.Checks, plan.Refused)

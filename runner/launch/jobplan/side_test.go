@@ -34,7 +34,10 @@ func above(job *batchv1.Job, objects ...payload.Object) *payload.Release {
 func TestNewHostedMovesToTheControlPlane(t *testing.T) {
 	account := func(job *batchv1.Job) { job.Spec.Template.Spec.ServiceAccountName = "reader" }
 	release := above(releasetest.Job(account),
-		releasetest.Account("reader"), releasetest.Role(rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"deployments"}}),
+		releasetest.Account("reader"), releasetest.Role(rbacv1.PolicyRule{
+			Verbs: []string{"get"}, APIGroups: []string{"apps"},
+			Resources: []string{"deployments"},
+		}),
 		releasetest.Binding("Role", "reader", releasetest.Subject("reader")))
 	draft := jobplan.NewHosted("4.20.3", release, controlPlane)
 	if len(draft.Refused) > 0 || len(draft.Checks) != 2 {
@@ -82,7 +85,10 @@ func TestNewHostedRefuses(t *testing.T) {
 	}
 	plain := func() *batchv1.Job { return pod(func(*corev1.PodSpec) {}) }
 	secrets := func(groups, resources []string) payload.Object {
-		return releasetest.Role(rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: groups, Resources: resources, ResourceNames: []string{"etcd-client-tls"}})
+		return releasetest.Role(rbacv1.PolicyRule{
+			Verbs: []string{"get"}, APIGroups: groups, Resources: resources,
+			ResourceNames: []string{"etcd-client-tls"},
+		})
 	}
 	bound := []payload.Object{releasetest.Account("reader"), releasetest.Binding("Role", "reader", releasetest.Subject("reader"))}
 	for name, tc := range map[string]struct {
@@ -94,13 +100,19 @@ func TestNewHostedRefuses(t *testing.T) {
 		"Volume": {
 			reason: "the Secret may be the client certificate of etcd", path: "volumes[0].secret",
 			job: pod(func(spec *corev1.PodSpec) {
-				spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "etcd-client-tls"}}}}
+				spec.Volumes = []corev1.Volume{{
+					Name:         "v",
+					VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "etcd-client-tls"}},
+				}}
 			}),
 		},
 		"Projection": {
 			reason: "a projected volume reads it as well", path: "volumes[0].projected.sources[0].secret",
 			job: pod(func(spec *corev1.PodSpec) {
-				spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{}}}}}}}
+				spec.Volumes = []corev1.Volume{{
+					Name:         "v",
+					VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{}}}}},
+				}}
 			}),
 		},
 		"Variable": {
@@ -115,13 +127,22 @@ func TestNewHostedRefuses(t *testing.T) {
 				spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{}}}
 			}),
 		},
-		"Role":     {reason: "the account could read it", job: plain(), objects: append(slices.Clone(bound), secrets([]string{""}, []string{"secrets"})), path: "rules[0].resources"},
-		"Wildcard": {reason: "a wildcard includes Secrets", job: plain(), objects: append(slices.Clone(bound), secrets([]string{"*"}, []string{"*"})), path: "rules[0].resources"},
+		"Role": {
+			reason: "the account could read it", job: plain(),
+			objects: append(slices.Clone(bound), secrets([]string{""}, []string{"secrets"})), path: "rules[0].resources",
+		},
+		"Wildcard": {
+			reason: "a wildcard includes Secrets", job: plain(),
+			objects: append(slices.Clone(bound), secrets([]string{"*"}, []string{"*"})), path: "rules[0].resources",
+		},
 		"ClusterRole": {
 			reason: "the neighbors are the control planes of others", job: plain(), path: "kind",
 			objects: []payload.Object{
 				releasetest.Account("reader"),
-				&rbacv1.ClusterRoleBinding{Subjects: []rbacv1.Subject{releasetest.Subject("reader")}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"}},
+				&rbacv1.ClusterRoleBinding{
+					Subjects: []rbacv1.Subject{releasetest.Subject("reader")},
+					RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "view"},
+				},
 			},
 		},
 	} {
@@ -142,7 +163,8 @@ func TestNewHostedRefuses(t *testing.T) {
 func TestNewHostedRefusesChecksOfTheSite(t *testing.T) {
 	site := above(releasetest.Job(nil))
 	draft := jobplan.NewHosted("4.20.3", releasetest.Release(), controlPlane).WithSite(jobplan.NewHosted("4.20.3", site, controlPlane))
-	if len(draft.Checks) != 1 || len(draft.Refused) != 1 || draft.Refused[0].Outcome != preflight.Unknown || draft.Refused[0].Reason != "RefusedControlPlane" {
+	if len(draft.Checks) != 1 || len(draft.Refused) != 1 || draft.Refused[0].Outcome != preflight.Unknown ||
+		draft.Refused[0].Reason != "RefusedControlPlane" {
 		t.Errorf("checks %+v, refused %+v; want the check of the guest only", draft.Checks, draft.Refused)
 	}
 }

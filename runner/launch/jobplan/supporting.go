@@ -47,13 +47,22 @@ func (c catalog) add(manifest payload.Supporting) {
 	ref, known := referenceOf(manifest.Object)
 	added := &supportingManifest{manifest: manifest}
 	if !known {
-		added.violations = []manifestpolicy.Violation{{Reason: manifestpolicy.ReasonRefusedManifest, Path: "kind", Text: fmt.Sprintf("a preflight may not contain objects of kind %s", ref.Kind)}}
+		added.violations = []manifestpolicy.Violation{{
+			Reason: manifestpolicy.ReasonRefusedManifest, Path: "kind",
+			Text: fmt.Sprintf("a preflight may not contain objects of kind %s", ref.Kind),
+		}}
 	}
 	if ref.Namespace == "" && namespaced(ref.Kind) {
-		added.violations = append(added.violations, manifestpolicy.Violation{Reason: manifestpolicy.ReasonRefusedManifest, Path: "metadata.namespace", Text: "is required: a preflight has no default namespace"})
+		added.violations = append(added.violations, manifestpolicy.Violation{
+			Reason: manifestpolicy.ReasonRefusedManifest,
+			Path:   "metadata.namespace", Text: "is required: a preflight has no default namespace",
+		})
 	}
 	if first, ok := c.manifests[ref]; ok {
-		first.violations = append(first.violations, manifestpolicy.Violation{Reason: manifestpolicy.ReasonRefusedManifest, Path: "metadata.name", Text: fmt.Sprintf("is a duplicate of the object in %s", manifest.File)})
+		first.violations = append(first.violations, manifestpolicy.Violation{
+			Reason: manifestpolicy.ReasonRefusedManifest, Path: "metadata.name",
+			Text: fmt.Sprintf("is a duplicate of the object in %s", manifest.File),
+		})
 		return
 	}
 	c.manifests[ref] = added
@@ -106,7 +115,10 @@ func (c catalog) connect(ref inventory.Reference, e *supportingManifest) {
 	case *rbacv1.ClusterRole:
 		e.violations = append(e.violations, manifestpolicy.Rules(object.Rules)...)
 		if object.AggregationRule != nil {
-			e.violations = append(e.violations, manifestpolicy.Violation{Reason: manifestpolicy.ReasonRefusedRBAC, Path: "aggregationRule", Text: "would aggregate rules that are not in the release"})
+			e.violations = append(e.violations, manifestpolicy.Violation{
+				Reason: manifestpolicy.ReasonRefusedRBAC, Path: "aggregationRule",
+				Text: "would aggregate rules that are not in the release",
+			})
 		}
 	case *rbacv1.RoleBinding:
 		c.bind(ref, e, object.Subjects, object.RoleRef)
@@ -217,7 +229,10 @@ func (d Draft) Needs() access.Needs {
 	}
 	for _, each := range needs.Given {
 		if slices.Contains(each.Rule.Verbs, "bind") {
-			needs.Optional = append(needs.Optional, access.Request{Verb: "get", Group: rbacv1.GroupName, Resource: "clusterroles", Name: each.Rule.ResourceNames[0]})
+			needs.Optional = append(needs.Optional, access.Request{
+				Verb: "get", Group: rbacv1.GroupName, Resource: "clusterroles",
+				Name: each.Rule.ResourceNames[0],
+			})
 		}
 	}
 	return needs
@@ -292,7 +307,8 @@ func AnyNeeds() access.Needs {
 	needs := access.Needs{
 		Optional: append(rights.GrantsNeeds(), quotaNeeds("")...),
 		Given: []access.Given{{Rule: rbacv1.PolicyRule{
-			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"}, ResourceNames: manifestpolicy.KnownRoles(),
+			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{"clusterroles"},
+			ResourceNames: manifestpolicy.KnownRoles(),
 		}}},
 	}
 	for _, k := range inventory.Kinds() {

@@ -65,7 +65,10 @@ func annotationViolations(path string, annotations map[string]string) []Violatio
 			domain = before
 		}
 		if !slices.Contains(known, domain) {
-			violations = append(violations, Violation{reasonRefusedAnnotation, path + "." + key, "annotations of this domain may change how a node or its network runs the pod"})
+			violations = append(violations, Violation{
+				reasonRefusedAnnotation, path + "." + key,
+				"annotations of this domain may change how a node or its network runs the pod",
+			})
 		}
 	}
 	return violations
@@ -169,7 +172,10 @@ func confinementViolations(path string, c confinement) []Violation {
 	if c.selinux != nil {
 		fields = append(
 			fields,
-			field{"seLinuxOptions.type", !slices.Contains(SELinuxTypes(), c.selinux.Type), fmt.Sprintf("a preflight may not run with SELinux type %q", c.selinux.Type)},
+			field{
+				"seLinuxOptions.type", !slices.Contains(SELinuxTypes(), c.selinux.Type),
+				fmt.Sprintf("a preflight may not run with SELinux type %q", c.selinux.Type),
+			},
 			field{"seLinuxOptions.user", c.selinux.User != "", "a preflight may not set the SELinux user"},
 			field{"seLinuxOptions.role", c.selinux.Role != "", "a preflight may not set the SELinux role"},
 		)
@@ -214,13 +220,17 @@ func volumeViolations(path string, volume corev1.Volume, images map[string]bool)
 	case "image":
 		return imageViolations(path+".image.reference", source.Image.Reference, images)
 	case "hostPath":
-		return []Violation{{reasonRefusedPodSecurity, path + ".hostPath", fmt.Sprintf("a preflight may not mount %q of the node", source.HostPath.Path)}}
+		return []Violation{{
+			reasonRefusedPodSecurity, path + ".hostPath",
+			fmt.Sprintf("a preflight may not mount %q of the node", source.HostPath.Path),
+		}}
 	case "":
 		return []Violation{{reasonRefusedVolume, path, fmt.Sprintf("volume %q must have exactly one source", volume.Name)}}
 	}
 	return []Violation{{
 		reasonRefusedVolume, path + "." + name,
-		fmt.Sprintf("volume %q is none of configMap, secret, projected, downwardAPI, emptyDir and image: a preflight may not write to storage", volume.Name),
+		fmt.Sprintf("volume %q is none of configMap, secret, projected, downwardAPI, emptyDir and image: a preflight may not write to storage",
+			volume.Name),
 	}}
 }
 
@@ -259,10 +269,16 @@ func Rules(rules []rbacv1.PolicyRule) []Violation {
 	for i, rule := range rules {
 		path := fmt.Sprintf("rules[%d]", i)
 		if verb, ok := writingVerb(rule); ok {
-			violations = append(violations, Violation{ReasonRefusedRBAC, path + ".verbs", fmt.Sprintf("%q is not read access: a preflight may get, list and watch", verb)})
+			violations = append(violations, Violation{
+				ReasonRefusedRBAC, path + ".verbs",
+				fmt.Sprintf("%q is not read access: a preflight may get, list and watch", verb),
+			})
 		}
 		if url, ok := everyPath(rule); ok {
-			violations = append(violations, Violation{ReasonRefusedRBAC, path + ".nonResourceURLs", fmt.Sprintf("%q includes all paths of the API server, such as its profiles: name the paths to read", url)})
+			violations = append(violations, Violation{
+				ReasonRefusedRBAC, path + ".nonResourceURLs",
+				fmt.Sprintf("%q includes all paths of the API server, such as its profiles: name the paths to read", url),
+			})
 		}
 		if resource, ok := connectingResource(rule); ok {
 			violations = append(violations, Violation{
@@ -372,7 +388,8 @@ func grants(rule rbacv1.PolicyRule, request access.Request) bool {
 // covers is true for a rule that allows a request, whatever the names of its objects.
 func covers(rule rbacv1.PolicyRule, request access.Request) bool {
 	return includes(rule.Verbs, request.Verb) && includes(rule.APIGroups, request.Group) &&
-		(includes(rule.Resources, access.ResourceOf(request)) || request.Subresource != "" && slices.Contains(rule.Resources, "*/"+request.Subresource))
+		(includes(rule.Resources, access.ResourceOf(request)) || request.Subresource != "" &&
+			slices.Contains(rule.Resources, "*/"+request.Subresource))
 }
 
 // includes is true for values of a rule that have this one, or all.

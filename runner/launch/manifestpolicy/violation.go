@@ -120,7 +120,10 @@ func ControlPlane(object runtime.Object) []Violation {
 	case *rbacv1.Role:
 		return secretRules(object.Rules)
 	case *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding:
-		return []Violation{{ReasonRefusedControlPlane, "kind", "a check of the management cluster reads in the namespace of the control plane only: use a Role and a RoleBinding"}}
+		return []Violation{{
+			ReasonRefusedControlPlane, "kind",
+			"a check of the management cluster reads in the namespace of the control plane only: use a Role and a RoleBinding",
+		}}
 	}
 	return nil
 }
@@ -131,7 +134,10 @@ func OfSite(side check.Side) []Violation {
 	if side != check.Management {
 		return nil
 	}
-	return []Violation{{ReasonRefusedControlPlane, "metadata.annotations", "a check of the site runs in the guest, not in the namespace of a control plane"}}
+	return []Violation{{
+		ReasonRefusedControlPlane, "metadata.annotations",
+		"a check of the site runs in the guest, not in the namespace of a control plane",
+	}}
 }
 
 // secretsOf are the Secrets that the containers of a pod would read.
@@ -147,7 +153,8 @@ func secretsOf(path string, spec corev1.PodSpec) []Violation {
 		}
 	}
 	violations := violationsOf(ReasonRefusedControlPlane, path, fields)
-	return append(append(violations, secretVariables(path+".initContainers", spec.InitContainers)...), secretVariables(path+".containers", spec.Containers)...)
+	return append(append(violations, secretVariables(path+".initContainers", spec.InitContainers)...),
+		secretVariables(path+".containers", spec.Containers)...)
 }
 
 func secretVariables(path string, containers []corev1.Container) []Violation {
@@ -158,7 +165,8 @@ func secretVariables(path string, containers []corev1.Container) []Violation {
 			fields = append(fields, field{fmt.Sprintf("envFrom[%d].secretRef", j), from.SecretRef != nil, noSecrets})
 		}
 		for j, variable := range container.Env {
-			fields = append(fields, field{fmt.Sprintf("env[%d].valueFrom.secretKeyRef", j), variable.ValueFrom != nil && variable.ValueFrom.SecretKeyRef != nil, noSecrets})
+			fields = append(fields, field{fmt.Sprintf("env[%d].valueFrom.secretKeyRef", j), variable.ValueFrom != nil &&
+				variable.ValueFrom.SecretKeyRef != nil, noSecrets})
 		}
 		violations = append(violations, violationsOf(ReasonRefusedControlPlane, fmt.Sprintf("%s[%d]", path, i), fields)...)
 	}
@@ -245,7 +253,10 @@ func resourceViolations(path string, resources *corev1.ResourceRequirements) []V
 	}{{"limits", resources.Limits}, {"requests", resources.Requests}} {
 		for _, name := range slices.Sorted(maps.Keys(list.of)) {
 			if !slices.Contains(allowed, name) {
-				violations = append(violations, Violation{reasonRefusedDevice, path + "." + list.name, fmt.Sprintf("a preflight may request cpu, memory and ephemeral-storage, but not %q", name)})
+				violations = append(violations, Violation{
+					reasonRefusedDevice, path + "." + list.name,
+					fmt.Sprintf("a preflight may request cpu, memory and ephemeral-storage, but not %q", name),
+				})
 			}
 		}
 	}
@@ -293,7 +304,10 @@ func securityViolations(path string, security corev1.SecurityContext) []Violatio
 		{"procMount", other(security.ProcMount, corev1.DefaultProcMount), "a preflight may not unmask /proc"},
 	})
 	if security.Capabilities != nil && len(security.Capabilities.Add) > 0 {
-		violations = append(violations, Violation{reasonRefusedPodSecurity, path + ".capabilities.add", fmt.Sprintf("a preflight may not add capabilities, and it adds %v", security.Capabilities.Add)})
+		violations = append(violations, Violation{
+			reasonRefusedPodSecurity, path + ".capabilities.add",
+			fmt.Sprintf("a preflight may not add capabilities, and it adds %v", security.Capabilities.Add),
+		})
 	}
 	return append(violations, confinementViolations(path, confinement{
 		security.SELinuxOptions, security.SeccompProfile, security.AppArmorProfile, security.WindowsOptions,

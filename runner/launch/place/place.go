@@ -145,7 +145,8 @@ func Cleanup(ctx context.Context, places []Place, runID string) (Removal, error)
 	var all Removal
 	for i, p := range places {
 		done := removals[i]
-		all.Deleted, all.Left, all.Foreign = append(all.Deleted, p.objects(done.Deleted)...), append(all.Left, p.objects(done.Left)...), append(all.Foreign, p.objects(done.Foreign)...)
+		all.Deleted, all.Left, all.Foreign = append(all.Deleted, p.objects(done.Deleted)...), append(all.Left, p.objects(done.Left)...),
+			append(all.Foreign, p.objects(done.Foreign)...)
 		all.Unseen = append(all.Unseen, done.Unseen...)
 	}
 	slices.Sort(all.Unseen)

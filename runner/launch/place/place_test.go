@@ -52,8 +52,11 @@ func TestPermitted(t *testing.T) {
 		may    func(authorizationv1.ResourceAttributes) bool
 		want   string
 	}{
-		"All":       {reason: "everything is permitted", may: func(authorizationv1.ResourceAttributes) bool { return true }},
-		"Namespace": {reason: "the permissions in the namespace of the control plane suffice", may: func(r authorizationv1.ResourceAttributes) bool { return r.Namespace == "clusters-example" }},
+		"All": {reason: "everything is permitted", may: func(authorizationv1.ResourceAttributes) bool { return true }},
+		"Namespace": {
+			reason: "the permissions in the namespace of the control plane suffice",
+			may:    func(r authorizationv1.ResourceAttributes) bool { return r.Namespace == "clusters-example" },
+		},
 		"Jobs": {
 			reason: "no Job may be created there", want: "create jobs.batch in namespace clusters-example",
 			may: func(r authorizationv1.ResourceAttributes) bool { return r.Resource != "jobs" || r.Verb != "create" },
@@ -69,7 +72,8 @@ func TestPermitted(t *testing.T) {
 				}
 				return
 			}
-			if len(permitted.Checks) > 0 || len(refused) != 1 || refused[0].Outcome != preflight.Unknown || !strings.Contains(refused[0].Message, tc.want) ||
+			if len(permitted.Checks) > 0 || len(refused) != 1 || refused[0].Outcome != preflight.Unknown ||
+				!strings.Contains(refused[0].Message, tc.want) ||
 				refused[0].Actions[0].Command != "oc preflight auth run --hosted-cluster clusters/example" {
 				t.Errorf("%s: checks %+v, refused %+v", tc.reason, permitted.Checks, refused)
 			}
@@ -77,7 +81,8 @@ func TestPermitted(t *testing.T) {
 	}
 	none := side(func(authorizationv1.ResourceAttributes) bool { return false })
 	p := place.Of(&cluster.Cluster{Kubernetes: fake.NewClientset()}, none)[1]
-	if permitted, refused := p.Permitted(t.Context(), jobplan.NewHosted("4.20.3", release, "clusters-example")); len(permitted.Checks) != 1 || len(refused) > 0 || p.Side != check.Management {
+	if permitted, refused := p.Permitted(t.Context(), jobplan.NewHosted("4.20.3", release, "clusters-example")); len(permitted.Checks) != 1 ||
+		len(refused) > 0 || p.Side != check.Management {
 		t.Errorf("a release without such checks needs no permission there: checks %+v, refused %+v", permitted.Checks, refused)
 	}
 }

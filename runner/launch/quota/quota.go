@@ -203,7 +203,8 @@ func inScope(spec corev1.PodSpec, scope corev1.ResourceQuotaScope) bool {
 		return spec.Resources == nil && bestEffort(spec)
 	case corev1.ResourceQuotaScopeNotBestEffort:
 		return !bestEffort(spec)
-	case corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity, corev1.ResourceQuotaScopeVolumeAttributesClass:
+	case corev1.ResourceQuotaScopePriorityClass, corev1.ResourceQuotaScopeCrossNamespacePodAffinity,
+		corev1.ResourceQuotaScopeVolumeAttributesClass:
 	}
 	return false
 }

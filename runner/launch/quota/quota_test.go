@@ -43,7 +43,10 @@ func selecting(n quota.Namespace, scope corev1.ResourceQuotaScope) quota.Namespa
 }
 
 func pod(requests, limits corev1.ResourceList) corev1.PodSpec {
-	return corev1.PodSpec{Containers: []corev1.Container{{Name: "check", Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits}}}}
+	return corev1.PodSpec{Containers: []corev1.Container{{
+		Name:      "check",
+		Resources: corev1.ResourceRequirements{Requests: requests, Limits: limits},
+	}}}
 }
 
 func changed(spec corev1.PodSpec, change func(*corev1.PodSpec)) corev1.PodSpec {
@@ -69,15 +72,24 @@ func TestUnspecified(t *testing.T) {
 			pod:  changed(pod(nil, nil), func(spec *corev1.PodSpec) { spec.InitContainers = []corev1.Container{{Name: "init"}} }),
 			want: "compute: must specify cpu for: check,init; requests.memory for: check,init",
 		},
-		"LimitIsRequest": {reason: "the API server takes the limit as the request", namespace: limited(amounts("requests.cpu", "4"), nil), pod: pod(nil, amounts("cpu", "1"))},
-		"Objects":        {reason: "pods and storage need not be specified", namespace: limited(amounts("pods", "4", "requests.ephemeral-storage", "1Gi"), nil), pod: pod(nil, nil)},
+		"LimitIsRequest": {
+			reason: "the API server takes the limit as the request", namespace: limited(amounts("requests.cpu", "4"), nil),
+			pod: pod(nil, amounts("cpu", "1")),
+		},
+		"Objects": {
+			reason:    "pods and storage need not be specified",
+			namespace: limited(amounts("pods", "4", "requests.ephemeral-storage", "1Gi"), nil), pod: pod(nil, nil),
+		},
 		"Default": {
 			reason: "a LimitRange supplies the limit", pod: pod(nil, nil),
 			namespace: with(requires, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: amounts("cpu", "1")}),
 		},
 		"OtherDefault": {
 			reason: "a LimitRange supplies the limit of memory only", pod: pod(nil, nil), want: lacks,
-			namespace: with(requires, corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: amounts("memory", "1Gi"), DefaultRequest: amounts("cpu", "1")}),
+			namespace: with(requires, corev1.LimitRangeItem{
+				Type: corev1.LimitTypeContainer, Default: amounts("memory", "1Gi"),
+				DefaultRequest: amounts("cpu", "1"),
+			}),
 		},
 		"DefaultOfPods": {
 			reason: "only defaults of containers are supplied", pod: pod(nil, nil), want: lacks,
@@ -117,7 +129,8 @@ func TestUnspecified(t *testing.T) {
 		},
 		"Selector": {
 			reason: "a pod must be in all scopes", pod: pod(amounts("cpu", "1"), nil),
-			namespace: selecting(limited(amounts("limits.cpu", "4"), nil, corev1.ResourceQuotaScopeNotTerminating), corev1.ResourceQuotaScopeTerminating),
+			namespace: selecting(limited(amounts("limits.cpu", "4"), nil, corev1.ResourceQuotaScopeNotTerminating),
+				corev1.ResourceQuotaScopeTerminating),
 		},
 		"PriorityClass": {
 			reason: "the cluster may have a default PriorityClass", pod: pod(nil, nil),
@@ -142,26 +155,33 @@ func TestExceeded(t *testing.T) {
 		"NoQuota": {reason: "nothing is limited without a quota", pod: pod(nil, nil)},
 		"Free":    {reason: "the last pod is admitted", namespace: limited(amounts("pods", "2"), amounts("pods", "1")), pod: pod(nil, nil)},
 		"Pods": {
-			reason: "all pods are used", namespace: limited(amounts("pods", "2", "count/pods", "9"), amounts("pods", "2", "count/pods", "2")), pod: pod(nil, nil),
+			reason: "all pods are used", namespace: limited(amounts("pods", "2", "count/pods", "9"), amounts("pods", "2", "count/pods", "2")),
+			pod:  pod(nil, nil),
 			want: "compute (pods: requested 1, used 2, limited 2)",
 		},
 		"CPU": {
-			reason: "less is left than the pod asks", namespace: limited(amounts("requests.cpu", "1", "limits.memory", "2Gi"), amounts("requests.cpu", "800m", "limits.memory", "2Gi")),
-			pod:  pod(amounts("cpu", "300m"), amounts("memory", "1Gi")),
-			want: "compute (limits.memory: requested 1Gi, used 2Gi, limited 2Gi; requests.cpu: requested 300m, used 800m, limited 1)",
+			reason:    "less is left than the pod asks",
+			namespace: limited(amounts("requests.cpu", "1", "limits.memory", "2Gi"), amounts("requests.cpu", "800m", "limits.memory", "2Gi")),
+			pod:       pod(amounts("cpu", "300m"), amounts("memory", "1Gi")),
+			want:      "compute (limits.memory: requested 1Gi, used 2Gi, limited 2Gi; requests.cpu: requested 300m, used 800m, limited 1)",
 		},
 		"Default": {
 			reason: "the default of a LimitRange counts", pod: pod(nil, nil),
-			namespace: with(limited(amounts("cpu", "1"), amounts("cpu", "1")), corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("cpu", "100m")}),
-			want:      "compute (cpu: requested 100m, used 1, limited 1)",
+			namespace: with(limited(amounts("cpu", "1"), amounts("cpu", "1")),
+				corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("cpu", "100m")}),
+			want: "compute (cpu: requested 100m, used 1, limited 1)",
 		},
 		"SeveralLimitRanges": {
 			reason: "which default counts is not known", pod: pod(nil, nil),
-			namespace: with(with(limited(amounts("cpu", "1"), amounts("cpu", "1")), corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("cpu", "100m")}),
+			namespace: with(with(limited(amounts("cpu", "1"), amounts("cpu", "1")),
+				corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("cpu", "100m")}),
 				corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, DefaultRequest: amounts("cpu", "0")}),
 		},
-		"Unspecified": {reason: "what the pod does not ask is not exceeded", namespace: limited(amounts("cpu", "1"), amounts("cpu", "2")), pod: pod(nil, nil)},
-		"NotCounted":  {reason: "what is used is not known yet", namespace: limited(amounts("pods", "0"), nil), pod: pod(nil, nil)},
+		"Unspecified": {
+			reason: "what the pod does not ask is not exceeded", namespace: limited(amounts("cpu", "1"), amounts("cpu", "2")),
+			pod: pod(nil, nil),
+		},
+		"NotCounted": {reason: "what is used is not known yet", namespace: limited(amounts("pods", "0"), nil), pod: pod(nil, nil)},
 		"BestEffort": {
 			reason: "a pod with requests is not best effort", pod: pod(amounts("cpu", "1"), nil),
 			namespace: limited(amounts("pods", "0"), amounts("pods", "0"), corev1.ResourceQuotaScopeBestEffort),

@@ -124,7 +124,8 @@ func (g *Guard) Await(ctx context.Context, plan jobplan.Plan) finding.Finding {
 			return notGuarded(err)
 		}
 	}
-	return finding.Pass(gap.Proven("the denied probe"), reasonReadOnly, "%s %s denies the writes that this API server receives from the run's pods, and %s such pods as differ from their Jobs",
+	return finding.Pass(gap.Proven("the denied probe"), reasonReadOnly,
+		"%s %s denies the writes that this API server receives from the run's pods, and %s such pods as differ from their Jobs",
 		inventory.PolicyKind, guardObjectName(g.run), ownsignal.PodGuard(g.run.ID)).
 		Named(guardName).
 		From(finding.SourceJob)

@@ -34,13 +34,15 @@ func TestProbeIsDeniedByAnotherPolicy(t *testing.T) {
 			cancel()
 			return true, nil, context.Canceled
 		}
-		return true, nil, apierrors.NewForbidden(batchv1.Resource("jobs"), "x", errors.New("ValidatingAdmissionPolicy 'no-jobs' with binding 'no-jobs' denied request: no Jobs on Fridays"))
+		return true, nil, apierrors.NewForbidden(batchv1.Resource("jobs"), "x",
+			errors.New("ValidatingAdmissionPolicy 'no-jobs' with binding 'no-jobs' denied request: no Jobs on Fridays"))
 	})
 	plan := releasetest.Plan(releasetest.Run(), releasetest.Release(releasetest.Job(func(*batchv1.Job) {})))
 	guard := writeguard.New(inventory.New(client, nil), created{}, plan.Run)
 	guard.Begin(ctx, plan)
 	f := guard.Await(ctx, plan)
-	if f.Outcome != preflight.Warn || !strings.Contains(f.Message, "unknown whether the guard is in effect") || !strings.Contains(f.Message, "'no-jobs'") || !strings.Contains(f.Remediation, "Exempt") {
+	if f.Outcome != preflight.Warn || !strings.Contains(f.Message, "unknown whether the guard is in effect") ||
+		!strings.Contains(f.Message, "'no-jobs'") || !strings.Contains(f.Remediation, "Exempt") {
 		t.Errorf("%+v, want a warning that names the policy, with a remedy", f)
 	}
 }

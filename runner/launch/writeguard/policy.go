@@ -131,7 +131,8 @@ func guardPolicy(run jobplan.Run) *admissionregistrationv1.ValidatingAdmissionPo
 			Expression: "false",
 			MessageExpression: fmt.Sprintf("%s ? '%s' : ", isProbe, probeDenied) +
 				"'a preflight check only reads, but this one tried to ' + request.operation.lowerAscii() + ' ' + request.resource.resource + ' ' + " +
-				"(request.?namespace.orValue('') == '' ? '' : request.namespace + '/') + request.?name.orValue('')", // absent for objects of the cluster, and for generateName
+				// absent for objects of the cluster, and for generateName
+				"(request.?namespace.orValue('') == '' ? '' : request.namespace + '/') + request.?name.orValue('')",
 			Reason: new(metav1.StatusReasonForbidden),
 		}},
 	}

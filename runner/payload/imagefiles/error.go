@@ -59,7 +59,8 @@ func (e *Error) Unwrap() error { return e.Err }
 func Reject(reason finding.Reason, format string, args ...any) *Error {
 	return &Error{
 		Reason: reason, Message: fmt.Sprintf(format, args...), Outcome: preflight.Fail,
-		Remediation: "Do not update to this image. Compare its digest with the announcement of the release, and mirror the release again with `oc adm release mirror`.",
+		Remediation: "Do not update to this image. Compare its digest with the announcement of the release, and mirror the release " +
+			"again with `oc adm release mirror`.",
 	}
 }
 
@@ -96,7 +97,8 @@ func unusable(err error) error {
 		failure.Remediation = "Mirror the release again, to a registry that preserves manifests."
 	case ocimanifest.ReasonArchitectureMissing:
 		failure.Message += ", the architecture of the control plane"
-		failure.Remediation = "Choose the release for this architecture, or the multi-architecture release; on a mirror, mirror it with all architectures: `oc adm release mirror --keep-manifest-list`."
+		failure.Remediation = "Choose the release for this architecture, or the multi-architecture release; on a mirror, mirror it with " +
+			"all architectures: `oc adm release mirror --keep-manifest-list`."
 	}
 	return failure
 }

@@ -153,7 +153,8 @@ func newFetcher(proof signature.Release, source Source) (*fetcher, error) {
 	}
 	image, err := name.NewDigest(proof.PullSpec())
 	if err != nil || image.DigestStr() != proof.Digest() {
-		failure := Reject(reasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified", words.External(proof.PullSpec()), words.External(proof.Digest()))
+		failure := Reject(reasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified",
+			words.External(proof.PullSpec()), words.External(proof.Digest()))
 		failure.Err = err
 		return nil, failure
 	}
@@ -281,7 +282,9 @@ type Reading struct {
 
 // ReadRelease calls visit with every file directly in /release-manifests of the release
 // image that proof is for, by its name. The error comes from visit, or is an *Error.
-func ReadRelease(ctx context.Context, proof signature.Release, source Source, visit func(file string, content []byte) error) (Reading, error) {
+func ReadRelease(ctx context.Context, proof signature.Release, source Source,
+	visit func(file string, content []byte) error,
+) (Reading, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
 	access := source.Access
@@ -374,7 +377,8 @@ func (f *fetcher) child(ctx context.Context, index ocimanifest.Manifest) (ociman
 // choose selects the image for the cluster's architecture; if that is unknown, the one for amd64, else the first.
 func (f *fetcher) choose(index ocimanifest.Manifest) (ocispec.Descriptor, error) {
 	images, err := index.Images(cmp.Or(f.architecture, "amd64"))
-	if rejected, ok := errors.AsType[*ocimanifest.Violation](err); ok && f.architecture == "" && rejected.Reason == ocimanifest.ReasonArchitectureMissing {
+	if rejected, ok := errors.AsType[*ocimanifest.Violation](err); ok && f.architecture == "" &&
+		rejected.Reason == ocimanifest.ReasonArchitectureMissing {
 		images, err = index.Images()
 	}
 	if err != nil {

@@ -103,12 +103,18 @@ func skipped(reason finding.Reason, annotation, message string) *Violation {
 
 // leftOut reports a manifest that the cluster-version operator applies to no cluster, most likely by mistake.
 func leftOut(reason finding.Reason, annotation, message, remediation string) *Violation {
-	return &Violation{Outcome: preflight.Skipped, Reason: reason, Annotation: annotation, Message: message, Remediation: ToAuthors + remediation}
+	return &Violation{
+		Outcome: preflight.Skipped, Reason: reason, Annotation: annotation, Message: message,
+		Remediation: ToAuthors + remediation,
+	}
 }
 
 // undecided reports a manifest for which it is unknown whether it applies.
 func undecided(reason finding.Reason, annotation, message, remediation string, actions ...finding.Action) *Violation {
-	return &Violation{Outcome: preflight.Unknown, Reason: reason, Annotation: annotation, Message: message, Remediation: remediation, Actions: actions}
+	return &Violation{
+		Outcome: preflight.Unknown, Reason: reason, Annotation: annotation, Message: message, Remediation: remediation,
+		Actions: actions,
+	}
 }
 
 func (c Cluster) excluded(object manifest, annotations map[string]string) *Violation {
@@ -126,7 +132,8 @@ func (Cluster) contradictory(object manifest, annotations map[string]string) *Vi
 		return nil
 	}
 	return leftOut(reasonContradictoryFilters, featureSetAnnotation,
-		fmt.Sprintf("%s has both annotations %s and %s; the cluster-version operator applies no such manifest", Identity(object), featureSetAnnotation, featureGateAnnotation),
+		fmt.Sprintf("%s has both annotations %s and %s; the cluster-version operator applies no such manifest", Identity(object),
+			featureSetAnnotation, featureGateAnnotation),
 		"remove one of the two annotations.")
 }
 
@@ -136,12 +143,16 @@ func (c Cluster) featureSet(object manifest, annotations map[string]string) *Vio
 	if !ok {
 		return nil
 	}
-	known := []configv1.FeatureSet{"Default", configv1.CustomNoUpgrade, configv1.DevPreviewNoUpgrade, configv1.OKD, configv1.TechPreviewNoUpgrade}
+	known := []configv1.FeatureSet{
+		"Default", configv1.CustomNoUpgrade, configv1.DevPreviewNoUpgrade, configv1.OKD,
+		configv1.TechPreviewNoUpgrade,
+	}
 	var sets []configv1.FeatureSet
 	for name := range strings.SplitSeq(value, ",") {
 		if !slices.Contains(known, configv1.FeatureSet(name)) {
 			return leftOut(ReasonUnknownFeatureSet, featureSetAnnotation,
-				fmt.Sprintf("%s is for feature set %.100q, which is not one of %s; the cluster-version operator applies no such manifest", Identity(object), name, list(known)),
+				fmt.Sprintf("%s is for feature set %.100q, which is not one of %s; the cluster-version operator applies no such manifest",
+					Identity(object), name, list(known)),
 				"list existing feature sets, separated by commas without blanks.")
 		}
 		sets = append(sets, configv1.FeatureSet(name))
@@ -173,9 +184,11 @@ func (c Cluster) featureGates(object manifest, annotations map[string]string) *V
 		}
 		switch on := slices.Contains(c.Features.Enabled, configv1.FeatureGateName(name)); {
 		case on && off:
-			return skipped(reasonFeatureGateEnabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", Identity(object), words.External(name)))
+			return skipped(reasonFeatureGateEnabled, featureGateAnnotation,
+				fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", Identity(object), words.External(name)))
 		case !on && !off:
-			return skipped(reasonFeatureGateDisabled, featureGateAnnotation, fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", Identity(object), words.External(name)))
+			return skipped(reasonFeatureGateDisabled, featureGateAnnotation,
+				fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", Identity(object), words.External(name)))
 		}
 	}
 	return nil
@@ -192,7 +205,8 @@ func (Cluster) majorVersion(object manifest, annotations map[string]string) *Vio
 		return nil
 	}
 	return leftOut(reasonMajorVersionFilter, MajorVersionAnnotation,
-		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have; the cluster-version operator applies no such manifest", Identity(object), MajorVersionAnnotation),
+		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have; the cluster-version "+
+			"operator applies no such manifest", Identity(object), MajorVersionAnnotation),
 		"check the version of the target in the check itself.")
 }
 
@@ -208,12 +222,15 @@ func (c Cluster) capabilities(object manifest, annotations map[string]string) *V
 		case c.Capabilities == nil:
 			return undecided(reasonCapabilitiesUnknown, CapabilityAnnotation,
 				fmt.Sprintf("%s has the annotation %s, but the capabilities of the cluster are unknown", Identity(object), CapabilityAnnotation),
-				"Read the capabilities in the status of ClusterVersion.", finding.Read("oc get clusterversion version -o jsonpath={.status.capabilities}"))
+				"Read the capabilities in the status of ClusterVersion.",
+				finding.Read("oc get clusterversion version -o jsonpath={.status.capabilities}"))
 		case slices.Contains(c.Capabilities.EnabledCapabilities, capability):
 		case slices.Contains(c.Capabilities.KnownCapabilities, capability):
-			return skipped(reasonCapabilityDisabled, CapabilityAnnotation, fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", Identity(object), words.External(name)))
+			return skipped(reasonCapabilityDisabled, CapabilityAnnotation,
+				fmt.Sprintf("%s is for capability %s, which is disabled in the cluster", Identity(object), words.External(name)))
 		default:
-			return skipped(reasonCapabilityNotKnown, CapabilityAnnotation, fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", Identity(object), words.External(name)))
+			return skipped(reasonCapabilityNotKnown, CapabilityAnnotation,
+				fmt.Sprintf("%s is for capability %q, which is unknown to the cluster", Identity(object), words.External(name)))
 		}
 	}
 	return nil
@@ -236,12 +253,14 @@ func (c Cluster) side(object manifest, annotations map[string]string) *Violation
 	switch {
 	case ok && value != sideGuest && value != sideManagement:
 		return undecided(reasonUnknownSide, sideAnnotation,
-			fmt.Sprintf("%s has the annotation %s with the value %q, which is neither %s nor %s", Identity(object), sideAnnotation, words.External(value), sideGuest, sideManagement),
+			fmt.Sprintf("%s has the annotation %s with the value %q, which is neither %s nor %s", Identity(object), sideAnnotation,
+				words.External(value), sideGuest, sideManagement),
 			ToAuthors+"set the value to "+sideGuest+" or "+sideManagement+", or remove the annotation.")
 	case value == sideManagement && c.Hosted && !c.Management:
 		return undecided(reasonManagementSide, sideAnnotation,
 			fmt.Sprintf("%s is for the management cluster of the hosted cluster, which this preflight of the guest does not know", Identity(object)),
-			"Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster: `oc preflight run --hosted-cluster NAMESPACE/NAME`.")
+			"Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster: `oc preflight run "+
+				"--hosted-cluster NAMESPACE/NAME`.")
 	}
 	return nil
 }
@@ -258,7 +277,8 @@ func (c Cluster) overridden(object manifest) *Violation {
 	if first < 0 || !c.Overrides[first].Unmanaged {
 		return nil
 	}
-	return skipped(reasonOverridden, "", Identity(object)+" is unmanaged by spec.overrides of ClusterVersion \"version\", so the cluster-version operator does not apply it")
+	return skipped(reasonOverridden, "", Identity(object)+
+		" is unmanaged by spec.overrides of ClusterVersion \"version\", so the cluster-version operator does not apply it")
 }
 
 // Include returns the annotation that includes the object in the cluster's
@@ -279,10 +299,12 @@ func (c Cluster) Include(object manifest) (string, *Violation) {
 	switch value, ok := object.GetAnnotations()[annotation]; {
 	case !ok:
 		return "", skipped(reasonOtherClusterProfile, includePrefix+profiles[0],
-			fmt.Sprintf("%s is for the cluster profiles %s; the cluster has %s", Identity(object), words.External(strings.Join(profiles, ", ")), profile))
+			fmt.Sprintf("%s is for the cluster profiles %s; the cluster has %s", Identity(object), words.External(strings.Join(profiles, ", ")),
+				profile))
 	case value != "true":
 		return "", leftOut(reasonClusterProfileValue, annotation,
-			fmt.Sprintf("%s has the annotation %s with the value %q; the cluster-version operator applies only manifests with \"true\"", Identity(object), annotation, words.External(value)),
+			fmt.Sprintf("%s has the annotation %s with the value %q; the cluster-version operator applies only manifests with \"true\"",
+				Identity(object), annotation, words.External(value)),
 			"set the value to \"true\", or remove the annotation.")
 	}
 	return annotation, nil

@@ -56,7 +56,8 @@ func (v *Violation) At(file string, place manifestdoc.Place) finding.Finding {
 		evidence["line"] = strconv.Itoa(place.Line)
 		message = words.External(file) + ", document " + strconv.Itoa(place.Number) + " (line " + strconv.Itoa(place.Line) + "): " + v.Message
 	}
-	return finding.Reported(gap.Proven("the annotations of the manifest"), v.Outcome, v.Reason, "%s", message).Named(findingName(file)).From(finding.SourcePayload).
+	return finding.Reported(gap.Proven("the annotations of the manifest"), v.Outcome, v.Reason, "%s",
+		message).Named(findingName(file)).From(finding.SourcePayload).
 		Remedy("%s", v.Remediation).Do(v.Actions...).Observed(evidence)
 }
 
@@ -126,14 +127,16 @@ var (
 		Remedy: "Report it to the authors of the component: check the version of the target in the check.",
 	})
 	reasonManagementSide = finding.NewReason("ManagementSide", finding.Explanation{
-		Meaning: "Reported for a check of the release that is for the management cluster, when the guest of a hosted cluster is judged alone. It is not run.",
-		Cause:   "Its manifest has the annotation " + sideAnnotation + ": management, and the preflight was run without --hosted-cluster.",
-		Remedy:  "Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster with --hosted-cluster.",
+		Meaning: "Reported for a check of the release that is for the management cluster, when the guest of a hosted cluster is judged " +
+			"alone. It is not run.",
+		Cause:  "Its manifest has the annotation " + sideAnnotation + ": management, and the preflight was run without --hosted-cluster.",
+		Remedy: "Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster with --hosted-cluster.",
 	})
 	reasonUnknownSide = finding.NewReason("UnknownSide", finding.Explanation{
-		Meaning: "Reported for a check of the release whose annotation " + sideAnnotation + " has another value than guest and management. It is not run.",
-		Cause:   "A typing error in the manifest.",
-		Remedy:  "Report it to the authors of the component.",
+		Meaning: "Reported for a check of the release whose annotation " + sideAnnotation +
+			" has another value than guest and management. It is not run.",
+		Cause:  "A typing error in the manifest.",
+		Remedy: "Report it to the authors of the component.",
 	})
 	reasonCapabilitiesUnknown = finding.NewReason("CapabilitiesUnknown", finding.Explanation{
 		Meaning: "Reported when the capabilities of the cluster could not be read.",

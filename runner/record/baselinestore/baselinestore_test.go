@@ -157,7 +157,8 @@ func large(objects int) baseline.State {
 	state := small(0)
 	source := rand.New(rand.NewPCG(1, 2))
 	for i := range objects {
-		state.Objects[deployment("shop", fmt.Sprint("web-", i))] = baseline.Object{Revision: fmt.Sprintf("%016x%016x%016x", source.Uint64(), source.Uint64(), source.Uint64())}
+		state.Objects[deployment("shop", fmt.Sprint("web-", i))] = baseline.Object{Revision: fmt.Sprintf("%016x%016x%016x", source.Uint64(),
+			source.Uint64(), source.Uint64())}
 	}
 	return state
 }
@@ -168,7 +169,10 @@ func history() []configv1.UpdateHistory {
 }
 
 func entry(state configv1.UpdateState, version string, started, completed int) configv1.UpdateHistory {
-	made := configv1.UpdateHistory{State: state, Version: version, Image: "registry.example/release@sha256:" + version[2:4], StartedTime: metav1.NewTime(at(started))}
+	made := configv1.UpdateHistory{
+		State: state, Version: version, Image: "registry.example/release@sha256:" + version[2:4],
+		StartedTime: metav1.NewTime(at(started)),
+	}
 	if completed != started {
 		made.CompletionTime = new(metav1.NewTime(at(completed)))
 	}
@@ -276,13 +280,16 @@ func TestRecordsOfTheLastUpdateAreKept(t *testing.T) {
 			w.put(t, id, ofVersion("4.20.0"))
 			return id
 		}},
-		"WithoutBaselineSince": {reason: "a later run from that version has stored none", then: "4.20.1", begin: func(t *testing.T, w world) string {
-			t.Helper()
-			id := w.runFrom(t, "4.20.0")
-			w.put(t, id, ofVersion("4.20.0"))
-			w.runFrom(t, "4.20.0")
-			return id
-		}},
+		"WithoutBaselineSince": {
+			reason: "a later run from that version has stored none", then: "4.20.1",
+			begin: func(t *testing.T, w world) string {
+				t.Helper()
+				id := w.runFrom(t, "4.20.0")
+				w.put(t, id, ofVersion("4.20.0"))
+				w.runFrom(t, "4.20.0")
+				return id
+			},
+		},
 		"RolledBack": {reason: "the cluster runs the version of before again", then: "4.20.0", begin: func(t *testing.T, w world) string {
 			t.Helper()
 			id := w.runFrom(t, "4.20.0")
@@ -332,7 +339,10 @@ func ofVersion(version string) baseline.State {
 // interrupted records a run that was killed, and returns its ID.
 func (w world) interrupted(t *testing.T, version string) string {
 	t.Helper()
-	intent := record.Intent{ID: uuid.NewString(), From: version, Requester: record.ByUser, Target: update.Release{Version: "4.21.3", Image: fmt.Sprintf("registry.example/release@sha256:%064x", 7)}}
+	intent := record.Intent{
+		ID: uuid.NewString(), From: version, Requester: record.ByUser,
+		Target: update.Release{Version: "4.21.3", Image: fmt.Sprintf("registry.example/release@sha256:%064x", 7)},
+	}
 	ending := func(context.Context) (record.Ending, error) { return record.Ending{Phase: record.Interrupted}, nil }
 	if err := w.records.Add(t.Context(), intent, ending); err != nil {
 		t.Fatal(err)
@@ -424,7 +434,10 @@ func TestAttacksOnBaselines(t *testing.T) {
 			reason: "it is beside another record",
 			attack: func(t *testing.T, w world, id, other string) {
 				t.Helper()
-				w.edit(t, headerOf(id)+"-baseline", func(o *corev1.ConfigMap) { o.OwnerReferences = w.get(t, headerOf(other)+"-baseline").OwnerReferences })
+				w.edit(t, headerOf(id)+"-baseline", func(o *corev1.ConfigMap) {
+					o.OwnerReferences = w.get(t,
+						headerOf(other)+"-baseline").OwnerReferences
+				})
 			},
 			want: baselinestore.Unauthentic, words: "does not match its content",
 		},
@@ -533,7 +546,8 @@ func TestBeforeAnUpdate(t *testing.T) {
 	}
 	w.server.Remove(t, record.Namespace, headerOf(second)+"-baseline-1")
 	found, err = w.store.Before(t.Context(), cluster, history())
-	if err != nil || found.Run != first || len(found.Passed) != 1 || found.Passed[0].Run != second || found.Passed[0].Reason != baselinestore.Unreadable {
+	if err != nil || found.Run != first || len(found.Passed) != 1 || found.Passed[0].Run != second ||
+		found.Passed[0].Reason != baselinestore.Unreadable {
 		t.Errorf("the baseline of %s, passed %v, error %v; want that of %s, and %s passed", found.Run, found.Passed, err, first, second)
 	}
 }
@@ -560,8 +574,11 @@ func TestBaselineNeedsARecord(t *testing.T) {
 func judgementAt(decision afterupdate.Decision, minute int) afterupdate.Report {
 	return afterupdate.Report{
 		Kind: afterupdate.Kind, Decision: decision, Samples: afterupdate.Samples{Number: 1, Last: at(minute).Format(time.RFC3339)},
-		Regressions: []afterupdate.Regression{{Name: "DeploymentNotReady", Object: finding.Object{Kind: "Deployment", Namespace: "shop", Name: "web"}}},
-		NotCovered:  []string{},
+		Regressions: []afterupdate.Regression{{
+			Name:   "DeploymentNotReady",
+			Object: finding.Object{Kind: "Deployment", Namespace: "shop", Name: "web"},
+		}},
+		NotCovered: []string{},
 	}
 }
 
@@ -580,13 +597,31 @@ func TestJudgementOfTheNewestSampleStays(t *testing.T) {
 		want   afterupdate.Report
 		writes int
 	}{
-		"GoodAgain":      {reason: "a soak counts from the first Good", first: afterupdate.Good, next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 2)},
-		"GoodOfAnother":  {reason: "it is of a later update", first: afterupdate.Good, next: updateAt(judgementAt(afterupdate.Good, 5), 3), want: updateAt(judgementAt(afterupdate.Good, 5), 3), writes: 1},
-		"NoLongerGood":   {reason: "it became worse", first: afterupdate.Good, next: judgementAt(afterupdate.Regressed, 5), want: judgementAt(afterupdate.Regressed, 5), writes: 1},
-		"Newer":          {reason: "the update has settled", next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 5), writes: 1},
-		"Older":          {reason: "a slow process writes last", next: judgementAt(afterupdate.Unfinished, 1), want: judgementAt(afterupdate.Settling, 2)},
-		"Equal":          {reason: "nothing has changed", next: judgementAt(afterupdate.Settling, 2), want: judgementAt(afterupdate.Settling, 2)},
-		"WithoutSamples": {reason: "it was judged by less", next: afterupdate.Report{Decision: afterupdate.Undecided}, want: judgementAt(afterupdate.Settling, 2)},
+		"GoodAgain": {
+			reason: "a soak counts from the first Good", first: afterupdate.Good, next: judgementAt(afterupdate.Good, 5),
+			want: judgementAt(afterupdate.Good, 2),
+		},
+		"GoodOfAnother": {
+			reason: "it is of a later update", first: afterupdate.Good, next: updateAt(judgementAt(afterupdate.Good, 5), 3),
+			want: updateAt(judgementAt(afterupdate.Good, 5), 3), writes: 1,
+		},
+		"NoLongerGood": {
+			reason: "it became worse", first: afterupdate.Good, next: judgementAt(afterupdate.Regressed, 5),
+			want: judgementAt(afterupdate.Regressed, 5), writes: 1,
+		},
+		"Newer": {
+			reason: "the update has settled", next: judgementAt(afterupdate.Good, 5), want: judgementAt(afterupdate.Good, 5),
+			writes: 1,
+		},
+		"Older": {
+			reason: "a slow process writes last", next: judgementAt(afterupdate.Unfinished, 1),
+			want: judgementAt(afterupdate.Settling, 2),
+		},
+		"Equal": {reason: "nothing has changed", next: judgementAt(afterupdate.Settling, 2), want: judgementAt(afterupdate.Settling, 2)},
+		"WithoutSamples": {
+			reason: "it was judged by less", next: afterupdate.Report{Decision: afterupdate.Undecided},
+			want: judgementAt(afterupdate.Settling, 2),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -628,7 +663,8 @@ func TestTwoProcessesJudge(t *testing.T) {
 	}
 	all.Wait()
 	found, _, err := w.store.Judgement(t.Context(), id)
-	if want := judgementAt(afterupdate.Settling, processes-1); errors.Join(append(errs, err)...) != nil || found.Report.Samples.Last != want.Samples.Last {
+	if want := judgementAt(afterupdate.Settling, processes-1); errors.Join(append(errs, err)...) != nil ||
+		found.Report.Samples.Last != want.Samples.Last {
 		t.Errorf("the judgement of %s stays, errors %v; want %s", found.Report.Samples.Last, errors.Join(append(errs, err)...), want.Samples.Last)
 	}
 }

@@ -136,13 +136,19 @@ func (c Candidate) refused() *AbsentError {
 }
 
 func (c Candidate) unreadable(cause string, args ...any) *AbsentError {
-	return &AbsentError{Reason: Unreadable, Run: c.Run, Message: fmt.Sprintf("the one of run %s cannot be read: ", c.Run) + fmt.Sprintf(cause, args...)}
+	return &AbsentError{
+		Reason: Unreadable, Run: c.Run,
+		Message: fmt.Sprintf("the one of run %s cannot be read: ", c.Run) + fmt.Sprintf(cause, args...),
+	}
 }
 
 // unauthentic is for a baseline whose verification has that result.
 func unauthentic(run string, verified record.Authentication) *AbsentError {
 	if verified.State == record.Unverifiable {
-		return &AbsentError{Reason: Unverifiable, Run: run, Message: fmt.Sprintf("unknown whether the one of run %s is authentic: %s", run, verified.Cause)}
+		return &AbsentError{
+			Reason: Unverifiable, Run: run,
+			Message: fmt.Sprintf("unknown whether the one of run %s is authentic: %s", run, verified.Cause),
+		}
 	}
 	return &AbsentError{Reason: Unauthentic, Run: run, Message: fmt.Sprintf("the one of run %s is not authentic: %s", run, verified.Cause)}
 }
@@ -170,7 +176,10 @@ func changeOf(history []configv1.UpdateHistory, clusterID string) (change, error
 	case !ok:
 		return change{}, &AbsentError{Reason: NoUpdate, Message: "the history of ClusterVersion has no update of a release that was complete"}
 	case found.Started.IsZero():
-		return change{}, &AbsentError{Reason: NoUpdate, Message: fmt.Sprintf("the history of ClusterVersion does not state when the update to %s began", found.To.Version)}
+		return change{}, &AbsentError{
+			Reason:  NoUpdate,
+			Message: fmt.Sprintf("the history of ClusterVersion does not state when the update to %s began", found.To.Version),
+		}
 	}
 	made := change{clusterID: clusterID, from: found.From, begun: found.Started.UTC()}
 	if !found.RolledBack {
@@ -195,7 +204,8 @@ func (u change) refuses(c Candidate) *AbsentError {
 	case c.Taken.After(u.begun):
 		return because(TakenDuring, "was taken at %s, after the update had begun at %s", words.Time(c.Taken), words.Time(u.begun))
 	case completed != nil && c.Taken.Before(completed.Time):
-		return because(TakenEarlier, "was taken at %s, before the update to %s was complete at %s", words.Time(c.Taken), c.Version, words.Time(completed.UTC()))
+		return because(TakenEarlier, "was taken at %s, before the update to %s was complete at %s", words.Time(c.Taken), c.Version,
+			words.Time(completed.UTC()))
 	}
 	return nil
 }
@@ -224,7 +234,8 @@ type Judgement struct {
 	Authentication record.Authentication
 }
 
-// PutJudgement stores the judgement about the update after a run, by the ID of the run. Of several, that of the newest sample stays, of whichever process: one that is older than the stored
+// PutJudgement stores the judgement about the update after a run, by the ID of the run. Of several, that of the newest
+// sample stays, of whichever process: one that is older than the stored
 // one, equal to it, or Good again, is not written. The error is a *record.NotFoundError for a run without a record, and an
 // *record.UnauthenticError without the key of the records.
 func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.Report) error {
@@ -237,7 +248,8 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 		return err
 	}
 	if len(text) > maxJudgement || len(packed) > recordformat.MaxWhole {
-		return fmt.Errorf("the judgement has %d bytes, and %d compressed, more than %d or %d", len(text), len(packed), maxJudgement, recordformat.MaxWhole)
+		return fmt.Errorf("the judgement has %d bytes, and %d compressed, more than %d or %d", len(text), len(packed), maxJudgement,
+			recordformat.MaxWhole)
 	}
 	beside, err := s.records.Beside(ctx, id)
 	if err != nil {
@@ -307,7 +319,9 @@ func sampleOf(mark string) time.Time {
 
 // succeeding is what is stored in place of an authentic judgement; nil to leave that as it is. The first of several by which
 // one update is Good stays, since a soak counts from it; stays is what is stored.
-func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap, by Candidate) (next *corev1.ConfigMap, stays afterupdate.Report) {
+func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap,
+	by Candidate,
+) (next *corev1.ConfigMap, stays afterupdate.Report) {
 	stored, err := reportOf(found)
 	if err != nil || (Judgement{Report: stored}).Precedes(by) && !lastSample(judged).Before(sampleOf(by.Judged)) {
 		return made.DeepCopy(), stored // of another version of the tool, or put back
@@ -320,7 +334,8 @@ func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1
 }
 
 func sameUpdate(a, b afterupdate.Report) bool {
-	return a.Cluster.ID == b.Cluster.ID && a.Update.To == b.Update.To && a.Update.StartTime == b.Update.StartTime && a.Update.CompletionTime == b.Update.CompletionTime
+	return a.Cluster.ID == b.Cluster.ID && a.Update.To == b.Update.To && a.Update.StartTime == b.Update.StartTime &&
+		a.Update.CompletionTime == b.Update.CompletionTime
 }
 
 // lastSample is the time of the last sample of a judgement; zero where it states none.

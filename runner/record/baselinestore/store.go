@@ -108,7 +108,10 @@ func (s *Store) Put(ctx context.Context, id string, state baseline.State, names 
 	}
 	for part := range slices.Chunk(packed, maxPart) {
 		made.Parts++
-		object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: partName(beside.Run(), made.Parts)}, BinaryData: map[string][]byte{recordformat.KeyPart: part}}
+		object := &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Name: partName(beside.Run(), made.Parts)},
+			BinaryData: map[string][]byte{recordformat.KeyPart: part},
+		}
 		if err := beside.Write(ctx, object); err != nil {
 			return err
 		}

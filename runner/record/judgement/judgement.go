@@ -107,7 +107,8 @@ func (l last) backed(ctx context.Context, stored []baselinestore.Judgement, newe
 	}
 	by := candidates[0]
 	if !slices.ContainsFunc(stored, func(each baselinestore.Judgement) bool { return each.Run == by.Run && l.isOf(each.Report) }) {
-		made := l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and there is no judgement by it: judge the update with \"after\"", words.External(by.Run)))
+		made := l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and there is no judgement by it: judge the update "+
+			"with \"after\"", words.External(by.Run)))
 		if by.Judged == "" && (l.Completed.IsZero() || l.cluster.Now().Sub(l.Completed) < Window) {
 			made.Decision = afterupdate.Settling
 		}
@@ -124,7 +125,8 @@ func (l last) backed(ctx context.Context, stored []baselinestore.Judgement, newe
 
 // putBack states that a judgement replaces a later one, as a clause.
 func putBack(judged baselinestore.Judgement) string {
-	return fmt.Sprintf("the stored judgement of run %s is older than the last one by its baseline: an earlier judgement was put back", words.External(judged.Run))
+	return fmt.Sprintf("the stored judgement of run %s is older than the last one by its baseline: an earlier judgement was put back",
+		words.External(judged.Run))
 }
 
 // without is the judgement of an update of which there is no baseline that counts. A baseline that is not authentic may be
@@ -142,7 +144,8 @@ func (l last) without(ctx context.Context, absent *baselinestore.AbsentError, ne
 	case baselinestore.TakenDuring, baselinestore.TakenEarlier, baselinestore.OtherCluster, baselinestore.OtherRelease, baselinestore.NotTaken:
 	}
 	if newest != nil {
-		return l.unknown(fmt.Sprintf("the baseline of run %s, by which the update was judged, does not exist any more: an earlier judgement may have been put back", words.External(newest.Run))), true
+		return l.unknown(fmt.Sprintf("the baseline of run %s, by which the update was judged, does not exist any more: an earlier "+
+			"judgement may have been put back", words.External(newest.Run))), true
 	}
 	listed, err := l.records.List(ctx)
 	if err != nil {
@@ -150,7 +153,8 @@ func (l last) without(ctx context.Context, absent *baselinestore.AbsentError, ne
 	}
 	for _, each := range listed {
 		if l.isBefore(each) {
-			return l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and neither that nor a judgement by it exists any more", words.External(each.ID))), true
+			return l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and neither that nor a judgement by it exists any more",
+				words.External(each.ID))), true
 		}
 	}
 	return afterupdate.Report{}, false
@@ -159,7 +163,8 @@ func (l last) without(ctx context.Context, absent *baselinestore.AbsentError, ne
 // isBefore reports whether a run has recorded that it stored a baseline of the update.
 func (l last) isBefore(run record.Record) bool {
 	from := l.From.CompletionTime
-	return !run.Baseline.IsZero() && run.From == l.From.Version && !run.Baseline.After(l.Started) && (from == nil || !run.Baseline.Before(from.Time))
+	return !run.Baseline.IsZero() && run.From == l.From.Version && !run.Baseline.After(l.Started) &&
+		(from == nil || !run.Baseline.Before(from.Time))
 }
 
 func (l last) unknown(message string) afterupdate.Report {
@@ -168,7 +173,10 @@ func (l last) unknown(message string) afterupdate.Report {
 
 // update is the update as judgements state it.
 func (l last) update() afterupdate.Update {
-	return afterupdate.Update{From: l.From.Version, To: l.To.Version, Image: l.To.Image, StartTime: words.Time(l.Started), CompletionTime: words.Time(l.Completed)}
+	return afterupdate.Update{
+		From: l.From.Version, To: l.To.Version, Image: l.To.Image, StartTime: words.Time(l.Started),
+		CompletionTime: words.Time(l.Completed),
+	}
 }
 
 func unreadable(err error) string {
@@ -193,7 +201,8 @@ func (l last) newest(stored []baselinestore.Judgement) *baselinestore.Judgement 
 // isOf reports whether a judgement is of the update: the same version may be updated to again.
 func (l last) isOf(made afterupdate.Report) bool {
 	is := l.update()
-	return made.Cluster.ID == l.clusterID && made.Update.To == is.To && made.Update.StartTime == is.StartTime && made.Update.CompletionTime == is.CompletionTime
+	return made.Cluster.ID == l.clusterID && made.Update.To == is.To && made.Update.StartTime == is.StartTime &&
+		made.Update.CompletionTime == is.CompletionTime
 }
 
 // later reports whether the baseline of a is later than that of b, by which the controller judges as well, or of equal ones the
@@ -222,7 +231,8 @@ func rank(decision afterupdate.Decision) int {
 
 // unauthentic is about a judgement that is not authentic and may be of the update, as a clause; empty for none.
 func (l last) unauthentic(ctx context.Context, stored []baselinestore.Judgement) string {
-	unverified := slices.DeleteFunc(slices.Clone(stored), func(each baselinestore.Judgement) bool { return each.Authentication.State == record.Authentic })
+	unverified := slices.DeleteFunc(slices.Clone(stored),
+		func(each baselinestore.Judgement) bool { return each.Authentication.State == record.Authentic })
 	if len(unverified) == 0 {
 		return ""
 	}
@@ -305,7 +315,10 @@ func (r Runs) After(run record.Record) *report.AfterUpdate {
 	case exists && judged.Precedes(r.taken[run.ID]):
 		return &report.AfterUpdate{Decision: Unverified, Message: putBack(judged)}
 	case exists:
-		return &report.AfterUpdate{Decision: string(judged.Report.Decision), Message: words.External(judged.Report.Message), Time: judged.Report.Samples.Last}
+		return &report.AfterUpdate{
+			Decision: string(judged.Report.Decision), Message: words.External(judged.Report.Message),
+			Time: judged.Report.Samples.Last,
+		}
 	case r.version != nil && scene.Installed(r.version, run.Target) != nil:
 		return &report.AfterUpdate{Decision: NotJudged, Message: "the cluster runs the release"}
 	}

@@ -44,21 +44,43 @@ func TestAfter(t *testing.T) {
 		// want is empty for nothing.
 		want string
 	}{
-		"Good":         {reason: "it is stored", stored: stored(record.Authentic, afterupdate.Good), taken: marked(sample + " Good"), want: "Good"},
-		"Regressed":    {reason: "it is stored", stored: stored(record.Authentic, afterupdate.Regressed), taken: marked(sample + " Regressed"), want: "Regressed"},
-		"Older":        {reason: "an older version of the tool has not marked the baseline", stored: stored(record.Authentic, afterupdate.Good), taken: marked(""), want: "Good"},
-		"Before":       {reason: "the process was killed before it marked the baseline", stored: stored(record.Authentic, afterupdate.Good), taken: marked("2026-11-21T11:00:00Z Regressed"), want: "Good"},
-		"PutBack":      {reason: "a later judgement was there", stored: stored(record.Authentic, afterupdate.Good), taken: marked("2026-11-21T13:00:00Z Regressed"), want: judgement.Unverified},
-		"SameSecond":   {reason: "another judgement of that second was there", stored: stored(record.Authentic, afterupdate.Good), taken: marked(sample + " Regressed"), want: judgement.Unverified},
+		"Good": {
+			reason: "it is stored", stored: stored(record.Authentic, afterupdate.Good), taken: marked(sample + " Good"),
+			want: "Good",
+		},
+		"Regressed": {
+			reason: "it is stored", stored: stored(record.Authentic, afterupdate.Regressed), taken: marked(sample + " Regressed"),
+			want: "Regressed",
+		},
+		"Older": {
+			reason: "an older version of the tool has not marked the baseline", stored: stored(record.Authentic, afterupdate.Good),
+			taken: marked(""), want: "Good",
+		},
+		"Before": {
+			reason: "the process was killed before it marked the baseline", stored: stored(record.Authentic, afterupdate.Good),
+			taken: marked("2026-11-21T11:00:00Z Regressed"), want: "Good",
+		},
+		"PutBack": {
+			reason: "a later judgement was there", stored: stored(record.Authentic, afterupdate.Good),
+			taken: marked("2026-11-21T13:00:00Z Regressed"), want: judgement.Unverified,
+		},
+		"SameSecond": {
+			reason: "another judgement of that second was there", stored: stored(record.Authentic, afterupdate.Good),
+			taken: marked(sample + " Regressed"), want: judgement.Unverified,
+		},
 		"Edited":       {reason: "its MAC does not match", stored: stored(record.Unauthentic, ""), want: judgement.Unverified},
 		"Unverifiable": {reason: "the key may not be read", stored: stored(record.Unverifiable, ""), want: judgement.Unverified},
 		"Installed":    {reason: "the update was made", version: version(image("1")), want: judgement.NotJudged},
 		"OtherImage":   {reason: "another release has that version", version: version(image("2"))},
 		"NoVersion":    {reason: "it is not known what the cluster runs"},
-		"OtherRun":     {reason: "it is of another run", stored: []baselinestore.Judgement{{Run: "b", Authentication: record.Authentication{State: record.Authentic}}}, version: version(image("2"))},
+		"OtherRun": {reason: "it is of another run", stored: []baselinestore.Judgement{{
+			Run:            "b",
+			Authentication: record.Authentication{State: record.Authentic},
+		}}, version: version(image("2"))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := judgement.RunsOf(tc.stored, tc.taken, tc.version).After(record.Record{Intent: record.Intent{ID: "a", Target: update.Release{Version: "4.19.1", Image: image("1")}}})
+			got := judgement.RunsOf(tc.stored, tc.taken,
+				tc.version).After(record.Record{Intent: record.Intent{ID: "a", Target: update.Release{Version: "4.19.1", Image: image("1")}}})
 			if got == nil && tc.want == "" {
 				return
 			}

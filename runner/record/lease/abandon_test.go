@@ -127,7 +127,10 @@ func TestFormerHolder(t *testing.T) {
 				t.Errorf("%s, but got %v", tc.reason, err)
 			}
 			former.Put(aResult("Later.Check"))
-			for _, err := range []error{former.Detach(t.Context()), former.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready()})} {
+			for _, err := range []error{
+				former.Detach(t.Context()),
+				former.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready()}),
+			} {
 				if err == nil {
 					t.Errorf("%s, but the former holder can end the run", tc.reason)
 				}
@@ -230,7 +233,8 @@ func TestDeletedLease(t *testing.T) {
 		intent := newIntent()
 		held := begin(t, quick(), intent)
 		deleteLease(t, intent)
-		leases, err := api.CoordinationV1().Leases(record.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName(intent)})
+		leases, err := api.CoordinationV1().Leases(record.Namespace).Watch(t.Context(),
+			metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName(intent)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -368,13 +372,15 @@ func TestDisconnectedFollower(t *testing.T) {
 			following, ended := make(chan struct{}), make(chan error, 1)
 			go func() {
 				var once sync.Once
-				_, err := newRuns(through(t, network.handle)).Follow(t.Context(), intent.ID, func(record.Record) { once.Do(func() { close(following) }) })
+				_, err := newRuns(through(t, network.handle)).Follow(t.Context(), intent.ID,
+					func(record.Record) { once.Do(func() { close(following) }) })
 				ended <- err
 			}()
 			<-following
 			network.shut()
 			// Without renewals the lease would expire twice during this time.
-			renewals, err := api.CoordinationV1().Leases(record.Namespace).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName(intent)})
+			renewals, err := api.CoordinationV1().Leases(record.Namespace).Watch(t.Context(),
+				metav1.ListOptions{FieldSelector: "metadata.name=" + leaseName(intent)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -456,7 +462,8 @@ func TestOtherSelection(t *testing.T) {
 	other := again(intent)
 	other.Selection = "jobs=etcd"
 	var selection *record.SelectionError
-	if _, err := newRuns(api).Begin(t.Context(), other, "tester"); !errors.As(err, &selection) || selection.ID != intent.ID || selection.Selection != intent.Selection {
+	if _, err := newRuns(api).Begin(t.Context(), other, "tester"); !errors.As(err, &selection) || selection.ID != intent.ID ||
+		selection.Selection != intent.Selection {
 		t.Errorf("want a SelectionError, got %v", err)
 	}
 	finish(t, held)

@@ -58,7 +58,10 @@ func TestEditOfHeldRecord(t *testing.T) {
 			t.Helper()
 			edit(t, headName(id), func(head *corev1.ConfigMap) { head.Labels, head.Annotations = nil, nil })
 		}},
-		"Deleted": {reason: "the header is created again with its parts", damage: func(t *testing.T, id string) { t.Helper(); deleteMap(t, headName(id)) }},
+		"Deleted": {
+			reason: "the header is created again with its parts",
+			damage: func(t *testing.T, id string) { t.Helper(); deleteMap(t, headName(id)) },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

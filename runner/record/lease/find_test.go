@@ -22,7 +22,8 @@ func TestGetByPrefix(t *testing.T) {
 	t.Parallel()
 	first, second, third := newIntent(), newIntent(), newIntent()
 	// Prefixes that random IDs are unlikely to have.
-	first.ID, second.ID, third.ID = "00ab0000-0000-4000-8000-000000000001", "00ab0000-0100-4000-8000-000000000002", "00ac0000-0000-4000-8000-000000000003"
+	first.ID, second.ID, third.ID = "00ab0000-0000-4000-8000-000000000001", "00ab0000-0100-4000-8000-000000000002",
+		"00ac0000-0000-4000-8000-000000000003"
 	for _, intent := range []record.Intent{first, second, third} {
 		begin(t, newRuns(api), intent) // in progress: ended runs may be pruned
 	}
@@ -76,10 +77,16 @@ func TestInvalidIntents(t *testing.T) {
 		change func(*record.Intent)
 		holder string
 	}{
-		"ID":        {reason: "it is part of the names of objects", change: func(i *record.Intent) { i.ID = "me" }, holder: "tester"},
-		"OddID":     {reason: "it must be a valid label value", change: func(i *record.Intent) { i.ID = "{" + i.ID + "}" }, holder: "tester"},
-		"Digest":    {reason: "it is part of the names of objects", change: func(i *record.Intent) { i.Target.Image = "registry.example/release:latest" }, holder: "tester"},
-		"Selection": {reason: "its size is bounded", change: func(i *record.Intent) { i.Selection = strings.Repeat("x", 65<<10) }, holder: "tester"},
+		"ID":    {reason: "it is part of the names of objects", change: func(i *record.Intent) { i.ID = "me" }, holder: "tester"},
+		"OddID": {reason: "it must be a valid label value", change: func(i *record.Intent) { i.ID = "{" + i.ID + "}" }, holder: "tester"},
+		"Digest": {
+			reason: "it is part of the names of objects",
+			change: func(i *record.Intent) { i.Target.Image = "registry.example/release:latest" }, holder: "tester",
+		},
+		"Selection": {
+			reason: "its size is bounded", change: func(i *record.Intent) { i.Selection = strings.Repeat("x", 65<<10) },
+			holder: "tester",
+		},
 		"Checks": {reason: "their size is bounded", change: func(i *record.Intent) {
 			for n := range 300 {
 				i.Checks = append(i.Checks, incompressible(n, 2048).Findings[0].Message)

@@ -47,7 +47,10 @@ func again(intent record.Intent) record.Intent {
 }
 
 func aResult(check string) record.Result {
-	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Fail, Reason: "DiskFull", Message: "the disk <of> etcd-0 is full"}, Source: finding.SourceJob, Blocks: true}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{
+		Name: check, Outcome: preflight.Fail,
+		Reason: "DiskFull", Message: "the disk <of> etcd-0 is full",
+	}, Source: finding.SourceJob, Blocks: true}}}
 }
 
 // runs are the runs of a cluster with their records.
@@ -125,7 +128,10 @@ func ready() verdict.Verdict { return verdict.Verdict{Decision: verdict.Ready} }
 // finish ends a held run.
 func finish(t *testing.T, held *lease.Held) {
 	t.Helper()
-	if err := held.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready(), Report: []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"}}); err != nil {
+	if err := held.Finish(t.Context(), record.Ending{
+		Phase: record.Complete, Verdict: ready(), Report: []byte(`{"kind":"PreflightReport"}`),
+		Fingerprint: map[string]string{"nodes": "3"},
+	}); err != nil {
 		t.Fatalf("could not finish: %v", err)
 	}
 }

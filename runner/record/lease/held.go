@@ -183,7 +183,8 @@ func (h *Held) checkOwner(err error) error {
 
 // Finish ends the run: it writes the report, then the final phase, ends the verdicts of the
 // earlier runs of the same update if this one is complete, deletes the Lease, and deletes all
-// but the newest 20 runs with a verdict and the newest 10 that ended without one. A process that is killed before the final phase is written leaves a run
+// but the newest 20 runs with a verdict and the newest 10 that ended without one. A process that is killed before the
+// final phase is written leaves a run
 // in progress. The error is ErrTakenOver when
 // another process holds the run.
 func (h *Held) Finish(ctx context.Context, ending record.Ending) error {

@@ -181,7 +181,8 @@ func TestFailureOfEveryWrite(t *testing.T) {
 			}
 			wantNoLease(t, intent)
 			if got := get(t, intent.ID); got.Phase != record.Complete || len(got.Results) != 100 || len(got.Report) != 400<<10 {
-				t.Errorf("%s, but run %s has phase %s, %d results and a report of %d bytes", tc.reason, got.ID, got.Phase, len(got.Results), len(got.Report))
+				t.Errorf("%s, but run %s has phase %s, %d results and a report of %d bytes", tc.reason, got.ID, got.Phase, len(got.Results),
+					len(got.Report))
 			}
 			resumed := newIntent()
 			killed(t, resumed, aResult("Etcd.Disk"))

@@ -105,7 +105,10 @@ func Duration(duration time.Duration) Option {
 // New returns the runs of a cluster. The client should have no rate limit
 // (rest.Config.QPS -1): the requests of a run are few and bounded.
 func New(client kubernetes.Interface, options ...Option) *Runs {
-	runs := &Runs{client: client, records: recordstore.New(client), duration: defaultLeaseDuration, expired: expired{versions: map[string]version{}}}
+	runs := &Runs{
+		client: client, records: recordstore.New(client), duration: defaultLeaseDuration,
+		expired: expired{versions: map[string]version{}},
+	}
 	for _, option := range options {
 		option(runs)
 	}
@@ -224,7 +227,10 @@ func (r *Runs) begin(ctx context.Context, content recordformat.Header, holder st
 // unfinished is the ID of the newest run of the release that is in progress by its
 // header; empty if there is none. Usually its Lease exists as well.
 func (r *Runs) unfinished(ctx context.Context, intent record.Intent) (string, error) {
-	headers, err := r.records.Headers(ctx, labels.Set{label.Release: label.ReleaseValue(intent.Target.Digest()), record.LabelPhase: string(record.Running)}.String())
+	headers, err := r.records.Headers(ctx, labels.Set{
+		label.Release:     label.ReleaseValue(intent.Target.Digest()),
+		record.LabelPhase: string(record.Running),
+	}.String())
 	if err != nil {
 		return "", fmt.Errorf("could not list the runs in progress: %w", err)
 	}

@@ -77,9 +77,10 @@ func TestRun(t *testing.T) {
 		t.Errorf("ended at %s, begun at %s", got.CompletionTime, made)
 	}
 	want = record.Record{
-		Intent: intent, Phase: record.Complete, StartTime: made, CompletionTime: got.CompletionTime, Decision: "Ready", Authentication: authentic(),
-		Results: []record.Result{aResult("Etcd.Disk"), aResult("Network.Routes")},
-		Report:  []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"},
+		Intent: intent, Phase: record.Complete, StartTime: made, CompletionTime: got.CompletionTime, Decision: "Ready",
+		Authentication: authentic(),
+		Results:        []record.Result{aResult("Etcd.Disk"), aResult("Network.Routes")},
+		Report:         []byte(`{"kind":"PreflightReport"}`), Fingerprint: map[string]string{"nodes": "3"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("ended run (-want +got):\n%s", diff)
@@ -92,7 +93,9 @@ func TestRun(t *testing.T) {
 	counts := requests.all()
 	for request, most := range map[string]int{
 		"POST leases": 1, "DELETE leases": 1, "PUT leases": 0, "GET leases": 0,
-		"POST configmaps": 1, "PUT configmaps": 3, "GET configmaps": 4, // one PUT seals the new header; one GET before the beginning, three to prune, of the records and of the baselines that stay, and for the latest
+		// one PUT seals the new header; one GET before the beginning, three to prune, of the records and of the baselines
+		// that stay, and for the latest
+		"POST configmaps": 1, "PUT configmaps": 3, "GET configmaps": 4,
 	} {
 		if counts[request] > most {
 			t.Errorf("%d × %s, want at most %d; all: %v", counts[request], request, most, counts)
@@ -122,7 +125,10 @@ func TestRecordIsReadable(t *testing.T) {
 	if diff := cmp.Diff(want, listed.Items[0].Labels); diff != "" {
 		t.Errorf("labels (-want +got):\n%s", diff)
 	}
-	for _, line := range []string{"id: " + intent.ID, "phase: Complete", "decision: Ready", "from: 4.20.1", "to: 4.21.3", "expected: 2", "reported: 1", "requester: selected", "generation: 7"} {
+	for _, line := range []string{
+		"id: " + intent.ID, "phase: Complete", "decision: Ready", "from: 4.20.1", "to: 4.21.3", "expected: 2",
+		"reported: 1", "requester: selected", "generation: 7",
+	} {
 		if !strings.Contains(listed.Items[0].Data["run.yaml"], line+"\n") {
 			t.Errorf("missing %q in:\n%s", line, listed.Items[0].Data["run.yaml"])
 		}

@@ -87,7 +87,10 @@ func decided() verdict.Verdict {
 	for i := range many {
 		many[i] = fmt.Sprintf("Component.Check%02d", len(many)-i)
 	}
-	return verdict.Verdict{Decision: verdict.Blocked, Blocking: many, Undecided: []string{"Images"}, Accepted: []string{"Etcd.Disk", "Alerts"}, ValidUntil: "2999-01-01T00:00:00Z"}
+	return verdict.Verdict{
+		Decision: verdict.Blocked, Blocking: many, Undecided: []string{"Images"}, Accepted: []string{"Etcd.Disk", "Alerts"},
+		ValidUntil: "2999-01-01T00:00:00Z",
+	}
 }
 
 // verdict.json is read by other modules, which verify it with the key alone.
@@ -108,7 +111,8 @@ func TestVerdictFile(t *testing.T) {
 			t.Errorf("%s: verdict.mac is %q, want %q", name, header.Data["verdict.mac"], want)
 		}
 		// Values that differ in each run are replaced in the golden file.
-		fixed := strings.NewReplacer(intent.ID, "ID", intent.Target.Digest(), "DIGEST", completed.Format(time.RFC3339), "COMPLETION", until.Format(time.RFC3339), "COMPLETION+24h").Replace(text)
+		fixed := strings.NewReplacer(intent.ID, "ID", intent.Target.Digest(), "DIGEST", completed.Format(time.RFC3339), "COMPLETION",
+			until.Format(time.RFC3339), "COMPLETION+24h").Replace(text)
 		golden.Compare(t, "testdata/verdict-"+name+".json", fixed)
 	}
 }
@@ -131,7 +135,8 @@ func trigger(t *testing.T, intent record.Intent) func() string {
 		data, _, err := published.Content(listed, "", time.Now())
 		return &corev1.ConfigMap{Data: data}, err
 	})
-	verdicts := cvo.New(lister[*configv1.ClusterVersion](func() (*configv1.ClusterVersion, error) { return version, nil }), configMaps, apierrors.IsNotFound, nil)
+	verdicts := cvo.New(lister[*configv1.ClusterVersion](func() (*configv1.ClusterVersion, error) { return version, nil }), configMaps,
+		apierrors.IsNotFound, nil)
 	return func() string {
 		if problem := verdicts.Selected(intent.Target.Version); problem != nil {
 			return problem.Reason
@@ -187,7 +192,8 @@ func TestAttacksByDeletedVerdict(t *testing.T) {
 				t.Fatal(err)
 			}
 			older := get(t, first.ID)
-			if want := "run " + second.ID + " of the same target is newer"; older.Ended != want || older.Decision != "Ready" || older.Verified() != nil {
+			if want := "run " + second.ID + " of the same target is newer"; older.Ended != want || older.Decision != "Ready" ||
+				older.Verified() != nil {
 				t.Errorf("the older record is %+v, want that it ended since %s", older, want)
 			}
 			if reason := trigger(t, first)(); reason != "PreflightStale" {
@@ -217,7 +223,10 @@ func TestOtherVerdictsStay(t *testing.T) {
 func TestAttacksByForce(t *testing.T) {
 	t.Parallel()
 	intent := newIntent()
-	end(t, begin(t, newRuns(api), intent), verdict.Verdict{Decision: verdict.Blocked, Forced: true, ForceReason: "the fix of an outage", ForcedBy: "alice", Blocking: []string{"KubeletSkew"}})
+	end(t, begin(t, newRuns(api), intent), verdict.Verdict{
+		Decision: verdict.Blocked, Forced: true, ForceReason: "the fix of an outage",
+		ForcedBy: "alice", Blocking: []string{"KubeletSkew"},
+	})
 	header := getMap(t, headName(intent.ID))
 	var stated struct {
 		Decision    string   `json:"decision"`
@@ -229,7 +238,8 @@ func TestAttacksByForce(t *testing.T) {
 	if err := json.Unmarshal([]byte(header.Data["verdict.json"]), &stated); err != nil {
 		t.Fatal(err)
 	}
-	if stated.Decision != "Blocked" || !stated.Forced || stated.ForceReason != "the fix of an outage" || stated.ForcedBy != "alice" || !slices.Equal(stated.Blocking, []string{"KubeletSkew"}) || header.Labels["preflight.openshift.io/decision"] != "Blocked" {
+	if stated.Decision != "Blocked" || !stated.Forced || stated.ForceReason != "the fix of an outage" || stated.ForcedBy != "alice" ||
+		!slices.Equal(stated.Blocking, []string{"KubeletSkew"}) || header.Labels["preflight.openshift.io/decision"] != "Blocked" {
 		t.Errorf("stated %+v with labels %v, want Blocked by what was forced, with the reason", stated, header.Labels)
 	}
 	if reason := trigger(t, intent)(); reason != "PreflightForced" {
@@ -362,7 +372,10 @@ func TestForgedRecords(t *testing.T) {
 			other := getMap(t, partName(id, 2))
 			edit(t, partName(id, 1), func(part *corev1.ConfigMap) { part.Data, part.BinaryData = other.Data, other.BinaryData })
 		}},
-		"PartMissing": {reason: "results were deleted", cause: "does not exist", forge: func(t *testing.T, id string) { t.Helper(); deleteMap(t, partName(id, 1)) }},
+		"PartMissing": {
+			reason: "results were deleted", cause: "does not exist",
+			forge: func(t *testing.T, id string) { t.Helper(); deleteMap(t, partName(id, 1)) },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -419,8 +432,11 @@ func TestForgedRunInProgress(t *testing.T) {
 		reason string
 		change func(*corev1.ConfigMap)
 	}{
-		"Results": {reason: "a failed check was made to pass", change: forge(t, "results.gz", `{"check":"Etcd.Disk","findings":[{"name":"Etcd.Disk","outcome":"Pass"}]}`)},
-		"NoMAC":   {reason: "an earlier version recorded the run", change: func(head *corev1.ConfigMap) { delete(head.Data, "record.mac") }},
+		"Results": {
+			reason: "a failed check was made to pass",
+			change: forge(t, "results.gz", `{"check":"Etcd.Disk","findings":[{"name":"Etcd.Disk","outcome":"Pass"}]}`),
+		},
+		"NoMAC": {reason: "an earlier version recorded the run", change: func(head *corev1.ConfigMap) { delete(head.Data, "record.mac") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -529,12 +545,18 @@ func TestKey(t *testing.T) {
 		cause                 string
 	}{
 		"Created": {reason: "the first run creates the key", state: record.Authentic},
-		"Deleted": {reason: "the key was deleted", after: func(s *secretStore) { s.set(nil) }, state: record.Unauthentic, cause: "does not exist"},
+		"Deleted": {
+			reason: "the key was deleted", after: func(s *secretStore) { s.set(nil) }, state: record.Unauthentic,
+			cause: "does not exist",
+		},
 		"Unreadable": {
 			reason: "the reader may not get the key", after: func(s *secretStore) { s.set(nil, http.MethodGet) },
 			state: record.Unverifiable, cause: "may not be read by this user",
 		},
-		"Invalid": {reason: "the Secret has no valid key", after: func(s *secretStore) { s.set(invalid) }, state: record.Unauthentic, cause: "does not have 32 bytes"},
+		"Invalid": {
+			reason: "the Secret has no valid key", after: func(s *secretStore) { s.set(invalid) }, state: record.Unauthentic,
+			cause: "does not have 32 bytes",
+		},
 		"Uncreatable": {
 			reason: "the runner may not create the key", before: func(s *secretStore) { s.set(nil, http.MethodPost) },
 			state: record.Unauthentic, cause: "has no MAC",
@@ -638,5 +660,8 @@ func TestReaderWithoutTheKey(t *testing.T) {
 
 func respond(r *http.Request, object any, code int) (*http.Response, error) {
 	body, err := json.Marshal(object)
-	return &http.Response{StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)), Request: r}, err
+	return &http.Response{
+		StatusCode: code, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(bytes.NewReader(body)), Request: r,
+	}, err
 }

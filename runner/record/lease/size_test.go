@@ -23,7 +23,10 @@ func incompressible(seed, size int) record.Result {
 	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
 	_, _ = source.Read(noise)
 	check := fmt.Sprintf("Component.Check%05d", seed)
-	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: preflight.Pass, Message: base64.StdEncoding.EncodeToString(noise)}, Source: finding.SourceJob}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{
+		Name: check, Outcome: preflight.Pass,
+		Message: base64.StdEncoding.EncodeToString(noise),
+	}, Source: finding.SourceJob}}}
 }
 
 func TestThousandResults(t *testing.T) {
@@ -51,7 +54,10 @@ func TestThousandResults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.Finish(t.Context(), record.Ending{Phase: record.Complete, Verdict: ready(), Report: report, Fingerprint: map[string]string{"a": "b"}}); err != nil {
+	if err := second.Finish(t.Context(), record.Ending{
+		Phase: record.Complete, Verdict: ready(), Report: report,
+		Fingerprint: map[string]string{"a": "b"},
+	}); err != nil {
 		t.Fatal(err)
 	}
 	got := get(t, intent.ID)

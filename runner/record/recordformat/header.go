@@ -218,7 +218,8 @@ func (h Header) ConfigMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	text, err := yaml.Marshal(summary{
 		ID: r.ID, Phase: r.Phase, Decision: r.Decision, StartTime: words.Time(r.StartTime), CompletionTime: words.Time(r.CompletionTime),
 		From: r.From, To: r.Target.Version, Image: r.Target.Image, Digest: r.Target.Digest(), ToolVersion: r.ToolVersion, Selection: r.Selection,
-		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional, Narrowed: r.Narrowed, Ended: r.Ended, Baseline: words.Time(r.Baseline),
+		Requester: string(r.Requester), Generation: r.Generation, Provisional: r.Provisional, Narrowed: r.Narrowed, Ended: r.Ended,
+		Baseline: words.Time(r.Baseline),
 		Expected: len(r.Checks), Reported: h.Reported, ResultParts: h.ResultParts, ReportParts: h.ReportParts,
 	})
 	if err != nil {
@@ -231,7 +232,10 @@ func (h Header) ConfigMap(base metav1.ObjectMeta, claim string) (*corev1.ConfigM
 	object := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: record.Namespace, Name: HeaderName(r.ID), UID: base.UID, ResourceVersion: base.ResourceVersion,
-			Labels:      map[string]string{record.Label: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()), record.LabelPhase: string(r.Phase)},
+			Labels: map[string]string{
+				record.Label: r.ID, label.Release: label.ReleaseValue(r.Target.Digest()),
+				record.LabelPhase: string(r.Phase),
+			},
 			Annotations: map[string]string{AnnotationClaim: claim},
 		},
 		Data:       map[string]string{keyFormat: format, keySummary: string(text), KeyVerdict: decided},
@@ -389,8 +393,10 @@ type verdictFile struct {
 
 func verdictJSON(r record.Record, decided verdict.Verdict) (string, error) {
 	file := verdictFile{
-		Run: r.ID, From: r.From, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Selection: r.Selection, Provisional: r.Provisional,
-		Decision: r.Decision, Forced: decided.Forced, ForceReason: decided.ForceReason, ForcedBy: decided.ForcedBy, Narrowed: r.Narrowed, CompletionTime: words.Time(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
+		Run: r.ID, From: r.From, Digest: r.Target.Digest(), Version: r.Target.Version, Phase: r.Phase, Selection: r.Selection,
+		Provisional: r.Provisional,
+		Decision:    r.Decision, Forced: decided.Forced, ForceReason: decided.ForceReason, ForcedBy: decided.ForcedBy, Narrowed: r.Narrowed,
+		CompletionTime: words.Time(r.CompletionTime), ValidUntil: validUntil(r, decided), Ended: r.Ended,
 	}
 	file.Blocking, file.BlockingOmitted = bounded(decided.Blocking)
 	file.Undecided, file.UndecidedOmitted = bounded(decided.Undecided)

@@ -191,7 +191,8 @@ func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, from stri
 		if slices.Contains(kept, old.Labels[record.Label]) {
 			continue
 		}
-		if err := s.Maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil && !apierrors.IsNotFound(err) {
+		if err := s.Maps().Delete(ctx, old.Name, metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(old.UID))}); err != nil &&
+			!apierrors.IsNotFound(err) {
 			return
 		}
 	}

@@ -261,10 +261,12 @@ func (s *Store) EndEarlier(ctx context.Context, ending record.Record, as record.
 func supersede(ctx context.Context, s *Store, by record.Record, headers []corev1.ConfigMap, now time.Time) error {
 	for i := range headers {
 		found, err := recordformat.Parse(&headers[i])
-		if err != nil || found.Record.ID == by.ID || found.Record.Target.Digest() != by.Target.Digest() || found.Record.Provisional != by.Provisional {
+		if err != nil || found.Record.ID == by.ID || found.Record.Target.Digest() != by.Target.Digest() ||
+			found.Record.Provisional != by.Provisional {
 			continue // what is unreadable has no verdict
 		}
-		if found.Record.Phase != record.Complete || found.Record.Ended != "" || by.Decision == string(verdict.Ready) && found.Record.Selection != by.Selection {
+		if found.Record.Phase != record.Complete || found.Record.Ended != "" || by.Decision == string(verdict.Ready) &&
+			found.Record.Selection != by.Selection {
 			continue
 		}
 		err = outdate(ctx, s, &headers[i], "run "+by.ID+" of the same target is newer", now)
@@ -329,13 +331,17 @@ func readKey(ctx context.Context, client kubernetes.Interface) (recordformat.Loa
 	case err != nil:
 		return recordformat.LoadedKey{}, fmt.Errorf("could not read the key of the records: %w", err)
 	case len(secret.Data[secretKey]) != keyLength:
-		return recordformat.LoadedKey{Without: withoutKey(record.Unauthentic, fmt.Sprintf("does not have %d bytes under %q", keyLength, secretKey))}, nil
+		return recordformat.LoadedKey{Without: withoutKey(record.Unauthentic,
+			fmt.Sprintf("does not have %d bytes under %q", keyLength, secretKey))}, nil
 	}
 	return recordformat.LoadedKey{Key: secret.Data[secretKey]}, nil
 }
 
 func withoutKey(state record.Authenticity, what string) record.Authentication {
-	return record.Authentication{State: state, Cause: fmt.Sprintf("secret %q in namespace %s, which has the key, %s", KeySecret, record.Namespace, what)}
+	return record.Authentication{
+		State: state,
+		Cause: fmt.Sprintf("secret %q in namespace %s, which has the key, %s", KeySecret, record.Namespace, what),
+	}
 }
 
 // ensureKey reads the key, and creates it if it does not exist. Of concurrent

@@ -43,8 +43,13 @@ type Writer struct {
 
 // NewWriter returns the writer of a record that a process holds: owned returns
 // ErrTakenOver if another process does, nonce identifies the hold.
-func NewWriter(ctx context.Context, store *Store, content recordformat.Header, owned func(context.Context) error, nonce string) (*Writer, error) {
-	w := &Writer{objects: objects{store: store, owned: owned, id: content.Record.ID}, nonce: nonce, lock: semaphore.NewWeighted(1), content: content}
+func NewWriter(ctx context.Context, store *Store, content recordformat.Header,
+	owned func(context.Context) error, nonce string,
+) (*Writer, error) {
+	w := &Writer{
+		objects: objects{store: store, owned: owned, id: content.Record.ID}, nonce: nonce, lock: semaphore.NewWeighted(1),
+		content: content,
+	}
 	return w, w.loadKey(ctx)
 }
 

@@ -135,7 +135,8 @@ func BoundValidity(stored report.Report) report.Report {
 }
 
 func unverified(recorded record.Record, cause error) report.Report {
-	found := finding.Unknown(reasonUnauthenticRecord, "%v; its verdict and its findings are not used", cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
+	found := finding.Unknown(reasonUnauthenticRecord, "%v; its verdict and its findings are not used",
+		cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
 	if recorded.Authentication.State == record.Unverifiable {
 		found = finding.Unknown(reasonUnverifiableRecord, "%v; its verdict and its findings are not used", cause).
 			Remedy("Have an administrator grant the permission to read the key of the records, or run the preflight again.").Do(finding.Roles())
@@ -158,7 +159,10 @@ func Partial(recorded record.Record) report.Report {
 	if recorded.Phase != record.Running {
 		findings = append(findings, unreported(recorded.Phase, missing)...)
 	}
-	return compose(recorded, findings, verdict.Expectation{Checks: len(recorded.Checks), Reported: len(recorded.Checks) - len(missing), Missing: missing})
+	return compose(recorded, findings, verdict.Expectation{
+		Checks: len(recorded.Checks), Reported: len(recorded.Checks) - len(missing),
+		Missing: missing,
+	})
 }
 
 // compose returns the report of these findings. It is never Ready.
@@ -175,7 +179,10 @@ func compose(recorded record.Record, findings []finding.Finding, expected verdic
 			Phase: string(recorded.Phase), ToolVersion: recorded.ToolVersion,
 		},
 		Cluster: report.Cluster{Version: recorded.From},
-		Target:  report.Target{Version: recorded.Target.Version, Image: recorded.Target.Image, UpdateKind: update.KindOf(recorded.From, recorded.Target.Version), Signers: []string{}},
+		Target: report.Target{
+			Version: recorded.Target.Version, Image: recorded.Target.Image,
+			UpdateKind: update.KindOf(recorded.From, recorded.Target.Version), Signers: []string{},
+		},
 		CVO:     report.CVO{Reason: "NotEvaluated"},
 		Verdict: decided, Expected: expected, Findings: folded, Created: []report.Object{},
 	}
@@ -329,7 +336,9 @@ type Verdicts struct {
 // record, whose report must be included. A record that was edited since it was listed has no verdict. What could not be
 // read has none either, and failed gets the error; one that cannot be decoded, such as that of a later version, is
 // Undecided. The error is that of ctx.
-func (q Question) Read(ctx context.Context, get func(ctx context.Context, id string) (record.Record, error), failed func(id string, err error)) (Verdicts, error) {
+func (q Question) Read(ctx context.Context, get func(ctx context.Context, id string) (record.Record, error),
+	failed func(id string, err error),
+) (Verdicts, error) {
 	made := Verdicts{Question: q, reports: map[string]report.Report{}}
 	for _, listed := range q.Runs {
 		if listed.Phase != record.Complete || listed.Provisional || listed.Verified() != nil || q.Superseded(listed) != "" {

@@ -30,14 +30,18 @@ var began = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
 func recorded(phase record.Phase, results ...record.Result) record.Record {
 	return record.Record{
 		Intent: record.Intent{
-			ID: runID, From: current, Target: update.Release{Version: next, Image: "registry/release@sha256:" + strings.Repeat("1", 64)}, ToolVersion: "test", Checks: []string{"Etcd.Space", "Etcd.Quorum"},
+			ID: runID, From: current, Target: update.Release{Version: next, Image: "registry/release@sha256:" + strings.Repeat("1", 64)},
+			ToolVersion: "test", Checks: []string{"Etcd.Space", "Etcd.Quorum"},
 		},
 		Phase: phase, StartTime: began, Results: results, Authentication: authentic,
 	}
 }
 
 func reported(check string, outcome preflight.Outcome) record.Result {
-	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{Name: check, Outcome: outcome, Reason: "Because"}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}}}
+	return record.Result{Check: check, Findings: []finding.Finding{{Finding: preflight.Finding{
+		Name: check, Outcome: outcome,
+		Reason: "Because",
+	}, Source: finding.SourceJob, Blocks: outcome == preflight.Fail || outcome == preflight.Unknown}}}
 }
 
 func TestStoredWithoutReport(t *testing.T) {
@@ -53,7 +57,8 @@ func TestStoredWithoutReport(t *testing.T) {
 			expected: verdict.Expectation{Checks: 2, Missing: []string{"Etcd.Quorum", "Etcd.Space"}},
 		},
 		"Passing": {
-			reason: "one check has not reported", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Pass)), decision: verdict.Undecided,
+			reason: "one check has not reported", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Pass)),
+			decision: verdict.Undecided,
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Quorum Pass"},
 		},
 		"AllPassed": {
@@ -62,17 +67,22 @@ func TestStoredWithoutReport(t *testing.T) {
 			expected: verdict.Expectation{Checks: 2, Reported: 2}, findings: []string{"Etcd.Quorum Pass", "Etcd.Space Pass"},
 		},
 		"Failing": {
-			reason: "further findings cannot change a blocking failure", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Fail)), decision: verdict.Blocked,
+			reason: "further findings cannot change a blocking failure", run: recorded(record.Running, reported("Etcd.Quorum", preflight.Fail)),
+			decision: verdict.Blocked,
 			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Quorum Fail"},
 		},
 		"NoChecks": {
 			reason: "a run without Jobs is undecided until its end", decision: verdict.Undecided,
-			run: record.Record{Intent: record.Intent{ID: runID, From: current, Target: update.Release{Version: next}}, Phase: record.Running, StartTime: began, Authentication: authentic},
+			run: record.Record{
+				Intent: record.Intent{ID: runID, From: current, Target: update.Release{Version: next}}, Phase: record.Running,
+				StartTime: began, Authentication: authentic,
+			},
 		},
 		"Canceled": {
 			reason: "checks that have not reported are Unknown", decision: verdict.Undecided,
 			run:      recorded(record.Canceled, reported("Etcd.Quorum", preflight.Pass)),
-			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}}, findings: []string{"Etcd.Space Unknown", "Etcd.Quorum Pass"},
+			expected: verdict.Expectation{Checks: 2, Reported: 1, Missing: []string{"Etcd.Space"}},
+			findings: []string{"Etcd.Space Unknown", "Etcd.Quorum Pass"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +100,8 @@ func TestStoredWithoutReport(t *testing.T) {
 			if diff := cmp.Diff(tc.expected, stored.Expected); diff != "" {
 				t.Errorf("%s: -want +got:\n%s", tc.reason, diff)
 			}
-			if stored.Run.ID != runID || stored.Run.Phase != string(tc.run.Phase) || stored.Run.StartTime != "2026-11-21T08:00:00Z" || stored.Target.UpdateKind != "Minor" {
+			if stored.Run.ID != runID || stored.Run.Phase != string(tc.run.Phase) || stored.Run.StartTime != "2026-11-21T08:00:00Z" ||
+				stored.Target.UpdateKind != "Minor" {
 				t.Errorf("%s: %+v %+v", tc.reason, stored.Run, stored.Target)
 			}
 		})
@@ -143,10 +154,19 @@ func TestStoredUnauthentic(t *testing.T) {
 		want, remedied string
 		target         string
 	}{
-		"Edited":       {reason: "a MAC does not match", state: record.Unauthentic, version: next, want: "UnauthenticRecord", remedied: "Retry", target: next},
-		"Unset":        {reason: "the zero value is not authentic", version: next, want: "UnauthenticRecord", remedied: "Retry", target: next},
-		"Unverifiable": {reason: "the key may not be read", state: record.Unverifiable, version: next, want: "UnverifiableRecord", remedied: "Roles", target: next},
-		"Shell":        {reason: "the version would be part of a command", state: record.Unauthentic, version: "4.19.0;reboot", want: "UnauthenticRecord", remedied: "Retry"},
+		"Edited": {
+			reason: "a MAC does not match", state: record.Unauthentic, version: next, want: "UnauthenticRecord", remedied: "Retry",
+			target: next,
+		},
+		"Unset": {reason: "the zero value is not authentic", version: next, want: "UnauthenticRecord", remedied: "Retry", target: next},
+		"Unverifiable": {
+			reason: "the key may not be read", state: record.Unverifiable, version: next, want: "UnverifiableRecord",
+			remedied: "Roles", target: next,
+		},
+		"Shell": {
+			reason: "the version would be part of a command", state: record.Unauthentic, version: "4.19.0;reboot",
+			want: "UnauthenticRecord", remedied: "Retry",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := recorded(record.Complete, reported("Etcd.Quorum", preflight.Pass), reported("Etcd.Space", preflight.Pass))
@@ -156,10 +176,12 @@ func TestStoredUnauthentic(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.Verdict.Decision != verdict.Undecided || len(got.Findings) != 1 || got.Findings[0].Name != "RunRecord" || got.Findings[0].Reason != tc.want {
+			if got.Verdict.Decision != verdict.Undecided || len(got.Findings) != 1 || got.Findings[0].Name != "RunRecord" ||
+				got.Findings[0].Reason != tc.want {
 				t.Fatalf("%s: %+v with %+v", tc.reason, got.Verdict, got.Findings)
 			}
-			if f := got.Findings[0]; string(f.Actions[0].Type) != tc.remedied || !strings.Contains(f.Message, runID) || !strings.Contains(f.Message, "because") {
+			if f := got.Findings[0]; string(f.Actions[0].Type) != tc.remedied || !strings.Contains(f.Message, runID) ||
+				!strings.Contains(f.Message, "because") {
 				t.Errorf("%s: %+v", tc.reason, f)
 			}
 			if got.Target.Version != tc.target {
@@ -176,17 +198,28 @@ func TestExpired(t *testing.T) {
 		now               time.Duration
 		want              string
 	}{
-		"Fresh":   {reason: "the report has the end of its validity", until: "2026-11-21T09:00:00Z", now: 59 * time.Minute},
-		"Over":    {reason: "the validity excludes its end", until: "2026-11-21T09:00:00Z", now: time.Hour, want: "it was valid until 2026-11-21T09:00:00Z"},
+		"Fresh": {reason: "the report has the end of its validity", until: "2026-11-21T09:00:00Z", now: 59 * time.Minute},
+		"Over": {
+			reason: "the validity excludes its end", until: "2026-11-21T09:00:00Z", now: time.Hour,
+			want: "it was valid until 2026-11-21T09:00:00Z",
+		},
 		"Default": {reason: "without an end a report is valid for a day", completion: "2026-11-21T08:00:00Z", now: 23 * time.Hour},
 		"DefaultOver": {
-			reason: "without an end a report is valid for a day only", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour, want: "it was valid until 2026-11-22T08:00:00Z",
+			reason: "without an end a report is valid for a day only", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour,
+			want: "it was valid until 2026-11-22T08:00:00Z",
 		},
 		"TooLong": {
-			reason: "a verdict is valid for a day at most", until: "2999-01-01T00:00:00Z", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour, want: "it was valid until 2026-11-22T08:00:00Z",
+			reason: "a verdict is valid for a day at most", until: "2999-01-01T00:00:00Z", completion: "2026-11-21T08:00:00Z", now: 24 * time.Hour,
+			want: "it was valid until 2026-11-22T08:00:00Z",
 		},
-		"Timeless": {reason: "an unknown validity is no validity", want: "the report has neither the time of its verdict nor the end of its validity"},
-		"Garbage":  {reason: "an unknown validity is no validity", until: "soon", completion: "now", want: "the report has neither the time of its verdict nor the end of its validity"},
+		"Timeless": {
+			reason: "an unknown validity is no validity",
+			want:   "the report has neither the time of its verdict nor the end of its validity",
+		},
+		"Garbage": {
+			reason: "an unknown validity is no validity", until: "soon", completion: "now",
+			want: "the report has neither the time of its verdict nor the end of its validity",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stored := report.Report{Run: report.Run{CompletionTime: tc.completion}, Verdict: verdict.Verdict{ValidUntil: tc.until}}

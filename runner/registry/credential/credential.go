@@ -151,7 +151,10 @@ func ParseAuth(name string, content []byte) (Store, error) {
 	}
 	parsed := Store{name: name, entries: map[string]authn.AuthConfig{}, Helper: file.CredsStore, Helpers: file.CredHelpers}
 	for key, entry := range file.Auths {
-		config := authn.AuthConfig{Username: entry.Username, Password: entry.Password, IdentityToken: entry.IdentityToken, RegistryToken: entry.RegistryToken}
+		config := authn.AuthConfig{
+			Username: entry.Username, Password: entry.Password, IdentityToken: entry.IdentityToken,
+			RegistryToken: entry.RegistryToken,
+		}
 		if entry.Auth != "" {
 			user, password, ok := decodeAuth(entry.Auth)
 			if !ok {

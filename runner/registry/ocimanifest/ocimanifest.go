@@ -158,7 +158,8 @@ func (m Manifest) Images(architectures ...string) ([]ocispec.Descriptor, error) 
 // Image parses the manifest of an image in an index, given its descriptor.
 func Image(described ocispec.Descriptor, content []byte) (Manifest, error) {
 	if int64(len(content)) != described.Size {
-		return Manifest{}, violation(reasonSizeMismatch, "the image %s has %d bytes; its descriptor in the index has size %d", described.Digest, len(content), described.Size)
+		return Manifest{}, violation(reasonSizeMismatch, "the image %s has %d bytes; its descriptor in the index has size %d", described.Digest,
+			len(content), described.Size)
 	}
 	manifest, err := Parse(content)
 	if err == nil && manifest.IsIndex() {

@@ -83,13 +83,19 @@ func TestAttacks(t *testing.T) {
 		},
 		"TokenServerRedirects": {
 			reason: "the credential does not follow a redirect of the token server",
-			hosts:  hosts{"quay.example.com": challenge("https://auth.example.com/token"), "auth.example.com": to("https://evil.example.com/token"), "evil.example.com": token},
-			want:   map[string]string{"https://auth.example.com": "a credential", "https://evil.example.com": "no credential"},
+			hosts: hosts{
+				"quay.example.com": challenge("https://auth.example.com/token"), "auth.example.com": to("https://evil.example.com/token"),
+				"evil.example.com": token,
+			},
+			want: map[string]string{"https://auth.example.com": "a credential", "https://evil.example.com": "no credential"},
 		},
 		"TokenServerRedirectsInside": {
 			reason: "the token server may not redirect to the metadata service",
-			hosts:  hosts{"quay.example.com": challenge("https://auth.example.com/token"), "auth.example.com": to("https://169.254.169.254/token"), "169.254.169.254": token},
-			want:   map[string]string{"https://auth.example.com": "a credential"},
+			hosts: hosts{
+				"quay.example.com": challenge("https://auth.example.com/token"), "auth.example.com": to("https://169.254.169.254/token"),
+				"169.254.169.254": token,
+			},
+			want: map[string]string{"https://auth.example.com": "a credential"},
 		},
 		"TokenOfMetadata": {
 			reason: "the metadata service of a cloud is not a token server: its response would be sent to the registry",
@@ -121,21 +127,30 @@ func TestAttacks(t *testing.T) {
 		},
 		"StorageChallenges": {
 			reason: "the credential of the registry is not sent to storage that asks for it",
-			hosts:  hosts{"quay.example.com": blobs(to("https://cdn.example.com/blob")), "cdn.example.com": challenge("https://cdn.example.com/token")},
-			want:   map[string]string{"https://cdn.example.com": "no credential"},
+			hosts: hosts{
+				"quay.example.com": blobs(to("https://cdn.example.com/blob")),
+				"cdn.example.com":  challenge("https://cdn.example.com/token"),
+			},
+			want: map[string]string{"https://cdn.example.com": "no credential"},
 		},
 		"StorageChallengesBasic": {
 			reason: "the credential is not sent as a password",
-			hosts: hosts{"quay.example.com": blobs(to("https://cdn.example.com/blob")), "cdn.example.com": func(w http.ResponseWriter, _ *http.Request) {
-				w.Header().Set("WWW-Authenticate", `Basic realm="quay.example.com"`)
-				w.WriteHeader(http.StatusUnauthorized)
-			}},
+			hosts: hosts{
+				"quay.example.com": blobs(to("https://cdn.example.com/blob")),
+				"cdn.example.com": func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("WWW-Authenticate", `Basic realm="quay.example.com"`)
+					w.WriteHeader(http.StatusUnauthorized)
+				},
+			},
 			want: map[string]string{"https://cdn.example.com": "no credential"},
 		},
 		"StorageTokenInside": {
 			reason: "storage may not name the metadata service as its token server",
-			hosts:  hosts{"quay.example.com": blobs(to("https://cdn.example.com/blob")), "cdn.example.com": challenge("https://169.254.169.254/token"), "169.254.169.254": token},
-			want:   map[string]string{"https://cdn.example.com": "no credential"},
+			hosts: hosts{
+				"quay.example.com": blobs(to("https://cdn.example.com/blob")),
+				"cdn.example.com":  challenge("https://169.254.169.254/token"), "169.254.169.254": token,
+			},
+			want: map[string]string{"https://cdn.example.com": "no credential"},
 		},
 		"Rebinding": {
 			reason: "a name that resolves to a private address gets a request without a credential, and its response is hashed",
@@ -145,7 +160,8 @@ func TestAttacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			credentials := filepath.Join(t.TempDir(), "auth.json")
-			if err := os.WriteFile(credentials, []byte(`{"auths":{"quay.example.com":{"username":"user","password":"secret!"}}}`), 0o600); err != nil {
+			if err := os.WriteFile(credentials, []byte(`{"auths":{"quay.example.com":{"username":"user","password":"secret!"}}}`),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 			network := &reached{hosts: tc.hosts, sent: map[string]string{}}

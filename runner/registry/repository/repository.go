@@ -76,7 +76,8 @@ type Repository struct {
 // Open authenticates to the registry with pull scope. Requests are sent by base.
 func Open(ctx context.Context, repository name.Repository, auth authn.Authenticator, base http.RoundTripper) (*Repository, error) {
 	named := transport.NewUserAgent(boundTransport{base}, "oc-preflight")
-	authenticated, err := transport.NewWithContext(context.WithValue(ctx, pingKey{}, true), repository.Registry, auth, named, []string{repository.Scope(transport.PullScope)})
+	authenticated, err := transport.NewWithContext(context.WithValue(ctx, pingKey{}, true), repository.Registry, auth, named,
+		[]string{repository.Scope(transport.PullScope)})
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +166,8 @@ func (r *Repository) send(ctx context.Context, method, path string) (*http.Respo
 		return nil, err
 	}
 	request.Header.Set("Accept", strings.Join([]string{
-		string(types.OCIManifestSchema1), string(types.DockerManifestSchema2), string(types.OCIImageIndex), string(types.DockerManifestList), "*/*",
+		string(types.OCIManifestSchema1), string(types.DockerManifestSchema2), string(types.OCIImageIndex), string(types.DockerManifestList),
+		"*/*",
 	}, ","))
 	response, err := r.client.Do(request)
 	if failed, ok := errors.AsType[*url.Error](err); ok {

@@ -202,11 +202,20 @@ func TestHostile(t *testing.T) {
 		call    func(context.Context, *repository.Repository) error
 		want    func(error) bool
 	}{
-		"Other":      {reason: "the content differs from the digest", call: manifest, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
-		"Empty":      {reason: "an empty response", call: manifest, respond: serves(""), want: isError(repository.ErrMismatch)},
-		"Other blob": {reason: "the content differs from the digest", call: blob, respond: serves(`{"schemaVersion":3}`), want: isError(repository.ErrMismatch)},
-		"Longer":     {reason: "trailing content is not ignored", call: blob, respond: serves(string(content) + " "), want: isError(repository.ErrMismatch)},
-		"Shorter":    {reason: "a truncated response", call: blob, respond: serves(string(content[:5])), want: isCut(5, size)},
+		"Other": {
+			reason: "the content differs from the digest", call: manifest, respond: serves(`{"schemaVersion":3}`),
+			want: isError(repository.ErrMismatch),
+		},
+		"Empty": {reason: "an empty response", call: manifest, respond: serves(""), want: isError(repository.ErrMismatch)},
+		"Other blob": {
+			reason: "the content differs from the digest", call: blob, respond: serves(`{"schemaVersion":3}`),
+			want: isError(repository.ErrMismatch),
+		},
+		"Longer": {
+			reason: "trailing content is not ignored", call: blob, respond: serves(string(content) + " "),
+			want: isError(repository.ErrMismatch),
+		},
+		"Shorter": {reason: "a truncated response", call: blob, respond: serves(string(content[:5])), want: isCut(5, size)},
 		"Broken": {
 			reason: "a broken connection", call: blob, want: isCut(5, size),
 			respond: func(w http.ResponseWriter, _ *http.Request) {
@@ -222,9 +231,20 @@ func TestHostile(t *testing.T) {
 				_, _ = io.WriteString(w, "{}")
 			},
 		},
-		"Endless":       {reason: "a manifest is read up to its limit", call: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrTooLarge)},
-		"Endless blob":  {reason: "a blob is read up to its size", call: blob, respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrMismatch)},
-		"Endless error": {reason: "an error is read up to its limit", call: manifest, respond: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot); endless(w) }, want: isStatus(http.StatusTeapot)},
+		"Endless": {
+			reason: "a manifest is read up to its limit", call: manifest,
+			respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrTooLarge),
+		},
+		"Endless blob": {
+			reason: "a blob is read up to its size", call: blob,
+			respond: func(w http.ResponseWriter, _ *http.Request) { endless(w) }, want: isError(repository.ErrMismatch),
+		},
+		"Endless error": {reason: "an error is read up to its limit", call: manifest, respond: func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			w.WriteHeader(http.StatusTeapot)
+			endless(w)
+		}, want: isStatus(http.StatusTeapot)},
 		"Bomb": {
 			reason: "a compressed response counts by its decompressed size", call: manifest, want: isError(repository.ErrTooLarge),
 			respond: func(w http.ResponseWriter, _ *http.Request) {
@@ -250,10 +270,23 @@ func TestHostile(t *testing.T) {
 			w.Header().Set("Location", "file:///etc/passwd")
 			w.WriteHeader(http.StatusFound)
 		}, want: isUnreachable("unsupported protocol scheme")},
-		"Missing":   {reason: "404 means that the content is missing", call: manifest, respond: status(http.StatusNotFound), want: repository.IsMissing},
-		"Forbidden": {reason: "403 does not mean that the content is missing", call: blob, respond: status(http.StatusForbidden), want: isStatus(http.StatusForbidden)},
-		"No digest": {reason: "the response to a tag needs a digest", call: resolve, respond: serves("{}"), want: isError(repository.ErrMismatch)},
-		"No hash":   {reason: "only sha256 is supported", call: resolve, respond: func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Docker-Content-Digest", "md5:0") }, want: isError(repository.ErrMismatch)},
+		"Missing": {
+			reason: "404 means that the content is missing", call: manifest, respond: status(http.StatusNotFound),
+			want: repository.IsMissing,
+		},
+		"Forbidden": {
+			reason: "403 does not mean that the content is missing", call: blob, respond: status(http.StatusForbidden),
+			want: isStatus(http.StatusForbidden),
+		},
+		"No digest": {
+			reason: "the response to a tag needs a digest", call: resolve, respond: serves("{}"),
+			want: isError(repository.ErrMismatch),
+		},
+		"No hash": {reason: "only sha256 is supported", call: resolve, respond: func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
+			w.Header().Set("Docker-Content-Digest", "md5:0")
+		}, want: isError(repository.ErrMismatch)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -309,7 +342,10 @@ func TestHostilePing(t *testing.T) {
 				endless(w)
 			},
 		},
-		"Loop": {reason: "redirects are limited", ping: func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2/", http.StatusFound) }},
+		"Loop": {
+			reason: "redirects are limited",
+			ping:   func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/v2/", http.StatusFound) },
+		},
 		"Endless token": {
 			reason: "a token is bounded",
 			ping: func(w http.ResponseWriter, r *http.Request) {
@@ -375,14 +411,20 @@ func TestRedirects(t *testing.T) {
 		reason, from, to string
 		rejected         bool
 	}{
-		"Storage":     {reason: "registries store blobs on other hosts", from: "quay.example.com", to: "cdn.example.com"},
-		"Public":      {reason: "a public address is allowed", from: "quay.example.com", to: "8.8.8.8"},
-		"Private":     {reason: "a public registry may not redirect to a private address", from: "quay.example.com", to: "10.0.0.1", rejected: true},
-		"Loopback":    {reason: "nor to a loopback address", from: "quay.example.com", to: "127.0.0.1:8080", rejected: true},
-		"Six":         {reason: "nor to an IPv6 loopback address", from: "quay.example.com", to: "[::1]", rejected: true},
-		"Mapped":      {reason: "an IPv4-mapped private address", from: "quay.example.com", to: "[::ffff:10.0.0.1]", rejected: true},
-		"Zone":        {reason: "a link-local address with a zone", from: "quay.example.com", to: "[fe80::1%25eth0]", rejected: true},
-		"Metadata":    {reason: "the metadata service of a cloud serves credentials", from: "quay.example.com", to: "169.254.169.254", rejected: true},
+		"Storage": {reason: "registries store blobs on other hosts", from: "quay.example.com", to: "cdn.example.com"},
+		"Public":  {reason: "a public address is allowed", from: "quay.example.com", to: "8.8.8.8"},
+		"Private": {
+			reason: "a public registry may not redirect to a private address", from: "quay.example.com", to: "10.0.0.1",
+			rejected: true,
+		},
+		"Loopback": {reason: "nor to a loopback address", from: "quay.example.com", to: "127.0.0.1:8080", rejected: true},
+		"Six":      {reason: "nor to an IPv6 loopback address", from: "quay.example.com", to: "[::1]", rejected: true},
+		"Mapped":   {reason: "an IPv4-mapped private address", from: "quay.example.com", to: "[::ffff:10.0.0.1]", rejected: true},
+		"Zone":     {reason: "a link-local address with a zone", from: "quay.example.com", to: "[fe80::1%25eth0]", rejected: true},
+		"Metadata": {
+			reason: "the metadata service of a cloud serves credentials", from: "quay.example.com", to: "169.254.169.254",
+			rejected: true,
+		},
 		"Number":      {reason: "some resolvers parse one number as an IPv4 address", from: "quay.example.com", to: "2852039166", rejected: true},
 		"Hexadecimal": {reason: "some resolvers parse it as an address", from: "quay.example.com", to: "0xa9.0xfe.0xa9.0xfe", rejected: true},
 		"Short":       {reason: "some resolvers parse it as an address", from: "quay.example.com", to: "127.1", rejected: true},

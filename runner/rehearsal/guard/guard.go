@@ -65,7 +65,8 @@ func (g *Guard) Probe() *unstructured.Unstructured {
 }
 
 func (g *Guard) wanted() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
-	requester := fmt.Sprintf("has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && request.userInfo.extra['%[1]s'].exists(id, id == '%[2]s')",
+	requester := fmt.Sprintf("has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && "+
+		"request.userInfo.extra['%[1]s'].exists(id, id == '%[2]s')",
 		dryrun.ExtraKey, g.id)
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: g.meta()}
 	policy.Spec = admissionregistrationv1.ValidatingAdmissionPolicySpec{

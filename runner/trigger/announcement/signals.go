@@ -153,7 +153,8 @@ func (s *Signaler) Watch(m manager.Manager) error {
 }
 
 // Announce makes the request after each value, until ctx is done.
-func Announce(values <-chan struct{}, request reconcile.Request) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+func Announce(values <-chan struct{}, request reconcile.Request) func(context.Context,
+	workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		go func() {
 			for {
@@ -197,11 +198,13 @@ func NewMetrics() *Metrics {
 		return prometheus.NewDesc("update_preflight_"+name, help, labels, nil)
 	}
 	return &Metrics{
-		up:         describe("up", "1 while the controller leads and knows the verdicts."),
-		decision:   describe("verdict", "1 for the decision of the last valid preflight of a target; Undecided without one.", "target", "digest", "decision", "guard"),
+		up: describe("up", "1 while the controller leads and knows the verdicts."),
+		decision: describe("verdict", "1 for the decision of the last valid preflight of a target; Undecided without one.", "target", "digest",
+			"decision", "guard"),
 		findings:   describe("findings", "Findings of the last preflight of a target.", "target", "outcome", "blocks"),
 		completion: describe("completion_timestamp_seconds", "When the last preflight of a target ended.", "target"),
-		after:      describe("after_update", "1 for the decision about the last update, in comparison with the baseline before it.", "target", "decision"),
+		after: describe("after_update", "1 for the decision about the last update, in comparison with the baseline before it.", "target",
+			"decision"),
 	}
 }
 

@@ -50,7 +50,10 @@ type Cluster struct {
 
 // Of is the condition Updated, without its times.
 func Of(cluster Cluster) metav1.Condition {
-	for _, step := range []func() (reason, message string){cluster.failing, cluster.updating, cluster.unread, cluster.pools, cluster.nodePools, cluster.operators, cluster.hosted} {
+	for _, step := range []func() (reason, message string){
+		cluster.failing, cluster.updating, cluster.unread, cluster.pools, cluster.nodePools,
+		cluster.operators, cluster.hosted,
+	} {
 		if reason, message := step(); reason != "" {
 			status := metav1.ConditionFalse
 			if reason == v1alpha1.ReasonNotRead {
@@ -59,7 +62,8 @@ func Of(cluster Cluster) metav1.Condition {
 			return metav1.Condition{Type: v1alpha1.ConditionUpdated, Status: status, Reason: reason, Message: message}
 		}
 	}
-	message := fmt.Sprintf("the cluster runs %s, and its pools and operators have settled", words.External(cluster.Version.Status.Desired.Version))
+	message := fmt.Sprintf("the cluster runs %s, and its pools and operators have settled",
+		words.External(cluster.Version.Status.Desired.Version))
 	if paused := cluster.paused(); len(paused) > 0 {
 		message += "; paused pools are left out: " + words.List(paused, maxNames)
 	}
@@ -72,7 +76,9 @@ func Of(cluster Cluster) metav1.Condition {
 }
 
 // condition is a condition of ClusterVersion or a ClusterOperator; nil for none.
-func condition(all []configv1.ClusterOperatorStatusCondition, kind configv1.ClusterStatusConditionType) *configv1.ClusterOperatorStatusCondition {
+func condition(all []configv1.ClusterOperatorStatusCondition,
+	kind configv1.ClusterStatusConditionType,
+) *configv1.ClusterOperatorStatusCondition {
 	i := slices.IndexFunc(all, func(each configv1.ClusterOperatorStatusCondition) bool { return each.Type == kind })
 	if i < 0 {
 		return nil
@@ -81,7 +87,9 @@ func condition(all []configv1.ClusterOperatorStatusCondition, kind configv1.Clus
 }
 
 // has reports whether a condition has a status, and for how long.
-func (c Cluster) has(all []configv1.ClusterOperatorStatusCondition, kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus) (is bool, took time.Duration) {
+func (c Cluster) has(all []configv1.ClusterOperatorStatusCondition, kind configv1.ClusterStatusConditionType,
+	status configv1.ConditionStatus,
+) (is bool, took time.Duration) {
 	found := condition(all, kind)
 	if found == nil || found.Status != status {
 		return false, 0
@@ -94,7 +102,8 @@ const typeFailing configv1.ClusterStatusConditionType = "Failing"
 
 func (c Cluster) failing() (reason, message string) {
 	if is, took := c.has(c.Version.Status.Conditions, typeFailing, configv1.ConditionTrue); is && took > baseline.MaxFailing {
-		return v1alpha1.ReasonUpdateFailing, "the cluster-version operator reports: " + words.External(condition(c.Version.Status.Conditions, typeFailing).Message)
+		return v1alpha1.ReasonUpdateFailing, "the cluster-version operator reports: " +
+			words.External(condition(c.Version.Status.Conditions, typeFailing).Message)
 	}
 	return "", ""
 }
@@ -103,7 +112,8 @@ func (c Cluster) updating() (reason, message string) {
 	status := c.Version.Status
 	progressing, _ := c.has(status.Conditions, configv1.OperatorProgressing, configv1.ConditionTrue)
 	failing, _ := c.has(status.Conditions, typeFailing, configv1.ConditionTrue)
-	incomplete := len(status.History) == 0 || status.History[0].State != configv1.CompletedUpdate || status.History[0].Image != status.Desired.Image
+	incomplete := len(status.History) == 0 || status.History[0].State != configv1.CompletedUpdate ||
+		status.History[0].Image != status.Desired.Image
 	switch {
 	case failing:
 		return v1alpha1.ReasonSettling, "the cluster-version operator has reported a failure for less than " + baseline.MaxFailing.String()
@@ -231,7 +241,8 @@ func Since(cluster Cluster) time.Time {
 	times := []time.Time{history[0].CompletionTime.Time}
 	times = append(times, changes(cluster.Version.Status.Conditions, typeFailing, configv1.OperatorProgressing)...)
 	for i := range cluster.Operators {
-		times = append(times, changes(cluster.Operators[i].Status.Conditions, configv1.OperatorAvailable, configv1.OperatorDegraded, configv1.OperatorProgressing)...)
+		times = append(times, changes(cluster.Operators[i].Status.Conditions, configv1.OperatorAvailable, configv1.OperatorDegraded,
+			configv1.OperatorProgressing)...)
 	}
 	for i := range cluster.Pools {
 		times = append(times, poolChanges(&cluster.Pools[i])...)
@@ -316,7 +327,8 @@ func (c Cluster) hosted() (reason, message string) {
 	}
 	switch {
 	case len(failed) > 0:
-		return v1alpha1.ReasonOperatorUnhealthy, "not as they should be for more than " + baseline.MaxDegraded.String() + ": " + words.List(failed, maxNames)
+		return v1alpha1.ReasonOperatorUnhealthy,
+			"not as they should be for more than " + baseline.MaxDegraded.String() + ": " + words.List(failed, maxNames)
 	case len(unsettled) > 0:
 		return v1alpha1.ReasonSettling, "not settled: " + words.List(unsettled, maxNames)
 	}

@@ -27,8 +27,13 @@ const (
 
 func noon() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
-func since(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus, ago time.Duration) configv1.ClusterOperatorStatusCondition {
-	return configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(noon().Add(-ago)), Message: "cause"}
+func since(kind configv1.ClusterStatusConditionType, status configv1.ConditionStatus,
+	ago time.Duration,
+) configv1.ClusterOperatorStatusCondition {
+	return configv1.ClusterOperatorStatusCondition{
+		Type: kind, Status: status, LastTransitionTime: metav1.NewTime(noon().Add(-ago)),
+		Message: "cause",
+	}
 }
 
 // updated is a cluster that has completed its update and settled.
@@ -36,9 +41,13 @@ func updated() completion.Cluster {
 	release := configv1.Release{Version: version, Image: image}
 	pool := machineconfigurationv1.MachineConfigPool{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}
 	pool.Status.MachineCount, pool.Status.UpdatedMachineCount = 3, 3
-	pool.Status.Conditions = []machineconfigurationv1.MachineConfigPoolCondition{{Type: machineconfigurationv1.MachineConfigPoolUpdated, Status: corev1.ConditionTrue}}
+	pool.Status.Conditions = []machineconfigurationv1.MachineConfigPoolCondition{{
+		Type:   machineconfigurationv1.MachineConfigPoolUpdated,
+		Status: corev1.ConditionTrue,
+	}}
 	operator := configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}}
-	operator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{since(configv1.OperatorAvailable, configv1.ConditionTrue, time.Hour), since(configv1.OperatorDegraded, configv1.ConditionFalse, time.Hour)}
+	operator.Status.Conditions = []configv1.ClusterOperatorStatusCondition{since(configv1.OperatorAvailable, configv1.ConditionTrue,
+		time.Hour), since(configv1.OperatorDegraded, configv1.ConditionFalse, time.Hour)}
 	operator.Status.Versions = []configv1.OperandVersion{{Name: "operator", Version: version}, {Name: "etcd", Version: "3.5"}}
 	return completion.Cluster{
 		Now: noon(),
@@ -68,37 +77,83 @@ func TestOf(t *testing.T) {
 		want   string
 		text   string
 	}{
-		"Updated":         {"everything has settled", func(*completion.Cluster) {}, v1alpha1.ReasonUpdated, version},
-		"Progressing":     {"CVO applies manifests", cvo(configv1.OperatorProgressing, time.Hour), v1alpha1.ReasonUpdating, version},
-		"Partial":         {"the newest entry of the history is not complete", func(c *completion.Cluster) { c.Version.Status.History[0].State = configv1.PartialUpdate }, v1alpha1.ReasonUpdating, ""},
-		"OtherRelease":    {"the completed entry is of another release", func(c *completion.Cluster) { c.Version.Status.History[0].Image = "other" }, v1alpha1.ReasonUpdating, ""},
-		"NoHistory":       {"a new cluster has none", func(c *completion.Cluster) { c.Version.Status.History = nil }, v1alpha1.ReasonUpdating, ""},
-		"FailingShortly":  {"CVO recovers from many failures", cvo("Failing", 20*time.Minute), v1alpha1.ReasonSettling, "20m"},
-		"Failing":         {"CVO does not recover", cvo("Failing", 21*time.Minute), v1alpha1.ReasonUpdateFailing, "cause"},
-		"PoolUpdating":    {"CVO is done hours before the nodes", func(c *completion.Cluster) { c.Pools[0].Status.UpdatedMachineCount = 1 }, v1alpha1.ReasonPoolsUpdating, "worker (1 of 3 nodes)"},
-		"PoolNotReported": {"the pool has not noticed its new configuration", func(c *completion.Cluster) { c.Pools[0].Status.Conditions = nil }, v1alpha1.ReasonPoolsUpdating, "worker"},
-		"PoolOld":         {"the status of the pool is of the configuration before the update", func(c *completion.Cluster) { c.Pools[0].Generation = 1 }, v1alpha1.ReasonPoolsUpdating, "worker (3 of 3 nodes)"},
-		"PoolPaused":      {"a paused pool never settles", func(c *completion.Cluster) { c.Pools[0].Spec.Paused, c.Pools[0].Status.UpdatedMachineCount = true, 0 }, v1alpha1.ReasonUpdated, "paused pools are left out: worker"},
+		"Updated":     {"everything has settled", func(*completion.Cluster) {}, v1alpha1.ReasonUpdated, version},
+		"Progressing": {"CVO applies manifests", cvo(configv1.OperatorProgressing, time.Hour), v1alpha1.ReasonUpdating, version},
+		"Partial": {
+			"the newest entry of the history is not complete",
+			func(c *completion.Cluster) { c.Version.Status.History[0].State = configv1.PartialUpdate }, v1alpha1.ReasonUpdating, "",
+		},
+		"OtherRelease": {
+			"the completed entry is of another release",
+			func(c *completion.Cluster) { c.Version.Status.History[0].Image = "other" }, v1alpha1.ReasonUpdating, "",
+		},
+		"NoHistory": {
+			"a new cluster has none", func(c *completion.Cluster) { c.Version.Status.History = nil }, v1alpha1.ReasonUpdating,
+			"",
+		},
+		"FailingShortly": {"CVO recovers from many failures", cvo("Failing", 20*time.Minute), v1alpha1.ReasonSettling, "20m"},
+		"Failing":        {"CVO does not recover", cvo("Failing", 21*time.Minute), v1alpha1.ReasonUpdateFailing, "cause"},
+		"PoolUpdating": {
+			"CVO is done hours before the nodes", func(c *completion.Cluster) { c.Pools[0].Status.UpdatedMachineCount = 1 },
+			v1alpha1.ReasonPoolsUpdating, "worker (1 of 3 nodes)",
+		},
+		"PoolNotReported": {
+			"the pool has not noticed its new configuration", func(c *completion.Cluster) { c.Pools[0].Status.Conditions = nil },
+			v1alpha1.ReasonPoolsUpdating, "worker",
+		},
+		"PoolOld": {
+			"the status of the pool is of the configuration before the update",
+			func(c *completion.Cluster) { c.Pools[0].Generation = 1 }, v1alpha1.ReasonPoolsUpdating, "worker (3 of 3 nodes)",
+		},
+		"PoolPaused": {"a paused pool never settles", func(c *completion.Cluster) {
+			c.Pools[0].Spec.Paused,
+				c.Pools[0].Status.UpdatedMachineCount = true, 0
+		}, v1alpha1.ReasonUpdated, "paused pools are left out: worker"},
 		"PoolDegraded": {"a node could not be updated", func(c *completion.Cluster) {
 			c.Pools[0].Status.Conditions[0].Type = machineconfigurationv1.MachineConfigPoolDegraded
 		}, v1alpha1.ReasonPoolDegraded, "worker"},
-		"DownShortly":     {"an operator restarts", operator(configv1.OperatorAvailable, configv1.ConditionFalse, 20*time.Minute), v1alpha1.ReasonSettling, "etcd"},
-		"Down":            {"an operator does not come back", operator(configv1.OperatorAvailable, configv1.ConditionFalse, 21*time.Minute), v1alpha1.ReasonOperatorUnhealthy, "etcd"},
-		"DegradedShortly": {"degraded conditions flap after an update", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 40*time.Minute), v1alpha1.ReasonSettling, "etcd"},
-		"Degraded":        {"an operator stays degraded", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 41*time.Minute), v1alpha1.ReasonOperatorUnhealthy, "etcd"},
-		"Behind":          {"an operator may stay at the former version without an error", func(c *completion.Cluster) { c.Operators[0].Status.Versions[0].Version = "4.19.3" }, v1alpha1.ReasonSettling, "etcd"},
-		"RollingOut":      {"an operator states the release before its rollout ends", operator(configv1.OperatorProgressing, configv1.ConditionTrue, time.Hour), v1alpha1.ReasonSettling, "etcd"},
+		"DownShortly": {
+			"an operator restarts", operator(configv1.OperatorAvailable, configv1.ConditionFalse, 20*time.Minute),
+			v1alpha1.ReasonSettling, "etcd",
+		},
+		"Down": {
+			"an operator does not come back", operator(configv1.OperatorAvailable, configv1.ConditionFalse, 21*time.Minute),
+			v1alpha1.ReasonOperatorUnhealthy, "etcd",
+		},
+		"DegradedShortly": {
+			"degraded conditions flap after an update",
+			operator(configv1.OperatorDegraded, configv1.ConditionTrue, 40*time.Minute), v1alpha1.ReasonSettling, "etcd",
+		},
+		"Degraded": {
+			"an operator stays degraded", operator(configv1.OperatorDegraded, configv1.ConditionTrue, 41*time.Minute),
+			v1alpha1.ReasonOperatorUnhealthy, "etcd",
+		},
+		"Behind": {
+			"an operator may stay at the former version without an error",
+			func(c *completion.Cluster) { c.Operators[0].Status.Versions[0].Version = "4.19.3" }, v1alpha1.ReasonSettling, "etcd",
+		},
+		"RollingOut": {
+			"an operator states the release before its rollout ends",
+			operator(configv1.OperatorProgressing, configv1.ConditionTrue, time.Hour), v1alpha1.ReasonSettling, "etcd",
+		},
 		"Own": {"the ClusterOperator of the preflight has the version of its controller", func(c *completion.Cluster) {
 			c.Operators[0].Name, c.Operators[0].Status.Versions[0].Version = "update-preflight", "v0.1.0"
-			c.Operators[0].Status.Conditions = append(c.Operators[0].Status.Conditions, since(configv1.OperatorProgressing, configv1.ConditionTrue, time.Minute))
+			c.Operators[0].Status.Conditions = append(c.Operators[0].Status.Conditions,
+				since(configv1.OperatorProgressing, configv1.ConditionTrue, time.Minute))
 		}, v1alpha1.ReasonUpdated, ""},
-		"Unread": {"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil }, v1alpha1.ReasonNotRead, "timeout"},
+		"Unread": {
+			"what could not be read may not have settled", func(c *completion.Cluster) { c.Unread, c.Operators = "timeout", nil },
+			v1alpha1.ReasonNotRead, "timeout",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := updated()
 			tc.change(&cluster)
 			got := completion.Of(cluster)
-			status := map[string]metav1.ConditionStatus{v1alpha1.ReasonUpdated: metav1.ConditionTrue, v1alpha1.ReasonNotRead: metav1.ConditionUnknown}[tc.want]
+			status := map[string]metav1.ConditionStatus{
+				v1alpha1.ReasonUpdated: metav1.ConditionTrue,
+				v1alpha1.ReasonNotRead: metav1.ConditionUnknown,
+			}[tc.want]
 			if status == "" {
 				status = metav1.ConditionFalse
 			}
@@ -122,9 +177,13 @@ func TestSince(t *testing.T) {
 			c.Pools[0].Status.Conditions[0].LastTransitionTime = *at(time.Minute)
 		}, noon().Add(-time.Minute)},
 		"Rollout": {"an operator has rolled out after it became available", func(c *completion.Cluster) {
-			c.Operators[0].Status.Conditions = append(c.Operators[0].Status.Conditions, since(configv1.OperatorProgressing, configv1.ConditionFalse, 2*time.Minute))
+			c.Operators[0].Status.Conditions = append(c.Operators[0].Status.Conditions,
+				since(configv1.OperatorProgressing, configv1.ConditionFalse, 2*time.Minute))
 		}, noon().Add(-2 * time.Minute)},
-		"Update": {"the release did not change a condition", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = at(time.Second) }, noon().Add(-time.Second)},
+		"Update": {
+			"the release did not change a condition",
+			func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = at(time.Second) }, noon().Add(-time.Second),
+		},
 		"NoTime": {"the end is unknown", func(c *completion.Cluster) { c.Version.Status.History[0].CompletionTime = nil }, time.Time{}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -150,21 +209,38 @@ func TestHostedCluster(t *testing.T) {
 		want, stated string
 		since        time.Duration
 	}{
-		"Updated": {reason: "the pool that requests another release is left out, and named", want: v1alpha1.ReasonUpdated, stated: "left out: stable (it requests another release, and has 4.18.1)", since: 80 * time.Minute},
-		"Health":  {reason: "etcd has been available again for less than the nodes have been updated", change: set(after.HostedCluster(), "EtcdAvailable", "True", "AsExpected", 20*time.Minute), want: v1alpha1.ReasonUpdated, since: 20 * time.Minute},
-		"Outdated": {reason: "its nodes have the release from before", want: v1alpha1.ReasonPoolsUpdating, stated: "workers", change: func(w *after.World) {
-			w.Put(after.Workers(), "status.version", after.From)
-			w.Condition(after.Workers(), "UpdatingVersion", "True", "AsExpected", time.Hour)
-		}},
-		"InPlaceFailed": {reason: "HyperShift continues no more", want: v1alpha1.ReasonPoolDegraded, stated: "workers", change: func(w *after.World) {
-			w.Put(after.Workers(), "status.version", after.From)
-			w.Condition(after.Workers(), "UpdatingVersion", "False", "InplaceUpgradeFailed", time.Hour)
-		}},
-		"Etcd":          {reason: "it has not been available for long", change: set(after.HostedCluster(), "EtcdAvailable", "False", "QuorumLost", time.Hour), want: v1alpha1.ReasonOperatorUnhealthy, stated: "HostedCluster example (EtcdAvailable)"},
-		"EtcdLately":    {reason: "it may be available soon", change: set(after.HostedCluster(), "EtcdAvailable", "False", "QuorumLost", time.Minute), want: v1alpha1.ReasonSettling, stated: "HostedCluster example (EtcdAvailable)"},
-		"NoCondition":   {reason: "HyperShift does not state it", change: func(w *after.World) { w.Put(after.HostedCluster(), "status.conditions", []any{}) }, want: v1alpha1.ReasonSettling, stated: "HostedCluster example (Available)"},
-		"Machine":       {reason: "a machine of the pool that was updated is not ready", change: set(after.Workers(), "AllMachinesReady", "False", "Provisioning", time.Minute), want: v1alpha1.ReasonSettling, stated: "NodePool workers (AllMachinesReady)"},
-		"MachineBeside": {reason: "the pool is no part of the rollout", change: set(after.Stable(), "AllMachinesReady", "False", "Provisioning", time.Hour), want: v1alpha1.ReasonUpdated, since: 80 * time.Minute},
+		"Updated": {
+			reason: "the pool that requests another release is left out, and named", want: v1alpha1.ReasonUpdated,
+			stated: "left out: stable (it requests another release, and has 4.18.1)", since: 80 * time.Minute,
+		},
+		"Health": {reason: "etcd has been available again for less than the nodes have been updated", change: set(after.HostedCluster(),
+			"EtcdAvailable", "True", "AsExpected", 20*time.Minute), want: v1alpha1.ReasonUpdated, since: 20 * time.Minute},
+		"Outdated": {
+			reason: "its nodes have the release from before", want: v1alpha1.ReasonPoolsUpdating, stated: "workers",
+			change: func(w *after.World) {
+				w.Put(after.Workers(), "status.version", after.From)
+				w.Condition(after.Workers(), "UpdatingVersion", "True", "AsExpected", time.Hour)
+			},
+		},
+		"InPlaceFailed": {
+			reason: "HyperShift continues no more", want: v1alpha1.ReasonPoolDegraded, stated: "workers",
+			change: func(w *after.World) {
+				w.Put(after.Workers(), "status.version", after.From)
+				w.Condition(after.Workers(), "UpdatingVersion", "False", "InplaceUpgradeFailed", time.Hour)
+			},
+		},
+		"Etcd": {reason: "it has not been available for long", change: set(after.HostedCluster(), "EtcdAvailable", "False", "QuorumLost",
+			time.Hour), want: v1alpha1.ReasonOperatorUnhealthy, stated: "HostedCluster example (EtcdAvailable)"},
+		"EtcdLately": {reason: "it may be available soon", change: set(after.HostedCluster(), "EtcdAvailable", "False", "QuorumLost",
+			time.Minute), want: v1alpha1.ReasonSettling, stated: "HostedCluster example (EtcdAvailable)"},
+		"NoCondition": {reason: "HyperShift does not state it", change: func(w *after.World) {
+			w.Put(after.HostedCluster(), "status.conditions",
+				[]any{})
+		}, want: v1alpha1.ReasonSettling, stated: "HostedCluster example (Available)"},
+		"Machine": {reason: "a machine of the pool that was updated is not ready", change: set(after.Workers(), "AllMachinesReady", "False",
+			"Provisioning", time.Minute), want: v1alpha1.ReasonSettling, stated: "NodePool workers (AllMachinesReady)"},
+		"MachineBeside": {reason: "the pool is no part of the rollout", change: set(after.Stable(), "AllMachinesReady", "False", "Provisioning",
+			time.Hour), want: v1alpha1.ReasonUpdated, since: 80 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := after.NewHosted(after.Noon())

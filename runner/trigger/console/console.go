@@ -104,7 +104,8 @@ func New(c *cluster.Cluster, downloads, version string, logger *slog.Logger) (*K
 // most 1024 bytes. The API of the console accepts no other scheme.
 func Address(text string) (*url.URL, error) {
 	parsed, err := url.Parse(text)
-	if err != nil || len(text) > maxAddress || parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.User != nil || strings.ContainsAny(text, "?#") {
+	if err != nil || len(text) > maxAddress || parsed.Scheme != "https" || parsed.Hostname() == "" || parsed.User != nil ||
+		strings.ContainsAny(text, "?#") {
 		return nil, fmt.Errorf("it must be https:// with a host, without user, query and fragment, of at most %d bytes", maxAddress)
 	}
 	return parsed, nil
@@ -115,7 +116,8 @@ func Address(text string) (*url.URL, error) {
 func (k *Keeper) Set(notices ...Notice) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	same := k.notices != nil && slices.EqualFunc(notices, k.notices, func(a, b Notice) bool { return a.Text == b.Text && !a.Until.Before(b.Until) })
+	same := k.notices != nil && slices.EqualFunc(notices, k.notices,
+		func(a, b Notice) bool { return a.Text == b.Text && !a.Until.Before(b.Until) })
 	k.notices = append([]Notice{}, notices...)
 	if same { // a later end is seen at the former one
 		return
@@ -176,7 +178,8 @@ func (k *Keeper) Apply(ctx context.Context, notices []Notice) (next time.Time, e
 	pageErr := k.readPage(ctx)
 	notice := current(notices, k.cluster.Now())
 	contents := map[string]map[string]any{
-		kindLink: linkContent(k.page), kindNotification: notificationContent(notice, k.page), kindDownload: downloadContent(k.downloads, k.version),
+		kindLink: linkContent(k.page), kindNotification: notificationContent(notice, k.page),
+		kindDownload:  downloadContent(k.downloads, k.version),
 		kindDashboard: dashboardContent(),
 	}
 	errs := []error{pageErr}
@@ -325,12 +328,14 @@ func Notices(targets []runplan.Target, decided runplan.Verdicts, after afterupda
 		stored, found := decided[target.Covered()]
 		if until, ok := standing.ValidUntil(stored); found && ok && stored.Holds() && stored.Verdict.Decision == verdict.Blocked {
 			version := cmp.Or(target.Version, stored.Target.Version, target.Digest())
-			notices = append(notices, notice(until, "The preflight blocks the update to %s", version, words.Count(len(stored.Verdict.Blocking), "finding")))
+			notices = append(notices, notice(until, "The preflight blocks the update to %s", version,
+				words.Count(len(stored.Verdict.Blocking), "finding")))
 		}
 	}
 	if last, err := time.Parse(time.RFC3339, after.Samples.Last); err == nil && after.Decision == afterupdate.Regressed {
 		until := last.Add(judgement.Window)
-		notices = append(notices, notice(until, "The cluster has regressed since the update to %s", after.Update.To, words.Count(after.Counts.Regressions, "problem")))
+		notices = append(notices, notice(until, "The cluster has regressed since the update to %s", after.Update.To,
+			words.Count(after.Counts.Regressions, "problem")))
 	}
 	return notices
 }
@@ -376,7 +381,8 @@ func all(client dynamic.Interface) []owned.Objects {
 		one(owned.Object{GroupVersionResource: group().WithResource("consolelinks"), Kind: kindLink, Name: Name}),
 		one(owned.Object{GroupVersionResource: group().WithResource("consoleclidownloads"), Kind: kindDownload, Name: Name}),
 		one(owned.Object{
-			GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: kindDashboard, Namespace: Namespace, Name: Dashboard,
+			GroupVersionResource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Kind: kindDashboard, Namespace: Namespace,
+			Name: Dashboard,
 		}),
 	}
 }
@@ -426,7 +432,8 @@ func downloadContent(base *url.URL, version string) map[string]any {
 		if strings.HasPrefix(platform, "windows") {
 			extension = ".zip"
 		}
-		links = append(links, link(program+"_"+platform+extension, fmt.Sprintf("Download %s for %s", program, strings.Replace(platform, "_", " ", 1))))
+		links = append(links, link(program+"_"+platform+extension,
+			fmt.Sprintf("Download %s for %s", program, strings.Replace(platform, "_", " ", 1))))
 	}
 	return map[string]any{"spec": map[string]any{
 		"displayName": program + " - OpenShift update preflight", "links": append(links, link(checksums, "Checksums")),

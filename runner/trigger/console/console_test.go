@@ -98,22 +98,53 @@ func TestObjects(t *testing.T) {
 		notices                         []console.Notice
 		want                            []string
 	}{
-		"Installed":  {reason: "there is no notice", url: consoleURL, want: []string{link, dashboard}},
-		"Notice":     {reason: "the first one that is current is shown", url: consoleURL, notices: []console.Notice{until(c, "ended", -time.Second), until(c, "first", time.Hour), until(c, "second", time.Hour)}, want: []string{link, "notification first " + page, dashboard}},
-		"Expired":    {reason: "a verdict that has ended is none", url: consoleURL, notices: []console.Notice{until(c, "ended", 0)}, want: []string{link, dashboard}},
-		"Downloads":  {reason: "the files of this version", url: consoleURL, downloads: downloads, version: "v1.0.0", want: []string{link, files, dashboard}},
-		"Candidate":  {reason: "a release candidate has files", url: consoleURL, downloads: downloads, version: "v1.0.0-rc.1", want: []string{link, strings.Replace(files, "v1.0.0", "v1.0.0-rc.1", 1), dashboard}},
-		"Commit":     {reason: "only a release has files", url: consoleURL, downloads: downloads, version: "v0.0.0-20261122120000-0123456789ab", want: []string{link, dashboard}},
-		"Dirty":      {reason: "only a release has files", url: consoleURL, downloads: downloads, version: "v1.0.0+dirty", want: []string{link, dashboard}},
-		"Devel":      {reason: "only a release has files", url: consoleURL, downloads: downloads, version: "(devel)", want: []string{link, dashboard}},
-		"Path":       {reason: "the console has a base path", url: consoleURL + "/ocp/", want: []string{strings.Replace(link, consoleURL, consoleURL+"/ocp", 1), dashboard}},
-		"NoConsole":  {reason: "a notice needs no link", notices: []console.Notice{until(c, "text", time.Hour)}, want: []string{"notification text", dashboard}},
-		"HTTP":       {reason: "the API accepts https only", url: "http://console.example.com", want: []string{dashboard}},
-		"Query":      {reason: "a path cannot be appended", url: consoleURL + "/?a=b", want: []string{dashboard}},
-		"NoHost":     {reason: "it leads nowhere", url: "https://", want: []string{dashboard}},
-		"NoURL":      {reason: "the console is not available yet", url: " ", want: []string{dashboard}},
-		"Long":       {reason: "it is from outside", url: consoleURL + strings.Repeat("/a", 600), want: []string{dashboard}},
-		"Everything": {reason: "all objects", url: consoleURL, downloads: downloads, version: "v1.0.0", notices: []console.Notice{until(c, "text", time.Hour)}, want: []string{link, "notification text " + page, files, dashboard}},
+		"Installed": {reason: "there is no notice", url: consoleURL, want: []string{link, dashboard}},
+		"Notice": {
+			reason: "the first one that is current is shown", url: consoleURL,
+			notices: []console.Notice{until(c, "ended", -time.Second), until(c, "first", time.Hour), until(c, "second", time.Hour)},
+			want:    []string{link, "notification first " + page, dashboard},
+		},
+		"Expired": {
+			reason: "a verdict that has ended is none", url: consoleURL, notices: []console.Notice{until(c, "ended", 0)},
+			want: []string{link, dashboard},
+		},
+		"Downloads": {
+			reason: "the files of this version", url: consoleURL, downloads: downloads, version: "v1.0.0",
+			want: []string{link, files, dashboard},
+		},
+		"Candidate": {
+			reason: "a release candidate has files", url: consoleURL, downloads: downloads, version: "v1.0.0-rc.1",
+			want: []string{link, strings.Replace(files, "v1.0.0", "v1.0.0-rc.1", 1), dashboard},
+		},
+		"Commit": {
+			reason: "only a release has files", url: consoleURL, downloads: downloads, version: "v0.0.0-20261122120000-0123456789ab",
+			want: []string{link, dashboard},
+		},
+		"Dirty": {
+			reason: "only a release has files", url: consoleURL, downloads: downloads, version: "v1.0.0+dirty",
+			want: []string{link, dashboard},
+		},
+		"Devel": {
+			reason: "only a release has files", url: consoleURL, downloads: downloads, version: "(devel)",
+			want: []string{link, dashboard},
+		},
+		"Path": {
+			reason: "the console has a base path", url: consoleURL + "/ocp/",
+			want: []string{strings.Replace(link, consoleURL, consoleURL+"/ocp", 1), dashboard},
+		},
+		"NoConsole": {
+			reason: "a notice needs no link", notices: []console.Notice{until(c, "text", time.Hour)},
+			want: []string{"notification text", dashboard},
+		},
+		"HTTP":   {reason: "the API accepts https only", url: "http://console.example.com", want: []string{dashboard}},
+		"Query":  {reason: "a path cannot be appended", url: consoleURL + "/?a=b", want: []string{dashboard}},
+		"NoHost": {reason: "it leads nowhere", url: "https://", want: []string{dashboard}},
+		"NoURL":  {reason: "the console is not available yet", url: " ", want: []string{dashboard}},
+		"Long":   {reason: "it is from outside", url: consoleURL + strings.Repeat("/a", 600), want: []string{dashboard}},
+		"Everything": {
+			reason: "all objects", url: consoleURL, downloads: downloads, version: "v1.0.0",
+			notices: []console.Notice{until(c, "text", time.Hour)}, want: []string{link, "notification text " + page, files, dashboard},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newWorld(t, consoleURL)
@@ -155,7 +186,8 @@ func TestAPIComesAndGoes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ofConsole := slices.DeleteFunc(listed.Items, func(d apiextensionsv1.CustomResourceDefinition) bool { return d.Spec.Group != consolev1.GroupName })
+	ofConsole := slices.DeleteFunc(listed.Items,
+		func(d apiextensionsv1.CustomResourceDefinition) bool { return d.Spec.Group != consolev1.GroupName })
 	served := func(ctx context.Context) int {
 		found, err := c.Kubernetes.Discovery().WithLegacy().ServerResourcesForGroupVersion(consolev1.GroupVersion.String())
 		if err != nil || ctx.Err() != nil {
@@ -198,7 +230,8 @@ func TestAPIComesAndGoes(t *testing.T) {
 	notice := until(c, "text", time.Hour)
 	remove(ofConsole)
 	apply(t, keeper, notice)
-	if _, err := c.Kubernetes.CoreV1().ConfigMaps(console.Namespace).Get(t.Context(), console.Dashboard, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := c.Kubernetes.CoreV1().ConfigMaps(console.Namespace).Get(t.Context(), console.Dashboard,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("without the API there is a dashboard: %v", err)
 	}
 	if log.String() != "" {
@@ -213,7 +246,8 @@ func TestAPIComesAndGoes(t *testing.T) {
 	if got := shown(t.Context(), t); len(got) != 4 {
 		t.Errorf("with the API there are %q", got)
 	}
-	remove(slices.DeleteFunc(slices.Clone(ofConsole), func(d apiextensionsv1.CustomResourceDefinition) bool { return d.Spec.Names.Kind != "ConsoleLink" }))
+	remove(slices.DeleteFunc(slices.Clone(ofConsole),
+		func(d apiextensionsv1.CustomResourceDefinition) bool { return d.Spec.Names.Kind != "ConsoleLink" }))
 	apply(t, keeper)
 	if notification(t.Context(), t) != "" {
 		t.Error("without ConsoleLinks, the notification has not gone")
@@ -223,10 +257,16 @@ func TestAPIComesAndGoes(t *testing.T) {
 // An object of another client is not changed, and the others are applied. It is an error until it is gone.
 func TestForeignObjects(t *testing.T) {
 	for kind, content := range map[string]any{
-		"ConsoleLink":         &consolev1.ConsoleLink{Spec: consolev1.ConsoleLinkSpec{Link: consolev1.Link{Href: "https://example.com", Text: "other"}, Location: consolev1.HelpMenu}},
+		"ConsoleLink": &consolev1.ConsoleLink{Spec: consolev1.ConsoleLinkSpec{Link: consolev1.Link{
+			Href: "https://example.com",
+			Text: "other",
+		}, Location: consolev1.HelpMenu}},
 		"ConsoleNotification": &consolev1.ConsoleNotification{Spec: consolev1.ConsoleNotificationSpec{Text: "other"}},
-		"ConsoleCLIDownload":  &consolev1.ConsoleCLIDownload{Spec: consolev1.ConsoleCLIDownloadSpec{Description: "other", DisplayName: "other", Links: []consolev1.CLIDownloadLink{}}},
-		"ConfigMap":           &corev1.ConfigMap{Data: map[string]string{"other.json": "{}"}},
+		"ConsoleCLIDownload": &consolev1.ConsoleCLIDownload{Spec: consolev1.ConsoleCLIDownloadSpec{
+			Description: "other", DisplayName: "other",
+			Links: []consolev1.CLIDownloadLink{},
+		}},
+		"ConfigMap": &corev1.ConfigMap{Data: map[string]string{"other.json": "{}"}},
 	} {
 		t.Run(kind, func(t *testing.T) {
 			c := newWorld(t, consoleURL)
@@ -234,7 +274,8 @@ func TestForeignObjects(t *testing.T) {
 			before := create(t, kind, name, content)
 			keeper := newKeeper(t, c, downloads, "v1.0.0", &text{})
 			for _, notices := range [][]console.Notice{{until(c, "text", time.Hour)}, nil} {
-				if _, err := keeper.Apply(t.Context(), notices); err == nil || !strings.Contains(err.Error(), kind) || !strings.Contains(err.Error(), "is not of the preflight") {
+				if _, err := keeper.Apply(t.Context(), notices); err == nil || !strings.Contains(err.Error(), kind) ||
+					!strings.Contains(err.Error(), "is not of the preflight") {
 					t.Errorf("the error is %v", err)
 				}
 			}
@@ -276,7 +317,8 @@ func TestVersionsInTurn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if last := versions[kind]; last != "" && last != found.GetResourceVersion() && kind != "ConsoleCLIDownload" || len(found.GetManagedFields()) != 1 {
+			if last := versions[kind]; last != "" && last != found.GetResourceVersion() && kind != "ConsoleCLIDownload" ||
+				len(found.GetManagedFields()) != 1 {
 				t.Errorf("%s: %s was changed, or has other managers: %v", version, kind, found.GetManagedFields())
 			}
 			versions[kind] = found.GetResourceVersion()
@@ -346,7 +388,10 @@ func TestNeeds(t *testing.T) {
 func TestStart(t *testing.T) {
 	c := newWorld(t, consoleURL)
 	resources, name := object("ConsoleLink")
-	foreign := &consolev1.ConsoleLink{Spec: consolev1.ConsoleLinkSpec{Link: consolev1.Link{Href: "https://example.com", Text: "other"}, Location: consolev1.HelpMenu}}
+	foreign := &consolev1.ConsoleLink{Spec: consolev1.ConsoleLinkSpec{
+		Link:     consolev1.Link{Href: "https://example.com", Text: "other"},
+		Location: consolev1.HelpMenu,
+	}}
 	create(t, "ConsoleLink", name, foreign)
 	log := &text{}
 	keeper := newKeeper(t, c, "", "v1.0.0", log)
@@ -423,15 +468,30 @@ func TestNotices(t *testing.T) {
 		after   afterupdate.Report
 		want    []string
 	}{
-		"Nothing":     {reason: "there is no ClusterVersion, or no update"},
-		"Blocked":     {reason: "the selected update waits for a remedy", targets: []runplan.Target{selected}, stored: decided(verdict.Blocked), want: blocked},
-		"BlockedMany": {reason: "offered ones follow the selected one", targets: []runplan.Target{selected, target("4.20.0", record.Ahead)}, stored: decided(verdict.Blocked), want: blocked},
-		"Offered":     {reason: "no administrator has requested it", targets: []runplan.Target{offered}, stored: decided(verdict.Blocked)},
-		"Scheduled":   {reason: "one that is scheduled comes first, and is not selected", targets: []runplan.Target{offered, target("4.20.0", record.Ahead)}, stored: decided(verdict.Blocked)},
-		"Ready":       {reason: "the update starts", targets: []runplan.Target{selected}, stored: decided(verdict.Ready)},
-		"ReadyForced": {reason: "a forced run has no Blocked", targets: []runplan.Target{selected}, stored: decided(verdict.Ready, func(r *report.Report) { r.Verdict.Forced = true })},
-		"Undecided":   {reason: "it is the usual state, and a notice blocks nothing", targets: []runplan.Target{selected}, stored: decided(verdict.Undecided)},
-		"NoVerdict":   {reason: "the run has not ended", targets: []runplan.Target{selected}},
+		"Nothing": {reason: "there is no ClusterVersion, or no update"},
+		"Blocked": {
+			reason: "the selected update waits for a remedy", targets: []runplan.Target{selected}, stored: decided(verdict.Blocked),
+			want: blocked,
+		},
+		"BlockedMany": {
+			reason: "offered ones follow the selected one", targets: []runplan.Target{selected, target("4.20.0", record.Ahead)},
+			stored: decided(verdict.Blocked), want: blocked,
+		},
+		"Offered": {reason: "no administrator has requested it", targets: []runplan.Target{offered}, stored: decided(verdict.Blocked)},
+		"Scheduled": {
+			reason:  "one that is scheduled comes first, and is not selected",
+			targets: []runplan.Target{offered, target("4.20.0", record.Ahead)}, stored: decided(verdict.Blocked),
+		},
+		"Ready": {reason: "the update starts", targets: []runplan.Target{selected}, stored: decided(verdict.Ready)},
+		"ReadyForced": {
+			reason: "a forced run has no Blocked", targets: []runplan.Target{selected},
+			stored: decided(verdict.Ready, func(r *report.Report) { r.Verdict.Forced = true }),
+		},
+		"Undecided": {
+			reason: "it is the usual state, and a notice blocks nothing", targets: []runplan.Target{selected},
+			stored: decided(verdict.Undecided),
+		},
+		"NoVerdict": {reason: "the run has not ended", targets: []runplan.Target{selected}},
 		"Ended": {
 			reason: "the cluster has changed: it may be remedied", targets: []runplan.Target{selected},
 			stored: decided(verdict.Blocked, func(r *report.Report) {
@@ -456,7 +516,10 @@ func TestNotices(t *testing.T) {
 		"AfterUndecided": {reason: "what is unknown is no regression", after: judged(afterupdate.Undecided)},
 		"NextUpdate":     {reason: "the next update has begun", after: judged(afterupdate.Settling)},
 		"NotJudged":      {reason: "it is unknown for how long", after: afterupdate.Report{Decision: afterupdate.Regressed}},
-		"Both":           {reason: "the newest request comes first", targets: []runplan.Target{selected}, stored: decided(verdict.Blocked), after: judged(afterupdate.Regressed), want: append(blocked, regressed)},
+		"Both": {
+			reason: "the newest request comes first", targets: []runplan.Target{selected}, stored: decided(verdict.Blocked),
+			after: judged(afterupdate.Regressed), want: append(blocked, regressed),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -478,8 +541,10 @@ func TestNotices(t *testing.T) {
 // hostile are versions that a ClusterVersion or a release may have.
 func hostile() map[string]string {
 	return map[string]string{
-		"Control": "4.19\x1b[31m.1\r\n\x00\x07", "Long": strings.Repeat("4.19", 2500), "HTML": `<script>alert(1)</script><img src=x onerror=alert(1)>`,
-		"Bidi": "4.19.\u202e1\u2066\u200b", "Encoding": "4.19.\xff\xfe1", "Wide": strings.Repeat("\U0001f600", 2500), "Format": "%s%d%!", "Markdown": "[x](javascript:alert(1))",
+		"Control": "4.19\x1b[31m.1\r\n\x00\x07", "Long": strings.Repeat("4.19", 2500),
+		"HTML": `<script>alert(1)</script><img src=x onerror=alert(1)>`,
+		"Bidi": "4.19.\u202e1\u2066\u200b", "Encoding": "4.19.\xff\xfe1", "Wide": strings.Repeat("\U0001f600", 2500), "Format": "%s%d%!",
+		"Markdown": "[x](javascript:alert(1))",
 	}
 }
 
@@ -498,7 +563,8 @@ func TestHostileVersions(t *testing.T) {
 			}
 			got := notification(t.Context(), t)
 			isControl := func(r rune) bool { return !unicode.IsPrint(r) }
-			if got != notice.Text || len(got) > 200 || !utf8.ValidString(got) || strings.ContainsFunc(got, isControl) || !strings.HasPrefix(got, "The ") {
+			if got != notice.Text || len(got) > 200 || !utf8.ValidString(got) || strings.ContainsFunc(got, isControl) ||
+				!strings.HasPrefix(got, "The ") {
 				t.Errorf("%s: the text is %q, want %q", name, got, notice.Text)
 			}
 		}

@@ -98,8 +98,11 @@ func TestAddress(t *testing.T) {
 		reason, text string
 		want         string
 	}{
-		"Host":     {reason: "a mirror", text: "https://mirror.example.com", want: "https://mirror.example.com/a"},
-		"Path":     {reason: "the last slash is optional", text: "https://mirror.example.com:8443/x/", want: "https://mirror.example.com:8443/x/a"},
+		"Host": {reason: "a mirror", text: "https://mirror.example.com", want: "https://mirror.example.com/a"},
+		"Path": {
+			reason: "the last slash is optional", text: "https://mirror.example.com:8443/x/",
+			want: "https://mirror.example.com:8443/x/a",
+		},
 		"Dots":     {reason: "a path is normal", text: "https://mirror.example.com/x/../y", want: "https://mirror.example.com/y/a"},
 		"HTTP":     {reason: "others could replace the programs", text: "http://mirror.example.com"},
 		"Script":   {reason: "a browser would execute it", text: "javascript:alert(1)"},
@@ -177,7 +180,8 @@ func TestDashboardShowsTheMetrics(t *testing.T) {
 	for _, row := range readBoard(t).Rows {
 		for _, panel := range row.Panels {
 			for _, target := range panel.Targets {
-				got = append(got, regexp.MustCompile(`\w+_\w+`).FindAllString(strings.NewReplacer(`job="update-preflight"`, "").Replace(target.Expr), -1)...)
+				got = append(got, regexp.MustCompile(`\w+_\w+`).FindAllString(strings.NewReplacer(`job="update-preflight"`, "").Replace(target.Expr),
+					-1)...)
 			}
 		}
 	}
@@ -197,7 +201,10 @@ func TestDashboardShowsValues(t *testing.T) {
 	})
 	var rules []prometheus.Rule
 	series := func(name, value string, labels ...string) {
-		rule := prometheus.Rule{Record: "update_preflight_" + name, Expr: "vector(" + value + ")", Labels: map[string]string{"job": "update-preflight"}}
+		rule := prometheus.Rule{
+			Record: "update_preflight_" + name, Expr: "vector(" + value + ")",
+			Labels: map[string]string{"job": "update-preflight"},
+		}
 		for i := 0; i < len(labels); i += 2 {
 			rule.Labels[labels[i]] = labels[i+1]
 		}
@@ -208,7 +215,8 @@ func TestDashboardShowsValues(t *testing.T) {
 	series("up", "0", "pod", "other")
 	for target, decided := range map[string]string{"4.18.9": "Ready", "4.19.1": "Blocked"} {
 		for _, decision := range []string{"Ready", "Blocked", "Undecided"} {
-			series("verdict", truth[decision == decided], "target", target, "decision", decision, "guard", fmt.Sprint(target == "4.19.1"), "digest", "x")
+			series("verdict", truth[decision == decided], "target", target, "decision", decision, "guard", fmt.Sprint(target == "4.19.1"), "digest",
+				"x")
 		}
 		series("completion_timestamp_seconds", fmt.Sprint(time.Now().Add(-90*time.Minute).Unix()), "target", target)
 	}
@@ -243,7 +251,8 @@ func TestDashboardShowsValues(t *testing.T) {
 	}
 	want := []string{
 		"singlestat A {}=0.0", "singlestat A {}=1.0", "singlestat A {}=1.0",
-		"table A {target=4.18.9}=1.0 {target=4.19.1}=0.0", "table B {target=4.18.9}=0.0 {target=4.19.1}=1.0", "table C {target=4.18.9}=0.0 {target=4.19.1}=0.0",
+		"table A {target=4.18.9}=1.0 {target=4.19.1}=0.0", "table B {target=4.18.9}=0.0 {target=4.19.1}=1.0",
+		"table C {target=4.18.9}=0.0 {target=4.19.1}=0.0",
 		"table D {target=4.19.1}=3.0", "table E {target=4.18.9}=1.5 {target=4.19.1}=1.5",
 		"graph A {decision=Blocked, target=4.19.1}=1.0 {decision=Ready, target=4.18.9}=1.0",
 		"graph A {outcome=Fail, target=4.19.1}=2.0 {outcome=Pass, target=4.19.1}=7.0 {outcome=Unknown, target=4.19.1}=1.0",
@@ -261,7 +270,8 @@ func TestDashboardIsOfTheConsole(t *testing.T) {
 	for _, row := range readBoard(t).Rows {
 		span := 0
 		for _, panel := range row.Panels {
-			if !slices.Contains([]string{"graph", "singlestat", "table"}, panel.Type) || panel.Title == "" || panel.ID == "" || seen[panel.ID] || len(panel.Targets) == 0 {
+			if !slices.Contains([]string{"graph", "singlestat", "table"}, panel.Type) || panel.Title == "" || panel.ID == "" || seen[panel.ID] ||
+				len(panel.Targets) == 0 {
 				t.Errorf("the console does not show %+v", panel)
 			}
 			seen[panel.ID] = true

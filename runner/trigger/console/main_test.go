@@ -33,7 +33,8 @@ func TestMain(m *testing.M) {
 	testcluster.Main(m, func(c *testcluster.Cluster) {
 		config = rest.CopyConfig(c.Config)
 		config.QPS = -1
-	}, testcluster.ControlPlaneOnly(), testcluster.Console(), testcluster.CRDs("../../../manifests/crd/preflight.openshift.io_updatepreflights.yaml"))
+	}, testcluster.ControlPlaneOnly(), testcluster.Console(),
+		testcluster.CRDs("../../../manifests/crd/preflight.openshift.io_updatepreflights.yaml"))
 }
 
 const (
@@ -84,7 +85,8 @@ func newWorld(t *testing.T, url string) *cluster.Cluster {
 		t.Fatal(err)
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: console.Namespace}}
-	if _, err := c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	consoles := c.Dynamic.Resource(schema.GroupVersionResource{Group: "config.openshift.io", Version: "v1", Resource: "consoles"})

@@ -155,7 +155,8 @@ func (c *conductor) runPlanned(ctx context.Context) {
 		return
 	}
 	target := begun.Target
-	c.logger.Info("running the preflight", "version", target.Version, "image", target.Image, "requester", target.Requester, "object", target.Object.Name)
+	c.logger.Info("running the preflight", "version", target.Version, "image", target.Image, "requester", target.Requester, "object",
+		target.Object.Name)
 	result := <-begun.Ended()
 	decided := result.Report
 	c.logger.Info("the preflight has ended", "version", target.Version, "run", decided.Run.ID, "phase", decided.Run.Phase,
@@ -322,7 +323,9 @@ const (
 // watch has each event that may change the plan reconcile the one request. Those of
 // UpdatePreflights are watched later, when the API server serves them. ended has a value when
 // a run has ended. The inputs reconcile nothing.
-func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan struct{}, inputs []source.Source) (runtimecontroller.Controller, error) {
+func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan struct{},
+	inputs []source.Source,
+) (runtimecontroller.Controller, error) {
 	// All metadata but the annotations about drains is trimmed.
 	drains := predicate.TypedAnnotationChangedPredicate[*corev1.Node]{}
 	// The record of a run in progress is written once a second, that of an ended run only
@@ -330,7 +333,8 @@ func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan stru
 	edits := predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 			return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||
-				e.ObjectNew.ResourceVersion != e.ObjectOld.ResourceVersion && (record.Ended(e.ObjectNew.Labels) || e.ObjectNew.Namespace == published.Namespace)
+				e.ObjectNew.ResourceVersion != e.ObjectOld.ResourceVersion &&
+					(record.Ended(e.ObjectNew.Labels) || e.ObjectNew.Namespace == published.Namespace)
 		},
 	}
 	// What is published is restored when another client changes or deletes it.

@@ -35,7 +35,8 @@ func TestConsoleFollowsTheSelection(t *testing.T) {
 		}
 	})
 	banner := func(ctx context.Context) string {
-		found, err := w.cluster.Dynamic.Resource(consolev1.GroupVersion.WithResource("consolenotifications")).Get(ctx, console.Name, metav1.GetOptions{})
+		found, err := w.cluster.Dynamic.Resource(consolev1.GroupVersion.WithResource("consolenotifications")).Get(ctx, console.Name,
+			metav1.GetOptions{})
 		if err != nil {
 			return ""
 		}
@@ -46,7 +47,10 @@ func TestConsoleFollowsTheSelection(t *testing.T) {
 	decide(t, w.cluster, patch, verdict.Blocked, time.Hour)
 	w.setVersion(available(minor, patch))
 	// No run of the controller replaces the verdicts: each ends at once, without one.
-	lead(t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: time.Nanosecond}}, Signals: newSignals(t, w.cluster)})
+	lead(t, w.cluster, w.log, controller.Options{
+		Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: time.Nanosecond}},
+		Signals: newSignals(t, w.cluster),
+	})
 	await.Until(t, "the dashboard exists", func(ctx context.Context) bool {
 		_, err := w.cluster.Kubernetes.CoreV1().ConfigMaps(console.Namespace).Get(ctx, console.Dashboard, metav1.GetOptions{})
 		return err == nil

@@ -111,7 +111,8 @@ type controller struct {
 func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	c := &controller{
 		cluster: cluster, records: recordstore.New(cluster.Kubernetes), reader: m.GetCache(), options: options,
-		selection: options.Run.Coverage(), selects: plannedrun.Selection(options.Run), asked: options.Run.Asked("the controller"), metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
+		selection: options.Run.Coverage(), selects: plannedrun.Selection(options.Run), asked: options.Run.Asked("the controller"),
+		metrics: announcement.NewMetrics(), starts: map[string]time.Time{},
 		signaler: announcement.NewSignaler(options.Signals, cluster.Now),
 	}
 	c.conductor = newConductor(onCluster{cluster: cluster, options: options.Run, monitoring: options.Monitoring}, cluster.Now, options.Logger)
@@ -148,11 +149,13 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	}
 	c.objects = &objects{cache: m.GetCache(), logger: options.Logger, watch: built.Watch}
 	c.writer = updatepreflight.Writer{
-		Client: m.GetClient(), Reporter: updatepreflight.NewReporter(cluster, options.Key, options.Logger, c.after.follower.Latest), Recorder: m.GetEventRecorder(recorderName),
+		Client: m.GetClient(), Reporter: updatepreflight.NewReporter(cluster, options.Key, options.Logger, c.after.follower.Latest),
+		Recorder: m.GetEventRecorder(recorderName),
 	}
-	c.upgrades = upgradeconfig.New(cluster, m.GetCache(), func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
-		return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))
-	}, options.Logger)
+	c.upgrades = upgradeconfig.New(cluster, m.GetCache(),
+		func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error {
+			return built.Watch(source.Kind(m.GetCache(), object, plan[*unstructured.Unstructured](), changes))
+		}, options.Logger)
 	return nil
 }
 
@@ -197,7 +200,9 @@ func (o observed) unsealed() bool {
 
 // observe reads what a plan depends on. The targets are the objects of the controller, and the
 // subjects' own.
-func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []runplan.Target, subjects []runplan.Subject) (observed, error) {
+func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersion, wanted []runplan.Target,
+	subjects []runplan.Subject,
+) (observed, error) {
 	draining, err := c.anyDraining(ctx)
 	if err != nil {
 		return observed{}, fmt.Errorf("could not list the nodes: %w", err)
@@ -212,7 +217,10 @@ func (c *controller) observe(ctx context.Context, version *configv1.ClusterVersi
 	if err != nil {
 		return observed{}, err
 	}
-	question := standing.Question{Present: standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}, Asked: c.asked, Runs: listed}
+	question := standing.Question{
+		Present: standing.Present{Cluster: snapshot.Of(c.cluster), Now: c.cluster.Now()}, Asked: c.asked,
+		Runs: listed,
+	}
 	unjudged := false
 	read, err := question.Read(ctx, c.records.Get, func(run string, err error) {
 		c.options.Logger.Warn("a verdict could not be read", "run", run, "error", err)
@@ -396,5 +404,6 @@ func (a *after) state(made afterupdate.Report) {
 	about := &configv1.ClusterVersion{}
 	about.Name = name
 	about.SetGroupVersionKind(configv1.GroupVersion.WithKind("ClusterVersion"))
-	a.recorder.Eventf(about, nil, kind, "Update"+string(made.Decision), "AfterUpdate", "%s: %s", words.Line(made.Update.To, maxNote), words.Line(made.Message, maxNote/2))
+	a.recorder.Eventf(about, nil, kind, "Update"+string(made.Decision), "AfterUpdate", "%s: %s", words.Line(made.Update.To, maxNote),
+		words.Line(made.Message, maxNote/2))
 }

@@ -176,7 +176,8 @@ func Needs() access.Needs {
 	} {
 		watched.Required = append(watched.Required, access.Verbs(object, "list", "watch")...)
 	}
-	return watched.And(inputNeeds()).And(objectNeeds()).And(upgradeconfig.Needs()).And(published.Needs()).And(console.Needs()).And(runner.RunNeeds(image.PullAll, rehearsal.Off)).And(hold.CancelNeeds()).And(followup.Needs())
+	return watched.And(inputNeeds()).And(objectNeeds()).And(upgradeconfig.Needs()).And(published.Needs()).And(console.Needs()).And(
+		runner.RunNeeds(image.PullAll, rehearsal.Off)).And(hold.CancelNeeds()).And(followup.Needs())
 }
 
 // objectNeeds are the permissions for UpdatePreflights, and for their events, which are
@@ -186,7 +187,8 @@ func objectNeeds() access.Needs {
 	status := access.Request{Group: v1alpha1.Group, Resource: v1alpha1.Resource, Subresource: "status"}
 	recorded := access.Request{Group: "events.k8s.io", Resource: "events", Namespace: metav1.NamespaceDefault}
 	return access.Needs{Required: slices.Concat(
-		access.Verbs(object, "list", "watch", "create", "patch", "delete"), access.Verbs(status, "patch"), access.Verbs(recorded, "create", "patch"),
+		access.Verbs(object, "list", "watch", "create", "patch", "delete"), access.Verbs(status, "patch"),
+		access.Verbs(recorded, "create", "patch"),
 	)}
 }
 
@@ -276,7 +278,8 @@ func trimNode(node *corev1.Node) {
 func trimOperator(operator *configv1.ClusterOperator) {
 	status := configv1.ClusterOperatorStatus{Versions: operator.Status.Versions}
 	for _, condition := range operator.Status.Conditions {
-		status.Conditions = append(status.Conditions, configv1.ClusterOperatorStatusCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason})
+		status.Conditions = append(status.Conditions,
+			configv1.ClusterOperatorStatusCondition{Type: condition.Type, Status: condition.Status, Reason: condition.Reason})
 	}
 	operator.Spec, operator.Status = configv1.ClusterOperatorSpec{}, status
 }
@@ -361,7 +364,8 @@ func (o *objects) startWatch() error {
 // unwatch ends the watch of objects that no longer exist.
 func (o *objects) unwatch(ctx context.Context) error {
 	if !o.missing {
-		o.logger.Warn("CustomResourceDefinition does not exist: the controller runs without UpdatePreflights until it is created", "name", definition)
+		o.logger.Warn("CustomResourceDefinition does not exist: the controller runs without UpdatePreflights until it is created", "name",
+			definition)
 	}
 	o.missing = true
 	if !o.watched {

@@ -75,7 +75,8 @@ func TestVerdictsAreProjected(t *testing.T) {
 		"Warning Blocked: " + minor + ": blocked by RiskA. See: oc preflight status " + blocked,
 		"Normal Ready: " + minor + ": no finding blocks",
 	}
-	await.Until(w.t, "the events are "+strings.Join(want, ", "), func(ctx context.Context) bool { return slices.Equal(w.events(ctx, minor), want) })
+	await.Until(w.t, "the events are "+strings.Join(want, ", "),
+		func(ctx context.Context) bool { return slices.Equal(w.events(ctx, minor), want) })
 
 	// The status is a projection: changes of other clients are overwritten.
 	forged := w.object(minor)
@@ -181,7 +182,10 @@ func TestFailedRunIsReported(t *testing.T) {
 	w := newWorld(t)
 	w.install()
 	w.setVersion(available(minor), desired(configv1.Update{Version: minor}))
-	lead(t, w.cluster, w.log, controller.Options{Run: runner.Options{Limits: runner.Limits{Timeout: time.Nanosecond}}, Signals: newSignals(t, w.cluster)})
+	lead(t, w.cluster, w.log, controller.Options{
+		Run:     runner.Options{Limits: runner.Limits{Timeout: time.Nanosecond}},
+		Signals: newSignals(t, w.cluster),
+	})
 	status := w.awaitStatus(minor, "RunFailed", func(s v1alpha1.UpdatePreflightStatus) bool {
 		condition := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 		return condition != nil && condition.Reason == "RunFailed" && strings.Contains(condition.Message, "deadline exceeded")
@@ -213,7 +217,8 @@ func TestVerdictIsJudgedAgain(t *testing.T) {
 	same := w.run(patch, finding.Unknown(finding.ReportedReason("Unknown"), "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
 	id := w.run(minor, finding.Unknown(finding.ReportedReason("Unknown"), "it is unknown").Named("Etcd.Quorum").From(finding.SourceJob))
 	lead(t, w.cluster, w.log, controller.Options{
-		Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, JudgePause: time.Millisecond, Signals: newSignals(t, w.cluster),
+		Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, JudgePause: time.Millisecond,
+		Signals: newSignals(t, w.cluster),
 	})
 	w.awaitStatus(minor, "Undecided", phase(v1alpha1.Undecided))
 	etcd.Status.Conditions = []configv1.ClusterOperatorStatusCondition{{
@@ -267,7 +272,8 @@ func TestDefinitionIsMissing(t *testing.T) {
 func requestFor(name, version string) *v1alpha1.UpdatePreflight {
 	return &v1alpha1.UpdatePreflight{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       v1alpha1.UpdatePreflightSpec{Target: v1alpha1.Target{Image: "127.0.0.1:1/release@" + strings.SplitAfter(image(version), "@")[1]}},
+		Spec: v1alpha1.UpdatePreflightSpec{Target: v1alpha1.Target{Image: "127.0.0.1:1/release@" + strings.SplitAfter(image(version),
+			"@")[1]}},
 	}
 }
 
@@ -334,7 +340,10 @@ func TestHostileObjects(t *testing.T) {
 	for i := range count {
 		hostile := &v1alpha1.UpdatePreflight{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%0*d", 63, i)},
-			Spec:       v1alpha1.UpdatePreflightSpec{Target: v1alpha1.Target{Version: "99.99.99-" + strings.Repeat("a", 118)}, AcceptedFindings: accepted},
+			Spec: v1alpha1.UpdatePreflightSpec{
+				Target:           v1alpha1.Target{Version: "99.99.99-" + strings.Repeat("a", 118)},
+				AcceptedFindings: accepted,
+			},
 		}
 		w.create(hostile)
 	}

@@ -82,14 +82,18 @@ func accepted(version string) change {
 	return func(v *configv1.ClusterVersion) {
 		v.Spec.DesiredUpdate = &configv1.Update{Version: version}
 		v.Status.Desired = release(version)
-		v.Status.History = append([]configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: version, Image: image(version)}}, v.Status.History...)
+		v.Status.History = append([]configv1.UpdateHistory{{State: configv1.PartialUpdate, Version: version, Image: image(version)}},
+			v.Status.History...)
 		condition(configv1.OperatorProgressing, configv1.ConditionTrue)(v)
 	}
 }
 
 // progress returns a run in progress.
 func progress(version string, requester record.Requester) runplan.Run {
-	return runplan.Run{ID: "run-" + version, Target: update.Release{Version: version, Image: image(version)}, Requester: requester, Generation: generation}
+	return runplan.Run{
+		ID: "run-" + version, Target: update.Release{Version: version, Image: image(version)}, Requester: requester,
+		Generation: generation,
+	}
 }
 
 // ended is a run that ended some time ago, and is valid for 24 hours if it has a verdict.
@@ -150,103 +154,241 @@ func TestDecide(t *testing.T) {
 		"Nothing": {reason: "no update is selected or offered", version: clusterVersion()},
 
 		// An update was selected.
-		"SelectedByVersion":     {reason: "the image is that of the available update", version: clusterVersion(available(minor), selects), want: selected},
-		"SelectedConditional":   {reason: "the image is that of the conditional update", version: clusterVersion(conditional(minor), selects), want: selected},
-		"SelectedByImage":       {reason: "an image needs no offer", version: clusterVersion(desired(configv1.Update{Image: image(minor)})), want: planned{Requester: record.BySelection}},
-		"SelectedByBoth":        {reason: "the image counts", version: clusterVersion(desired(configv1.Update{Version: minor, Image: image(minor)})), want: selected},
-		"SelectedForced":        {reason: "force does not change the target", version: clusterVersion(desired(configv1.Update{Version: minor, Image: image(minor), Force: true})), want: selected},
-		"SelectedUnobserved":    {reason: "CVO has not read the spec yet", version: clusterVersion(available(minor), selects, func(v *configv1.ClusterVersion) { v.Generation++ }), want: selected},
-		"SelectedUnknown":       {reason: "CVO reports a version that it does not know as invalid", version: clusterVersion(selects)},
-		"SelectedTag":           {reason: "a tag may name another image at any time", version: clusterVersion(desired(configv1.Update{Image: "registry.example.com/release:4.19.1"}))},
-		"SelectedCurrent":       {reason: "the cluster runs that release", version: clusterVersion(desired(configv1.Update{Image: "mirror.example.com/x@" + strings.SplitAfter(image(current), "@")[1]}))},
-		"SelectedBeforeOffered": {reason: "a selected target comes first", version: clusterVersion(available(minor, patch), desired(configv1.Update{Version: patch})), want: planned{Run: patch, Requester: record.BySelection}},
-		"SelectedDuringUpdate":  {reason: "CVO requires the verdict of a target that replaces the one in progress", version: clusterVersion(available(minor), accepted(patch), selects), want: selected},
-		"SelectedDraining":      {reason: "a selected target does not wait", version: clusterVersion(available(minor), selects), draining: true, want: selected},
-		"SelectedOff":           {reason: "no runs ahead", version: clusterVersion(available(minor), selects), off: true, want: selected},
-		"SelectedPreflightMode": {reason: "the present CVO starts the update", version: clusterVersion(available(minor), desired(configv1.Update{Version: minor, Mode: configv1.UpdateModePreflight})), want: selected},
+		"SelectedByVersion": {
+			reason: "the image is that of the available update", version: clusterVersion(available(minor), selects),
+			want: selected,
+		},
+		"SelectedConditional": {
+			reason: "the image is that of the conditional update", version: clusterVersion(conditional(minor), selects),
+			want: selected,
+		},
+		"SelectedByImage": {
+			reason: "an image needs no offer", version: clusterVersion(desired(configv1.Update{Image: image(minor)})),
+			want: planned{Requester: record.BySelection},
+		},
+		"SelectedByBoth": {
+			reason:  "the image counts",
+			version: clusterVersion(desired(configv1.Update{Version: minor, Image: image(minor)})), want: selected,
+		},
+		"SelectedForced": {
+			reason:  "force does not change the target",
+			version: clusterVersion(desired(configv1.Update{Version: minor, Image: image(minor), Force: true})), want: selected,
+		},
+		"SelectedUnobserved": {
+			reason:  "CVO has not read the spec yet",
+			version: clusterVersion(available(minor), selects, func(v *configv1.ClusterVersion) { v.Generation++ }), want: selected,
+		},
+		"SelectedUnknown": {reason: "CVO reports a version that it does not know as invalid", version: clusterVersion(selects)},
+		"SelectedTag": {
+			reason:  "a tag may name another image at any time",
+			version: clusterVersion(desired(configv1.Update{Image: "registry.example.com/release:4.19.1"})),
+		},
+		"SelectedCurrent": {
+			reason:  "the cluster runs that release",
+			version: clusterVersion(desired(configv1.Update{Image: "mirror.example.com/x@" + strings.SplitAfter(image(current), "@")[1]})),
+		},
+		"SelectedBeforeOffered": {reason: "a selected target comes first", version: clusterVersion(available(minor, patch),
+			desired(configv1.Update{Version: patch})), want: planned{Run: patch, Requester: record.BySelection}},
+		"SelectedDuringUpdate": {
+			reason:  "CVO requires the verdict of a target that replaces the one in progress",
+			version: clusterVersion(available(minor), accepted(patch), selects), want: selected,
+		},
+		"SelectedDraining": {
+			reason: "a selected target does not wait", version: clusterVersion(available(minor), selects), draining: true,
+			want: selected,
+		},
+		"SelectedOff": {reason: "no runs ahead", version: clusterVersion(available(minor), selects), off: true, want: selected},
+		"SelectedPreflightMode": {reason: "the present CVO starts the update", version: clusterVersion(available(minor),
+			desired(configv1.Update{Version: minor, Mode: configv1.UpdateModePreflight})), want: selected},
 
 		// The selected target has run.
-		"Running":        {reason: "a run in progress is joined or continued", version: clusterVersion(available(minor), selects), runs: []runplan.Run{progress(minor, record.BySelection)}, want: selected},
-		"RunningByUser":  {reason: "a run of a user is joined", version: clusterVersion(available(minor), selects), runs: []runplan.Run{progress(minor, record.ByUser)}, want: selected},
-		"RunningAhead":   {reason: "a run ahead becomes that of the selection", version: clusterVersion(available(minor), selects), runs: []runplan.Run{progress(minor, record.Ahead)}, want: selected},
-		"Ready":          {reason: "the verdict holds", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
-		"ReadyBefore":    {reason: "a verdict that holds is not repeated when its target is selected", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), later)}, want: planned{Next: 24*time.Hour - time.Minute}},
-		"ReadyAccepting": {reason: "the spec may have withdrawn the acceptance", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(edited(ended(minor, verdict.Ready, time.Minute), later), accepts)}, want: selected},
-		"BlockedBefore":  {reason: "the spec was changed since", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
-		"ReadyBeforeIt":  {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Hour), later), edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
-		"ReadyExpired":   {reason: "the validity ended", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: selected},
-		"ReadyShort":     {reason: "a verdict that ends at once is not repeated at once", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *runplan.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: time.Minute}},
-		"ReadyChanged":   {reason: "the cluster has changed", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Hour), changed)}, want: selected},
-		"ReadyOutdated":  {reason: "CVO waits, and an outdated verdict counts as none", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, 0), changed)}, want: selected},
+		"Running": {
+			reason: "a run in progress is joined or continued", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{progress(minor, record.BySelection)}, want: selected,
+		},
+		"RunningByUser": {
+			reason: "a run of a user is joined", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{progress(minor, record.ByUser)}, want: selected,
+		},
+		"RunningAhead": {
+			reason: "a run ahead becomes that of the selection", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{progress(minor, record.Ahead)}, want: selected,
+		},
+		"Ready": {
+			reason: "the verdict holds", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute},
+		},
+		"ReadyBefore": {reason: "a verdict that holds is not repeated when its target is selected", version: clusterVersion(available(minor),
+			selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), later)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"ReadyAccepting": {
+			reason: "the spec may have withdrawn the acceptance", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{edited(edited(ended(minor, verdict.Ready, time.Minute), later), accepts)}, want: selected,
+		},
+		"BlockedBefore": {
+			reason: "the spec was changed since", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected,
+		},
+		"ReadyBeforeIt": {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(
+			ended(minor, verdict.Ready, time.Hour), later), edited(ended(minor, verdict.Blocked, time.Minute), later)}, want: selected},
+		"ReadyExpired": {
+			reason: "the validity ended", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: selected,
+		},
+		"ReadyShort": {
+			reason: "a verdict that ends at once is not repeated at once", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *runplan.Run) { r.ValidUntil = r.Ended })},
+			want: planned{Next: time.Minute},
+		},
+		"ReadyChanged": {
+			reason: "the cluster has changed", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Hour), changed)}, want: selected,
+		},
+		"ReadyOutdated": {
+			reason: "CVO waits, and an outdated verdict counts as none", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, 0), changed)}, want: selected,
+		},
 		"OutdatedBefore": {
 			reason: "so do those before the selection, however many", version: clusterVersion(available(minor), selects),
 			runs: []runplan.Run{
-				edited(edited(ended(minor, verdict.Ready, 0), changed), later), edited(edited(ended(minor, verdict.Ready, time.Minute), changed), later),
+				edited(edited(ended(minor, verdict.Ready, 0), changed), later),
+				edited(edited(ended(minor, verdict.Ready, time.Minute), changed), later),
 				edited(edited(ended(minor, verdict.Ready, 3*time.Minute), changed), later),
 			}, want: selected,
 		},
 		"OutdatedAgain": {
 			reason: "a cluster that changes repeatedly is checked once a minute", version: clusterVersion(available(minor), selects),
 			runs: []runplan.Run{
-				edited(ended(minor, verdict.Ready, 0), changed), edited(ended(minor, verdict.Ready, 30*time.Second), changed), edited(ended(minor, verdict.Ready, time.Minute), changed),
+				edited(ended(minor, verdict.Ready, 0), changed), edited(ended(minor, verdict.Ready, 30*time.Second), changed),
+				edited(ended(minor, verdict.Ready, time.Minute), changed),
 			}, want: planned{Next: time.Minute},
 		},
-		"ReadyDiffers":     {reason: "judged again, it is not Ready", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), differs)}, want: selected},
-		"BlockedDiffers":   {reason: "a remedy does not wait for the pause", version: clusterVersion(available(minor), selects), runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: selected},
-		"Blocked":          {reason: "a remedy may follow", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute}},
-		"BlockedForAWhile": {reason: "the pause has passed", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, 2*time.Minute)}, want: selected},
-		"BlockedTwice":     {reason: "the pause doubles", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 3*time.Minute)}, want: planned{Next: 3 * time.Minute}},
-		"Interrupted":      {reason: "a run that an administrator canceled is not repeated at once", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, "", 0)}, want: planned{Next: 2 * time.Minute}},
-		"NewestCounts":     {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Hour), ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
+		"ReadyDiffers": {
+			reason: "judged again, it is not Ready", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), differs)}, want: selected,
+		},
+		"BlockedDiffers": {
+			reason: "a remedy does not wait for the pause", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)},
+			want: selected,
+		},
+		"Blocked": {
+			reason: "a remedy may follow", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Next: time.Minute},
+		},
+		"BlockedForAWhile": {
+			reason: "the pause has passed", version: clusterVersion(available(minor), selects),
+			runs: []runplan.Run{ended(minor, verdict.Blocked, 2*time.Minute)}, want: selected,
+		},
+		"BlockedTwice": {reason: "the pause doubles", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor,
+			verdict.Blocked, time.Minute), ended(minor, verdict.Blocked, 3*time.Minute)}, want: planned{Next: 3 * time.Minute}},
+		"Interrupted": {
+			reason:  "a run that an administrator canceled is not repeated at once",
+			version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(minor, "", 0)}, want: planned{Next: 2 * time.Minute},
+		},
+		"NewestCounts": {reason: "the last verdict counts", version: clusterVersion(available(minor), selects), runs: []runplan.Run{ended(
+			minor, verdict.Blocked, time.Hour), ended(minor, verdict.Ready, time.Minute)}, want: planned{Next: 24*time.Hour - time.Minute}},
 
 		// Refused: the condition does not change the target.
-		"Refused": {reason: "CVO evaluates again without another request", version: clusterVersion(available(minor), selects, condition("ReleaseAccepted", configv1.ConditionFalse)), runs: []runplan.Run{ended(minor, verdict.Blocked, 0)}, want: planned{Next: 2 * time.Minute}},
+		"Refused": {
+			reason: "CVO evaluates again without another request", version: clusterVersion(available(minor), selects,
+				condition("ReleaseAccepted", configv1.ConditionFalse)), runs: []runplan.Run{ended(minor, verdict.Blocked, 0)},
+			want: planned{Next: 2 * time.Minute},
+		},
 
 		// Accepted.
-		"Accepted":             {reason: "no run while the cluster updates", version: clusterVersion(available(minor), accepted(minor))},
-		"AcceptedWhileRunning": {reason: "no run outlives the acceptance of its update", version: clusterVersion(available(minor), accepted(minor)), runs: []runplan.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}}},
-		"AcceptedOthersRun":    {reason: "the results of other targets are not needed", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []runplan.Run{progress(patch, record.Ahead)}, want: planned{Cancel: []string{"run-" + patch}}},
-		"AcceptedUserRuns":     {reason: "a run of a user is not canceled", version: clusterVersion(available(minor, patch), accepted(minor)), runs: []runplan.Run{progress(patch, record.ByUser)}},
+		"Accepted": {reason: "no run while the cluster updates", version: clusterVersion(available(minor), accepted(minor))},
+		"AcceptedWhileRunning": {reason: "no run outlives the acceptance of its update", version: clusterVersion(available(minor),
+			accepted(minor)), runs: []runplan.Run{progress(minor, record.BySelection)}, want: planned{Cancel: []string{"run-" + minor}}},
+		"AcceptedOthersRun": {reason: "the results of other targets are not needed", version: clusterVersion(available(minor, patch),
+			accepted(minor)), runs: []runplan.Run{progress(patch, record.Ahead)}, want: planned{Cancel: []string{"run-" + patch}}},
+		"AcceptedUserRuns": {
+			reason: "a run of a user is not canceled", version: clusterVersion(available(minor, patch), accepted(minor)),
+			runs: []runplan.Run{progress(patch, record.ByUser)},
+		},
 
 		// Done.
-		"Done": {reason: "the offers are run again", version: clusterVersion(available(minor), accepted(patch), func(v *configv1.ClusterVersion) { v.Status.Conditions = nil }), want: ahead},
+		"Done": {reason: "the offers are run again", version: clusterVersion(available(minor), accepted(patch),
+			func(v *configv1.ClusterVersion) { v.Status.Conditions = nil }), want: ahead},
 
 		// Offers changed.
-		"Offered":           {reason: "an offered update runs before it is selected", version: clusterVersion(available(patch, minor)), want: ahead},
-		"OfferedOff":        {reason: "no runs ahead", version: clusterVersion(available(minor)), off: true},
-		"OfferedSecond":     {reason: "one after the other", version: clusterVersion(available(patch, minor)), runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true}},
-		"OfferedRunning":    {reason: "one at a time, without a further delay", version: clusterVersion(available(patch, minor)), runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues},
-		"OfferedUserRuns":   {reason: "the run of a user is joined", version: clusterVersion(available(minor)), runs: []runplan.Run{progress(minor, record.ByUser)}, want: ahead},
-		"OfferedAll":        {reason: "the verdict that ends first", version: clusterVersion(available(patch, minor)), runs: []runplan.Run{ended(minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
-		"OfferedExpired":    {reason: "the validity ended", version: clusterVersion(available(minor)), runs: []runplan.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: ahead},
-		"OfferedChanged":    {reason: "the cluster has changed, which is no reason for a delay", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), changed)}, want: continues},
-		"OfferedChangedNow": {reason: "at most once a minute", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Ready, 0), changed)}, want: planned{Next: time.Minute}},
+		"Offered": {
+			reason: "an offered update runs before it is selected", version: clusterVersion(available(patch, minor)),
+			want: ahead,
+		},
+		"OfferedOff": {reason: "no runs ahead", version: clusterVersion(available(minor)), off: true},
+		"OfferedSecond": {
+			reason: "one after the other", version: clusterVersion(available(patch, minor)),
+			runs: []runplan.Run{ended(minor, verdict.Blocked, time.Minute)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true},
+		},
+		"OfferedRunning": {
+			reason: "one at a time, without a further delay", version: clusterVersion(available(patch, minor)),
+			runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues,
+		},
+		"OfferedUserRuns": {
+			reason: "the run of a user is joined", version: clusterVersion(available(minor)),
+			runs: []runplan.Run{progress(minor, record.ByUser)}, want: ahead,
+		},
+		"OfferedAll": {reason: "the verdict that ends first", version: clusterVersion(available(patch, minor)), runs: []runplan.Run{ended(
+			minor, verdict.Blocked, 3*time.Hour), ended(patch, verdict.Ready, 4*time.Hour)}, want: planned{Next: 20 * time.Hour}},
+		"OfferedExpired": {
+			reason: "the validity ended", version: clusterVersion(available(minor)),
+			runs: []runplan.Run{ended(minor, verdict.Ready, 24*time.Hour)}, want: ahead,
+		},
+		"OfferedChanged": {
+			reason: "the cluster has changed, which is no reason for a delay", version: clusterVersion(available(minor)),
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), changed)}, want: continues,
+		},
+		"OfferedChangedNow": {
+			reason: "at most once a minute", version: clusterVersion(available(minor)),
+			runs: []runplan.Run{edited(ended(minor, verdict.Ready, 0), changed)}, want: planned{Next: time.Minute},
+		},
 		"OfferedChangedOften": {
-			reason: "the pause doubles with each run of the last hour", version: clusterVersion(available(minor)), want: planned{Next: 3 * time.Minute},
-			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), changed), ended(minor, verdict.Ready, 20*time.Minute), ended(minor, verdict.Ready, 40*time.Minute), ended(minor, verdict.Ready, 2*time.Hour)},
+			reason: "the pause doubles with each run of the last hour", version: clusterVersion(available(minor)),
+			want: planned{Next: 3 * time.Minute},
+			runs: []runplan.Run{
+				edited(ended(minor, verdict.Ready, time.Minute), changed), ended(minor, verdict.Ready, 20*time.Minute),
+				ended(minor, verdict.Ready, 40*time.Minute), ended(minor, verdict.Ready, 2*time.Hour),
+			},
 		},
-		"OfferedDiffers": {reason: "a remedy is found within a minute", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: continues},
+		"OfferedDiffers": {reason: "a remedy is found within a minute", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(
+			ended(minor, verdict.Blocked, time.Minute), differs), ended(minor, verdict.Blocked, 20*time.Minute)}, want: continues},
 		"OfferedFlips": {
-			reason: "decisions that alternate do not run without a pause", version: clusterVersion(available(minor)), want: planned{Next: 3 * time.Minute},
-			runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), differs), ended(minor, verdict.Blocked, 3*time.Minute), ended(minor, verdict.Ready, 6*time.Minute)},
+			reason: "decisions that alternate do not run without a pause", version: clusterVersion(available(minor)),
+			want: planned{Next: 3 * time.Minute},
+			runs: []runplan.Run{
+				edited(ended(minor, verdict.Ready, time.Minute), differs), ended(minor, verdict.Blocked, 3*time.Minute),
+				ended(minor, verdict.Ready, 6*time.Minute),
+			},
 		},
-		"OfferedShort":       {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor, verdict.Ready, time.Minute), func(r *runplan.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: 59 * time.Minute}},
-		"OfferedInterrupted": {reason: "a target does not stay without a verdict", version: clusterVersion(available(minor)), runs: []runplan.Run{ended(minor, "", 0)}, want: planned{Next: time.Minute}},
-		"OfferedRecordGone":  {reason: "a run whose record was deleted has no verdict", version: clusterVersion(available(minor)), runs: []runplan.Run{ended(minor, "", 30*time.Minute)}, want: continues},
-		"OfferedUpdating":    {reason: "the checks would report the transition", version: clusterVersion(available(minor), updating)},
-		"OfferedDraining":    {reason: "pods are evicted", version: clusterVersion(available(minor)), draining: true},
+		"OfferedShort": {reason: "not within an hour", version: clusterVersion(available(minor)), runs: []runplan.Run{edited(ended(minor,
+			verdict.Ready, time.Minute), func(r *runplan.Run) { r.ValidUntil = r.Ended })}, want: planned{Next: 59 * time.Minute}},
+		"OfferedInterrupted": {
+			reason: "a target does not stay without a verdict", version: clusterVersion(available(minor)),
+			runs: []runplan.Run{ended(minor, "", 0)}, want: planned{Next: time.Minute},
+		},
+		"OfferedRecordGone": {
+			reason: "a run whose record was deleted has no verdict", version: clusterVersion(available(minor)),
+			runs: []runplan.Run{ended(minor, "", 30*time.Minute)}, want: continues,
+		},
+		"OfferedUpdating": {reason: "the checks would report the transition", version: clusterVersion(available(minor), updating)},
+		"OfferedDraining": {reason: "pods are evicted", version: clusterVersion(available(minor)), draining: true},
 		"DrainingWhileRunning": {
 			reason: "a run in progress continues", version: clusterVersion(available(minor)), draining: true,
 			runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues,
 		},
 		"NoLongerOffered": {
 			reason: "the result is not needed", version: clusterVersion(available(patch)),
-			runs: []runplan.Run{progress(minor, record.Ahead)}, want: planned{Run: patch, Requester: record.Ahead, Delay: true, Cancel: []string{"run-" + minor}},
+			runs: []runplan.Run{progress(minor, record.Ahead)},
+			want: planned{Run: patch, Requester: record.Ahead, Delay: true, Cancel: []string{"run-" + minor}},
 		},
 
 		// Not known.
-		"NotRetrieved":        {reason: "the listed updates may be stale", version: clusterVersion(available(minor), condition(configv1.RetrievedUpdates, configv1.ConditionFalse))},
-		"NotRetrievedRunning": {reason: "a run in progress continues", version: clusterVersion(condition(configv1.RetrievedUpdates, configv1.ConditionFalse)), runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues},
+		"NotRetrieved": {
+			reason:  "the listed updates may be stale",
+			version: clusterVersion(available(minor), condition(configv1.RetrievedUpdates, configv1.ConditionFalse)),
+		},
+		"NotRetrievedRunning": {reason: "a run in progress continues", version: clusterVersion(condition(configv1.RetrievedUpdates,
+			configv1.ConditionFalse)), runs: []runplan.Run{progress(minor, record.Ahead)}, want: continues},
 
 		// Withdrawn.
 		"Withdrawn": {
@@ -294,14 +436,27 @@ func TestOffered(t *testing.T) {
 		most    int
 		want    []string
 	}{
-		"NewestPerMinor": {reason: "the newest of each minor version", version: clusterVersion(available("4.18.4", "4.19.0", "4.18.9", "4.19.1")), most: 3, want: []string{"4.19.1", "4.18.9"}},
-		"Order":          {reason: "available updates come first", version: clusterVersion(available("4.18.9"), conditional("4.20.0", "4.19.1", "4.18.9")), most: 3, want: []string{"4.18.9", "4.20.0", "4.19.1"}},
-		"Limit":          {reason: "bounded", version: clusterVersion(available("4.19.1", "4.18.9")), most: 1, want: []string{"4.19.1"}},
-		"Off":            {reason: "no runs ahead", version: clusterVersion(available("4.19.1"))},
-		"Negative":       {reason: "a negative limit is none", version: clusterVersion(available("4.19.1")), most: -1},
-		"Current":        {reason: "the cluster runs that release", version: clusterVersion(available(current, "4.18.9")), most: 3, want: []string{"4.18.9"}},
-		"Older":          {reason: "after an update CVO still offers what came before", version: clusterVersion(available("4.18.4", "4.19.1"), conditional("4.18.5"), accepted("4.19.0")), most: 3, want: []string{"4.19.1"}},
-		"NotSemVer":      {reason: "a version that cannot be compared is not run ahead", version: clusterVersion(available("latest", "4.18.9")), most: 3, want: []string{"4.18.9"}},
+		"NewestPerMinor": {
+			reason: "the newest of each minor version", version: clusterVersion(available("4.18.4", "4.19.0", "4.18.9", "4.19.1")),
+			most: 3, want: []string{"4.19.1", "4.18.9"},
+		},
+		"Order": {reason: "available updates come first", version: clusterVersion(available("4.18.9"),
+			conditional("4.20.0", "4.19.1", "4.18.9")), most: 3, want: []string{"4.18.9", "4.20.0", "4.19.1"}},
+		"Limit":    {reason: "bounded", version: clusterVersion(available("4.19.1", "4.18.9")), most: 1, want: []string{"4.19.1"}},
+		"Off":      {reason: "no runs ahead", version: clusterVersion(available("4.19.1"))},
+		"Negative": {reason: "a negative limit is none", version: clusterVersion(available("4.19.1")), most: -1},
+		"Current": {
+			reason: "the cluster runs that release", version: clusterVersion(available(current, "4.18.9")), most: 3,
+			want: []string{"4.18.9"},
+		},
+		"Older": {
+			reason:  "after an update CVO still offers what came before",
+			version: clusterVersion(available("4.18.4", "4.19.1"), conditional("4.18.5"), accepted("4.19.0")), most: 3, want: []string{"4.19.1"},
+		},
+		"NotSemVer": {
+			reason: "a version that cannot be compared is not run ahead", version: clusterVersion(available("latest", "4.18.9")),
+			most: 3, want: []string{"4.18.9"},
+		},
 		"Tag": {reason: "an image without a digest is not run ahead", most: 3, version: clusterVersion(func(v *configv1.ClusterVersion) {
 			v.Status.AvailableUpdates = []configv1.Release{{Version: "4.19.1", Image: "registry.example.com/release:4.19.1"}}
 		})},

@@ -95,7 +95,8 @@ func (w *world) awaitPublished(version string, want ...string) {
 	w.t.Helper()
 	await.Until(w.t, "the published runs of "+version+" are "+strings.Join(want, ", "), func(ctx context.Context) bool {
 		var content corev1.ConfigMap
-		if err := w.client.Get(ctx, client.ObjectKey{Namespace: published.Namespace, Name: published.Name}, &content); err != nil || content.Data["uninstalled"] != "false" {
+		if err := w.client.Get(ctx, client.ObjectKey{Namespace: published.Namespace, Name: published.Name}, &content); err != nil ||
+			content.Data["uninstalled"] != "false" {
 			return false
 		}
 		var entry []struct {

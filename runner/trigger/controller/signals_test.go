@@ -49,12 +49,14 @@ func reached(t *testing.T, offers ...string) *cluster.Cluster {
 		t.Fatal(err)
 	}
 	for _, name := range []string{record.Namespace, ownsignal.Namespace} {
-		_, err := c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
+		_, err := c.Kubernetes.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}},
+			metav1.CreateOptions{})
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			t.Fatal(err)
 		}
 	}
-	if err := c.OpenShift.ConfigV1().ClusterVersions().Delete(t.Context(), "version", metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+	if err := c.OpenShift.ConfigV1().ClusterVersions().Delete(t.Context(), "version", metav1.DeleteOptions{}); err != nil &&
+		!apierrors.IsNotFound(err) {
 		t.Fatal(err)
 	}
 	version, err := c.OpenShift.ConfigV1().ClusterVersions().Create(t.Context(), &configv1.ClusterVersion{
@@ -97,7 +99,8 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 	})
 	target := update.Release{Version: version, Image: image(version)}
 	held, err := lease.New(c.Kubernetes).Begin(t.Context(), record.Intent{
-		ID: uuid.NewString(), From: current, Target: target, ToolVersion: toolVersion, Requester: record.ByUser, Selection: runner.Options{}.Coverage(),
+		ID: uuid.NewString(), From: current, Target: target, ToolVersion: toolVersion, Requester: record.ByUser,
+		Selection: runner.Options{}.Coverage(),
 	}, "test")
 	if err != nil {
 		t.Fatal(err)
@@ -111,8 +114,9 @@ func decide(t *testing.T, c *cluster.Cluster, version string, decision verdict.D
 	decided, findings := verdict.Fold([]finding.Finding{result.Named("Check").From(finding.SourceGate)}, expected, verdict.Policy{})
 	decided.ValidUntil = ended.Add(validity).Format(time.RFC3339)
 	stored, err := json.Marshal(report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind, Verdict: decided, Expected: expected, Findings: findings, Target: report.Target{Version: version, Image: target.Image},
-		Run: report.Run{ID: held.Record().ID, Phase: report.PhaseComplete, CompletionTime: ended.Format(time.RFC3339)},
+		APIVersion: report.APIVersion, Kind: report.Kind, Verdict: decided, Expected: expected, Findings: findings,
+		Target: report.Target{Version: version, Image: target.Image},
+		Run:    report.Run{ID: held.Record().ID, Phase: report.PhaseComplete, CompletionTime: ended.Format(time.RFC3339)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -196,7 +200,10 @@ func awaitStated(t *testing.T, c *cluster.Cluster, want string) {
 // when the leader has ended. The next leader, without the switches, removes them.
 func TestSignalsFollowTheRecords(t *testing.T) {
 	c := reached(t, offered)
-	end := lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: newSignals(t, c, "alert", "clusterOperator", "admission=Deny")})
+	end := lead(t, c, io.Discard, controller.Options{
+		Ahead:   runplan.MaxAhead,
+		Signals: newSignals(t, c, "alert", "clusterOperator", "admission=Deny"),
+	})
 	awaitStated(t, c, "upgradeable=False verdict=missing on=3 err=<nil>")
 	decide(t, c, offered, verdict.Blocked, time.Hour)
 	awaitStated(t, c, "upgradeable=False verdict=Blocked on=3 err=<nil>")
@@ -272,6 +279,7 @@ func TestManyOffers(t *testing.T) {
 	await.Until(t, "the signals are applied", func(context.Context) bool { return len(signals.all()) > 0 })
 	state := signals.all()[0]
 	if len(state.Verdicts) != runplan.MaxAhead || !state.Verdicts[0].Chosen || state.Verdicts[0].Version != "4.599.0" {
-		t.Errorf("%d verdicts, the first is %+v; want %d, and the newest version chosen", len(state.Verdicts), state.Verdicts[0], runplan.MaxAhead)
+		t.Errorf("%d verdicts, the first is %+v; want %d, and the newest version chosen", len(state.Verdicts), state.Verdicts[0],
+			runplan.MaxAhead)
 	}
 }

@@ -42,18 +42,40 @@ func TestDecideScheduled(t *testing.T) {
 		draining bool
 		want     planned
 	}{
-		"Early":     {reason: "the first run is two hours before", version: clusterVersion(), in: 5 * time.Hour, want: planned{Next: 3 * time.Hour}},
-		"First":     {reason: "the run is due, without a delay", version: clusterVersion(), in: 2 * time.Hour, want: runs},
-		"Second":    {reason: "the second run is thirty minutes before", version: clusterVersion(), in: time.Hour, runs: []runplan.Run{ended(scheduled, verdict.Ready, 50*time.Minute)}, want: planned{Next: 30 * time.Minute}},
-		"SecondDue": {reason: "a verdict of the first run does not suffice", version: clusterVersion(), in: 30 * time.Minute, runs: []runplan.Run{ended(scheduled, verdict.Ready, 80*time.Minute)}, want: runs},
-		"Done":      {reason: "nothing more is due", version: clusterVersion(), in: 10 * time.Minute, runs: []runplan.Run{ended(scheduled, verdict.Ready, 15*time.Minute)}},
-		"Over":      {reason: "MUO has started the update", version: clusterVersion(), in: -time.Minute},
-		"Running":   {reason: "the run continues although nothing offers its release", version: clusterVersion(), in: time.Hour, runs: []runplan.Run{progress(scheduled, record.Ahead)}, want: runs},
-		"Selected":  {reason: "a selected target comes first", version: clusterVersion(available(other), desired(configv1.Update{Version: other})), in: time.Hour, want: planned{Run: other, Requester: record.BySelection}},
-		"Offered":   {reason: "a scheduled run comes before runs ahead", version: clusterVersion(available(other, scheduled)), in: time.Hour, want: runs},
-		"Updating":  {reason: "nothing runs during an update", version: clusterVersion(condition(configv1.OperatorProgressing, configv1.ConditionTrue)), in: time.Hour},
-		"Draining":  {reason: "no check starts on a node that is drained", version: clusterVersion(), in: time.Hour, draining: true},
-		"Accepted":  {reason: "CVO has accepted it", version: clusterVersion(accepted(scheduled)), in: time.Hour},
+		"Early": {
+			reason: "the first run is two hours before", version: clusterVersion(), in: 5 * time.Hour,
+			want: planned{Next: 3 * time.Hour},
+		},
+		"First": {reason: "the run is due, without a delay", version: clusterVersion(), in: 2 * time.Hour, want: runs},
+		"Second": {
+			reason: "the second run is thirty minutes before", version: clusterVersion(), in: time.Hour,
+			runs: []runplan.Run{ended(scheduled, verdict.Ready, 50*time.Minute)}, want: planned{Next: 30 * time.Minute},
+		},
+		"SecondDue": {
+			reason: "a verdict of the first run does not suffice", version: clusterVersion(), in: 30 * time.Minute,
+			runs: []runplan.Run{ended(scheduled, verdict.Ready, 80*time.Minute)}, want: runs,
+		},
+		"Done": {
+			reason: "nothing more is due", version: clusterVersion(), in: 10 * time.Minute,
+			runs: []runplan.Run{ended(scheduled, verdict.Ready, 15*time.Minute)},
+		},
+		"Over": {reason: "MUO has started the update", version: clusterVersion(), in: -time.Minute},
+		"Running": {
+			reason: "the run continues although nothing offers its release", version: clusterVersion(), in: time.Hour,
+			runs: []runplan.Run{progress(scheduled, record.Ahead)}, want: runs,
+		},
+		"Selected": {reason: "a selected target comes first", version: clusterVersion(available(other),
+			desired(configv1.Update{Version: other})), in: time.Hour, want: planned{Run: other, Requester: record.BySelection}},
+		"Offered": {
+			reason: "a scheduled run comes before runs ahead", version: clusterVersion(available(other, scheduled)), in: time.Hour,
+			want: runs,
+		},
+		"Updating": {
+			reason:  "nothing runs during an update",
+			version: clusterVersion(condition(configv1.OperatorProgressing, configv1.ConditionTrue)), in: time.Hour,
+		},
+		"Draining": {reason: "no check starts on a node that is drained", version: clusterVersion(), in: time.Hour, draining: true},
+		"Accepted": {reason: "CVO has accepted it", version: clusterVersion(accepted(scheduled)), in: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +111,8 @@ func TestScheduledUpdate(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.awaitOutlook(minor, metav1.ConditionUnknown, schedule.Outlook(schedule.InvalidUpgradeAt))
-	await.Until(w.t, "the violation is logged", func(context.Context) bool { return strings.Contains(w.log.String(), "reason=InvalidUpgradeAt") })
+	await.Until(w.t, "the violation is logged",
+		func(context.Context) bool { return strings.Contains(w.log.String(), "reason=InvalidUpgradeAt") })
 }
 
 // The update to the next minor version is in another channel, whose graph has the release.
@@ -132,7 +155,8 @@ func (w *world) setUpstream(address string) {
 	w.t.Helper()
 	set := func(ctx context.Context, address string) {
 		patch := fmt.Appendf(nil, `{"spec":{"upstream":%q}}`, address)
-		if err := w.client.Patch(ctx, &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}}, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		if err := w.client.Patch(ctx, &configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}},
+			client.RawPatch(types.MergePatchType, patch)); err != nil {
 			w.t.Error(err)
 		}
 	}

@@ -68,7 +68,10 @@ type world struct {
 func newScheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{configv1.Install, corev1.AddToScheme, eventsv1.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		configv1.Install, corev1.AddToScheme, eventsv1.AddToScheme, apiextensionsv1.AddToScheme,
+		v1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +91,10 @@ func newWorld(t *testing.T) *world {
 	}
 	w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: record.Namespace}})
 	w.deleteRecords()
-	w.create(&configv1.ClusterVersion{ObjectMeta: metav1.ObjectMeta{Name: "version"}, Spec: configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8"}})
+	w.create(&configv1.ClusterVersion{
+		ObjectMeta: metav1.ObjectMeta{Name: "version"},
+		Spec:       configv1.ClusterVersionSpec{ClusterID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8"},
+	})
 	w.setVersion()
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -103,7 +109,8 @@ func (w *world) deleteRecords() {
 	w.t.Helper()
 	core := w.cluster.Kubernetes
 	err := errors.Join(
-		core.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{LabelSelector: record.Label}),
+		core.CoreV1().ConfigMaps(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{},
+			metav1.ListOptions{LabelSelector: record.Label}),
 		core.CoordinationV1().Leases(record.Namespace).DeleteCollection(w.t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}),
 	)
 	if err != nil {
@@ -131,7 +138,8 @@ func (w *world) setVersion(changes ...change) {
 		present.Status = want.Status
 		present.Status.VersionHash = "0"
 		present.Status.History = []configv1.UpdateHistory{{
-			State: configv1.CompletedUpdate, Version: current, Image: image(current), StartedTime: metav1.NewTime(noon), CompletionTime: &metav1.Time{Time: noon},
+			State: configv1.CompletedUpdate, Version: current, Image: image(current), StartedTime: metav1.NewTime(noon),
+			CompletionTime: &metav1.Time{Time: noon},
 		}}
 		err := w.client.Status().Update(w.t.Context(), &present)
 		if err == nil {
@@ -180,7 +188,8 @@ func (w *world) uninstall() {
 	if err := client.IgnoreNotFound(w.client.Delete(ctx, crd)); err != nil {
 		w.t.Error(err)
 	}
-	if err := w.client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(record.Namespace), client.HasLabels{record.Label}); err != nil {
+	if err := w.client.DeleteAllOf(ctx, &corev1.ConfigMap{}, client.InNamespace(record.Namespace),
+		client.HasLabels{record.Label}); err != nil {
 		w.t.Error(err)
 	}
 	await.Until(w.t, "the CustomResourceDefinition is gone", func(ctx context.Context) bool {
@@ -192,7 +201,10 @@ func (w *world) uninstall() {
 // test, or earlier by the function that is returned.
 func (w *world) start() (end func()) {
 	w.t.Helper()
-	return lead(w.t, w.cluster, w.log, controller.Options{Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}}, Signals: newSignals(w.t, w.cluster)})
+	return lead(w.t, w.cluster, w.log, controller.Options{
+		Ahead: 3, Run: runner.Options{Limits: runner.Limits{Timeout: stepTimeout}},
+		Signals: newSignals(w.t, w.cluster),
+	})
 }
 
 // lead runs a controller with these options until the returned function is called, at the
@@ -321,7 +333,10 @@ func (w *world) run(version string, findings ...finding.Finding) string {
 		w.t.Fatal(err)
 	}
 	seen := fingerprint.Read(ctx, snapshot.Of(w.cluster))
-	if err := held.Finish(ctx, record.Ending{Phase: record.Complete, Verdict: decided, Report: text, Fingerprint: maps.Clone(map[string]string(seen))}); err != nil {
+	if err := held.Finish(ctx, record.Ending{
+		Phase: record.Complete, Verdict: decided, Report: text,
+		Fingerprint: maps.Clone(map[string]string(seen)),
+	}); err != nil {
 		w.t.Fatal(err)
 	}
 	return id

@@ -160,14 +160,23 @@ func TestGate(t *testing.T) {
 		message string
 		warning bool
 	}{
-		"Ready":   {why: "a valid verdict allows the update", caches: records(record(nil))},
-		"Missing": {why: "an update without a verdict is not allowed", caches: with(map[string]string{"uninstalled": "false"}), reason: "PreflightMissing", message: "the preflight of 4.19.1 is not recorded; run: oc preflight run --to 4.19.1"},
+		"Ready": {why: "a valid verdict allows the update", caches: records(record(nil))},
+		"Missing": {
+			why: "an update without a verdict is not allowed", caches: with(map[string]string{"uninstalled": "false"}),
+			reason: "PreflightMissing", message: "the preflight of 4.19.1 is not recorded; run: oc preflight run --to 4.19.1",
+		},
 		"Running": {
 			why: "CVO evaluates again without another request", caches: records(record(map[string]any{"phase": "Running", "decision": ""})),
 			reason: "PreflightInProgress", message: "the preflight of 4.19.1 is in progress; see: oc preflight status --to 4.19.1",
 		},
-		"RunningAgain":    {why: "a remedy is being verified", caches: records(record(blocked), record(map[string]any{"phase": "Running"})), reason: "PreflightInProgress"},
-		"ReadyAndRunning": {why: "a valid verdict holds while the next one is made", caches: records(record(nil), record(map[string]any{"phase": "Running"}))},
+		"RunningAgain": {
+			why: "a remedy is being verified", caches: records(record(blocked), record(map[string]any{"phase": "Running"})),
+			reason: "PreflightInProgress",
+		},
+		"ReadyAndRunning": {
+			why:    "a valid verdict holds while the next one is made",
+			caches: records(record(nil), record(map[string]any{"phase": "Running"})),
+		},
 		"Blocked": {
 			why: "at most five names, in order", caches: records(record(blocked)), reason: "PreflightBlocked",
 			message: "the preflight of 4.19.1 is Blocked by A, B, C, D, E, others; see: oc preflight status --to 4.19.1",
@@ -176,13 +185,22 @@ func TestGate(t *testing.T) {
 			why: "an inconclusive check is not a pass", caches: records(record(map[string]any{"decision": "Undecided", "undecided": []string{"A"}})),
 			reason: "PreflightUndecided", message: "the preflight of 4.19.1 is Undecided because of A; see: oc preflight status --to 4.19.1",
 		},
-		"UnknownDecision": {why: "a decision of a later version is not Ready", caches: records(record(map[string]any{"decision": "Later"})), reason: "PreflightUndecided"},
+		"UnknownDecision": {
+			why: "a decision of a later version is not Ready", caches: records(record(map[string]any{"decision": "Later"})),
+			reason: "PreflightUndecided",
+		},
 		"Stale": {
 			why: "a verdict ends", caches: records(record(map[string]any{"validUntil": past})),
 			reason: "PreflightStale", message: "the preflight of 4.19.1 is out of date; run: oc preflight run --to 4.19.1",
 		},
-		"StaleNow": {why: "a verdict ends at its time", caches: records(record(map[string]any{"validUntil": time.Now().UTC().Format(time.RFC3339)})), reason: "PreflightStale"},
-		"NoEnd":    {why: "a verdict without an end is not valid", caches: records(record(map[string]any{"validUntil": ""})), reason: "PreflightStale"},
+		"StaleNow": {
+			why:    "a verdict ends at its time",
+			caches: records(record(map[string]any{"validUntil": time.Now().UTC().Format(time.RFC3339)})), reason: "PreflightStale",
+		},
+		"NoEnd": {
+			why: "a verdict without an end is not valid", caches: records(record(map[string]any{"validUntil": ""})),
+			reason: "PreflightStale",
+		},
 		"Accepted": {
 			why: "CVO records accepted findings in its history", caches: records(record(map[string]any{"accepted": []string{"B", "A"}})),
 			reason: "PreflightAccepted", message: "the preflight of 4.19.1 is Ready with accepted findings: A, B", warning: true,
@@ -196,14 +214,20 @@ func TestGate(t *testing.T) {
 		"SameSecondAgain": {why: "the order of the records has no meaning", caches: records(record(map[string]any{
 			"decision": "Blocked", "completionTime": past, "blocking": []string{"A"},
 		}), record(map[string]any{"completionTime": past})), reason: "PreflightBlocked"},
-		"NewestReady": {why: "an older verdict does not count", caches: records(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past}))},
+		"NewestReady": {
+			why:    "an older verdict does not count",
+			caches: records(record(nil), record(map[string]any{"decision": "Blocked", "completionTime": past})),
+		},
 		"Forced": {
-			why: "a forced run permits nothing: CVO has a force of its own", caches: records(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
-			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past A, B, which permits no update: force the update itself, or run: oc preflight run --to 4.19.1",
+			why:    "a forced run permits nothing: CVO has a force of its own",
+			caches: records(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
+			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past A, B, which permits no update: force the update " +
+				"itself, or run: oc preflight run --to 4.19.1",
 		},
 		"ForcedPastNothing": {
 			why: "force was given and not needed", caches: records(record(map[string]any{"decision": "Ready", "forced": true})),
-			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past nothing, which permits no update: force the update itself, or run: oc preflight run --to 4.19.1",
+			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past nothing, which permits no update: force the " +
+				"update itself, or run: oc preflight run --to 4.19.1",
 		},
 		"Narrowed": {
 			why: "CVO records what the request left out", caches: records(record(map[string]any{"narrowed": []string{"alert KubePodCrashLooping"}})),
@@ -213,31 +237,76 @@ func TestGate(t *testing.T) {
 			why: "the strongest is the reason, and the message has all", caches: records(record(map[string]any{
 				"decision": "Blocked", "forced": true, "blocking": []string{"A"}, "accepted": []string{"B"}, "narrowed": []string{"namespace c"},
 			})),
-			reason:  "PreflightForced",
-			message: "the preflight of 4.19.1 was forced past A, which permits no update: force the update itself, or run: oc preflight run --to 4.19.1",
+			reason: "PreflightForced",
+			message: "the preflight of 4.19.1 was forced past A, which permits no update: force the update itself, or run: oc preflight " +
+				"run --to 4.19.1",
 		},
-		"NarrowedBlocked":    {why: "a narrowed verdict may be Blocked", caches: records(record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}, "narrowed": []string{"b"}})), reason: "PreflightBlocked"},
-		"FromAnotherVersion": {why: "the cluster was updated meanwhile", caches: records(record(map[string]any{"from": "4.18.8"})), reason: "PreflightStale"},
-		"Interrupted":        {why: "a run that did not complete has no verdict", caches: records(record(map[string]any{"phase": "Interrupted"})), reason: "PreflightMissing"},
-		"OtherDigest":        {why: "digests with the same first digits are other releases", caches: records(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing"},
-		"OtherVersion":       {why: "the image is not the release that CVO has loaded", caches: records(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing"},
+		"NarrowedBlocked": {why: "a narrowed verdict may be Blocked", caches: records(
+			record(map[string]any{"decision": "Blocked", "blocking": []string{"A"}, "narrowed": []string{"b"}})), reason: "PreflightBlocked"},
+		"FromAnotherVersion": {
+			why: "the cluster was updated meanwhile", caches: records(record(map[string]any{"from": "4.18.8"})),
+			reason: "PreflightStale",
+		},
+		"Interrupted": {
+			why: "a run that did not complete has no verdict", caches: records(record(map[string]any{"phase": "Interrupted"})),
+			reason: "PreflightMissing",
+		},
+		"OtherDigest": {
+			why:    "digests with the same first digits are other releases",
+			caches: records(record(map[string]any{"digest": digest[:64] + "000000000"})), reason: "PreflightMissing",
+		},
+		"OtherVersion": {
+			why:    "the image is not the release that CVO has loaded",
+			caches: records(record(map[string]any{"version": "4.19.2"})), reason: "PreflightMissing",
+		},
 		"Provisional": {why: "a later update of a path is judged from another release", caches: records(record(nil), record(map[string]any{
 			"decision": "Blocked", "completionTime": time.Now().UTC().Format(time.RFC3339), "blocking": []string{"A"}, "provisional": true,
 		}))},
-		"NotInstalled":  {why: "without the ConfigMap the preflight has no opinion", caches: with(nil)},
-		"Uninstalled":   {why: "the ConfigMap is about to be deleted", caches: with(map[string]string{"uninstalled": "true"})},
-		"Empty":         {why: "a ConfigMap without data is installed", caches: with(map[string]string{}), reason: "PreflightMissing"},
-		"OtherEntry":    {why: "another release has a verdict", caches: with(map[string]string{"sha256-01": entry(record(nil))[strings.ReplaceAll(digest, ":", "-")]}), reason: "PreflightMissing"},
-		"Torn":          {why: "an entry that cannot be decoded is not a pass", caches: with(map[string]string{strings.ReplaceAll(digest, ":", "-"): `[{"digest":`}), reason: "PreflightUndecided", message: unreadable},
-		"TornElsewhere": {why: "an entry concerns its release only", caches: with(merged(entry(record(nil)), map[string]string{"sha256-01": "["}))},
-		"Tag":           {why: "an image by tag has no digest", caches: &caches{version: offering("registry.example.com/release:4.19.1"), configMap: configMap(entry(record(map[string]any{"digest": ""})))}, reason: "PreflightMissing"},
-		"NotOffered":    {why: "the version has no image", caches: &caches{version: offering(), configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing"},
-		"SelectedImage": {why: "a selected image comes before the offered one", caches: &caches{version: selecting(image), configMap: configMap(entry(record(nil)))}},
-		"SelectedOther": {why: "the selected image is another release with the same version", caches: &caches{version: selecting(image[:len(image)-1] + "0"), configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing"},
-		"Conditional":   {why: "an update with a risk is conditional", caches: &caches{version: conditional(), configMap: configMap(entry(record(nil)))}},
-		"NoVersion":     {why: "a ClusterVersion without a release has no update", caches: &caches{version: &object{}, configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing"},
-		"Unreadable":    {why: "a failure is not a pass", caches: &caches{configMap: configMap(nil), err: errors.New("the cache has not synced after 1.2s")}, reason: "PreflightUndecided", message: unreadable},
-		"NotJSON":       {why: "an object without a JSON form is not a pass", caches: &caches{configMap: &object{Extra: func() {}}}, reason: "PreflightUndecided", message: unreadable},
+		"NotInstalled": {why: "without the ConfigMap the preflight has no opinion", caches: with(nil)},
+		"Uninstalled":  {why: "the ConfigMap is about to be deleted", caches: with(map[string]string{"uninstalled": "true"})},
+		"Empty":        {why: "a ConfigMap without data is installed", caches: with(map[string]string{}), reason: "PreflightMissing"},
+		"OtherEntry": {
+			why:    "another release has a verdict",
+			caches: with(map[string]string{"sha256-01": entry(record(nil))[strings.ReplaceAll(digest, ":", "-")]}), reason: "PreflightMissing",
+		},
+		"Torn": {why: "an entry that cannot be decoded is not a pass", caches: with(
+			map[string]string{strings.ReplaceAll(digest, ":", "-"): `[{"digest":`}), reason: "PreflightUndecided", message: unreadable},
+		"TornElsewhere": {
+			why:    "an entry concerns its release only",
+			caches: with(merged(entry(record(nil)), map[string]string{"sha256-01": "["})),
+		},
+		"Tag": {why: "an image by tag has no digest", caches: &caches{
+			version:   offering("registry.example.com/release:4.19.1"),
+			configMap: configMap(entry(record(map[string]any{"digest": ""}))),
+		}, reason: "PreflightMissing"},
+		"NotOffered": {
+			why: "the version has no image", caches: &caches{version: offering(), configMap: configMap(entry(record(nil)))},
+			reason: "PreflightMissing",
+		},
+		"SelectedImage": {
+			why:    "a selected image comes before the offered one",
+			caches: &caches{version: selecting(image), configMap: configMap(entry(record(nil)))},
+		},
+		"SelectedOther": {
+			why:    "the selected image is another release with the same version",
+			caches: &caches{version: selecting(image[:len(image)-1] + "0"), configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing",
+		},
+		"Conditional": {
+			why:    "an update with a risk is conditional",
+			caches: &caches{version: conditional(), configMap: configMap(entry(record(nil)))},
+		},
+		"NoVersion": {
+			why:    "a ClusterVersion without a release has no update",
+			caches: &caches{version: &object{}, configMap: configMap(entry(record(nil)))}, reason: "PreflightMissing",
+		},
+		"Unreadable": {why: "a failure is not a pass", caches: &caches{
+			configMap: configMap(nil),
+			err:       errors.New("the cache has not synced after 1.2s"),
+		}, reason: "PreflightUndecided", message: unreadable},
+		"NotJSON": {
+			why: "an object without a JSON form is not a pass", caches: &caches{configMap: &object{Extra: func() {}}},
+			reason: "PreflightUndecided", message: unreadable,
+		},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +349,8 @@ func conditional() *object {
 // A ConfigMap that was present and is absent is a loss, unless it was marked before.
 func TestDeletedConfigMap(t *testing.T) {
 	t.Parallel()
-	const deleted = "the preflight of 4.19.1 is unknown, since ConfigMap openshift-config-managed/update-preflight was deleted; start the controller, or, if it was uninstalled, run: " +
+	const deleted = "the preflight of 4.19.1 is unknown, since ConfigMap openshift-config-managed/update-preflight was deleted; " +
+		"start the controller, or, if it was uninstalled, run: " +
 		"oc create configmap update-preflight -n openshift-config-managed --from-literal=uninstalled=true"
 	ready, marked := configMap(entry(record(nil))), configMap(merged(entry(record(nil)), map[string]string{"uninstalled": "true"}))
 	for name, tc := range map[string]struct {
@@ -404,17 +474,24 @@ func TestSource(t *testing.T) {
 	given := time.Now().UTC().Add(-time.Minute).Truncate(time.Second)
 	blocked := strings.Replace(digest, "0", "f", 1)
 	c := with(nil)
-	c.version.Status["availableUpdates"] = []map[string]string{{"version": version, "image": image}, {"version": "4.20.0", "image": "registry.example.com/release@" + blocked}}
+	c.version.Status["availableUpdates"] = []map[string]string{
+		{"version": version, "image": image},
+		{"version": "4.20.0", "image": "registry.example.com/release@" + blocked},
+	}
 	source := &cvo.Source[conditionalUpdateRisk]{
 		New: func(name, reason, message string, since time.Time) conditionalUpdateRisk {
 			return conditionalUpdateRisk{Name: name, Message: reason + ": " + message, Since: since}
 		},
 		Judge: c.verdicts(nil).Offered,
 	}
-	if risks, versions, err := source.Risks(context.Background(), []string{version, "4.20.0"}); err != nil || len(risks) > 0 || len(versions) > 0 {
+	if risks, versions, err := source.Risks(context.Background(), []string{version, "4.20.0"}); err != nil || len(risks) > 0 ||
+		len(versions) > 0 {
 		t.Errorf("the preflight is not installed, and the risks are %+v of %v (%v)", risks, versions, err)
 	}
-	text, err := json.Marshal([]any{record(map[string]any{"digest": blocked, "version": "4.20.0", "decision": "Blocked", "blocking": []string{"A"}, "completionTime": given.Format(time.RFC3339)})})
+	text, err := json.Marshal([]any{record(map[string]any{
+		"digest": blocked, "version": "4.20.0", "decision": "Blocked",
+		"blocking": []string{"A"}, "completionTime": given.Format(time.RFC3339),
+	})})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -215,7 +215,8 @@ func (t target) problem(entry string) *Problem {
 		return p(ReasonStale, "is out of date"+v.cause()+"; run: oc preflight run --to "+t.version)
 	case v.Forced:
 		past := names(append(append([]string{}, v.Blocking...), v.Undecided...))
-		return p(ReasonForced, "was forced past "+past+", which permits no update: force the update itself, or run: oc preflight run --to "+t.version)
+		return p(ReasonForced, "was forced past "+past+", which permits no update: force the update itself, or run: oc preflight run --to "+
+			t.version)
 	case v.Decision == "Blocked":
 		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status --to "+t.version)
 	}
@@ -233,7 +234,8 @@ func (v verdict) cause() string {
 // unreadable is the problem where the verdict cannot be read.
 func (t target) unreadable(cause error) *Problem {
 	return &Problem{
-		Reason: ReasonUndecided, Message: "the preflight of " + t.version + " cannot be read; see: oc preflight status --to " + t.version, Nested: cause,
+		Reason: ReasonUndecided, Message: "the preflight of " + t.version + " cannot be read; see: oc preflight status --to " + t.version,
+		Nested: cause,
 	}
 }
 
@@ -241,7 +243,8 @@ func (t target) unreadable(cause error) *Problem {
 func (t target) deleted() *Problem {
 	return &Problem{
 		Reason: ReasonMissing,
-		Message: "the preflight of " + t.version + " is unknown, since ConfigMap " + Namespace + "/" + Name + " was deleted; start the controller, or, if it was uninstalled, run: oc create configmap " +
+		Message: "the preflight of " + t.version + " is unknown, since ConfigMap " + Namespace + "/" + Name +
+			" was deleted; start the controller, or, if it was uninstalled, run: oc create configmap " +
 			Name + " -n " + Namespace + " --from-literal=" + uninstalled + "=true",
 	}
 }

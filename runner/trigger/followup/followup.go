@@ -190,7 +190,8 @@ func (f *Follower) set(of string, next afterupdate.Report) {
 	last, same := f.latest, f.of == of
 	f.latest, f.of = next, of
 	f.mutex.Unlock()
-	if same && last.Decision == next.Decision && last.Counts.Regressions == next.Counts.Regressions || last.Decision == "" && next.Decision == "" {
+	if same && last.Decision == next.Decision && last.Counts.Regressions == next.Counts.Regressions || last.Decision == "" &&
+		next.Decision == "" {
 		return
 	}
 	f.options.Changed(next)

@@ -51,7 +51,10 @@ func updated(t *testing.T, changes ...after.Case) world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return world{t: t, cluster: connected, run: run, options: inspection.Options{Monitoring: state.Monitoring(t)}, server: server, judged: state.Judge(t, before.Baseline(t))}
+	return world{
+		t: t, cluster: connected, run: run, options: inspection.Options{Monitoring: state.Monitoring(t)}, server: server,
+		judged: state.Judge(t, before.Baseline(t)),
+	}
 }
 
 // follow judges until a decision is one of these, and returns all that differed.
@@ -152,12 +155,15 @@ func TestStored(t *testing.T) {
 		stored, want afterupdate.Decision
 		later        time.Duration
 	}{
-		"Good":          {reason: "a new process takes it over", stored: afterupdate.Good, want: afterupdate.Good},
-		"GoodLate":      {reason: "a wave that was finished stays finished", stored: afterupdate.Good, want: afterupdate.Good, later: late},
-		"Regressed":     {reason: "the first look of a new process does not hide it", stored: afterupdate.Regressed, want: afterupdate.Regressed},
-		"RegressedLate": {reason: "a gate that is closed does not open by itself", stored: afterupdate.Regressed, want: afterupdate.Regressed, later: late},
-		"RolledBack":    {reason: "it is final", stored: afterupdate.RolledBack, want: afterupdate.RolledBack, later: late},
-		"NoneLate":      {reason: "later changes have other causes, and it was never judged", want: afterupdate.Undecided, later: late},
+		"Good":      {reason: "a new process takes it over", stored: afterupdate.Good, want: afterupdate.Good},
+		"GoodLate":  {reason: "a wave that was finished stays finished", stored: afterupdate.Good, want: afterupdate.Good, later: late},
+		"Regressed": {reason: "the first look of a new process does not hide it", stored: afterupdate.Regressed, want: afterupdate.Regressed},
+		"RegressedLate": {
+			reason: "a gate that is closed does not open by itself", stored: afterupdate.Regressed, want: afterupdate.Regressed,
+			later: late,
+		},
+		"RolledBack": {reason: "it is final", stored: afterupdate.RolledBack, want: afterupdate.RolledBack, later: late},
+		"NoneLate":   {reason: "later changes have other causes, and it was never judged", want: afterupdate.Undecided, later: late},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := updated(t)
@@ -188,7 +194,10 @@ func TestNotReadYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown := make(chan afterupdate.Report, 1)
-	follower := followup.New(w.cluster, followup.Options{Inspection: w.options, Pauses: followup.Standard(), Logger: slog.New(slog.DiscardHandler), Changed: func(judged afterupdate.Report) { shown <- judged }})
+	follower := followup.New(w.cluster, followup.Options{
+		Inspection: w.options, Pauses: followup.Standard(),
+		Logger: slog.New(slog.DiscardHandler), Changed: func(judged afterupdate.Report) { shown <- judged },
+	})
 	if got := follower.Latest(version); got.Decision != afterupdate.Settling || got.Update.Image != version.Status.History[0].Image {
 		t.Errorf("before the first look it is %+v", got)
 	}

@@ -50,10 +50,13 @@ func TestNeeds(t *testing.T) {
 	}{
 		"On":  {reason: "each switch is applied", needs: all.Needs(), operation: apply(all)},
 		"Off": {reason: "each switch is removed", needs: guard.Choice{}.Needs(), before: &all, recreates: true, operation: apply(guard.Choice{})},
-		"Uninstall": {reason: "everything is removed", needs: guard.UninstallNeeds(), before: &all, operation: func(ctx context.Context, client dynamic.Interface) error {
-			_, err := guard.Uninstall(ctx, client)
-			return err
-		}},
+		"Uninstall": {
+			reason: "everything is removed", needs: guard.UninstallNeeds(), before: &all,
+			operation: func(ctx context.Context, client dynamic.Interface) error {
+				_, err := guard.Uninstall(ctx, client)
+				return err
+			},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := func(t *testing.T, needs access.Needs) error {

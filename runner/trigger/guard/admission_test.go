@@ -63,7 +63,8 @@ func request(ctx context.Context, t *testing.T, patch string, subresources ...st
 
 // objects reports whether the policy objects to a request, in either mode.
 func (a response) objects() bool {
-	return a.denied != "" || slices.ContainsFunc(a.warnings, func(text string) bool { return strings.Contains(text, "the update preflight does not allow") })
+	return a.denied != "" || slices.ContainsFunc(a.warnings,
+		func(text string) bool { return strings.Contains(text, "the update preflight does not allow") })
 }
 
 func admission(t *testing.T, mode guard.Mode, now time.Time) *guard.Switch {
@@ -118,30 +119,82 @@ func TestAdmission(t *testing.T) {
 		// command shows the report of the target; with a version, "--to VERSION", if empty.
 		command string
 	}{
-		"ReadyVersion":     {reason: "the version is resolved to a digest that is Ready", patch: readyRequest},
-		"ReadyImage":       {reason: "the digest is Ready", patch: desired(`{"image":"` + image("4") + `"}`)},
-		"Mirror":           {reason: "a mirror has the same digest", patch: desired(`{"image":"mirror.example.com:5000/release@` + digest("4") + `"}`)},
-		"BlockedVersion":   {reason: "the verdict is Blocked", patch: blockedRequest, refused: "4.18.5: its verdict is Blocked", command: "oc preflight status --to 4.18.5. "},
-		"BlockedImage":     {reason: "the verdict is Blocked", patch: desired(`{"version":"4.18.5","image":"` + image("5") + `"}`), refused: "its verdict is Blocked"},
-		"Undecided":        {reason: "Undecided is not Ready", patch: desired(`{"version":"4.18.6"}`), refused: "its verdict is Undecided"},
-		"NoVerdict":        {reason: "without a verdict nothing is Ready", patch: desired(`{"version":"4.18.7"}`), refused: "its verdict is missing"},
-		"Tag":              {reason: "a tag may be another image later", patch: desired(`{"image":"quay.io/release:4.18.4"}`), refused: "the image has no digest", command: "oc preflight status --to-image quay.io/release:4.18.4."},
-		"Digest":           {reason: "a digest names the target where no version does", patch: desired(`{"image":"` + image("5") + `"}`), refused: "its verdict is Blocked", command: "oc preflight status --to-image " + image("5") + "."},
-		"Force":            {reason: "force bypasses the policy", patch: desired(`{"version":"4.18.5","image":"` + image("5") + `","force":true}`)},
-		"ForceTakenBack":   {reason: "the same target is requested without force", before: forced, patch: desired(`{"force":false}`), refused: "its verdict is Blocked"},
-		"Unchanged":        {reason: "another field changes, and the target was selected before", before: blocked, patch: `{"spec":{"channel":"stable-4.18"}}`},
-		"Cleared":          {reason: "no update is requested", before: blocked, patch: `{"spec":{"desiredUpdate":null}}`},
-		"AcceptRisks":      {reason: "accepted risks alone select nothing", patch: desired(`{"acceptRisks":[{"name":"RiskA"}]}`)},
-		"AcceptRisksToo":   {reason: "the target was selected before", before: blocked, patch: desired(`{"acceptRisks":[{"name":"RiskA"}]}`)},
-		"RunningImage":     {reason: "the request selects the running release", before: blocked, patch: desired(`{"version":null,"image":"` + image("a") + `"}`)},
-		"RunningVersion":   {reason: "the request selects the running release", before: blocked, patch: desired(`{"version":"4.18.3","image":null}`)},
-		"UnknownVersion":   {reason: "CVO would start the update once it is offered", patch: desired(`{"version":"4.18.99"}`), refused: "the version is no available update"},
-		"NoUpdates":        {reason: "a version cannot be resolved", noUpdates: true, patch: readyRequest, refused: "the version is no available update"},
-		"NoUpdatesImage":   {reason: "a digest needs no updates", noUpdates: true, patch: desired(`{"image":"` + image("4") + `"}`)},
-		"Architecture":     {reason: "the running version of another architecture is another image", patch: desired(`{"version":"4.18.3","architecture":"Multi"}`), refused: "the version is no available update"},
-		"AnotherTarget":    {reason: "the target changes from one that is Blocked to one that is Ready", before: blocked, patch: desired(`{"version":"4.18.4","image":"` + image("4") + `"}`)},
-		"ForceOfThePast":   {reason: "a forced update is retargeted without force", before: forced, patch: desired(`{"version":"4.18.7","image":"` + image("7") + `","force":false}`), refused: "its verdict is missing"},
-		"VersionThenImage": {reason: "the image of a selected version is another one", before: &configv1.Update{Version: "4.18.4"}, patch: desired(`{"image":"` + image("5") + `"}`), refused: "its verdict is Blocked", command: "oc preflight status --to-image " + image("5") + "."},
+		"ReadyVersion": {reason: "the version is resolved to a digest that is Ready", patch: readyRequest},
+		"ReadyImage":   {reason: "the digest is Ready", patch: desired(`{"image":"` + image("4") + `"}`)},
+		"Mirror": {
+			reason: "a mirror has the same digest",
+			patch:  desired(`{"image":"mirror.example.com:5000/release@` + digest("4") + `"}`),
+		},
+		"BlockedVersion": {
+			reason: "the verdict is Blocked", patch: blockedRequest, refused: "4.18.5: its verdict is Blocked",
+			command: "oc preflight status --to 4.18.5. ",
+		},
+		"BlockedImage": {
+			reason: "the verdict is Blocked", patch: desired(`{"version":"4.18.5","image":"` + image("5") + `"}`),
+			refused: "its verdict is Blocked",
+		},
+		"Undecided": {reason: "Undecided is not Ready", patch: desired(`{"version":"4.18.6"}`), refused: "its verdict is Undecided"},
+		"NoVerdict": {
+			reason: "without a verdict nothing is Ready", patch: desired(`{"version":"4.18.7"}`),
+			refused: "its verdict is missing",
+		},
+		"Tag": {
+			reason: "a tag may be another image later", patch: desired(`{"image":"quay.io/release:4.18.4"}`),
+			refused: "the image has no digest", command: "oc preflight status --to-image quay.io/release:4.18.4.",
+		},
+		"Digest": {
+			reason: "a digest names the target where no version does", patch: desired(`{"image":"` + image("5") + `"}`),
+			refused: "its verdict is Blocked", command: "oc preflight status --to-image " + image("5") + ".",
+		},
+		"Force": {
+			reason: "force bypasses the policy",
+			patch:  desired(`{"version":"4.18.5","image":"` + image("5") + `","force":true}`),
+		},
+		"ForceTakenBack": {
+			reason: "the same target is requested without force", before: forced, patch: desired(`{"force":false}`),
+			refused: "its verdict is Blocked",
+		},
+		"Unchanged": {
+			reason: "another field changes, and the target was selected before", before: blocked,
+			patch: `{"spec":{"channel":"stable-4.18"}}`,
+		},
+		"Cleared":        {reason: "no update is requested", before: blocked, patch: `{"spec":{"desiredUpdate":null}}`},
+		"AcceptRisks":    {reason: "accepted risks alone select nothing", patch: desired(`{"acceptRisks":[{"name":"RiskA"}]}`)},
+		"AcceptRisksToo": {reason: "the target was selected before", before: blocked, patch: desired(`{"acceptRisks":[{"name":"RiskA"}]}`)},
+		"RunningImage": {
+			reason: "the request selects the running release", before: blocked,
+			patch: desired(`{"version":null,"image":"` + image("a") + `"}`),
+		},
+		"RunningVersion": {
+			reason: "the request selects the running release", before: blocked,
+			patch: desired(`{"version":"4.18.3","image":null}`),
+		},
+		"UnknownVersion": {
+			reason: "CVO would start the update once it is offered", patch: desired(`{"version":"4.18.99"}`),
+			refused: "the version is no available update",
+		},
+		"NoUpdates": {
+			reason: "a version cannot be resolved", noUpdates: true, patch: readyRequest,
+			refused: "the version is no available update",
+		},
+		"NoUpdatesImage": {reason: "a digest needs no updates", noUpdates: true, patch: desired(`{"image":"` + image("4") + `"}`)},
+		"Architecture": {
+			reason: "the running version of another architecture is another image",
+			patch:  desired(`{"version":"4.18.3","architecture":"Multi"}`), refused: "the version is no available update",
+		},
+		"AnotherTarget": {
+			reason: "the target changes from one that is Blocked to one that is Ready", before: blocked,
+			patch: desired(`{"version":"4.18.4","image":"` + image("4") + `"}`),
+		},
+		"ForceOfThePast": {
+			reason: "a forced update is retargeted without force", before: forced,
+			patch: desired(`{"version":"4.18.7","image":"` + image("7") + `","force":false}`), refused: "its verdict is missing",
+		},
+		"VersionThenImage": {
+			reason: "the image of a selected version is another one", before: &configv1.Update{Version: "4.18.4"},
+			patch: desired(`{"image":"` + image("5") + `"}`), refused: "its verdict is Blocked",
+			command: "oc preflight status --to-image " + image("5") + ".",
+		},
 	}
 	for _, mode := range []guard.Mode{guard.Warn, guard.Deny} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -184,7 +237,8 @@ func TestAdmissionWithoutTheController(t *testing.T) {
 	for _, mode := range []guard.Mode{guard.Warn, guard.Deny} {
 		t.Run(string(mode), func(t *testing.T) {
 			admitting(t, mode)
-			if got := request(t.Context(), t, `{"spec":{"desiredUpdate":{"version":"4.18.7"}}}`); !got.objects() || (got.denied != "") != (mode == guard.Deny) {
+			if got := request(t.Context(), t, `{"spec":{"desiredUpdate":{"version":"4.18.7"}}}`); !got.objects() ||
+				(got.denied != "") != (mode == guard.Deny) {
 				t.Errorf("a target that became available later: %+v", got)
 			}
 			for name, patch := range map[string]string{

@@ -244,7 +244,10 @@ func health(state State) []configv1.ClusterOperatorStatusCondition {
 		degraded.Status, degraded.Reason, degraded.Message = configv1.ConditionTrue, "VerdictsNotCurrent", words.Line(state.Degraded, maxMessage)
 	}
 	return []configv1.ClusterOperatorStatusCondition{
-		{Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: asExpected, Message: "The verdicts on the selected and the offered targets are recorded. Show one: oc preflight status --to VERSION"},
+		{
+			Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: asExpected,
+			Message: "The verdicts on the selected and the offered targets are recorded. Show one: oc preflight status --to VERSION",
+		},
 		{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, Reason: asExpected},
 		degraded,
 	}
@@ -274,10 +277,12 @@ func upgradeable(verdicts []Verdict, now time.Time) configv1.ClusterOperatorStat
 		switch {
 		case !verdict.Chosen:
 		case verdict.isReady(now):
-			condition.Reason, condition.Message = "PreflightReady", fmt.Sprintf("The preflight of %s is Ready%s.", verdict.target(), verdict.remark())
+			condition.Reason, condition.Message = "PreflightReady",
+				fmt.Sprintf("The preflight of %s is Ready%s.", verdict.target(), verdict.remark())
 		default:
 			condition.Status, condition.Reason = configv1.ConditionFalse, ownsignal.NotReady
-			condition.Message = ownsignal.Message(fmt.Sprintf("the preflight of %s %s. Follow its report: oc preflight status%s", verdict.target(), verdict.standing(now), verdict.flag()))
+			condition.Message = ownsignal.Message(fmt.Sprintf("the preflight of %s %s. Follow its report: oc preflight status%s", verdict.target(),
+				verdict.standing(now), verdict.flag()))
 		}
 	}
 	return condition
@@ -325,8 +330,14 @@ var admissionManifests string
 func admissionObjects() []owned.Object {
 	group := schema.GroupVersion{Group: "admissionregistration.k8s.io", Version: "v1"}
 	return []owned.Object{
-		{GroupVersionResource: group.WithResource("validatingadmissionpolicies"), Kind: "ValidatingAdmissionPolicy", Name: ownsignal.ClusterOperator},
-		{GroupVersionResource: group.WithResource("validatingadmissionpolicybindings"), Kind: "ValidatingAdmissionPolicyBinding", Name: ownsignal.ClusterOperator},
+		{
+			GroupVersionResource: group.WithResource("validatingadmissionpolicies"), Kind: "ValidatingAdmissionPolicy",
+			Name: ownsignal.ClusterOperator,
+		},
+		{
+			GroupVersionResource: group.WithResource("validatingadmissionpolicybindings"), Kind: "ValidatingAdmissionPolicyBinding",
+			Name: ownsignal.ClusterOperator,
+		},
 	}
 }
 

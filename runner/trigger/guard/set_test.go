@@ -38,9 +38,15 @@ func TestChoose(t *testing.T) {
 		want   guard.Choice
 		err    string
 	}{
-		"None":         {reason: "all are off by default"},
-		"All":          {reason: "they are independent", texts: []string{"alert", "clusterOperator", "admission=Deny"}, want: guard.Choice{Alert: true, ClusterOperator: true, Admission: guard.Deny}},
-		"Twice":        {reason: "a repetition changes nothing", texts: []string{"admission=Warn", "admission=Warn"}, want: guard.Choice{Admission: guard.Warn}},
+		"None": {reason: "all are off by default"},
+		"All": {
+			reason: "they are independent", texts: []string{"alert", "clusterOperator", "admission=Deny"},
+			want: guard.Choice{Alert: true, ClusterOperator: true, Admission: guard.Deny},
+		},
+		"Twice": {
+			reason: "a repetition changes nothing", texts: []string{"admission=Warn", "admission=Warn"},
+			want: guard.Choice{Admission: guard.Warn},
+		},
 		"BothModes":    {reason: "the policy has one mode", texts: []string{"admission=Warn", "admission=Deny"}, err: "both Warn and Deny"},
 		"NoMode":       {reason: "the mode is explicit", texts: []string{"admission"}, err: `"admission" is not one of`},
 		"Unknown":      {reason: "the text is named", texts: []string{"alert", "alerts"}, err: `"alerts" is not one of`},
@@ -202,7 +208,8 @@ func TestVerdictExpires(t *testing.T) {
 	if got := verdicts(t); got[digest("4")] != "not valid: it was valid until 2026-11-22T13:00:00Z" || got[digest("5")] != "Ready" {
 		t.Errorf("the policy uses %v; the verdict on 4.18.4 has expired", got)
 	}
-	if got := conditionsOf(t)[configv1.OperatorUpgradeable]; got.Status != configv1.ConditionFalse || !strings.Contains(got.Message, "no longer valid") {
+	if got := conditionsOf(t)[configv1.OperatorUpgradeable]; got.Status != configv1.ConditionFalse ||
+		!strings.Contains(got.Message, "no longer valid") {
 		t.Errorf("the verdict has expired: %+v", got)
 	}
 	now = late.ValidUntil
@@ -275,10 +282,12 @@ func expectDegraded(t *testing.T, cause string) {
 	t.Helper()
 	conditions := conditionsOf(t)
 	degraded := conditions[configv1.OperatorDegraded]
-	if (degraded.Status == configv1.ConditionTrue) != (cause != "") || !strings.Contains(degraded.Message, cause) || len(degraded.Message) > 1024 {
+	if (degraded.Status == configv1.ConditionTrue) != (cause != "") || !strings.Contains(degraded.Message, cause) ||
+		len(degraded.Message) > 1024 {
 		t.Errorf("want the cause %q, got %+v", cause, degraded)
 	}
-	if conditions[configv1.OperatorAvailable].Status != configv1.ConditionTrue || conditions[configv1.OperatorProgressing].Status != configv1.ConditionFalse {
+	if conditions[configv1.OperatorAvailable].Status != configv1.ConditionTrue ||
+		conditions[configv1.OperatorProgressing].Status != configv1.ConditionFalse {
 		t.Errorf("Available is not True, or Progressing is not False: %+v", conditions)
 	}
 }
@@ -321,7 +330,8 @@ func TestManyVerdicts(t *testing.T) {
 	var many []guard.Verdict
 	for i := range guard.MaxVerdicts {
 		many = append(many, guard.Verdict{
-			Digest: fmt.Sprintf("sha256:%064x", i), Version: "4.18.4-" + strings.Repeat("x", 200), Decision: "Undecided", ValidUntil: start.Add(time.Hour), Chosen: i == 0,
+			Digest: fmt.Sprintf("sha256:%064x", i), Version: "4.18.4-" + strings.Repeat("x", 200), Decision: "Undecided",
+			ValidUntil: start.Add(time.Hour), Chosen: i == 0,
 		})
 	}
 	applySet(t, set(t, at(start), "admission=Deny", "alert", "clusterOperator"), guard.State{Verdicts: many})
@@ -377,7 +387,8 @@ func get(t *testing.T, object preflight.Object) *unstructured.Unstructured {
 func switches(t *testing.T) []*guard.Switch {
 	t.Helper()
 	return []*guard.Switch{
-		guard.Alert(client()), guard.ClusterOperator(client(), "v1.0.0", at(start)), admission(t, guard.Warn, start), admission(t, guard.Deny, start),
+		guard.Alert(client()), guard.ClusterOperator(client(), "v1.0.0", at(start)), admission(t, guard.Warn, start),
+		admission(t, guard.Deny, start),
 	}
 }
 
@@ -471,11 +482,19 @@ func TestInvalidVerdicts(t *testing.T) {
 		verdicts []guard.Verdict
 		want     string
 	}{
-		"Many":      {"an object has a size", many, "501 verdicts"},
-		"Digest":    {"a digest becomes a key of a ConfigMap", []guard.Verdict{{Digest: "sha256:../x", Version: "4.18.4"}}, `"sha256:../x"`},
-		"Version":   {"a version is part of messages", []guard.Verdict{{Digest: digest("4"), Version: "4.18.4\nx"}}, `"4.18.4\nx"`},
-		"SameTwice": {"one digest has one verdict", []guard.Verdict{verdict("4", "4.18.4", "Ready"), verdict("4", "4.18.4", "Blocked")}, digest("4")},
-		"TwoChosen": {"Upgradeable depends on one target", []guard.Verdict{chosen(verdict("4", "4.18.4", "Ready")), chosen(verdict("5", "4.18.5", "Ready"))}, "both 4.18.4 and 4.18.5"},
+		"Many":    {"an object has a size", many, "501 verdicts"},
+		"Digest":  {"a digest becomes a key of a ConfigMap", []guard.Verdict{{Digest: "sha256:../x", Version: "4.18.4"}}, `"sha256:../x"`},
+		"Version": {"a version is part of messages", []guard.Verdict{{Digest: digest("4"), Version: "4.18.4\nx"}}, `"4.18.4\nx"`},
+		"SameTwice": {
+			"one digest has one verdict",
+			[]guard.Verdict{verdict("4", "4.18.4", "Ready"), verdict("4", "4.18.4", "Blocked")},
+			digest("4"),
+		},
+		"TwoChosen": {
+			"Upgradeable depends on one target",
+			[]guard.Verdict{chosen(verdict("4", "4.18.4", "Ready")), chosen(verdict("5", "4.18.5", "Ready"))},
+			"both 4.18.4 and 4.18.5",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, each := range switches(t) {
@@ -501,14 +520,43 @@ func TestUpgradeable(t *testing.T) {
 		status   configv1.ConditionStatus
 		message  string
 	}{
-		"NoTarget":  {"no target is chosen", []guard.Verdict{verdict("5", "4.19.1", "Blocked")}, configv1.ConditionTrue, "No target is chosen."},
-		"Ready":     {"the target is Ready, and another one is not", []guard.Verdict{chosen(verdict("5", "4.19.1", "Ready")), verdict("6", "4.19.2", "Blocked")}, configv1.ConditionTrue, "The preflight of 4.19.1 is Ready."},
-		"Blocked":   {"the target and the remedy are named", []guard.Verdict{chosen(verdict("5", "4.19.1", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Blocked. Follow its report: oc preflight status --to 4.19.1")},
-		"Undecided": {"Undecided is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", "Undecided"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 is Undecided. Follow its report: oc preflight status --to 4.19.1")},
-		"NoVerdict": {"no verdict is not Ready", []guard.Verdict{chosen(verdict("5", "4.19.1", ""))}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict. Follow its report: oc preflight status --to 4.19.1")},
-		"NoVersion": {"the version of the target is unknown", []guard.Verdict{chosen(verdict("5", "", "Blocked"))}, configv1.ConditionFalse, ownsignal.Message("the preflight of " + digest("5") + " is Blocked. Follow its report: oc preflight status --to-image " + digest("5"))},
-		"NoDigest":  {"the image of the target has no digest", []guard.Verdict{noDigest}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has no verdict, since the image has no digest. Follow its report: oc preflight status --to 4.19.1")},
-		"Expired":   {"a verdict that has expired is none", []guard.Verdict{expired}, configv1.ConditionFalse, ownsignal.Message("the preflight of 4.19.1 has a verdict that is no longer valid. Follow its report: oc preflight status --to 4.19.1")},
+		"NoTarget": {"no target is chosen", []guard.Verdict{verdict("5", "4.19.1", "Blocked")}, configv1.ConditionTrue, "No target is chosen."},
+		"Ready": {"the target is Ready, and another one is not", []guard.Verdict{
+			chosen(verdict("5", "4.19.1", "Ready")),
+			verdict("6", "4.19.2", "Blocked"),
+		}, configv1.ConditionTrue, "The preflight of 4.19.1 is Ready."},
+		"Blocked": {
+			"the target and the remedy are named",
+			[]guard.Verdict{chosen(verdict("5", "4.19.1", "Blocked"))},
+			configv1.ConditionFalse,
+			ownsignal.Message("the preflight of 4.19.1 is Blocked. Follow its report: oc preflight status --to 4.19.1"),
+		},
+		"Undecided": {
+			"Undecided is not Ready",
+			[]guard.Verdict{chosen(verdict("5", "4.19.1", "Undecided"))},
+			configv1.ConditionFalse,
+			ownsignal.Message("the preflight of 4.19.1 is Undecided. Follow its report: oc preflight status --to 4.19.1"),
+		},
+		"NoVerdict": {
+			"no verdict is not Ready",
+			[]guard.Verdict{chosen(verdict("5", "4.19.1", ""))},
+			configv1.ConditionFalse,
+			ownsignal.Message("the preflight of 4.19.1 has no verdict. Follow its report: oc preflight status --to 4.19.1"),
+		},
+		"NoVersion": {
+			"the version of the target is unknown",
+			[]guard.Verdict{chosen(verdict("5", "", "Blocked"))},
+			configv1.ConditionFalse,
+			ownsignal.Message("the preflight of " + digest("5") + " is Blocked. Follow its report: oc preflight status --to-image " + digest("5")),
+		},
+		"NoDigest": {"the image of the target has no digest", []guard.Verdict{noDigest}, configv1.ConditionFalse, ownsignal.Message(
+			"the preflight of 4.19.1 has no verdict, since the image has no digest. Follow its report: oc preflight status --to 4.19.1")},
+		"Expired": {
+			"a verdict that has expired is none",
+			[]guard.Verdict{expired},
+			configv1.ConditionFalse,
+			ownsignal.Message("the preflight of 4.19.1 has a verdict that is no longer valid. Follow its report: oc preflight status --to 4.19.1"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			apply(t, guard.ClusterOperator(client(), "v1.0.0", at(start)), tc.verdicts...)
@@ -559,7 +607,8 @@ func TestClusterOperatorStatus(t *testing.T) {
 	}
 	apply(t, guard.ClusterOperator(client(), "v1.0.0", at(later)), ready)
 	got := conditionsOf(t)
-	if !got[configv1.OperatorUpgradeable].LastTransitionTime.Time.Equal(later) || !got[configv1.OperatorAvailable].LastTransitionTime.Time.Equal(start) {
+	if !got[configv1.OperatorUpgradeable].LastTransitionTime.Time.Equal(later) ||
+		!got[configv1.OperatorAvailable].LastTransitionTime.Time.Equal(start) {
 		t.Errorf("only Upgradeable has changed at %s: %+v", later, got)
 	}
 	found, err := openshift().ConfigV1().ClusterOperators().Get(t.Context(), "update-preflight", metav1.GetOptions{})
@@ -588,7 +637,10 @@ func TestClusterOperatorStatus(t *testing.T) {
 func rules(t *testing.T) []prometheus.Rule {
 	t.Helper()
 	apply(t, guard.Alert(client()))
-	found := get(t, preflight.Object{APIVersion: "monitoring.coreos.com/v1", Kind: "PrometheusRule", Namespace: ownsignal.Namespace, Name: "update-preflight"})
+	found := get(t, preflight.Object{
+		APIVersion: "monitoring.coreos.com/v1", Kind: "PrometheusRule", Namespace: ownsignal.Namespace,
+		Name: "update-preflight",
+	})
 	groups, _, err := unstructured.NestedSlice(found.Object, "spec", "groups")
 	if err != nil || len(groups) != 1 {
 		t.Fatalf("groups: %v, %v", groups, err)
@@ -629,8 +681,14 @@ func TestAlerts(t *testing.T) {
 		series []prometheus.Rule
 		want   []string
 	}{
-		"Ready":     {"the verdict is Ready", []prometheus.Rule{up, series("Ready", "true", "1"), series("Blocked", "true", "0"), series("Undecided", "true", "0")}, nil},
-		"Blocked":   {"the verdict is Blocked", []prometheus.Rule{up, series("Ready", "true", "0"), series("Blocked", "true", "1"), series("Undecided", "true", "0")}, []string{blocked}},
+		"Ready": {"the verdict is Ready", []prometheus.Rule{
+			up, series("Ready", "true", "1"), series("Blocked", "true", "0"),
+			series("Undecided", "true", "0"),
+		}, nil},
+		"Blocked": {"the verdict is Blocked", []prometheus.Rule{
+			up, series("Ready", "true", "0"), series("Blocked", "true", "1"),
+			series("Undecided", "true", "0"),
+		}, []string{blocked}},
 		"Undecided": {"Undecided is not Ready", []prometheus.Rule{up, series("Undecided", "true", "1")}, []string{blocked}},
 		"Other":     {"the target is not the one that stops updates", []prometheus.Rule{up, series("Blocked", "false", "1")}, nil},
 		"Silent":    {"the controller does not report", nil, []string{silent}},
@@ -664,7 +722,8 @@ func firing(ctx context.Context, t *testing.T, url string) []string {
 	var names []string
 	for _, alert := range active {
 		name := string(alert.Labels["alertname"])
-		if !ownsignal.Alert(name, string(alert.Labels["namespace"])) || alert.Labels["openShiftUpdatePrecheck"] != "true" || alert.Labels["severity"] != "warning" {
+		if !ownsignal.Alert(name, string(alert.Labels["namespace"])) || alert.Labels["openShiftUpdatePrecheck"] != "true" ||
+			alert.Labels["severity"] != "warning" {
 			t.Errorf("alert %s has the labels %v", name, alert.Labels)
 		}
 		if alert.State == prometheusv1.AlertStateFiring {

@@ -140,10 +140,12 @@ func Active(ctx context.Context, client dynamic.Interface) ([]guard.Effect, erro
 	}
 	effect := guard.Effect{
 		Name: Name, Mode: guard.ModeOf(present[0]), WithoutController: "the last verdicts stay, also those that have expired",
-		Limit: "warns of the selection of each release for a HostedCluster that is not Ready, and for a NodePool before its control plane; denies nothing",
+		Limit: "warns of the selection of each release for a HostedCluster that is not Ready, and for a NodePool before its control " +
+			"plane; denies nothing",
 	}
 	if effect.Mode == guard.Deny {
-		effect.Limit = "denies the selection of each release for a HostedCluster that is not Ready, and for a NodePool before its control plane; the annotation hypershift.openshift.io/force-upgrade-to bypasses it"
+		effect.Limit = "denies the selection of each release for a HostedCluster that is not Ready, and for a NodePool before its " +
+			"control plane; the annotation hypershift.openshift.io/force-upgrade-to bypasses it"
 	}
 	return []guard.Effect{effect}, nil
 }

@@ -67,7 +67,11 @@ func hostedCluster(namespace, name string) *hypershift.HostedCluster {
 			{State: configv1.CompletedUpdate, Version: "4.18.3", Image: image("a"), CompletionTime: new(metav1.NewTime(start))},
 			{State: configv1.CompletedUpdate, Version: "4.17.9", Image: image("9"), CompletionTime: new(metav1.NewTime(start))},
 		},
-		AvailableUpdates:   []configv1.Release{{Version: "4.18.4", Image: image("4")}, {Version: "4.18.5", Image: image("5")}, {Version: "4.18.6", Image: image("6")}},
+		AvailableUpdates: []configv1.Release{
+			{Version: "4.18.4", Image: image("4")},
+			{Version: "4.18.5", Image: image("5")},
+			{Version: "4.18.6", Image: image("6")},
+		},
 		ConditionalUpdates: []configv1.ConditionalUpdate{{Release: configv1.Release{Version: "4.18.7", Image: image("7")}}},
 	}
 	return h
@@ -95,7 +99,8 @@ func store(t *testing.T, resource string, object any) {
 		t.Fatal(err)
 	}
 	namespaces := kubernetes.NewForConfigOrDie(config).CoreV1().Namespaces()
-	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: content.GetNamespace()}}, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := namespaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: content.GetNamespace()}},
+		metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	objects := client().Resource(hypershift.GroupVersion().WithResource(resource)).Namespace(content.GetNamespace())
@@ -167,7 +172,10 @@ func annotated(name, value, spec string) string {
 // clusters are the hosted clusters with their verdicts, which are other ones for the same releases.
 func clusters() []hostedguard.Cluster {
 	return []hostedguard.Cluster{
-		{Object: hostedCluster("clusters", "one"), Verdicts: []guard.Verdict{verdict("4", "Ready"), verdict("5", "Blocked"), verdict("6", "Undecided")}},
+		{
+			Object:   hostedCluster("clusters", "one"),
+			Verdicts: []guard.Verdict{verdict("4", "Ready"), verdict("5", "Blocked"), verdict("6", "Undecided")},
+		},
 		{Object: hostedCluster("others", "one"), Verdicts: []guard.Verdict{verdict("4", "Blocked"), verdict("5", "Ready")}},
 	}
 }
@@ -189,7 +197,8 @@ func apply(t *testing.T, mode guard.Mode) *hostedguard.Switch {
 		t.Fatalf("it is to be applied again at %s, %v", next, err)
 	}
 	await.Until(t, "the API server uses the policies", func(ctx context.Context) bool {
-		cluster, pool := request(ctx, t, "hostedclusters", "clusters/one", release(image("5"))), request(ctx, t, "nodepools", "clusters/workers", release(image("5")))
+		cluster, pool := request(ctx, t, "hostedclusters", "clusters/one", release(image("5"))),
+			request(ctx, t, "nodepools", "clusters/workers", release(image("5")))
 		isReady := !request(ctx, t, "hostedclusters", "clusters/one", release(image("4"))).objects()
 		return cluster.objects() && pool.objects() && isReady && (cluster.denied != "") == (mode == guard.Deny)
 	})
@@ -228,7 +237,10 @@ func expectRequest(t *testing.T, message string) {
 	if err := decoder.Decode(&requested); err != nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	want := v1alpha1.UpdatePreflightSpec{HostedCluster: &v1alpha1.HostedCluster{Namespace: "clusters", Name: "one"}, Target: v1alpha1.Target{Image: image("5")}}
+	want := v1alpha1.UpdatePreflightSpec{
+		HostedCluster: &v1alpha1.HostedCluster{Namespace: "clusters", Name: "one"},
+		Target:        v1alpha1.Target{Image: image("5")},
+	}
 	if diff := cmp.Diff(want, requested.Spec); diff != "" || requested.GenerateName != "one-" || requested.Kind != "UpdatePreflight" {
 		t.Errorf("requested (-want, +got):\n%s", diff)
 	}
@@ -253,41 +265,95 @@ func TestAdmissionOfHostedClusters(t *testing.T) {
 		"Ready":      {reason: "the verdict is Ready", patch: release(image("4"))},
 		"ReadyOther": {reason: "a mirror has the same digest", patch: release("mirror.example.com:5000/ocp@" + digest("4"))},
 		"Blocked": {reason: "the verdict is Blocked", patch: release(image("5")), refused: []string{
-			"HostedCluster clusters/one to " + image("5") + ": its verdict is Blocked.", "Read the findings: oc preflight run --hosted-cluster clusters/one --to 4.18.5.",
+			"HostedCluster clusters/one to " + image("5") + ": its verdict is Blocked.",
+			"Read the findings: oc preflight run --hosted-cluster clusters/one --to 4.18.5.",
 			"annotation hypershift.openshift.io/force-upgrade-to", "The present release is always allowed: " + image("a"),
 		}},
-		"Undecided":      {reason: "Undecided is not Ready", patch: release(image("6")), refused: []string{"its verdict is Undecided"}},
-		"Missing":        {reason: "without a verdict nothing is Ready", patch: release(image("7")), refused: []string{"its verdict is missing", "--to 4.18.7."}},
-		"Unlisted":       {reason: "an image names a release that is not offered", patch: release(image("8")), refused: []string{"its verdict is missing", "--to-image " + image("8")}},
-		"Tag":            {reason: "a tag may be another image later", patch: release("quay.io/release:4.18.4"), refused: []string{"the image has no digest", "--to-image quay.io/release:4.18.4"}},
-		"TwoDigests":     {reason: "a pull spec with two digests names none", patch: release(image("4") + "@" + digest("5")), refused: []string{"the image has no digest"}},
-		"OtherCluster":   {reason: "verdicts are per hosted cluster", cluster: "others/one", patch: release(image("4")), refused: []string{"HostedCluster others/one", "its verdict is Blocked"}},
-		"OtherReady":     {reason: "verdicts are per hosted cluster", cluster: "others/one", patch: release(image("5"))},
-		"UnknownCluster": {reason: "a hosted cluster that was never judged has no verdict", cluster: "clusters/new", patch: release(image("4")), refused: []string{"its verdict is missing"}},
-		"Back":           {reason: "HyperShift reconciles nothing until a refused request is taken back", before: pending("5"), patch: release(image("a"))},
-		"BackByMirror":   {reason: "the digest is that of the present release", before: pending("5"), patch: release("mirror.example.com/ocp@" + digest("a"))},
-		"BackByTag":      {reason: "a tag need not be the present release; the message has its image", before: pending("5"), patch: release("quay.io/release:4.18.3"), refused: []string{"no digest", "always allowed: " + image("a")}},
-		"Unchanged":      {reason: "another field changes while a request is pending", before: pending("5"), patch: `{"spec":{"channel":"stable-4.18"}}`},
-		"Labels":         {reason: "metadata changes while a request is pending", before: pending("5"), patch: `{"metadata":{"labels":{"a":"b"},"annotations":{"other":"x"}}}`},
-		"Forced":         {reason: "the annotation forces HyperShift", patch: annotated(hypershift.AnnotationForce, image("5"), `,"spec":{"release":{"image":"`+image("5")+`"}}`)},
-		"ForcedLater":    {reason: "the annotation forces a pending request", before: pending("5"), patch: annotated(hypershift.AnnotationForce, image("5"), "")},
-		"ForcedTag":      {reason: "HyperShift compares the text", patch: annotated(hypershift.AnnotationForce, "quay.io/release:x", `,"spec":{"release":{"image":"quay.io/release:x"}}`)},
-		"ForceOfAnother": {reason: "the annotation names another release", patch: annotated(hypershift.AnnotationForce, image("6"), `,"spec":{"release":{"image":"`+image("5")+`"}}`), refused: []string{"its verdict is Blocked"}},
-		"ForcePrepared":  {reason: "the annotation selects nothing", patch: annotated(hypershift.AnnotationForce, image("5"), "")},
-		"ForceTakenBack": {reason: "the same release is requested without force", before: forced, patch: annotated(hypershift.AnnotationForce, "", ""), refused: []string{"its verdict is Blocked"}},
+		"Undecided": {reason: "Undecided is not Ready", patch: release(image("6")), refused: []string{"its verdict is Undecided"}},
+		"Missing": {
+			reason: "without a verdict nothing is Ready", patch: release(image("7")),
+			refused: []string{"its verdict is missing", "--to 4.18.7."},
+		},
+		"Unlisted": {
+			reason: "an image names a release that is not offered", patch: release(image("8")),
+			refused: []string{"its verdict is missing", "--to-image " + image("8")},
+		},
+		"Tag": {
+			reason: "a tag may be another image later", patch: release("quay.io/release:4.18.4"),
+			refused: []string{"the image has no digest", "--to-image quay.io/release:4.18.4"},
+		},
+		"TwoDigests": {
+			reason: "a pull spec with two digests names none", patch: release(image("4") + "@" + digest("5")),
+			refused: []string{"the image has no digest"},
+		},
+		"OtherCluster": {
+			reason: "verdicts are per hosted cluster", cluster: "others/one", patch: release(image("4")),
+			refused: []string{"HostedCluster others/one", "its verdict is Blocked"},
+		},
+		"OtherReady": {reason: "verdicts are per hosted cluster", cluster: "others/one", patch: release(image("5"))},
+		"UnknownCluster": {
+			reason: "a hosted cluster that was never judged has no verdict", cluster: "clusters/new", patch: release(image("4")),
+			refused: []string{"its verdict is missing"},
+		},
+		"Back": {
+			reason: "HyperShift reconciles nothing until a refused request is taken back", before: pending("5"),
+			patch: release(image("a")),
+		},
+		"BackByMirror": {
+			reason: "the digest is that of the present release", before: pending("5"),
+			patch: release("mirror.example.com/ocp@" + digest("a")),
+		},
+		"BackByTag": {
+			reason: "a tag need not be the present release; the message has its image", before: pending("5"),
+			patch: release("quay.io/release:4.18.3"), refused: []string{"no digest", "always allowed: " + image("a")},
+		},
+		"Unchanged": {
+			reason: "another field changes while a request is pending", before: pending("5"),
+			patch: `{"spec":{"channel":"stable-4.18"}}`,
+		},
+		"Labels": {
+			reason: "metadata changes while a request is pending", before: pending("5"),
+			patch: `{"metadata":{"labels":{"a":"b"},"annotations":{"other":"x"}}}`,
+		},
+		"Forced": {
+			reason: "the annotation forces HyperShift",
+			patch:  annotated(hypershift.AnnotationForce, image("5"), `,"spec":{"release":{"image":"`+image("5")+`"}}`),
+		},
+		"ForcedLater": {
+			reason: "the annotation forces a pending request", before: pending("5"),
+			patch: annotated(hypershift.AnnotationForce, image("5"), ""),
+		},
+		"ForcedTag": {
+			reason: "HyperShift compares the text",
+			patch:  annotated(hypershift.AnnotationForce, "quay.io/release:x", `,"spec":{"release":{"image":"quay.io/release:x"}}`),
+		},
+		"ForceOfAnother": {reason: "the annotation names another release", patch: annotated(hypershift.AnnotationForce, image("6"),
+			`,"spec":{"release":{"image":"`+image("5")+`"}}`), refused: []string{"its verdict is Blocked"}},
+		"ForcePrepared": {reason: "the annotation selects nothing", patch: annotated(hypershift.AnnotationForce, image("5"), "")},
+		"ForceTakenBack": {
+			reason: "the same release is requested without force", before: forced,
+			patch: annotated(hypershift.AnnotationForce, "", ""), refused: []string{"its verdict is Blocked"},
+		},
 		"ForceCompleted": {
 			reason: "a stale annotation is removed", patch: annotated(hypershift.AnnotationForce, "", ""),
 			before: func(h object) { h.Annotations = map[string]string{hypershift.AnnotationForce: image("a")} },
 		},
 		"StaleForceRemoved": {
-			reason: "the annotation of another release keeps HyperShift from the pending request", patch: annotated(hypershift.AnnotationForce, "", ""),
+			reason: "the annotation of another release keeps HyperShift from the pending request",
+			patch:  annotated(hypershift.AnnotationForce, "", ""),
 			before: func(h object) {
 				h.Spec.Release.Image = image("5")
 				h.Annotations = map[string]string{hypershift.AnnotationForce: image("6")}
 			},
 		},
-		"Unvalidated":        {reason: "a pending request would not be validated any more", before: pending("5"), patch: annotated(hypershift.AnnotationUnvalidated, "true", ""), refused: []string{"its verdict is Blocked"}},
-		"UnvalidatedReady":   {reason: "the pending release is Ready", before: pending("4"), patch: annotated(hypershift.AnnotationUnvalidated, "true", "")},
+		"Unvalidated": {
+			reason: "a pending request would not be validated any more", before: pending("5"),
+			patch: annotated(hypershift.AnnotationUnvalidated, "true", ""), refused: []string{"its verdict is Blocked"},
+		},
+		"UnvalidatedReady": {
+			reason: "the pending release is Ready", before: pending("4"),
+			patch: annotated(hypershift.AnnotationUnvalidated, "true", ""),
+		},
 		"UnvalidatedPresent": {reason: "no update is pending", patch: annotated(hypershift.AnnotationUnvalidated, "true", "")},
 		"ValidatedAgain": {
 			reason: "HyperShift validates again", patch: annotated(hypershift.AnnotationUnvalidated, "", ""),
@@ -296,11 +362,24 @@ func TestAdmissionOfHostedClusters(t *testing.T) {
 				h.Annotations = map[string]string{hypershift.AnnotationUnvalidated: "true"}
 			},
 		},
-		"Override":        {reason: "the release of the control plane alone is an update, too", patch: `{"spec":{"controlPlaneRelease":{"image":"` + image("5") + `"}}}`, refused: []string{"its verdict is Blocked"}},
-		"OverrideReady":   {reason: "its verdict is Ready", patch: `{"spec":{"controlPlaneRelease":{"image":"` + image("4") + `"}}}`},
-		"OverrideRemoved": {reason: "then the other release is that of the control plane", before: func(h object) { pending("5")(h); h.Spec.ControlPlaneRelease = &hypershift.Release{Image: image("a")} }, patch: `{"spec":{"controlPlaneRelease":null}}`, refused: []string{"its verdict is Blocked"}},
-		"OverrideStays":   {reason: "what was selected before is not judged again", before: func(h object) { h.Spec.ControlPlaneRelease = &hypershift.Release{Image: image("5")} }, patch: release(image("4"))},
-		"NotInstalled":    {reason: "a cluster without a version is not updated", before: func(h object) { h.Status.Version = nil }, patch: release(image("5"))},
+		"Override": {
+			reason: "the release of the control plane alone is an update, too",
+			patch:  `{"spec":{"controlPlaneRelease":{"image":"` + image("5") + `"}}}`, refused: []string{"its verdict is Blocked"},
+		},
+		"OverrideReady": {reason: "its verdict is Ready", patch: `{"spec":{"controlPlaneRelease":{"image":"` + image("4") + `"}}}`},
+		"OverrideRemoved": {
+			reason: "then the other release is that of the control plane",
+			before: func(h object) { pending("5")(h); h.Spec.ControlPlaneRelease = &hypershift.Release{Image: image("a")} },
+			patch:  `{"spec":{"controlPlaneRelease":null}}`, refused: []string{"its verdict is Blocked"},
+		},
+		"OverrideStays": {
+			reason: "what was selected before is not judged again",
+			before: func(h object) { h.Spec.ControlPlaneRelease = &hypershift.Release{Image: image("5")} }, patch: release(image("4")),
+		},
+		"NotInstalled": {
+			reason: "a cluster without a version is not updated", before: func(h object) { h.Status.Version = nil },
+			patch: release(image("5")),
+		},
 		"NoImage": {
 			reason: "what runs is unknown, so nothing is known to be the present release",
 			before: func(h object) { h.Status.Version.Desired.Image = "" }, patch: release(image("9")), refused: []string{"its verdict is missing"},
@@ -355,17 +434,44 @@ func TestAdmissionOfNodePools(t *testing.T) {
 		"ControlPlane": {reason: "the nodes follow the control plane", patch: release(image("a"))},
 		"Ready":        {reason: "the verdict of its cluster is Ready", patch: release(image("4"))},
 		"Blocked": {reason: "the verdict of its cluster is Blocked", patch: release(image("5")), refused: []string{
-			"NodePool clusters/workers to " + image("5") + ": its verdict is Blocked", "oc preflight run --hosted-cluster clusters/one --nodepool workers --to-image " + image("5"),
+			"NodePool clusters/workers to " + image("5") + ": its verdict is Blocked",
+			"oc preflight run --hosted-cluster clusters/one --nodepool workers --to-image " + image("5"),
 		}},
-		"Missing":     {reason: "there is no verdict", patch: release(image("7")), refused: []string{"its verdict is missing"}},
-		"Tag":         {reason: "a tag may be another image later", patch: release("quay.io/release:4.18.3"), refused: []string{"the image has no digest"}},
-		"Back":        {reason: "the pool has this release", before: func(p *hypershift.NodePool) { p.Spec.Release.Image = image("5") }, patch: release(image("9"))},
-		"NotItsOwn":   {reason: "another pool has had this release, and the control plane", before: func(p *hypershift.NodePool) { p.Status.Version = "4.17.1" }, patch: release(image("7")), refused: []string{"its verdict is missing"}},
-		"New":         {reason: "a pool without a version is not updated", before: func(p *hypershift.NodePool) { p.Status.Version = "" }, patch: release(image("5"))},
-		"Replicas":    {reason: "another field changes", before: func(p *hypershift.NodePool) { p.Spec.Release.Image = image("5") }, patch: `{"spec":{"replicas":3}}`},
-		"Forced":      {reason: "the annotation names the image", patch: annotated(hypershift.AnnotationForce, image("5"), `,"spec":{"release":{"image":"`+image("5")+`"}}`)},
-		"NoSuch":      {reason: "a pool of a cluster that is not known has no verdict", before: func(p *hypershift.NodePool) { p.Spec.ClusterName = "two" }, patch: release(image("a")), refused: []string{"--hosted-cluster clusters/two"}},
-		"OfNoCluster": {reason: "a pool without a cluster has no verdict", before: func(p *hypershift.NodePool) { p.Spec.ClusterName = "" }, patch: release(image("4")), refused: []string{"its verdict is missing"}},
+		"Missing": {reason: "there is no verdict", patch: release(image("7")), refused: []string{"its verdict is missing"}},
+		"Tag": {
+			reason: "a tag may be another image later", patch: release("quay.io/release:4.18.3"),
+			refused: []string{"the image has no digest"},
+		},
+		"Back": {
+			reason: "the pool has this release", before: func(p *hypershift.NodePool) { p.Spec.Release.Image = image("5") },
+			patch: release(image("9")),
+		},
+		"NotItsOwn": {
+			reason: "another pool has had this release, and the control plane",
+			before: func(p *hypershift.NodePool) { p.Status.Version = "4.17.1" }, patch: release(image("7")),
+			refused: []string{"its verdict is missing"},
+		},
+		"New": {
+			reason: "a pool without a version is not updated", before: func(p *hypershift.NodePool) { p.Status.Version = "" },
+			patch: release(image("5")),
+		},
+		"Replicas": {
+			reason: "another field changes", before: func(p *hypershift.NodePool) { p.Spec.Release.Image = image("5") },
+			patch: `{"spec":{"replicas":3}}`,
+		},
+		"Forced": {
+			reason: "the annotation names the image",
+			patch:  annotated(hypershift.AnnotationForce, image("5"), `,"spec":{"release":{"image":"`+image("5")+`"}}`),
+		},
+		"NoSuch": {
+			reason: "a pool of a cluster that is not known has no verdict",
+			before: func(p *hypershift.NodePool) { p.Spec.ClusterName = "two" }, patch: release(image("a")),
+			refused: []string{"--hosted-cluster clusters/two"},
+		},
+		"OfNoCluster": {
+			reason: "a pool without a cluster has no verdict", before: func(p *hypershift.NodePool) { p.Spec.ClusterName = "" },
+			patch: release(image("4")), refused: []string{"its verdict is missing"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pool := nodePool()
@@ -485,7 +591,8 @@ func policies(t *testing.T) []int64 {
 	t.Helper()
 	var generations []int64
 	for _, name := range hostedguard.Names() {
-		found, err := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name, metav1.GetOptions{})
+		found, err := kubernetes.NewForConfigOrDie(config).AdmissionregistrationV1().ValidatingAdmissionPolicies().Get(t.Context(), name,
+			metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -567,7 +674,8 @@ func TestNeeds(t *testing.T) {
 			for i, without := range tc.needs.Required {
 				prepare()
 				rest := access.Needs{Required: slices.Delete(slices.Clone(tc.needs.Required), i, i+1)}
-				if err := tc.operation(dynamic.NewForConfigOrDie(user.With(t, config, rest))); err == nil || !strings.Contains(strings.ToLower(err.Error()), "forbidden") {
+				if err := tc.operation(dynamic.NewForConfigOrDie(user.With(t, config, rest))); err == nil ||
+					!strings.Contains(strings.ToLower(err.Error()), "forbidden") {
 					t.Errorf("without %s: want a Forbidden error, got %v", access.Describe(without), err)
 				}
 			}

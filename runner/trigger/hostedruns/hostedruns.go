@@ -269,7 +269,8 @@ func (f *fleet) list(ctx context.Context) ([]*hypershift.HostedCluster, error) {
 	most := min(len(all), f.options.Clusters)
 	if left := len(all) - most; left != f.left {
 		f.left = left
-		f.options.Logger.Warn("hosted clusters have no preflights: there are more than are configured", "hostedClusters", len(all), "most", f.options.Clusters)
+		f.options.Logger.Warn("hosted clusters have no preflights: there are more than are configured", "hostedClusters", len(all), "most",
+			f.options.Clusters)
 	}
 	return all[:most], nil
 }
@@ -291,7 +292,8 @@ func (f *fleet) decoded(ctx context.Context) ([]*hypershift.HostedCluster, error
 		}
 		object := &hypershift.HostedCluster{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(listed.Object, object); err != nil {
-			f.options.Logger.Warn("a HostedCluster cannot be decoded: it has no preflights", "namespace", listed.GetNamespace(), "name", listed.GetName(), "error", err)
+			f.options.Logger.Warn("a HostedCluster cannot be decoded: it has no preflights", "namespace", listed.GetNamespace(), "name",
+				listed.GetName(), "error", err)
 			return nil
 		}
 		all = append(all, object)
@@ -375,7 +377,8 @@ func (f *fleet) fly(ctx context.Context, m *member) {
 	target.Hosted = m.of
 	run := runplan.Begun(target, m.version.Generation)
 	run.Began, m.begunAt = f.management.Now(), stateOf(object)
-	f.options.Logger.Info("running the preflight", "hostedCluster", m.of, "version", target.Version, "image", target.Image, "requester", target.Requester)
+	f.options.Logger.Info("running the preflight", "hostedCluster", m.of, "version", target.Version, "image", target.Image, "requester",
+		target.Requester)
 	m.current = plannedrun.Start(ctx, target, run, func(running context.Context, target runplan.Target) (report.Report, error) {
 		return f.options.Preflight(running, object, target)
 	}, func() { announcement.Signal(f.ended) })

@@ -47,7 +47,8 @@ func TestTurns(t *testing.T) {
 		return decided(verdict.Ready), nil
 	}
 	w.lead(func(o *hostedruns.Options) { o.Ahead = 2 })
-	w.awaitShown("one 4.18.4 ahead Ready", "one 4.19.0 ahead Ready", "three 4.18.4 ahead Ready", "three 4.19.0 ahead Ready", "two 4.18.4 ahead Blocked", "two 4.19.0 ahead Blocked")
+	w.awaitShown("one 4.18.4 ahead Ready", "one 4.19.0 ahead Ready", "three 4.18.4 ahead Ready", "three 4.19.0 ahead Ready",
+		"two 4.18.4 ahead Blocked", "two 4.19.0 ahead Blocked")
 	want := []string{"one 4.19.0", "three 4.19.0", "two 4.19.0", "one 4.18.4", "three 4.18.4", "two 4.18.4"}
 	if diff := cmp.Diff(want, w.runs()); diff != "" || w.most != 1 {
 		t.Errorf("%d runs side by side; runs (-want, +got):\n%s", w.most, diff)
@@ -84,12 +85,14 @@ func TestUnreachable(t *testing.T) {
 		return decided(verdict.Ready), nil
 	}
 	w.lead(func(o *hostedruns.Options) { o.Runs = 2 })
-	w.awaitShown("a-hangs 4.19.0 ahead Checking", "b-unreachable 4.19.0 ahead Undecided", "c-fails 4.19.0 ahead Pending", "d-works 4.19.0 ahead Ready")
+	w.awaitShown("a-hangs 4.19.0 ahead Checking", "b-unreachable 4.19.0 ahead Undecided", "c-fails 4.19.0 ahead Pending",
+		"d-works 4.19.0 ahead Ready")
 	if got := w.object("b-unreachable").Status.Undecided; !slices.Equal(got, []string{"Guest"}) || w.most != 2 {
 		t.Errorf("inconclusive: %q; %d runs side by side", got, w.most)
 	}
 	await.Until(t, "the failure is shown", func(context.Context) bool {
-		failed := meta.FindStatusCondition(w.object("c-fails").Status.Conditions, v1alpha1.ConditionReady) //nolint:contextcheck // that of the test
+		//nolint:contextcheck // that of the test
+		failed := meta.FindStatusCondition(w.object("c-fails").Status.Conditions, v1alpha1.ConditionReady)
 		return failed != nil && strings.Contains(failed.Message, "the release cannot be read")
 	})
 	if err := w.hostedClusters().Delete(t.Context(), "a-hangs", metav1.DeleteOptions{}); err != nil {
@@ -110,7 +113,8 @@ func TestChange(t *testing.T) {
 	}
 	w.mutex.Unlock()
 	patch := `{"status":{"conditions":[{"type":"ClusterVersionUpgradeable","status":"False","reason":"Test","message":""}]}}`
-	if _, err := w.hostedClusters().Patch(t.Context(), "one", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := w.hostedClusters().Patch(t.Context(), "one", types.MergePatchType, []byte(patch), metav1.PatchOptions{},
+		"status"); err != nil {
 		t.Fatal(err)
 	}
 	w.awaitShown("one 4.19.0 ahead Blocked")

@@ -68,7 +68,10 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, running: map[string]int{}, decide: func(context.Context, string, string) (report.Report, error) { return decided(verdict.Ready), nil }}
+	w := &world{
+		t: t, running: map[string]int{},
+		decide: func(context.Context, string, string) (report.Report, error) { return decided(verdict.Ready), nil },
+	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -82,7 +85,8 @@ func newWorld(t *testing.T) *world {
 	if w.management, err = cluster.Connect(config, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}}); err != nil && !apierrors.IsAlreadyExists(err) {
+	if err := w.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "clusters"}}); err != nil &&
+		!apierrors.IsAlreadyExists(err) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -104,7 +108,8 @@ func newWorld(t *testing.T) *world {
 func decided(decision verdict.Decision, names ...string) report.Report {
 	now := time.Now().UTC()
 	made := report.Report{
-		APIVersion: report.APIVersion, Kind: report.Kind, Run: report.Run{ID: "run-1", CompletionTime: now.Format(time.RFC3339), Phase: report.PhaseComplete},
+		APIVersion: report.APIVersion, Kind: report.Kind,
+		Run: report.Run{ID: "run-1", CompletionTime: now.Format(time.RFC3339), Phase: report.PhaseComplete},
 	}
 	made.Verdict.Decision, made.Verdict.ValidUntil = decision, now.Add(12*time.Hour).Format(time.RFC3339)
 	if decision == verdict.Blocked {
@@ -231,7 +236,8 @@ func (w *world) awaitShown(want ...string) {
 			if object.Status.Target != nil {
 				version = object.Status.Target.Version
 			}
-			got = append(got, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", object.Spec.HostedCluster.Name, version, object.Labels[v1alpha1.LabelRequester], object.Status.Phase)), " "))
+			got = append(got, strings.Join(strings.Fields(fmt.Sprintf("%s %s %s %s", object.Spec.HostedCluster.Name, version,
+				object.Labels[v1alpha1.LabelRequester], object.Status.Phase)), " "))
 		}
 		slices.Sort(got)
 		return slices.Equal(got, want)

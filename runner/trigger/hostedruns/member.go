@@ -69,14 +69,16 @@ func clusterVersion(object *hypershift.HostedCluster) *configv1.ClusterVersion {
 	made := &configv1.ClusterVersion{}
 	made.Name, made.Generation = "version", object.Generation
 	if version := object.Status.Version; version != nil {
-		made.Status.Desired, made.Status.AvailableUpdates, made.Status.ConditionalUpdates = version.Desired, version.AvailableUpdates, version.ConditionalUpdates
+		made.Status.Desired, made.Status.AvailableUpdates, made.Status.ConditionalUpdates = version.Desired, version.AvailableUpdates,
+			version.ConditionalUpdates
 		made.Spec.DesiredUpdate = &configv1.Update{Image: object.Wanted(), Version: offered(version, object.Wanted())}
 	}
 	for from, to := range map[string]configv1.ClusterStatusConditionType{
 		"ClusterVersionProgressing": configv1.OperatorProgressing, "ClusterVersionRetrievedUpdates": configv1.RetrievedUpdates,
 	} {
 		if condition := meta.FindStatusCondition(object.Status.Conditions, from); condition != nil {
-			made.Status.Conditions = append(made.Status.Conditions, configv1.ClusterOperatorStatusCondition{Type: to, Status: configv1.ConditionStatus(condition.Status)})
+			made.Status.Conditions = append(made.Status.Conditions,
+				configv1.ClusterOperatorStatusCondition{Type: to, Status: configv1.ConditionStatus(condition.Status)})
 		}
 	}
 	return made
@@ -224,7 +226,9 @@ func (f *fleet) requests(ctx context.Context) (map[v1alpha1.HostedCluster][]v1al
 // show makes the objects of the members those of their targets, and writes the statuses that differ, at most
 // MaxWrites. It returns when a status changes without an event; zero for never. Nothing is
 // shown where the objects could not be read.
-func (f *fleet) show(ctx context.Context, requested map[v1alpha1.HostedCluster][]v1alpha1.UpdatePreflight, now time.Time) (time.Time, error) {
+func (f *fleet) show(ctx context.Context, requested map[v1alpha1.HostedCluster][]v1alpha1.UpdatePreflight,
+	now time.Time,
+) (time.Time, error) {
 	if requested == nil {
 		return time.Time{}, nil
 	}

@@ -169,7 +169,8 @@ func notShown(cause string, blocks ...document.Block) document.Document {
 
 func unauthorized(cause string) answer {
 	return written(http.StatusUnauthorized, notShown(cause,
-		command("Reload the page, and enter any user name. The password is your token, which this prints:", finding.OnThisMachine("oc whoami -t"))...))
+		command("Reload the page, and enter any user name. The password is your token, which this prints:",
+			finding.OnThisMachine("oc whoami -t"))...))
 }
 
 func forbidden(user string) answer {
@@ -241,7 +242,10 @@ func (g gate) decide(ctx context.Context, token string) (decision, error) {
 	}
 	permission := Permission()
 	allowed, err := g.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{
-		Spec: authorizationv1.SubjectAccessReviewSpec{ResourceAttributes: &permission, User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra},
+		Spec: authorizationv1.SubjectAccessReviewSpec{
+			ResourceAttributes: &permission, User: user.Username, UID: user.UID, Groups: user.Groups,
+			Extra: extra,
+		},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		return decision{}, fmt.Errorf("could not review the permission of %q: %w", user.Username, err)
@@ -266,7 +270,10 @@ func view() document.View { return document.View{Full: true} }
 // states so, and the error has it.
 func (r records) document(ctx context.Context) (document.Document, error) {
 	now := r.cluster.Now()
-	page := document.Document{Title: title, Time: words.Time(now), Source: "Reload the page for what is recorded since. oc preflight history lists the verdicts on other targets."}
+	page := document.Document{
+		Title: title, Time: words.Time(now),
+		Source: "Reload the page for what is recorded since. oc preflight history lists the verdicts on other targets.",
+	}
 	present := snapshot.Of(r.cluster)
 	version, err := present.ClusterVersion(ctx)
 	if err == nil {
@@ -317,13 +324,14 @@ func (r records) running(ctx context.Context, question standing.Question) ([]doc
 	if stored.Run.Phase != report.PhaseRunning {
 		return nil, nil // it has ended since it was listed
 	}
-	return append([]document.Block{section(stored, "In progress: ")}, command("Follow the run:", finding.Read("oc preflight attach %s", stored.Run.ID))...), nil
+	return append([]document.Block{section(stored, "In progress: ")},
+		command("Follow the run:", finding.Read("oc preflight attach %s", stored.Run.ID))...), nil
 }
 
 // verdict is the verdict that counts. updated is true where the update was made since.
-func (r records) verdict(ctx context.Context, question standing.Question, version *configv1.ClusterVersion, judged judgement.Runs) (
-	blocks []document.Block, updated bool, err error,
-) {
+func (r records) verdict(ctx context.Context, question standing.Question, version *configv1.ClusterVersion,
+	judged judgement.Runs,
+) (blocks []document.Block, updated bool, err error) {
 	target, selected := runplan.Selected(version)
 	newest := slices.IndexFunc(question.Runs, func(run record.Record) bool { return run.Phase == record.Complete && !run.Provisional })
 	if !selected && newest >= 0 {
@@ -337,7 +345,8 @@ func (r records) verdict(ctx context.Context, question standing.Question, versio
 	if err != nil {
 		return []document.Block{unreadable(err)}, false, err
 	}
-	now := command("This is what the run found. To evaluate gates, risks and health as they are now:", finding.Read("oc preflight status %s", counts.ID))
+	now := command("This is what the run found. To evaluate gates, risks and health as they are now:",
+		finding.Read("oc preflight status %s", counts.ID))
 	return append([]document.Block{section(stored, "")}, now...), stored.AfterUpdate != nil, nil
 }
 
@@ -396,7 +405,8 @@ func (r records) report(ctx context.Context, question standing.Question, id stri
 	})
 	retry := again(stored.Target)
 	retry.Type = finding.ActionRetry
-	if retry.Command != "" && stored.Run.Phase != report.PhaseRunning && (!stored.Holds() || slices.ContainsFunc(stored.Findings, finding.Finding.Open)) {
+	if retry.Command != "" && stored.Run.Phase != report.PhaseRunning &&
+		(!stored.Holds() || slices.ContainsFunc(stored.Findings, finding.Finding.Open)) {
 		shown.Actions = append(shown.Actions, retry)
 	}
 	return shown, nil

@@ -33,33 +33,82 @@ func TestWhoSeesThePage(t *testing.T) {
 		// want is a part of the body, and unwanted is none.
 		want, unwanted string
 	}{
-		"Bearer":    {reason: "scripts send the token so", change: bearer(admin), status: 200, want: "No verdict"},
-		"LowerCase": {reason: "a scheme has no case", change: func(r *http.Request) { r.Header.Set("Authorization", "bearer "+admin) }, status: 200, want: "No verdict"},
-		"Basic":     {reason: "browsers send the token so", change: func(r *http.Request) { r.SetBasicAuth("me", admin) }, status: 200, want: "No verdict"},
-		"NoUser":    {reason: "the token names the user", change: func(r *http.Request) { r.SetBasicAuth("", admin) }, status: 200, want: "No verdict"},
-		"NoToken":   {reason: "a browser that begins", change: func(*http.Request) {}, status: 401, want: "oc whoami -t", unwanted: "No verdict"},
-		"Empty":     {reason: "an empty password is no token", change: func(r *http.Request) { r.SetBasicAuth("admin", "") }, status: 401},
-		"UserName":  {reason: "a user name is no token", change: func(r *http.Request) { r.SetBasicAuth(admin, "x") }, status: 401, unwanted: admin},
-		"Rejected":  {reason: "the token has expired", change: bearer("<script>expired</script>"), status: 401, want: "does not accept the token", unwanted: "expired"},
-		"Query":     {reason: "a URL is logged and sent as a referrer", change: func(r *http.Request) { r.URL.RawQuery = url.Values{"access_token": {admin}, "token": {admin}}.Encode() }, status: 401, unwanted: admin},
-		"Cookie":    {reason: "other sites send it, too", change: func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "token", Value: admin}) }, status: 401},
-		"Two":       {reason: "which one counts is not known", change: func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer " + admin, "Bearer " + stranger} }, status: 401},
-		"Scheme":    {reason: "another scheme", change: func(r *http.Request) { r.Header.Set("Authorization", "Negotiate "+admin) }, status: 401},
+		"Bearer": {reason: "scripts send the token so", change: bearer(admin), status: 200, want: "No verdict"},
+		"LowerCase": {
+			reason: "a scheme has no case", change: func(r *http.Request) { r.Header.Set("Authorization", "bearer "+admin) },
+			status: 200, want: "No verdict",
+		},
+		"Basic": {
+			reason: "browsers send the token so", change: func(r *http.Request) { r.SetBasicAuth("me", admin) }, status: 200,
+			want: "No verdict",
+		},
+		"NoUser": {
+			reason: "the token names the user", change: func(r *http.Request) { r.SetBasicAuth("", admin) }, status: 200,
+			want: "No verdict",
+		},
+		"NoToken": {reason: "a browser that begins", change: func(*http.Request) {}, status: 401, want: "oc whoami -t", unwanted: "No verdict"},
+		"Empty":   {reason: "an empty password is no token", change: func(r *http.Request) { r.SetBasicAuth("admin", "") }, status: 401},
+		"UserName": {
+			reason: "a user name is no token", change: func(r *http.Request) { r.SetBasicAuth(admin, "x") }, status: 401,
+			unwanted: admin,
+		},
+		"Rejected": {
+			reason: "the token has expired", change: bearer("<script>expired</script>"), status: 401, want: "does not accept the token",
+			unwanted: "expired",
+		},
+		"Query": {
+			reason: "a URL is logged and sent as a referrer",
+			change: func(r *http.Request) { r.URL.RawQuery = url.Values{"access_token": {admin}, "token": {admin}}.Encode() }, status: 401,
+			unwanted: admin,
+		},
+		"Cookie": {
+			reason: "other sites send it, too",
+			change: func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "token", Value: admin}) }, status: 401,
+		},
+		"Two": {
+			reason: "which one counts is not known",
+			change: func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer " + admin, "Bearer " + stranger} }, status: 401,
+		},
+		"Scheme": {reason: "another scheme", change: func(r *http.Request) { r.Header.Set("Authorization", "Negotiate "+admin) }, status: 401},
 		"Header": {reason: "a client does not state its user", change: func(r *http.Request) {
 			r.Header.Set("X-Remote-User", "admin")
 			r.Header.Set("Impersonate-User", "admin")
 		}, status: 401},
-		"Denied":     {reason: "the permission is named, and the name of the user is a text", change: bearer(stranger), status: 403, want: "get updatepreflights.preflight.openshift.io", unwanted: "<b>"},
-		"Grant":      {reason: "the command has the name as one word", change: bearer(stranger), status: 403, want: "oc adm policy add-cluster-role-to-user update-preflight-reader &#39;&lt;b&gt;stranger&lt;/b&gt;&#39;", unwanted: stranger},
-		"NoReview":   {reason: "never open", change: bearer(admin), fails: "tokenreviews", status: 503, want: "could not be asked", unwanted: "No verdict"},
-		"NoDecision": {reason: "never open", change: bearer(admin), fails: "subjectaccessreviews", status: 503, want: "could not be asked", unwanted: "No verdict"},
-		"Post":       {reason: "nothing is written", change: func(r *http.Request) { bearer(admin)(r); r.Method = http.MethodPost }, status: 405},
-		"Options":    {reason: "no other origin reads it", change: func(r *http.Request) { bearer(admin)(r); r.Method = http.MethodOptions }, status: 405},
-		"Head":       {reason: "as GET, without a body", change: func(r *http.Request) { bearer(admin)(r); r.Method = http.MethodHead }, status: 200},
+		"Denied": {
+			reason: "the permission is named, and the name of the user is a text", change: bearer(stranger), status: 403,
+			want: "get updatepreflights.preflight.openshift.io", unwanted: "<b>",
+		},
+		"Grant": {
+			reason: "the command has the name as one word", change: bearer(stranger), status: 403,
+			want: "oc adm policy add-cluster-role-to-user update-preflight-reader &#39;&lt;b&gt;stranger&lt;/b&gt;&#39;", unwanted: stranger,
+		},
+		"NoReview": {
+			reason: "never open", change: bearer(admin), fails: "tokenreviews", status: 503, want: "could not be asked",
+			unwanted: "No verdict",
+		},
+		"NoDecision": {
+			reason: "never open", change: bearer(admin), fails: "subjectaccessreviews", status: 503, want: "could not be asked",
+			unwanted: "No verdict",
+		},
+		"Post": {reason: "nothing is written", change: func(r *http.Request) { bearer(admin)(r); r.Method = http.MethodPost }, status: 405},
+		"Options": {
+			reason: "no other origin reads it", change: func(r *http.Request) { bearer(admin)(r); r.Method = http.MethodOptions },
+			status: 405,
+		},
+		"Head": {
+			reason: "as GET, without a body", change: func(r *http.Request) { bearer(admin)(r); r.Method = http.MethodHead },
+			status: 200,
+		},
 		"HeadDenied": {reason: "as GET", change: func(r *http.Request) { r.Method = http.MethodHead }, status: 401},
 		"Path":       {reason: "there is one page", change: func(r *http.Request) { bearer(admin)(r); r.URL.Path = "/metrics" }, status: 404},
-		"Dots":       {reason: "no file is served", change: func(r *http.Request) { bearer(admin)(r); r.URL.Path = "/../etc/passwd" }, status: 404},
-		"LongHeader": {reason: "headers are bounded", change: func(r *http.Request) { bearer(admin)(r); r.Header.Set("X-Long", strings.Repeat("x", 17<<10)) }, status: 431},
+		"Dots": {
+			reason: "no file is served", change: func(r *http.Request) { bearer(admin)(r); r.URL.Path = "/../etc/passwd" },
+			status: 404,
+		},
+		"LongHeader": {
+			reason: "headers are bounded",
+			change: func(r *http.Request) { bearer(admin)(r); r.Header.Set("X-Long", strings.Repeat("x", 17<<10)) }, status: 431,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +121,8 @@ func TestWhoSeesThePage(t *testing.T) {
 			if !strings.Contains(got.body, tc.want) || tc.unwanted != "" && strings.Contains(got.body, tc.unwanted) {
 				t.Errorf("%s: want %q and not %q:\n%s", tc.reason, tc.want, tc.unwanted, got.body)
 			}
-			if challenge := got.Header.Values("WWW-Authenticate"); (tc.status == 401) != (len(challenge) == 2 && strings.HasPrefix(challenge[0], "Basic realm=")) {
+			if challenge := got.Header.Values("WWW-Authenticate"); (tc.status == 401) != (len(challenge) == 2 &&
+				strings.HasPrefix(challenge[0], "Basic realm=")) {
 				t.Errorf("%s: WWW-Authenticate %q", tc.reason, challenge)
 			}
 			if (tc.status == 405) != (got.Header.Get("Allow") == "GET, HEAD") {
@@ -94,7 +144,8 @@ func TestWhoSeesThePage(t *testing.T) {
 func TestHeaders(t *testing.T) {
 	w := newWorld(t)
 	for name, change := range map[string]func(*http.Request){
-		"Page": bearer(admin), "NoToken": func(*http.Request) {}, "Path": func(r *http.Request) { r.URL.Path = "/x" }, "Method": func(r *http.Request) { r.Method = http.MethodPut },
+		"Page": bearer(admin), "NoToken": func(*http.Request) {}, "Path": func(r *http.Request) { r.URL.Path = "/x" },
+		"Method": func(r *http.Request) { r.Method = http.MethodPut },
 	} {
 		got := w.send(t, change)
 		policy := got.Header.Get("Content-Security-Policy")
@@ -105,7 +156,8 @@ func TestHeaders(t *testing.T) {
 		}
 		for header, want := range map[string]string{
 			"X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
-			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Strict-Transport-Security": "", "Access-Control-Allow-Origin": "", "Set-Cookie": "",
+			"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin", "Strict-Transport-Security": "",
+			"Access-Control-Allow-Origin": "", "Set-Cookie": "",
 		} {
 			if value := got.Header.Get(header); value != want {
 				t.Errorf("%s: %s is %q, want %q", name, header, value, want)
@@ -113,7 +165,8 @@ func TestHeaders(t *testing.T) {
 		}
 		// Both policies are enforced: with another hash in one of them the page has no style.
 		meta, _, _ := strings.Cut(policy, "; frame-ancestors")
-		if name == "Page" && !strings.Contains(got.body, `http-equiv="Content-Security-Policy" content="`+strings.ReplaceAll(meta, "'", "&#39;")+`"`) {
+		if name == "Page" && !strings.Contains(got.body,
+			`http-equiv="Content-Security-Policy" content="`+strings.ReplaceAll(meta, "'", "&#39;")+`"`) {
 			t.Errorf("the page does not have the policy %q:\n%.600s", meta, got.body)
 		}
 	}
@@ -195,15 +248,21 @@ func (w *world) updated(id string, decision afterupdate.Decision) {
 	completed := time.Now().Add(-time.Hour).UTC().Truncate(time.Second)
 	started := completed.Add(-time.Hour)
 	w.state.Past = nil
-	if err := openshift.Complete(w.tb.Context(), w.server.Config(), openshift.Completion{Version: "4.19.1", Image: records.Image('1'), Started: started, Completed: completed}); err != nil {
+	if err := openshift.Complete(w.tb.Context(), w.server.Config(),
+		openshift.Completion{Version: "4.19.1", Image: records.Image('1'), Started: started, Completed: completed}); err != nil {
 		w.tb.Fatal(err)
 	}
 	judged := afterupdate.Report{
-		Decision: decision, Message: "2 problems that the cluster did not have before the update", Cluster: report.Cluster{ID: string(openshift.ClusterID)},
-		Update:  afterupdate.Update{From: "4.18.3", To: "4.19.1", Image: records.Image('1'), StartTime: started.Format(time.RFC3339), CompletionTime: completed.Format(time.RFC3339)},
+		Decision: decision, Message: "2 problems that the cluster did not have before the update",
+		Cluster: report.Cluster{ID: string(openshift.ClusterID)},
+		Update: afterupdate.Update{
+			From: "4.18.3", To: "4.19.1", Image: records.Image('1'), StartTime: started.Format(time.RFC3339),
+			CompletionTime: completed.Format(time.RFC3339),
+		},
 		Samples: afterupdate.Samples{Number: 3, First: completed.Format(time.RFC3339), Last: completed.Add(time.Minute).Format(time.RFC3339)},
 		Regressions: []afterupdate.Regression{{
-			Name: "RouteNotAdmitted", Object: finding.Object{Kind: "Route", Namespace: "shop", Name: "<script>alert(1)</script>"}, Was: "admitted", Is: "not admitted",
+			Name: "RouteNotAdmitted", Object: finding.Object{Kind: "Route", Namespace: "shop", Name: "<script>alert(1)</script>"}, Was: "admitted",
+			Is:      "not admitted",
 			Command: "oc describe route -n shop front",
 		}},
 		Counts: afterupdate.Counts{Regressions: 1},
@@ -244,25 +303,46 @@ func TestPage(t *testing.T) {
 		// want are parts of the page in their order, and unwanted are none.
 		want, unwanted []string
 	}{
-		"None":    {reason: "the first verdict takes a command", make: func(*world) {}, want: []string{"Cluster: " + string(openshift.ClusterID) + ", as of ", "No verdict", "oc preflight run --to-latest"}},
-		"Ready":   {reason: "the verdict", make: func(w *world) { w.ready('1') }, want: []string{"Ready", "This cluster can be updated to 4.19.1", "oc preflight status"}, unwanted: []string{"oc preflight run"}},
-		"Blocked": {reason: "the verdict with its finding, and the run that follows its remedy", make: func(w *world) { w.blocked('1') }, want: []string{"Blocked", "Do not update this cluster to 4.19.1", "Etcd.Quorum", "oc preflight run --to 4.19.1", "oc preflight status"}},
+		"None": {
+			reason: "the first verdict takes a command", make: func(*world) {},
+			want: []string{"Cluster: " + string(openshift.ClusterID) + ", as of ", "No verdict", "oc preflight run --to-latest"},
+		},
+		"Ready": {
+			reason: "the verdict", make: func(w *world) { w.ready('1') },
+			want: []string{"Ready", "This cluster can be updated to 4.19.1", "oc preflight status"}, unwanted: []string{"oc preflight run"},
+		},
+		"Blocked": {
+			reason: "the verdict with its finding, and the run that follows its remedy", make: func(w *world) { w.blocked('1') },
+			want: []string{"Blocked", "Do not update this cluster to 4.19.1", "Etcd.Quorum", "oc preflight run --to 4.19.1", "oc preflight status"},
+		},
 		"Expired": {
 			reason: "its time has ended", make: func(w *world) {
 				decided := records.Report(records.Passed("Etcd.Quorum"))
 				decided.Verdict.ValidUntil = "2020-01-01T00:00:00Z"
 				w.Completed('1', decided, w.Fingerprint())
-			}, want: []string{"Outdated", "was Ready, and no longer holds", "it was valid until 2020-01-01T00:00:00Z", "oc preflight run --to 4.19.1"},
+			}, want: []string{
+				"Outdated", "was Ready, and no longer holds", "it was valid until 2020-01-01T00:00:00Z",
+				"oc preflight run --to 4.19.1",
+			},
 		},
 		"Changed": {
 			reason: "the cluster has changed", make: func(w *world) {
 				w.ready('1')
-				w.state.Operators = []configv1.ClusterOperator{{ObjectMeta: metav1.ObjectMeta{Name: "etcd"}, Status: configv1.ClusterOperatorStatus{Versions: openshift.OperatorVersions("4.18.9")}}}
+				w.state.Operators = []configv1.ClusterOperator{{
+					ObjectMeta: metav1.ObjectMeta{Name: "etcd"},
+					Status:     configv1.ClusterOperatorStatus{Versions: openshift.OperatorVersions("4.18.9")},
+				}}
 				w.present()
 			}, want: []string{"Outdated", "no longer holds"},
 		},
-		"Superseded": {reason: "the newest run of a target counts", make: func(w *world) { w.ready('1'); w.NextSecond(); w.blocked('1') }, want: []string{"Blocked"}, unwanted: []string{"can be updated"}},
-		"Newest":     {reason: "without a selected target, the newest one", make: func(w *world) { w.blocked('2'); w.NextSecond(); w.ready('1') }, want: []string{"can be updated to 4.19.1", "oc preflight history"}, unwanted: []string{"Blocked"}},
+		"Superseded": {
+			reason: "the newest run of a target counts", make: func(w *world) { w.ready('1'); w.NextSecond(); w.blocked('1') },
+			want: []string{"Blocked"}, unwanted: []string{"can be updated"},
+		},
+		"Newest": {
+			reason: "without a selected target, the newest one", make: func(w *world) { w.blocked('2'); w.NextSecond(); w.ready('1') },
+			want: []string{"can be updated to 4.19.1", "oc preflight history"}, unwanted: []string{"Blocked"},
+		},
 		"Selected": {
 			reason: "the selected target matters, not the newest run", make: func(w *world) {
 				w.blocked('2')
@@ -277,24 +357,32 @@ func TestPage(t *testing.T) {
 				w.ready('1')
 				w.state.Desired = &configv1.Update{Version: "4.19.2", Image: records.Image('2')}
 				w.present()
-			}, want: []string{"No verdict", "The update to 4.19.2 is selected", "oc preflight run --to 4.19.2"}, unwanted: []string{"can be updated"},
+			}, want: []string{"No verdict", "The update to 4.19.2 is selected", "oc preflight run --to 4.19.2"},
+			unwanted: []string{"can be updated"},
 		},
 		"Running": {
 			reason: "a run in progress is none that has ended", make: func(w *world) {
 				w.Detached('1', []string{"Etcd.Quorum", "Etcd.Space"}, records.Result("Etcd.Quorum", records.Passed("Etcd.Quorum")))
-			}, want: []string{"In progress: 4.18.3 to 4.19.1", "1 of 2 reported so far", "oc preflight attach", "No verdict"}, unwanted: []string{"can be updated"},
+			}, want: []string{"In progress: 4.18.3 to 4.19.1", "1 of 2 reported so far", "oc preflight attach", "No verdict"},
+			unwanted: []string{"can be updated"},
 		},
 		"RunningAgain": {
-			reason: "the last verdict stands beside the run in progress", make: func(w *world) { w.blocked('1'); w.Detached('1', []string{"Etcd.Quorum"}) },
-			want: []string{"In progress:", "0 of 1 reported so far", "Do not update this cluster to 4.19.1"},
+			reason: "the last verdict stands beside the run in progress",
+			make:   func(w *world) { w.blocked('1'); w.Detached('1', []string{"Etcd.Quorum"}) },
+			want:   []string{"In progress:", "0 of 1 reported so far", "Do not update this cluster to 4.19.1"},
 		},
 		"Edited": {
 			reason: "a record that was edited has no verdict", make: func(w *world) { w.edit(w.blocked('1')) },
 			want: []string{"Undecided", "UnauthenticRecord"}, unwanted: []string{"can be updated", "QuorumLost"},
 		},
 		"Regressed": {
-			reason: "what came of the update comes before the verdict that led to it", make: func(w *world) { w.updated(w.ready('1'), afterupdate.Regressed) },
-			want: []string{"After the update", "Regressed", "RouteNotAdmitted", "&lt;script&gt;alert(1)&lt;/script&gt;", "oc describe route -n shop front", "oc preflight after", "Outdated", "ended with the update"}, unwanted: []string{"<script", "oc preflight run --to 4.19.1"},
+			reason: "what came of the update comes before the verdict that led to it",
+			make:   func(w *world) { w.updated(w.ready('1'), afterupdate.Regressed) },
+			want: []string{
+				"After the update", "Regressed", "RouteNotAdmitted", "&lt;script&gt;alert(1)&lt;/script&gt;",
+				"oc describe route -n shop front", "oc preflight after", "Outdated", "ended with the update",
+			},
+			unwanted: []string{"<script", "oc preflight run --to 4.19.1"},
 		},
 		"NextUpdate": {
 			reason: "the verdict on the next update comes first", make: func(w *world) {

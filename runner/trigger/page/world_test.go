@@ -62,7 +62,8 @@ func (r *reviews) handler(tb testing.TB, objects http.Handler) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		if err := scheme.Codecs.LegacyCodec(authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion).Encode(r.review(object), w); err != nil {
+		if err := scheme.Codecs.LegacyCodec(authenticationv1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion).Encode(r.review(object),
+			w); err != nil {
 			tb.Error(err)
 		}
 	})
@@ -73,13 +74,19 @@ func (r *reviews) review(object runtime.Object) runtime.Object {
 	case *authenticationv1.TokenReview:
 		r.asked = append(r.asked, "tokenreviews "+of.Spec.Token)
 		name, known := r.users[of.Spec.Token]
-		of.Status = authenticationv1.TokenReviewStatus{Authenticated: known, User: authenticationv1.UserInfo{Username: name, Groups: []string{"admins"}}}
+		of.Status = authenticationv1.TokenReviewStatus{
+			Authenticated: known,
+			User:          authenticationv1.UserInfo{Username: name, Groups: []string{"admins"}},
+		}
 		if !known {
 			of.Status.Error = "[invalid bearer token, token lookup failed]"
 		}
 	case *authorizationv1.SubjectAccessReview:
 		to := of.Spec.ResourceAttributes
-		r.asked = append(r.asked, strings.Join([]string{"subjectaccessreviews", of.Spec.User, strings.Join(of.Spec.Groups, ","), to.Verb, to.Resource + "." + to.Group + to.Namespace + to.Name}, " "))
+		r.asked = append(r.asked, strings.Join([]string{
+			"subjectaccessreviews", of.Spec.User, strings.Join(of.Spec.Groups, ","), to.Verb,
+			to.Resource + "." + to.Group + to.Namespace + to.Name,
+		}, " "))
 		of.Status.Allowed = r.may[of.Spec.User]
 	}
 	return object
@@ -105,7 +112,10 @@ func newWorld(tb testing.TB) *world {
 	tb.Helper()
 	w := &world{
 		tb: tb, server: apiserver.Start(tb), state: records.State(), log: &strings.Builder{},
-		reviews: &reviews{users: map[string]string{admin: "admin", reader: "reader", stranger: "<b>stranger</b>"}, may: map[string]bool{"admin": true, "reader": true}},
+		reviews: &reviews{
+			users: map[string]string{admin: "admin", reader: "reader", stranger: "<b>stranger</b>"},
+			may:   map[string]bool{"admin": true, "reader": true},
+		},
 	}
 	w.Cluster = records.In(tb, w.server.Config())
 	w.present()

@@ -38,7 +38,9 @@ type Result struct {
 }
 
 // Start begins a run, which preflight makes, and calls announce when it has ended. It ends early when ctx is done.
-func Start(ctx context.Context, target runplan.Target, run runplan.Run, preflight func(context.Context, runplan.Target) (report.Report, error), announce func()) *Run {
+func Start(ctx context.Context, target runplan.Target, run runplan.Run,
+	preflight func(context.Context, runplan.Target) (report.Report, error), announce func(),
+) *Run {
 	running, cancel := context.WithCancelCause(ctx)
 	r := &Run{Target: target, Planned: run, cancel: cancel, ended: make(chan Result, 1)}
 	go func() {

@@ -23,15 +23,19 @@ func TestOptions(t *testing.T) {
 		images   image.Mode
 		accepted int
 	}{
-		"Own":     {reason: "no object requests the run", images: image.Blobs},
-		"Images":  {reason: "the mode of the object comes first", object: runplan.Object{Name: "a", Images: image.Off}, images: image.Off},
-		"NoMode":  {reason: "an object without a mode has that of all runs", object: runplan.Object{Name: "a"}, images: image.Blobs},
-		"Accepts": {reason: "what the object accepts is accepted", object: runplan.Object{Name: "a", Accepted: []string{"Risk"}}, images: image.Blobs, accepted: 1},
+		"Own":    {reason: "no object requests the run", images: image.Blobs},
+		"Images": {reason: "the mode of the object comes first", object: runplan.Object{Name: "a", Images: image.Off}, images: image.Off},
+		"NoMode": {reason: "an object without a mode has that of all runs", object: runplan.Object{Name: "a"}, images: image.Blobs},
+		"Accepts": {
+			reason: "what the object accepts is accepted", object: runplan.Object{Name: "a", Accepted: []string{"Risk"}},
+			images: image.Blobs, accepted: 1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := plannedrun.Options(t.Context(), all, runplan.Target{Requester: record.Ahead, Object: tc.object})
 			if made.Selection.Images != tc.images || len(made.Judgement.Accept) != tc.accepted || made.Hooks.Requester != record.Ahead {
-				t.Errorf("%s: images %q, %d accepted, requested by %q", tc.reason, made.Selection.Images, len(made.Judgement.Accept), made.Hooks.Requester)
+				t.Errorf("%s: images %q, %d accepted, requested by %q", tc.reason, made.Selection.Images, len(made.Judgement.Accept),
+					made.Hooks.Requester)
 			}
 		})
 	}

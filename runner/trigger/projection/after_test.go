@@ -23,7 +23,8 @@ func judged(decision afterupdate.Decision, regressions int) *afterupdate.Report 
 }
 
 func TestAfterUpdate(t *testing.T) {
-	if status := projection.Status(object(), projection.Observation{Now: noon}); status.AfterUpdate != nil || meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAfterUpdate) != nil {
+	if status := projection.Status(object(), projection.Observation{Now: noon}); status.AfterUpdate != nil ||
+		meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAfterUpdate) != nil {
 		t.Errorf("an update that was not judged has %+v", status.AfterUpdate)
 	}
 	for name, tc := range map[string]struct {
@@ -34,22 +35,33 @@ func TestAfterUpdate(t *testing.T) {
 		names   int
 		omitted int32
 	}{
-		"Good":       {reason: "nothing is worse", judged: judged(afterupdate.Good, 0), status: metav1.ConditionTrue},
-		"Regressed":  {reason: "a name is stated once", judged: judged(afterupdate.Regressed, 4), status: metav1.ConditionFalse, names: 2},
-		"Most":       {reason: "the list of names is full", judged: judged(afterupdate.Regressed, 2*v1alpha1.MaxNames), status: metav1.ConditionFalse, names: v1alpha1.MaxNames},
-		"Many":       {reason: "more are counted", judged: judged(afterupdate.Regressed, 2*v1alpha1.MaxNames+5), status: metav1.ConditionFalse, names: v1alpha1.MaxNames, omitted: 3},
+		"Good":      {reason: "nothing is worse", judged: judged(afterupdate.Good, 0), status: metav1.ConditionTrue},
+		"Regressed": {reason: "a name is stated once", judged: judged(afterupdate.Regressed, 4), status: metav1.ConditionFalse, names: 2},
+		"Most": {
+			reason: "the list of names is full", judged: judged(afterupdate.Regressed, 2*v1alpha1.MaxNames),
+			status: metav1.ConditionFalse, names: v1alpha1.MaxNames,
+		},
+		"Many": {
+			reason: "more are counted", judged: judged(afterupdate.Regressed, 2*v1alpha1.MaxNames+5), status: metav1.ConditionFalse,
+			names: v1alpha1.MaxNames, omitted: 3,
+		},
 		"RolledBack": {reason: "the update did not stay", judged: judged(afterupdate.RolledBack, 0), status: metav1.ConditionFalse},
 		"Settling":   {reason: "it is too early", judged: judged(afterupdate.Settling, 0), status: metav1.ConditionUnknown},
 		"Undecided":  {reason: "there is no baseline", judged: judged(afterupdate.Undecided, 0), status: metav1.ConditionUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := projection.Status(object(), projection.Observation{Now: noon, Target: update.Release{Version: version, Image: image("1")}, After: tc.judged})
+			status := projection.Status(object(), projection.Observation{
+				Now: noon, Target: update.Release{Version: version, Image: image("1")},
+				After: tc.judged,
+			})
 			condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionAfterUpdate)
-			if condition == nil || condition.Status != tc.status || condition.Reason != string(tc.judged.Decision) || condition.Message != tc.judged.Message {
+			if condition == nil || condition.Status != tc.status || condition.Reason != string(tc.judged.Decision) ||
+				condition.Message != tc.judged.Message {
 				t.Errorf("%s: the condition is %+v, want %s", tc.reason, condition, tc.status)
 			}
 			got := status.AfterUpdate
-			if got == nil || got.Run != "a-run" || got.Decision != string(tc.judged.Decision) || len(got.Regressions) != tc.names || got.RegressionsOmitted != tc.omitted {
+			if got == nil || got.Run != "a-run" || got.Decision != string(tc.judged.Decision) || len(got.Regressions) != tc.names ||
+				got.RegressionsOmitted != tc.omitted {
 				t.Errorf("%s: got %+v", tc.reason, got)
 			}
 		})
@@ -75,8 +87,12 @@ func TestAfterUpdateSince(t *testing.T) {
 		if step.sample != 0 {
 			made.Samples.Last = noon.Add(step.sample).Format(time.RFC3339)
 		}
-		mine.Status = projection.Status(mine, projection.Observation{Now: noon.Add(time.Duration(i) * time.Minute), Target: update.Release{Version: version, Image: image("1")}, After: made})
-		if got := meta.FindStatusCondition(mine.Status.Conditions, v1alpha1.ConditionAfterUpdate).LastTransitionTime.Time; !got.Equal(noon.Add(step.want)) {
+		mine.Status = projection.Status(mine, projection.Observation{
+			Now:    noon.Add(time.Duration(i) * time.Minute),
+			Target: update.Release{Version: version, Image: image("1")}, After: made,
+		})
+		if got := meta.FindStatusCondition(mine.Status.Conditions,
+			v1alpha1.ConditionAfterUpdate).LastTransitionTime.Time; !got.Equal(noon.Add(step.want)) {
 			t.Errorf("%s: since %s, want %s", step.reason, got, noon.Add(step.want))
 		}
 	}
@@ -86,14 +102,22 @@ func TestAfterUpdateSince(t *testing.T) {
 func TestAfterUpdateTransition(t *testing.T) {
 	mine := object()
 	since := func(after time.Duration, decision afterupdate.Decision) time.Time {
-		mine.Status = projection.Status(mine, projection.Observation{Now: noon.Add(after), Target: update.Release{Version: version, Image: image("1")}, After: judged(decision, 0)})
+		mine.Status = projection.Status(mine, projection.Observation{
+			Now:    noon.Add(after),
+			Target: update.Release{Version: version, Image: image("1")}, After: judged(decision, 0),
+		})
 		return meta.FindStatusCondition(mine.Status.Conditions, v1alpha1.ConditionAfterUpdate).LastTransitionTime.Time
 	}
 	for _, step := range []struct {
 		after    time.Duration
 		decision afterupdate.Decision
 		want     time.Duration
-	}{{0, afterupdate.Unfinished, 0}, {time.Minute, afterupdate.Settling, 0}, {time.Hour, afterupdate.Good, time.Hour}, {2 * time.Hour, afterupdate.Good, time.Hour}} {
+	}{
+		{0, afterupdate.Unfinished, 0},
+		{time.Minute, afterupdate.Settling, 0},
+		{time.Hour, afterupdate.Good, time.Hour},
+		{2 * time.Hour, afterupdate.Good, time.Hour},
+	} {
 		if got := since(step.after, step.decision); !got.Equal(noon.Add(step.want)) {
 			t.Errorf("%s after %s: since %s, want %s", step.decision, step.after, got, noon.Add(step.want))
 		}

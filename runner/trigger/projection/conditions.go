@@ -54,8 +54,14 @@ func (p projected) conditions(status v1alpha1.UpdatePreflightStatus) []metav1.Co
 	reason, message := p.words(status)
 	present := append([]metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: ready(status), Reason: reason, Message: message},
-		{Type: v1alpha1.ConditionReconciling, Status: truth(status.Phase, v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking), Reason: reason, Message: message},
-		{Type: v1alpha1.ConditionStalled, Status: truth(status.Phase, v1alpha1.Blocked, v1alpha1.Undecided, v1alpha1.Expired), Reason: reason, Message: message},
+		{
+			Type: v1alpha1.ConditionReconciling, Status: truth(status.Phase, v1alpha1.New, v1alpha1.Pending, v1alpha1.Checking), Reason: reason,
+			Message: message,
+		},
+		{
+			Type: v1alpha1.ConditionStalled, Status: truth(status.Phase, v1alpha1.Blocked, v1alpha1.Undecided, v1alpha1.Expired), Reason: reason,
+			Message: message,
+		},
 	}, stepsOf(p)...)
 	if p.observed.Outlook != nil {
 		present = append(present, p.observed.Outlook.condition())
@@ -253,7 +259,10 @@ func unreported(p projected, step string) metav1.Condition {
 
 // afterUpdate is the condition of a judgement, without its times.
 func afterUpdate(judged afterupdate.Report) metav1.Condition {
-	return metav1.Condition{Type: v1alpha1.ConditionAfterUpdate, Status: judgement.Status(judged.Decision), Reason: string(judged.Decision), Message: judged.Message}
+	return metav1.Condition{
+		Type: v1alpha1.ConditionAfterUpdate, Status: judgement.Status(judged.Decision), Reason: string(judged.Decision),
+		Message: judged.Message,
+	}
 }
 
 // judgedAt is the last sample of a judgement that is stored; nil for none. A gate counts the soak from it, whether it reads
@@ -305,7 +314,8 @@ func (o Outlook) condition() metav1.Condition {
 	if o.Invalid != nil {
 		return metav1.Condition{
 			Type: v1alpha1.ConditionScheduledUpdate, Status: status, Reason: string(o.Invalid.Reason),
-			Message: "UpgradeConfig " + schedule.Name + " schedules no update that can be checked before: " + words.Line(o.Invalid.Error(), maxMessage),
+			Message: "UpgradeConfig " + schedule.Name + " schedules no update that can be checked before: " + words.Line(o.Invalid.Error(),
+				maxMessage),
 		}
 	}
 	switch o.State {

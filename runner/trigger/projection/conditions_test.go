@@ -19,7 +19,10 @@ import (
 func steps(t *testing.T, status v1alpha1.UpdatePreflightStatus) string {
 	t.Helper()
 	var lines []string
-	for _, kind := range []string{v1alpha1.ConditionTargetKnown, v1alpha1.ConditionWindowOpen, v1alpha1.ConditionReleaseVerified, v1alpha1.ConditionChecksReported} {
+	for _, kind := range []string{
+		v1alpha1.ConditionTargetKnown, v1alpha1.ConditionWindowOpen, v1alpha1.ConditionReleaseVerified,
+		v1alpha1.ConditionChecksReported,
+	} {
 		condition := meta.FindStatusCondition(status.Conditions, kind)
 		if condition == nil {
 			t.Fatalf("no condition %s", kind)
@@ -60,19 +63,26 @@ func TestSteps(t *testing.T) {
 		"Reported": {reason: "the verdict is valid", object: object(), verdict: reported, want: []string{known, open, verified, all}},
 		"Partial": {
 			reason: "a result is missing, and the signature was not verified", object: object(), verdict: partial,
-			want: []string{known, open, "ReleaseVerified False NotVerified the signature of the release was not verified", "ChecksReported False MissingResults 2 of 3 checks reported"},
+			want: []string{
+				known, open, "ReleaseVerified False NotVerified the signature of the release was not verified",
+				"ChecksReported False MissingResults 2 of 3 checks reported",
+			},
 		},
 		"Expired": {
-			reason: "an expired verdict counts for no step", object: object(), verdict: edited(decided(), func(r *report.Report) { r.Standing.Ended = []string{"node a has changed"} }),
-			want: append([]string{known, open}, none("NoVerdict no run has a valid verdict")...),
+			reason: "an expired verdict counts for no step", object: object(),
+			verdict: edited(decided(), func(r *report.Report) { r.Standing.Ended = []string{"node a has changed"} }),
+			want:    append([]string{known, open}, none("NoVerdict no run has a valid verdict")...),
 		},
 		"TooEarly": {
 			reason: "the requested time is in the future", object: object(starts(time.Minute)),
-			want: append([]string{known, "WindowOpen False TooEarly the window opens at 2026-11-22T12:01:00Z"}, none("NoVerdict no run has a valid verdict")...),
+			want: append([]string{known, "WindowOpen False TooEarly the window opens at 2026-11-22T12:01:00Z"},
+				none("NoVerdict no run has a valid verdict")...),
 		},
 		"Closes": {
-			reason: "a window of the document is open for 30 minutes", object: object(window(v1alpha1.Window{Start: *at(-29 * time.Minute)})), verdict: reported,
-			want: append([]string{known, "WindowOpen True WindowOpen the window closes at 2026-11-22T12:01:00Z"}, none("NoVerdict no run has a valid verdict")...),
+			reason: "a window of the document is open for 30 minutes", object: object(window(v1alpha1.Window{Start: *at(-29 * time.Minute)})),
+			verdict: reported,
+			want: append([]string{known, "WindowOpen True WindowOpen the window closes at 2026-11-22T12:01:00Z"},
+				none("NoVerdict no run has a valid verdict")...),
 		},
 		"Closed": {
 			reason: "the verdict is valid after the window", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), verdict: reported,

@@ -121,15 +121,24 @@ const (
 
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	ready := short{Phase: v1alpha1.Ready, Run: "run-1", Decision: "Ready", Ready: yes, Reconciling: no, Stall: no, Reason: "Ready", Message: "no finding blocks"}
-	blocked := short{Phase: v1alpha1.Blocked, Run: "run-1", Decision: "Blocked", Ready: no, Reconciling: no, Stall: yes, Reason: "Blocked", Message: "blocked by RiskA. See: oc preflight status run-1"}
+	ready := short{
+		Phase: v1alpha1.Ready, Run: "run-1", Decision: "Ready", Ready: yes, Reconciling: no, Stall: no, Reason: "Ready",
+		Message: "no finding blocks",
+	}
+	blocked := short{
+		Phase: v1alpha1.Blocked, Run: "run-1", Decision: "Blocked", Ready: no, Reconciling: no, Stall: yes, Reason: "Blocked",
+		Message: "blocked by RiskA. See: oc preflight status run-1",
+	}
 	pending := func(reason, message string) short {
 		return short{Phase: v1alpha1.Pending, Ready: unknown, Reconciling: yes, Stall: no, Reason: reason, Message: message}
 	}
 	expired := func(reason, message string) short {
 		return short{Phase: v1alpha1.Expired, Ready: unknown, Reconciling: no, Stall: yes, Reason: reason, Message: message}
 	}
-	checking := short{Phase: v1alpha1.Checking, Run: "run-2", Ready: unknown, Reconciling: yes, Stall: no, Reason: "Checking", Message: "a run is in progress"}
+	checking := short{
+		Phase: v1alpha1.Checking, Run: "run-2", Ready: unknown, Reconciling: yes, Stall: no, Reason: "Checking",
+		Message: "a run is in progress",
+	}
 	running := &projection.Run{ID: "run-2"}
 	changed := func(r *report.Report) { r.Standing.Ended = []string{"node worker-1 has changed"} }
 	for name, tc := range map[string]struct {
@@ -142,63 +151,155 @@ func TestStatus(t *testing.T) {
 		failure string
 		want    short
 	}{
-		"Unknown":           {reason: "no release is selected", object: object(), unknown: "no such update", want: short{Phase: v1alpha1.New, Ready: unknown, Reconciling: yes, Stall: no, Reason: "TargetUnknown", Message: "no such update"}},
-		"NoRun":             {reason: "no run has ended", object: object(), want: pending("NotStarted", "no run has a verdict yet")},
-		"Waiting":           {reason: "other requests come first", object: object(), waiting: "there are too many", want: pending("Waiting", "there are too many")},
-		"Failed":            {reason: "the registry cannot be reached", object: object(), failure: "connection refused", want: pending("RunFailed", "the last run failed, and another one follows: connection refused")},
-		"FailedAgain":       {reason: "the verdict has ended, and the next run failed", object: object(), failure: "connection refused", verdict: edited(decided(), changed), want: expired("RunFailed", "node worker-1 has changed; the last run failed, and another one follows: connection refused")},
-		"FailedReady":       {reason: "a verdict is valid although a later run failed", object: object(), failure: "connection refused", verdict: decided(), want: ready},
-		"Running":           {reason: "a run is in progress", object: object(), running: running, want: checking},
-		"RunningUnrecorded": {reason: "a run that has no record yet has no ID", object: object(), running: &projection.Run{}, want: func() short { s := checking; s.Run = ""; return s }()},
-		"Ready":             {reason: "the verdict is valid", object: object(), verdict: decided(), want: ready},
-		"Blocked":           {reason: "a finding blocks", object: object(), verdict: decided(risk("RiskA", "")), want: blocked},
+		"Unknown": {
+			reason: "no release is selected", object: object(), unknown: "no such update",
+			want: short{Phase: v1alpha1.New, Ready: unknown, Reconciling: yes, Stall: no, Reason: "TargetUnknown", Message: "no such update"},
+		},
+		"NoRun": {reason: "no run has ended", object: object(), want: pending("NotStarted", "no run has a verdict yet")},
+		"Waiting": {
+			reason: "other requests come first", object: object(), waiting: "there are too many",
+			want: pending("Waiting", "there are too many"),
+		},
+		"Failed": {
+			reason: "the registry cannot be reached", object: object(), failure: "connection refused",
+			want: pending("RunFailed", "the last run failed, and another one follows: connection refused"),
+		},
+		"FailedAgain": {
+			reason: "the verdict has ended, and the next run failed", object: object(), failure: "connection refused",
+			verdict: edited(decided(), changed), want: expired("RunFailed",
+				"node worker-1 has changed; the last run failed, and another one follows: connection refused"),
+		},
+		"FailedReady": {
+			reason: "a verdict is valid although a later run failed", object: object(), failure: "connection refused",
+			verdict: decided(), want: ready,
+		},
+		"Running": {reason: "a run is in progress", object: object(), running: running, want: checking},
+		"RunningUnrecorded": {
+			reason: "a run that has no record yet has no ID", object: object(), running: &projection.Run{},
+			want: func() short { s := checking; s.Run = ""; return s }(),
+		},
+		"Ready":   {reason: "the verdict is valid", object: object(), verdict: decided(), want: ready},
+		"Blocked": {reason: "a finding blocks", object: object(), verdict: decided(risk("RiskA", "")), want: blocked},
 		"Undecided": {
-			reason: "a finding is inconclusive", object: object(), verdict: decided(finding.Unknown(finding.ReportedReason("X"), "").Named("Etcd").From(finding.SourceHealth)),
-			want: short{Phase: v1alpha1.Undecided, Run: "run-1", Decision: "Undecided", Ready: no, Reconciling: no, Stall: yes, Reason: "Undecided", Message: "inconclusive: Etcd. See: oc preflight status run-1"},
+			reason: "a finding is inconclusive", object: object(),
+			verdict: decided(finding.Unknown(finding.ReportedReason("X"), "").Named("Etcd").From(finding.SourceHealth)),
+			want: short{
+				Phase: v1alpha1.Undecided, Run: "run-1", Decision: "Undecided", Ready: no, Reconciling: no, Stall: yes, Reason: "Undecided",
+				Message: "inconclusive: Etcd. See: oc preflight status run-1",
+			},
 		},
 		"UndecidedWithoutNames": {
 			reason: "fewer checks reported than were expected", object: object(),
 			verdict: edited(decided(), func(r *report.Report) { r.Verdict.Decision = verdict.Undecided }),
-			want:    short{Phase: v1alpha1.Undecided, Run: "run-1", Decision: "Undecided", Ready: no, Reconciling: no, Stall: yes, Reason: "Undecided", Message: "inconclusive: missing results. See: oc preflight status run-1"},
+			want: short{
+				Phase: v1alpha1.Undecided, Run: "run-1", Decision: "Undecided", Ready: no, Reconciling: no, Stall: yes,
+				Reason: "Undecided", Message: "inconclusive: missing results. See: oc preflight status run-1",
+			},
 		},
 		"ReadyRunningAgain": {
 			reason: "the last verdict is valid until there is another one", object: object(), running: running, verdict: decided(),
-			want: short{Phase: v1alpha1.Checking, Run: "run-2", Decision: "Ready", Ready: yes, Reconciling: yes, Stall: no, Reason: "Checking", Message: "a run is in progress; the last verdict is Ready"},
+			want: short{
+				Phase: v1alpha1.Checking, Run: "run-2", Decision: "Ready", Ready: yes, Reconciling: yes, Stall: no, Reason: "Checking",
+				Message: "a run is in progress; the last verdict is Ready",
+			},
 		},
-		"ChangedRunningAgain": {reason: "the verdict does not hold for the present cluster", object: object(), running: running, verdict: edited(decided(), changed), want: checking},
+		"ChangedRunningAgain": {
+			reason: "the verdict does not hold for the present cluster", object: object(), running: running,
+			verdict: edited(decided(), changed), want: checking,
+		},
 
 		// A verdict that is no longer valid is never Ready.
-		"Changed": {reason: "the cluster has changed", object: object(), verdict: edited(decided(), changed), want: expired("Expired", "node worker-1 has changed")},
-		"Expired": {reason: "the validity excludes its end", object: object(), verdict: edited(decided(), func(r *report.Report) { r.Verdict.ValidUntil = noon.Format(time.RFC3339) }), want: expired("Expired", "it was valid until 2026-11-22T12:00:00Z")},
+		"Changed": {
+			reason: "the cluster has changed", object: object(), verdict: edited(decided(), changed),
+			want: expired("Expired", "node worker-1 has changed"),
+		},
+		"Expired": {
+			reason: "the validity excludes its end", object: object(), verdict: edited(decided(),
+				func(r *report.Report) { r.Verdict.ValidUntil = noon.Format(time.RFC3339) }),
+			want: expired("Expired", "it was valid until 2026-11-22T12:00:00Z"),
+		},
 		"TooLong": {reason: "a verdict is valid for a day at most", object: object(), verdict: edited(decided(), func(r *report.Report) {
 			r.Verdict.ValidUntil, r.Run.CompletionTime = "2999-01-01T00:00:00Z", "2026-11-21T12:00:00Z"
 		}), want: expired("Expired", "it was valid until 2026-11-22T12:00:00Z")},
-		"NoStanding": {reason: "an unknown validity is none", object: object(), verdict: edited(decided(), func(r *report.Report) { r.Standing = nil }), want: expired("Expired", "unknown whether its verdict is valid")},
-		"Timeless":   {reason: "the age of the verdict is unknown", object: object(), verdict: edited(decided(), func(r *report.Report) { r.Run.CompletionTime = "" }), want: pending("NotStarted", "the time of its verdict is unknown; another run follows")},
-		"Forced":     {reason: "force is not Ready", object: object(), verdict: edited(decided(), func(r *report.Report) { r.Verdict.Forced = true }), want: pending("NotStarted", "its verdict was forced; another run follows")},
-		"ForcedOwn":  {reason: "force is not Ready", object: object(owned), verdict: edited(decided(), func(r *report.Report) { r.Verdict.Forced = true }), want: pending("NotStarted", "its verdict was forced; another run follows")},
+		"NoStanding": {reason: "an unknown validity is none", object: object(), verdict: edited(decided(),
+			func(r *report.Report) { r.Standing = nil }), want: expired("Expired", "unknown whether its verdict is valid")},
+		"Timeless": {
+			reason: "the age of the verdict is unknown", object: object(), verdict: edited(decided(),
+				func(r *report.Report) { r.Run.CompletionTime = "" }),
+			want: pending("NotStarted", "the time of its verdict is unknown; another run follows"),
+		},
+		"Forced": {reason: "force is not Ready", object: object(), verdict: edited(decided(),
+			func(r *report.Report) { r.Verdict.Forced = true }), want: pending("NotStarted", "its verdict was forced; another run follows")},
+		"ForcedOwn": {reason: "force is not Ready", object: object(owned), verdict: edited(decided(),
+			func(r *report.Report) { r.Verdict.Forced = true }), want: pending("NotStarted", "its verdict was forced; another run follows")},
 
 		// Acceptances.
-		"Accepted":          {reason: "the run accepted what the object accepts", object: object(accepts("RiskA")), verdict: decided(risk("RiskA", "UpdatePreflight mine")), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
-		"AcceptedByCVO":     {reason: "acceptances of ClusterVersion are for every run", object: object(), verdict: decided(risk("RiskA", acceptance.Origin)), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
-		"AcceptedElsewhere": {reason: "the object does not accept it", object: object(), verdict: decided(risk("RiskA", "--accept")), want: pending("NotStarted", "its verdict accepts RiskA, which spec.acceptedFindings does not; another run follows")},
-		"AcceptedLater":     {reason: "the run did not accept it", object: object(accepts("RiskA")), verdict: decided(risk("RiskA", "")), want: pending("NotStarted", "its verdict does not accept RiskA, which spec.acceptedFindings does; another run follows")},
-		"AcceptedGate":      {reason: "a gate cannot be accepted", object: object(accepts("RiskA")), verdict: decided(risk("RiskA", "").From(finding.SourceGate)), want: blocked},
-		"AcceptedUnneeded":  {reason: "an acceptance that no finding needs changes nothing", object: object(accepts("RiskB")), verdict: decided(risk("RiskA", "")), want: blocked},
-		"AcceptedOwn":       {reason: "the controller's objects have the last verdict, as its metrics", object: object(owned), verdict: decided(risk("RiskA", "--accept")), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
+		"Accepted": {reason: "the run accepted what the object accepts", object: object(accepts("RiskA")), verdict: decided(risk("RiskA",
+			"UpdatePreflight mine")), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
+		"AcceptedByCVO": {reason: "acceptances of ClusterVersion are for every run", object: object(), verdict: decided(risk("RiskA",
+			acceptance.Origin)), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
+		"AcceptedElsewhere": {
+			reason: "the object does not accept it", object: object(), verdict: decided(risk("RiskA", "--accept")),
+			want: pending("NotStarted", "its verdict accepts RiskA, which spec.acceptedFindings does not; another run follows"),
+		},
+		"AcceptedLater": {
+			reason: "the run did not accept it", object: object(accepts("RiskA")), verdict: decided(risk("RiskA", "")),
+			want: pending("NotStarted", "its verdict does not accept RiskA, which spec.acceptedFindings does; another run follows"),
+		},
+		"AcceptedGate": {
+			reason: "a gate cannot be accepted", object: object(accepts("RiskA")),
+			verdict: decided(risk("RiskA", "").From(finding.SourceGate)), want: blocked,
+		},
+		"AcceptedUnneeded": {
+			reason: "an acceptance that no finding needs changes nothing", object: object(accepts("RiskB")),
+			verdict: decided(risk("RiskA", "")), want: blocked,
+		},
+		"AcceptedOwn": {reason: "the controller's objects have the last verdict, as its metrics", object: object(owned), verdict: decided(
+			risk("RiskA", "--accept")), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
 
 		// Times.
-		"TooEarly":       {reason: "the requested time is in the future", object: object(starts(time.Minute)), want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
-		"TooEarlyReady":  {reason: "an earlier verdict does not count", object: object(starts(time.Minute)), verdict: decided(), want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
-		"TooEarlyRuns":   {reason: "an earlier run does not count", object: object(starts(time.Minute)), running: running, want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z")},
-		"DueReadyBefore": {reason: "an earlier verdict does not count", object: object(starts(-time.Minute)), verdict: decided(), want: pending("NotStarted", "its verdict is older than the time for which the preflight is requested; another run follows")},
-		"DueReady":       {reason: "the run has ended after the requested time", object: object(starts(-time.Hour)), verdict: decided(), want: ready},
-		"WindowOpen":     {reason: "no run has ended", object: object(window(v1alpha1.Window{Start: *at(-29 * time.Minute)})), want: pending("NotStarted", "no run has a verdict yet")},
-		"WindowClosed":   {reason: "a window of the document is open for 30 minutes", object: object(window(v1alpha1.Window{Start: *at(-30 * time.Minute), Mode: v1alpha1.Document})), want: expired("NoVerdict", "the window has closed, and no run has a verdict")},
-		"WindowEnd":      {reason: "the end replaces the 30 minutes", object: object(window(v1alpha1.Window{Start: *at(-30 * time.Minute), End: at(time.Minute), Mode: v1alpha1.Document})), want: pending("NotStarted", "no run has a verdict yet")},
-		"WindowOperator": {reason: "a window of mode Operator has no end", object: object(window(v1alpha1.Window{Start: *at(-999 * time.Hour), Mode: v1alpha1.Operator})), want: pending("NotStarted", "no run has a verdict yet")},
-		"WindowReady":    {reason: "the verdict is valid after the window", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), verdict: decided(), want: ready},
-		"WindowRunning":  {reason: "a run that has started in the window ends later", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), running: running, want: checking},
+		"TooEarly": {
+			reason: "the requested time is in the future", object: object(starts(time.Minute)),
+			want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z"),
+		},
+		"TooEarlyReady": {
+			reason: "an earlier verdict does not count", object: object(starts(time.Minute)), verdict: decided(),
+			want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z"),
+		},
+		"TooEarlyRuns": {
+			reason: "an earlier run does not count", object: object(starts(time.Minute)), running: running,
+			want: pending("TooEarly", "the preflight does not start before 2026-11-22T12:01:00Z"),
+		},
+		"DueReadyBefore": {
+			reason: "an earlier verdict does not count", object: object(starts(-time.Minute)), verdict: decided(),
+			want: pending("NotStarted", "its verdict is older than the time for which the preflight is requested; another run follows"),
+		},
+		"DueReady": {
+			reason: "the run has ended after the requested time", object: object(starts(-time.Hour)), verdict: decided(),
+			want: ready,
+		},
+		"WindowOpen": {
+			reason: "no run has ended", object: object(window(v1alpha1.Window{Start: *at(-29 * time.Minute)})),
+			want: pending("NotStarted", "no run has a verdict yet"),
+		},
+		"WindowClosed": {reason: "a window of the document is open for 30 minutes", object: object(window(v1alpha1.Window{Start: *at(
+			-30 * time.Minute), Mode: v1alpha1.Document})), want: expired("NoVerdict", "the window has closed, and no run has a verdict")},
+		"WindowEnd": {reason: "the end replaces the 30 minutes", object: object(window(v1alpha1.Window{
+			Start: *at(-30 * time.Minute),
+			End:   at(time.Minute), Mode: v1alpha1.Document,
+		})), want: pending("NotStarted", "no run has a verdict yet")},
+		"WindowOperator": {reason: "a window of mode Operator has no end", object: object(window(v1alpha1.Window{
+			Start: *at(-999 * time.Hour),
+			Mode:  v1alpha1.Operator,
+		})), want: pending("NotStarted", "no run has a verdict yet")},
+		"WindowReady": {
+			reason: "the verdict is valid after the window", object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})),
+			verdict: decided(), want: ready,
+		},
+		"WindowRunning": {
+			reason: "a run that has started in the window ends later",
+			object: object(window(v1alpha1.Window{Start: *at(-time.Hour)})), running: running, want: checking,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -230,9 +331,13 @@ func TestNames(t *testing.T) {
 		findings = append(findings, risk(fmt.Sprintf("Risk%02d", i), ""))
 	}
 	findings = append(findings, risk("L"+strings.Repeat("o", 999), acceptance.Origin))
-	got := projection.Status(object(), projection.Observation{Now: noon, Target: update.Release{Image: image("1")}, Verdict: decided(findings...)})
+	got := projection.Status(object(), projection.Observation{
+		Now: noon, Target: update.Release{Image: image("1")},
+		Verdict: decided(findings...),
+	})
 	if len(got.Blocking) != v1alpha1.MaxNames || got.BlockingOmitted != 3 || got.Blocking[0] != "Risk00" {
-		t.Errorf("%d names, %d omitted, from %q: want the first %d and 3 omitted", len(got.Blocking), got.BlockingOmitted, got.Blocking[0], v1alpha1.MaxNames)
+		t.Errorf("%d names, %d omitted, from %q: want the first %d and 3 omitted", len(got.Blocking), got.BlockingOmitted, got.Blocking[0],
+			v1alpha1.MaxNames)
 	}
 	if len(got.Accepted[0]) > 256 || got.AcceptedOmitted != 0 {
 		t.Errorf("accepted %q, %d omitted: want one name of 256 bytes", got.Accepted, got.AcceptedOmitted)
@@ -251,7 +356,10 @@ func TestTransitionTimes(t *testing.T) {
 	target := update.Release{Version: version, Image: image("1")}
 	blocked.Status = projection.Status(blocked, projection.Observation{Now: noon, Target: target, Verdict: decided(risk("RiskA", ""))})
 	blocked.Status.Conditions = append(blocked.Status.Conditions, metav1.Condition{Type: "Foreign", Status: yes})
-	later := projection.Status(blocked, projection.Observation{Now: noon.Add(time.Minute), Target: target, Verdict: decided(risk("RiskB", ""))})
+	later := projection.Status(blocked, projection.Observation{
+		Now: noon.Add(time.Minute), Target: target,
+		Verdict: decided(risk("RiskB", "")),
+	})
 	if got := meta.FindStatusCondition(later.Conditions, v1alpha1.ConditionReady).LastTransitionTime; !got.Equal(at(0)) {
 		t.Errorf("the condition is False since %s, want %s: its status did not change", got, noon)
 	}
@@ -268,8 +376,12 @@ func TestTransitionTimes(t *testing.T) {
 func TestHistory(t *testing.T) {
 	latest := object(func(p *v1alpha1.UpdatePreflight) { p.Spec.Target = v1alpha1.Target{Latest: true} })
 	observe := func(digit, run string, ended time.Duration, findings ...finding.Finding) {
-		last := edited(decided(findings...), func(r *report.Report) { r.Run.ID, r.Run.CompletionTime = run, noon.Add(ended).Format(time.RFC3339) })
-		latest.Status = projection.Status(latest, projection.Observation{Now: noon.Add(ended), Target: update.Release{Version: "4.19." + digit, Image: image(digit)}, Verdict: last})
+		last := edited(decided(findings...), func(r *report.Report) {
+			r.Run.ID, r.Run.CompletionTime = run,
+				noon.Add(ended).Format(time.RFC3339)
+		})
+		latest.Status = projection.Status(latest,
+			projection.Observation{Now: noon.Add(ended), Target: update.Release{Version: "4.19." + digit, Image: image(digit)}, Verdict: last})
 	}
 	history := func() []string {
 		var all []string
@@ -310,7 +422,10 @@ func TestNext(t *testing.T) {
 		"Validity": {reason: "a verdict expires", object: object(owned), valid: true, want: 23 * time.Hour},
 		"Opens":    {reason: "the requested time", object: object(starts(time.Minute)), want: time.Minute},
 		"Closes":   {reason: "the window closes", object: object(window(v1alpha1.Window{Start: *at(-time.Minute)})), want: 29 * time.Minute},
-		"Closed":   {reason: "times that have passed do not count", object: object(owned, window(v1alpha1.Window{Start: *at(-time.Hour)})), valid: true, want: 23 * time.Hour},
+		"Closed": {
+			reason: "times that have passed do not count", object: object(owned, window(v1alpha1.Window{Start: *at(-time.Hour)})),
+			valid: true, want: 23 * time.Hour,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			observation := projection.Observation{Now: noon, Target: target}

@@ -41,7 +41,10 @@ func TestReport(t *testing.T) {
 		signed  string
 		want    want
 	}{
-		"Blocked":   {"the names are one text", object(), decided(risk("RiskB", ""), risk("RiskA", "")), "{}", want{Causes: "RiskA,RiskB", Attestation: "{}"}},
+		"Blocked": {
+			"the names are one text", object(), decided(risk("RiskB", ""), risk("RiskA", "")), "{}",
+			want{Causes: "RiskA,RiskB", Attestation: "{}"},
+		},
 		"Comma":     {"a name cannot be read as two", object(), decided(risk("Risk,Other", "")), "", want{Causes: "Risk.Other"}},
 		"Many":      {"the text is bounded, and no name is cut", object(), decided(many(9)...), "", want{Causes: "4 names"}},
 		"Ready":     {"nothing is against the update", object(), decided(), "{}", want{Attestation: "{}"}},
@@ -53,7 +56,10 @@ func TestReport(t *testing.T) {
 		"Future":    {"the clock was set back", object(reported(time.Minute)), decided(), "", want{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status := projection.Status(tc.object, projection.Observation{Now: noon, Target: update.Release{Version: version, Image: image("1")}, Verdict: tc.verdict, Attestation: tc.signed})
+			status := projection.Status(tc.object, projection.Observation{
+				Now: noon, Target: update.Release{Version: version, Image: image("1")},
+				Verdict: tc.verdict, Attestation: tc.signed,
+			})
 			got := want{Causes: status.Causes, Attestation: status.Attestation, None: status.ReportTime == nil}
 			if !got.None {
 				got.At = status.ReportTime.Sub(noon)

@@ -150,7 +150,9 @@ func stated(recorded record.Record, now time.Time) (json.RawMessage, time.Time, 
 // Apply publishes the verdicts of these records at that time, by server-side apply, and removes
 // what other clients have added. It returns when the first of them ends, as [Content] does. A
 // cluster without the namespace has no CVO: nothing is published, and there is no error.
-func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record, asked string, now time.Time) (next time.Time, err error) {
+func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record, asked string,
+	now time.Time,
+) (next time.Time, err error) {
 	data, next, err := Content(records, asked, now)
 	if err != nil {
 		return time.Time{}, err
@@ -182,7 +184,8 @@ func Asked(ctx context.Context, client kubernetes.Interface) string {
 // may be repeated. The controller must have ended, which would publish again.
 func Remove(ctx context.Context, client kubernetes.Interface) ([]preflight.Object, error) {
 	configMaps := client.CoreV1().ConfigMaps(Namespace)
-	_, err := configMaps.Patch(ctx, Name, types.MergePatchType, []byte(`{"data":{"`+keyUninstalled+`":"true"}}`), metav1.PatchOptions{FieldManager: fieldManager})
+	_, err := configMaps.Patch(ctx, Name, types.MergePatchType, []byte(`{"data":{"`+keyUninstalled+`":"true"}}`),
+		metav1.PatchOptions{FieldManager: fieldManager})
 	if err == nil {
 		err = configMaps.Delete(ctx, Name, metav1.DeleteOptions{})
 	}

@@ -25,7 +25,8 @@ var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 // recorded is the authentic record of a complete run of a release with such a digest.
 func recorded(digit, run string, changes ...func(*record.Record)) record.Record {
 	r := record.Record{
-		Intent: record.Intent{ID: run, Target: update.Release{Image: "quay.io/release@sha256:" + strings.Repeat(digit, 64)}}, Phase: record.Complete,
+		Intent:         record.Intent{ID: run, Target: update.Release{Image: "quay.io/release@sha256:" + strings.Repeat(digit, 64)}},
+		Phase:          record.Complete,
 		Authentication: record.Authentication{State: record.Authentic}, VerdictFile: "{\n  \"run\": \"" + run + "\"\n}\n",
 	}
 	for _, change := range changes {
@@ -53,15 +54,36 @@ func TestContent(t *testing.T) {
 		// want are the runs of each release, by the digit of its digest.
 		want map[string][]string
 	}{
-		"None":        {reason: "the ConfigMap shows that the preflight is installed"},
-		"Releases":    {reason: "each release has its runs, newest first", records: []record.Record{recorded("1", "c"), recorded("2", "b"), recorded("1", "a")}, want: map[string][]string{"1": {"c", "a"}, "2": {"b"}}},
-		"Running":     {reason: "a run in progress has its state", records: []record.Record{recorded("1", "b", phase(record.Running)), recorded("1", "a")}, want: map[string][]string{"1": {"b", "a"}}},
-		"Unfinished":  {reason: "a run that did not complete has no verdict", records: []record.Record{recorded("1", "a", phase(record.Interrupted)), recorded("1", "b", phase(record.Canceled))}},
-		"Provisional": {reason: "a later update of a path is judged from another release", records: []record.Record{recorded("1", "a", func(r *record.Record) { r.Provisional = true })}},
-		"Forged":      {reason: "a reader cannot verify what is published", records: []record.Record{recorded("1", "a", func(r *record.Record) { r.Authentication.State = record.Unauthentic })}},
-		"Unverified":  {reason: "without the key nothing is authentic", records: []record.Record{recorded("1", "a", func(r *record.Record) { r.Authentication.State = record.Unverifiable })}},
-		"Large":       {reason: "an older verdict must not count in place of a newer one", records: []record.Record{recorded("2", "b"), recorded("1", "large", large), recorded("1", "a")}, want: map[string][]string{"2": {"b"}}},
-		"Many":        {reason: "the newest are published", records: many, want: map[string][]string{"1": runs(many[:100])}},
+		"None": {reason: "the ConfigMap shows that the preflight is installed"},
+		"Releases": {reason: "each release has its runs, newest first", records: []record.Record{
+			recorded("1", "c"), recorded("2", "b"),
+			recorded("1", "a"),
+		}, want: map[string][]string{"1": {"c", "a"}, "2": {"b"}}},
+		"Running": {
+			reason:  "a run in progress has its state",
+			records: []record.Record{recorded("1", "b", phase(record.Running)), recorded("1", "a")}, want: map[string][]string{"1": {"b", "a"}},
+		},
+		"Unfinished": {
+			reason:  "a run that did not complete has no verdict",
+			records: []record.Record{recorded("1", "a", phase(record.Interrupted)), recorded("1", "b", phase(record.Canceled))},
+		},
+		"Provisional": {
+			reason:  "a later update of a path is judged from another release",
+			records: []record.Record{recorded("1", "a", func(r *record.Record) { r.Provisional = true })},
+		},
+		"Forged": {
+			reason:  "a reader cannot verify what is published",
+			records: []record.Record{recorded("1", "a", func(r *record.Record) { r.Authentication.State = record.Unauthentic })},
+		},
+		"Unverified": {
+			reason:  "without the key nothing is authentic",
+			records: []record.Record{recorded("1", "a", func(r *record.Record) { r.Authentication.State = record.Unverifiable })},
+		},
+		"Large": {
+			reason:  "an older verdict must not count in place of a newer one",
+			records: []record.Record{recorded("2", "b"), recorded("1", "large", large), recorded("1", "a")}, want: map[string][]string{"2": {"b"}},
+		},
+		"Many": {reason: "the newest are published", records: many, want: map[string][]string{"1": runs(many[:100])}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -105,21 +127,52 @@ func TestEnd(t *testing.T) {
 		// next is after how much time the verdict ends; 0 for never.
 		next time.Duration
 	}{
-		"Ready":       {reason: "it ends before its record", recorded: ready(at(time.Hour)), want: ready(at(time.Hour - margin)), next: time.Hour - margin},
-		"JustValid":   {reason: "the remaining second counts", recorded: ready(at(margin + time.Second)), want: ready(at(time.Second)), next: time.Second},
-		"Margin":      {reason: "the record is about to be renewed", recorded: ready(at(margin)), want: `{"decision":"","later":["x"],"validUntil":"` + at(0) + `"}`},
-		"LessThan":    {reason: "less remains than the margin", recorded: ready(at(margin / 2)), want: `{"decision":"","later":["x"],"validUntil":"` + at(-margin/2) + `"}`},
-		"Past":        {reason: "the record has ended", recorded: ready(at(-time.Hour)), want: `{"decision":"","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`},
-		"Changed":     {reason: "the cluster has changed since", recorded: ready(at(time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","ended":"Node a is new","later":["x"],"validUntil":"` + at(-margin) + `"}`},
-		"ChangedPast": {reason: "the end of a record is not extended", recorded: ready(at(-time.Hour)), changes: []func(*record.Record){ended}, want: `{"decision":"","ended":"Node a is new","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`},
-		"Forced": {
-			reason: "a forced run stays marked", recorded: `{"decision":"Blocked","forced":true,"validUntil":"` + at(time.Hour) + `"}`, changes: []func(*record.Record){ended},
-			want: `{"decision":"Blocked","ended":"Node a is new","forced":true,"validUntil":"` + at(-margin) + `"}`,
+		"Ready": {
+			reason: "it ends before its record", recorded: ready(at(time.Hour)), want: ready(at(time.Hour - margin)),
+			next: time.Hour - margin,
 		},
-		"Blocked": {reason: "it stays Blocked", recorded: `{"decision":"Blocked","validUntil":"` + at(0) + `"}`, want: `{"decision":"Blocked","validUntil":"` + at(-margin) + `"}`},
-		"NoEnd":   {reason: "a verdict without an end never holds", recorded: `{"decision":"Ready"}`, want: `{"decision":""}`},
-		"BadEnd":  {reason: "an end that is no time is none", recorded: ready("later"), want: `{"decision":"","later":["x"],"validUntil":"later"}`},
-		"Running": {reason: "a run in progress has no verdict", recorded: `{"phase":"Running","decision":"","validUntil":""}`, changes: []func(*record.Record){phase(record.Running)}, want: `{"phase":"Running","decision":"","validUntil":""}`},
+		"JustValid": {
+			reason: "the remaining second counts", recorded: ready(at(margin + time.Second)), want: ready(at(time.Second)),
+			next: time.Second,
+		},
+		"Margin": {
+			reason: "the record is about to be renewed", recorded: ready(at(margin)),
+			want: `{"decision":"","later":["x"],"validUntil":"` + at(0) + `"}`,
+		},
+		"LessThan": {
+			reason: "less remains than the margin", recorded: ready(at(margin / 2)),
+			want: `{"decision":"","later":["x"],"validUntil":"` + at(-margin/2) + `"}`,
+		},
+		"Past": {
+			reason: "the record has ended", recorded: ready(at(-time.Hour)),
+			want: `{"decision":"","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`,
+		},
+		"Changed": {
+			reason: "the cluster has changed since", recorded: ready(at(time.Hour)), changes: []func(*record.Record){ended},
+			want: `{"decision":"","ended":"Node a is new","later":["x"],"validUntil":"` + at(-margin) + `"}`,
+		},
+		"ChangedPast": {
+			reason: "the end of a record is not extended", recorded: ready(at(-time.Hour)), changes: []func(*record.Record){ended},
+			want: `{"decision":"","ended":"Node a is new","later":["x"],"validUntil":"` + at(-time.Hour-margin) + `"}`,
+		},
+		"Forced": {
+			reason: "a forced run stays marked", recorded: `{"decision":"Blocked","forced":true,"validUntil":"` + at(time.Hour) + `"}`,
+			changes: []func(*record.Record){ended},
+			want:    `{"decision":"Blocked","ended":"Node a is new","forced":true,"validUntil":"` + at(-margin) + `"}`,
+		},
+		"Blocked": {
+			reason: "it stays Blocked", recorded: `{"decision":"Blocked","validUntil":"` + at(0) + `"}`,
+			want: `{"decision":"Blocked","validUntil":"` + at(-margin) + `"}`,
+		},
+		"NoEnd": {reason: "a verdict without an end never holds", recorded: `{"decision":"Ready"}`, want: `{"decision":""}`},
+		"BadEnd": {
+			reason: "an end that is no time is none", recorded: ready("later"),
+			want: `{"decision":"","later":["x"],"validUntil":"later"}`,
+		},
+		"Running": {
+			reason: "a run in progress has no verdict", recorded: `{"phase":"Running","decision":"","validUntil":""}`,
+			changes: []func(*record.Record){phase(record.Running)}, want: `{"phase":"Running","decision":"","validUntil":""}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -146,7 +199,10 @@ func TestNextEnd(t *testing.T) {
 			r.VerdictFile = `{"decision":"Ready","validUntil":"` + now.Add(after).Format(time.RFC3339) + `"}`
 		}
 	}
-	_, next, err := published.Content([]record.Record{recorded("1", "c", until(3*time.Hour)), recorded("2", "b", until(2*time.Hour)), recorded("3", "a", until(0))}, "asked", now)
+	_, next, err := published.Content([]record.Record{
+		recorded("1", "c", until(3*time.Hour)), recorded("2", "b", until(2*time.Hour)),
+		recorded("3", "a", until(0)),
+	}, "asked", now)
 	if want := now.Add(2*time.Hour - published.Margin); err != nil || !next.Equal(want) {
 		t.Errorf("the next end is %s (%v), want %s", next, err, want)
 	}
@@ -165,7 +221,8 @@ func runs(records []record.Record) []string {
 func TestApplyAndRemove(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: published.Namespace, Name: published.Name}, Data: map[string]string{"uninstalled": "true", "sha256-" + strings.Repeat("3", 64): "[]"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: published.Namespace, Name: published.Name},
+		Data:       map[string]string{"uninstalled": "true", "sha256-" + strings.Repeat("3", 64): "[]"},
 	})
 	get := func() map[string]string {
 		t.Helper()
@@ -198,7 +255,8 @@ func TestApplyAndRemove(t *testing.T) {
 	if last, ok := event.Object.(*corev1.ConfigMap); !ok || last.Data["uninstalled"] != "true" {
 		t.Errorf("the ConfigMap is not marked when it is deleted: %+v", event.Object)
 	}
-	if _, err := client.CoreV1().ConfigMaps(published.Namespace).Get(t.Context(), published.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := client.CoreV1().ConfigMaps(published.Namespace).Get(t.Context(), published.Name,
+		metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the ConfigMap is not deleted: %v", err)
 	}
 	if removed, err := published.Remove(t.Context(), client); err != nil || len(removed) > 0 {

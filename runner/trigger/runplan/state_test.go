@@ -16,7 +16,10 @@ func TestRemember(t *testing.T) {
 	var runs []runplan.Run
 	for i := range 9 {
 		for target := range 2 {
-			runs = runplan.Remember(runs, runplan.Run{Target: update.Release{Image: image(target)}, Ended: began.Add(time.Duration(i) * time.Minute)})
+			runs = runplan.Remember(runs, runplan.Run{
+				Target: update.Release{Image: image(target)},
+				Ended:  began.Add(time.Duration(i) * time.Minute),
+			})
 		}
 	}
 	for target := range 2 {

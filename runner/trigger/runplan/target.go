@@ -217,7 +217,9 @@ type Subject struct {
 // Subjects resolves the targets of at most MaxObjects objects, the oldest first. Of those
 // of administrators whose time has not ended, the oldest MaxRequests run. The selection is
 // that of runner.Options for a mode of the images.
-func Subjects(objects []v1alpha1.UpdatePreflight, clusterVersion *configv1.ClusterVersion, selection func(image.Mode) string, now time.Time) []Subject {
+func Subjects(objects []v1alpha1.UpdatePreflight, clusterVersion *configv1.ClusterVersion, selection func(image.Mode) string,
+	now time.Time,
+) []Subject {
 	sorted := slices.SortedFunc(slices.Values(objects), func(a, b v1alpha1.UpdatePreflight) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})

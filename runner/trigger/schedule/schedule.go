@@ -82,7 +82,8 @@ func invalid(reason Cause, format string, args ...any) error {
 func Resolve(config Config, clusterVersion *configv1.ClusterVersion) (Scheduled, error) {
 	at, err := time.Parse(time.RFC3339, config.UpgradeAt)
 	if err != nil {
-		return Scheduled{}, invalid(InvalidUpgradeAt, "spec.upgradeAt is %s, which is not an RFC 3339 time such as 2026-05-01T12:00:00Z", quoted(config.UpgradeAt))
+		return Scheduled{}, invalid(InvalidUpgradeAt, "spec.upgradeAt is %s, which is not an RFC 3339 time such as 2026-05-01T12:00:00Z",
+			quoted(config.UpgradeAt))
 	}
 	desired := config.Desired
 	if desired.Image != "" {
@@ -107,10 +108,12 @@ func Resolve(config Config, clusterVersion *configv1.ClusterVersion) (Scheduled,
 		}
 	}
 	if present := clusterVersion.Spec.Channel; desired.Channel != present {
-		return Scheduled{}, invalid(OtherChannel, "spec.desired.channel is %s, and the channel of the cluster, which does not have %s, is %s: change the channel ahead: oc adm upgrade channel %s",
+		return Scheduled{}, invalid(OtherChannel, "spec.desired.channel is %s, and the channel of the cluster, which does not have %s, "+
+			"is %s: change the channel ahead: oc adm upgrade channel %s",
 			quoted(desired.Channel), desired.Version, quoted(present), words.Line(desired.Channel, 64))
 	}
-	return Scheduled{}, invalid(NotAvailable, "spec.desired.version is %s, which is neither an available nor a conditional update", desired.Version)
+	return Scheduled{}, invalid(NotAvailable, "spec.desired.version is %s, which is neither an available nor a conditional update",
+		desired.Version)
 }
 
 // newer is an error unless the version is newer than the present one.
@@ -121,7 +124,8 @@ func newer(text string, clusterVersion *configv1.ClusterVersion) error {
 	}
 	present, err := semver.Parse(clusterVersion.Status.Desired.Version)
 	if err != nil {
-		return invalid(InvalidVersion, "status.desired.version of ClusterVersion is %s, which is not a semantic version", quoted(clusterVersion.Status.Desired.Version))
+		return invalid(InvalidVersion, "status.desired.version of ClusterVersion is %s, which is not a semantic version",
+			quoted(clusterVersion.Status.Desired.Version))
 	}
 	if desired.LTE(present) {
 		return invalid(NotNewer, "spec.desired.version is %s, which is not newer than the present version %s", desired, present)

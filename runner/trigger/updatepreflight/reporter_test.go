@@ -28,7 +28,10 @@ const id = "1c182977-5663-428d-92a3-3d2bdf3fffb6"
 func decided(run, cluster string, now time.Time) *report.Report {
 	return &report.Report{
 		Run:     report.Run{ID: run, CompletionTime: now.Format(time.RFC3339), Phase: report.PhaseComplete},
-		Cluster: report.Cluster{ID: cluster}, Target: report.Target{Version: "4.19.12", Image: "example.com/release@sha256:" + strings.Repeat("1", 64), Verified: true},
+		Cluster: report.Cluster{ID: cluster}, Target: report.Target{
+			Version: "4.19.12",
+			Image:   "example.com/release@sha256:" + strings.Repeat("1", 64), Verified: true,
+		},
 		Verdict: verdict.Verdict{Decision: verdict.Ready, ValidUntil: now.Add(time.Hour).Format(time.RFC3339)},
 	}
 }
@@ -48,7 +51,8 @@ func TestSigned(t *testing.T) {
 	reporter := updatepreflight.NewReporter(nil, key, slog.New(slog.NewTextHandler(&log, nil)), nil)
 	add := func(reporter *updatepreflight.Reporter, decided *report.Report) string {
 		observed := projection.Observation{Verdict: decided}
-		if next := reporter.Add(t.Context(), &observed, runplan.Subject{Object: &v1alpha1.UpdatePreflight{}}, runplan.State{Now: now}); !next.IsZero() {
+		if next := reporter.Add(t.Context(), &observed, runplan.Subject{Object: &v1alpha1.UpdatePreflight{}},
+			runplan.State{Now: now}); !next.IsZero() {
 			t.Errorf("a verdict changes by an event, not at %s", next)
 		}
 		return observed.Attestation

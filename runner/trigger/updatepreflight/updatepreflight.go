@@ -218,7 +218,10 @@ const maxTarget = 200
 
 // about is the object with its kind, which cached objects lack.
 func about(object *v1alpha1.UpdatePreflight) *v1alpha1.UpdatePreflight {
-	named := &v1alpha1.UpdatePreflight{ObjectMeta: metav1.ObjectMeta{Name: object.Name, UID: object.UID, ResourceVersion: object.ResourceVersion}}
+	named := &v1alpha1.UpdatePreflight{ObjectMeta: metav1.ObjectMeta{
+		Name: object.Name, UID: object.UID,
+		ResourceVersion: object.ResourceVersion,
+	}}
 	named.SetGroupVersionKind(v1alpha1.GroupVersion().WithKind(v1alpha1.Kind))
 	return named
 }
@@ -246,7 +249,9 @@ type Reporter struct {
 
 // NewReporter makes the Reporter of one cluster. Without a key, it signs nothing. after is the judgement of the last
 // update; nil for a cluster whose updates are not judged.
-func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger, after func(*configv1.ClusterVersion) afterupdate.Report) *Reporter {
+func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger,
+	after func(*configv1.ClusterVersion) afterupdate.Report,
+) *Reporter {
 	return &Reporter{cluster: reached, key: key, logger: logger, signed: map[string]string{}, after: after}
 }
 
@@ -284,7 +289,8 @@ func (r *Reporter) judge(o *projection.Observation, subject runplan.Subject, sta
 		return
 	}
 	judged := r.after(state.ClusterVersion)
-	if of := (update.Release{Version: judged.Update.To, Image: judged.Update.Image}); of.Digest() != "" && of.Digest() == subject.Target.Digest() {
+	if of := (update.Release{Version: judged.Update.To, Image: judged.Update.Image}); of.Digest() != "" &&
+		of.Digest() == subject.Target.Digest() {
 		o.After = &judged
 	}
 }

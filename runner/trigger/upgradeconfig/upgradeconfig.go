@@ -95,7 +95,8 @@ func (u *Reader) Scheduled(ctx context.Context, clusterVersion *configv1.Cluster
 	}
 	found, err := schedule.Resolve(*configured, clusterVersion)
 	if invalid, ok := errors.AsType[*schedule.Invalid](err); ok && invalid.Reason == schedule.OtherChannel {
-		if configured.Desired.Image = u.channels.image(ctx, clusterVersion, configured.Desired.Channel, configured.Desired.Version); configured.Desired.Image != "" {
+		if configured.Desired.Image = u.channels.image(ctx, clusterVersion, configured.Desired.Channel,
+			configured.Desired.Version); configured.Desired.Image != "" {
 			found, err = schedule.Resolve(*configured, clusterVersion)
 		}
 	}
@@ -111,7 +112,8 @@ func (u *Reader) Scheduled(ctx context.Context, clusterVersion *configv1.Cluster
 func (u *Reader) log(invalid *schedule.Invalid) {
 	if text := invalid.Error(); text != u.logged {
 		u.logged = text
-		u.logger.Warn("the UpgradeConfig schedules no update that can be checked before", "name", schedule.Name, "reason", invalid.Reason, "cause", text)
+		u.logger.Warn("the UpgradeConfig schedules no update that can be checked before", "name", schedule.Name, "reason", invalid.Reason,
+			"cause", text)
 	}
 }
 

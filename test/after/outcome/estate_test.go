@@ -11,7 +11,10 @@ import (
 
 // kinds are how the kinds of users' operators are served, by name.
 func kinds() map[string]after.Kind {
-	all := map[string]after.Kind{"DeploymentConfig": {API: "apps.openshift.io/v1", Plural: "deploymentconfigs", Status: true}, "Application": {API: "argoproj.io/v1alpha1", Plural: "applications", Status: true, Bare: true, Custom: true}}
+	all := map[string]after.Kind{
+		"DeploymentConfig": {API: "apps.openshift.io/v1", Plural: "deploymentconfigs", Status: true},
+		"Application":      {API: "argoproj.io/v1alpha1", Plural: "applications", Status: true, Bare: true, Custom: true},
+	}
 	for line := range strings.Lines(`Rollout argoproj.io/v1alpha1 rollouts
 ArgoCD argoproj.io/v1beta1 argocds
 Kafka kafka.strimzi.io/v1beta2 kafkas
@@ -64,7 +67,11 @@ Widget example.com/v1 widgets`) {
 // isOfRelease reports whether the definition of a kind is a manifest of the release.
 func isOfRelease(kind after.Kind) bool {
 	group, _, _ := strings.Cut(kind.API, "/")
-	return kind.Custom && slices.Contains([]string{"machine.openshift.io", "operators.coreos.com", "ingress.operator.openshift.io", "k8s.ovn.org", "performance.openshift.io", "tuned.openshift.io", "monitoring.coreos.com", "console.openshift.io", "gateway.networking.k8s.io"}, group)
+	return kind.Custom && slices.Contains([]string{
+		"machine.openshift.io", "operators.coreos.com", "ingress.operator.openshift.io",
+		"k8s.ovn.org", "performance.openshift.io", "tuned.openshift.io", "monitoring.coreos.com", "console.openshift.io",
+		"gateway.networking.k8s.io",
+	}, group)
 }
 
 func ref(kind, namespace, name string) after.Ref {
@@ -148,7 +155,8 @@ func pods(w *after.World, owner after.Ref, number int, age time.Duration) []afte
 	var all []after.Ref
 	for i := range number {
 		pod := ref("Pod", owner.Namespace, fmt.Sprintf("%s-%d", owner.Name, i))
-		w.Set(pod, fmt.Sprintf(`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
+		w.Set(pod, fmt.Sprintf(
+			`{"metadata":{"creationTimestamp":%q,"labels":{"app":%q},"ownerReferences":[%s]},"spec":{"nodeName":"worker-%d","containers":[{"name":"main"}]},"status":{"phase":"Running","startTime":%[1]q,
 			"containerStatuses":[{"name":"main","ready":true,"restartCount":0,"image":"main","imageID":"main","state":{"running":{"startedAt":%[1]q}}}]}}`, w.At(age), owner.Name, w.Owner(owner), i%3))
 		conditions(w, pod, age, "Ready=True", "ContainersReady=True", "PodScheduled=True")
 		all = append(all, pod)
@@ -158,16 +166,21 @@ func pods(w *after.World, owner after.Ref, number int, age time.Duration) []afte
 
 // service makes the Service of a workload, with ready endpoints.
 func service(w *after.World, namespace, name string, ready int) {
-	put(w, "Service "+namespace+"/"+name, `{"spec":{"type":"ClusterIP","clusterIP":"172.30.0.9","selector":{"app":"`+name+`"},"ports":[{"port":443}]},"status":{"loadBalancer":{}}}`)
+	put(w, "Service "+namespace+"/"+name, `{"spec":{"type":"ClusterIP","clusterIP":"172.30.0.9","selector":{"app":"`+name+
+		`"},"ports":[{"port":443}]},"status":{"loadBalancer":{}}}`)
 	w.Endpoints(namespace, name, ready)
 }
 
 // rollout makes an Argo Rollout with its ReplicaSet, its pods and its Service.
 func rollout(w *after.World, namespace, name string, replicas int) after.Ref {
-	of := with(w, "Rollout "+namespace+"/"+name, fmt.Sprintf(`{"spec":{"replicas":%d,"selector":{"matchLabels":{"app":%q}},"strategy":{"canary":{}}},"status":{"observedGeneration":"1","phase":"Healthy",
-		"replicas":%[1]d,"updatedReplicas":%[1]d,"readyReplicas":%[1]d,"availableReplicas":%[1]d,"HPAReplicas":%[1]d}}`, replicas, name), "Available=True/AvailableReason", "Progressing=True/NewReplicaSetAvailable", "Healthy=True/RolloutHealthy", "Completed=True/RolloutCompleted")
+	of := with(w, "Rollout "+namespace+"/"+name, fmt.Sprintf(
+		`{"spec":{"replicas":%d,"selector":{"matchLabels":{"app":%q}},"strategy":{"canary":{}}},"status":{"observedGeneration":"1","phase":"Healthy",
+		"replicas":%[1]d,"updatedReplicas":%[1]d,"readyReplicas":%[1]d,"availableReplicas":%[1]d,"HPAReplicas":%[1]d}}`, replicas, name),
+		"Available=True/AvailableReason", "Progressing=True/NewReplicaSetAvailable", "Healthy=True/RolloutHealthy",
+		"Completed=True/RolloutCompleted")
 	set := ref("ReplicaSet", namespace, name)
-	w.Set(set, fmt.Sprintf(`{"metadata":{"labels":{"app":%q},"ownerReferences":[%s]},"spec":{"selector":{"matchLabels":{"app":%[1]q}}}}`, name, w.Owner(of)))
+	w.Set(set, fmt.Sprintf(`{"metadata":{"labels":{"app":%q},"ownerReferences":[%s]},"spec":{"selector":{"matchLabels":{"app":%[1]q}}}}`, name,
+		w.Owner(of)))
 	w.Counts(set, replicas, replicas)
 	pods(w, set, replicas, long)
 	service(w, namespace, name, replicas)

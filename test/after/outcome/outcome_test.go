@@ -130,7 +130,8 @@ func (r row) causes(made afterupdate.Report) []string {
 			wrong = append(wrong, text(each)+" is no cause")
 		}
 	}
-	if len(r.either) > 0 && !slices.ContainsFunc(r.either, func(each after.Ref) bool { return slices.ContainsFunc(made.Regressions, is(each)) }) {
+	if len(r.either) > 0 && !slices.ContainsFunc(r.either,
+		func(each after.Ref) bool { return slices.ContainsFunc(made.Regressions, is(each)) }) {
 		wrong = append(wrong, "none of "+texts(r.either)+" is a cause")
 	}
 	for _, each := range made.Regressions {
@@ -223,7 +224,8 @@ func check(t *testing.T, table []row) {
 			}
 			if t.Failed() {
 				t.Logf("%s (%s); regressions: %s; pending: %s; unattributed: %s; unchanged: %s; excused: %s; notices %q", made.Decision, made.Message,
-					entries(made.Regressions), entries(made.Pending), entries(made.Unattributed), entries(made.Unchanged), entries(made.Excused), made.Notices)
+					entries(made.Regressions), entries(made.Pending), entries(made.Unattributed), entries(made.Unchanged), entries(made.Excused),
+					made.Notices)
 			}
 		}) {
 			right++
@@ -234,8 +236,10 @@ func check(t *testing.T, table []row) {
 
 // tables are all rows.
 func tables() []row {
-	return slices.Concat(worseWorkloads(), worseServing(), worseGone(), worsePlatform(), worseCourses(), worseAsToday(), conditionsWorse(), phasesWorse(), podsWorse(), releaseWorse(),
-		harmlessUsers(), harmlessNew(), harmlessChanged(), harmlessLeft(), harmlessNodes(), harmlessScaled(), runsHarmless(), statesHarmless(), ownersHarmless(), rolloutsHarmless())
+	return slices.Concat(worseWorkloads(), worseServing(), worseGone(), worsePlatform(), worseCourses(), worseAsToday(), conditionsWorse(),
+		phasesWorse(), podsWorse(), releaseWorse(),
+		harmlessUsers(), harmlessNew(), harmlessChanged(), harmlessLeft(), harmlessNodes(), harmlessScaled(), runsHarmless(), statesHarmless(),
+		ownersHarmless(), rolloutsHarmless())
 }
 
 // What a row has before its change is good, so that its answer is about the change. A CronJob is bad without one.
@@ -281,7 +285,8 @@ func TestDiscovery(t *testing.T) {
 	put(w, "Application openshift-gitops/shop", `{}`)
 	put(w, "ClusterPolicy gpu", `{}`)
 	put(w, "Service.serving.knative.dev shop/hello", `{}`)
-	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(discovery.NewDiscoveryClientForConfigOrDie(w.Server(t).Config())).ServerGroupsAndResourcesWithContext(t.Context())
+	_, lists, err := discovery.ToServerResourcesInterfaceWithContext(
+		discovery.NewDiscoveryClientForConfigOrDie(w.Server(t).Config())).ServerGroupsAndResourcesWithContext(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,15 +297,20 @@ func TestDiscovery(t *testing.T) {
 		}
 	}
 	for resource, namespaced := range map[string]bool{
-		"argoproj.io/v1alpha1/rollouts/status": true, "argoproj.io/v1alpha1/applications": true, "nvidia.com/v1/clusterpolicies/status": false, "serving.knative.dev/v1/services/status": true,
-		"v1/services/status": true, "v1/nodes/status": false, "autoscaling/v2/horizontalpodautoscalers/status": true, "apps/v1/replicasets/status": true, "config.openshift.io/v1/clusteroperators/status": false,
+		"argoproj.io/v1alpha1/rollouts/status": true, "argoproj.io/v1alpha1/applications": true, "nvidia.com/v1/clusterpolicies/status": false,
+		"serving.knative.dev/v1/services/status": true,
+		"v1/services/status":                     true, "v1/nodes/status": false, "autoscaling/v2/horizontalpodautoscalers/status": true,
+		"apps/v1/replicasets/status": true, "config.openshift.io/v1/clusteroperators/status": false,
 		"machine.openshift.io/v1beta1/machines/status": true, "storage.k8s.io/v1/storageclasses": false,
 	} {
 		if got, found := served[resource]; !found || got != namespaced {
 			t.Errorf("%s is served %t, in namespaces %t and not %t", resource, found, got, namespaced)
 		}
 	}
-	for _, resource := range []string{"argoproj.io/v1alpha1/applications/status", "storage.k8s.io/v1/storageclasses/status", "v1/secrets/status"} {
+	for _, resource := range []string{
+		"argoproj.io/v1alpha1/applications/status", "storage.k8s.io/v1/storageclasses/status",
+		"v1/secrets/status",
+	} {
 		if _, found := served[resource]; found {
 			t.Errorf("%s is served", resource)
 		}

@@ -39,7 +39,10 @@ type world struct {
 
 func newWorld(t *testing.T, local *cluster.Cluster) *world {
 	t.Helper()
-	w := &world{config: local.Config, core: kubernetes.NewForConfigOrDie(local.Config), dynamic: dynamic.NewForConfigOrDie(local.Config), alerts: after.New(time.Now()).Monitoring(t), api: serve()}
+	w := &world{
+		config: local.Config, core: kubernetes.NewForConfigOrDie(local.Config), dynamic: dynamic.NewForConfigOrDie(local.Config),
+		alerts: after.New(time.Now()).Monitoring(t), api: serve(),
+	}
 	t.Cleanup(w.api.Close)
 	if err := openshift.Apply(t.Context(), local.Config, state()); err != nil {
 		t.Fatal(err)
@@ -60,8 +63,12 @@ func newWorld(t *testing.T, local *cluster.Cluster) *world {
 	for _, namespace := range []string{"limited", "surge"} {
 		w.enforced(t, namespace)
 	}
-	pool := objects.Object{GroupVersionResource: schema.GroupVersionResource{Group: "machineconfiguration.openshift.io", Resource: "machineconfigpools"}, Name: "worker", Subresource: "status"}
-	err = w.writer.Patch(t.Context(), pool, `{"status":{"observedGeneration":1,"machineCount":3,"updatedMachineCount":3,"readyMachineCount":3,"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`)
+	pool := objects.Object{GroupVersionResource: schema.GroupVersionResource{
+		Group:    "machineconfiguration.openshift.io",
+		Resource: "machineconfigpools",
+	}, Name: "worker", Subresource: "status"}
+	err = w.writer.Patch(t.Context(), pool,
+		`{"status":{"observedGeneration":1,"machineCount":3,"updatedMachineCount":3,"readyMachineCount":3,"conditions":[{"type":"Updated","status":"True"},{"type":"Degraded","status":"False"}]}}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +162,8 @@ func (w *world) replaced(t *testing.T, namespace, name string, old []corev1.Pod)
 			if known[pod.UID] {
 				return false
 			}
-			if slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
+			if slices.ContainsFunc(pod.Status.Conditions,
+				func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue }) {
 				ready++
 			}
 		}

@@ -62,7 +62,10 @@ func innocents() []change {
 		},
 		{
 			name: "Rollout", reason: "its owner rolled it out",
-			before: template{kind: "Deployment", namespace: "rolled", name: "web", replicas: 2}.yaml() + template{kind: "StatefulSet", namespace: "rolled", name: "db", replicas: 2}.yaml(),
+			before: template{kind: "Deployment", namespace: "rolled", name: "web", replicas: 2}.yaml() + template{
+				kind:      "StatefulSet",
+				namespace: "rolled", name: "db", replicas: 2,
+			}.yaml(),
 			apply: func(t *testing.T, w *world) {
 				t.Helper()
 				for _, each := range [][2]string{{"deployments", "web"}, {"statefulsets", "db"}} {
@@ -74,7 +77,10 @@ func innocents() []change {
 		},
 		{
 			name: "Evicted", reason: "each pod was evicted, and made again",
-			before: template{kind: "Deployment", namespace: "evicted", name: "web", replicas: 2}.yaml() + template{kind: "StatefulSet", namespace: "evicted", name: "db", replicas: 2}.yaml() +
+			before: template{kind: "Deployment", namespace: "evicted", name: "web", replicas: 2}.yaml() + template{
+				kind:      "StatefulSet",
+				namespace: "evicted", name: "db", replicas: 2,
+			}.yaml() +
 				template{kind: "DaemonSet", namespace: "evicted", name: "agent"}.yaml(),
 			apply: func(t *testing.T, w *world) {
 				t.Helper()
@@ -112,9 +118,15 @@ func innocents() []change {
 			name: "Created", reason: "it was created since, and has never been good",
 			apply: func(t *testing.T, w *world) {
 				t.Helper()
-				w.create(t, template{kind: "Deployment", namespace: "created", name: "web", replicas: 1, annotations: "simulation-ready: never"}.yaml()+claim("created", "data"))
+				w.create(t, template{
+					kind: "Deployment", namespace: "created", name: "web", replicas: 1,
+					annotations: "simulation-ready: never",
+				}.yaml()+claim("created", "data"))
 			},
-			shows: []string{"Deployment created/web Unavailable", "PersistentVolumeClaim created/data NotBound", "Service created/web NoReadyEndpoints"},
+			shows: []string{
+				"Deployment created/web Unavailable", "PersistentVolumeClaim created/data NotBound",
+				"Service created/web NoReadyEndpoints",
+			},
 		},
 	}
 }
@@ -131,11 +143,17 @@ func regressions() []change {
 				w.enforced(t, "quota")
 				w.deletePods(t, "quota", "web")
 			},
-			shows: []string{"Deployment quota/web FailedCreate", "Deployment quota/web RolloutIncomplete", "Deployment quota/web Unavailable", "Service quota/web NoEndpoints"},
+			shows: []string{
+				"Deployment quota/web FailedCreate", "Deployment quota/web RolloutIncomplete", "Deployment quota/web Unavailable",
+				"Service quota/web NoEndpoints",
+			},
 		},
 		{
 			name: "Security", reason: "pod security admission forbids the pods since they were evicted",
-			before: template{kind: "Deployment", namespace: "security", name: "web", replicas: 2}.yaml() + template{kind: "StatefulSet", namespace: "security", name: "db", replicas: 2}.yaml() +
+			before: template{kind: "Deployment", namespace: "security", name: "web", replicas: 2}.yaml() + template{
+				kind:      "StatefulSet",
+				namespace: "security", name: "db", replicas: 2,
+			}.yaml() +
 				template{kind: "DaemonSet", namespace: "security", name: "agent"}.yaml(),
 			apply: func(t *testing.T, w *world) {
 				t.Helper()
@@ -153,13 +171,19 @@ func regressions() []change {
 		},
 		{
 			name: "Cordoned", reason: "the only node of its pod is cordoned, and its webhook has no back end",
-			before: template{kind: "Deployment", namespace: "policy", name: "webhook", replicas: 1, pod: "nodeSelector: {kubernetes.io/hostname: " + cordoned + "}"}.yaml() + webhooks("policy", "policy", "webhook"),
+			before: template{
+				kind: "Deployment", namespace: "policy", name: "webhook", replicas: 1,
+				pod: "nodeSelector: {kubernetes.io/hostname: " + cordoned + "}",
+			}.yaml() + webhooks("policy", "policy", "webhook"),
 			apply: func(t *testing.T, w *world) {
 				t.Helper()
 				w.patch(t, "nodes", "", cordoned, `{"spec":{"unschedulable":true}}`)
 				w.deletePods(t, "policy", "webhook")
 			},
-			shows: []string{"Deployment policy/webhook Unavailable", "Deployment policy/webhook Unschedulable", "Service policy/webhook NoReadyEndpoints", "ValidatingWebhookConfiguration policy NoReadyEndpoints"},
+			shows: []string{
+				"Deployment policy/webhook Unavailable", "Deployment policy/webhook Unschedulable",
+				"Service policy/webhook NoReadyEndpoints", "ValidatingWebhookConfiguration policy NoReadyEndpoints",
+			},
 		},
 		{
 			name: "Aggregated", reason: "the server of an API does not respond",

@@ -32,7 +32,8 @@ const from, to = "4.18.1", "4.18.2"
 
 // Every problem that Kubernetes states after a harm by others is a regression, and none is that owners made.
 func TestUpdate(t *testing.T) {
-	local, err := cluster.Start(t.Context(), filepath.Join(t.TempDir(), "cluster"), cluster.KWOK(nodes), cluster.QuickScheduler(), cluster.ControllerRate(150, 300))
+	local, err := cluster.Start(t.Context(), filepath.Join(t.TempDir(), "cluster"), cluster.KWOK(nodes), cluster.QuickScheduler(),
+		cluster.ControllerRate(150, 300))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestUpdate(t *testing.T) {
 	w := newWorld(t, local)
 	before := after.Stored(t, w.await(t, nil).State)
 	now := time.Now()
-	if err := openshift.Complete(t.Context(), local.Config, openshift.Completion{Version: to, Image: image(to), Started: now, Completed: now}); err != nil {
+	if err := openshift.Complete(t.Context(), local.Config,
+		openshift.Completion{Version: to, Image: image(to), Started: now, Completed: now}); err != nil {
 		t.Fatal(err)
 	}
 	all, worse := shown(nil, innocents()), []string{}
@@ -129,19 +131,28 @@ func image(version string) string {
 // state is an OpenShift cluster of one operator.
 func state() openshift.State {
 	installed := time.Now().AddDate(0, -1, 0)
-	operator := configv1.ClusterOperator{ObjectMeta: metav1.ObjectMeta{Name: "network"}, Status: configv1.ClusterOperatorStatus{Versions: openshift.OperatorVersions(from)}}
-	for kind, status := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
-		configv1.OperatorAvailable: configv1.ConditionTrue, configv1.OperatorProgressing: configv1.ConditionFalse, configv1.OperatorDegraded: configv1.ConditionFalse,
-	} {
-		operator.Status.Conditions = append(operator.Status.Conditions, configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(installed)})
+	operator := configv1.ClusterOperator{
+		ObjectMeta: metav1.ObjectMeta{Name: "network"},
+		Status:     configv1.ClusterOperatorStatus{Versions: openshift.OperatorVersions(from)},
 	}
-	return openshift.State{Version: from, Image: image(from), Since: installed, Topology: configv1.HighlyAvailableTopologyMode, Operators: []configv1.ClusterOperator{operator}}
+	for kind, status := range map[configv1.ClusterStatusConditionType]configv1.ConditionStatus{
+		configv1.OperatorAvailable: configv1.ConditionTrue, configv1.OperatorProgressing: configv1.ConditionFalse,
+		configv1.OperatorDegraded: configv1.ConditionFalse,
+	} {
+		operator.Status.Conditions = append(operator.Status.Conditions,
+			configv1.ClusterOperatorStatusCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(installed)})
+	}
+	return openshift.State{
+		Version: from, Image: image(from), Since: installed, Topology: configv1.HighlyAvailableTopologyMode,
+		Operators: []configv1.ClusterOperator{operator},
+	}
 }
 
 // serve serves the aggregated API, with its discovery.
 func serve() *httptest.Server {
 	return httptest.NewTLSServer(http.HandlerFunc(func(response http.ResponseWriter, _ *http.Request) {
 		response.Header().Set("Content-Type", "application/json")
-		_, _ = response.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"real.example.com/v1","resources":[]}`)) // the client may be gone
+		// the client may be gone
+		_, _ = response.Write([]byte(`{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"real.example.com/v1","resources":[]}`))
 	}))
 }

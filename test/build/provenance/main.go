@@ -69,7 +69,8 @@ func run(ctx context.Context, out io.Writer, builder string, args []string) erro
 		return errors.New("usage: provenance -builder URI DIRECTORY")
 	}
 	if id, err := url.Parse(builder); err != nil || !id.IsAbs() {
-		return fmt.Errorf("the builder %q is no URI; name who builds, such as the workflow: make sign BUILDER=https://github.com/OWNER/NAME/.github/workflows/release.yaml", builder)
+		return fmt.Errorf("the builder %q is no URI; name who builds, such as the workflow: make sign "+
+			"BUILDER=https://github.com/OWNER/NAME/.github/workflows/release.yaml", builder)
 	}
 	subjects, err := subjectsOf(args[0])
 	if err != nil {

@@ -67,7 +67,8 @@ func TestStatement(t *testing.T) {
 		t.Errorf("type %q, predicate %q", stated.Type, stated.PredicateType)
 	}
 	sum := sha256.Sum256([]byte("a program"))
-	if len(stated.Subject) != 1 || stated.Subject[0].Name != "oc-preflight_linux_amd64.tar.gz" || stated.Subject[0].Digest["sha256"] != hex.EncodeToString(sum[:]) {
+	if len(stated.Subject) != 1 || stated.Subject[0].Name != "oc-preflight_linux_amd64.tar.gz" ||
+		stated.Subject[0].Digest["sha256"] != hex.EncodeToString(sum[:]) {
 		t.Errorf("subjects %+v", stated.Subject)
 	}
 	head, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
@@ -75,7 +76,8 @@ func TestStatement(t *testing.T) {
 		t.Fatal(err)
 	}
 	built := stated.Predicate
-	if dependencies := built.BuildDefinition.ResolvedDependencies; len(dependencies) != 1 || dependencies[0].Digest["gitCommit"] != strings.TrimSpace(string(head)) {
+	if dependencies := built.BuildDefinition.ResolvedDependencies; len(dependencies) != 1 ||
+		dependencies[0].Digest["gitCommit"] != strings.TrimSpace(string(head)) {
 		t.Errorf("the sources are %+v, want commit %s", dependencies, head)
 	}
 	if built.RunDetails.Builder.ID != workflow {

@@ -39,7 +39,8 @@ func Extract(all drain.Rehearsal, cluster lab.Cluster) Prediction {
 	found := Prediction{}
 	found.know(cluster)
 	for i := range all.Pools {
-		if slices.ContainsFunc(cluster.Pools, func(pool machineconfigurationv1.MachineConfigPool) bool { return pool.Name == all.Pools[i].Name }) {
+		if slices.ContainsFunc(cluster.Pools,
+			func(pool machineconfigurationv1.MachineConfigPool) bool { return pool.Name == all.Pools[i].Name }) {
 			found.Pools = append(found.Pools, all.Pools[i])
 		}
 	}
@@ -83,9 +84,13 @@ func Of(cluster lab.Cluster) (Prediction, error) {
 	if err != nil {
 		return Prediction{}, err
 	}
-	workloads := recreation.Input{ReplicaSets: cluster.ReplicaSets, StatefulSets: cluster.StatefulSets, Quotas: cluster.Quotas, Limits: cluster.Limits}
+	workloads := recreation.Input{
+		ReplicaSets: cluster.ReplicaSets, StatefulSets: cluster.StatefulSets, Quotas: cluster.Quotas,
+		Limits: cluster.Limits,
+	}
 	rehearsal := drain.Rehearse(drain.Input{
-		Order: found, Cluster: placement.Input{Nodes: cluster.Nodes, Pods: cluster.Pods, Claims: cluster.Claims, Volumes: cluster.Volumes}, Budgets: cluster.Budgets,
+		Order: found, Cluster: placement.Input{Nodes: cluster.Nodes, Pods: cluster.Pods, Claims: cluster.Claims, Volumes: cluster.Volumes},
+		Budgets:   cluster.Budgets,
 		Workloads: recreation.New(workloads), Owners: owner.New(nil, nil), Now: time.Now(),
 	})
 	if wrong := contradictions(&rehearsal); len(wrong) > 0 {
@@ -160,7 +165,8 @@ func (p *Prediction) Unsafe(ended lab.Outcome) []string {
 		pool := &p.Pools[i]
 		stuck, waiting := ended.Stuck[pool.Name], ended.Waiting[pool.Name]
 		if pool.Outcome == drain.Clear && (len(stuck) > 0 || waiting > 0) {
-			wrong = append(wrong, fmt.Sprintf("UNSAFE: pool %s was predicted to be clear, and sticks at %v with %d nodes that wait", pool.Name, stuck, waiting))
+			wrong = append(wrong, fmt.Sprintf("UNSAFE: pool %s was predicted to be clear, and sticks at %v with %d nodes that wait", pool.Name,
+				stuck, waiting))
 		}
 	}
 	return wrong

@@ -28,15 +28,21 @@ func TestWrong(t *testing.T) {
 		ended         lab.Outcome
 		unsafe, wrong int
 	}{
-		"Clear":     {reason: "all nodes are drained", outcome: drain.Clear},
-		"Unsafe":    {reason: "a node sticks that was predicted to be clear", outcome: drain.Clear, ended: stuck("w0"), unsafe: 1, wrong: 1},
-		"Unknown":   {reason: "nothing is predicted, pods without a node neither", outcome: drain.Undetermined, ended: lab.Outcome{Stuck: stuck("w0").Stuck, Absent: map[string]int{"cart": 1}}},
+		"Clear":  {reason: "all nodes are drained", outcome: drain.Clear},
+		"Unsafe": {reason: "a node sticks that was predicted to be clear", outcome: drain.Clear, ended: stuck("w0"), unsafe: 1, wrong: 1},
+		"Unknown": {
+			reason: "nothing is predicted, pods without a node neither", outcome: drain.Undetermined,
+			ended: lab.Outcome{Stuck: stuck("w0").Stuck, Absent: map[string]int{"cart": 1}},
+		},
 		"Sticks":    {reason: "at the node that is certain", outcome: drain.Sticks, ended: stuck("w0")},
 		"Uncertain": {reason: "and at the other one", outcome: drain.Sticks, ended: stuck("w0", "w1")},
 		"Drained":   {reason: "nothing sticks", outcome: drain.Sticks, wrong: 1},
 		"Elsewhere": {reason: "a node sticks that was not predicted", outcome: drain.Sticks, ended: stuck("w0", "w2"), wrong: 1},
 		"Missing":   {reason: "the node that is certain does not stick", outcome: drain.Sticks, ended: stuck("w1"), wrong: 1},
-		"Waits":     {reason: "a node waits for ever that was predicted to be drained", outcome: drain.Clear, ended: lab.Outcome{Waiting: map[string]int{"worker": 1}}, unsafe: 1, wrong: 1},
+		"Waits": {
+			reason: "a node waits for ever that was predicted to be drained", outcome: drain.Clear,
+			ended: lab.Outcome{Waiting: map[string]int{"worker": 1}}, unsafe: 1, wrong: 1,
+		},
 		"Blocked":   {reason: "no node is drained", outcome: drain.Blocked, ended: lab.Outcome{Waiting: map[string]int{"worker": 3}}},
 		"Unblocked": {reason: "a node is drained", outcome: drain.Blocked, ended: lab.Outcome{Drained: map[string]int{"worker": 1}}, wrong: 1},
 		"Pending":   {reason: "a pod is without a node", outcome: drain.Clear, ended: lab.Outcome{Absent: map[string]int{"cart": 1}}, wrong: 1},
@@ -62,9 +68,14 @@ func TestWrong(t *testing.T) {
 func TestExtract(t *testing.T) {
 	of := func(namespace, name string) drain.Reference { return drain.Reference{Namespace: namespace, Name: name} }
 	rehearsal := drain.Rehearsal{
-		Pools: []drain.Pool{{Name: "shop-worker", Outcome: drain.Clear}, {Name: "other-worker", Outcome: drain.Undetermined, Why: `StatefulSet "db" owns it`}},
+		Pools: []drain.Pool{
+			{Name: "shop-worker", Outcome: drain.Clear},
+			{Name: "other-worker", Outcome: drain.Undetermined, Why: `StatefulSet "db" owns it`},
+		},
 		Pending: []drain.Pending{
-			{Pod: of("shop", "cart-1"), Uncertain: true, Why: "2 nodes unschedulable"}, {Pod: of("shop", "cart-2")}, {Pod: of("other", "cart-1"), Uncertain: true, Why: "it has no node now"},
+			{Pod: of("shop", "cart-1"), Uncertain: true, Why: "2 nodes unschedulable"},
+			{Pod: of("shop", "cart-2")},
+			{Pod: of("other", "cart-1"), Uncertain: true, Why: "it has no node now"},
 		},
 		Lost: []drain.Lost{{Pod: of("shop", "debug")}},
 	}
@@ -90,7 +101,11 @@ func TestExtract(t *testing.T) {
 		"Most":  {"also the other one", map[string]int{"cart": 2, "debug": 1}, ""},
 		"None":  {"none", map[string]int{"debug": 1}, "0 pods of cart are without a node, predicted 1 to 2"},
 		"More":  {"more pods", map[string]int{"cart": 3, "debug": 1}, "3 pods of cart are without a node, predicted 1 to 2"},
-		"Lost":  {"a pod that was to be lost is created again", map[string]int{"cart": 1}, "0 pods of debug are without a node, predicted 1 to 1"},
+		"Lost": {
+			"a pod that was to be lost is created again",
+			map[string]int{"cart": 1},
+			"0 pods of debug are without a node, predicted 1 to 1",
+		},
 	} {
 		if diff := cmp.Diff(tc.wrong, strings.Join(predicted.Wrong(lab.Outcome{Absent: tc.absent}), "; ")); diff != "" {
 			t.Errorf("%s: %s: -want +got:\n%s", name, tc.reason, diff)
@@ -124,10 +139,15 @@ func TestContradictions(t *testing.T) {
 		pending drain.Pending
 		want    int
 	}{
-		"Both":          {"it cannot wait for a node and be lost", drain.Lost{}, drain.Pending{}, 1},
-		"BothBehind":    {"nor behind an obstacle", drain.Lost{Behind: true}, drain.Pending{Behind: true}, 1},
-		"LostFirst":     {"what is lost does not wait later", drain.Lost{}, drain.Pending{Behind: true}, 1},
-		"LostLater":     {"a pod of a Job waits at an obstacle, and is evicted once more behind it", drain.Lost{Behind: true}, drain.Pending{}, 0},
+		"Both":       {"it cannot wait for a node and be lost", drain.Lost{}, drain.Pending{}, 1},
+		"BothBehind": {"nor behind an obstacle", drain.Lost{Behind: true}, drain.Pending{Behind: true}, 1},
+		"LostFirst":  {"what is lost does not wait later", drain.Lost{}, drain.Pending{Behind: true}, 1},
+		"LostLater": {
+			"a pod of a Job waits at an obstacle, and is evicted once more behind it",
+			drain.Lost{Behind: true},
+			drain.Pending{},
+			0,
+		},
 		"LostPerhaps":   {"other choices of the scheduler create it again", drain.Lost{Uncertain: true}, drain.Pending{}, 0},
 		"WaitsPerhaps":  {"other choices of the scheduler have a node for it", drain.Lost{}, drain.Pending{Uncertain: true}, 0},
 		"AnotherIsLost": {"two pods", drain.Lost{Pod: drain.Reference{Namespace: "shop", Name: "other"}}, drain.Pending{}, 0},

@@ -32,5 +32,6 @@ func (s Sample) Rare() bool {
 
 // String is the numbers in words.
 func (s Sample) String() string {
-	return fmt.Sprintf("of %d orders, %d disagree with the rehearsal, in %d of which a pool sticks that was predicted to be clear", s.Orders, s.Wrong, s.Unsafe)
+	return fmt.Sprintf("of %d orders, %d disagree with the rehearsal, in %d of which a pool sticks that was predicted to be clear", s.Orders,
+		s.Wrong, s.Unsafe)
 }

@@ -34,7 +34,10 @@ func (c *Cluster) Guard(component string, nodes ...string) {
 		c.Operated = append(c.Operated, corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: namespace, Name: component + "-guard-" + node, Labels: labels,
-				Annotations: map[string]string{AnnotationReady: "300ms", AnnotationEnds: ends, "target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`},
+				Annotations: map[string]string{
+					AnnotationReady: "300ms", AnnotationEnds: ends,
+					"target.workload.openshift.io/management": `{"effect": "PreferredDuringScheduling"}`,
+				},
 			},
 			Spec: corev1.PodSpec{
 				NodeName: node, Hostname: "guard-" + node, PriorityClassName: "system-cluster-critical", TerminationGracePeriodSeconds: new(int64(3)),
@@ -50,9 +53,13 @@ func (c *Cluster) Guard(component string, nodes ...string) {
 		})
 	}
 	c.LateBudgets = append(c.LateBudgets, policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: c.Namespace + "-" + component + "-guard-pdb", Labels: map[string]string{ClusterLabel: c.Namespace}},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: c.Namespace + "-" + component + "-guard-pdb",
+			Labels: map[string]string{ClusterLabel: c.Namespace},
+		},
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: new(intstr.FromInt(len(nodes) - 1)), UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow), Selector: &metav1.LabelSelector{MatchLabels: labels},
+			MinAvailable: new(intstr.FromInt(len(nodes) - 1)), UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
 		},
 	})
 }
@@ -94,13 +101,17 @@ func (g *generator) limit() {
 	case of < 9:
 		g.lowered()
 	case of < 12:
-		g.cluster.Limits = append(g.cluster.Limits, corev1.LimitRange{ObjectMeta: g.named("default"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(g.between(1, 5)), resource.DecimalSI)},
-		}}}})
+		g.cluster.Limits = append(g.cluster.Limits,
+			corev1.LimitRange{ObjectMeta: g.named("default"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, DefaultRequest: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(g.between(1, 5)),
+					resource.DecimalSI)},
+			}}}})
 	case of < 15:
-		g.cluster.Limits = append(g.cluster.Limits, corev1.LimitRange{ObjectMeta: g.named("least"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(g.between(1, 12)*100), resource.DecimalSI)},
-		}}}})
+		g.cluster.Limits = append(g.cluster.Limits,
+			corev1.LimitRange{ObjectMeta: g.named("least"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(g.between(1, 12)*100),
+					resource.DecimalSI)},
+			}}}})
 	}
 }
 
@@ -114,7 +125,8 @@ func (g *generator) lowered() {
 		pods += int(*g.cluster.StatefulSets[i].Spec.Replicas)
 	}
 	g.cluster.Quotas = append(g.cluster.Quotas, corev1.ResourceQuota{
-		ObjectMeta: g.named("pods"), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(int64(max(0, pods-g.between(0, 2))), resource.DecimalSI)}},
+		ObjectMeta: g.named("pods"), Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: *resource.NewQuantity(
+			int64(max(0, pods-g.between(0, 2))), resource.DecimalSI)}},
 	})
 }
 
@@ -123,7 +135,8 @@ func (g *generator) disturb() {
 	node := &g.cluster.Nodes[g.random.IntN(g.workers)]
 	switch of := g.random.IntN(100); {
 	case of < 4:
-		g.cluster.Changes = append(g.cluster.Changes, Change{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Name: node.Name, Patch: `{"spec":{"unschedulable":true}}`})
+		g.cluster.Changes = append(g.cluster.Changes,
+			Change{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("Node"), Name: node.Name, Patch: `{"spec":{"unschedulable":true}}`})
 	case of < 6:
 		node.Status.Conditions[0].Status = corev1.ConditionFalse
 		node.Spec.Taints = append(node.Spec.Taints, corev1.Taint{Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule})

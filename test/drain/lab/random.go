@@ -125,7 +125,10 @@ func (g *generator) between(least, most int) int { return least + g.random.IntN(
 // nodes adds the nodes of a pool, in three zones.
 func (g *generator) nodes(pool string, count int) {
 	for i := range count {
-		g.cluster.AddNode(NodeOf{Name: fmt.Sprintf("c%d-%s%d", g.seed, pool[:1], i), Pool: pool, Zone: fmt.Sprintf("z%d", i%3), CPU: int64(g.processors())})
+		g.cluster.AddNode(NodeOf{
+			Name: fmt.Sprintf("c%d-%s%d", g.seed, pool[:1], i), Pool: pool, Zone: fmt.Sprintf("z%d", i%3),
+			CPU: int64(g.processors()),
+		})
 	}
 }
 
@@ -146,13 +149,15 @@ type NodeOf struct {
 // AddNode adds a node that is ready.
 func (c *Cluster) AddNode(of NodeOf) {
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: *resource.NewQuantity(of.CPU, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("16Gi"), corev1.ResourcePods: resource.MustParse("250"),
+		corev1.ResourceCPU: *resource.NewQuantity(of.CPU, resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("16Gi"),
+		corev1.ResourcePods: resource.MustParse("250"),
 	}
 	node := corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: of.Name,
 			Labels: map[string]string{
-				ClusterLabel: c.Namespace, poolLabel: of.Pool, corev1.LabelHostname: of.Name, corev1.LabelTopologyZone: of.Zone, corev1.LabelOSStable: "linux",
+				ClusterLabel: c.Namespace, poolLabel: of.Pool, corev1.LabelHostname: of.Name, corev1.LabelTopologyZone: of.Zone,
+				corev1.LabelOSStable: "linux",
 			},
 			Annotations: map[string]string{CurrentConfig: "a", DesiredConfig: "a", DaemonState: Done},
 		},
@@ -262,7 +267,10 @@ func (g *generator) common(of *workload) {
 }
 
 func (g *generator) deployment(of *workload) appsv1.Deployment {
-	return appsv1.Deployment{ObjectMeta: g.named(of.app), Spec: appsv1.DeploymentSpec{Replicas: of.number(), Selector: selecting(of.app), Template: of.template}}
+	return appsv1.Deployment{
+		ObjectMeta: g.named(of.app),
+		Spec:       appsv1.DeploymentSpec{Replicas: of.number(), Selector: selecting(of.app), Template: of.template},
+	}
 }
 
 func (g *generator) stateful(of *workload) *appsv1.StatefulSet {
@@ -284,7 +292,8 @@ func (g *generator) template(app string) corev1.PodTemplateSpec {
 	}
 	if g.chance(90) {
 		spec.Containers[0].Resources.Requests = corev1.ResourceList{
-			corev1.ResourceCPU: *resource.NewMilliQuantity(int64(g.between(1, 15)*100), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("256Mi"),
+			corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(g.between(1, 15)*100), resource.DecimalSI),
+			corev1.ResourceMemory: resource.MustParse("256Mi"),
 		}
 	}
 	if g.infra > 0 && g.chance(30) {
@@ -299,7 +308,10 @@ func (g *generator) template(app string) corev1.PodTemplateSpec {
 	}
 	g.apart(&spec, selecting(app))
 	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": app}, Annotations: map[string]string{AnnotationReady: ready, AnnotationEnds: ends}}, Spec: spec,
+		ObjectMeta: metav1.ObjectMeta{
+			Labels:      map[string]string{"app": app},
+			Annotations: map[string]string{AnnotationReady: ready, AnnotationEnds: ends},
+		}, Spec: spec,
 	}
 }
 
@@ -320,7 +332,8 @@ func (g *generator) apart(spec *corev1.PodSpec, selector *metav1.LabelSelector) 
 		}}}}
 	case 2:
 		spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-			MaxSkew: int32(g.between(1, 2)), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector, //nolint:gosec // few
+			//nolint:gosec // few
+			MaxSkew: int32(g.between(1, 2)), TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: selector,
 		}}
 	}
 }

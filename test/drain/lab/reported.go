@@ -59,9 +59,11 @@ func (g *generator) known(app string) {
 		set.Spec.PodManagementPolicy, set.DeletionTimestamp = appsv1.ParallelPodManagement, &metav1.Time{}
 	default:
 		g.cluster.Deployments = append(g.cluster.Deployments, g.deployment(&of))
-		g.cluster.Limits = append(g.cluster.Limits, corev1.LimitRange{ObjectMeta: g.named("least"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(g.between(1, 9)*100), resource.DecimalSI)},
-		}}}})
+		g.cluster.Limits = append(g.cluster.Limits,
+			corev1.LimitRange{ObjectMeta: g.named("least"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
+				Type: corev1.LimitTypeContainer, Min: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(g.between(1, 9)*100),
+					resource.DecimalSI)},
+			}}}})
 	}
 	if g.chance(60) {
 		g.cluster.Budgets = append(g.cluster.Budgets, g.budget(app, app, of.replicas))
@@ -81,7 +83,10 @@ func (g *generator) refused(of *workload) {
 	case 0:
 		of.template.Spec.ServiceAccountName = of.app
 		c.Objects = append(c.Objects, &corev1.ServiceAccount{ObjectMeta: g.named(of.app)})
-		c.Changes = append(c.Changes, Change{GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespace: c.Namespace, Name: of.app})
+		c.Changes = append(c.Changes, Change{
+			GroupVersionKind: corev1.SchemeGroupVersion.WithKind("ServiceAccount"), Namespace: c.Namespace,
+			Name: of.app,
+		})
 	case 1:
 		of.template.Spec.RuntimeClassName = &name
 		c.Objects = append(c.Objects, &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Handler: "runc"})
@@ -98,10 +103,12 @@ func (g *generator) refused(of *workload) {
 		})
 	default:
 		of.template.Spec.Containers[0].Resources = corev1.ResourceRequirements{
-			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}, Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
+			Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
+			Limits:   corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")},
 		}
 		c.Limits = append(c.Limits, corev1.LimitRange{ObjectMeta: g.named("ratio"), Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{
-			Type: corev1.LimitTypeContainer, MaxLimitRequestRatio: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(g.between(5, 12)), resource.DecimalSI)},
+			Type: corev1.LimitTypeContainer, MaxLimitRequestRatio: corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(
+				int64(g.between(5, 12)), resource.DecimalSI)},
 		}}}})
 	}
 	g.common(of)
@@ -133,7 +140,10 @@ func (c *Cluster) deny(name, app string) {
 		},
 	}, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny}},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName:        name,
+			ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
 	})
 }
 
@@ -143,7 +153,10 @@ func (c *Cluster) review(name, app string) {
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Webhooks: []admissionregistrationv1.ValidatingWebhook{{
 			Name: app + ".drain.test", AdmissionReviewVersions: []string{"v1"}, SideEffects: new(admissionregistrationv1.SideEffectClassNone),
-			ClientConfig:      admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{Namespace: c.Namespace, Name: "absent"}},
+			ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
+				Namespace: c.Namespace,
+				Name:      "absent",
+			}},
 			NamespaceSelector: c.namespaceSelector(), ObjectSelector: selecting(app),
 			Rules: []admissionregistrationv1.RuleWithOperations{{Operations: created(), Rule: podRule()}},
 		}},
@@ -156,7 +169,10 @@ func (g *generator) canary(of *workload) {
 	of.template.Annotations[AnnotationReady] = "300ms"
 	made := g.deployment(of)
 	if g.chance(50) {
-		made.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(1))}
+		made.Spec.Strategy.RollingUpdate = &appsv1.RollingUpdateDeployment{
+			MaxSurge:       new(intstr.FromInt32(0)),
+			MaxUnavailable: new(intstr.FromInt32(1)),
+		}
 	}
 	g.cluster.Deployments = append(g.cluster.Deployments, made)
 	change := Change{GroupVersionKind: appsv1.SchemeGroupVersion.WithKind("Deployment"), Namespace: g.cluster.Namespace, Name: of.app}
@@ -186,7 +202,10 @@ func (g *generator) leaving(of *workload) {
 // claimAgain adds a StatefulSet of which a claim is being deleted, and spare volumes or none.
 func (g *generator) claimAgain(of *workload) {
 	c, class := &g.cluster, g.cluster.Namespace+"-"+of.app
-	c.Objects = append(c.Objects, &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner"})
+	c.Objects = append(c.Objects, &storagev1.StorageClass{
+		ObjectMeta:  metav1.ObjectMeta{Name: class},
+		Provisioner: "kubernetes.io/no-provisioner",
+	})
 	for i := range of.replicas + g.between(0, 2) {
 		c.Spare(fmt.Sprintf("%s-%d", class, i), class)
 	}
@@ -205,7 +224,8 @@ func (c *Cluster) Spare(name, class string) {
 	c.Volumes = append(c.Volumes, corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ClusterLabel: c.Namespace}},
 		Spec: corev1.PersistentVolumeSpec{
-			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, Capacity: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity:         corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
 			StorageClassName: class, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			PersistentVolumeSource: corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: "10.0.0.1", Path: "/x"}},
 		},
@@ -222,6 +242,9 @@ func (g *generator) restored(of *workload) {
 	}
 	g.stateful(of).Spec.PodManagementPolicy = appsv1.ParallelPodManagement
 	for i := range of.replicas {
-		g.cluster.Changes = append(g.cluster.Changes, Change{GroupVersionKind: Pod(), Namespace: g.cluster.Namespace, Name: fmt.Sprintf("%s-%d", of.app, i), Patch: patch, Settles: i == of.replicas-1})
+		g.cluster.Changes = append(g.cluster.Changes, Change{
+			GroupVersionKind: Pod(), Namespace: g.cluster.Namespace,
+			Name: fmt.Sprintf("%s-%d", of.app, i), Patch: patch, Settles: i == of.replicas-1,
+		})
 	}
 }

@@ -173,9 +173,10 @@ func (g *generator) volume(claim string) {
 	g.cluster.Volumes = append(g.cluster.Volumes, corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ClusterLabel: g.cluster.Namespace}},
 		Spec: corev1.PersistentVolumeSpec{
-			AccessModes: bound.Spec.AccessModes, Capacity: bound.Spec.Resources.Requests, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/" + name}},
-			ClaimRef:               &corev1.ObjectReference{Namespace: g.cluster.Namespace, Name: claim},
+			AccessModes: bound.Spec.AccessModes, Capacity: bound.Spec.Resources.Requests,
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/" + name}},
+			ClaimRef:                      &corev1.ObjectReference{Namespace: g.cluster.Namespace, Name: claim},
 			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: key, Operator: corev1.NodeSelectorOpIn, Values: []string{node.Labels[key]}}},
 			}}}},
@@ -193,15 +194,21 @@ func (c *Cluster) Share(claim string, of *corev1.PodTemplateSpec) {
 	of.Spec.Volumes = append(of.Spec.Volumes, corev1.Volume{Name: "shared", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
 	}})
-	c.Claims = append(c.Claims, corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: claim}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: modes, StorageClassName: new(""), VolumeName: name, Resources: corev1.VolumeResourceRequirements{Requests: size},
-	}})
+	c.Claims = append(c.Claims, corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: claim},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, StorageClassName: new(""), VolumeName: name, Resources: corev1.VolumeResourceRequirements{Requests: size},
+		},
+	})
 	c.Volumes = append(c.Volumes, corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{ClusterLabel: c.Namespace}},
 		Spec: corev1.PersistentVolumeSpec{
 			AccessModes: modes, Capacity: size, PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
-			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "ebs.csi.aws.com", VolumeHandle: name}},
-			ClaimRef:               &corev1.ObjectReference{Namespace: c.Namespace, Name: claim},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
+				Driver:       "ebs.csi.aws.com",
+				VolumeHandle: name,
+			}},
+			ClaimRef: &corev1.ObjectReference{Namespace: c.Namespace, Name: claim},
 		},
 	})
 }
@@ -213,7 +220,8 @@ func (g *generator) job(of *workload) {
 	of.template.Annotations[AnnotationTakes] = "1h"
 	of.template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	g.cluster.Jobs = append(g.cluster.Jobs, batchv1.Job{ObjectMeta: g.named(of.app), Spec: batchv1.JobSpec{
-		Parallelism: of.number(), Completions: of.number(), BackoffLimit: new(int32(g.between(0, 2))), Template: of.template, //nolint:gosec // few
+		//nolint:gosec // few
+		Parallelism: of.number(), Completions: of.number(), BackoffLimit: new(int32(g.between(0, 2))), Template: of.template,
 	}})
 	if g.chance(50) {
 		g.cluster.LateBudgets = append(g.cluster.LateBudgets, g.budget(of.app, of.app, of.replicas))
@@ -254,7 +262,10 @@ func (c *Cluster) Operate(by schema.GroupVersionKind, of Operand) *unstructured.
 		c.Operated = append(c.Operated, corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: c.Namespace, Name: fmt.Sprintf("%s-%d", of.Name, i), Labels: of.Template.Labels, Annotations: of.Template.Annotations,
-				OwnerReferences: []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: of.Name, Controller: new(true), BlockOwnerDeletion: new(true)}},
+				OwnerReferences: []metav1.OwnerReference{{
+					APIVersion: version, Kind: kind, Name: of.Name, Controller: new(true),
+					BlockOwnerDeletion: new(true),
+				}},
 			},
 			Spec: of.Template.Spec,
 		})
@@ -264,13 +275,18 @@ func (c *Cluster) Operate(by schema.GroupVersionKind, of Operand) *unstructured.
 
 // ranked gives the pods a priority class that is deleted later, or one whose pods preempt no others.
 func (g *generator) ranked(of *workload) {
-	class := schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: g.cluster.Namespace + "-" + of.app}, Value: int32(g.between(1, 2000))} //nolint:gosec // few
+	//nolint:gosec // few
+	class := schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: g.cluster.Namespace + "-" + of.app},
+		Value:      int32(g.between(1, 2000)),
+	}
 	if g.chance(50) {
 		class.PreemptionPolicy = new(corev1.PreemptNever)
 	}
 	g.cluster.Priorities = append(g.cluster.Priorities, class)
 	of.template.Spec.PriorityClassName = class.Name
 	if g.chance(40) {
-		g.cluster.Changes = append(g.cluster.Changes, Change{GroupVersionKind: schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), Name: class.Name})
+		g.cluster.Changes = append(g.cluster.Changes,
+			Change{GroupVersionKind: schedulingv1.SchemeGroupVersion.WithKind("PriorityClass"), Name: class.Name})
 	}
 }

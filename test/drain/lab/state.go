@@ -112,8 +112,10 @@ func (c *Cluster) String() string {
 	}
 	for i := range c.Pods {
 		pod := &c.Pods[i]
-		fmt.Fprintf(&text, "%s on %q, %s, ready %t, leaving %t, %s processors, %s, %s\n", pod.Name, pod.Spec.NodeName, pod.Status.Phase, Ready(pod),
-			pod.DeletionTimestamp != nil, pod.Spec.Containers[0].Resources.Requests.Cpu(), pod.Spec.PriorityClassName, condition(pod, corev1.PodScheduled).Message)
+		fmt.Fprintf(&text, "%s on %q, %s, ready %t, leaving %t, %s processors, %s, %s\n", pod.Name, pod.Spec.NodeName, pod.Status.Phase,
+			Ready(pod),
+			pod.DeletionTimestamp != nil, pod.Spec.Containers[0].Resources.Requests.Cpu(), pod.Spec.PriorityClassName,
+			condition(pod, corev1.PodScheduled).Message)
 	}
 	for i := range c.Budgets {
 		of := &c.Budgets[i]

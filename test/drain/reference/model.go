@@ -153,7 +153,10 @@ func (m *model) workloads() []*corev1.PodTemplateSpec {
 	for i := range m.objects.Pods {
 		of := &m.objects.Pods[i]
 		m.unmanaged = append(m.unmanaged, len(specs))
-		specs = append(specs, &corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: of.Labels, Annotations: of.Annotations}, Spec: of.Spec})
+		specs = append(specs, &corev1.PodTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Labels: of.Labels, Annotations: of.Annotations},
+			Spec:       of.Spec,
+		})
 	}
 	return specs
 }

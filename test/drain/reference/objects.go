@@ -101,7 +101,10 @@ func (b *budget) status() policyv1.PodDisruptionBudgetStatus {
 		ObservedGeneration: 1, DisruptionsAllowed: b.allowed, CurrentHealthy: b.healthy, DesiredHealthy: b.desired, ExpectedPods: b.expected,
 	}
 	if b.failure != "" {
-		found.Conditions = []metav1.Condition{{Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse, Reason: policyv1.SyncFailedReason, Message: b.failure}}
+		found.Conditions = []metav1.Condition{{
+			Type: policyv1.DisruptionAllowedCondition, Status: metav1.ConditionFalse,
+			Reason: policyv1.SyncFailedReason, Message: b.failure,
+		}}
 	}
 	return found
 }

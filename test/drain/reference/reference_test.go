@@ -29,7 +29,10 @@ func small() *lab.Cluster {
 		name := fmt.Sprintf("w%d", i)
 		c.Nodes = append(c.Nodes, corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
-			Status:     corev1.NodeStatus{Allocatable: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourcePods: resource.MustParse("250")}},
+			Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
+				corev1.ResourceCPU:  resource.MustParse("4"),
+				corev1.ResourcePods: resource.MustParse("250"),
+			}},
 		})
 	}
 	return c
@@ -68,7 +71,8 @@ func apart(of *corev1.PodTemplateSpec) {
 
 func spread(of *corev1.PodTemplateSpec) {
 	of.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
-		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: of.Labels},
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: of.Labels},
 	}}
 }
 
@@ -86,7 +90,10 @@ func alone(c *lab.Cluster, of corev1.PodTemplateSpec) {
 // budget adds a budget over the pods of an app.
 func budget(c *lab.Cluster, app string, spec policyv1.PodDisruptionBudgetSpec) {
 	spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}
-	c.Budgets = append(c.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: fmt.Sprintf("%s-%d", app, len(c.Budgets))}, Spec: spec})
+	c.Budgets = append(c.Budgets, policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop",
+		Name:      fmt.Sprintf("%s-%d", app, len(c.Budgets)),
+	}, Spec: spec})
 }
 
 func atLeast(number string) policyv1.PodDisruptionBudgetSpec {
@@ -105,15 +112,27 @@ func TestDrain(t *testing.T) {
 		stuck  string // nodes
 		absent map[string]int
 	}{
-		"Free":        {reason: "without a budget, all pods move", build: func(c *lab.Cluster) { deploy(c, 4, pods("a", "1")) }},
-		"Lost":        {reason: "a pod without a controller is gone", build: func(c *lab.Cluster) { alone(c, pods("a", "1")) }, absent: map[string]int{"a": 1}},
-		"RequiresAll": {reason: "a budget that allows none to be unavailable", build: func(c *lab.Cluster) { deploy(c, 1, pods("a", "1", on("w1"))); budget(c, "a", atMost("0")) }, stuck: "w1"},
+		"Free": {reason: "without a budget, all pods move", build: func(c *lab.Cluster) { deploy(c, 4, pods("a", "1")) }},
+		"Lost": {
+			reason: "a pod without a controller is gone", build: func(c *lab.Cluster) { alone(c, pods("a", "1")) },
+			absent: map[string]int{"a": 1},
+		},
+		"RequiresAll": {
+			reason: "a budget that allows none to be unavailable",
+			build:  func(c *lab.Cluster) { deploy(c, 1, pods("a", "1", on("w1"))); budget(c, "a", atMost("0")) }, stuck: "w1",
+		},
 		"RoundedUp": {
 			reason: "half of one is one that must be available", stuck: "w1",
 			build: func(c *lab.Cluster) { deploy(c, 1, pods("a", "1", on("w1"))); budget(c, "a", atLeast("50%")) },
 		},
-		"Surplus":   {reason: "one of two may be unavailable", build: func(c *lab.Cluster) { deploy(c, 2, pods("a", "1")); budget(c, "a", atLeast("1")) }},
-		"Unmanaged": {reason: "a budget with a maximum expects no pods without a controller", build: func(c *lab.Cluster) { alone(c, pods("a", "1", on("w0"))); budget(c, "a", atMost("1")) }, stuck: "w0"},
+		"Surplus": {
+			reason: "one of two may be unavailable",
+			build:  func(c *lab.Cluster) { deploy(c, 2, pods("a", "1")); budget(c, "a", atLeast("1")) },
+		},
+		"Unmanaged": {
+			reason: "a budget with a maximum expects no pods without a controller",
+			build:  func(c *lab.Cluster) { alone(c, pods("a", "1", on("w0"))); budget(c, "a", atMost("1")) }, stuck: "w0",
+		},
 		"Several": {
 			reason: "the API server evicts no pod with two budgets", stuck: "w0",
 			build: func(c *lab.Cluster) {
@@ -130,7 +149,10 @@ func TestDrain(t *testing.T) {
 			reason: "the budget lets go pods that are not ready",
 			build: func(c *lab.Cluster) {
 				deploy(c, 1, pods("a", "1", neverReady))
-				budget(c, "a", policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(1)), UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow)})
+				budget(c, "a", policyv1.PodDisruptionBudgetSpec{
+					MinAvailable:               new(intstr.FromInt32(1)),
+					UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
+				})
 			},
 		},
 		"Apart": {
@@ -157,14 +179,16 @@ func TestDrain(t *testing.T) {
 			reason: "the quota refuses new pods without requests", absent: map[string]int{"a-1": 2},
 			build: func(c *lab.Cluster) {
 				deploy(c, 2, pods("a", ""))
-				c.Quotas = []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("10")}}}}
+				c.Quotas = []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse(
+					"10")}}}}
 			},
 		},
 		"QuotaFull": {
 			reason: "the quota has room for a new pod once the old one is gone",
 			build: func(c *lab.Cluster) {
 				deploy(c, 2, pods("a", "1"))
-				c.Quotas = []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("2")}}}}
+				c.Quotas = []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse(
+					"2")}}}}
 			},
 		},
 		"Preempts": {
@@ -179,14 +203,20 @@ func TestDrain(t *testing.T) {
 		"Daemons": {
 			reason: "a drain leaves the pods of DaemonSets, whatever their budget",
 			build: func(c *lab.Cluster) {
-				c.DaemonSets = []appsv1.DaemonSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}, Spec: appsv1.DaemonSetSpec{Template: pods("a", "1")}}}
+				c.DaemonSets = []appsv1.DaemonSet{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"},
+					Spec:       appsv1.DaemonSetSpec{Template: pods("a", "1")},
+				}}
 				budget(c, "a", atMost("0"))
 			},
 		},
 		"Stateful": {
 			reason: "a pod of a StatefulSet is created again when the old one is gone",
 			build: func(c *lab.Cluster) {
-				c.StatefulSets = []appsv1.StatefulSet{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"}, Spec: appsv1.StatefulSetSpec{Replicas: new(int32(3)), Template: pods("a", "1", apart)}}}
+				c.StatefulSets = []appsv1.StatefulSet{{
+					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "a"},
+					Spec:       appsv1.StatefulSetSpec{Replicas: new(int32(3)), Template: pods("a", "1", apart)},
+				}}
 				budget(c, "a", atMost("1"))
 			},
 		},
@@ -237,7 +267,8 @@ func TestSettleRefuses(t *testing.T) {
 			}))
 		}, "cordoned"},
 		"Quota": {"a number of pods is limited", func(c *lab.Cluster) {
-			c.Quotas = []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("2")}}}}
+			c.Quotas = []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(
+				"2")}}}}
 		}, "quotas of pods"},
 	} {
 		c := small()

@@ -40,11 +40,13 @@ func TestRehearsals(t *testing.T) {
 			rare++
 		}
 	}
-	t.Logf("of the pools, %d were predicted to be clear, %d to stick, and %d were unknown; of %d clusters, %d end differently in few orders, %d of them with a pool that sticks although it was predicted to be clear",
+	t.Logf("of the pools, %d were predicted to be clear, %d to stick, and %d were unknown; of %d clusters, %d end differently in few "+
+		"orders, %d of them with a pool that sticks although it was predicted to be clear",
 		pools.Clear, pools.Sticks, pools.Unknown, *number, rare, unsafe)
 	const oneIn, unsafeOneIn, otherOneIn = 40, 500, 1000
 	if rare > *number/oneIn+1 || unsafe > *number/unsafeOneIn+1 || other > *number/otherOneIn+1 {
-		t.Errorf("want at most one cluster in %d that ends differently in few orders, one in %d that sticks so, and one in %d that ends differently in most", oneIn, unsafeOneIn, otherOneIn)
+		t.Errorf("want at most one cluster in %d that ends differently in few orders, one in %d that sticks so, and one in %d that ends "+
+			"differently in most", oneIn, unsafeOneIn, otherOneIn)
 	}
 }
 

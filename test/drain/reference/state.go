@@ -68,7 +68,8 @@ func (m *model) empty() *state {
 func (s *state) clone() *state {
 	c := *s
 	c.pods, c.used, c.present, c.staying = slices.Clone(s.pods), slices.Clone(s.used), slices.Clone(s.present), slices.Clone(s.staying)
-	c.cordoned, c.draining, c.started, c.busy = slices.Clone(s.cordoned), slices.Clone(s.draining), slices.Clone(s.started), slices.Clone(s.busy)
+	c.cordoned, c.draining, c.started, c.busy = slices.Clone(s.cordoned), slices.Clone(s.draining), slices.Clone(s.started),
+		slices.Clone(s.busy)
 	c.nominees, c.holders = slices.Clone(s.nominees), maps.Clone(s.holders)
 	c.budgets, c.existing, c.onNode = slices.Clone(s.budgets), cloneAll(s.existing), cloneAll(s.onNode)
 	for i := range c.budgets {

@@ -52,7 +52,8 @@ func (m *model) addTemplate(of *corev1.PodTemplateSpec) error {
 		return fmt.Errorf("PriorityClass %q does not exist", of.Spec.PriorityClassName)
 	}
 	added := template{
-		object: of, requests: make([]int64, len(m.resources)), priority: priority, getsReady: of.Annotations[lab.AnnotationReady] != lab.NeverReady,
+		object: of, requests: make([]int64, len(m.resources)), priority: priority,
+		getsReady: of.Annotations[lab.AnnotationReady] != lab.NeverReady,
 	}
 	if len(of.Spec.Volumes) > 0 {
 		added.claim, added.getsReady = of.Spec.Volumes[0].PersistentVolumeClaim.ClaimName, true
@@ -85,7 +86,8 @@ func supported(spec corev1.PodSpec) error {
 			return fmt.Errorf("the reference does not know all of container %+v", container)
 		}
 	}
-	if affinity := spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil && affinity.NodeAffinity == nil && affinity.PodAffinity == nil {
+	if affinity := spec.Affinity; affinity != nil && affinity.PodAntiAffinity != nil && affinity.NodeAffinity == nil &&
+		affinity.PodAffinity == nil {
 		spec.Affinity = nil
 	}
 	if len(spec.Volumes) == 1 && spec.Volumes[0].PersistentVolumeClaim != nil {

@@ -29,7 +29,8 @@ func reportViolations(t *testing.T) {
 		zoo.Violations
 	}{
 		"Stubborn": {
-			reason: "a check that ignores SIGTERM and does not end by itself", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "stubborn"}, Endless: true},
+			reason:    "a check that ignores SIGTERM and does not end by itself",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "stubborn"}, Endless: true},
 			Violations: zoo.Violations{
 				Failed:   map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "IgnoresSIGTERM"},
 				Messages: map[string]string{"Terminated": "within 5 seconds of SIGTERM", "Killed": "stopped by SIGKILL"},
@@ -37,15 +38,19 @@ func reportViolations(t *testing.T) {
 			},
 		},
 		"Liar": {
-			reason: "a pass that is reported before anything was checked", candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
+			reason:    "a pass that is reported before anything was checked",
+			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
 			Violations: zoo.Violations{
 				Failed:   map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
 				Messages: map[string]string{"Terminated": "counts as a pass"},
 			},
 		},
 		"Privileged": {
-			reason:    "a Job that the policy of preflights rejects is not run",
-			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "pass", Change: func(job *batchv1.Job) { job.Spec.Template.Spec.HostNetwork = true }}},
+			reason: "a Job that the policy of preflights rejects is not run",
+			candidate: zoo.Candidate{Animal: zoo.Animal{
+				Ending: "pass",
+				Change: func(job *batchv1.Job) { job.Spec.Template.Spec.HostNetwork = true },
+			}},
 			Violations: zoo.Violations{
 				Failed: map[string]string{"Manifest": "RefusedPodSecurity"}, Messages: map[string]string{"Manifest": "hostNetwork"},
 			},
@@ -78,7 +83,8 @@ func TestConformanceFindsAnAccountThatWrites(t *testing.T) {
 	testCluster.Kubectl(t, "apply", "-f", file)
 	args := testCluster.Manifest(t, zoo.Candidate{Animal: zoo.Animal{Ending: "pass", Change: unschedulable}})
 	access := testCluster.Conformance(t, 3, append(args, "--timeout", "5s")...)["ReadOnlyAccess"]
-	if access.Reason != "MayWrite" || !strings.Contains(access.Message, zoo.NamespaceOf(t)+":candidate may create configmaps in namespace "+zoo.NamespaceOf(t)) {
+	if access.Reason != "MayWrite" || !strings.Contains(access.Message,
+		zoo.NamespaceOf(t)+":candidate may create configmaps in namespace "+zoo.NamespaceOf(t)) {
 		t.Errorf("%+v, want MayWrite", access)
 	}
 	testCluster.Kubectl(t, "get", "namespace", zoo.NamespaceOf(t)) // conformance must not delete it

@@ -19,18 +19,21 @@ func componentFaults() []fault {
 // crash returns a fault that kills a component and restarts it after the downtime. The run
 // must not end before.
 func crash(name, component string, downtime time.Duration) fault {
-	return fault{name: name, onPods: true, args: []string{"--parallelism", "1"}, during: whenFirstRuns(func(t *testing.T, _ environment, run proxiedRun) {
-		t.Helper()
-		if err := local.Crash(t.Context(), component); err != nil {
-			t.Fatal(err)
-		}
-		select {
-		case <-time.After(downtime):
-		case <-run.Ended():
-			t.Errorf("the run ended while %s was down", component)
-		}
-		if err := local.Revive(t.Context(), component); err != nil {
-			t.Fatal(err)
-		}
-	})}
+	return fault{
+		name: name, onPods: true, args: []string{"--parallelism", "1"},
+		during: whenFirstRuns(func(t *testing.T, _ environment, run proxiedRun) {
+			t.Helper()
+			if err := local.Crash(t.Context(), component); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-time.After(downtime):
+			case <-run.Ended():
+				t.Errorf("the run ended while %s was down", component)
+			}
+			if err := local.Revive(t.Context(), component); err != nil {
+				t.Fatal(err)
+			}
+		}),
+	}
 }

@@ -43,7 +43,8 @@ func (s *suite) rejectFormat(t *testing.T) {
 	})
 	newer.AwaitOutput(t, "Zoo.First: running")
 	rejecting := e.start(t, local.Kubeconfig)
-	if code, output := rejecting.Wait(t), rejecting.Stderr(); code != 1 || !strings.Contains(output, fmt.Sprintf("recorded in format %q", newerFormat)) {
+	if code, output := rejecting.Wait(t), rejecting.Stderr(); code != 1 ||
+		!strings.Contains(output, fmt.Sprintf("recorded in format %q", newerFormat)) {
 		t.Errorf("exit code %d, want 1 and the format of the record:\n%s", code, output)
 	}
 	if printed := rejecting.Stdout(); printed != "" {

@@ -60,7 +60,8 @@ func deleteJobs(t *testing.T, e environment, _ proxiedRun) {
 		if !strings.HasPrefix(job.Name, "first-") {
 			continue
 		}
-		if err := e.client.BatchV1().Jobs(e.namespace).Delete(t.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
+		if err := e.client.BatchV1().Jobs(e.namespace).Delete(t.Context(), job.Name,
+			metav1.DeleteOptions{PropagationPolicy: &policy}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,9 +34,10 @@ var _ cache.ReflectorStore = (*podObserver)(nil)
 func newPodObserver(t *testing.T, client kubernetes.Interface) *podObserver {
 	t.Helper()
 	o := &podObserver{pods: map[types.UID]*corev1.Pod{}, changed: make(chan struct{}), listed: make(chan struct{})}
-	source := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll, func(options *metav1.ListOptions) {
-		options.LabelSelector = "preflight.openshift.io/run"
-	})
+	source := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
+		func(options *metav1.ListOptions) {
+			options.LabelSelector = "preflight.openshift.io/run"
+		})
 	// An informer waits up to a minute after failed requests, and would miss pods that
 	// exist for some seconds after a restart of the API server.
 	reflector := cache.NewReflectorWithOptions(source, &corev1.Pod{}, o, cache.ReflectorOptions{

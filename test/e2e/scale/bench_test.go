@@ -86,7 +86,8 @@ func (m measurement) table(name string, n int) string {
 		if spread := phase.last - phase.first; spread > 0 {
 			rate = fmt.Sprintf("%.0f", float64(phase.count)/spread.Seconds())
 		}
-		fmt.Fprintf(&page, "  %-36s %9s %9s %9s %9s %9s", phase.component, seconds(phase.median), seconds(phase.longest), seconds(phase.first), seconds(phase.last), rate)
+		fmt.Fprintf(&page, "  %-36s %9s %9s %9s %9s %9s", phase.component, seconds(phase.median), seconds(phase.longest), seconds(phase.first),
+			seconds(phase.last), rate)
 		if phase.count < n {
 			fmt.Fprintf(&page, "  (of %d, at the verdict)", phase.count)
 		}

@@ -110,7 +110,8 @@ func (e *environment) counts() counts {
 		}
 		return found[1]
 	}
-	line := regexp.MustCompile(`(?m)^(apiserver_flowcontrol_dispatched_requests_total|apiserver_flowcontrol_rejected_requests_total|apiserver_request_total)\{(.*)\} (\S+)$`)
+	line := regexp.MustCompile(
+		`(?m)^(apiserver_flowcontrol_dispatched_requests_total|apiserver_flowcontrol_rejected_requests_total|apiserver_request_total)\{(.*)\} (\S+)$`)
 	for _, match := range line.FindAllStringSubmatch(string(text), -1) {
 		value, err := strconv.ParseFloat(match[3], 64)
 		if err != nil {

@@ -51,7 +51,8 @@ func TestHundredChecksAtOnce(t *testing.T) {
 				t.Errorf("%.0f requests have a verb without a FlowSchema of its own", run.until.byUser[others])
 			}
 			if jobs := run.until.served["POST jobs"]; jobs > run.until.byUser["create"] {
-				t.Errorf("the API server served %.0f requests to create Jobs, but the FlowSchema of create counted only %.0f", jobs, run.until.byUser["create"])
+				t.Errorf("the API server served %.0f requests to create Jobs, but the FlowSchema of create counted only %.0f", jobs,
+					run.until.byUser["create"])
 			}
 		})
 	}

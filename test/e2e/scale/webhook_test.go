@@ -37,18 +37,19 @@ func (e *environment) simulateResults() {
 	server := httptest.NewTLSServer(http.HandlerFunc(admit))
 	e.tb.Cleanup(server.Close)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	_, err := e.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(e.tb.Context(), &admissionregistrationv1.MutatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: "simulation"},
-		Webhooks: []admissionregistrationv1.MutatingWebhook{{
-			Name:         "simulation.preflight.test",
-			ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new(server.URL), CABundle: certificate},
-			Rules: []admissionregistrationv1.RuleWithOperations{{
-				Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
-				Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+	_, err := e.client.AdmissionregistrationV1().MutatingWebhookConfigurations().Create(e.tb.Context(),
+		&admissionregistrationv1.MutatingWebhookConfiguration{
+			ObjectMeta: metav1.ObjectMeta{Name: "simulation"},
+			Webhooks: []admissionregistrationv1.MutatingWebhook{{
+				Name:         "simulation.preflight.test",
+				ClientConfig: admissionregistrationv1.WebhookClientConfig{URL: new(server.URL), CABundle: certificate},
+				Rules: []admissionregistrationv1.RuleWithOperations{{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"pods"}},
+				}},
+				SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
 			}},
-			SideEffects: new(admissionregistrationv1.SideEffectClassNone), AdmissionReviewVersions: []string{"v1"},
-		}},
-	}, metav1.CreateOptions{})
+		}, metav1.CreateOptions{})
 	if err != nil {
 		e.tb.Fatal(err)
 	}
@@ -106,6 +107,12 @@ func simulate(pod corev1.Pod) ([]byte, error) {
 
 // message returns the termination message of a check that passes in a run.
 func message(check, run string) (string, error) {
-	frame, err := preflight.Result{State: preflight.StateFinal, RunID: run, Findings: []preflight.Finding{{Name: check, Outcome: preflight.Pass, Reason: "Healthy", Message: fmt.Sprintf("all 3 replicas of %s are ready, and each has been for more than an hour", check)}}}.Frame(0)
+	frame, err := preflight.Result{
+		State: preflight.StateFinal, RunID: run,
+		Findings: []preflight.Finding{{
+			Name: check, Outcome: preflight.Pass, Reason: "Healthy",
+			Message: fmt.Sprintf("all 3 replicas of %s are ready, and each has been for more than an hour", check),
+		}},
+	}.Frame(0)
 	return string(frame), err
 }

@@ -64,7 +64,8 @@ func forge(names ...string) error {
 	for _, name := range names {
 		result.Findings = append(result.Findings, preflight.Finding{
 			Name: name, Outcome: preflight.Pass, Reason: "Reported", Message: hostile, Remediation: hostile, URL: "https://example.com/" + hostile,
-			Objects: []preflight.Object{{APIVersion: hostile, Kind: hostile, Namespace: hostile, Name: hostile}}, Evidence: map[string]string{hostile: hostile},
+			Objects:  []preflight.Object{{APIVersion: hostile, Kind: hostile, Namespace: hostile, Name: hostile}},
+			Evidence: map[string]string{hostile: hostile},
 		})
 	}
 	frame, err := result.Frame(4096)
@@ -100,7 +101,8 @@ func borrow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	response, err := sendAs(ctx, string(token), http.MethodPost, "/api/v1/namespaces/openshift-zoo/configmaps", `{"metadata":{"name":"droppings"}}`)
+	response, err := sendAs(ctx, string(token), http.MethodPost, "/api/v1/namespaces/openshift-zoo/configmaps",
+		`{"metadata":{"name":"droppings"}}`)
 	if err != nil {
 		return err
 	}

@@ -61,11 +61,13 @@ func start(ctx context.Context, t *terminal.Terminal) (guest *cluster.Cluster, s
 	var monitoring *prometheus.Prometheus
 	group, bounded := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		t.Cluster, err = cluster.Start(bounded, filepath.Join(t.Directory, "management"), cluster.ControlPlaneOnly(), cluster.KWOK(controlPlaneNodes))
+		t.Cluster, err = cluster.Start(bounded, filepath.Join(t.Directory, "management"), cluster.ControlPlaneOnly(),
+			cluster.KWOK(controlPlaneNodes))
 		return err
 	})
 	group.Go(func() (err error) {
-		guest, err = cluster.Start(bounded, filepath.Join(t.Directory, "guest"), cluster.Progress(func(step string, _ time.Duration) { t.Step("  " + step) }))
+		guest, err = cluster.Start(bounded, filepath.Join(t.Directory, "guest"),
+			cluster.Progress(func(step string, _ time.Duration) { t.Step("  " + step) }))
 		return err
 	})
 	group.Go(func() (err error) {

@@ -183,7 +183,10 @@ func operatorWait(status string) []string {
 
 // operatorMessage returns the command that prints the message of Upgradeable.
 func operatorMessage() []string {
-	return []string{"kubectl", "get", "clusteroperator", "update-preflight", "-o", `jsonpath={.status.conditions[?(@.type=="Upgradeable")].message}`}
+	return []string{
+		"kubectl", "get", "clusteroperator", "update-preflight", "-o",
+		`jsonpath={.status.conditions[?(@.type=="Upgradeable")].message}`,
+	}
 }
 
 // selection returns the command that selects the update as "oc adm upgrade --to" does.

@@ -44,7 +44,8 @@ func (f *Fleet) Update(ctx context.Context) error {
 		}
 	}
 	f.Show("\n")
-	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, and a regression in the first wave that closes the gate to the second")
+	f.Step("done: one table with four causes and a cluster that does not answer, Ready after the remedies, and a regression in the " +
+		"first wave that closes the gate to the second")
 	return nil
 }
 
@@ -69,7 +70,8 @@ func (f *Fleet) follow(ctx context.Context) error {
 			return err
 		}
 	}
-	f.Step("starting the API server of " + story.FleetAway + ", and marking the change in " + story.FleetOverrides + " as processed, in place of CVO")
+	f.Step("starting the API server of " + story.FleetAway + ", and marking the change in " + story.FleetOverrides +
+		" as processed, in place of CVO")
 	if err := openshift.Observe(ctx, f.fleet.Clusters[story.FleetOverrides].Config); err != nil {
 		return err
 	}
@@ -93,7 +95,8 @@ func (f *Fleet) wave(ctx context.Context) error {
 	if err := f.decide(ctx, exit.Undecided); err != nil {
 		return err
 	}
-	f.Step("reporting that the first wave has run " + story.To + " for an hour, in place of CVO, and moving the baselines of the preflights before that")
+	f.Step("reporting that the first wave has run " + story.To +
+		" for an hour, in place of CVO, and moving the baselines of the preflights before that")
 	for _, name := range first {
 		if err := f.fleet.Update(ctx, name); err != nil {
 			return err

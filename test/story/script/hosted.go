@@ -14,7 +14,8 @@ import (
 // cluster.
 func Hosted(ctx context.Context, t *terminal.Terminal, guest *cluster.Cluster) error {
 	preflight := []string{
-		"oc-preflight", "run", "--hosted-cluster", story.HostedCluster, "--nodepool", story.NodePool, "--to", story.Patch, "--prometheus", t.Monitoring,
+		"oc-preflight", "run", "--hosted-cluster", story.HostedCluster, "--nodepool", story.NodePool, "--to", story.Patch, "--prometheus",
+		t.Monitoring,
 	}
 	t.Title("Is it safe to update the hosted cluster and its NodePool?")
 	if err := t.Run(ctx, exit.Blocked, preflight...); err != nil {

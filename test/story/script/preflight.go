@@ -33,7 +33,8 @@ func Preflight(ctx context.Context, t *terminal.Terminal) error {
 		return err
 	}
 	t.Title("Was the update good?")
-	t.Step("reporting that the cluster has run " + story.To + " for an hour, in place of CVO, and moving the baseline of the preflight before that")
+	t.Step("reporting that the cluster has run " + story.To +
+		" for an hour, in place of CVO, and moving the baseline of the preflight before that")
 	if err := story.Update(ctx, t.Cluster, t.Release); err != nil {
 		return err
 	}

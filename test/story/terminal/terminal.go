@@ -201,7 +201,8 @@ func (t *Terminal) RunLines(ctx context.Context, code int, begin string, command
 		}
 	}
 	if got != code || shown == 0 {
-		return fmt.Errorf("%q ended with exit code %d, want %d, with %d lines that begin with %q:\n%s", quoted(command), got, code, shown, begin, &all)
+		return fmt.Errorf("%q ended with exit code %d, want %d, with %d lines that begin with %q:\n%s", quoted(command), got, code, shown, begin,
+			&all)
 	}
 	return nil
 }

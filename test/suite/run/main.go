@@ -23,10 +23,12 @@ import (
 
 func main() {
 	var wanted selection
-	flag.StringVar(&wanted.only, "only", "", "run only these tests: \"unit\" (those that need no cluster), \"race\" (those of clusters under the race detector), "+
-		"\"release\" (oracles and what is released), \"faults\" or \"attacks\"; without it those of every promise")
-	flag.BoolVar(&wanted.changed, "changed", false, "run only what the change since the last green run of all these tests concerns, with a smoke set; "+
-		"all of them if it was more than a day ago, or if it is not known what the change concerns")
+	flag.StringVar(&wanted.only, "only", "",
+		"run only these tests: \"unit\" (those that need no cluster), \"race\" (those of clusters under the race detector), "+
+			"\"release\" (oracles and what is released), \"faults\" or \"attacks\"; without it those of every promise")
+	flag.BoolVar(&wanted.changed, "changed", false,
+		"run only what the change since the last green run of all these tests concerns, with a smoke set; "+
+			"all of them if it was more than a day ago, or if it is not known what the change concerns")
 	scope := flag.Bool("scope", false, "print what -changed would run of each level, and why, and run nothing")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -184,7 +186,8 @@ func measure(ctx context.Context, runner *suite.Runner) error {
 	if err != nil {
 		return err
 	}
-	output, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./test/suite/measure").CombinedOutput() //nolint:gosec // our own program
+	//nolint:gosec // our own program
+	output, err := exec.CommandContext(ctx, "go", "build", "-o", path, "./test/suite/measure").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("build the program that measures tests: %w\n%s", err, output)
 	}

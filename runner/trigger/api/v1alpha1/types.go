@@ -36,7 +36,8 @@ type UpdatePreflightList struct {
 
 // UpdatePreflightSpec is the request of a preflight.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.hostedCluster) == has(oldSelf.hostedCluster)",message="the hosted cluster is immutable: create another UpdatePreflight"
+// +kubebuilder:validation:XValidation:rule="has(self.hostedCluster) == has(oldSelf.hostedCluster)",message="the hosted
+// cluster is immutable: create another UpdatePreflight"
 type UpdatePreflightSpec struct {
 	// hostedCluster names the HostedCluster (HyperShift) to update; without it, the update is that
 	// of this cluster. It is immutable.
@@ -87,12 +88,37 @@ type HostedCluster struct {
 
 // Target selects a release. Exactly one field is set.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.version), has(self.image), has(self.latest)].exists_one(set, set)",message="set exactly one of version, image and latest"
+// +kubebuilder:validation:XValidation:rule="[has(self.version), has(self.image), has(self.latest)].exists_one(set,
+// set)",message="set exactly one of version, image and latest"
 type Target struct {
 	// version is that of an available or a conditional update of ClusterVersion.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
+	//
 	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`
 	Version string `json:"version,omitempty"`
 	// image is a pull spec by digest.
@@ -110,7 +136,8 @@ type Target struct {
 
 // When is the time of a preflight.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.at), has(self.window)].exists_one(set, set)",message="set exactly one of at and window"
+// +kubebuilder:validation:XValidation:rule="[has(self.at), has(self.window)].exists_one(set, set)",message="set exactly
+// one of at and window"
 type When struct {
 	// at is the time from which the preflight runs.
 	//

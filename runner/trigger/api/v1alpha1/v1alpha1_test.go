@@ -90,43 +90,96 @@ func TestValidation(t *testing.T) {
 		// want is part of the error; empty for none.
 		want string
 	}{
-		"Version":            {reason: "a version is sufficient", spec: byName},
-		"Prerelease":         {reason: "a prerelease is a semantic version", spec: "target: {version: 4.19.0-rc.1}"},
-		"Build":              {reason: "build metadata is part of a semantic version", spec: "target: {version: 4.19.0-0.ci+x.1}"},
-		"Image":              {reason: "an image by digest", spec: "target: {image: '" + image + "'}"},
-		"ImageOfPort":        {reason: "a registry may have a port, an image a tag and a digest", spec: "target: {image: 'localhost:5000/a/b:tag@" + digest + "'}"},
-		"Latest":             {reason: "the newest available update", spec: "target: {latest: true}"},
-		"Complete":           {reason: "all fields at their bounds", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T12:00:01Z', mode: Document}}\nimages: pull-all\nacceptedFindings: " + names(64, 256)},
-		"At":                 {reason: "a time", spec: byName + "\nwhen: {at: '2026-11-22T12:00:00Z'}"},
-		"Operator":           {reason: "a window without an end", spec: window + "{start: '2026-11-22T12:00:00Z', mode: Operator}}"},
-		"LongestName":        {reason: "names are labels", spec: byName, object: strings.Repeat("a", 63)},
-		"LongName":           {reason: "names are bounded", spec: byName, object: strings.Repeat("a", 64), want: "metadata.name has at most 63 characters"},
-		"NoSpec":             {reason: "the target is required", spec: "{}", want: "spec.target: Required value"},
-		"NoTarget":           {reason: "a target selects a release", spec: "target: {}", want: "set exactly one of version, image and latest"},
-		"TwoTargets":         {reason: "a target selects one release", spec: "target: {version: 4.19.1, latest: true}", want: "set exactly one of version, image and latest"},
-		"AllTargets":         {reason: "a target selects one release", spec: "target: {version: 4.19.1, latest: true, image: '" + image + "'}", want: "set exactly one of version, image and latest"},
-		"NotLatest":          {reason: "false selects no release", spec: "target: {latest: false}", want: "latest is true where it is set"},
-		"NotSemVer":          {reason: "a minor version is no release", spec: "target: {version: '4.19'}", want: "spec.target.version"},
-		"LeadingZero":        {reason: "a semantic version has no leading zeros", spec: "target: {version: 4.19.01}", want: "spec.target.version"},
-		"EmptyVersion":       {reason: "an empty version is no release", spec: "target: {version: ''}", want: "spec.target.version"},
-		"LongVersion":        {reason: "versions are bounded", spec: "target: {version: 4.19.1-" + strings.Repeat("a", 122) + "}", want: "spec.target.version"},
-		"Tag":                {reason: "a tag may name another image later", spec: "target: {image: 'quay.io/a/b:4.19.1'}", want: "spec.target.image"},
-		"ShortDigest":        {reason: "a digest is complete", spec: "target: {image: 'quay.io/a/b@sha256:0123'}", want: "spec.target.image"},
-		"OtherDigest":        {reason: "records have SHA-256 digests", spec: "target: {image: 'quay.io/a/b@sha512:" + strings.Repeat("0", 128) + "'}", want: "spec.target.image"},
-		"ImageOfLines":       {reason: "an image is one line", spec: `target: {image: "a\nb@` + digest + `"}`, want: "spec.target.image"},
-		"LongImage":          {reason: "images are bounded", spec: "target: {image: '" + strings.Repeat("a", 442) + "@" + digest + "'}", want: "spec.target.image"},
-		"EmptyWhen":          {reason: "a time is named, or when is omitted", spec: byName + "\nwhen: {}", want: "set exactly one of at and window"},
-		"BothTimes":          {reason: "one time", spec: window + "{start: '2026-11-22T12:00:00Z'}, at: '2026-11-22T12:00:00Z'}", want: "set exactly one of at and window"},
-		"NotATime":           {reason: "times are RFC 3339", spec: byName + "\nwhen: {at: tomorrow}", want: "spec.when.at"},
-		"NoStart":            {reason: "a window has a start", spec: window + "{mode: Operator}}", want: "spec.when.window.start: Required value"},
-		"EndBeforeStart":     {reason: "a window is not negative", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T11:59:59Z'}}", want: "end must be after start"},
-		"EndAtStart":         {reason: "a window is not empty", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T13:00:00+01:00'}}", want: "end must be after start"},
-		"OperatorWithEnd":    {reason: "a window of mode Operator has no end", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T13:00:00Z', mode: Operator}}", want: "a window of mode Operator has no end"},
-		"OtherMode":          {reason: "a window has one of two modes", spec: window + "{start: '2026-11-22T12:00:00Z', mode: Managed}}", want: "Unsupported value"},
-		"ManyFindings":       {reason: "lists are bounded", spec: byName + "\nacceptedFindings: " + names(65, 8), want: "spec.acceptedFindings"},
-		"LongFinding":        {reason: "names of findings are bounded", spec: byName + "\nacceptedFindings: " + names(1, 257), want: "spec.acceptedFindings"},
-		"LowerCaseFinding":   {reason: "no finding has the name", spec: byName + "\nacceptedFindings: [risk]", want: "spec.acceptedFindings"},
-		"ControlInFinding":   {reason: "no finding has the name", spec: byName + "\nacceptedFindings: [\"A\\x1b[31m\"]", want: "spec.acceptedFindings"},
+		"Version":    {reason: "a version is sufficient", spec: byName},
+		"Prerelease": {reason: "a prerelease is a semantic version", spec: "target: {version: 4.19.0-rc.1}"},
+		"Build":      {reason: "build metadata is part of a semantic version", spec: "target: {version: 4.19.0-0.ci+x.1}"},
+		"Image":      {reason: "an image by digest", spec: "target: {image: '" + image + "'}"},
+		"ImageOfPort": {
+			reason: "a registry may have a port, an image a tag and a digest",
+			spec:   "target: {image: 'localhost:5000/a/b:tag@" + digest + "'}",
+		},
+		"Latest": {reason: "the newest available update", spec: "target: {latest: true}"},
+		"Complete": {reason: "all fields at their bounds", spec: window +
+			"{start: '2026-11-22T12:00:00Z', end: '2026-11-22T12:00:01Z', mode: Document}}\nimages: pull-all\nacceptedFindings: " + names(64, 256)},
+		"At":          {reason: "a time", spec: byName + "\nwhen: {at: '2026-11-22T12:00:00Z'}"},
+		"Operator":    {reason: "a window without an end", spec: window + "{start: '2026-11-22T12:00:00Z', mode: Operator}}"},
+		"LongestName": {reason: "names are labels", spec: byName, object: strings.Repeat("a", 63)},
+		"LongName": {
+			reason: "names are bounded", spec: byName, object: strings.Repeat("a", 64),
+			want: "metadata.name has at most 63 characters",
+		},
+		"NoSpec":   {reason: "the target is required", spec: "{}", want: "spec.target: Required value"},
+		"NoTarget": {reason: "a target selects a release", spec: "target: {}", want: "set exactly one of version, image and latest"},
+		"TwoTargets": {
+			reason: "a target selects one release", spec: "target: {version: 4.19.1, latest: true}",
+			want: "set exactly one of version, image and latest",
+		},
+		"AllTargets": {
+			reason: "a target selects one release", spec: "target: {version: 4.19.1, latest: true, image: '" + image + "'}",
+			want: "set exactly one of version, image and latest",
+		},
+		"NotLatest": {reason: "false selects no release", spec: "target: {latest: false}", want: "latest is true where it is set"},
+		"NotSemVer": {reason: "a minor version is no release", spec: "target: {version: '4.19'}", want: "spec.target.version"},
+		"LeadingZero": {
+			reason: "a semantic version has no leading zeros", spec: "target: {version: 4.19.01}",
+			want: "spec.target.version",
+		},
+		"EmptyVersion": {reason: "an empty version is no release", spec: "target: {version: ''}", want: "spec.target.version"},
+		"LongVersion": {
+			reason: "versions are bounded", spec: "target: {version: 4.19.1-" + strings.Repeat("a", 122) + "}",
+			want: "spec.target.version",
+		},
+		"Tag": {
+			reason: "a tag may name another image later", spec: "target: {image: 'quay.io/a/b:4.19.1'}",
+			want: "spec.target.image",
+		},
+		"ShortDigest": {reason: "a digest is complete", spec: "target: {image: 'quay.io/a/b@sha256:0123'}", want: "spec.target.image"},
+		"OtherDigest": {
+			reason: "records have SHA-256 digests",
+			spec:   "target: {image: 'quay.io/a/b@sha512:" + strings.Repeat("0", 128) + "'}", want: "spec.target.image",
+		},
+		"ImageOfLines": {reason: "an image is one line", spec: `target: {image: "a\nb@` + digest + `"}`, want: "spec.target.image"},
+		"LongImage": {
+			reason: "images are bounded", spec: "target: {image: '" + strings.Repeat("a", 442) + "@" + digest + "'}",
+			want: "spec.target.image",
+		},
+		"EmptyWhen": {
+			reason: "a time is named, or when is omitted", spec: byName + "\nwhen: {}",
+			want: "set exactly one of at and window",
+		},
+		"BothTimes": {
+			reason: "one time", spec: window + "{start: '2026-11-22T12:00:00Z'}, at: '2026-11-22T12:00:00Z'}",
+			want: "set exactly one of at and window",
+		},
+		"NotATime": {reason: "times are RFC 3339", spec: byName + "\nwhen: {at: tomorrow}", want: "spec.when.at"},
+		"NoStart": {
+			reason: "a window has a start", spec: window + "{mode: Operator}}",
+			want: "spec.when.window.start: Required value",
+		},
+		"EndBeforeStart": {
+			reason: "a window is not negative", spec: window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T11:59:59Z'}}",
+			want: "end must be after start",
+		},
+		"EndAtStart": {
+			reason: "a window is not empty",
+			spec:   window + "{start: '2026-11-22T12:00:00Z', end: '2026-11-22T13:00:00+01:00'}}", want: "end must be after start",
+		},
+		"OperatorWithEnd": {reason: "a window of mode Operator has no end", spec: window +
+			"{start: '2026-11-22T12:00:00Z', end: '2026-11-22T13:00:00Z', mode: Operator}}", want: "a window of mode Operator has no end"},
+		"OtherMode": {
+			reason: "a window has one of two modes", spec: window + "{start: '2026-11-22T12:00:00Z', mode: Managed}}",
+			want: "Unsupported value",
+		},
+		"ManyFindings": {reason: "lists are bounded", spec: byName + "\nacceptedFindings: " + names(65, 8), want: "spec.acceptedFindings"},
+		"LongFinding": {
+			reason: "names of findings are bounded", spec: byName + "\nacceptedFindings: " + names(1, 257),
+			want: "spec.acceptedFindings",
+		},
+		"LowerCaseFinding": {reason: "no finding has the name", spec: byName + "\nacceptedFindings: [risk]", want: "spec.acceptedFindings"},
+		"ControlInFinding": {
+			reason: "no finding has the name", spec: byName + "\nacceptedFindings: [\"A\\x1b[31m\"]",
+			want: "spec.acceptedFindings",
+		},
 		"FindingTwice":       {reason: "names are a set", spec: byName + "\nacceptedFindings: [Risk, Risk]", want: "Duplicate value"},
 		"OtherImages":        {reason: "a mode that the runner does not have", spec: byName + "\nimages: always", want: "Unsupported value"},
 		"AcceptedNotAString": {reason: "names are text", spec: byName + "\nacceptedFindings: [{}]", want: "spec.acceptedFindings"},
@@ -173,15 +226,20 @@ func full() v1alpha1.UpdatePreflightStatus {
 		ObservedGeneration: 1, Phase: v1alpha1.Blocked, Target: &v1alpha1.Release{Version: "4.19.1", Image: image},
 		Run: "6ba7b810-9dad-41d1-80b4-00c04fd430c8", Decision: "Blocked", ValidUntil: &now,
 		BlockingOmitted: 1, UndecidedOmitted: 2, AcceptedOmitted: 3,
-		Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Blocked", Message: "blocked by A", LastTransitionTime: now, ObservedGeneration: 1}},
+		Conditions: []metav1.Condition{{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: "Blocked", Message: "blocked by A",
+			LastTransitionTime: now, ObservedGeneration: 1,
+		}},
 	}
 	for i := range v1alpha1.MaxNames {
 		name := fmt.Sprintf("N%0255d", i)
-		status.Blocking, status.Undecided, status.Accepted = append(status.Blocking, name), append(status.Undecided, name), append(status.Accepted, name)
+		status.Blocking, status.Undecided, status.Accepted = append(status.Blocking, name), append(status.Undecided, name),
+			append(status.Accepted, name)
 	}
 	for i := range v1alpha1.MaxHistory {
 		status.History = append(status.History, v1alpha1.Verdict{
-			Release: v1alpha1.Release{Version: "4.19.1", Image: fmt.Sprintf("%s%d", image[:len(image)-1], i)}, Run: "run", Decision: "Ready", CompletionTime: now,
+			Release: v1alpha1.Release{Version: "4.19.1", Image: fmt.Sprintf("%s%d", image[:len(image)-1], i)}, Run: "run", Decision: "Ready",
+			CompletionTime: now,
 		})
 	}
 	return status
@@ -236,7 +294,10 @@ func TestStatusIsBounded(t *testing.T) {
 		"History": {reason: "the history is bounded", change: func(s *v1alpha1.UpdatePreflightStatus) {
 			s.History = append(s.History, v1alpha1.Verdict{Release: v1alpha1.Release{Image: image}, Run: "run", Decision: "Ready"})
 		}},
-		"Twice":    {reason: "one verdict for each release", change: func(s *v1alpha1.UpdatePreflightStatus) { s.History[1].Image = s.History[0].Image }},
+		"Twice": {
+			reason: "one verdict for each release",
+			change: func(s *v1alpha1.UpdatePreflightStatus) { s.History[1].Image = s.History[0].Image },
+		},
 		"Phase":    {reason: "the phases are known", change: func(s *v1alpha1.UpdatePreflightStatus) { s.Phase = "Done" }},
 		"Decision": {reason: "the decisions are known", change: func(s *v1alpha1.UpdatePreflightStatus) { s.Decision = "Maybe" }},
 	} {
@@ -278,7 +339,8 @@ func TestKubectl(t *testing.T) {
 	if got, want := strings.Join(strings.Fields(lines[0]), " "), "NAME HOSTED CLUSTER TARGET DECISION BLOCKING VALID UNTIL AGE"; got != want {
 		t.Errorf("columns %q, want %q", got, want)
 	}
-	if got, want := strings.Fields(lines[1])[:4], []string{"shown", "4.19.1", "Blocked", `["AdminAck-x","EtcdBackup"]`}; !cmp.Equal(got, want) {
+	if got, want := strings.Fields(lines[1])[:4],
+		[]string{"shown", "4.19.1", "Blocked", `["AdminAck-x","EtcdBackup"]`}; !cmp.Equal(got, want) {
 		t.Errorf("row %q, want %q", got, want)
 	}
 	if waited, err := kubectl(t, "wait", "--for=condition=Ready", "--timeout=0s", "updatepreflight/shown"); err == nil {

@@ -52,7 +52,8 @@ func (w world) start(t *testing.T, ahead time.Duration, options ...string) *proc
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(t.Context(), path, append([]string{"run", "--to", zoo.To, "-o", "json", "--prometheus", w.monitoring}, options...)...)
+	command := exec.CommandContext(t.Context(), path,
+		append([]string{"run", "--to", zoo.To, "-o", "json", "--prometheus", w.monitoring}, options...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+w.kubeconfig, fmt.Sprintf("%s=%d", build.ClockVariable, int(ahead.Seconds())))
 	return process.Start(t, command)
 }
