@@ -5,6 +5,8 @@ package language_test
 import (
 	"bufio"
 	"bytes"
+	"go/scanner"
+	"go/token"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +32,74 @@ var rejected = map[string]string{
 	`goes on|gone on|go on with`:            "continues",
 }
 
+// stiff are turns that read as if they were translated, each with what to write. They are rejected in what people read:
+// pages, and the comments and texts of the product. Identifiers and tests may have them.
+var stiff = map[string]string{
+	`(is|are) what`:                        "name it: the cause, the state, the release",
+	`(that|those|the ones?) of`:            "repeat the noun, or use a possessive",
+	`reported (when|for|where|if|instead)`: "begin with the condition itself",
+	`judg(e|es|ed|ing)`:                    "evaluate",
+	`(is|are|was|were) to be`:              "must be, will be, can be",
+	`(is|are|was|were) of (an?|the)`:       "belongs to",
+	`to be known`:                          "notes",
+	`all which|that which`:                 "everything that",
+	`by then`:                              "before this time",
+	`authorities of`:                       "CA bundles",
+	`drains? (do|does) not end`:            "hangs",
+	`(was|were|is|are) stated`:             "recorded, reported",
+	`has no say|have no say`:               "does not affect",
+	`of those`:                             "of the objects: repeat the noun",
+}
+
+// TestTexts fails for each of the stiff turns.
+func TestTexts(t *testing.T) {
+	var all []string
+	for expression := range stiff {
+		all = append(all, expression)
+	}
+	words := regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)\b`)
+	for _, path := range files(t) {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "../../test/") || strings.HasSuffix(path, "CHANGELOG.md") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for number, line := range read(path, text) {
+			if found := words.FindString(line); found != "" {
+				t.Errorf("%s:%d: write something else for %q: %s", path, number, found, advice(found, stiff))
+			}
+		}
+	}
+}
+
+// read are the lines of a page, or of the comments and strings of a program, by number.
+func read(path string, text []byte) map[int]string {
+	lines := map[int]string{}
+	if !strings.HasSuffix(path, ".go") {
+		for i, line := range strings.Split(string(text), "\n") {
+			lines[i+1] = line
+		}
+		return lines
+	}
+	files := token.NewFileSet()
+	file := files.AddFile(path, -1, len(text))
+	var tokens scanner.Scanner
+	tokens.Init(file, text, nil, scanner.ScanComments)
+	for {
+		at, kind, literal := tokens.Scan()
+		switch kind {
+		case token.EOF:
+			return lines
+		case token.COMMENT, token.STRING:
+			for i, line := range strings.Split(literal, "\n") {
+				lines[file.Line(at)+i] += " " + line
+			}
+		}
+	}
+}
+
 // TestWords fails for each of the rejected words in comments, messages, identifiers
 // and documents.
 func TestWords(t *testing.T) {
@@ -50,7 +120,7 @@ func TestWords(t *testing.T) {
 		for number := 1; lines.Scan(); number++ {
 			line := strings.NewReplacer("http.NoBody", "", "e.ObjectOld", "").Replace(lines.Text()) // names of libraries
 			if found := words.FindString(line); found != "" {
-				t.Errorf("%s:%d: write something else for %q: %s", path, number, found, advice(found))
+				t.Errorf("%s:%d: write something else for %q: %s", path, number, found, advice(found, rejected))
 			}
 		}
 		if err := lines.Err(); err != nil {
@@ -89,8 +159,8 @@ func TestPlurals(t *testing.T) {
 	}
 }
 
-func advice(found string) string {
-	for expression, instead := range rejected {
+func advice(found string, from map[string]string) string {
+	for expression, instead := range from {
 		if regexp.MustCompile(`(?i)^(` + expression + `)$`).MatchString(found) {
 			return instead
 		}
