@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,7 +16,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/openshift/update-preflight/collector/verdict/attestation"
@@ -26,8 +26,9 @@ const (
 	// repository is where the sources are, and buildType what "make release" does with them.
 	repository = "https://github.com/openshift/update-preflight"
 	buildType  = repository + "/blob/main/CONTRIBUTING.md#release"
-	// checksums is the file that names those of a release, as .goreleaser.yaml has it.
-	checksums = "SHA256SUMS"
+	// checksums is the file with the names of a release's files, according to .goreleaser.yaml, and
+	// metadata what goreleaser writes about the build.
+	checksums, metadata = "SHA256SUMS", "metadata.json"
 )
 
 // predicate is the part of the SLSA predicate that this build knows.
@@ -39,7 +40,6 @@ type predicate struct {
 type definition struct {
 	BuildType            string            `json:"buildType"`
 	ExternalParameters   map[string]string `json:"externalParameters"`
-	InternalParameters   map[string]string `json:"internalParameters"`
 	ResolvedDependencies []resource        `json:"resolvedDependencies"`
 }
 
@@ -63,7 +63,8 @@ func main() {
 	}
 }
 
-// run writes the statement about the files in a directory, built from the commit that is checked out.
+// run writes the statement about the files of a release in a directory. The commit that the release was built from must
+// be checked out.
 func run(ctx context.Context, out io.Writer, builder string, args []string) error {
 	if len(args) != 1 {
 		return errors.New("usage: provenance -builder URI DIRECTORY")
@@ -76,14 +77,13 @@ func run(ctx context.Context, out io.Writer, builder string, args []string) erro
 	if err != nil {
 		return err
 	}
-	commit, err := commitOf(ctx)
+	commit, err := commitOf(ctx, args[0])
 	if err != nil {
 		return err
 	}
 	made := predicate{BuildDefinition: definition{
 		BuildType:          buildType,
 		ExternalParameters: map[string]string{"repository": repository, "command": "make release"},
-		InternalParameters: map[string]string{"go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH},
 		ResolvedDependencies: []resource{
 			{URI: "git+" + repository, Digest: map[string]string{"gitCommit": commit}},
 		},
@@ -99,7 +99,7 @@ func run(ctx context.Context, out io.Writer, builder string, args []string) erro
 
 // subjectsOf are the files of a release. One that is missing, or that has another checksum, is an error.
 func subjectsOf(directory string) ([]attestation.Subject, error) {
-	text, err := os.ReadFile(filepath.Join(directory, checksums)) //nolint:gosec // of the caller
+	text, err := os.ReadFile(filepath.Join(directory, checksums)) //nolint:gosec // the caller names the directory
 	if err != nil {
 		return nil, fmt.Errorf("%w; build the release first: make release", err)
 	}
@@ -124,17 +124,34 @@ func subjectsOf(directory string) ([]attestation.Subject, error) {
 	return subjects, nil
 }
 
-// commitOf is the commit that is checked out. Files that differ from it are an error: the release would
-// be built from something else.
-func commitOf(ctx context.Context) (string, error) {
+// commitOf returns the commit that a release was built from, which goreleaser recorded. Another commit that is checked
+// out is an error, and so are files that differ from it: the release may have been built from them.
+func commitOf(ctx context.Context, directory string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(directory, metadata)) //nolint:gosec // the caller names the directory
+	if err != nil {
+		return "", fmt.Errorf("%w; build the release first: make release", err)
+	}
+	var built struct {
+		Commit string `json:"commit"`
+	}
+	if err := json.Unmarshal(text, &built); err != nil {
+		return "", fmt.Errorf("%s: %w", metadata, err)
+	}
+	head, err := git(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if built.Commit != head {
+		return "", fmt.Errorf("the release was built from commit %q, and %s is checked out; build the release again: make release", built.Commit, head)
+	}
 	changed, err := git(ctx, "status", "--porcelain")
 	if err != nil {
 		return "", err
 	}
 	if changed != "" {
-		return "", fmt.Errorf("the sources are not those of a commit:\n%s\ncommit them, and build the release again: make release", changed)
+		return "", fmt.Errorf("the sources differ from commit %s:\n%s\ncommit them, and build the release again: make release", head, changed)
 	}
-	return git(ctx, "rev-parse", "HEAD")
+	return head, nil
 }
 
 func git(ctx context.Context, args ...string) (string, error) {

@@ -34,7 +34,24 @@ func sources(t *testing.T, files map[string]string) (dist string) {
 			t.Fatalf("git %v: %v\n%s", args, err, text)
 		}
 	}
+	built(t, dist, head(t))
 	return dist
+}
+
+// built writes what goreleaser records about a build.
+func built(t *testing.T, dist, commit string) {
+	t.Helper()
+	write(t, filepath.Join(dist, metadata), `{"project_name": "preflight", "version": "1.2.3", "commit": "`+commit+`"}`)
+}
+
+// head returns the commit that is checked out.
+func head(t *testing.T) string {
+	t.Helper()
+	text, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(text))
 }
 
 func write(t *testing.T, path, content string) {
@@ -71,14 +88,10 @@ func TestStatement(t *testing.T) {
 		stated.Subject[0].Digest["sha256"] != hex.EncodeToString(sum[:]) {
 		t.Errorf("subjects %+v", stated.Subject)
 	}
-	head, err := exec.CommandContext(t.Context(), "git", "rev-parse", "HEAD").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	built := stated.Predicate
+	commit, built := head(t), stated.Predicate
 	if dependencies := built.BuildDefinition.ResolvedDependencies; len(dependencies) != 1 ||
-		dependencies[0].Digest["gitCommit"] != strings.TrimSpace(string(head)) {
-		t.Errorf("the sources are %+v, want commit %s", dependencies, head)
+		dependencies[0].Digest["gitCommit"] != commit {
+		t.Errorf("the sources are %+v, want commit %s", dependencies, commit)
 	}
 	if built.RunDetails.Builder.ID != workflow {
 		t.Errorf("the builder is %q", built.RunDetails.Builder.ID)
@@ -119,6 +132,36 @@ func TestRefusals(t *testing.T) {
 					t.Fatal(err)
 				}
 			}, want: "make release",
+		},
+		"AnotherCommit": {
+			reason: "the release was built before the commit that is checked out", files: release,
+			change: func(t *testing.T, dist string) {
+				t.Helper()
+				built(t, dist, strings.Repeat("a", 40))
+			}, want: "was built from commit \"" + strings.Repeat("a", 40),
+		},
+		"NoCommit": {
+			reason: "what it was built from is unknown", files: release,
+			change: func(t *testing.T, dist string) {
+				t.Helper()
+				built(t, dist, "")
+			}, want: `was built from commit ""`,
+		},
+		"NoMetadata": {
+			reason: "what it was built from is unknown", files: release,
+			change: func(t *testing.T, dist string) {
+				t.Helper()
+				if err := os.Remove(filepath.Join(dist, metadata)); err != nil {
+					t.Fatal(err)
+				}
+			}, want: "make release",
+		},
+		"BadMetadata": {
+			reason: "what it was built from is unknown", files: release,
+			change: func(t *testing.T, dist string) {
+				t.Helper()
+				write(t, filepath.Join(dist, metadata), "commit: x")
+			}, want: metadata,
 		},
 		"Empty": {reason: "a statement about nothing verifies nothing", want: "names no file"},
 		"Outside": {
