@@ -112,6 +112,10 @@ bench: tools ## measure time to verdict and to the end of the command against ku
 
 ## What has to pass
 
+.PHONY: surface
+surface: ## print how much of each wing depends on what its packages export, against its budget and the last release
+	@go run ./test/layout/surface
+
 .PHONY: scope
 scope: ## print what the change since the last green run concerns: what CHANGED=yes runs, and why
 	@go run ./test/suite/run -scope

@@ -11,6 +11,7 @@ import (
 	"testing"
 )
 
+// The limits of a type, with the members of the types that it embeds.
 const maxMethods, maxFields = 15, 12
 
 // wide are the types with more methods or fields, with the reason.
