@@ -333,7 +333,7 @@ func parse(args, environment []string, out io.Writer) (flags, error) {
 	set.StringVar(&f.metricsCertificates, "metrics-cert-dir", "",
 		"Directory with tls.crt and tls.key of /metrics. Default: a certificate that is signed by itself.")
 	set.StringVar(&f.metricsClientCA, "metrics-client-ca", "",
-		fmt.Sprintf("CAs that sign client certificates: %q for those of the cluster (ConfigMap %s/%s), or a file, which is read again "+
+		fmt.Sprintf("CAs that sign client certificates: %q for the CAs of the cluster (ConfigMap %s/%s), or a file, which is read again "+
 			"when it changes. /metrics then requires one with the name of --metrics-client. Default: /metrics requires no client certificate.",
 			clusterCA, clientCANamespace, clientCAConfigMap))
 	set.StringVar(&f.metricsClient, "metrics-client", "system:serviceaccount:openshift-monitoring:prometheus-k8s",
@@ -423,7 +423,7 @@ type consoleFlags struct{ downloads string }
 
 func (c *consoleFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&c.downloads, "cli-downloads", "", "https:// URL with the released files of oc-preflight, in a directory vX.Y.Z "+
-		"for each version. The web console links to those of this version. Default: no links.")
+		"for each version. The web console links to the files of this version. Default: no links.")
 }
 
 func (c consoleFlags) validate() error {

@@ -38,7 +38,7 @@ var stiff = map[string]string{
 	`(is|are) what`:                        "name it: the cause, the state, the release",
 	`(that|those|the ones?) of`:            "repeat the noun, or use a possessive",
 	`reported (when|for|where|if|instead)`: "begin with the condition itself",
-	`judg(e|es|ed|ing)`:                    "evaluate",
+	`(?-i:judg(e|es|ed|ing))`:              "evaluate; the name of an identifier may begin with Judge",
 	`(is|are|was|were) to be`:              "must be, will be, can be",
 	`(is|are|was|were) of (an?|the)`:       "belongs to",
 	`to be known`:                          "notes",

@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// version, unless empty, is that of a build which states it with the linker
+// version, unless empty, was set by the linker
 // (go build -ldflags "-X PACKAGE.version=v2.0.0"). Nothing assigns it.
 var version string
 
@@ -39,7 +39,7 @@ func CollectGarbage(percent int) {
 }
 
 // LogTo sends the log of client-go, which uses klog, to a logger. klog has one logger and one verbosity for
-// the whole process: where the program is executed several times, those of the last execution.
+// the whole process: if the program is executed several times, the flags of the last execution apply.
 func LogTo(logger *slog.Logger, verbosity int) {
 	libraries().present.Store(logger)
 	flags := flag.NewFlagSet("klog", flag.ContinueOnError)
@@ -55,7 +55,7 @@ var libraries = sync.OnceValue(func() *forwarder { //nolint:gochecknoglobals // 
 	return f
 })
 
-// forwarder is a handler that forwards to that of the present logger. One with attributes stays with the logger
+// forwarder is a handler that forwards to the handler of the present logger. A handler with attributes stays with the logger
 // that was present when it was made.
 type forwarder struct{ present atomic.Pointer[slog.Logger] }
 

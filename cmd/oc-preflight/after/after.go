@@ -44,7 +44,7 @@ type flags struct {
 }
 
 func (f *flags) add(c *cobra.Command, client *cli.Client) {
-	c.Flags().DurationVar(&f.soak, "soak", 0, "How long the cluster has to be good after the rollout has settled, before the update is Good.")
+	c.Flags().DurationVar(&f.soak, "soak", 0, "How long the cluster must stay good after the rollout has settled before the update is Good.")
 	c.Flags().StringVar(&f.prometheus, "prometheus", "",
 		"URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak")
@@ -64,12 +64,12 @@ func (f *flags) check(args []string, client *cli.Client) error {
 		return fmt.Errorf("--soak=%s: it must not be negative", f.soak)
 	}
 	if client.Archived() && (len(args) > 0 || f.watching.Watch || f.soak > 0) {
-		return errors.New("two archives are two moments: RUN, --watch and --soak are of a cluster")
+		return errors.New("two archives show two points in time: RUN, --watch and --soak need a cluster")
 	}
 	return nil
 }
 
-const long = `Show whether the last update of the cluster was good: what was good in the baseline that a run stored before the update, and is bad now. RUN, an ID or a prefix of one, selects the run; without it, the newest baseline from before the update counts. The cluster is read; what is final is stored beside the record of the run where the user may write there, and "status" and "history" show it.
+const long = `Show whether the last update of the cluster was good: compare the cluster with the baseline that a run stored before the update, and list what was good then and is bad now. RUN, an ID or a prefix of one, selects the run; by default the newest baseline from before the update is used. The cluster is only read. A final decision is stored beside the record of the run if you may write there; "status" and "history" show it.
 
 The decision is
 
@@ -80,21 +80,21 @@ The decision is
   RolledBack  the release before the update was requested again
   Undecided   there is no baseline, or not everything could be read
 
-A rollout has settled when all operators state the version and none is progressing, all MachineConfigPools but the paused ones are updated, and no node was rebooted within 20 minutes. A problem that ended has to stay away for its limit before the update is Good, and one that comes and goes counts by its share of the time. What is gone counts as well; where it is not known who deleted it, the decision is Undecided.
+A rollout has settled when all operators report the version and none is progressing, all MachineConfigPools that are not paused are updated, and no node was rebooted within 20 minutes. A problem that ended must stay away for its limit before the update is Good; a problem that comes and goes counts by its share of the time. Deleted objects count as well: if it is unknown who deleted one, the decision is Undecided.
 
-What was bad before is no regression, and neither is what its owner changed, scaled, deleted or created since. What begins more than an hour after the rollout has settled is listed as since the update, not by it.
+Objects that were already failing before the update are no regressions, and neither are objects that their owner has changed, scaled, deleted or created since. Problems that begin more than an hour after the rollout has settled are listed separately, as not caused by the update.
 
-With --watch, a sample is taken after each --interval until there is a decision. Without it, two samples are taken. Samples of earlier calls count: they are stored beside the record where the user may write there.
+With --watch, a sample is taken at each --interval until there is a decision; otherwise two samples are taken. Samples of earlier calls count: they are stored beside the record if you may write there.
 
-All kinds of objects with a status are compared, as far as the user may list them. The roles of "auth after" list those of Kubernetes and OpenShift; bind the ClusterRole cluster-reader for the custom resources of operators that users installed.
+All kinds of objects with a status are compared, as far as you may list them. The roles that "auth after" prints cover Kubernetes and OpenShift; for the custom resources of other operators, bind the ClusterRole cluster-reader.
 
-With --hosted-cluster, the update is one of the control plane of a hosted cluster (HyperShift): the guest is read, which has the baseline, and the HostedCluster with its NodePools. A NodePool that requests another release is left out, and named.
+With --hosted-cluster, the update of the control plane of a hosted cluster (HyperShift) is evaluated: the guest, which has the baseline, and the HostedCluster with its NodePools are read. NodePools that request another release are skipped and listed.
 
-With two --archive, the first is from before the update and the second from after it.
+With --archive given twice, the first archive is from before the update and the second from after it.
 
 Exit codes: 0 Good, 1 the tool failed, 2 wrong usage or bad input, 3 Regressed or RolledBack, 4 Settling, Unfinished or Undecided, 130 interrupted.`
 
-// NewAfter makes "after", which judges the last update against the baseline of a run.
+// NewAfter returns the command "after", which evaluates the last update against the baseline of a run.
 func NewAfter(client *cli.Client) *cobra.Command {
 	var f flags
 	c := &cobra.Command{
@@ -120,7 +120,7 @@ func NewAfter(client *cli.Client) *cobra.Command {
 	return c
 }
 
-// needs are the permissions to judge, and to store what is final.
+// needs are the permissions to evaluate an update and to store a final decision.
 func needs() access.Needs {
 	made := inspection.Needs()
 	made.Optional = append(made.Optional, baselinestore.Needs().Required...)
@@ -143,15 +143,15 @@ func run(c *cobra.Command, client *cli.Client, f *flags, args []string) error {
 	return live{client: client, flags: f, out: out, phrase: phrase.Of(c)}.run(c.Context(), args)
 }
 
-// archives judges the update between two archives.
+// archives evaluates the update between two archives.
 func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Destination) error {
 	all, err := f.hosted.OpenArchives(c.Context(), client)
 	if err != nil {
 		return err
 	}
 	if len(all) != 2 {
-		return exitcode.BadUsage(fmt.Errorf("--archive is given %d times: give the archive from before the update first, then that from after it",
-			len(all)))
+		return exitcode.BadUsage(fmt.Errorf("--archive is given %d times: give the archive from before the update first, "+
+			"then the one from after it", len(all)))
 	}
 	made, err := inspection.Archives(c.Context(), inspection.Archived(all[0]), inspection.Archived(all[1]),
 		scene.Settings{ToolVersion: program.Version()})
@@ -171,7 +171,7 @@ func document(p phrase.Phrase, made afterupdate.Report) afterview.Report {
 	return shown
 }
 
-// live judges the update of a cluster.
+// live evaluates the update of a cluster.
 type live struct {
 	client *cli.Client
 	flags  *flags
@@ -252,7 +252,7 @@ func (l live) record(ctx context.Context, inspected *inspection.Inspection, made
 		return nil
 	}
 	if err := inspected.Record(ctx, made); err != nil {
-		_, failed := fmt.Fprintf(l.client.Streams.ErrOut, "the judgement is not stored beside the record: %v\n", err)
+		_, failed := fmt.Fprintf(l.client.Streams.ErrOut, "could not store the decision beside the record: %v\n", err)
 		return failed
 	}
 	return nil

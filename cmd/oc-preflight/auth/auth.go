@@ -46,9 +46,9 @@ func New(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "auth [COMMAND...]",
 		Short: "Print the roles that the commands need",
-		Long: `Print the ClusterRole and the Roles with exactly the permissions that a command needs; without COMMAND, those of every command. Nothing is created.
+		Long: `Print the ClusterRole and the Roles with exactly the permissions that a command needs; without COMMAND, the roles of all commands. Nothing is created.
 
-A run creates temporary read-only roles for the checks of a release, and the API server refuses to create a role with permissions that its creator does not have. With --to, --to-latest or --to-image the release is read with your own permissions, and the roles are for that release: they include the rules of its roles, and allow creation in its namespaces only. A run with --images=pull needs more permissions: pass the same --images here.`,
+A run creates temporary read-only roles for the checks of a release, and the API server rejects a role with permissions that its creator does not have. With --to, --to-latest or --to-image the release is read with your own permissions, and the roles are for that release: they include the rules of its roles, and allow creation in its namespaces only. A run with --images=pull needs more permissions: pass the same --images here.`,
 		Example: `  # For the users who run preflights of one release
   oc preflight auth run --to 4.19.3 --bind group:update-team | oc apply -f -
 
@@ -61,13 +61,13 @@ A run creates temporary read-only roles for the checks of a release, and the API
   # For runs that rehearse the writes of the update; they are worth as much as cluster-admin
   oc preflight auth run --rehearse --bind user:admin
 
-  # For a hosted cluster: the roles of the management cluster, then those of the guest
+  # For a hosted cluster: the roles of the management cluster, then the roles of the guest
   oc preflight auth run --hosted-cluster clusters/example
 
   # For the clusters of Hive: the roles in the cluster that has their ClusterDeployments
   oc preflight auth run --hive
 
-  # For those who read what the clusters of a hub report
+  # For users who read what the clusters of a hub report
   oc preflight auth fleet-hub fleet-gate --placement fleets/production --bind group:update-team
 
   # For a ServiceAccount that only verifies
@@ -80,7 +80,7 @@ A run creates temporary read-only roles for the checks of a release, and the API
 	of := func(flag string) string { return " Applies to " + strings.Join(client.Roles.With(flag), ", ") + "." }
 	f.source.Rehearse.Add(c, "Add the permissions of --rehearse."+of("rehearse"))
 	c.Flags().StringVar(&f.hostedCluster, "hosted-cluster", "",
-		"NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster first, then those of the guest."+of("hosted-cluster"))
+		"NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster, then the roles of the guest."+of("hosted-cluster"))
 	for _, source := range client.Roles.Sources() {
 		f.members[source.Flag] = c.Flags().Bool(source.Flag, false,
 			fmt.Sprintf("Print the roles of \"fleet COMMAND --%s\" in %s.", source.Flag, source.Cluster)+of(source.Flag))
@@ -146,7 +146,7 @@ func chosen(c *cobra.Command, roles *role.List, commands []string) ([]role.Named
 	for _, name := range commands {
 		found, ok := roles.Find(name)
 		if !ok || found.Needs == nil {
-			return nil, fmt.Errorf("%q is not a command that needs permissions; those are %s", name, strings.Join(names(roles.All()), ", "))
+			return nil, fmt.Errorf("%q is not a command that needs permissions; the commands are %s", name, strings.Join(names(roles.All()), ", "))
 		}
 		all = append(all, found)
 	}
@@ -199,8 +199,8 @@ func (f flags) forRelease(c *cobra.Command, client *cli.Client) (access.Needs, e
 		strings.Join(causes, "; "))
 }
 
-// page is the role of a command in one cluster. The suffix is of the names of the roles, so that they do not replace
-// those of the cluster itself.
+// page is the role of a command in one cluster. The suffix is added to the names of the roles, so that they do not
+// replace the roles of the cluster itself.
 type page struct {
 	name, suffix string
 	role.Part
@@ -269,8 +269,8 @@ func inManagement(text string, of role.Named) (page, error) {
 	needs.Optional = append(slices.Clone(needs.Optional), check.Get("", "secrets", name.Namespace, name.Name+"-admin-kubeconfig"))
 	remarks := []string{
 		"In the management cluster of HostedCluster " + text + ".",
-		"The Secret is the one that status.kubeconfig of the HostedCluster names, by default NAME-admin-kubeconfig. It has the " +
-			"credentials of an administrator of the guest: with --guest-kubeconfig it is not read.",
+		"The Secret is named by status.kubeconfig of the HostedCluster, by default NAME-admin-kubeconfig. It has the credentials of " +
+			"an administrator of the guest; with --guest-kubeconfig it is not read.",
 	}
 	return page{
 		name: of.Name, suffix: "-" + name.Namespace + "-" + name.Name,
@@ -315,7 +315,7 @@ func (p page) write(w io.Writer, tool string, subjects []rbacv1.Subject) error {
 	var text bytes.Buffer
 	comment(&text, fmt.Sprintf("The permissions that %q needs.", tool+" "+strings.Replace(p.name, role.Fleet, "fleet ", 1)))
 	if optional := p.Needs.OnlyOptional(); len(optional) > 0 {
-		comment(&text, "Optional permissions, whose absence is reported where it matters: "+access.Summarize(optional, len(optional))+".")
+		comment(&text, "Optional permissions; a command reports which of them it lacked: "+access.Summarize(optional, len(optional))+".")
 	}
 	for _, remark := range p.Remarks {
 		comment(&text, remark)

@@ -86,7 +86,7 @@ func TestRoles(t *testing.T) {
 		},
 		"Unknown": {
 			reason: "the error has the commands", args: []string{"other"},
-			error: `"other" is not a command that needs permissions; those are judge, read`,
+			error: `"other" is not a command that needs permissions; the commands are judge, read`,
 		},
 		"OfFleet": {
 			reason: "a command for many clusters has no needs of its own", args: []string{"fleet-judge"},

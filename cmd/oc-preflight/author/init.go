@@ -45,7 +45,7 @@ func NewInit(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "init NAME",
 		Short: "Start a new check in the repository of an operator",
-		Long: `Write the files of a new check into the repository of an operator: a program with a check and its test, a Dockerfile to try it with, and the manifests of its Job. They build, pass their test and conform unchanged. NAME is the condition that the check examines, such as storage-driver or StorageDriver.
+		Long: `Write the files of a new check into the repository of an operator: a program with a check and its test, a Dockerfile to try it with, and the manifests of its Job. Unchanged, they build, pass their test and conform. NAME is the condition that the check examines, such as storage-driver or StorageDriver.
 
 With --site it is a check of your own site, for "run --checks": a Go program, or a script in sh or Python in a ConfigMap, with the manifest in the directory checks.
 
@@ -65,9 +65,9 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 			return initialize(streams, flags, args[0], c.Parent().CommandPath())
 		},
 	}
-	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. By default, that of the directory.")
+	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. Default: the name of the directory.")
 	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "",
-		"Namespace of the Job. By default openshift- and the component without cluster-; with --site, site-checks.")
+		"Namespace of the Job. Default: openshift- and the component without cluster-; with --site, site-checks.")
 	c.Flags().StringVar(&flags.directory, "dir", ".", "Root of the repository.")
 	c.Flags().BoolVar(&flags.site, "site", false, "Start a check of your own site instead of an operator.")
 	c.Flags().StringVar(&flags.language, "language", "", "With --site: language of the check: go, sh or python. Default: go.")
@@ -158,11 +158,11 @@ func NewConformance(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "conformance (IMAGE | MANIFEST)",
 		Short: "Test whether a check meets the conformance requirements",
-		Long: `Run a check in this cluster as a preflight would, in several trials with one constraint each, and report the requirements that it violates: the policy for manifests, read-only access, a result also when it is killed, a non-root user, a read-only file system, little memory, little space for its result, the same result twice, no pass without an API server.
+		Long: `Run a check in this cluster as a preflight would, in several trials with one constraint each, and report the requirements that it violates: the manifest policy, read-only access, a result even when killed, a non-root user, a read-only file system, little memory, little space for the result, the same result twice, and no pass without an API server.
 
-MANIFEST is a file or a directory with the annotated Job and the objects that it needs, as in the repository of the operator. A release build replaces the tags of the images by digests; here --image does, and without it a tag is resolved to its current digest. IMAGE is tested as a Job that runs /bin/preflight without any permissions.
+MANIFEST is a file or a directory with the annotated Job and the objects that it needs, as in the repository of the operator. A release build replaces the tags of the images with digests. Here --image does so; without it, a tag is resolved to its current digest. IMAGE is tested as a Job that runs /bin/preflight without any permissions.
 
-Everything that is created is deleted at the end, including the namespaces of the manifest that the cluster did not have.
+Everything that was created is deleted at the end, including namespaces of the manifest that the cluster did not have.
 
 Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input, 3 the check does not conform, 4 a trial was inconclusive, 130 interrupted.`,
 		Example: `  # The manifests of a repository, with the image of a pull request

@@ -70,7 +70,7 @@ func word(call []string, at int) string {
 	return ""
 }
 
-// flagsOf counts the words of the flags before a verb. All have a value, but for those of switches.
+// flagsOf counts the words of the flags before a verb. All flags except switches have a value.
 func flagsOf(call []string) int {
 	at := 0
 	for at < len(call) && strings.HasPrefix(call[at], "-") {
@@ -87,7 +87,7 @@ func flagsOf(call []string) int {
 // program is the word "oc" with a namespace and up to two words behind it, and not the end of another word.
 var program = regexp.MustCompile(`(^|[^-0-9A-Za-z./_])oc ((?:-n [^ ]+ )?[0-9A-Za-z][-0-9A-Za-z]*)( [-a-z]+)?`)
 
-// Text is a text of this program whose commands are those of a user who calls it by name.
+// Text returns a text of this program with the commands of a user who calls it by name.
 func Text(text, name string) string {
 	if name == Plugin || !strings.Contains(text, "oc ") {
 		return text
@@ -99,7 +99,7 @@ func Text(text, name string) string {
 	})
 }
 
-// verbs are those of oc that kubectl has with the same arguments.
+// verbs are the verbs of oc that kubectl has with the same arguments.
 func verbs() []string {
 	return []string{
 		"annotate", "api-resources", "api-versions", "apply", "attach", "auth", "autoscale", "cluster-info", "config", "cp", "create", "delete",

@@ -50,7 +50,7 @@ type Client struct {
 	Roles role.List
 }
 
-// New returns a client that reaches the cluster of flags, which it adds to those of a
+// New returns a client that reaches the cluster of flags, which it adds to the flags of a
 // command.
 func New(flags *pflag.FlagSet, streams genericiooptions.IOStreams) *Client {
 	c := &Client{flags: newConnection(flags), Streams: streams}
@@ -84,7 +84,7 @@ func (c *Client) ArchiveFlag(verb *cobra.Command) {
 // Archived reports whether an archive replaces the cluster.
 func (c *Client) Archived() bool { return len(c.archives) > 0 }
 
-// Subject names what is judged, for a report that people read: the archives, or the API server and the context.
+// Subject names the evaluated cluster for a report that people read: the archives, or the API server and the context.
 func Subject(c *Client) string {
 	if c.Archived() {
 		return "archive " + strings.Join(c.archives, ", ")
@@ -115,7 +115,7 @@ func (c *Client) Connect() (*cluster.Cluster, error) {
 }
 
 // archiveGCPercent is Go's default. An archive is parsed by a process that ends then: collecting its
-// garbage as often as that of a run takes half as much time again, and saves 20 of 130 MiB.
+// garbage as often as a run takes half as much time again, and saves 20 of 130 MiB.
 const archiveGCPercent = 100
 
 // Open makes the clients of a command with ArchiveFlag: of the archives, or as Connect does.
@@ -346,7 +346,7 @@ func (c *Client) StartLog() {
 
 // QuietFlag is --quiet of a command that shows progress.
 func (c *Client) QuietFlag(verb *cobra.Command) {
-	verb.Flags().BoolVar(&c.Quiet, "quiet", false, "Show no progress on standard error; errors and what requires action are shown.")
+	verb.Flags().BoolVar(&c.Quiet, "quiet", false, "Show no progress on standard error, only errors and what requires action.")
 	option.Declare(verb.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "quiet")
 }
 

@@ -41,7 +41,7 @@ func LoadContext(c *Client, config clientcmdapi.Config, context string) (*rest.C
 }
 
 // LoadFile is the configuration of the current context of a kubeconfig file, or of its only one, with
-// what [Several] allows, and with the limits of that of the flags.
+// what [Several] allows, and with the limits of the connection of the flags.
 func LoadFile(c *Client, path string) (*rest.Config, error) { return loadFile(path, c.forSeveral()) }
 
 func loadFile(path string, overrides *clientcmd.ConfigOverrides) (*rest.Config, error) {
@@ -107,7 +107,7 @@ func (c *Client) forSeveral() *clientcmd.ConfigOverrides {
 }
 
 // Several is an error if a flag of the connection was given that is for one cluster: the user whom the
-// flags impersonate and the time limit of requests are those of every cluster. allowed are further flags.
+// impersonation and the time limit of requests apply to every cluster. allowed are further flags.
 func Several(flags *pflag.FlagSet, allowed ...string) error {
 	allowed = append(allowed, "as", "as-group", "as-uid", "as-user-extra", clientcmd.FlagTimeout, clientcmd.FlagDisableCompression)
 	var wrong []string
@@ -129,7 +129,7 @@ func Several(flags *pflag.FlagSet, allowed ...string) error {
 type LeftOut func() string
 
 // OpenArchive makes the clients of one of several archives. What could not be read of it is known when the
-// cluster was judged.
+// cluster was evaluated.
 func OpenArchive(ctx context.Context, c *Client, path string) (*cluster.Cluster, LeftOut, error) {
 	program.CollectGarbage(archiveGCPercent)
 	opened, err := archive.Open(ctx, path)

@@ -47,7 +47,8 @@ func exclusions() []exclusion {
 	}
 }
 
-// requirement has flags that have no effect without one of others. It applies to commands that have one of those.
+// requirement lists flags that have no effect without one of the others. It applies to commands that have one of
+// the others.
 type requirement struct{ flags, others []string }
 
 func requirements() []requirement {
@@ -115,7 +116,7 @@ func list(texts []string, last string) string {
 	return strings.Join(texts[:end], ", ") + last + texts[end]
 }
 
-// isGiven reports whether a command line has a flag of that name. One that is empty or false, such as that of a script
+// isGiven reports whether a command line has a flag of that name. An empty or false flag, such as the flag of a script
 // with an empty variable, is not given.
 func isGiven(c *cobra.Command, name string) bool {
 	flag := c.Flags().Lookup(name)

@@ -70,13 +70,13 @@ func New(name string, streams genericiooptions.IOStreams) *cobra.Command {
 	root := &cobra.Command{
 		Use:   strings.ReplaceAll(path.Base(name), " ", "-"), // completion is for the program, which is not called "preflight"
 		Short: "Is it safe to update this cluster to a release, and if not, what must be done?",
-		Long: `Before a cluster is updated, preflight answers one question: is it safe to go to that release, and if not, what exactly must be done?
+		Long: `Before you update a cluster, preflight answers one question: is it safe to update to that release, and if not, what exactly must be done?
 
 It verifies the signature of the target release, runs the read-only checks that the release ships, evaluates the gates, the risks and the health of this cluster, and combines the findings into one verdict.`,
 		Example: strings.ReplaceAll(`  # Is it safe to update to the newest available release?
   PREFLIGHT run --to-latest
 
-  # Which updates does the cluster know, and what blocks each of them?
+  # Which updates are available, and what blocks each of them?
   PREFLIGHT targets
 
   # Which updates lead to 4.18, how long do they take, and what has to be mirrored?
@@ -327,14 +327,14 @@ func columns(w io.Writer) int {
 	return min(width, most)
 }
 
-// newHelp makes "help": the one of cobra exits with 0 for an unknown command.
+// newHelp returns the command "help"; cobra's own exits with 0 for an unknown command.
 func newHelp() *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "help [COMMAND]",
 		Short: "Show the help of a command, or list all commands",
-		Long: "Show the help of a command. Without one, list the commands that most users need; with --all, list every command, or all " +
-			"that is said about the flags of one.",
+		Long: "Show the help of a command. Without one, list the commands that most users need; with --all, list every command, or " +
+			"describe the flags of one in full.",
 		Example: `  oc preflight help --all
   oc preflight help --all run
   oc preflight help fleet targets`,
@@ -375,7 +375,7 @@ func newOptions() *cobra.Command {
 		Use:     "options",
 		Example: `  oc preflight options`,
 		Short:   "List the flags of all commands",
-		Long:    "List the flags that every command has: how the cluster is reached, and how much is logged.",
+		Long:    "List the flags that every command has: how to reach the cluster, and how much to log.",
 		Args:    flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprint(c.OutOrStdout(), c.Root().PersistentFlags().FlagUsagesWrapped(columns(c.OutOrStdout())))

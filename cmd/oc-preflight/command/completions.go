@@ -181,7 +181,7 @@ func recent(ctx context.Context, reached *cluster.Cluster, of func(record.Record
 	return found, nil
 }
 
-// knownChecks are the checks of the newest runs, and their components: those of a release
+// knownChecks are the checks of the newest runs, and their components: the checks of a release
 // that was not run are unknown without reading it.
 func knownChecks(ctx context.Context, reached *cluster.Cluster, _ []string) ([]cobra.Completion, error) {
 	return recent(ctx, reached, func(run record.Record) []string {

@@ -37,9 +37,9 @@ func NewAccept(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "accept (RISK[,RISK-...] [--replace] | --clear)",
 		Short: "Have the cluster accept risks of updates",
-		Long: `Write the risks of updates that are acceptable to this cluster to ClusterVersion, spec.desiredUpdate.acceptRisks, and print the value that the server stored. RISK adds a risk to those that are accepted; RISK- removes one. Nothing else is changed: no update is requested or canceled.
+		Long: `Write the update risks that are acceptable for this cluster to spec.desiredUpdate.acceptRisks of ClusterVersion, and print the value that the server stored. RISK adds a risk to the accepted ones; RISK- removes one. Nothing else is changed: no update is requested or canceled.
 
-"run" and "targets" report the names of the risks. An acceptance bypasses risks only: gates, such as Upgradeable=False, block whatever is accepted.
+"run" and "targets" report the names of the risks. Accepting bypasses risks only: gates, such as Upgradeable=False, still block.
 
 The field exists only where the feature gate ClusterUpdateAcceptRisks is enabled, which is not the default. Where it is disabled, nothing is written and the exit code is 1: name the risks with --accept or --accept-file of "run" and "targets" instead. Only a file has reasons and limits:
 
@@ -59,7 +59,7 @@ For "fleet", "clusters" may have the names and labels of clusters instead; all m
     clusters:
       names: [prod-1, prod-2]
       matchLabels: {env: production}`,
-		Example: `  # Accept two risks in addition to those that are accepted
+		Example: `  # Accept two more risks
   oc preflight accept DualStackNeedsController,OldBootImagesPodmanMissingAuthFlag
 
   # Accept one, and remove another
@@ -72,7 +72,7 @@ For "fleet", "clusters" may have the names and labels of clusters instead; all m
   oc preflight accept --clear`,
 		RunE: func(c *cobra.Command, args []string) error { return accept(c, client, flags, args) },
 	}
-	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks by these.")
+	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks with these.")
 	c.Flags().BoolVar(&flags.clear, "clear", false, "Remove all accepted risks.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "clear", "replace")
 	flags.dryRun.Add(c, "Show what would be written, and write nothing.")

@@ -76,21 +76,21 @@ func NewPlan(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan [--to VERSION | --to-minor X.Y | --to-latest | --follow FILE]",
 		Short: "Plan the updates to a release: risks, pauses, durations, images",
-		Long: `Find the best path of updates from the release of this cluster to a target: the fewest open risks, then the fewest updates, then the newest releases. A risk is open if it applies to this cluster, or might, and is not accepted. For each update the plan has the channel, the risks, the gates that can be evaluated in advance, and when to unpause which pool; for the path, the duration and the images. Nothing is created.
+		Long: `Find the best path of updates from the release of this cluster to a target: the fewest open risks, then the fewest updates, then the newest releases. A risk is open if it applies to this cluster, or might, and is not accepted. For each update, the plan shows the channel, the risks, the gates that can be evaluated in advance, and when to unpause which pool; for the path, the duration and the images. Nothing is created.
 
-The graph is that of the update service of the cluster; --graph names files or other services, and --channel the channels, whose union is searched. A file is named after its channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks and gates of later updates are provisional, since the cluster will have changed.
+The graph comes from the update service of the cluster; --graph selects files or other services, and --channel the channels, whose union is searched. Name a file after its channel, such as eus-4.18.json. A graph is advice: "run" decides on each update. Risks and gates of later updates are provisional, since the cluster will have changed.
 
-A graph of an update service is stored in the user's cache directory, and used instead of a request for ten minutes. --offline uses the stored graph however old it is, and the plan has its age.
+Graphs of update services are cached for ten minutes in the user's cache directory. --offline uses the cached graph however old it is; the plan shows its age.
 
-With --hosted-cluster, the plan is that of a hosted cluster (HyperShift): the updates of its control plane, and where those of its NodePools come between them, with the commands for the management cluster.
+With --hosted-cluster, the plan covers a hosted cluster (HyperShift): the updates of its control plane and, between them, the updates of its NodePools, with the commands for the management cluster.
 
-With --from, no cluster is used: no risk is evaluated, and durations are those of the documentation.
+With --from, no cluster is used: no risk is evaluated, and durations are taken from the documentation.
 
-The decision is that of the first update: what a gate has against it makes the plan Blocked or Undecided. What admin acknowledgements, removed APIs and OLM operators have against a later update does not change the exit code. Alerts and health are judged by "targets" and "run".
+The decision is about the first update: a gate that blocks it makes the plan Blocked, an inconclusive one Undecided. Admin acknowledgements, removed APIs and OLM operators that block a later update do not change the exit code. Alerts and health are evaluated by "targets" and "run".
 
-A target without a path is an error; with -o json, yaml, markdown or html, the plan with the decision NoPath and its reason is written as well.
+A target without a path is an error. With -o json, yaml, markdown or html, the plan is written as well, with the decision NoPath and its reason.
 
-Exit codes: 0 a path without open risks whose first update has nothing against it, 1 the tool failed, 2 wrong usage or bad input, such as a target without a path, 3 the first update is Blocked, every path has open risks and one applies, or the plan of --follow no longer holds, 4 a finding about the first update is inconclusive, or every path has open risks and it is unknown whether they apply, 130 interrupted.`,
+Exit codes: 0 a path without open risks whose first update nothing blocks, 1 the tool failed, 2 wrong usage or bad input, such as a target without a path, 3 the first update is Blocked, every path has open risks and one applies, or the plan of --follow no longer holds, 4 a finding about the first update is inconclusive, or every path has open risks and it is unknown whether they apply, 130 interrupted.`,
 		Example: planExamples,
 		Args:    flagset.NoArguments,
 		RunE:    func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
@@ -104,15 +104,16 @@ Exit codes: 0 a path without open risks whose first update has nothing against i
 
 func (f *planFlags) register(c *cobra.Command) {
 	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
-	c.Flags().StringVar(&f.target.Minor, "to-minor", "", "Minor version of the target, such as 4.18: its newest release that can be reached.")
+	c.Flags().StringVar(&f.target.Minor, "to-minor", "",
+		"Minor version of the target, such as 4.18; its newest reachable release is the target.")
 	c.Flags().BoolVar(&f.latest, "to-latest", false,
 		"Plan for the newest release of the highest minor version that can be reached. This is the default.")
 	c.Flags().StringVar(&f.follow, "follow", "",
-		"File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The target is that of the file.")
+		"File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The file has the target.")
 	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
 	f.graph.Add(c)
 	c.Flags().StringVar(&f.stored.CacheDirectory, "cache-dir", "",
-		"Directory to store the graphs of update services in. Default: oc-preflight in the user's cache directory.")
+		"Directory to cache the graphs of update services in. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.stored.NoCache, "no-cache", false, "Store no graph.")
 	f.accepted.Add(c)
 	c.Flags().StringVar(&f.prometheus, "prometheus", "",

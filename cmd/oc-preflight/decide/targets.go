@@ -46,22 +46,22 @@ type targetsFlags struct {
 	output   flagset.Output
 }
 
-// NewTargets makes "targets", which judges the updates that the cluster offers.
+// NewTargets returns the command "targets", which evaluates the updates that the cluster offers.
 func NewTargets(client *cli.Client) *cobra.Command {
 	var flags targetsFlags
 	c := &cobra.Command{
 		Use:   "targets [--to VERSION]",
 		Short: "List the updates of the cluster and what blocks each of them",
-		Long: `List the available and conditional updates of this cluster, those that are clear first, with the findings of gates, risks and health that block them. No signature is verified, no release is read and none of its checks is run, so "run" may still find more: a target without such a finding is Clear, not Ready. The cluster is read once for all targets, and nothing is created in it.
+		Long: `List the available and conditional updates of this cluster, clear ones first, with the findings of gates, risks and health that block them. No signature is verified, no release is read and none of its checks is run, so "run" may find more: a target without a blocking finding is Clear, not Ready. The cluster is read once for all targets, and nothing is created in it.
 
-With --archive, the updates of the cluster of an archive are listed. What rests on state that the archive does not have is Unknown, NotInArchive.
+With --archive, the updates of the archived cluster are listed. Checks that need state which the archive lacks are Unknown, NotInArchive.
 
-With --hosted-cluster, the updates of a hosted cluster (HyperShift) are listed, with the kubeconfig of its management cluster: HostedCluster and NodePools are judged there, everything else in the guest.
+With --hosted-cluster, the updates of a hosted cluster (HyperShift) are listed, with the kubeconfig of its management cluster: HostedCluster and NodePools are evaluated there, everything else in the guest.
 
 With --to, one update is shown with every finding and its remedy.
 
 Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Blocked, 4 Undecided. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
-		Example: `  # Which updates are there, and what blocks each of them?
+		Example: `  # Which updates are available, and what blocks each of them?
   oc preflight targets
 
   # What blocks this update?
@@ -96,7 +96,7 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	flags.watching.Add(c, interval, "Ctrl-C")
-	flags.rehearse.Add(c, "Ask the API server about the pods that controllers make in place of the evicted ones, by dry runs.")
+	flags.rehearse.Add(c, "Ask the API server, by dry runs, about the pods that replace the evicted ones.")
 	client.Roles.Declare(c, role.Role{Needs: targetsNeeds, Flags: []string{"hosted-cluster", "rehearse"}, Management: role.NoMore})
 	return c
 }
@@ -152,7 +152,7 @@ func rehearsalNeeds(r role.Request) access.Needs {
 	return rehearsal.Needs()
 }
 
-// evaluate judges the targets, and shows the progress.
+// evaluate evaluates the targets, and shows the progress.
 func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster,
 	options runner.Options,
 ) (report.Targets, error) {
@@ -197,21 +197,21 @@ func NewDrainPlan(client *cli.Client) *cobra.Command {
 	var flags drainPlanFlags
 	c := &cobra.Command{
 		Use:   "drain-plan [--pool POOL] [--node NODE]",
-		Short: "Show which drains of the update do not end, and why",
-		Long: `Rehearse the drains of the next update without evicting a pod: the nodes of each pool that an update drains, in the order of the machine-config-operator, what the API server answers to each eviction, and where the pods find another node. The plan has the node at which the drains of a pool do not end, with the pods, their PodDisruptionBudgets and what to do; the pods that stay without a node; and the Services that are interrupted.
+		Short: "Show which node drains would hang, and why",
+		Long: `Rehearse the node drains of the next update without evicting a pod: which nodes of each pool the update drains, in the order of the machine-config-operator, how the API server answers each eviction, and where the pods are scheduled next. The plan shows the node whose drain hangs, with the pods, their PodDisruptionBudgets and what to do; the pods that no other node can take; and the Services that are interrupted.
 
-What depends on a webhook on evictions, on a choice of the scheduler, or on an operator whose PodDisruptionBudget allows no eviction now is Unknown, never Clear. Other operators are taken to create their pods again. The cluster is read, and nothing is created in it.
+A drain that depends on an eviction webhook, on a choice of the scheduler, or on an operator whose PodDisruptionBudget allows no eviction now is Unknown, never Clear. Other operators are expected to recreate their pods. The cluster is only read.
 
-With --hosted-cluster, the drains are those of all its NodePools, or of those that --nodepool names, in the guest of a hosted cluster (HyperShift).
+With --hosted-cluster, the drains of all NodePools of a hosted cluster (HyperShift) are rehearsed, or only of the NodePools that --nodepool names.
 
-Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a drain does not end or a pool drains no node, 4 it is unknown whether all drains end, 130 interrupted.`,
-		Example: `  # Do the drains of the next update end, and which pods hold them up?
+Exit codes: 0 all drains complete, 1 the tool failed, 2 wrong usage or bad input, 3 a drain hangs or a pool drains no node, 4 it is unknown whether all drains complete, 130 interrupted.`,
+		Example: `  # Do the drains of the next update complete, and which pods block them?
   oc preflight drain-plan
 
-  # Why does the drain of this node not end?
+  # Why does the drain of this node hang?
   oc preflight drain-plan --node worker-1
 
-  # The same, with the API server itself asked about the next pods
+  # The same, asking the API server about the replacement pods
   oc preflight drain-plan --rehearse
 
   # The same for the cluster of a must-gather
@@ -226,14 +226,14 @@ Exit codes: 0 all drains end, 1 the tool failed, 2 wrong usage or bad input, 3 a
 		RunE: func(c *cobra.Command, _ []string) error { return planDrains(c, client, flags) },
 	}
 	c.Flags().StringVar(&flags.selected.Pool, "pool", "",
-		"Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they are drained at the same time.")
+		"Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they drain at the same time.")
 	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
 	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Nodes}, "node")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Pools}, "pool")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
-	flags.rehearse.Add(c, "Ask the API server about the pods that controllers make in place of the evicted ones, by dry runs. Its "+
-		"answer counts instead of the model's, and -v logs each difference.")
+	flags.rehearse.Add(c, "Ask the API server, by dry runs, about the pods that replace the evicted ones. Its answer "+
+		"overrides the model, and -v logs each difference.")
 	flags.output.AddText(c, drainview.Plan{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)

@@ -1,7 +1,7 @@
 // Package explain answers: what does a reason or the name of a finding mean, and
 // what is there to do?
 //
-// [Find] looks a word up in the [Entries], which are what the packages of the program declare
+// [Find] looks a word up in the [Entries], which the packages of the program declare
 // (finding.NewReason, finding.NewName, catalog.Reasons), and the reasons of signature/refusal.
 package explain
 
@@ -47,7 +47,7 @@ type Entry struct {
 	Name string `json:"name"`
 	// Package is the directory of the package, from the root of the module.
 	Package string `json:"package"`
-	// Subject is what it is about, such as "Nodes and machines".
+	// Subject is the topic, such as "Nodes and machines".
 	Subject string `json:"subject,omitempty"`
 	// Meaning is one or more sentences. Only a reason has a Cause and a Remedy.
 	Meaning string `json:"meaning"`
@@ -157,7 +157,7 @@ func (x Index) Document(document.View) document.Document {
 
 // Find returns the entries of a word: exactly that one, or for a finding such as
 // AdminAck-ack-4.18 the entry of AdminAck. The name of a finding about a webhook is the kind of
-// its configuration and the reason, that of a problem after an update the kind of its object and the reason.
+// its configuration and the reason; the name of a problem after an update is the kind of its object and the reason.
 // The error is an *UnknownError.
 func Find(entries []Entry, word string) (Page, error) {
 	for name := word; ; {
@@ -209,7 +209,7 @@ func problem(entries []Entry, name string) []Entry {
 	return found
 }
 
-// ofOther are the entries of a problem after an update by its name, where package baseline has no row of the kind: those of its reason,
+// ofOther are the entries of a problem after an update by its name, where package baseline has no row of the kind: the entries of its reason,
 // or a general one where the reason is made of a condition or a field of the status.
 func ofOther(entries []Entry, name string) []Entry {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
@@ -233,7 +233,7 @@ func ofOther(entries []Entry, name string) []Entry {
 		Kind: KindReason, Name: name, Package: "collector/baseline/health", Subject: afterUpdate,
 		Meaning: "The object reports a problem after the update that it did not report before. The name is the kind of the object, then " +
 			"the type of the condition, or the field and value of the status, that reports it.",
-		Cause:  "Its controller has found it: the message of the condition states why.",
+		Cause:  "Its controller has found it: the message of the condition says why.",
 		Remedy: "Read its conditions, and the documentation of its operator: `oc describe KIND NAME -n NAMESPACE`.",
 	}}
 }
@@ -393,7 +393,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain [REASON | FINDING]",
 		Short: "Explain a reason or the name of a finding",
-		Long: `Print what a reason or the name of a finding means, what causes it and what to do. Without an argument, list all reasons and names by what they are about. A finding of a check that a release ships is documented by its operator, at the URL of the finding. No cluster is used.
+		Long: `Print what a reason or the name of a finding means, what causes it and what to do. Without an argument, list all reasons and names by topic. A finding of a check that a release ships is documented by its operator, at the URL of the finding. No cluster is used.
 
 Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown word.`,
 		Example: `  # A finding of a report

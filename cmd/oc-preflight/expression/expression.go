@@ -42,7 +42,7 @@ func kinds() map[string]func(expression string) (write, error) {
 	}
 }
 
-// Formats are the names of the formats that a document has, and "NAME=" of those with an expression.
+// Formats are the names of the formats that a document has, as "NAME=" for formats with an expression.
 func Formats(document any) []string {
 	names := format.Names(document)
 	for _, name := range slices.Sorted(maps.Keys(kinds())) {

@@ -46,11 +46,11 @@ func (f *Graph) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.channels, "channel", nil,
 		"Channel of the update service. May be repeated. Default: the channel of the cluster.")
 	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, or URL of an update service: \"-\" is standard input. May "+
-		"be repeated. Default: the update service of the cluster, else that of api.openshift.com.")
+		"be repeated. Default: the update service of the cluster, else api.openshift.com.")
 	c.Flags().StringVar(&f.architecture, "arch", "",
-		"Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: that of the cluster.")
+		"Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: the architecture of the cluster.")
 	c.Flags().BoolVar(&f.offline, "offline", false,
-		"Request no graph from an update service: use the one that was stored when it was requested last. The output has its age.")
+		"Request no graph from an update service; use the one that was cached last. The age of the graph is shown.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Channels}, "channel")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "arch", "graph", "offline")
 }
@@ -146,7 +146,7 @@ type Pull struct {
 // Add adds --cache-dir and --no-cache to the command.
 func (f *Pull) Add(c *cobra.Command) {
 	c.Flags().StringVar(&f.CacheDirectory, "cache-dir", "",
-		"Directory for the content of releases; its digests are verified at each use. Default: oc-preflight in the user's cache directory.")
+		"Directory to cache the content of releases in; digests are verified at each use. Default: oc-preflight in the user's cache directory.")
 	c.Flags().BoolVar(&f.NoCache, "no-cache", false, "Cache nothing: read releases from the registry only.")
 	// digests are verified at each use
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "cache-dir", "no-cache")
@@ -324,7 +324,7 @@ type watched struct {
 	*Destination
 
 	stderr io.Writer
-	// last and filed are what standard output and the files have, without times.
+	// last and filed are the documents of standard output and of the files, without times.
 	last, filed []byte
 
 	mutex  sync.Mutex

@@ -31,7 +31,7 @@ import (
 // Accepted accept risks.
 type Accepted struct {
 	Accept, acceptFiles []string
-	// Member is the cluster of a fleet that is judged; nil for a single cluster.
+	// Member is the cluster of a fleet that is evaluated; nil for a single cluster.
 	Member *Member
 }
 
@@ -79,7 +79,7 @@ func (f *Accepted) ReadAll(ctx context.Context) ([]acceptance.Acceptance, error)
 	return accepted, nil
 }
 
-// Judge are the flags that change how findings are judged.
+// Judge are the flags that change how findings are evaluated.
 type Judge struct {
 	Accepted
 
@@ -93,19 +93,19 @@ type Judge struct {
 func (f *Judge) Add(c *cobra.Command) {
 	f.AddForFleet(c)
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "",
-		"URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+		"URL of a Prometheus or Thanos querier. It must have the metrics and alerts of the cluster, whose own monitoring is the default.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
 }
 
 // AddForFleet adds the flags that may be the same for many clusters.
 func (f *Judge) AddForFleet(c *cobra.Command) {
 	f.Accepted.Add(c)
-	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Names of alerts to report as warnings.")
-	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Namespaces whose alerts to report as warnings.")
+	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Report these alerts as warnings only.")
+	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Report the alerts of these namespaces as warnings only.")
 	c.Flags().StringVar(&f.since, "since", "", "When the clients of removed APIs were fixed: time, like 2026-11-22T14:20:00Z, or "+
 		"duration before now, like 3h. Request counts are hourly. Hours that ended before this time only cause warnings.")
 	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil,
-		"URL that must respond to this machine: it is outside of the cluster. May be repeated.")
+		"URL outside of the cluster that must respond to this machine. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "ignore-alert", "since")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "ignore-namespace", "dependency")
 }
@@ -158,7 +158,7 @@ func MonitoringOrigin(prometheus string) runner.Origin {
 	return runner.Origin{Monitoring: runner.Identity(prometheus)}
 }
 
-// fixed is the time of --since; without the flag nothing is stated.
+// fixed is the time of --since; the zero value without the flag.
 func (f Judge) fixed() (removedapi.FixTime, error) {
 	if f.since == "" {
 		return removedapi.FixTime{}, nil
@@ -181,21 +181,21 @@ type Hosted struct {
 	pools                    []string
 }
 
-// Add adds the flags to a command that judges.
+// Add adds the flags to a command that evaluates findings.
 func (h *Hosted) Add(c *cobra.Command) {
 	h.AddCluster(c)
 	c.Flags().StringSliceVar(&h.pools, "nodepool", nil,
-		"Name of a NodePool that is to be updated as well; only these pools are judged. Repeatable. Default: all pools, none of which "+
-			"is to be updated.")
+		"Name of a NodePool to update as well; only these NodePools are evaluated. May be repeated. Default: evaluate all NodePools, "+
+			"update none.")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnAnswer, Again: option.Reaching}, "nodepool")
 }
 
 // AddCluster adds the flags that select a hosted cluster, without those that select its NodePools.
 func (h *Hosted) AddCluster(c *cobra.Command) {
 	c.Flags().StringVar(&h.cluster, "hosted-cluster", "",
-		"HostedCluster (HyperShift) to judge: NAMESPACE/NAME; the kubeconfig is that of its management cluster.")
+		"HostedCluster (HyperShift) to evaluate: NAMESPACE/NAME. The kubeconfig must select its management cluster.")
 	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "",
-		"Kubeconfig of the guest of --hosted-cluster. Default: the Secret that the status of the HostedCluster names.")
+		"Kubeconfig of the guest of --hosted-cluster. Default: the Secret named in the status of the HostedCluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster",
 		"guest-kubeconfig")
 }
@@ -203,7 +203,7 @@ func (h *Hosted) AddCluster(c *cobra.Command) {
 // Named reports whether a hosted cluster is selected.
 func (h *Hosted) Named() bool { return h.cluster != "" }
 
-// Subject names what is judged: as [cli.Subject] does, or the hosted cluster there.
+// Subject names the evaluated cluster: as [cli.Subject] does, or the hosted cluster there.
 func (h *Hosted) Subject(client *cli.Client) string {
 	if !h.Named() {
 		return cli.Subject(client)
@@ -211,13 +211,13 @@ func (h *Hosted) Subject(client *cli.Client) string {
 	return "hosted cluster " + h.cluster + " of " + cli.Subject(client)
 }
 
-// Opened is a cluster whose updates are judged, with the estate that it belongs to.
+// Opened is a cluster whose updates are evaluated, with the estate that it belongs to.
 type Opened struct {
 	Cluster *cluster.Cluster
 	Estate  hosted.Estate
 }
 
-// Open opens the cluster whose updates are judged: the guest of the hosted cluster with the estate that it belongs
+// Open opens the cluster whose updates are evaluated: the guest of the hosted cluster with the estate that it belongs
 // to, or the cluster of the client. A guest that cannot be reached is
 // no error.
 func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster, hosted.Estate, error) {
@@ -253,7 +253,7 @@ func (h *Hosted) OpenArchives(ctx context.Context, client *cli.Client) ([]Opened
 	return all, nil
 }
 
-// reach opens the guest of the hosted cluster: that of archives, if there are any.
+// reach opens the guest of the hosted cluster: from the archives, if there are any.
 func (h *Hosted) reach(ctx context.Context, client *cli.Client, archives []string) (Opened, error) {
 	name, err := NamespacedName("--hosted-cluster", h.cluster)
 	if err != nil {

@@ -41,7 +41,7 @@ func (f *Output) Add(c *cobra.Command, document any) {
 	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
 	OutputFlag(c, &f.Format, document)
 	c.Flags().StringArrayVar(&f.files, "report", nil,
-		"FORMAT=FILE: write the same document in one of the formats of --output to a file as well. May be repeated.")
+		"FORMAT=FILE: also write the document to a file, in any format of --output. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "report")
 	completion.Formats(c, "report", "=", format.Names(document))
 }
@@ -162,14 +162,14 @@ type textFlags struct {
 
 func (f *textFlags) add(c *cobra.Command) {
 	f.AddColor(c)
-	c.Flags().BoolVar(&f.details, "details", false, "In text, list also what passed; show every text in full.")
+	c.Flags().BoolVar(&f.details, "details", false, "Also list what passed; show every text in full. For text output.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "details")
 }
 
 // LimitFlag is --limit of a table with at most standard entries by default.
 func LimitFlag(c *cobra.Command, limit *int, standard int) {
 	*limit = standard
-	c.Flags().IntVar(limit, "limit", standard, "Most entries of the tables of text and wide; 0 lists all. Other formats have all.")
+	c.Flags().IntVar(limit, "limit", standard, "Maximum number of rows in text and wide output; 0 lists all. Other formats always list all.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "limit")
 }
 
@@ -218,8 +218,8 @@ type File struct {
 	unfinished *os.File
 }
 
-// CreateFile creates the temporary file beside that of path, so that one which cannot be
-// written is found before anything else is done. The file must be discarded at the end.
+// CreateFile creates a temporary file beside path, so that a path which cannot be written
+// is found before anything else is done. The file must be discarded at the end.
 func CreateFile(path string) (*File, error) {
 	path, err := resolve(path)
 	if err != nil {
@@ -229,8 +229,8 @@ func CreateFile(path string) (*File, error) {
 	return file, file.create()
 }
 
-// create makes the temporary file, with the permissions of any new file: those of a
-// temporary one would keep a web server from reading it.
+// create makes the temporary file, with the permissions of any new file: the
+// permissions of temporary files would keep a web server from reading it.
 func (f *File) create() error {
 	name := filepath.Join(filepath.Dir(f.path), ".preflight-"+rand.Text())
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666) //nolint:gosec // the umask decides

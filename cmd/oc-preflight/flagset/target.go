@@ -45,10 +45,10 @@ func (f *Target) Add(c *cobra.Command) {
 		"Version of the target; ClusterVersion must list it as an available or conditional update or in its history.")
 	c.Flags().BoolVar(&f.Release.Latest, "to-latest", false, "Select the newest available update.")
 	c.Flags().StringVar(&f.Release.Image, "to-image", "", "Pull spec of the release image by digest; by tag only with --force.")
-	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified: for the reason in --force-reason. "+
-		"Decision and exit code are those without force; the report states who forced the run and why.")
+	c.Flags().BoolVar(&f.Force, "force", false, "Read and run a release that is not verified. --force-reason is required. "+
+		"Force changes neither decision nor exit code; the report shows who forced the run and why.")
 	c.Flags().StringVar(&f.ForceReason, "force-reason", "",
-		"Why --force is given: one line of at most 500 bytes. The report, the record and a signed verdict have it.")
+		"Why --force is given: one line of at most 500 bytes. It is included in the report, the record and the signed verdict.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-latest", "to-image")
@@ -56,7 +56,7 @@ func (f *Target) Add(c *cobra.Command) {
 }
 
 // Selected are the flags that select the same release again; empty for the latest, which
-// may be another one by then: its version is in the report.
+// may be another one at that time: its version is in the report.
 func (f *Target) Selected() []string {
 	if f.Release.Version == "" && f.Release.Image == "" {
 		return nil
@@ -153,7 +153,8 @@ func (f *Trust) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.stores, "signature-store", nil,
 		"URL or directory with signatures. Default: the signature stores of the cluster.")
 	c.Flags().StringSliceVar(&f.Repositories, "repository", nil,
-		"Repository that a signature may name: independent of the location of the copy. Default: quay.io/openshift-release-dev/ocp-release.")
+		"Repository that a signature may name. It does not depend on where the release was copied to. "+
+			"Default: quay.io/openshift-release-dev/ocp-release.")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswerByContent}, "keyring", "signature-store")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "repository")
 }
@@ -207,8 +208,8 @@ type Site struct{ Checks []string }
 // Add adds --checks to the command.
 func (f *Site) Add(c *cobra.Command) {
 	c.Flags().StringArrayVar(&f.Checks, "checks", nil,
-		"Checks of your own besides those of the release: a directory with annotated manifests, or an image by digest with them in "+
-			"/manifests; repeatable. Their names start with Site.")
+		"Your own checks, in addition to the release's: a directory with annotated manifests, or an image by digest with them in "+
+			"/manifests. May be repeated. Their names start with Site.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswerByContent}, "checks")
 }
 
@@ -344,7 +345,7 @@ func (f *DryRun) Set(text string) error {
 	return nil
 }
 
-// Type is what the help calls a value.
+// Type is the name of the value in the help.
 func (*DryRun) Type() string { return "string" }
 
 // NamespacedName reads NAMESPACE/NAME, the value of a flag.

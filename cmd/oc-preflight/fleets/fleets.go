@@ -1,4 +1,4 @@
-// Package fleets answers: how are many clusters judged, from the command line to the exit code?
+// Package fleets answers: how are many clusters evaluated, from the command line to the exit code?
 //
 // [New] makes "fleet" with its commands. Each lists the members (package roster), asks them side
 // by side (package survey), and writes one table (package tableview).
@@ -38,15 +38,15 @@ import (
 	"github.com/openshift/update-preflight/runner/fleet/tableview"
 )
 
-// New makes "fleet", which judges many clusters.
+// New returns the command "fleet", which evaluates many clusters.
 func New(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fleet COMMAND",
-		Short: "Judge many clusters, and show them in one table",
-		Long: `Judge many clusters, and show them in one table: which may be updated, which may not, and for which few causes. The causes come first: those that alone keep the most clusters from the update, each with its clusters, its remedy and the command for it. Then come the clusters.
+		Short: "Evaluate many clusters, and show them in one table",
+		Long: `Evaluate many clusters, and show in one table which of them can be updated, and which few causes block the others. The causes come first, beginning with the one whose removal unblocks the most clusters, each with its clusters, its remedy and the command for it. Then come the clusters.
 
-The clusters are those of contexts, kubeconfigs and archives, and those that Hive or HyperShift know. One that cannot be read, or does not answer in time, is a row of the table.`,
-		Example: `  # Which clusters can go to 4.19.12, and what keeps the others from it?
+Clusters are named by contexts, kubeconfigs and archives, or listed by Hive or HyperShift. A cluster that cannot be read, or does not answer in time, is a row of the table.`,
+		Example: `  # Which clusters can be updated to 4.19.12, and what blocks the others?
   oc preflight fleet targets --contexts 'prod-*' --to 4.19.12
 
   # The whole preflight in each
@@ -68,7 +68,7 @@ The clusters are those of contexts, kubeconfigs and archives, and those that Hiv
 
 // exitCodes ends the help of each command.
 const exitCodes = `
-Exit codes are those of the worst cluster: 0 all are Ready or Clear, 3 one is Blocked, 4 one is Undecided, Unreachable or Hibernating, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`
+The worst cluster determines the exit code: 0 all are Ready or Clear, 3 one is Blocked, 4 one is Undecided, Unreachable or Hibernating, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`
 
 // request has the flags of all commands that ask clusters.
 type request struct {
@@ -88,8 +88,8 @@ func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duratio
 	const parallel, limit, interval = 10, 50, time.Minute
 	r.members.add(c)
 	c.Flags().IntVar(&r.parallel, "max-parallel", parallel,
-		fmt.Sprintf("Number of clusters that are asked at one time, 1 to %d.", mostParallel))
-	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit of one cluster. One that answers later is Unreachable.")
+		fmt.Sprintf("Number of clusters to evaluate at the same time, 1 to %d.", mostParallel))
+	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit for each cluster. A cluster that answers later is Unreachable.")
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnDisplay}, "max-parallel")
 	// a check that ends later has no result
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "cluster-timeout")
@@ -215,17 +215,17 @@ func newRun(client *cli.Client) *cobra.Command {
 	var flags runFlags
 	c := &cobra.Command{
 		Use:   "run --to VERSION",
-		Short: "Run the preflight of many clusters, and give one table of verdicts",
-		Long: `Run the whole preflight of an update in many clusters, as "run" does in one: the release is verified as each cluster would, its checks run as read-only Jobs there, and each run is recorded in its cluster. Nothing is updated, and the Jobs are deleted at the end.
+		Short: "Run the preflight in many clusters, and show one table of verdicts",
+		Long: `Run the whole preflight of an update in many clusters, as "run" does in one: the release is verified with the keys of each cluster, its checks run there as read-only Jobs, and each run is recorded in its cluster. Nothing is updated, and the Jobs are deleted at the end.
 
-In the cluster of an archive no checks are run, so it is Undecided at best.
+For an archive no checks are run, so the decision is Undecided at best.
 
 Ctrl-C ends all runs, and deletes what they have created.
 ` + exitCodes,
 		Example: `  # May these clusters be updated?
   oc preflight fleet run --contexts 'prod-*' --to 4.19.12
 
-  # Twenty clusters at one time, at most half an hour for each
+  # Twenty clusters at the same time, at most half an hour each
   oc preflight fleet run --kubeconfigs ./clusters --to 4.19.12 --max-parallel 20 --cluster-timeout 30m
 
   # With the risks that the fleet accepts
@@ -250,7 +250,7 @@ func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
 		return exitcode.BadUsage(err)
 	}
 	if flags.run.Source.Target.Release.Version == "" {
-		return exitcode.BadUsage(errors.New("--to is required: the version to which the clusters are to be updated"))
+		return exitcode.BadUsage(errors.New("--to is required: the version to update the clusters to"))
 	}
 	if err := flagset.CheckVersion(flags.run.Source.Target.Release.Version); err != nil {
 		return exitcode.BadUsage(err)
@@ -297,7 +297,7 @@ func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.M
 		return row, nil
 	}
 	if err := kept.KeepReport(member, judged); err != nil {
-		row.Message = words.External("the report was not kept: " + err.Error())
+		row.Message = words.External("the report was not stored: " + err.Error())
 	}
 	return row, nil
 }

@@ -39,7 +39,8 @@ type memberFlags struct {
 
 func (f *memberFlags) add(c *cobra.Command) {
 	f.unread = &sync.Map{}
-	c.Flags().StringSliceVar(&f.contexts, "contexts", nil, "Contexts of the kubeconfig whose names match; * is any text and ? any character.")
+	c.Flags().StringSliceVar(&f.contexts, "contexts", nil,
+		"Contexts of the kubeconfig whose names match the pattern; * matches any text and ? any character.")
 	c.Flags().StringArrayVar(&f.kubeconfigs, "kubeconfigs", nil,
 		"Kubeconfig, or directory of kubeconfigs, each the cluster of its current context. May be repeated.")
 	c.Flags().StringArrayVar(&f.archives, "archives", nil,
@@ -66,7 +67,7 @@ func (f *memberFlags) check(flags *pflag.FlagSet) error {
 	return cli.Several(flags)
 }
 
-// list are the members, and what is to be said about them.
+// list returns the members, and warnings about them.
 func (f *memberFlags) list(ctx context.Context, client *cli.Client) ([]roster.Member, []string, error) {
 	var all []roster.Member
 	for _, source := range []func(*cli.Client) ([]roster.Member, error){f.ofContexts, f.ofKubeconfigs} {
@@ -160,9 +161,9 @@ type resultFlags struct {
 
 func (f *resultFlags) add(c *cobra.Command) {
 	const maxAge = time.Hour
-	c.Flags().StringVar(&f.path, "results", "", "Directory in which the result of each cluster is kept. The same request continues "+
-		"there: a cluster that has a result is not asked again. Default: none are kept.")
-	c.Flags().DurationVar(&f.maxAge, "max-age", maxAge, "With --results: age at which the result of a cluster no longer counts.")
+	c.Flags().StringVar(&f.path, "results", "", "Directory to store the result of each cluster in. A repeated request continues there: "+
+		"clusters that have a result are skipped. Default: store none.")
+	c.Flags().DurationVar(&f.maxAge, "max-age", maxAge, "With --results: ignore results that are older than this.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "results", "max-age")
 }
 
@@ -182,13 +183,13 @@ func (f *resultFlags) open(c *cobra.Command) (*results.Directory, error) {
 	return opened, nil
 }
 
-// membersRole is what the command for many clusters needs in the cluster whose objects name them; each of them needs
-// the roles of the verb for one cluster and, for the judgement after an update, those of "history".
+// membersRole is the role of a fleet command in the cluster whose objects list the members. Each member needs the roles
+// of the verb for one cluster and, for the judgement after an update, the roles of "history".
 func membersRole(verb string) role.Role {
 	return role.Role{Flags: []string{"hive", "hosted"}, Members: []role.Members{
 		{Flag: "hive", Cluster: "the cluster with the ClusterDeployments", Part: role.Part{Needs: roster.HiveNeeds(), Remarks: []string{
-			"In the cluster with the ClusterDeployments, for --hive. The Secrets are those that " +
-				"spec.clusterMetadata.adminKubeconfigSecretRef of each names.",
+			"In the cluster with the ClusterDeployments, for --hive. The Secrets are named by " +
+				"spec.clusterMetadata.adminKubeconfigSecretRef of each ClusterDeployment.",
 			"A user who may get these Secrets has the credentials of an administrator of each cluster, so the clusters need no roles. " +
 				"Instead of the ClusterRole, the permission may be given by a Role in the namespace of each ClusterDeployment: the others are " +
 				"Unreachable.",
@@ -212,16 +213,16 @@ func newTargets(client *cli.Client) *cobra.Command {
 	var flags targetsFlags
 	c := &cobra.Command{
 		Use:   "targets",
-		Short: "List which clusters may be updated, and what keeps the others from it",
-		Long: `Judge the updates of many clusters by gates, risks and health, as "targets" does for one: no release is read and none of its checks is run. Nothing is created in any cluster.
+		Short: "List which clusters can be updated, and what blocks the others",
+		Long: `Evaluate the updates of many clusters by gates, risks and health, as "targets" does for one: no release is read and none of its checks is run. Nothing is created in any cluster.
 
-With --to, each cluster is judged for that version, also where it does not list it, and one that was updated to it has the judgement that "after" or the controller has stored there; the roles of "auth history" permit reading it. Without, the row of a cluster is about the best of its updates: the newest that is Clear.
+With --to, each cluster is evaluated for that version, even if it does not list the version. A cluster that was already updated to it shows the decision that "after" or the controller has stored there; the roles of "auth history" permit reading it. Without --to, each row is about the best update of the cluster: the newest that is Clear.
 
-For each update, the table shows how it was in the clusters of which it is the last one, by the same judgements: from which releases, how many were good, and what is worse in the others. A judgement that cannot be read or is not authentic is unknown.
+For each update that was the last one of some clusters, the table shows how it went there, by the same decisions: from which releases, how many were good, and what got worse in the others. A decision that cannot be read or is not authentic is unknown.
 
-The causes are ranked by what their remedy achieves: "Frees" is the number of clusters that have no other cause.
+Causes are ranked by the effect of their remedy: "Frees" is the number of clusters that nothing else blocks.
 ` + exitCodes,
-		Example: `  # Which clusters of these contexts can go to 4.19.12, and what keeps the others from it?
+		Example: `  # Which clusters of these contexts can be updated to 4.19.12, and what blocks the others?
   oc preflight fleet targets --contexts 'prod-*' --to 4.19.12
 
   # The best update of each cluster of a directory of must-gathers

@@ -37,8 +37,8 @@ type History struct {
 	now      time.Time
 }
 
-// Of is the history of the runs, in their order, with what their verdicts are worth and what was judged about the updates
-// after them.
+// Of returns the history of the runs, in their order, with the standing of their verdicts and the judgements of the
+// updates after them.
 func Of(verdicts standing.Verdicts, judged judgement.Runs) History {
 	runs, now := verdicts.Runs, verdicts.Now
 	history := History{
@@ -121,7 +121,7 @@ func (h History) Wide(view document.View) document.Document {
 	})
 }
 
-// document has a table of the newest runs; it has what was judged after their updates where there is any of that.
+// document has a table of the newest runs; with the judgements of their updates if there are any.
 func (h History) document(view document.View, table document.Table, row func(each record.Record, why string) []string) document.Document {
 	made := document.Document{Title: "Preflights of this cluster", Source: "The JSON document has all data."}
 	if len(h.records) == 0 {

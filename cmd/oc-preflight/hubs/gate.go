@@ -35,14 +35,14 @@ func NewGate(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "gate --to VERSION {--placement NAMESPACE/NAME [--wave GROUP] | --table FILE}",
 		Short: "Decide whether the next wave of an update may start",
-		Long: `Decide whether the next wave of an update may start: when the clusters of this one run the release, their pools and operators have settled, and each has been judged as good for the soak. It reads the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and changes nothing. Without a hub, --table reads them from the table that "fleet run -o json" or "fleet targets -o json" has written: the wave is its rows, and no cluster is used. A row that is older than --max-age is Unknown. The judgement in a row is that which "after" or the controller has stored in the cluster; where nothing is stored about the update and no baseline was, the soak begins with the last change of its pools and operators.
+		Long: `Decide whether the next wave of an update may start: when the clusters of this wave run the release, their pools and operators have settled, and each was evaluated as good for the soak time. It reads the reports of the clusters from a hub of Open Cluster Management, as "fleet hub" does, and changes nothing. Without a hub, --table reads them from the output of "fleet run -o json" or "fleet targets -o json": the wave consists of its rows, and no cluster is used. A row that is older than --max-age is Unknown. The decision about the update in a row is the one that "after" or the controller has stored in the cluster. If the cluster has neither a decision nor a baseline, the soak begins with the last change of its pools and operators.
 
-A wave is a decision group of a Placement. The terms are those of OCM's rollout strategy: --soak is minSuccessTime, --max-failed maxFailures, and --progress-deadline progressDeadline. A group of mandatoryDecisionGroups tolerates no failures: leave out --max-failed. A cluster whose update was judged as Regressed or RolledBack has failed, also without --soak. A cluster that does not answer, or with --soak does not state on a hub whether its update was good, is Unknown: it counts neither as success nor as failure, and keeps the gate closed. So does a judgement that is missing although a baseline was stored, that cannot be read, is not authentic, or is an earlier one that was put back.
+A wave is a decision group of a Placement. The flags correspond to OCM's rollout strategy: --soak to minSuccessTime, --max-failed to maxFailures, and --progress-deadline to progressDeadline. A group of mandatoryDecisionGroups tolerates no failures: leave out --max-failed. A cluster whose update is Regressed or RolledBack has failed, also without --soak. A cluster is Unknown if it does not answer or, with --soak, does not report to the hub whether its update was good: it counts neither as success nor as failure, and keeps the gate closed. So does a decision that is missing although a baseline was stored, that cannot be read, is not authentic, or is an older one that was restored.
 
-With --watch, it ends when the gate opens, or when more clusters have failed than may fail.
+With --watch, the command ends when the gate opens, or when more clusters have failed than may fail.
 
 Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail, 4 too early, or too little is known. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
-		Example: `  # May the clusters after the canaries be updated?
+		Example: `  # Can the clusters after the canaries be updated?
   oc preflight fleet gate --to 4.19.12 --placement fleets/production --wave canary --soak 24h
 
   # Wait for it, with one of twenty clusters that may fail
@@ -57,7 +57,7 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
 	}
 	flags.selection.add(c)
 	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0,
-		"How long each cluster must have been updated and healthy and, on a hub or where it was judged, good after the update.")
+		"How long each cluster must have been updated and healthy and, on a hub or where it was evaluated, good after the update.")
 	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0,
 		"How long the update of a cluster may take before it counts as failed. Default: no limit.")
 	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0",
@@ -66,7 +66,7 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
 	const maxAge = time.Hour
 	c.Flags().StringVar(&flags.table, "table", "",
 		"File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
-	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: age at which the row of a cluster no longer counts.")
+	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: ignore rows that are older than this.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "table", "max-age")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak", "max-failed", "progress-deadline")
 	flags.output.AddText(c, wave.Gate{})

@@ -123,8 +123,8 @@ func NewRequest(client *cli.Client) *cobra.Command {
 	var accepted []string
 	c := &cobra.Command{
 		Use:   "request --to VERSION --placement NAMESPACE/NAME",
-		Short: "Print the object by which a hub asks its clusters about an update",
-		Long: `Print the ManifestWorkReplicaSet by which a hub of Open Cluster Management asks the clusters of a Placement about an update: it brings an UpdatePreflight to each, whose preflight the controller runs there, and its verdict back to the hub. Nothing is created, and no cluster is used. The controller has to be installed in the clusters: manifests/open-cluster-management. Who applies the object needs the roles that "auth fleet-request" prints.
+		Short: "Print the object with which a hub asks its clusters about an update",
+		Long: `Print the ManifestWorkReplicaSet with which a hub of Open Cluster Management asks the clusters of a Placement about an update. It creates an UpdatePreflight in each cluster, where the controller runs the preflight, and returns the verdict to the hub. Nothing is created by this command, and no cluster is used. The controller must be installed in the clusters: manifests/open-cluster-management. To apply the object, you need the roles that "auth fleet-request" prints.
 
 Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 		Example: `  # Ask the clusters of a Placement, and show what they report
@@ -195,14 +195,14 @@ func NewHub(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "hub [--placement NAMESPACE/NAME] [--to VERSION]",
 		Short: "Show the verdicts that the clusters of a hub report, in one table",
-		Long: `Show the verdicts that the clusters of a hub of Open Cluster Management report, in one table. The controller runs the preflights in the clusters, and ManifestWorks bring the verdicts to the hub: manifests/open-cluster-management has both. No cluster is asked, no credential of one is used, and no Secret is read.
+		Long: `Show the verdicts that the clusters of a hub of Open Cluster Management report, in one table. The controller runs the preflights in the clusters, and ManifestWorks return the verdicts to the hub: manifests/open-cluster-management has both. Only the hub is read: no other cluster, no credentials, no Secret.
 
-A hub keeps the last values of a cluster that does not answer. Such a cluster is Unreachable, and one whose report is older than 90 minutes Undecided. Without a ManifestWork, a cluster may report by a ManagedClusterView with the label preflight.openshift.io/fleet of its UpdatePreflight, or of a ConfigMap whose verdict.dsse.json is a signed verdict.
+A hub keeps the last values of a cluster that does not answer. Such a cluster is Unreachable; a cluster whose report is older than 90 minutes is Undecided. Without a ManifestWork, a cluster can report through a ManagedClusterView with the label preflight.openshift.io/fleet, either of its UpdatePreflight or of a ConfigMap whose verdict.dsse.json is a signed verdict.
 
-With --keys, a verdict counts only if the key of its cluster signed it; that a cluster runs the release already is not signed, and so Undecided. Without, who may write the status of ManifestWorks on the hub may write any verdict.
+With --keys, a verdict counts only if the key of its cluster signed it. That a cluster already runs the release is not signed, so such a cluster is Undecided. Without --keys, any user who may write the status of ManifestWorks on the hub can write any verdict.
 
-Exit codes are those of the worst cluster: 0 all are Ready, 3 one is Blocked, 4 one is Undecided or Unreachable, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
-		Example: `  # Which clusters of a Placement may be updated, and what keeps the others from it?
+The worst cluster determines the exit code: 0 all are Ready, 3 one is Blocked, 4 one is Undecided or Unreachable, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
+		Example: `  # Which clusters of a Placement can be updated, and what blocks the others?
   oc preflight fleet hub --placement fleets/production --to 4.19.12
 
   # Only verdicts that the clusters have signed

@@ -238,7 +238,7 @@ func (o *output) write(line []byte) error {
 // retryInterval is the time before an interrupted log is continued.
 const retryInterval = time.Second
 
-// Follow writes the output of the pods of a Job, also of those that are created
+// Follow writes the output of the pods of a Job, also of pods that are created
 // later, until the Job has ended or was deleted. An interrupted log is continued. It
 // returns the number of logs.
 func Follow(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, sink Sink) (int, error) {

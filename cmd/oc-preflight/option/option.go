@@ -32,7 +32,7 @@ const (
 	Target Group = "Target"
 	// Clusters are the clusters of a fleet.
 	Clusters Group = "Clusters"
-	// Judgement changes how findings are judged.
+	// Judgement changes how findings are evaluated.
 	Judgement Group = "Judgement"
 	// Trust has the keys of a release, and the key of the verdict.
 	Trust Group = "Trust"
@@ -67,11 +67,11 @@ const (
 	OnDisplay Effect = "display"
 )
 
-// Again is when a command that is printed for a request, such as that of a remedy, has a flag of the request again.
+// Again says which commands that are printed for a request, such as a remedy, repeat a flag of the request.
 type Again string
 
 const (
-	// Judging means in each command that judges again.
+	// Judging means in each command that evaluates again.
 	Judging Again = ""
 	// Reaching means in each command about the cluster: the flag selects the cluster or its monitoring.
 	Reaching Again = "reaching"

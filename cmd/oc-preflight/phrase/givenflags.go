@@ -223,7 +223,7 @@ func isOurs(call []string) bool { return len(call) > 1 && call[0] == "oc" && cal
 
 // connectionOf are the flags by which oc reaches the cluster of a command. Where it is not reached, or is so only by what
 // the reader gives, that is said before a command: an archive has no connection, the connection of a request for a hosted
-// cluster is that of its management cluster, and that of the guest may be unknown.
+// cluster is the name of its management cluster; the name of the guest may be unknown.
 func connectionOf(p Phrase, a finding.Action) (connection Flags, where string) {
 	connection = p.Given.Global()
 	guest := p.Given.has(hostedCluster) && a.Cluster != finding.Management && a.Type != finding.ActionStart
@@ -254,7 +254,7 @@ func onlyOn(cluster string) string {
 	return "On cluster " + cluster + " only"
 }
 
-// spoken is a command, or where something is to be said before it, a sentence with it.
+// spoken is a command, or a sentence with it where the command needs an introduction.
 func spoken(a finding.Action, where string) finding.Action {
 	if where == "" || a.Command == "" {
 		return a
@@ -359,7 +359,7 @@ func (p Phrase) Remedy(sentence string, commands []finding.Action) []string {
 }
 
 // worded is a finding whose actions are command lines, and whose remedy calls the programs by the names of the
-// user. That of a Job is its author's.
+// user. The URL of a Job is its author's.
 func (p Phrase) worded(f finding.Finding) finding.Finding {
 	if f.Source != finding.SourceJob {
 		f.Remediation = called.Text(f.Remediation, p.program)

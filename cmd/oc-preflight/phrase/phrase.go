@@ -86,7 +86,7 @@ func (p Phrase) WithPathCommands(made report.Path) reportview.Path {
 
 func hops(releases []string) Flags { return Flags{{Name: "hop", Values: releases}} }
 
-// report words the actions of a report. Those of a stored report that have a command keep
+// report words the actions of a report. Actions of a stored report that have a command keep
 // it: the flags of its run are not known here.
 func (p Phrase) report(decided report.Report) report.Report {
 	if sites := flagset.SiteSources(decided.Findings); len(sites) > 0 && !p.Given.has("checks") {
@@ -216,18 +216,18 @@ func FlagsOf(typed ...string) Flags {
 	return Flags{{Name: strings.TrimPrefix(typed[0], "--"), Values: typed[1:]}}
 }
 
-// askFor is what the user has to give with a request that is made again with an option changed; empty where the
+// askFor describes what the user must add to a repeated request with an option changed; empty where the
 // value is known here. A command would have a placeholder.
 func askFor(option string) string {
 	switch option {
 	case finding.OptionMonitoring:
-		return "Give the address of Prometheus with --prometheus URL."
+		return "Name the address of Prometheus with --prometheus URL."
 	case finding.OptionTrust:
-		return "Give the public keys of the release with --keyring FILE, and the place of its signatures with --signature-store URL."
+		return "Name the public keys of the release with --keyring FILE, and the place of its signatures with --signature-store URL."
 	case finding.OptionRepository:
 		return "Name the repository that has the release with --repository REPOSITORY."
 	case finding.OptionFixTime:
-		return "State since when they are fixed with --since TIME."
+		return "Give the time since when they are fixed with --since TIME."
 	case finding.OptionGraph:
 		return "Name a channel that has the update with --channel CHANNEL, or a graph that has it with --graph FILE."
 	}
@@ -301,7 +301,7 @@ func AfterUpdate(p Phrase, made afterupdate.Report) afterview.Report {
 	for _, list := range []*[]afterupdate.Regression{&made.Regressions, &made.Pending, &made.Unchanged, &made.Excused, &made.Unattributed} {
 		*list = slices.Clone(*list)
 		for i, each := range *list {
-			if each.Action.Command != "" { // that of a stored document is as it was
+			if each.Action.Command != "" { // a stored document keeps its command
 				(*list)[i].Command = p.action(each.Action).Command
 			}
 		}

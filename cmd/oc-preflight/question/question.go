@@ -90,7 +90,7 @@ func writeContents(sum io.Writer, names []string) error {
 	return nil
 }
 
-// add writes the digest of a file, or of those in a directory, by the path below the name of the flag.
+// add writes the digest of a file, or of the files in a directory, by the path below the name of the flag.
 func (c *contents) add(path, below string, depth int) error {
 	if c.files++; c.files > maxFiles || depth > maxDepth {
 		return fmt.Errorf("%s: more than %d files, or more than %d directories in each other, cannot be compared", path, maxFiles, maxDepth)

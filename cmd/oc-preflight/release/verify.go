@@ -36,7 +36,7 @@ func NewVerify(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify PULLSPEC@sha256:DIGEST",
 		Short: "Verify the signature of a release image",
-		Long: `Verify that a release image is signed by the keys that this cluster trusts. With --keyring and --signature-store no cluster is used. The image is not pulled: the signature is of its digest.
+		Long: `Verify that a release image is signed by the keys that this cluster trusts. With --keyring and --signature-store no cluster is used. The image is not pulled: its digest is signed.
 ` + exitcode.Help,
 		Example: `  # With the keys and stores of the cluster
   oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:...
@@ -72,7 +72,7 @@ func verify(c *cobra.Command, client *cli.Client, flags flagset.Trust, pullSpec 
 	return nil
 }
 
-// trustOf returns the keyrings and stores of the flags; without flags, the ones of the cluster.
+// trustOf returns the keyrings and stores of the flags, by default those that the cluster trusts.
 func trustOf(c *cobra.Command, client *cli.Client, flags *flagset.Trust) (signature.Trust, error) {
 	keyrings, stores, err := flags.Read(c.Context())
 	if err != nil {
@@ -128,7 +128,7 @@ func NewChecks(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "List the checks of a release without running them",
-		Long: `List the preflight checks that the target release ships, after verifying its signature, and with --checks those of your own that a run would have besides. Nothing is created in the cluster.
+		Long: `List the preflight checks that the target release ships, after verifying its signature, and with --checks also your own. Nothing is created in the cluster.
 ` + exitcode.Help,
 		Example: `  # The checks of the newest available release
   oc preflight checks --to-latest

@@ -86,8 +86,8 @@ const (
 	CopiesGrant = "A check with an existing ServiceAccount runs as a temporary copy with the read access of the original, which the " +
 		"user must have, too; for this, roles are created in any namespace."
 	// Given is about the roles that checks bring, in a release or in a manifest.
-	Given = "The API server refuses to create a role with permissions that its creator does not have, so the rules of the roles in " +
-		"%s have to be added to these."
+	Given = "The API server refuses to create a role with permissions that its creator does not have, so add the rules of the roles in " +
+		"%s."
 )
 
 // List are the roles of all commands, in the order of the help. The zero value is empty.

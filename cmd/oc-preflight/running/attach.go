@@ -36,9 +36,9 @@ func NewAttach(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "attach [RUN]",
 		Short: "Wait for a run in progress, or continue it if its process ended",
-		Long: `Attach to a run in progress. Results that have been reported are shown at once. Where another process holds the run, this command waits for its end; otherwise it continues the run, and launches no check twice. For a run that has ended, it shows its status.
+		Long: `Attach to a run in progress. Results reported so far are shown at once. If another process holds the run, this command waits for its end; otherwise it continues the run, without launching a check twice. For a run that has ended, it shows the status.
 
-RUN is the ID of the run or a prefix of it; without it, it is the run in progress. The values of --accept, --keyring and similar flags are not recorded: pass them again. Those of --keyring, --signature-store, --repository, --prometheus and --dependency must be those with which the run was begun. Pass the flags about the update graph, too, for a run of a later update of a path: without a graph that has the update, its risks are Unknown.
+RUN is the ID of the run or a prefix of it; without it, it is the run in progress. The values of --accept, --keyring and similar flags are not recorded: pass them again. The values of --keyring, --signature-store, --repository, --prometheus and --dependency must be the same as when the run started. For a later update of a path, also pass the flags about the update graph: without a graph that has the update, its risks are Unknown.
 ` + exitcode.Help,
 		Example: `  # The run in progress
   oc preflight attach
@@ -269,12 +269,12 @@ type pathFlags struct {
 }
 
 func (f *pathFlags) add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target: \"plan\" finds it. --to names any "+
-		"release of the update graph, and --to-latest is the default.")
+	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target: see \"plan\". --to can name any "+
+		"release of the update graph; the default is --to-latest.")
 	c.Flags().StringArrayVar(&f.hops, "hop", nil,
-		"Next release of a path to check: version or pull spec; repeated in order, the last is the target.")
+		"Next release of a path to check: its version or pull spec. Repeat in order; the last is the target.")
 	c.Flags().StringVar(&f.minor, "to-minor", "",
-		"With --path: minor version of the target, such as 4.18: its newest release that can be reached.")
+		"With --path: minor version of the target, such as 4.18; its newest reachable release is the target.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "path", "to-minor")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"hop")

@@ -44,23 +44,23 @@ const runExamples = `  # Is it safe to update to the newest available release?
   # Accept one finding by its name, and keep the report
   oc preflight run --to 4.19.3 --accept ClusterIngressOperator.DefaultCertificate -o json > report.json
 
-  # For people on the terminal, and for a CI system and an approver in files
+  # Text on the terminal, and files for a CI system and an approver
   oc preflight run --to 4.19.3 --report junit=junit_preflight.xml --report html=report.html
 
   # Accept the risks of a file, each with its reason
   oc preflight run --to 4.19.3 --accept-file accepted-risks.yaml
 
-  # Each update of the best path to 4.18, or of the path that is named
+  # Each update of the best path to 4.18, or of a path that you name
   oc preflight run --path --to-minor 4.18 --channel eus-4.18
   oc preflight run --hop 4.17.33 --hop 4.18.17 --channel eus-4.18
 
-  # Checks of your own besides those of the release; see "oc preflight init --site"
+  # With your own checks, in addition to the release's; see "oc preflight init --site"
   oc preflight run --to 4.19.3 --checks ./site-checks --checks registry.example.com/checks@sha256:...
 
   # The update of a hosted cluster and of one of its NodePools
   oc preflight run --hosted-cluster clusters/example --nodepool workers --to 4.19.3
 
-  # A signed verdict for those who approve the update
+  # A signed verdict for the approvers of the update
   oc preflight run --to 4.19.3 --sign cosign.key --signed-verdict verdict.dsse.json
 
   # A release that ClusterVersion does not list
@@ -74,7 +74,7 @@ func NewRun(client *cli.Client) *cobra.Command {
 		Short: "Run the preflight checks of a release and give the verdict",
 		Long: `Run the preflight checks that the target release ships, as read-only Jobs in this cluster, evaluate the gates, risks and health of the cluster, and give one verdict: Ready, Blocked or Undecided. Nothing is updated, and the Jobs are deleted at the end.
 
-The page RUN.md has the paths of several updates, attaching and interrupting, hosted clusters, archives and signed verdicts.
+RUN.md describes paths of several updates, attaching and interrupting, hosted clusters, archives and signed verdicts.
 ` + exitcode.Help,
 		Example: runExamples,
 		Args:    flags.Source.Target.NoArgument,
@@ -203,7 +203,7 @@ const createsSecrets = "A user who may create Secrets in the namespace openshift
 const impersonates = "A user who may impersonate the cluster-version operator can do what it can: the roles of --rehearse are " +
 	"worth as much as cluster-admin."
 
-// runRole is what "run" needs; "attach" needs the same.
+// runRole is the role of "run" and of "attach".
 func runRole() role.Role {
 	return role.Role{
 		Flags: []string{"to", "to-image", "to-latest", "images", "rehearse", "checks", "hosted-cluster"},
@@ -237,7 +237,7 @@ func inManagement(of types.NamespacedName) role.Part {
 	inControlPlane := place.ControlPlaneNeeds(hypershift.ControlPlaneNamespace(of.Namespace, of.Name))
 	needs = needs.And(access.Needs{Optional: append(inControlPlane.Required, inControlPlane.Optional...), Given: inControlPlane.Given})
 	needs.Optional = append(needs.Optional, check.Get("", "secrets", of.Namespace, of.Name+"-pull-secret"))
-	return role.Part{Needs: needs, Remarks: []string{"The other one is that of spec.pullSecret, by default NAME-pull-secret."}}
+	return role.Part{Needs: needs, Remarks: []string{"The other Secret is named by spec.pullSecret, by default NAME-pull-secret."}}
 }
 
 // RunFlags are the flags of "run".
@@ -286,7 +286,7 @@ func (f *RunFlags) addJobs(c *cobra.Command, of string) {
 func (f *RunFlags) addBaseline(c *cobra.Command) {
 	c.Flags().BoolVar(&f.noBaseline, "no-baseline", false, "Do not store a baseline for \"after\".")
 	c.Flags().BoolVar(&f.redactBaseline, "redact-baseline", false,
-		"Store digests of names in the baseline: of users' namespaces and of what is in them.")
+		"Store digests instead of names in the baseline: of users' namespaces and the objects in them.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "no-baseline", "redact-baseline")
 }
 
@@ -302,7 +302,7 @@ func (f *RunFlags) baseline() baselinestore.Names {
 
 // addSelection adds the flags that select checks.
 func (f *RunFlags) addSelection(c *cobra.Command) {
-	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again: also those whose earlier results still hold.")
+	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again: also checks whose earlier results still hold.")
 	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
 	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
 	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
@@ -310,9 +310,9 @@ func (f *RunFlags) addSelection(c *cobra.Command) {
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer, Values: option.Checks}, "only", "skip")
 	f.Source.Site.Add(c)
 	f.Source.AddImages(c)
-	f.Source.Rehearse.Add(c, "Ask the API server about every write of the update, by dry runs with the identity of the "+
+	f.Source.Rehearse.Add(c, "Ask the API server about every write of the update: by dry runs with the identity of the "+
 		"cluster-version operator.")
-	f.dryRun.Add(c, "State that a run changes nothing of the cluster, then run.")
+	f.dryRun.Add(c, "Print that a run changes nothing in the cluster, then run.")
 }
 
 // ExplainDryRun states what a run changes, for who asks for a dry run and expects that it would change something.
@@ -384,8 +384,8 @@ func (f *Source) Add(c *cobra.Command) {
 // AddImages adds --images to the command.
 func (f *Source) AddImages(c *cobra.Command) {
 	c.Flags().StringVar(&f.Images, "images", string(image.Manifests),
-		"How to check the images: check requests their manifests from where nodes would pull them, check-blobs also their layers; pull "+
-			"has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
+		"How to check the images: check requests their manifests from where nodes would pull them, check-blobs also their layers; "+
+			"pull has each node pull the images of the checks, pull-all all images; with off, Images is Unknown unless accepted.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "images")
 	var modes []string
 	for _, mode := range image.Modes() {
@@ -394,7 +394,7 @@ func (f *Source) AddImages(c *cobra.Command) {
 	completion.Fixed(c, "images", modes...)
 }
 
-// Options validates the flags, reads their files and those of the judgement, and returns the options of a run on the
+// Options validates the flags, reads the files that they name, and returns the options of a run on the
 // cluster.
 func (f *Source) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster, judge flagset.Judge) (runner.Options, error) {
 	if err := errors.Join(f.Target.Validate(), f.Rehearse.Check()); err != nil {

@@ -52,13 +52,13 @@ func NewCleanup(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cleanup (RUN | --all)",
 		Short: "Delete what a run left in the cluster",
-		Long: `Delete everything that a run created: Jobs, pods, the temporary copies of supporting objects, and the read-only guard. A run deletes it at its end, unless it was killed or was started with --keep. RUN is the ID of the run or a prefix of it.
+		Long: `Delete everything that a run created: Jobs, pods, temporary copies of supporting objects, and the read-only guard. A run does so itself at its end, unless it was killed or started with --keep. RUN is the ID of the run or a prefix of it.
 
-A run that another process holds is refused: cancel ends it. The process is gone when it does not renew the Lease of the run, which takes up to 40 seconds. --force-live deletes the objects of such a run as well; its process then reports the checks as Unknown.
+A run that another process holds is not deleted: end it with cancel. The process counts as gone when it no longer renews the Lease of the run, after up to 40 seconds. --force-live deletes the objects of such a run as well; its process then reports the checks as Unknown.
 
-An object is of a run if it has the label preflight.openshift.io/run of the run, and a name with its suffix. Objects with the label alone are listed and not deleted; the exit code is 1 then.
+An object belongs to a run if it has the label preflight.openshift.io/run of the run and a name with its suffix. Objects that only have the label are listed and not deleted, and the exit code is 1.
 
-A run of a hosted cluster has objects in the guest, which has its record, and in the namespace of the control plane: --hosted-cluster, with the kubeconfig of the management cluster, deletes both.`,
+A run of a hosted cluster has objects in the guest, which has its record, and in the namespace of the control plane. --hosted-cluster, with the kubeconfig of the management cluster, deletes both.`,
 		Example: `  # After "run --keep", with the ID from the report
   oc preflight cleanup 3b6f2c1e
 
@@ -74,7 +74,7 @@ A run of a hosted cluster has objects in the guest, which has its record, and in
 	}
 	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
 	flags.hosted.AddCluster(c)
-	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Delete the objects of runs in progress, too.")
+	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Also delete the objects of runs in progress.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "force-live")
 	client.Roles.Declare(c, role.Role{
@@ -179,8 +179,8 @@ func cleanupRun(ctx context.Context, client *cli.Client, places []place.Place, r
 		fmt.Fprintf(client.Streams.ErrOut, "not deleted: %s\n", object)
 	}
 	for _, kind := range removal.Unseen {
-		fmt.Fprintf(client.Streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so those of the run were "+
-			"not deleted\n", kind)
+		fmt.Fprintf(client.Streams.ErrOut, "warning: the permission to list objects of the kind %s is missing, so the run may have left "+
+			"some\n", kind)
 	}
 	ReportForeign(client.Streams.ErrOut, removal.Foreign, run)
 	if err != nil {
@@ -200,9 +200,9 @@ func NewCancel(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run in progress",
-		Long: `Request the process that holds a run to end it, and wait until all objects of the run are deleted and its phase is Canceled. Where that process is gone, the run is taken over and ended here. RUN is the ID of the run or a prefix of it.
+		Long: `Request that the process which holds a run end it, and wait until all objects of the run are deleted and its phase is Canceled. If that process is gone, this command takes over the run and ends it. RUN is the ID of the run or a prefix of it.
 
-Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong usage, 130 interrupted; the request stands all the same.`,
+Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong usage, 130 interrupted; the cancellation stays requested.`,
 		Example: `  oc preflight cancel 3b6f2c1e`,
 		Args:    flagset.Arguments(1, 1, "the ID of one run"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -41,9 +41,9 @@ func NewRender(streams genericiooptions.IOStreams) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "render (FILE | -)",
 		Short: "Show a stored report in another format",
-		Long: `Show a report that was stored with "-o json" or "-o yaml" in another format. FILE "-" is standard input. No cluster is used. The document of "run --path" or "run --hop" and that of "plan" are shown as well, in the formats that these commands have; the configurations of oc-mirror are not part of a stored plan.
+		Long: `Show a report that was stored with "-o json" or "-o yaml" in another format. FILE "-" is standard input. No cluster is used. The documents of "run --path", "run --hop" and "plan" can be shown as well, in the formats of these commands; a stored plan does not include the configurations of oc-mirror.
 
-The verdict and the exit code are those of the time of the report. A verdict that has expired no longer holds, and the exit code is 4; whether the cluster has changed since, only "status" reports. A report whose decision contradicts its findings is bad input. A file is not authenticated: its findings are those that its author wrote.
+Verdict and exit code are as of the time of the report. If the verdict has expired, the exit code is 4; whether the cluster has changed since, only "status" reports. A report whose decision contradicts its findings is bad input. A file is not authenticated: its author may have written anything.
 ` + exitcode.Help,
 		Example: `  # Show the report that a script stored
   oc preflight run --to-latest -o json > report.json
@@ -158,11 +158,11 @@ func NewHistory(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
-		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" when it has expired, the cluster has changed, or a newer run of the same target has ended, and "(permits nothing)" for a Ready that was forced or does not cover everything that is asked; the last column has the cause. "status" also judges gates, risks and health again. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. The decision "Unverified" is that of a record that was edited, or that cannot be authenticated; "status" reports the cause. Each update of a path is a run of its own, and a later one is listed with its path. Where the update after a run was judged, its decision is listed as well: Good, Regressed or RolledBack, or Unverified for a judgement that is not authentic; "after RUN" has the details.
+		Long: `List the runs that are recorded in the cluster, newest first, with their target, decision and requester: user, or selected or ahead for the controller. The newest 20 runs with a verdict are kept, and the newest 10 that were canceled or interrupted. A decision is "(outdated)" if it has expired, the cluster has changed, or a newer run of the same target has ended. A Ready "(permits nothing)" if it was forced or does not cover every check; the last column shows the cause. "status" evaluates gates, risks and health again. A run in progress whose process is gone is "left": continue it with attach, or end it with cancel. A run is "Unverified" if its record was edited or cannot be authenticated; "status" reports the cause. Each update of a path is a separate run, and later updates are listed with their path. If the update after a run was evaluated, that decision is listed as well: Good, Regressed or RolledBack, or Unverified if it is not authentic; "after RUN" has the details.
 
-With --watch, changes are shown at once where the user may watch ConfigMaps in the namespace openshift-cluster-version, and otherwise after --interval. "-o name" writes preflight/ID, which every command that takes a RUN accepts as well.
+With --watch, changes are shown at once if you may watch ConfigMaps in the namespace openshift-cluster-version, otherwise after --interval. "-o name" writes preflight/ID, which every command that takes a RUN accepts as well.
 
-With --archive, these are the runs that were recorded in the cluster of an archive. The key by which records are authenticated is a Secret, which an archive does not have.
+With --archive, the runs recorded in the archived cluster are listed. They cannot be authenticated, because the key is a Secret, which an archive does not have.
 
 Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed, 2 wrong usage.`,
 		Example: `  oc preflight history
@@ -236,7 +236,7 @@ func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error
 
 // historyNeeds are the permissions to list records with the judgements of their updates, and to watch them with --watch.
 func historyNeeds() access.Needs {
-	needs := RecordNeeds() // of no lease by its name: that is of a run in progress
+	needs := RecordNeeds() // no single lease: only a run in progress has one
 	needs.Required = slices.DeleteFunc(needs.Required, func(request access.Request) bool {
 		return request.Resource == "leases" && request.Verb == "get"
 	})
@@ -268,12 +268,12 @@ func NewVerifyVerdict(streams genericiooptions.IOStreams) *cobra.Command {
 		Short: "Verify a verdict that was signed with \"run --sign\"",
 		Long: `Verify a verdict that was signed with "run --sign": that the private key of KEY signed it, that it is about this cluster and this release, and that it holds now. FILE "-" is standard input. No cluster is used: whether the cluster has changed since, only "status" reports.
 
-A valid verdict may be Blocked: its exit code is that of its decision. A forced one permits no update, even if its decision is Ready: it is Undecided here, and so is a narrowed one, whose request left out checks, alerts or clients of removed APIs. What the file states is believed only if the key signed it, and a key signs for whatever it is given: name the cluster with --cluster, and keep one key per cluster, or the key of one cluster signs for another.
+A valid verdict may be Blocked: the exit code follows its decision. A forced verdict permits no update, even if its decision is Ready, so it is Undecided here; so is a narrowed verdict, whose request left out checks, alerts or clients of removed APIs. Nothing in the file is trusted unless the key signed it. A key signs whatever it is given, so name the cluster with --cluster and keep one key per cluster; otherwise the key of one cluster can sign for another.
 
-A verdict holds until the time that it states, at most 24 hours after its run, by the clock of this machine.
+A verdict holds until the time in the file, at most 24 hours after its run, by the clock of this machine.
 
 Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 valid and Blocked, 4 valid and Undecided, forced or narrowed, 5 expired, 6 about another cluster, 7 about another release, 8 forged: not signed by this key, changed, or not a verdict.`,
-		Example: `  # A key for this cluster; its public half, cosign.pub, is for those who verify
+		Example: `  # A key for this cluster; verifiers need its public half, cosign.pub
   cosign generate-key-pair
 
   # Sign the verdict, and verify it elsewhere

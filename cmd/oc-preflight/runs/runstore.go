@@ -83,7 +83,7 @@ func OpenHosted(ctx context.Context, c *cli.Client, selected flagset.Hosted, nee
 	return store, estate, err
 }
 
-// confirm is an error for an estate of another hosted cluster than that of the run, if it is recorded.
+// confirm returns an error if the estate is of another hosted cluster than the recorded one of the run.
 func (s runStore) confirm(ctx context.Context, estate hosted.Estate, id string) error {
 	run, err := s.records.Get(ctx, id)
 	if err != nil {
@@ -103,7 +103,8 @@ func openStore(ctx context.Context, c *cli.Client, reached *cluster.Cluster, nee
 	return runStore{Cluster: reached, records: recordstore.New(reached.Kubernetes), archived: c.Archived()}, nil
 }
 
-// question is what a stored verdict is asked for: what the controller of the cluster asks, or without one, everything.
+// question returns the checks that a stored verdict must cover: those that the controller of the cluster runs, or without
+// a controller, all.
 // monitoring identifies where alerts are read from by this command.
 func (s runStore) question(ctx context.Context, runs []record.Record, monitoring string) standing.Question {
 	asked, err := selection.ParseAsked(published.Asked(ctx, s.Kubernetes))
@@ -113,7 +114,7 @@ func (s runStore) question(ctx context.Context, runs []record.Record, monitoring
 	return standing.Question{Present: standing.Present{Cluster: snapshot.Of(s.Cluster), Now: s.Now()}, Asked: asked, Runs: runs}
 }
 
-// wantedRun is which run to show: that of an argument, the newest one of a target, or
+// wantedRun selects the run to show: the run of an argument, the newest run of a target, or
 // without both the one in progress or the newest one.
 type wantedRun struct {
 	args   []string
@@ -202,7 +203,7 @@ func isOf(run record.Record, target runner.Target) bool {
 
 func targetName(target runner.Target) string { return cmp.Or(target.Version, target.Image) }
 
-// differing are the newest verdicts of targets other than that of the run, if they have
+// differing are the newest verdicts of targets other than the target of the run, if they have
 // another decision and have not ended.
 func differing(run record.Record, all []record.Record) []record.Record {
 	seen := map[string]bool{run.Target.Digest(): true}
@@ -220,7 +221,7 @@ func differing(run record.Record, all []record.Record) []record.Record {
 }
 
 var reasonSeveralTargets = finding.NewReason("SeveralTargets", finding.Explanation{
-	Meaning: "Reported by \"status\" without a target where the verdicts of several targets differ.",
+	Meaning: "Several targets have verdicts, and the verdicts differ; without a target, \"status\" does not choose one.",
 	Cause:   "Runs of several targets are recorded, and the command does not name one.",
 	Remedy:  "Name the target.",
 	Command: "oc preflight status --to VERSION",
@@ -260,7 +261,7 @@ func NewDiff(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff [RUN|FILE [RUN|FILE]]",
 		Short: "Show what is new, fixed or changed since a run",
-		Long: `Compare the findings of two runs: those that are new in the second run, those of the first that were fixed, and those that changed. Without the second RUN, it is the newest run that has ended; without both, the two newest that have ended are compared. Names of Jobs, times and IDs, which differ in every run, are not compared. A FILE has the report of a run in JSON, such as one of an archive; runs of two clusters are reported as such. For two files no cluster is needed.
+		Long: `Compare the findings of two runs: list findings that are new in the second run, that were fixed since the first, and that changed. The second RUN defaults to the newest run that has ended; without arguments, the two newest runs that have ended are compared. Names of Jobs, times and IDs, which differ in every run, are ignored. FILE is a report in JSON, such as the report of an archive; if the runs are from two clusters, the output says so. For two files no cluster is needed.
 
 Exit codes: 0 the runs were compared, whatever the differences, 1 the tool failed, 2 wrong usage.`,
 		Example: `  # What did the last run change?
@@ -352,7 +353,7 @@ func reportOf(ctx context.Context, client *cli.Client, arg string, records func(
 		}
 		read, err := stored.Report()
 		if err == nil && read.Run.Phase == report.PhaseRunning {
-			err = errors.New("it is of a run in progress, which cannot be compared")
+			err = errors.New("its run is in progress and cannot be compared")
 		}
 		if err != nil {
 			return report.Report{}, exitcode.BadUsage(fmt.Errorf("%s: %w", arg, err))

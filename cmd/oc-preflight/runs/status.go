@@ -62,7 +62,7 @@ func (f *StatusFlags) add(c *cobra.Command) {
 	c.Flags().Var(flagset.UpdateValue(&f.target.Version), "to", "Show the newest run of the update to this version.")
 	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "",
-		"URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
+		"URL of a Prometheus or Thanos querier. It must have the metrics and alerts of the cluster, whose own monitoring is the default.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-image")
@@ -80,7 +80,7 @@ func (f *StatusFlags) check(args []string) error {
 const statusExamples = `  # The run in progress or the newest run
   oc preflight status
 
-  # Update only if a run of this target is Ready and nothing speaks against it now
+  # Update only if a run of this target is Ready and nothing blocks it now
   oc preflight status --to 4.19.3 > /dev/null && oc adm upgrade --to 4.19.3
 
   # Follow the run until it has ended
@@ -89,28 +89,28 @@ const statusExamples = `  # The run in progress or the newest run
   # One line for a chat
   oc preflight status 3b6f2c1e -o short`
 
-// NewStatus makes "status", which judges a recorded run as the cluster is now.
+// NewStatus returns the command "status", which evaluates a recorded run for the cluster as it is now.
 func NewStatus(client *cli.Client) *cobra.Command {
 	var output flagset.Output
 	var flags StatusFlags
 	c := &cobra.Command{
 		Use:   "status [RUN]",
-		Short: "Show whether the cluster may be updated now, by a recorded run",
-		Long: `Show a run: RUN, an ID or a prefix of one; with --to or --to-image, the newest run of that target; without them, the run in progress, or the newest run. Where several targets have verdicts that differ, name the target: without it no verdict is Ready.
+		Short: "Show whether a recorded run permits updating the cluster now",
+		Long: `Show a run: RUN, an ID or a prefix of one; with --to or --to-image, the newest run of that target; otherwise the run in progress or the newest run. If the verdicts of several targets differ, name the target: without it no verdict is Ready.
 
-For a run that has ended, this is its report. Gates, risks and the health of the cluster are judged now; the results of the release's checks are those of the run. These no longer hold when the run is older than a day, when a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition has changed, or when a newer run of the same target has ended; the exit code is 4 then. What a run bypassed by force counts. A record that was edited, or that cannot be authenticated, has no verdict, and the exit code is 4.
+For a run that has ended, the report is shown. Gates, risks and the health of the cluster are evaluated now; the results of the release's checks are taken from the run. These results no longer hold, and the exit code is 4, if the run is older than a day; if a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition has changed; or if a newer run of the same target has ended. Findings that the run bypassed by force count. A record that was edited or cannot be authenticated has no verdict, and the exit code is 4.
 
-Where the update after the run was judged, the report names the decision, and NotJudged where the cluster runs the release and none is stored; "after RUN" has the details.
+If the update after the run was evaluated, the report names that decision; if the cluster runs the release and no decision is stored, the report shows NotJudged. "after RUN" has the details.
 
-For a run in progress, these are the findings so far, the checks that have not reported and the holder of the run. It is never Ready: the exit code is 3 when a finding blocks, otherwise 4.
+For a run in progress, the findings so far, the checks that have not reported and the holder of the run are shown. It is never Ready: the exit code is 3 if a finding blocks, otherwise 4.
 
-With --watch, changes of the run are shown at once where the user may watch ConfigMaps in the namespace openshift-cluster-version, and otherwise after --interval. When the run has ended, the exit code is that of its report; Ctrl-C before is no error, exit code 0.
+With --watch, changes of the run are shown at once if you may watch ConfigMaps in the namespace openshift-cluster-version, otherwise after --interval. When the run has ended, the exit code follows its report; Ctrl-C before that is no error, exit code 0.
 
-With --hosted-cluster, the run is one of a hosted cluster, whose guest has the record; the HostedCluster and its NodePools are judged now as well.
+With --hosted-cluster, a run of a hosted cluster is shown, whose guest has the record; the HostedCluster and its NodePools are evaluated now as well.
 
-With --archive, the run is one that was recorded in the cluster of an archive, and the gates, risks and health are those of the archive. The key by which records are authenticated is a Secret, which an archive does not have, so the exit code is 4.
+With --archive, a run recorded in the archived cluster is shown, with the gates, risks and health of the archive. It cannot be authenticated, because the key is a Secret, which an archive does not have, so the exit code is 4.
 
-The report names the switches by which the controller has CVO honor its verdicts, as far as you may read them, with the limits of each.
+The report lists the switches that make CVO honor the verdicts of the controller, as far as you may read them, with the limits of each.
 ` + exitcode.Help,
 		Example: statusExamples,
 		Args:    flagset.Arguments(0, 1, "the ID of one run at most"),
@@ -138,7 +138,7 @@ The report names the switches by which the controller has CVO honor its verdicts
 	return c
 }
 
-// Status writes the report of a recorded run, judged as the cluster is now; its error has the exit code.
+// Status writes the report of a recorded run, evaluated for the cluster as it is now; its error has the exit code.
 func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFlags, out *flagset.Destination) error {
 	store, estate, err := OpenHosted(c.Context(), client, flags.Hosted, StatusNeeds())
 	if err != nil {
@@ -204,7 +204,7 @@ func (s runStore) read(ctx context.Context, client *cli.Client, wanted wantedRun
 	}
 	warnOfGaps(client.Streams.ErrOut, gaps)
 	if selection.OtherMonitoring(run.record, options.Origin.Monitoring) {
-		fmt.Fprintln(client.Streams.ErrOut, "the alerts and metrics are read from another monitoring than those of the run: give the "+
+		fmt.Fprintln(client.Streams.ErrOut, "the run read its alerts and metrics from another monitoring: give the "+
 			"same --prometheus; its URL is not recorded, since it may have a password")
 	}
 	for _, other := range run.alsoRunning {
@@ -268,7 +268,7 @@ func NewLogs(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "logs [RUN] CHECK",
 		Short: "Show the output of a check",
-		Long: `Show the output of the pods of a check while they exist: during the run, and after a run with --keep. Where they have been deleted, the recorded findings of the check are shown instead, with a note on standard error. The checks of a hosted cluster are found with --hosted-cluster, in the guest and in the namespace of the control plane.
+		Long: `Show the output of the pods of a check while they exist: during the run, and after a run with --keep. If they were deleted, the recorded findings of the check are shown instead, with a note on standard error. With --hosted-cluster, the checks of a hosted cluster are searched in the guest and in the namespace of the control plane.
 
 RUN is the ID of the run or a prefix of it; without it, it is the run in progress, or the newest one. CHECK is the name of a check as "checks" and "status" report it, or the name of one of its findings.
 

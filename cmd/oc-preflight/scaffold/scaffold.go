@@ -1,6 +1,6 @@
 // Package scaffold answers: which files does the repository of an operator need to
 // ship a new check? It creates a program with a check and its test, a Dockerfile, the
-// manifest, and the list of remaining steps. [NewSite] creates those of a check of a site,
+// manifest, and the list of remaining steps. [NewSite] creates the files of a check of a site,
 // also in sh and Python.
 //
 // [New] is pure. Its files are complete: the program builds, its test passes, and the
@@ -154,14 +154,14 @@ type about struct {
 	Check, Name          string
 	Component, Namespace string
 	// Image is the pull spec of the operator's image in the manifests, which "oc adm
-	// release new" replaces with the one of the release.
+	// release new" replaces with the tag of the release.
 	Image string
 	// Job is the name of the Job.
 	Job string
 	// Program is the directory of the program, Manifest the path of the manifest, both
 	// as in File.Path.
 	Program, Manifest string
-	// Site is true for a check of a site instead of an operator. Language is that of the
+	// Site is true for a check of a site instead of an operator. Language is the language of the
 	// check; a check without a program of its own has Script and Library.
 	Site            bool
 	Language        Language

@@ -73,7 +73,7 @@ func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [DOCUMENT]",
 		Short: "Print the JSON schema of a document",
-		Long: `Print the JSON schema (2020-12) of a document that "-o json" writes. Without an argument, list the documents. Fields are added within a version, so a schema permits those that it does not name. No cluster is used.
+		Long: `Print the JSON schema (2020-12) of a document that "-o json" writes. Without an argument, list the documents. Fields may be added within a version, so a schema permits fields that it does not name. No cluster is used.
 
 Exit codes: 0 it was printed, 1 the tool failed, 2 wrong usage or an unknown document.`,
 		Example: `  # The documents with a schema

@@ -151,7 +151,7 @@ type Progress struct {
 	step   string
 	active map[string]jobs.Status
 	// expected has the checks that have a Job: each waits before it runs. Others, such as
-	// that of the images, are shown but not counted.
+	// the images, are shown but not counted.
 	expected map[string]bool
 	done     int
 	// counts are the numbers of findings by label.

@@ -39,16 +39,16 @@ type Flags struct {
 
 // Add adds the flags to a command that signs a verdict.
 func (f *Flags) Add(c *cobra.Command) {
-	c.Flags().StringVar(&f.key, "sign", "", "Private key with which the verdict is signed: a file in PEM, k8s://NAMESPACE/SECRET "+
+	c.Flags().StringVar(&f.key, "sign", "", "Private key to sign the verdict with: a file in PEM, k8s://NAMESPACE/SECRET "+
 		"with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the "+
 		"password of a file is $COSIGN_PASSWORD.")
 	c.Flags().StringVar(&f.path, "signed-verdict", "",
-		"File for what --sign signs, whatever the decision is. An existing one is deleted at the start. Default: "+defaultVerdict+".")
+		"File for the signed verdict. It is written whatever the decision; an existing file is deleted at the start. Default: "+defaultVerdict+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "sign")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, "signed-verdict")
 }
 
-// Requested reports whether the verdict is to be signed.
+// Requested reports whether a signed verdict was requested.
 func (f *Flags) Requested() bool { return f.key != "" }
 
 // Destination signs verdicts and writes them. The nil Destination writes nothing.
@@ -57,11 +57,11 @@ type Destination struct {
 	file *flagset.File
 }
 
-// Open reads the key, creates the file and deletes that of an earlier run. The destination is
+// Open reads the key, creates the file and deletes the file of an earlier run. The destination is
 // nil without --sign; it must be closed.
 func (f *Flags) Open(ctx context.Context, client *cli.Client) (*Destination, error) {
 	if !f.Requested() {
-		return nil, nil //nolint:nilnil // nothing is to be signed
+		return nil, nil //nolint:nilnil // without a key nothing is signed
 	}
 	key, err := f.signer(ctx, client)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package support answers: which command gathers what others need to judge a cluster that they
+// Package support answers: which command gathers what other people need to evaluate a cluster that they
 // cannot reach?
 //
 // [NewCollect] makes it.
@@ -48,15 +48,15 @@ func NewCollect(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "collect [-o FILE.tar.gz | -o DIR]",
 		Short: "Write an archive of the cluster, for commands with --archive",
-		Long: `Write an archive from which "targets", "plan", "run", "status" and "history" give the answers of this cluster with --archive, for users who cannot reach it. It has what the built-in checks read and no more, the active alerts, the results of the queries of conditional risks, and the recorded runs. The layout is that of "oc adm inspect", so other tools for must-gathers open it. The cluster is only read.
+		Long: `Write an archive with which users who cannot reach this cluster get its answers from "targets", "plan", "run", "status" and "history", with --archive. It contains the objects that the built-in checks read and no others, the active alerts, the results of the queries of conditional risks, and the recorded runs. It has the layout of "oc adm inspect", so other tools for must-gathers can open it. The cluster is only read.
 
-What you may not read is stated in the archive, and checks that need it are Unknown, NotInArchive. "auth collect" prints the roles that allow everything.
+The archive lists what you may not read; checks that need it are Unknown, NotInArchive. "auth collect" prints the roles that allow everything.
 
 Of each object the archive has the fields that checks read. Secrets are not read. The environment, commands, arguments, probes and volumes of containers are not written, of any kind of workload; neither are annotations that no check reads, the data of other ConfigMaps, and the user info of URLs, such as the password of a proxy.
 
-With --redact, the names of nodes, IP addresses and domains are replaced, each by the same text everywhere, so the decision and the findings stay the same; recorded runs are left out then. It is read as a whole before it is written: a temporary file beside the archive has it meanwhile. Other names stay, such as those of namespaces, and the ID of the cluster. So do texts that people have written, such as labels, messages and host names without a domain: look through the archive before you publish it.
+With --redact, the names of nodes, IP addresses and domains are replaced, each with the same text everywhere, so the decision and the findings stay the same; recorded runs are left out. The whole cluster is read into a temporary file beside the archive before the archive is written. Other names stay, such as the names of namespaces, and so do the ID of the cluster and texts that people wrote, such as labels, messages and host names without a domain: review the archive before you publish it.
 
-A name that ends in .tar.gz or .tgz is that of a file, and another one that of a directory; nothing is overwritten. An interrupted command leaves nothing.
+A name that ends in .tar.gz or .tgz creates a file, any other name a directory; nothing is overwritten. An interrupted command leaves nothing behind.
 
 Exit codes: 0 the archive was written, also where something is missing in it, 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`,
 		Example: `  # For support
@@ -152,7 +152,7 @@ func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cl
 	return made, size, err
 }
 
-// reads is what to read: without names of the cluster, no records of runs, whose reports are
+// reads returns the requests: without names of the cluster, no records of runs, whose reports are
 // compressed.
 func (f collectFlags) reads() []access.Request {
 	return slices.DeleteFunc(CollectNeeds().Optional, func(request access.Request) bool {
@@ -178,7 +178,7 @@ func describe(c *cobra.Command, client *cli.Client, path string, size int64, mad
 	if len(made.Kept) > 0 {
 		fmt.Fprintf(&text, "names that are words or parts of API groups were not replaced: %s\n", words.List(made.Kept, maxListed))
 	}
-	fmt.Fprintf(&text, "judge the cluster by it: %s targets --archive %s\n", c.Root().CommandPath(), path)
+	fmt.Fprintf(&text, "evaluate the archive with: %s targets --archive %s\n", c.Root().CommandPath(), path)
 	_, err := fmt.Fprint(client.Streams.Out, text.String())
 	return err
 }

@@ -81,7 +81,7 @@ func TestCollect(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tc.output)
 			got := program.Call(t, append([]string{"collect", "-o", path, "--prometheus", c.Monitoring, "--quiet"}, tc.args...)...)
 			if got.Code != exit.Ready || !strings.Contains(got.Stdout, "wrote "+path+": cluster "+openshift.ClusterID) ||
-				!strings.Contains(got.Stdout, "judge the cluster by it: oc preflight targets --archive "+path) {
+				!strings.Contains(got.Stdout, "evaluate the archive with: oc preflight targets --archive "+path) {
 				t.Fatalf("%s: exit code %d\n%s%s", tc.reason, got.Code, got.Stdout, got.Stderr)
 			}
 			if judged := blocking(t, "--archive", path); !slices.Equal(judged, want) {

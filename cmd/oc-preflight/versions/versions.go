@@ -60,7 +60,7 @@ func NewCommand(client *cli.Client) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and of the cluster",
-		Long: `Print the version of this program, and those of the cluster: of the release that ClusterVersion has as desired, and of Kubernetes. Where they cannot be read within five seconds, the cause is printed to standard error.
+		Long: `Print the version of this program, and the versions of the cluster: of the release that ClusterVersion desires, and of Kubernetes. If the cluster cannot be read within five seconds, the cause is printed to standard error.
 
 Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wrong usage.`,
 		Example: `  oc preflight version
