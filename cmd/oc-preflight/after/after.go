@@ -34,36 +34,41 @@ const interval = time.Minute
 // secondSample is the time until a second sample that may make the decision, at most the interval with --watch.
 const secondSample = 10 * time.Second
 
-// flags are the flags of "after".
-type flags struct {
-	watching   flagset.Watching
-	soak       time.Duration
-	prometheus string
-	hosted     flagset.Hosted
-	output     flagset.Output
+// Options are the arguments and flags of "after".
+type Options struct {
+	// Run is the ID of the run with the baseline, or a prefix of it; empty for the newest baseline.
+	Run string
+	// Soak is how long the cluster must stay good.
+	Soak time.Duration
+	// Prometheus is the URL of a querier; empty for the monitoring of the cluster.
+	Prometheus string
+
+	Watching flagset.Watching
+	Hosted   flagset.Hosted
+	Output   flagset.Output
 }
 
-func (f *flags) add(c *cobra.Command, client *cli.Client) {
-	c.Flags().DurationVar(&f.soak, "soak", 0, "How long the cluster must stay good after the rollout has settled before the update is Good.")
-	c.Flags().StringVar(&f.prometheus, "prometheus", "",
+func (f *Options) add(c *cobra.Command, client *cli.Client) {
+	c.Flags().DurationVar(&f.Soak, "soak", 0, "How long the cluster must stay good after the rollout has settled before the update is Good.")
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "",
 		"URL of a Prometheus or Thanos querier with the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
-	f.watching.Add(c, interval, "the decision is Good, Regressed, RolledBack or Undecided, with its exit code, or until Ctrl-C")
-	f.hosted.AddCluster(c)
-	f.output.AddText(c, afterview.Report{})
+	f.Watching.Add(c, interval, "the decision is Good, Regressed, RolledBack or Undecided, with its exit code, or until Ctrl-C")
+	f.Hosted.AddCluster(c)
+	f.Output.AddText(c, afterview.Report{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)
 }
 
-func (f *flags) check(args []string, client *cli.Client) error {
-	if err := errors.Join(flagset.Judge{Prometheus: f.prometheus}.Check(), f.watching.Check()); err != nil {
+func (f *Options) check(client *cli.Client) error {
+	if err := errors.Join(flagset.Judge{Prometheus: f.Prometheus}.Check(), f.Watching.Check()); err != nil {
 		return err
 	}
-	if f.soak < 0 {
-		return fmt.Errorf("--soak=%s: it must not be negative", f.soak)
+	if f.Soak < 0 {
+		return fmt.Errorf("--soak=%s: it must not be negative", f.Soak)
 	}
-	if client.Archived() && (len(args) > 0 || f.watching.Watch || f.soak > 0) {
+	if client.Archived() && (f.Run != "" || f.Watching.Watch || f.Soak > 0) {
 		return errors.New("two archives show two points in time: RUN, --watch and --soak need a cluster")
 	}
 	return nil
@@ -96,7 +101,7 @@ Exit codes: 0 Good, 1 the tool failed, 2 wrong usage or bad input, 3 Regressed o
 
 // NewAfter returns the command "after", which evaluates the last update against the baseline of a run.
 func NewAfter(client *cli.Client) *cobra.Command {
-	var f flags
+	var options Options
 	c := &cobra.Command{
 		Use:   "after [RUN]",
 		Short: "Show whether the last update was good, and what is worse since",
@@ -113,9 +118,12 @@ func NewAfter(client *cli.Client) *cobra.Command {
   # Two must-gathers of one cluster, from before and after its update
   oc preflight after --archive before.tar.gz --archive after.tar.gz`,
 		Args: flagset.Arguments(0, 1, "the ID of one run at most"),
-		RunE: func(c *cobra.Command, args []string) error { return run(c, client, &f, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			options.Run = flagset.First(args)
+			return flagset.Execute(c, options, func() error { return run(c, client, &options) })
+		},
 	}
-	f.add(c, client)
+	options.add(c, client)
 	client.Roles.Declare(c, role.Role{Needs: role.Always(needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
 	return c
 }
@@ -127,25 +135,25 @@ func needs() access.Needs {
 	return made
 }
 
-func run(c *cobra.Command, client *cli.Client, f *flags, args []string) error {
-	if err := f.check(args, client); err != nil {
+func run(c *cobra.Command, client *cli.Client, f *Options) error {
+	if err := f.check(client); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := f.output.Open(client.Streams.Out, afterview.Report{})
+	out, err := f.Output.Open(client.Streams.Out, afterview.Report{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	out.Style.Cluster = f.hosted.Subject(client)
+	out.Style.Cluster = f.Hosted.Subject(client)
 	if client.Archived() {
 		return f.archives(c, client, out)
 	}
-	return live{client: client, flags: f, out: out, phrase: phrase.Of(c)}.run(c.Context(), args)
+	return live{client: client, options: f, out: out, phrase: phrase.Of(c)}.run(c.Context())
 }
 
 // archives evaluates the update between two archives.
-func (f *flags) archives(c *cobra.Command, client *cli.Client, out *flagset.Destination) error {
-	all, err := f.hosted.OpenArchives(c.Context(), client)
+func (f *Options) archives(c *cobra.Command, client *cli.Client, out *flagset.Destination) error {
+	all, err := f.Hosted.OpenArchives(c.Context(), client)
 	if err != nil {
 		return err
 	}
@@ -173,14 +181,14 @@ func document(p phrase.Phrase, made afterupdate.Report) afterview.Report {
 
 // live evaluates the update of a cluster.
 type live struct {
-	client *cli.Client
-	flags  *flags
-	out    *flagset.Destination
-	phrase phrase.Phrase
+	client  *cli.Client
+	options *Options
+	out     *flagset.Destination
+	phrase  phrase.Phrase
 }
 
-func (l live) run(ctx context.Context, args []string) error {
-	reached, estate, err := l.flags.hosted.Open(ctx, l.client)
+func (l live) run(ctx context.Context) error {
+	reached, estate, err := l.options.Hosted.Open(ctx, l.client)
 	if err != nil {
 		return err
 	}
@@ -190,24 +198,24 @@ func (l live) run(ctx context.Context, args []string) error {
 	if err := l.client.Review(ctx, reached, inspection.Needs()); err != nil {
 		return err
 	}
-	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(l.flags.prometheus)
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(l.options.Prometheus)
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
 	options := inspection.Options{
-		Soak: l.flags.soak, Watched: l.flags.watching.Watch, Monitoring: find,
+		Soak: l.options.Soak, Watched: l.options.Watching.Watch, Monitoring: find,
 		Settings: scene.Settings{ToolVersion: program.Version(), Estate: estate},
 	}
-	if len(args) > 0 {
-		options.Run = runs.RunID(args[0])
+	if l.options.Run != "" {
+		options.Run = runs.RunID(l.options.Run)
 	}
-	inspected, shown := inspection.New(reached, options), l.flags.watching.Watched(l.out, l.client)
-	return l.flags.watching.Repeat(ctx, shown, flagset.Unwatched, func() (bool, error) {
+	inspected, shown := inspection.New(reached, options), l.options.Watching.Watched(l.out, l.client)
+	return l.options.Watching.Repeat(ctx, shown, flagset.Unwatched, func() (bool, error) {
 		made, err := l.look(ctx, inspected)
 		if err != nil {
 			return false, err
 		}
-		goesOn := l.flags.watching.Watch && (made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished)
+		goesOn := l.options.Watching.Watch && (made.Decision == afterupdate.Settling || made.Decision == afterupdate.Unfinished)
 		write := map[bool]func(any, any) error{true: shown.Write, false: shown.Last}[goesOn]
 		//nolint:contextcheck // the phrase has the context of the command
 		if err := write(document(l.phrase, made), untimed(made)); err != nil || goesOn {
@@ -228,7 +236,7 @@ func (l live) look(ctx context.Context, inspected *inspection.Inspection) (after
 	if err != nil || !needsSecond(made) {
 		return made, err
 	}
-	pause := l.flags.watching.Within(secondSample)
+	pause := l.options.Watching.Within(secondSample)
 	defer l.client.Waiting(fmt.Sprintf("waiting %s for a second sample", pause))()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

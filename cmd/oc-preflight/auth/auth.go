@@ -1,6 +1,6 @@
 // Package auth answers: which roles does a user need for which commands?
 //
-// [New] makes "auth", which prints what each command declares (package role).
+// [New] returns the command "auth", which prints what each command declares (package role).
 package auth
 
 import (
@@ -32,17 +32,27 @@ import (
 	"github.com/openshift/update-preflight/runner/image"
 )
 
-type flags struct {
-	source          running.Source
-	hostedCluster   string
-	members         map[string]*bool // by the flags that select the clusters of a fleet
-	placement, keys string
-	bind            []string
+// Options are the arguments and flags of "auth".
+type Options struct {
+	// Commands are the commands whose roles are printed; empty for all.
+	Commands []string
+	// Source selects the release that the roles are for, if any.
+	Source running.Source
+	// HostedCluster is NAMESPACE/NAME of a HostedCluster whose roles are printed as well.
+	HostedCluster string
+	// Members are true for the flags that select the clusters of a fleet whose roles are printed.
+	Members map[string]*bool
+	// Placement is NAMESPACE/NAME of the Placement of a hub that the roles are limited to.
+	Placement string
+	// Keys is configmap://NAMESPACE/NAME of the public keys on a hub.
+	Keys string
+	// Bind are the subjects that the roles are bound to.
+	Bind []string
 }
 
-// New makes "auth", which prints the roles of the commands that are declared before.
+// New returns the command "auth", which prints the roles of the commands that are declared before.
 func New(client *cli.Client) *cobra.Command {
-	f := flags{members: map[string]*bool{}}
+	f := Options{Members: map[string]*bool{}}
 	c := &cobra.Command{
 		Use:   "auth [COMMAND...]",
 		Short: "Print the roles that the commands need",
@@ -73,23 +83,26 @@ A run creates temporary read-only roles for the checks of a release, and the API
   # For a ServiceAccount that only verifies
   oc preflight auth verify --bind serviceaccount:ci:verifier`,
 		ValidArgs: names(client.Roles.All()),
-		RunE:      func(c *cobra.Command, args []string) error { return auth(c, client, f, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			f.Commands = args
+			return flagset.Execute(c, f, func() error { return auth(c, client, f) })
+		},
 	}
-	f.source.Add(c)
-	f.source.AddImages(c)
+	f.Source.Add(c)
+	f.Source.AddImages(c)
 	of := func(flag string) string { return " Applies to " + strings.Join(client.Roles.With(flag), ", ") + "." }
-	f.source.Rehearse.Add(c, "Add the permissions of --rehearse."+of("rehearse"))
-	c.Flags().StringVar(&f.hostedCluster, "hosted-cluster", "",
+	f.Source.Rehearse.Add(c, "Add the permissions of --rehearse."+of("rehearse"))
+	c.Flags().StringVar(&f.HostedCluster, "hosted-cluster", "",
 		"NAMESPACE/NAME of a HostedCluster: print the roles of its management cluster, then the roles of the guest."+of("hosted-cluster"))
 	for _, source := range client.Roles.Sources() {
-		f.members[source.Flag] = c.Flags().Bool(source.Flag, false,
+		f.Members[source.Flag] = c.Flags().Bool(source.Flag, false,
 			fmt.Sprintf("Print the roles of \"fleet COMMAND --%s\" in %s.", source.Flag, source.Cluster)+of(source.Flag))
 		option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, source.Flag)
 	}
-	c.Flags().StringVar(&f.placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone."+of("placement"))
-	c.Flags().StringVar(&f.keys, "keys", "",
+	c.Flags().StringVar(&f.Placement, "placement", "", "NAMESPACE/NAME of a Placement of a hub: print the roles for it alone."+of("placement"))
+	c.Flags().StringVar(&f.Keys, "keys", "",
 		"configmap://NAMESPACE/NAME of the public keys on a hub: add the permission to read it."+of("keys"))
-	c.Flags().StringArrayVar(&f.bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
+	c.Flags().StringArrayVar(&f.Bind, "bind", nil, "Bind the roles to user:NAME, group:NAME or serviceaccount:NAMESPACE:NAME.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "bind")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster")
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "placement", "keys")
@@ -104,8 +117,8 @@ func names(roles []role.Named) []string {
 	return all
 }
 
-func auth(c *cobra.Command, client *cli.Client, f flags, commands []string) error {
-	subjects, err := subjects(f.bind)
+func auth(c *cobra.Command, client *cli.Client, f Options) error {
+	subjects, err := subjects(f.Bind)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
@@ -113,11 +126,11 @@ func auth(c *cobra.Command, client *cli.Client, f flags, commands []string) erro
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
-	chosen, err := chosen(c, &client.Roles, commands)
+	chosen, err := chosen(c, &client.Roles, f.Commands)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
-	if f.source.Target.Release != (runner.Target{}) {
+	if f.Source.Target.Release != (runner.Target{}) {
 		needs, err := f.forRelease(c, client)
 		if err != nil {
 			return err
@@ -170,18 +183,18 @@ func applies(c *cobra.Command, roles *role.List, chosen []role.Named) (err error
 }
 
 // forRelease are the permissions that a run of one release needs.
-func (f flags) forRelease(c *cobra.Command, client *cli.Client) (access.Needs, error) {
+func (f Options) forRelease(c *cobra.Command, client *cli.Client) (access.Needs, error) {
 	reached, err := client.Connect()
 	if err != nil {
 		return access.Needs{}, err
 	}
-	options, err := f.source.Options(c.Context(), client, reached, flagset.Judge{})
+	options, err := f.Source.Options(c.Context(), client, reached, flagset.Judge{})
 	if err != nil {
 		return access.Needs{}, err
 	}
 	display := client.Display(terminal.About{})
 	options.Hooks.Observer = terminal.ProgressOnly(display)
-	listing, err := runner.Checks(c.Context(), reached, f.source.Target.Release, options)
+	listing, err := runner.Checks(c.Context(), reached, f.Source.Target.Release, options)
 	display.Close()
 	if err != nil {
 		return access.Needs{}, err
@@ -207,22 +220,22 @@ type page struct {
 }
 
 // request limits the roles by the flags.
-func (f flags) request() (role.Request, error) {
-	request := role.Request{Images: image.Mode(f.source.Images), Rehearsal: f.source.Rehearse.Mode()}
-	if err := f.source.Rehearse.Check(); err != nil {
+func (f Options) request() (role.Request, error) {
+	request := role.Request{Images: image.Mode(f.Source.Images), Rehearsal: f.Source.Rehearse.Mode()}
+	if err := f.Source.Rehearse.Check(); err != nil {
 		return request, err
 	}
 	if !slices.Contains(image.Modes(), request.Images) {
-		return request, fmt.Errorf("--images: %q is not one of %q", f.source.Images, image.Modes())
+		return request, fmt.Errorf("--images: %q is not one of %q", f.Source.Images, image.Modes())
 	}
 	var err error
-	if f.placement != "" {
-		if request.Placement, err = hubs.PlacementOf(f.placement); err != nil {
+	if f.Placement != "" {
+		if request.Placement, err = hubs.PlacementOf(f.Placement); err != nil {
 			return request, err
 		}
 	}
-	if f.keys != "" {
-		if request.Keys, err = hubs.KeysOf(f.keys); err != nil {
+	if f.Keys != "" {
+		if request.Keys, err = hubs.KeysOf(f.Keys); err != nil {
 			return request, err
 		}
 	}
@@ -230,7 +243,7 @@ func (f flags) request() (role.Request, error) {
 }
 
 // pages are the roles of the commands, in each cluster in which they need some.
-func (f flags) pages(roles *role.List, chosen []role.Named, request role.Request) ([]page, error) {
+func (f Options) pages(roles *role.List, chosen []role.Named, request role.Request) ([]page, error) {
 	var pages []page
 	for _, each := range chosen {
 		made, err := f.pagesOf(roles, each, request)
@@ -242,7 +255,7 @@ func (f flags) pages(roles *role.List, chosen []role.Named, request role.Request
 	return pages, nil
 }
 
-func (f flags) pagesOf(roles *role.List, of role.Named, request role.Request) ([]page, error) {
+func (f Options) pagesOf(roles *role.List, of role.Named, request role.Request) ([]page, error) {
 	if members := f.ofMembers(roles, of); len(members) > 0 {
 		return members, nil
 	}
@@ -250,11 +263,11 @@ func (f flags) pagesOf(roles *role.List, of role.Named, request role.Request) ([
 	if of.Remarks != nil {
 		own.Remarks = of.Remarks(request)
 	}
-	if f.hostedCluster == "" {
+	if f.HostedCluster == "" {
 		return []page{own}, nil
 	}
-	management, err := inManagement(f.hostedCluster, of)
-	own.Remarks = append(slices.Clone(own.Remarks), "In the guest of HostedCluster "+f.hostedCluster+".")
+	management, err := inManagement(f.HostedCluster, of)
+	own.Remarks = append(slices.Clone(own.Remarks), "In the guest of HostedCluster "+f.HostedCluster+".")
 	return []page{management, own}, err
 }
 
@@ -280,11 +293,11 @@ func inManagement(text string, of role.Named) (page, error) {
 
 // ofMembers are the roles of the command for many clusters, in the clusters whose objects name them; none without a
 // flag that selects them.
-func (f flags) ofMembers(roles *role.List, of role.Named) []page {
+func (f Options) ofMembers(roles *role.List, of role.Named) []page {
 	many, _ := roles.Find(role.Fleet + of.Name) // where a flag is given, there is one
 	var pages []page
 	for _, each := range many.Members {
-		if *f.members[each.Flag] {
+		if *f.Members[each.Flag] {
 			pages = append(pages, page{name: many.Name, suffix: "-" + each.Flag, Part: each.Part})
 		}
 	}

@@ -33,15 +33,27 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-type initFlags struct {
-	component, namespace, directory string
-	site                            bool
-	language, image                 string
+// InitOptions are the arguments and flags of "init".
+type InitOptions struct {
+	// Name is the condition that the check examines, in kebab or camel case.
+	Name string
+	// Component is the operator; empty for the name of the directory.
+	Component string
+	// Namespace is the namespace of the Job; empty for the default.
+	Namespace string
+	// Directory is the root of the repository.
+	Directory string
+	// Site is true for a check of a site instead of an operator.
+	Site bool
+	// Language is the language of a check of a site; empty for Go.
+	Language string
+	// Image runs a check of a site, by digest; empty for a name to replace.
+	Image string
 }
 
-// NewInit makes "init", which writes the files of a new check. It needs no cluster.
+// NewInit returns the command "init", which writes the files of a new check. It needs no cluster.
 func NewInit(streams genericiooptions.IOStreams) *cobra.Command {
-	var flags initFlags
+	var flags InitOptions
 	c := &cobra.Command{
 		Use:   "init NAME",
 		Short: "Start a new check in the repository of an operator",
@@ -62,16 +74,17 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
   oc preflight init --site backup-done --language sh --image quay.io/openshift-release-dev/ocp-v4.0-art-dev@sha256:...`,
 		Args: flagset.Arguments(1, 1, "the name of a check"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return initialize(streams, flags, args[0], c.Parent().CommandPath())
+			flags.Name = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return initialize(streams, flags, c.Parent().CommandPath()) })
 		},
 	}
-	c.Flags().StringVar(&flags.component, "component", "", "Name of the operator in the release. Default: the name of the directory.")
-	c.Flags().StringVarP(&flags.namespace, "namespace", "n", "",
+	c.Flags().StringVar(&flags.Component, "component", "", "Name of the operator in the release. Default: the name of the directory.")
+	c.Flags().StringVarP(&flags.Namespace, "namespace", "n", "",
 		"Namespace of the Job. Default: openshift- and the component without cluster-; with --site, site-checks.")
-	c.Flags().StringVar(&flags.directory, "dir", ".", "Root of the repository.")
-	c.Flags().BoolVar(&flags.site, "site", false, "Start a check of your own site instead of an operator.")
-	c.Flags().StringVar(&flags.language, "language", "", "With --site: language of the check: go, sh or python. Default: go.")
-	c.Flags().StringVar(&flags.image, "image", "", "With --site: image that runs the check, by digest. Default: a name to replace.")
+	c.Flags().StringVar(&flags.Directory, "dir", ".", "Root of the repository.")
+	c.Flags().BoolVar(&flags.Site, "site", false, "Start a check of your own site instead of an operator.")
+	c.Flags().StringVar(&flags.Language, "language", "", "With --site: language of the check: go, sh or python. Default: go.")
+	c.Flags().StringVar(&flags.Image, "image", "", "With --site: image that runs the check, by digest. Default: a name to replace.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "component", "image", "language", "namespace",
 		"site")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "dir")
@@ -80,8 +93,8 @@ Exit codes: 0 written, 1 the tool failed, 2 wrong usage or bad input.`,
 
 // initialize writes the files, and prints their names to standard output and the next
 // steps to standard error.
-func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool string) error {
-	made, err := flags.scaffold(name)
+func initialize(streams genericiooptions.IOStreams, flags InitOptions, tool string) error {
+	made, err := flags.scaffold(flags.Name)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
@@ -89,22 +102,22 @@ func initialize(streams genericiooptions.IOStreams, flags initFlags, name, tool 
 	if err != nil {
 		return err
 	}
-	if err := made.Write(flags.directory); err != nil {
+	if err := made.Write(flags.Directory); err != nil {
 		return withRemedy(err)
 	}
 	for _, file := range made.Files {
-		fmt.Fprintln(streams.Out, filepath.Join(flags.directory, filepath.FromSlash(file.Path)))
+		fmt.Fprintln(streams.Out, filepath.Join(flags.Directory, filepath.FromSlash(file.Path)))
 	}
 	fmt.Fprintf(streams.ErrOut, "\n%s", steps)
 	return nil
 }
 
 // scaffold returns the files of an operator or of a site.
-func (f initFlags) scaffold(name string) (scaffold.Scaffold, error) {
-	if f.site {
+func (f InitOptions) scaffold(name string) (scaffold.Scaffold, error) {
+	if f.Site {
 		return scaffold.NewSite(scaffold.SiteParameters{
-			Name: name, Namespace: cmp.Or(f.namespace, "site-checks"), Image: f.image,
-			Language: scaffold.Language(cmp.Or(f.language, string(scaffold.Go))),
+			Name: name, Namespace: cmp.Or(f.Namespace, "site-checks"), Image: f.Image,
+			Language: scaffold.Language(cmp.Or(f.Language, string(scaffold.Go))),
 		})
 	}
 	parameters, err := f.parameters(name)
@@ -116,10 +129,10 @@ func (f initFlags) scaffold(name string) (scaffold.Scaffold, error) {
 
 // parameters takes the values of the flags, and defaults by the naming convention of
 // OpenShift's repositories and namespaces.
-func (f initFlags) parameters(name string) (scaffold.Parameters, error) {
-	parameters := scaffold.Parameters{Name: name, Component: f.component, Namespace: f.namespace}
+func (f InitOptions) parameters(name string) (scaffold.Parameters, error) {
+	parameters := scaffold.Parameters{Name: name, Component: f.Component, Namespace: f.Namespace}
 	if parameters.Component == "" {
-		absolute, err := filepath.Abs(f.directory)
+		absolute, err := filepath.Abs(f.Directory)
 		if err != nil {
 			return scaffold.Parameters{}, fmt.Errorf("name the component with --component: %w", err)
 		}
@@ -128,7 +141,7 @@ func (f initFlags) parameters(name string) (scaffold.Parameters, error) {
 	if parameters.Namespace == "" {
 		parameters.Namespace = "openshift-" + strings.TrimPrefix(parameters.Component, "cluster-")
 	}
-	references, err := scaffold.References(f.directory)
+	references, err := scaffold.References(f.Directory)
 	if err != nil {
 		return scaffold.Parameters{}, fmt.Errorf("--dir: %w", err)
 	}
@@ -144,17 +157,23 @@ func withRemedy(err error) error {
 	return exitcode.BadUsage(fmt.Errorf("%w; an image has one /bin/preflight: to add a check, pass it to preflight.Main", err))
 }
 
-// conformanceFlags are the flags of "conformance".
-type conformanceFlags struct {
-	images   []string
-	from, to string
-	timeout  time.Duration
-	output   string
+// ConformanceOptions are the arguments and flags of "conformance".
+type ConformanceOptions struct {
+	// Subject is an image, or the path of manifests.
+	Subject string
+	// Images replace images of the manifests: PULLSPEC or SOURCE=PULLSPEC.
+	Images []string
+	// From and To are the versions that are passed to the check.
+	From, To string
+	// Timeout is the time limit of one trial.
+	Timeout time.Duration
+	// Output is the format of standard output.
+	Output string
 }
 
-// NewConformance makes "conformance", which tests a check against the conformance requirements.
+// NewConformance returns the command "conformance", which tests a check against the conformance requirements.
 func NewConformance(client *cli.Client) *cobra.Command {
-	flags := conformanceFlags{output: "text"}
+	flags := ConformanceOptions{Output: "text"}
 	c := &cobra.Command{
 		Use:   "conformance (IMAGE | MANIFEST)",
 		Short: "Test whether a check meets the conformance requirements",
@@ -174,28 +193,31 @@ Exit codes: 0 the check conforms, 1 the tool failed, 2 wrong usage or bad input,
   # Only an image
   oc preflight conformance quay.io/example/my-operator:latest`,
 		Args: flagset.Arguments(1, 1, "an image, or a file or directory of manifests"),
-		RunE: func(c *cobra.Command, args []string) error { return conform(c, client, flags, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.Subject = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return conform(c, client, flags) })
+		},
 	}
-	c.Flags().StringArrayVar(&flags.images, "image", nil,
+	c.Flags().StringArrayVar(&flags.Images, "image", nil,
 		"Image to run instead of one that the manifest names: PULLSPEC for all, SOURCE=PULLSPEC for one, SOURCE being its repository.")
-	c.Flags().StringVar(&flags.from, "from", "4.20.0", "Version of the cluster that is passed to the check.")
-	c.Flags().StringVar(&flags.to, "to", "4.21.0", "Version of the target that is passed to the check.")
-	c.Flags().DurationVar(&flags.timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
+	c.Flags().StringVar(&flags.From, "from", "4.20.0", "Version of the cluster that is passed to the check.")
+	c.Flags().StringVar(&flags.To, "to", "4.21.0", "Version of the target that is passed to the check.")
+	c.Flags().DurationVar(&flags.Timeout, "timeout", time.Minute, "Time limit of one trial; up to three are made one after another.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "image", "from", "timeout")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
-	flagset.OutputFlag(c, &flags.output, conformance.Report{})
+	flagset.OutputFlag(c, &flags.Output, conformance.Report{})
 	client.Roles.Declare(c, role.Role{Needs: role.Always(conformance.Needs), Remarks: func(role.Request) []string {
 		return []string{fmt.Sprintf(role.Given, "the manifest"), role.CopiesGrant, role.JobsRunAs}
 	}})
 	return c
 }
 
-func conform(c *cobra.Command, client *cli.Client, flags conformanceFlags, argument string) error {
+func conform(c *cobra.Command, client *cli.Client, flags ConformanceOptions) error {
 	if err := flags.validate(); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	subject, err := flags.subject(c, argument)
+	subject, err := flags.subject(c)
 	if err != nil {
 		return err
 	}
@@ -205,7 +227,7 @@ func conform(c *cobra.Command, client *cli.Client, flags conformanceFlags, argum
 	}
 	display := client.Display(terminal.About{})
 	result, err := conformance.Run(c.Context(), conformance.Config{
-		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.from, To: flags.to, Timeout: flags.timeout,
+		Kubernetes: reached.Kubernetes, Metadata: reached.Metadata, From: flags.From, To: flags.To, Timeout: flags.Timeout,
 		ToolVersion: program.Version(),
 		Progress:    func(step string) { display.Step(step) },
 	}, subject)
@@ -213,7 +235,7 @@ func conform(c *cobra.Command, client *cli.Client, flags conformanceFlags, argum
 	if len(result.Results) == 0 && err != nil {
 		return err
 	}
-	if err := errors.Join(err, expression.Write(client.Streams.Out, flags.output, result, terminal.Style(client.Streams.Out))); err != nil {
+	if err := errors.Join(err, expression.Write(client.Streams.Out, flags.Output, result, terminal.Style(client.Streams.Out))); err != nil {
 		return err
 	}
 	return conforms(result)
@@ -231,34 +253,34 @@ func conforms(result conformance.Report) error {
 	return &exitcode.Error{Code: exitcode.Undecided}
 }
 
-func (f conformanceFlags) validate() error {
-	if err := expression.Check(f.output, conformance.Report{}); err != nil {
+func (f ConformanceOptions) validate() error {
+	if err := expression.Check(f.Output, conformance.Report{}); err != nil {
 		return err
 	}
-	if f.timeout <= 0 {
-		return fmt.Errorf("the timeout %s is not positive", f.timeout)
+	if f.Timeout <= 0 {
+		return fmt.Errorf("the timeout %s is not positive", f.Timeout)
 	}
 	return nil
 }
 
 // subject is the manifests of a file or directory, or otherwise an image.
-func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformance.Subject, error) {
-	info, err := os.Stat(argument)
+func (f ConformanceOptions) subject(c *cobra.Command) (conformance.Subject, error) {
+	info, err := os.Stat(f.Subject)
 	if err != nil {
-		if looksLikeFile(argument) {
+		if looksLikeFile(f.Subject) {
 			return conformance.Subject{}, exitcode.BadUsage(err)
 		}
-		if len(f.images) > 0 {
+		if len(f.Images) > 0 {
 			return conformance.Subject{}, exitcode.BadUsage(errors.New("--image applies to manifests, not to an image"))
 		}
-		return conformance.Program(c.Context(), argument, registry.Own(c.Context(), flagset.Local())), nil
+		return conformance.Program(c.Context(), f.Subject, registry.Own(c.Context(), flagset.Local())), nil
 	}
-	files, err := readManifests(c.Context(), argument, info)
+	files, err := readManifests(c.Context(), f.Subject, info)
 	if err != nil {
 		return conformance.Subject{}, exitcode.BadUsage(err)
 	}
 	var substitutions []conformance.Substitution
-	for _, text := range f.images {
+	for _, text := range f.Images {
 		substitution, err := conformance.ParseSubstitution(text)
 		if err != nil {
 			return conformance.Subject{}, exitcode.BadUsage(fmt.Errorf("--image: %w", err))
@@ -267,7 +289,7 @@ func (f conformanceFlags) subject(c *cobra.Command, argument string) (conformanc
 	}
 	subject, err := conformance.Manifests(c.Context(), files, substitutions, registry.Own(c.Context(), flagset.Local()))
 	if err != nil {
-		return conformance.Subject{}, exitcode.BadUsage(fmt.Errorf("%s: %w", argument, err))
+		return conformance.Subject{}, exitcode.BadUsage(fmt.Errorf("%s: %w", f.Subject, err))
 	}
 	return subject, nil
 }

@@ -26,14 +26,29 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-type acceptFlags struct {
-	replace, clear bool
-	dryRun         flagset.DryRun
+// AcceptOptions are the arguments and flags of "accept".
+type AcceptOptions struct {
+	// Risks are RISK and RISK-, separated by commas, in one argument.
+	Risks []string
+	// Replace is true to remove risks that are not named.
+	Replace bool
+	// Clear is true to remove all accepted risks.
+	Clear bool
+	// DryRun is set to write nothing.
+	DryRun flagset.DryRun
 }
 
-// NewAccept makes "accept", which has the cluster accept risks of updates.
+// AckOptions are the arguments and flags of "ack".
+type AckOptions struct {
+	// Gate is the name of the gate.
+	Gate string
+	// DryRun is set to write nothing.
+	DryRun flagset.DryRun
+}
+
+// NewAccept returns the command "accept", which has the cluster accept risks of updates.
 func NewAccept(client *cli.Client) *cobra.Command {
-	var flags acceptFlags
+	var flags AcceptOptions
 	c := &cobra.Command{
 		Use:   "accept (RISK[,RISK-...] [--replace] | --clear)",
 		Short: "Have the cluster accept risks of updates",
@@ -70,22 +85,25 @@ For "fleet", "clusters" may have the names and labels of clusters instead; all m
 
   # Accept none
   oc preflight accept --clear`,
-		RunE: func(c *cobra.Command, args []string) error { return accept(c, client, flags, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.Risks = args
+			return flagset.Execute(c, flags, func() error { return accept(c, client, flags) })
+		},
 	}
-	c.Flags().BoolVar(&flags.replace, "replace", false, "Replace the accepted risks with these.")
-	c.Flags().BoolVar(&flags.clear, "clear", false, "Remove all accepted risks.")
+	c.Flags().BoolVar(&flags.Replace, "replace", false, "Replace the accepted risks with these.")
+	c.Flags().BoolVar(&flags.Clear, "clear", false, "Remove all accepted risks.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "clear", "replace")
-	flags.dryRun.Add(c, "Show what would be written, and write nothing.")
+	flags.DryRun.Add(c, "Show what would be written, and write nothing.")
 	client.Roles.Declare(c, role.Role{Needs: role.Always(acceptNeeds)})
 	return c
 }
 
-func accept(c *cobra.Command, client *cli.Client, flags acceptFlags, args []string) error {
-	change, err := flags.change(args)
+func accept(c *cobra.Command, client *cli.Client, flags AcceptOptions) error {
+	change, err := flags.change()
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("%w; see %q", err, c.CommandPath()+" --help"))
 	}
-	change.DryRun = flags.dryRun
+	change.DryRun = flags.DryRun
 	reached, err := client.Connect()
 	if err != nil {
 		return err
@@ -131,25 +149,25 @@ func warnOfUnknown(client *cli.Client, accepted, known []string) {
 // maxKnown bounds the names in one warning.
 const maxKnown = 10
 
-func (f acceptFlags) change(args []string) (acceptance.Change, error) {
+func (f AcceptOptions) change() (acceptance.Change, error) {
 	switch {
-	case f.clear && len(args) > 0:
-		return acceptance.Change{}, fmt.Errorf("--clear takes no risks, but got %q", args[0])
-	case f.clear:
+	case f.Clear && len(f.Risks) > 0:
+		return acceptance.Change{}, fmt.Errorf("--clear takes no risks, but got %q", f.Risks[0])
+	case f.Clear:
 		return acceptance.Change{Replace: true}, nil
-	case len(args) == 0:
+	case len(f.Risks) == 0:
 		return acceptance.Change{}, errors.New("no risks given: name them in one argument, as in RiskA,RiskB-")
-	case len(args) > 1:
-		return acceptance.Change{}, fmt.Errorf("pass the risks as one argument, separated by commas, not as %d arguments", len(args))
+	case len(f.Risks) > 1:
+		return acceptance.Change{}, fmt.Errorf("pass the risks as one argument, separated by commas, not as %d arguments", len(f.Risks))
 	}
-	change, err := acceptance.ParseChange(args[0])
+	change, err := acceptance.ParseChange(f.Risks[0])
 	if err != nil {
 		return acceptance.Change{}, err
 	}
-	if f.replace && len(change.Remove) > 0 {
+	if f.Replace && len(change.Remove) > 0 {
 		return acceptance.Change{}, fmt.Errorf("--replace removes every risk that is not named; omit %s-", change.Remove[0])
 	}
-	change.Replace = f.replace
+	change.Replace = f.Replace
 	return change, nil
 }
 
@@ -162,9 +180,9 @@ func acceptNeeds() access.Needs {
 	}}
 }
 
-// NewAck makes "ack", which acknowledges an admin gate in the cluster.
+// NewAck returns the command "ack", which acknowledges an admin gate in the cluster.
 func NewAck(client *cli.Client) *cobra.Command {
-	var dryRun flagset.DryRun
+	var flags AckOptions
 	c := &cobra.Command{
 		Use:     "ack GATE",
 		Short:   "Acknowledge an admin gate",
@@ -172,30 +190,35 @@ func NewAck(client *cli.Client) *cobra.Command {
 		Example: `  oc preflight ack ack-4.18-kube-1.32-api-removals-in-4.19`,
 		Args:    flagset.Arguments(1, 1, "the name of a gate"),
 		RunE: func(c *cobra.Command, args []string) error {
-			reached, err := client.Connect()
-			if err != nil {
-				return err
-			}
-			if err := client.Review(c.Context(), reached, ackNeeds()); err != nil {
-				return err
-			}
-			done, err := adminack.Acknowledge(c.Context(), reached.Kubernetes.CoreV1(), args[0], dryRun...)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(client.Streams.ErrOut, "By acknowledging the gate you confirm that the following has been done:\n%s\n", done.Description)
-			if len(dryRun) > 0 {
-				_, err := fmt.Fprintf(client.Streams.Out, "%s would be acknowledged in ConfigMap %s; nothing was written\n", done.Gate, done.ConfigMap)
-				return err
-			}
-			fmt.Fprintf(client.Streams.Out, "%s acknowledged in ConfigMap %s\n", done.Gate, done.ConfigMap)
-			awaitEvaluation(c.Context(), client, reached, done)
-			return nil
+			flags.Gate = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return ack(c.Context(), client, flags) })
 		},
 	}
-	dryRun.Add(c, "Show what would be written, and write nothing.")
+	flags.DryRun.Add(c, "Show what would be written, and write nothing.")
 	client.Roles.Declare(c, role.Role{Needs: role.Always(ackNeeds)})
 	return c
+}
+
+func ack(ctx context.Context, client *cli.Client, flags AckOptions) error {
+	reached, err := client.Connect()
+	if err != nil {
+		return err
+	}
+	if err := client.Review(ctx, reached, ackNeeds()); err != nil {
+		return err
+	}
+	done, err := adminack.Acknowledge(ctx, reached.Kubernetes.CoreV1(), flags.Gate, flags.DryRun...)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(client.Streams.ErrOut, "By acknowledging the gate you confirm that the following has been done:\n%s\n", done.Description)
+	if len(flags.DryRun) > 0 {
+		_, err := fmt.Fprintf(client.Streams.Out, "%s would be acknowledged in ConfigMap %s; nothing was written\n", done.Gate, done.ConfigMap)
+		return err
+	}
+	fmt.Fprintf(client.Streams.Out, "%s acknowledged in ConfigMap %s\n", done.Gate, done.ConfigMap)
+	awaitEvaluation(ctx, client, reached, done)
+	return nil
 }
 
 // evaluationTime bounds the wait for CVO, which resynchronizes every two to four minutes.

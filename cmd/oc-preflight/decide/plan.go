@@ -34,17 +34,28 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-type planFlags struct {
-	accepted            flagset.Accepted
-	graph               flagset.Graph
-	target              updateplan.Target
-	latest              bool
-	from, follow        string
-	prometheus          string
-	stored              flagset.Pull
-	imageSet, directory string
-	hosted              flagset.Hosted
-	output              flagset.Output
+// PlanOptions are the flags of "plan".
+type PlanOptions struct {
+	// Target is the release to plan for; the zero value for the newest one.
+	Target updateplan.Target
+	// Latest is true for --to-latest, which is the default.
+	Latest bool
+	// From is the version to start from without a cluster; empty for the release of the cluster.
+	From string
+	// Follow is the path of a stored plan to check again.
+	Follow string
+	// Prometheus is the URL of a querier; empty for the monitoring of the cluster.
+	Prometheus string
+	// ImageSet is the version of the ImageSetConfigurations.
+	ImageSet string
+	// Directory is where the ImageSetConfigurations are written; empty for standard output.
+	Directory string
+
+	Accepted flagset.Accepted
+	Graph    flagset.Graph
+	Stored   flagset.Pull
+	Hosted   flagset.Hosted
+	Output   flagset.Output
 }
 
 const planExamples = `  # The newest release that can be reached
@@ -70,9 +81,9 @@ const planExamples = `  # The newest release that can be reached
   curl -H 'Accept: application/json' -o eus-4.18.json \
       'https://api.openshift.com/api/upgrades_info/v1/graph?channel=eus-4.18&arch=amd64'`
 
-// NewPlan makes "plan", which plans the updates to a release and changes nothing.
+// NewPlan returns the command "plan", which plans the updates to a release and changes nothing.
 func NewPlan(client *cli.Client) *cobra.Command {
-	var flags planFlags
+	var flags PlanOptions
 	c := &cobra.Command{
 		Use:   "plan [--to VERSION | --to-minor X.Y | --to-latest | --follow FILE]",
 		Short: "Plan the updates to a release: risks, pauses, durations, images",
@@ -93,34 +104,36 @@ A target without a path is an error. With -o json, yaml, markdown or html, the p
 Exit codes: 0 a path without open risks whose first update nothing blocks, 1 the tool failed, 2 wrong usage or bad input, such as a target without a path, 3 the first update is Blocked, every path has open risks and one applies, or the plan of --follow no longer holds, 4 a finding about the first update is inconclusive, or every path has open risks and it is unknown whether they apply, 130 interrupted.`,
 		Example: planExamples,
 		Args:    flagset.NoArguments,
-		RunE:    func(c *cobra.Command, _ []string) error { return planUpdates(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return planUpdates(c, client, flags) })
+		},
 	}
 	flags.register(c)
-	flags.hosted.Add(c)
+	flags.Hosted.Add(c)
 	client.ArchiveFlag(c)
 	client.Roles.Declare(c, role.Role{Needs: role.Always(planner.Needs), Flags: []string{"hosted-cluster"}, Management: role.NoMore})
 	return c
 }
 
-func (f *planFlags) register(c *cobra.Command) {
-	c.Flags().StringVar(&f.target.Version, "to", "", "Version of the target.")
-	c.Flags().StringVar(&f.target.Minor, "to-minor", "",
+func (f *PlanOptions) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.Target.Version, "to", "", "Version of the target.")
+	c.Flags().StringVar(&f.Target.Minor, "to-minor", "",
 		"Minor version of the target, such as 4.18; its newest reachable release is the target.")
-	c.Flags().BoolVar(&f.latest, "to-latest", false,
+	c.Flags().BoolVar(&f.Latest, "to-latest", false,
 		"Plan for the newest release of the highest minor version that can be reached. This is the default.")
-	c.Flags().StringVar(&f.follow, "follow", "",
+	c.Flags().StringVar(&f.Follow, "follow", "",
 		"File with a plan that was stored with \"-o json\": check whether the rest of it still holds. The file has the target.")
-	c.Flags().StringVar(&f.from, "from", "", "Version to start from. No cluster is used.")
-	f.graph.Add(c)
-	c.Flags().StringVar(&f.stored.CacheDirectory, "cache-dir", "",
+	c.Flags().StringVar(&f.From, "from", "", "Version to start from. No cluster is used.")
+	f.Graph.Add(c)
+	c.Flags().StringVar(&f.Stored.CacheDirectory, "cache-dir", "",
 		"Directory to cache the graphs of update services in. Default: oc-preflight in the user's cache directory.")
-	c.Flags().BoolVar(&f.stored.NoCache, "no-cache", false, "Store no graph.")
-	f.accepted.Add(c)
-	c.Flags().StringVar(&f.prometheus, "prometheus", "",
+	c.Flags().BoolVar(&f.Stored.NoCache, "no-cache", false, "Store no graph.")
+	f.Accepted.Add(c)
+	c.Flags().StringVar(&f.Prometheus, "prometheus", "",
 		"URL of a Prometheus or Thanos querier with the metrics of the cluster. Default: the monitoring of the cluster.")
-	c.Flags().StringVar(&f.imageSet, "imageset-version", string(imageset.V2),
+	c.Flags().StringVar(&f.ImageSet, "imageset-version", string(imageset.V2),
 		"Version of the ImageSetConfigurations of \"-o imageset\": "+string(imageset.V2)+", or "+string(imageset.V1)+" for oc-mirror v1.")
-	c.Flags().StringVar(&f.directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
+	c.Flags().StringVar(&f.Directory, "dir", "", "Directory to write the files of \"-o imageset\" to, instead of standard output.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-minor", "to-latest")
@@ -130,28 +143,28 @@ func (f *planFlags) register(c *cobra.Command) {
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "dir")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "imageset-version")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnDisplay}, "cache-dir", "no-cache")
-	f.output.Add(c, planview.Plan{})
+	f.Output.Add(c, planview.Plan{})
 }
 
-func (f planFlags) validate() error {
-	if err := f.output.Check(planview.Plan{}); err != nil {
+func (f PlanOptions) validate() error {
+	if err := f.Output.Check(planview.Plan{}); err != nil {
 		return err
 	}
-	if f.imageSet != string(imageset.V2) && f.imageSet != string(imageset.V1) {
-		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.imageSet, imageset.V2, imageset.V1)
+	if f.ImageSet != string(imageset.V2) && f.ImageSet != string(imageset.V1) {
+		return fmt.Errorf("--imageset-version: %q is not one of %s, %s", f.ImageSet, imageset.V2, imageset.V1)
 	}
-	if f.directory != "" && f.output.Format != "imageset" {
+	if f.Directory != "" && f.Output.Format != "imageset" {
 		return errors.New("--dir needs -o imageset")
 	}
 	return f.validateNames()
 }
 
 // validateNames rejects channels and versions that are none.
-func (f planFlags) validateNames() error {
-	if err := errors.Join(f.graph.Validate(), flagset.CheckMinor(f.target.Minor)); err != nil {
+func (f PlanOptions) validateNames() error {
+	if err := errors.Join(f.Graph.Validate(), flagset.CheckMinor(f.Target.Minor)); err != nil {
 		return err
 	}
-	for flag, version := range map[string]string{"--to": f.target.Version, "--from": f.from} {
+	for flag, version := range map[string]string{"--to": f.Target.Version, "--from": f.From} {
 		if version != "" && !flagset.SemverLike(version) {
 			return fmt.Errorf("%s: %q is not a version, such as 4.18.17", flag, version)
 		}
@@ -159,17 +172,17 @@ func (f planFlags) validateNames() error {
 	return nil
 }
 
-func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
+func planUpdates(c *cobra.Command, client *cli.Client, flags PlanOptions) error {
 	if err := flags.validate(); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, planview.Plan{})
+	out, err := flags.Output.Open(client.Streams.Out, planview.Plan{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	if flags.from == "" {
-		out.Style.Cluster = flags.hosted.Subject(client)
+	if flags.From == "" {
+		out.Style.Cluster = flags.Hosted.Subject(client)
 	}
 	request, err := flags.request(c.Context(), client)
 	if err != nil {
@@ -194,14 +207,14 @@ func planUpdates(c *cobra.Command, client *cli.Client, flags planFlags) error {
 }
 
 // request names the target and the graphs that the flags select. It reads their files.
-func (f planFlags) request(ctx context.Context, client *cli.Client) (planner.Request, error) {
-	source, err := f.graph.Request(ctx, client, f.stored)
+func (f PlanOptions) request(ctx context.Context, client *cli.Client) (planner.Request, error) {
+	source, err := f.Graph.Request(ctx, client, f.Stored)
 	if err != nil {
 		return planner.Request{}, err
 	}
-	request := planner.Request{From: f.from, Target: f.target, Graph: source, ImageSet: imageset.Format(f.imageSet), Logger: client.Log}
-	if f.follow != "" {
-		stored, err := readPlan(ctx, f.follow)
+	request := planner.Request{From: f.From, Target: f.Target, Graph: source, ImageSet: imageset.Format(f.ImageSet), Logger: client.Log}
+	if f.Follow != "" {
+		stored, err := readPlan(ctx, f.Follow)
 		if err != nil {
 			return planner.Request{}, exitcode.BadUsage(fmt.Errorf("--follow: %w", err))
 		}
@@ -226,25 +239,25 @@ func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {
 	return stored, nil
 }
 
-func (f planFlags) make(ctx context.Context, client *cli.Client, request planner.Request) (updateplan.Plan, error) {
-	accepted, err := f.accepted.Read(ctx)
+func (f PlanOptions) make(ctx context.Context, client *cli.Client, request planner.Request) (updateplan.Plan, error) {
+	accepted, err := f.Accepted.Read(ctx)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
 	options := runner.Options{
-		Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.accepted.Accept...)},
+		Judgement: scene.Judgement{Accepted: accepted, Accept: acceptance.Named("--accept", f.Accepted.Accept...)},
 		Hooks:     runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
 	}
-	if f.from != "" {
+	if f.From != "" {
 		request.Transport = registry.OwnOutbound()
 		return planner.PlanWithout(ctx, request, options.Settings())
 	}
-	reached, estate, err := f.hosted.Open(ctx, client)
+	reached, estate, err := f.Hosted.Open(ctx, client)
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
 	options.Estate = estate
-	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.prometheus)
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(f.Prometheus)
 	if err != nil {
 		return updateplan.Plan{}, exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
@@ -261,15 +274,15 @@ func (f planFlags) make(ctx context.Context, client *cli.Client, request planner
 }
 
 // write writes the plan, or its files to the directory instead of standard output.
-func (f planFlags) write(out *flagset.Destination, made updateplan.Plan) error {
-	if f.directory == "" {
+func (f PlanOptions) write(out *flagset.Destination, made updateplan.Plan) error {
+	if f.Directory == "" {
 		return out.Write(planview.Plan{Plan: made})
 	}
-	if err := os.MkdirAll(f.directory, 0o755); err != nil { //nolint:gosec // not secret
+	if err := os.MkdirAll(f.Directory, 0o755); err != nil { //nolint:gosec // not secret
 		return fmt.Errorf("--dir: %w", err)
 	}
 	for _, file := range made.Mirror() {
-		name := filepath.Join(f.directory, file.Name)
+		name := filepath.Join(f.Directory, file.Name)
 		if err := os.WriteFile(name, file.Content, 0o644); err != nil { //nolint:gosec // not secret
 			return fmt.Errorf("--dir: %w", err)
 		}
@@ -282,10 +295,10 @@ func (f planFlags) write(out *flagset.Destination, made updateplan.Plan) error {
 
 // writeNoPath writes the document of a plan without a path. In formats that are not for
 // documents, the error is all.
-func (f planFlags) writeNoPath(out io.Writer, made updateplan.Plan) error {
-	if made.Decision != updateplan.NoPath || !strings.Contains(f.output.Format, "=") &&
-		!slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.output.Format) {
+func (f PlanOptions) writeNoPath(out io.Writer, made updateplan.Plan) error {
+	if made.Decision != updateplan.NoPath || !strings.Contains(f.Output.Format, "=") &&
+		!slices.Contains([]string{"json", "yaml", "markdown", "html"}, f.Output.Format) {
 		return nil
 	}
-	return expression.Write(out, f.output.Format, planview.Plan{Plan: made}, format.Style{})
+	return expression.Write(out, f.Output.Format, planview.Plan{Plan: made}, format.Style{})
 }

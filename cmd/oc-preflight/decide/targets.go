@@ -33,22 +33,27 @@ import (
 	"github.com/openshift/update-preflight/runner/rehearsal"
 )
 
-type targetsFlags struct {
-	judge flagset.Judge
+// TargetsOptions are the flags of "targets".
+type TargetsOptions struct {
+	// To is the version of the only update to show; empty for all.
+	To string
+	// All is true to list all updates, whatever Limit.
+	All bool
+	// Limit is the number of updates to list; 0 for all.
+	Limit int
+	// Timeout is the time limit.
+	Timeout time.Duration
 
-	watching flagset.Watching
-	hosted   flagset.Hosted
-	all      bool
-	limit    int
-	to       string
-	timeout  time.Duration
-	rehearse flagset.Rehearse
-	output   flagset.Output
+	Judge    flagset.Judge
+	Watching flagset.Watching
+	Hosted   flagset.Hosted
+	Rehearse flagset.Rehearse
+	Output   flagset.Output
 }
 
 // NewTargets returns the command "targets", which evaluates the updates that the cluster offers.
 func NewTargets(client *cli.Client) *cobra.Command {
-	var flags targetsFlags
+	var flags TargetsOptions
 	c := &cobra.Command{
 		Use:   "targets [--to VERSION]",
 		Short: "List the updates of the cluster and what blocks each of them",
@@ -79,52 +84,54 @@ Exit codes: without --to 0 when the updates were listed; with --to 0 Clear, 3 Bl
   # With the accepted risks of a file
   oc preflight targets --accept-file accepted-risks.yaml`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return listTargets(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return listTargets(c, client, flags) })
+		},
 	}
-	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Show only the update to this version.")
-	flags.judge.Add(c)
-	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
-	flags.output.AddText(c, reportview.Targets{})
+	c.Flags().Var(flagset.UpdateValue(&flags.To), "to", "Show only the update to this version.")
+	flags.Judge.Add(c)
+	c.Flags().DurationVar(&flags.Timeout, "timeout", runner.DefaultTimeout, "Time limit.")
+	flags.Output.AddText(c, reportview.Targets{})
 	client.QuietFlag(c)
 	client.ArchiveFlag(c)
-	flags.hosted.Add(c)
+	flags.Hosted.Add(c)
 	const standard, interval = 10, 30 * time.Second
-	flagset.LimitFlag(c, &flags.limit, standard)
-	c.Flags().BoolVar(&flags.all, "all", false, "The same as --limit 0.")
+	flagset.LimitFlag(c, &flags.Limit, standard)
+	c.Flags().BoolVar(&flags.All, "all", false, "The same as --limit 0.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
-	flags.watching.Add(c, interval, "Ctrl-C")
-	flags.rehearse.Add(c, "Ask the API server, by dry runs, about the pods that replace the evicted ones.")
+	flags.Watching.Add(c, interval, "Ctrl-C")
+	flags.Rehearse.Add(c, "Ask the API server, by dry runs, about the pods that replace the evicted ones.")
 	client.Roles.Declare(c, role.Role{Needs: targetsNeeds, Flags: []string{"hosted-cluster", "rehearse"}, Management: role.NoMore})
 	return c
 }
 
-func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
-	if err := errors.Join(flags.watching.Check(), flagset.CheckLimit(flags.limit), flags.rehearse.Check()); err != nil {
+func listTargets(c *cobra.Command, client *cli.Client, flags TargetsOptions) error {
+	if err := errors.Join(flags.Watching.Check(), flagset.CheckLimit(flags.Limit), flags.Rehearse.Check()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, reportview.Targets{})
+	out, err := flags.Output.Open(client.Streams.Out, reportview.Targets{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
-	out.Style.Cluster = flags.hosted.Subject(client)
-	if flags.all {
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.Limit), "--limit 0"
+	out.Style.Cluster = flags.Hosted.Subject(client)
+	if flags.All {
 		out.Style.Limit = -1
 	}
-	reached, estate, err := flags.hosted.Open(c.Context(), client)
+	reached, estate, err := flags.Hosted.Open(c.Context(), client)
 	if err != nil {
 		return err
 	}
-	options, err := flags.judge.Options(c.Context(), client, reached)
+	options, err := flags.Judge.Options(c.Context(), client, reached)
 	if err != nil {
 		return err
 	}
-	shown, now := flags.watching.Watched(out, client), hosted.Reread(estate)
-	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+	shown, now := flags.Watching.Watched(out, client), hosted.Reread(estate)
+	return flags.Watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
 		if options.Estate, err = now(c.Context()); err != nil {
 			return false, err
 		}
@@ -134,7 +141,7 @@ func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error
 		}
 		key := judged
 		key.Time = ""
-		if err := shown.Write(phrase.Of(c).WithTargetCommands(judged), key); err != nil || flags.to == "" || flags.watching.Watch {
+		if err := shown.Write(phrase.Of(c).WithTargetCommands(judged), key); err != nil || flags.To == "" || flags.Watching.Watch {
 			return false, err
 		}
 		return true, exitOfAll(judged.Targets)
@@ -153,14 +160,14 @@ func rehearsalNeeds(r role.Request) access.Needs {
 }
 
 // evaluate evaluates the targets, and shows the progress.
-func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster,
+func (f TargetsOptions) evaluate(ctx context.Context, client *cli.Client, reached *cluster.Cluster,
 	options runner.Options,
 ) (report.Targets, error) {
 	display := client.Display(terminal.About{})
 	defer display.Close()
-	options.Limits.Timeout, options.Hooks.Observer = f.timeout, terminal.ProgressOnly(display)
+	options.Limits.Timeout, options.Hooks.Observer = f.Timeout, terminal.ProgressOnly(display)
 	settings := options.Settings()
-	settings.Asks = rehearsal.Asks(reached, f.rehearse.Mode(), client.Log)
+	settings.Asks = rehearsal.Asks(reached, f.Rehearse.Mode(), client.Log)
 	if settings.Asks != nil && reached.Fixed() {
 		fmt.Fprintln(client.Streams.ErrOut, "not rehearsed: an archive has no API server") // the report has one finding for all that it lacks
 	}
@@ -168,7 +175,7 @@ func (f targetsFlags) evaluate(ctx context.Context, client *cli.Client, reached 
 	if err != nil {
 		return report.Targets{}, err
 	}
-	return targets.Judge(ctx, s, f.to)
+	return targets.Judge(ctx, s, f.To)
 }
 
 // exitOfAll is the exit code for one version: the worst of its images.
@@ -184,17 +191,23 @@ func exitOfAll(targets []report.Candidate) error {
 	return worst
 }
 
-type drainPlanFlags struct {
-	selected draining.Selection
-	timeout  time.Duration
-	hosted   flagset.Hosted
-	rehearse flagset.Rehearse
-	output   flagset.Output
+// DrainPlanOptions are the flags of "drain-plan".
+type DrainPlanOptions struct {
+	// Pool is the only pool to show; empty for all.
+	Pool string
+	// Node is the only node to show; empty for all.
+	Node string
+	// Timeout is the time limit.
+	Timeout time.Duration
+
+	Hosted   flagset.Hosted
+	Rehearse flagset.Rehearse
+	Output   flagset.Output
 }
 
-// NewDrainPlan makes "drain-plan", which rehearses the drains of the next update.
+// NewDrainPlan returns the command "drain-plan", which rehearses the drains of the next update.
 func NewDrainPlan(client *cli.Client) *cobra.Command {
-	var flags drainPlanFlags
+	var flags DrainPlanOptions
 	c := &cobra.Command{
 		Use:   "drain-plan [--pool POOL] [--node NODE]",
 		Short: "Show which node drains would hang, and why",
@@ -223,21 +236,23 @@ Exit codes: 0 all drains complete, 1 the tool failed, 2 wrong usage or bad input
   # The drains of a NodePool of a hosted cluster
   oc preflight drain-plan --hosted-cluster clusters/example --nodepool workers`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return planDrains(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return planDrains(c, client, flags) })
+		},
 	}
-	c.Flags().StringVar(&flags.selected.Pool, "pool", "",
+	c.Flags().StringVar(&flags.Pool, "pool", "",
 		"Show only the nodes of this MachineConfigPool or NodePool. All pools are rehearsed, since they drain at the same time.")
-	c.Flags().StringVar(&flags.selected.Node, "node", "", "Show only the drain of this node.")
-	c.Flags().DurationVar(&flags.timeout, "timeout", runner.DefaultTimeout, "Time limit.")
+	c.Flags().StringVar(&flags.Node, "node", "", "Show only the drain of this node.")
+	c.Flags().DurationVar(&flags.Timeout, "timeout", runner.DefaultTimeout, "Time limit.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Nodes}, "node")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Pools}, "pool")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
-	flags.rehearse.Add(c, "Ask the API server, by dry runs, about the pods that replace the evicted ones. Its answer "+
+	flags.Rehearse.Add(c, "Ask the API server, by dry runs, about the pods that replace the evicted ones. Its answer "+
 		"overrides the model, and -v logs each difference.")
-	flags.output.AddText(c, drainview.Plan{})
+	flags.Output.AddText(c, drainview.Plan{})
 	client.ArchiveFlag(c)
 	client.QuietFlag(c)
-	flags.hosted.Add(c)
+	flags.Hosted.Add(c)
 	client.Roles.Declare(c, role.Role{
 		Needs: func(r role.Request) access.Needs { return draining.Needs().And(rehearsalNeeds(r)) },
 		Flags: []string{"hosted-cluster", "rehearse"}, Management: role.NoMore,
@@ -245,16 +260,16 @@ Exit codes: 0 all drains complete, 1 the tool failed, 2 wrong usage or bad input
 	return c
 }
 
-func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) error {
-	if err := flags.rehearse.Check(); err != nil {
+func planDrains(c *cobra.Command, client *cli.Client, flags DrainPlanOptions) error {
+	if err := flags.Rehearse.Check(); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, drainview.Plan{})
+	out, err := flags.Output.Open(client.Streams.Out, drainview.Plan{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	out.Style.Cluster = flags.hosted.Subject(client)
+	out.Style.Cluster = flags.Hosted.Subject(client)
 	made, err := rehearseDrains(c.Context(), client, flags)
 	if err != nil {
 		return err
@@ -265,8 +280,8 @@ func planDrains(c *cobra.Command, client *cli.Client, flags drainPlanFlags) erro
 	return exitcode.OfDrains(made.Outcome)
 }
 
-func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlags) (draining.Plan, error) {
-	reached, estate, err := flags.hosted.Open(ctx, client)
+func rehearseDrains(ctx context.Context, client *cli.Client, flags DrainPlanOptions) (draining.Plan, error) {
+	reached, estate, err := flags.Hosted.Open(ctx, client)
 	if err != nil {
 		return draining.Plan{}, err
 	}
@@ -276,7 +291,7 @@ func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlag
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	options := runner.Options{
-		Limits: runner.Limits{Timeout: flags.timeout},
+		Limits: runner.Limits{Timeout: flags.Timeout},
 		Hooks:  runner.Hooks{Logger: client.Log, Observer: terminal.ProgressOnly(display)},
 	}
 	s, err := scene.Open(ctx, reached, options.Settings(), access.Needs{})
@@ -284,8 +299,9 @@ func rehearseDrains(ctx context.Context, client *cli.Client, flags drainPlanFlag
 		return draining.Plan{}, err
 	}
 	s.Step("rehearsing the drains")
-	selected := flags.selected
-	selected.Asks = rehearsal.Asks(reached, flags.rehearse.Mode(), client.Log)
+	selected := draining.Selection{
+		Pool: flags.Pool, Node: flags.Node, Asks: rehearsal.Asks(reached, flags.Rehearse.Mode(), client.Log),
+	}
 	if selected.NodePools, err = estate.Drains(s.Start); err != nil {
 		return draining.Plan{}, err
 	}

@@ -387,9 +387,17 @@ func subjectOf(of string) string {
 	return title
 }
 
-// NewCommand makes "explain", which explains reasons and names of findings without a cluster.
+// Options are the arguments and flags of "explain".
+type Options struct {
+	// Word is a reason or the name of a finding; empty to list all.
+	Word string
+	// Output is the format of standard output.
+	Output string
+}
+
+// NewCommand returns the command "explain", which explains reasons and names of findings without a cluster.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
-	output := "text"
+	flags := Options{Output: "text"}
 	c := &cobra.Command{
 		Use:   "explain [REASON | FINDING]",
 		Short: "Explain a reason or the name of a finding",
@@ -403,28 +411,31 @@ Exit codes: 0 it was explained, 1 the tool failed, 2 wrong usage or an unknown w
   oc preflight explain AdminAckRequired`,
 		Args:              flagset.Arguments(0, 1, "one reason or name"),
 		ValidArgsFunction: completeExplain,
-		RunE:              func(c *cobra.Command, args []string) error { return explainWord(c, streams, args, output) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.Word = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return explainWord(c, streams, flags) })
+		},
 	}
-	flagset.OutputFlag(c, &output, Page{})
+	flagset.OutputFlag(c, &flags.Output, Page{})
 	return c
 }
 
-func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, args []string, output string) error {
-	if err := expression.Check(output, Page{}); err != nil {
+func explainWord(c *cobra.Command, streams genericiooptions.IOStreams, flags Options) error {
+	if err := expression.Check(flags.Output, Page{}); err != nil {
 		return exitcode.BadUsage(err)
 	}
 	entries := Named(Entries(), c.Root().CommandPath())
-	if len(args) == 0 {
-		return expression.Write(streams.Out, output, All(entries), terminal.Style(streams.Out))
+	if flags.Word == "" {
+		return expression.Write(streams.Out, flags.Output, All(entries), terminal.Style(streams.Out))
 	}
-	page, err := Find(entries, args[0])
+	page, err := Find(entries, flags.Word)
 	if _, ok := errors.AsType[*UnknownError](err); ok {
 		return exitcode.BadUsage(fmt.Errorf("%w; list all with: %s", err, c.CommandPath()))
 	}
 	if err != nil {
 		return err
 	}
-	return expression.Write(streams.Out, output, page, terminal.Style(streams.Out))
+	return expression.Write(streams.Out, flags.Output, page, terminal.Style(streams.Out))
 }
 
 func completeExplain(_ *cobra.Command, args []string, prefix string) ([]cobra.Completion, cobra.ShellCompDirective) {

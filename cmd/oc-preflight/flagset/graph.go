@@ -34,22 +34,27 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// Graph select the update graph.
+// Graph are the flags that select the update graph.
 type Graph struct {
-	architecture     string
-	channels, graphs []string
-	offline          bool
+	// Architecture is the architecture of the releases; empty for the architecture of the cluster.
+	Architecture string
+	// Channels are names of channels of the update service; empty for the channel of the cluster.
+	Channels []string
+	// Graphs are paths of files and URLs of update services; empty for the update service of the cluster.
+	Graphs []string
+	// Offline is true to use the cached graph instead of a request.
+	Offline bool
 }
 
 // Add adds --channel, --graph, --arch and --offline to the command.
 func (f *Graph) Add(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.channels, "channel", nil,
+	c.Flags().StringSliceVar(&f.Channels, "channel", nil,
 		"Channel of the update service. May be repeated. Default: the channel of the cluster.")
-	c.Flags().StringArrayVar(&f.graphs, "graph", nil, "File with a graph, or URL of an update service: \"-\" is standard input. May "+
+	c.Flags().StringArrayVar(&f.Graphs, "graph", nil, "File with a graph, or URL of an update service: \"-\" is standard input. May "+
 		"be repeated. Default: the update service of the cluster, else api.openshift.com.")
-	c.Flags().StringVar(&f.architecture, "arch", "",
+	c.Flags().StringVar(&f.Architecture, "arch", "",
 		"Architecture of the releases: "+strings.Join(architectures(), ", ")+". Default: the architecture of the cluster.")
-	c.Flags().BoolVar(&f.offline, "offline", false,
+	c.Flags().BoolVar(&f.Offline, "offline", false,
 		"Request no graph from an update service; use the one that was cached last. The age of the graph is shown.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Values: option.Channels}, "channel")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "arch", "graph", "offline")
@@ -60,12 +65,12 @@ func architectures() []string { return []string{"amd64", "arm64", "ppc64le", "s3
 
 // Validate rejects values that are none.
 func (f Graph) Validate() error {
-	if f.architecture != "" && !slices.Contains(architectures(), f.architecture) {
-		return fmt.Errorf("--arch: %q is not one of %s", f.architecture, strings.Join(architectures(), ", "))
+	if f.Architecture != "" && !slices.Contains(architectures(), f.Architecture) {
+		return fmt.Errorf("--arch: %q is not one of %s", f.Architecture, strings.Join(architectures(), ", "))
 	}
 	// The names of channels are restricted by update services.
 	channelName := regexp.MustCompile(`^[0-9a-z.-]+$`)
-	for _, channel := range f.channels {
+	for _, channel := range f.Channels {
 		if !channelName.MatchString(channel) {
 			return fmt.Errorf("--channel: %q is not the name of a channel, such as stable-4.18", channel)
 		}
@@ -87,15 +92,15 @@ func (f Graph) Request(ctx context.Context, client *cli.Client, stored Pull) (gr
 	if err != nil {
 		return graphsource.Request{}, exitcode.BadUsage(err)
 	}
-	request.Offline = f.offline
+	request.Offline = f.Offline
 	request.Graphs, err = stored.graphs(client)
 	return request, err
 }
 
 // sources are the graphs and update services of the flags.
 func (f Graph) sources(ctx context.Context, stdin io.Reader) (graphsource.Request, error) {
-	request := graphsource.Request{Channels: f.channels, Architecture: f.architecture}
-	for _, name := range f.graphs {
+	request := graphsource.Request{Channels: f.Channels, Architecture: f.Architecture}
+	for _, name := range f.Graphs {
 		if strings.Contains(name, "://") {
 			if err := updateservice.Check(name); err != nil {
 				return graphsource.Request{}, fmt.Errorf("--graph: %w", err)
@@ -115,8 +120,8 @@ func (f Graph) sources(ctx context.Context, stdin io.Reader) (graphsource.Reques
 // sourceOf is the channel of a file: the value of --channel if it is about this file alone,
 // else the name of the file.
 func (f Graph) sourceOf(name string) string {
-	if len(f.graphs) == 1 && len(f.channels) == 1 {
-		return f.channels[0]
+	if len(f.Graphs) == 1 && len(f.Channels) == 1 {
+		return f.Channels[0]
 	}
 	if name == "-" {
 		return "stdin"
@@ -139,8 +144,10 @@ func readGraph(ctx context.Context, stdin io.Reader, name string) ([]byte, error
 
 // Pull are the flags for reading images.
 type Pull struct {
+	// CacheDirectory is the directory of the cache; empty for the default.
 	CacheDirectory string
-	NoCache        bool
+	// NoCache is true to cache nothing.
+	NoCache bool
 }
 
 // Add adds --cache-dir and --no-cache to the command.
@@ -223,24 +230,26 @@ const (
 
 // Watching are --watch and --interval.
 type Watching struct {
-	Watch    bool
-	interval time.Duration
+	// Watch is true to show the document again whenever it changes.
+	Watch bool
+	// Interval is the time after which the cluster is read again.
+	Interval time.Duration
 }
 
 // Add adds the flags; interval is the default, and end what ends the command beside Ctrl-C.
 func (f *Watching) Add(c *cobra.Command, interval time.Duration, end string) {
-	f.interval = interval
+	f.Interval = interval
 	c.Flags().BoolVarP(&f.Watch, "watch", "w", false,
 		"Show it again whenever it changes, until "+end+": in place on a terminal, otherwise as a new document.")
-	c.Flags().DurationVar(&f.interval, "interval", interval,
+	c.Flags().DurationVar(&f.Interval, "interval", interval,
 		fmt.Sprintf("With --watch: time after which the cluster is read again, %s to %s.", leastInterval, mostInterval))
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "watch", "interval")
 }
 
 // Check rejects an interval outside of the limits that the help of --interval states.
 func (f *Watching) Check() error {
-	if f.interval < leastInterval || f.interval > mostInterval {
-		return fmt.Errorf("--interval=%s: it must be %s to %s", f.interval, leastInterval, mostInterval)
+	if f.Interval < leastInterval || f.Interval > mostInterval {
+		return fmt.Errorf("--interval=%s: it must be %s to %s", f.Interval, leastInterval, mostInterval)
 	}
 	return nil
 }
@@ -248,7 +257,7 @@ func (f *Watching) Check() error {
 // Within is the time until another sample that is needed at once: at most the interval with --watch.
 func (f *Watching) Within(most time.Duration) time.Duration {
 	if f.Watch {
-		return min(most, f.interval)
+		return min(most, f.Interval)
 	}
 	return most
 }
@@ -279,7 +288,7 @@ func (f *Watching) Repeat(ctx context.Context, shown *watched, source changeSour
 			}
 		})
 		if err != nil {
-			shown.report(fmt.Sprintf("%s; read again every %s", err, f.interval))
+			shown.report(fmt.Sprintf("%s; read again every %s", err, f.Interval))
 		}
 	}()
 	defer func() { stop(); <-finished }()
@@ -291,7 +300,7 @@ func (f *Watching) Repeat(ctx context.Context, shown *watched, source changeSour
 		case ended:
 			return err
 		case err != nil:
-			shown.report(fmt.Sprintf("%s; read again in %s", err, f.interval))
+			shown.report(fmt.Sprintf("%s; read again in %s", err, f.Interval))
 		}
 	}
 	return nil
@@ -302,7 +311,7 @@ func (f *Watching) next(ctx context.Context, changed <-chan struct{}) bool {
 	if !awaitChange(ctx, nil, pause) {
 		return false
 	}
-	return awaitChange(ctx, changed, f.interval-pause)
+	return awaitChange(ctx, changed, f.Interval-pause)
 }
 
 // awaitChange waits for a change or the end of the time; false when ctx is done.

@@ -28,9 +28,12 @@ import (
 	"github.com/openshift/update-preflight/signature/outbound"
 )
 
-// Accepted accept risks.
+// Accepted are the flags that accept risks.
 type Accepted struct {
-	Accept, acceptFiles []string
+	// Accept are names of findings.
+	Accept []string
+	// AcceptFiles are paths of files with accepted risks; [Accepted.Read] reads them.
+	AcceptFiles []string
 	// Member is the cluster of a fleet that is evaluated; nil for a single cluster.
 	Member *Member
 }
@@ -44,7 +47,7 @@ type Member struct {
 // Add adds --accept and --accept-file to the command.
 func (f *Accepted) Add(c *cobra.Command) {
 	c.Flags().StringSliceVar(&f.Accept, "accept", nil, "Names of findings to accept. Gates and the signature cannot be accepted.")
-	c.Flags().StringArrayVar(&f.acceptFiles, "accept-file", nil,
+	c.Flags().StringArrayVar(&f.AcceptFiles, "accept-file", nil,
 		"File with accepted risks: each with a reason, an owner and optionally expiry, versions and clusters; \"accept --help\" shows "+
 			"the format. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Values: option.Findings}, "accept")
@@ -69,7 +72,7 @@ func (f *Accepted) Read(ctx context.Context) ([]acceptance.Acceptance, error) {
 // ReadAll returns all acceptances of the files.
 func (f *Accepted) ReadAll(ctx context.Context) ([]acceptance.Acceptance, error) {
 	var accepted []acceptance.Acceptance
-	for _, path := range f.acceptFiles {
+	for _, path := range f.AcceptFiles {
 		read, err := readAcceptances(ctx, path)
 		if err != nil {
 			return nil, exitcode.BadUsage(fmt.Errorf("--accept-file: %w", err))
@@ -83,10 +86,16 @@ func (f *Accepted) ReadAll(ctx context.Context) ([]acceptance.Acceptance, error)
 type Judge struct {
 	Accepted
 
-	Prometheus                       string
-	ignoredAlerts, ignoredNamespaces []string
-	dependencies                     []string
-	since                            string
+	// Prometheus is the URL of a Prometheus or Thanos querier; empty for the monitoring of the cluster.
+	Prometheus string
+	// IgnoredAlerts are names of alerts that only cause warnings.
+	IgnoredAlerts []string
+	// IgnoredNamespaces are namespaces whose alerts only cause warnings.
+	IgnoredNamespaces []string
+	// Dependencies are URLs that must respond to this machine.
+	Dependencies []string
+	// Since is when the clients of removed APIs were fixed: a time, or a duration before now.
+	Since string
 }
 
 // Add adds the flags of a judgement to the command, --accept and --accept-file included.
@@ -100,11 +109,11 @@ func (f *Judge) Add(c *cobra.Command) {
 // AddForFleet adds the flags that may be the same for many clusters.
 func (f *Judge) AddForFleet(c *cobra.Command) {
 	f.Accepted.Add(c)
-	c.Flags().StringSliceVar(&f.ignoredAlerts, "ignore-alert", nil, "Report these alerts as warnings only.")
-	c.Flags().StringSliceVar(&f.ignoredNamespaces, "ignore-namespace", nil, "Report the alerts of these namespaces as warnings only.")
-	c.Flags().StringVar(&f.since, "since", "", "When the clients of removed APIs were fixed: time, like 2026-11-22T14:20:00Z, or "+
+	c.Flags().StringSliceVar(&f.IgnoredAlerts, "ignore-alert", nil, "Report these alerts as warnings only.")
+	c.Flags().StringSliceVar(&f.IgnoredNamespaces, "ignore-namespace", nil, "Report the alerts of these namespaces as warnings only.")
+	c.Flags().StringVar(&f.Since, "since", "", "When the clients of removed APIs were fixed: time, like 2026-11-22T14:20:00Z, or "+
 		"duration before now, like 3h. Request counts are hourly. Hours that ended before this time only cause warnings.")
-	c.Flags().StringArrayVar(&f.dependencies, "dependency", nil,
+	c.Flags().StringArrayVar(&f.Dependencies, "dependency", nil,
 		"URL outside of the cluster that must respond to this machine. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "ignore-alert", "since")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "ignore-namespace", "dependency")
@@ -127,8 +136,8 @@ func (f Judge) Options(ctx context.Context, client *cli.Client, reached *cluster
 	return runner.Options{
 		Judgement: scene.Judgement{
 			Fixed: fixed, Monitoring: monitoring.New(find, monitoring.DefaultTimeout), Accepted: accepted,
-			Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.ignoredAlerts, IgnoredNamespaces: f.ignoredNamespaces,
-			Dependencies: dependency.New(outbound.Client(), f.dependencies),
+			Accept: acceptance.Named("--accept", f.Accept...), IgnoredAlerts: f.IgnoredAlerts, IgnoredNamespaces: f.IgnoredNamespaces,
+			Dependencies: dependency.New(outbound.Client(), f.Dependencies),
 		},
 		Hooks:  runner.Hooks{Logger: client.Log, ToolVersion: program.Version()},
 		Origin: f.origin(),
@@ -146,7 +155,7 @@ func (f Judge) Check() error {
 // origin identifies the monitoring and the dependencies.
 func (f Judge) origin() runner.Origin {
 	made := MonitoringOrigin(f.Prometheus)
-	made.Dependencies = runner.Identity(f.dependencies...)
+	made.Dependencies = runner.Identity(f.Dependencies...)
 	return made
 }
 
@@ -160,10 +169,10 @@ func MonitoringOrigin(prometheus string) runner.Origin {
 
 // fixed is the time of --since; the zero value without the flag.
 func (f Judge) fixed() (removedapi.FixTime, error) {
-	if f.since == "" {
+	if f.Since == "" {
 		return removedapi.FixTime{}, nil
 	}
-	return removedapi.ParseFixTime(f.since)
+	return removedapi.ParseFixTime(f.Since)
 }
 
 func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance, error) {
@@ -177,14 +186,18 @@ func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance,
 
 // Hosted are the flags that select a hosted cluster of the management cluster.
 type Hosted struct {
-	cluster, guestKubeconfig string
-	pools                    []string
+	// Cluster is the NAMESPACE/NAME of a HostedCluster; empty for the cluster of the kubeconfig.
+	Cluster string
+	// GuestKubeconfig is the path of the kubeconfig of the guest; empty for the Secret that HyperShift writes.
+	GuestKubeconfig string
+	// Pools are the names of the NodePools to update as well.
+	Pools []string
 }
 
 // Add adds the flags to a command that evaluates findings.
 func (h *Hosted) Add(c *cobra.Command) {
 	h.AddCluster(c)
-	c.Flags().StringSliceVar(&h.pools, "nodepool", nil,
+	c.Flags().StringSliceVar(&h.Pools, "nodepool", nil,
 		"Name of a NodePool to update as well; only these NodePools are evaluated. May be repeated. Default: evaluate all NodePools, "+
 			"update none.")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnAnswer, Again: option.Reaching}, "nodepool")
@@ -192,23 +205,23 @@ func (h *Hosted) Add(c *cobra.Command) {
 
 // AddCluster adds the flags that select a hosted cluster, without those that select its NodePools.
 func (h *Hosted) AddCluster(c *cobra.Command) {
-	c.Flags().StringVar(&h.cluster, "hosted-cluster", "",
+	c.Flags().StringVar(&h.Cluster, "hosted-cluster", "",
 		"HostedCluster (HyperShift) to evaluate: NAMESPACE/NAME. The kubeconfig must select its management cluster.")
-	c.Flags().StringVar(&h.guestKubeconfig, "guest-kubeconfig", "",
+	c.Flags().StringVar(&h.GuestKubeconfig, "guest-kubeconfig", "",
 		"Kubeconfig of the guest of --hosted-cluster. Default: the Secret named in the status of the HostedCluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Hosted, Effect: option.OnClusters, Again: option.Reaching}, "hosted-cluster",
 		"guest-kubeconfig")
 }
 
 // Named reports whether a hosted cluster is selected.
-func (h *Hosted) Named() bool { return h.cluster != "" }
+func (h *Hosted) Named() bool { return h.Cluster != "" }
 
 // Subject names the evaluated cluster: as [cli.Subject] does, or the hosted cluster there.
 func (h *Hosted) Subject(client *cli.Client) string {
 	if !h.Named() {
 		return cli.Subject(client)
 	}
-	return "hosted cluster " + h.cluster + " of " + cli.Subject(client)
+	return "hosted cluster " + h.Cluster + " of " + cli.Subject(client)
 }
 
 // Opened is a cluster whose updates are evaluated, with the estate that it belongs to.
@@ -221,7 +234,7 @@ type Opened struct {
 // to, or the cluster of the client. A guest that cannot be reached is
 // no error.
 func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster, hosted.Estate, error) {
-	if h.cluster == "" {
+	if h.Cluster == "" {
 		reached, err := client.Open(ctx)
 		return reached, hosted.Estate{}, err
 	}
@@ -233,7 +246,7 @@ func (h *Hosted) Open(ctx context.Context, client *cli.Client) (*cluster.Cluster
 // error.
 func (h *Hosted) OpenArchives(ctx context.Context, client *cli.Client) ([]Opened, error) {
 	var all []Opened
-	if h.cluster == "" {
+	if h.Cluster == "" {
 		clusters, err := cli.OpenArchives(ctx, client)
 		for _, each := range clusters {
 			all = append(all, Opened{Cluster: each})
@@ -255,11 +268,11 @@ func (h *Hosted) OpenArchives(ctx context.Context, client *cli.Client) ([]Opened
 
 // reach opens the guest of the hosted cluster: from the archives, if there are any.
 func (h *Hosted) reach(ctx context.Context, client *cli.Client, archives []string) (Opened, error) {
-	name, err := NamespacedName("--hosted-cluster", h.cluster)
+	name, err := NamespacedName("--hosted-cluster", h.Cluster)
 	if err != nil {
 		return Opened{}, exitcode.BadUsage(err)
 	}
-	selected := hosted.Selection{Namespace: name.Namespace, Name: name.Name, Pools: h.pools}
+	selected := hosted.Selection{Namespace: name.Namespace, Name: name.Name, Pools: h.Pools}
 	management, err := h.management(ctx, client, &selected, archives)
 	if err != nil {
 		return Opened{}, err
@@ -283,8 +296,8 @@ func (h *Hosted) management(ctx context.Context, client *cli.Client, selected *h
 		}
 		return management, err
 	}
-	if h.guestKubeconfig != "" {
-		guest, err := cli.ConnectFile(h.guestKubeconfig)
+	if h.GuestKubeconfig != "" {
+		guest, err := cli.ConnectFile(h.GuestKubeconfig)
 		if err != nil {
 			return nil, exitcode.BadUsage(fmt.Errorf("--guest-kubeconfig: %w", err))
 		}
@@ -297,12 +310,12 @@ func (h *Hosted) management(ctx context.Context, client *cli.Client, selected *h
 	return management, client.Review(ctx, management, hosted.Reads(selected.Namespace, selected.Name))
 }
 
-// Rehearse is --rehearse: whether the API server is asked by dry runs.
-type Rehearse struct{ mode string }
+// Rehearse is --rehearse: whether and how the API server is asked by dry runs; empty for not.
+type Rehearse string
 
 // Add adds the flag; what states what is asked.
 func (f *Rehearse) Add(c *cobra.Command, what string) {
-	c.Flags().StringVar(&f.mode, "rehearse", "",
+	c.Flags().StringVar((*string)(f), "rehearse", "",
 		what+" Guarded, the default, also has the API server deny everything else; unguarded leaves that to this client.")
 	c.Flags().Lookup("rehearse").NoOptDefVal = string(rehearsal.Guarded)
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "rehearse")
@@ -310,12 +323,12 @@ func (f *Rehearse) Add(c *cobra.Command, what string) {
 }
 
 // Mode is the mode that is chosen.
-func (f *Rehearse) Mode() rehearsal.Mode { return rehearsal.Mode(f.mode) }
+func (f Rehearse) Mode() rehearsal.Mode { return rehearsal.Mode(f) }
 
 // Check rejects an unknown mode.
-func (f *Rehearse) Check() error {
+func (f Rehearse) Check() error {
 	if !f.Mode().Known() {
-		return fmt.Errorf("--rehearse: %q is not one of %q", f.mode, []rehearsal.Mode{rehearsal.Guarded, rehearsal.Unguarded})
+		return fmt.Errorf("--rehearse: %q is not one of %q", string(f), []rehearsal.Mode{rehearsal.Guarded, rehearsal.Unguarded})
 	}
 	return nil
 }

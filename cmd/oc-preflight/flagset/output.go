@@ -30,17 +30,21 @@ func OutputFlag(c *cobra.Command, output *string, document any) {
 
 // Output are -o and --report: the same document in several formats.
 type Output struct {
-	textFlags
-
+	// Format is the format of standard output, such as "text" or "jsonpath={.verdict}".
 	Format string
-	files  []string
+	// Files are FORMAT=FILE.
+	Files []string
+	// Color is "auto", "always" or "never".
+	Color string
+	// Details is true to list what passed as well, and every text in full.
+	Details bool
 }
 
 // Add adds --output and --report, which offer the formats of the document.
 func (f *Output) Add(c *cobra.Command, document any) {
-	f.Format, f.color, f.details = "text", terminal.ColorAuto, true
+	f.Format, f.Color, f.Details = "text", terminal.ColorAuto, true
 	OutputFlag(c, &f.Format, document)
-	c.Flags().StringArrayVar(&f.files, "report", nil,
+	c.Flags().StringArrayVar(&f.Files, "report", nil,
 		"FORMAT=FILE: also write the document to a file, in any format of --output. May be repeated.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "report")
 	completion.Formats(c, "report", "=", format.Names(document))
@@ -49,7 +53,7 @@ func (f *Output) Add(c *cobra.Command, document any) {
 // AddText also adds the flags that change a text.
 func (f *Output) AddText(c *cobra.Command, document any) {
 	f.Add(c, document)
-	f.add(c)
+	f.addText(c)
 }
 
 // maxReportFiles bounds the number of files of one command.
@@ -63,10 +67,10 @@ func (f *Output) Check(document any) error {
 	if err := f.checkColor(); err != nil {
 		return err
 	}
-	if len(f.files) > maxReportFiles {
-		return fmt.Errorf("--report: %d files, but at most %d are written", len(f.files), maxReportFiles)
+	if len(f.Files) > maxReportFiles {
+		return fmt.Errorf("--report: %d files, but at most %d are written", len(f.Files), maxReportFiles)
 	}
-	for _, text := range f.files {
+	for _, text := range f.Files {
 		name, path, ok := strings.Cut(text, "=")
 		if !ok || path == "" {
 			return fmt.Errorf("--report: %q is not FORMAT=FILE, such as json=report.json", text)
@@ -85,7 +89,7 @@ func (f *Output) Open(stdout io.Writer, document any) (*Destination, error) {
 		return nil, exitcode.BadUsage(err)
 	}
 	opened := &Destination{Stdout: stdout, format: f.Format, Style: f.style(stdout)}
-	for _, text := range f.files {
+	for _, text := range f.Files {
 		name, path, _ := strings.Cut(text, "=")
 		if err := opened.create(name, path); err != nil {
 			opened.Close()
@@ -154,15 +158,9 @@ func (f *reportFile) write(document any) error {
 	return f.Replace(func(w io.Writer) error { return format.Write(w, f.format, document, format.Style{}) })
 }
 
-// textFlags are the flags that change the text format.
-type textFlags struct {
-	color   string
-	details bool
-}
-
-func (f *textFlags) add(c *cobra.Command) {
+func (f *Output) addText(c *cobra.Command) {
 	f.AddColor(c)
-	c.Flags().BoolVar(&f.details, "details", false, "Also list what passed; show every text in full. For text output.")
+	c.Flags().BoolVar(&f.Details, "details", false, "Also list what passed; show every text in full. For text output.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "details")
 }
 
@@ -189,25 +187,26 @@ func CheckLimit(limit int) error {
 	return nil
 }
 
-func (f *textFlags) AddColor(c *cobra.Command) {
-	c.Flags().StringVar(&f.color, "color", terminal.ColorAuto,
+// AddColor adds --color.
+func (f *Output) AddColor(c *cobra.Command) {
+	c.Flags().StringVar(&f.Color, "color", terminal.ColorAuto,
 		"Color in text: always, never, or auto, on a terminal unless NO_COLOR is set. Symbols require a terminal and a UTF-8 locale.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "color")
 	completion.Fixed(c, "color", terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever)
 }
 
-func (f *textFlags) checkColor() error {
+func (f *Output) checkColor() error {
 	values := []string{terminal.ColorAuto, terminal.ColorAlways, terminal.ColorNever}
-	if slices.Contains(values, f.color) {
+	if slices.Contains(values, f.Color) {
 		return nil
 	}
-	return fmt.Errorf("--color=%s: it must be one of %s", f.color, strings.Join(values, ", "))
+	return fmt.Errorf("--color=%s: it must be one of %s", f.Color, strings.Join(values, ", "))
 }
 
 // style decides colors, width and characters of a text that is written to w.
-func (f *textFlags) style(w io.Writer) format.Style {
-	style := terminal.StyleOf(w, f.color)
-	style.Details, style.Hint = f.details, "--details"
+func (f *Output) style(w io.Writer) format.Style {
+	style := terminal.StyleOf(w, f.Color)
+	style.Details, style.Hint = f.Details, "--details"
 	return style
 }
 

@@ -31,11 +31,13 @@ import (
 	"github.com/openshift/update-preflight/signature/store"
 )
 
-// Target select the target release.
+// Target are the flags that select the target release.
 type Target struct {
+	// Release is the release by version, by pull spec, or as the newest one.
 	Release runner.Target
-	Force   bool
-	// ForceReason is why.
+	// Force is true to run an unverified release, for ForceReason.
+	Force bool
+	// ForceReason is why the run is forced.
 	ForceReason string
 }
 
@@ -139,18 +141,23 @@ func SemverLike(text string) bool {
 	return err == nil
 }
 
-// Trust override what the cluster trusts.
+// Trust are the flags that override the keys and stores that the cluster trusts.
 type Trust struct {
-	keyrings, stores, Repositories []string
+	// Keyrings are paths of files with public keys; [Trust.Read] reads them.
+	Keyrings []string
+	// Stores are URLs and directories with signatures.
+	Stores []string
+	// Repositories are the repositories that a signature may name.
+	Repositories []string
 	// contents are the keyrings as they were read: a pipe can be read once.
 	contents []string
 }
 
 // Add adds --keyring, --signature-store and --repository to the command.
 func (f *Trust) Add(c *cobra.Command) {
-	c.Flags().StringSliceVar(&f.keyrings, "keyring", nil,
+	c.Flags().StringSliceVar(&f.Keyrings, "keyring", nil,
 		"File with public keys that sign releases; a release needs a signature by a key of each file. Default: the keys that the cluster trusts.")
-	c.Flags().StringSliceVar(&f.stores, "signature-store", nil,
+	c.Flags().StringSliceVar(&f.Stores, "signature-store", nil,
 		"URL or directory with signatures. Default: the signature stores of the cluster.")
 	c.Flags().StringSliceVar(&f.Repositories, "repository", nil,
 		"Repository that a signature may name. It does not depend on where the release was copied to. "+
@@ -164,7 +171,7 @@ func (f *Trust) Add(c *cobra.Command) {
 func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []store.Store, error) {
 	var keyrings []signature.Keyring
 	f.contents = nil
-	for _, path := range f.keyrings {
+	for _, path := range f.Keyrings {
 		keyring, content, err := readKeyring(ctx, path)
 		if err != nil {
 			return nil, nil, exitcode.BadUsage(err)
@@ -172,7 +179,7 @@ func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []store.Store, e
 		keyrings, f.contents = append(keyrings, keyring), append(f.contents, content)
 	}
 	var stores []store.Store
-	for _, location := range f.stores {
+	for _, location := range f.Stores {
 		store, err := store.New(location)
 		if err != nil {
 			return nil, nil, exitcode.BadUsage(fmt.Errorf("--signature-store: %w", err))
@@ -185,7 +192,7 @@ func (f *Trust) Read(ctx context.Context) ([]signature.Keyring, []store.Store, e
 // Identify adds to an origin what identifies the keyrings, by their content, and the stores. Read must have
 // read them.
 func (f *Trust) Identify(origin *runner.Origin) {
-	origin.Keyrings, origin.Stores = runner.Identity(f.contents...), runner.Identity(f.stores...)
+	origin.Keyrings, origin.Stores = runner.Identity(f.contents...), runner.Identity(f.Stores...)
 }
 
 func readKeyring(ctx context.Context, path string) (read signature.Keyring, content string, err error) {
@@ -202,8 +209,11 @@ func readKeyring(ctx context.Context, path string) (read signature.Keyring, cont
 	return keyring, copied.String(), nil
 }
 
-// Site name the administrator's own checks.
-type Site struct{ Checks []string }
+// Site is the flag for the administrator's own checks.
+type Site struct {
+	// Checks are directories, and images by digest, with manifests of checks.
+	Checks []string
+}
 
 // Add adds --checks to the command.
 func (f *Site) Add(c *cobra.Command) {
@@ -280,6 +290,31 @@ func OneVerb(c *cobra.Command, args []string) error {
 // longestVerb bounds what an error shows of an unknown verb, in bytes.
 const longestVerb = 64
 
+// First returns the first argument; empty without one.
+func First(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+type observerKey struct{}
+
+// Observed returns a context in which commands hand over their options instead of running: how arguments become options
+// is tested so.
+func Observed(ctx context.Context, observe func(options any)) context.Context {
+	return context.WithValue(ctx, observerKey{}, observe)
+}
+
+// Execute runs a command with its options, unless its context is [Observed].
+func Execute(c *cobra.Command, options any, run func() error) error {
+	if observe, ok := c.Context().Value(observerKey{}).(func(any)); ok {
+		observe(options)
+		return nil
+	}
+	return run()
+}
+
 // NoArguments refuses arguments as wrong usage.
 func NoArguments(c *cobra.Command, args []string) error {
 	if len(args) > 0 {
@@ -288,12 +323,15 @@ func NoArguments(c *cobra.Command, args []string) error {
 	return nil
 }
 
-// Arguments requires least to most arguments; the error names them by what.
+// Arguments requires least to most arguments, none of which is empty; the error names them by what.
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < least || len(args) > most {
 			return exitcode.BadUsage(fmt.Errorf("%q takes %s, but got %s; see %q", c.CommandPath(), what, words.Count(len(args), "argument"),
 				c.CommandPath()+" --help"))
+		}
+		if slices.Contains(args, "") {
+			return exitcode.BadUsage(fmt.Errorf("an argument of %q is empty; a variable may not be set", c.CommandPath()))
 		}
 		return nil
 	}

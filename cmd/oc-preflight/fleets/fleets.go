@@ -70,72 +70,76 @@ Clusters are named by contexts, kubeconfigs and archives, or listed by Hive or H
 const exitCodes = `
 The worst cluster determines the exit code: 0 all are Ready or Clear, 3 one is Blocked, 4 one is Undecided, Unreachable or Hibernating, or there is none. 1 the tool failed, 2 wrong usage or bad input, 130 interrupted.`
 
-// request has the flags of all commands that ask clusters.
-type request struct {
-	members  memberFlags
-	output   flagset.Output
-	limit    int
-	parallel int
-	timeout  time.Duration
-	results  resultFlags
-	watching flagset.Watching
+// Request are the flags of all commands that ask clusters.
+type Request struct {
+	// Limit is the number of rows to show; 0 for all.
+	Limit int
+	// Parallel is the number of clusters that are evaluated at the same time.
+	Parallel int
+	// Timeout is the time limit for each cluster.
+	Timeout time.Duration
+
+	Members  Members
+	Output   flagset.Output
+	Results  Results
+	Watching flagset.Watching
 }
 
 // mostParallel bounds --max-parallel.
 const mostParallel = 200
 
-func (r *request) add(c *cobra.Command, client *cli.Client, timeout time.Duration) {
+func (r *Request) add(c *cobra.Command, client *cli.Client, timeout time.Duration) {
 	const parallel, limit, interval = 10, 50, time.Minute
-	r.members.add(c)
-	c.Flags().IntVar(&r.parallel, "max-parallel", parallel,
+	r.Members.add(c)
+	c.Flags().IntVar(&r.Parallel, "max-parallel", parallel,
 		fmt.Sprintf("Number of clusters to evaluate at the same time, 1 to %d.", mostParallel))
-	c.Flags().DurationVar(&r.timeout, "cluster-timeout", timeout, "Time limit for each cluster. A cluster that answers later is Unreachable.")
+	c.Flags().DurationVar(&r.Timeout, "cluster-timeout", timeout, "Time limit for each cluster. A cluster that answers later is Unreachable.")
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnDisplay}, "max-parallel")
 	// a check that ends later has no result
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnAnswer}, "cluster-timeout")
-	r.results.add(c)
-	r.output.AddText(c, tableview.Table{})
-	flagset.LimitFlag(c, &r.limit, limit)
+	r.Results.add(c)
+	r.Output.AddText(c, tableview.Table{})
+	flagset.LimitFlag(c, &r.Limit, limit)
 	client.QuietFlag(c)
-	r.watching.Add(c, interval, "Ctrl-C")
+	r.Watching.Add(c, interval, "Ctrl-C")
 }
 
-func (r *request) check(flags *pflag.FlagSet) error {
+func (r *Request) check(flags *pflag.FlagSet) error {
 	switch {
-	case r.results.maxAge <= 0:
-		return fmt.Errorf("--max-age=%s: it must be positive", r.results.maxAge)
-	case r.parallel < 1 || r.parallel > mostParallel:
-		return fmt.Errorf("--max-parallel=%d: it must be 1 to %d", r.parallel, mostParallel)
-	case r.timeout < time.Second:
-		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.timeout)
+	case r.Results.MaxAge <= 0:
+		return fmt.Errorf("--max-age=%s: it must be positive", r.Results.MaxAge)
+	case r.Parallel < 1 || r.Parallel > mostParallel:
+		return fmt.Errorf("--max-parallel=%d: it must be 1 to %d", r.Parallel, mostParallel)
+	case r.Timeout < time.Second:
+		return fmt.Errorf("--cluster-timeout=%s: it must be at least 1s", r.Timeout)
 	}
-	return errors.Join(r.watching.Check(), flagset.CheckLimit(r.limit), r.members.check(flags))
+	return errors.Join(r.Watching.Check(), flagset.CheckLimit(r.Limit), r.Members.check(flags))
 }
 
 // show asks the members, and writes the table: once, or again with --watch.
-func (r *request) show(c *cobra.Command, client *cli.Client, to string, asking survey.Survey, judge survey.Judge) error {
-	out, err := r.output.Open(client.Streams.Out, tableview.Table{})
+func (r *Request) show(c *cobra.Command, client *cli.Client, to string, asking survey.Survey, judge survey.Judge) error {
+	out, err := r.Output.Open(client.Streams.Out, tableview.Table{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(r.limit), "--limit 0"
-	shown := r.watching.Watched(out, client)
-	asking.Parallel = r.parallel
-	return r.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		members, notices, err := r.members.list(c.Context(), client)
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(r.Limit), "--limit 0"
+	shown := r.Watching.Watched(out, client)
+	asking.Parallel = r.Parallel
+	return r.Watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		members, notices, err := r.Members.list(c.Context(), client)
 		if err != nil {
 			return false, err
 		}
-		asking.Complete = r.members.noted(phrase.OfFleet(c, to).Row)
+		asking.Complete = r.Members.noted(phrase.OfFleet(c, to).Row)
 		rows, kept := ask(c.Context(), client, asking, measured(judge, to), members)
 		table := fleet.Of(to, rows)
 		table.Time, table.ToolVersion = words.Time(time.Now()), program.Version()
 		table.Notices = slices.Concat(notices, table.Notices)
-		if r.watching.Watch && isInterrupted(c.Context()) {
+		if r.Watching.Watch && isInterrupted(c.Context()) {
 			return true, nil // what was interrupted is not the state of a cluster
 		}
-		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.watching.Watch {
+		if err := shown.Write(tableview.Table{Table: table}, untimed(table)); err != nil || r.Watching.Watch {
 			return false, errors.Join(err, kept)
 		}
 		if kept != nil {
@@ -205,14 +209,15 @@ func installed(member roster.Member, reached roster.Connection, to string, failu
 	return row, true
 }
 
-// runFlags are the flags of "fleet run".
-type runFlags struct {
-	run     running.RunFlags
-	request request
+// RunOptions are the flags of "fleet run".
+type RunOptions struct {
+	// Run has the flags of "run" that are the same for all clusters.
+	Run     running.RunOptions
+	Request Request
 }
 
 func newRun(client *cli.Client) *cobra.Command {
-	var flags runFlags
+	var flags RunOptions
 	c := &cobra.Command{
 		Use:   "run --to VERSION",
 		Short: "Run the preflight in many clusters, and show one table of verdicts",
@@ -231,13 +236,15 @@ Ctrl-C ends all runs, and deletes what they have created.
   # With the risks that the fleet accepts
   oc preflight fleet run --contexts 'prod-*' --to 4.19.12 --accept-file accepted-risks.yaml`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return run(c, client, flags) })
+		},
 	}
-	c.Flags().Var(flagset.UpdateValue(&flags.run.Source.Target.Release.Version), "to", "Version of the update.")
+	c.Flags().Var(flagset.UpdateValue(&flags.Run.Source.Target.Release.Version), "to", "Version of the update.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
-	flags.run.AddForFleet(c)
-	flags.request.add(c, client, runner.DefaultTimeout)
+	flags.Run.AddForFleet(c)
+	flags.Request.add(c, client, runner.DefaultTimeout)
 	client.Roles.Declare(c, membersRole("run"))
 	return c
 }
@@ -245,45 +252,45 @@ Ctrl-C ends all runs, and deletes what they have created.
 // removalTime is the time in which a run that has exceeded its limit may delete what it created.
 const removalTime = time.Minute
 
-func run(c *cobra.Command, client *cli.Client, flags runFlags) error {
-	if err := flags.request.check(c.Flags()); err != nil {
+func run(c *cobra.Command, client *cli.Client, flags RunOptions) error {
+	if err := flags.Request.check(c.Flags()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	if flags.run.Source.Target.Release.Version == "" {
+	if flags.Run.Source.Target.Release.Version == "" {
 		return exitcode.BadUsage(errors.New("--to is required: the version to update the clusters to"))
 	}
-	if err := flagset.CheckVersion(flags.run.Source.Target.Release.Version); err != nil {
+	if err := flagset.CheckVersion(flags.Run.Source.Target.Release.Version); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	asking := survey.Survey{Timeout: flags.request.timeout + removalTime, Grace: removalTime}
-	if _, err := flags.run.Judge.ReadAll(c.Context()); err != nil {
+	asking := survey.Survey{Timeout: flags.Request.Timeout + removalTime, Grace: removalTime}
+	if _, err := flags.Run.Judge.ReadAll(c.Context()); err != nil {
 		return err
 	}
-	flags.run.ExplainDryRun(client.Streams.ErrOut)
-	kept, err := flags.request.results.open(c)
+	flags.Run.ExplainDryRun(client.Streams.ErrOut)
+	kept, err := flags.Request.Results.open(c)
 	if err != nil {
 		return err
 	}
 	if kept != nil {
 		asking.Store = kept
 	}
-	return flags.request.show(c, client, flags.run.Source.Target.Release.Version, asking,
+	return flags.Request.show(c, client, flags.Run.Source.Target.Release.Version, asking,
 		func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 			return flags.judge(ctx, client, member, reached, kept)
 		})
 }
 
-func (f runFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection,
+func (f RunOptions) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection,
 	kept *results.Directory,
 ) (fleet.Row, error) {
-	f.run.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
-	options, err := f.run.Options(ctx, client, reached.Cluster)
+	f.Run.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
+	options, err := f.Run.Options(ctx, client, reached.Cluster)
 	if err != nil {
 		return fleet.Row{}, err
 	}
-	options.Limits.Timeout, options.Estate, options.Access.Partial = f.request.timeout, reached.Estate, true
-	judged, err := runner.Run(ctx, reached.Cluster, f.run.Source.Target.Release, options)
-	if row, is := installed(member, reached, f.run.Source.Target.Release.Version, err); is {
+	options.Limits.Timeout, options.Estate, options.Access.Partial = f.Request.Timeout, reached.Estate, true
+	judged, err := runner.Run(ctx, reached.Cluster, f.Run.Source.Target.Release, options)
+	if row, is := installed(member, reached, f.Run.Source.Target.Release.Version, err); is {
 		return row, nil
 	}
 	if judged.Verdict.Decision == "" {

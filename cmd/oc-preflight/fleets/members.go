@@ -29,37 +29,46 @@ import (
 	"github.com/openshift/update-preflight/runner/fleet/survey"
 )
 
-// memberFlags select the clusters of a fleet.
-type memberFlags struct {
-	contexts, kubeconfigs, archives []string
-	hive, hosted                    bool
+// Members are the flags that select the clusters of a fleet.
+type Members struct {
+	// Contexts are patterns of contexts of the kubeconfig.
+	Contexts []string
+	// Kubeconfigs are paths of kubeconfigs and of directories with them.
+	Kubeconfigs []string
+	// Archives are paths of archives and of directories with them.
+	Archives []string
+	// Hive is true for the ClusterDeployments of the current cluster.
+	Hive bool
+	// Hosted is true for the HostedClusters of the current cluster.
+	Hosted bool
+
 	// unread has a cli.LeftOut for the source of each archive that was opened and whose row is not complete.
 	unread *sync.Map
 }
 
-func (f *memberFlags) add(c *cobra.Command) {
+func (f *Members) add(c *cobra.Command) {
 	f.unread = &sync.Map{}
-	c.Flags().StringSliceVar(&f.contexts, "contexts", nil,
+	c.Flags().StringSliceVar(&f.Contexts, "contexts", nil,
 		"Contexts of the kubeconfig whose names match the pattern; * matches any text and ? any character.")
-	c.Flags().StringArrayVar(&f.kubeconfigs, "kubeconfigs", nil,
+	c.Flags().StringArrayVar(&f.Kubeconfigs, "kubeconfigs", nil,
 		"Kubeconfig, or directory of kubeconfigs, each the cluster of its current context. May be repeated.")
-	c.Flags().StringArrayVar(&f.archives, "archives", nil,
+	c.Flags().StringArrayVar(&f.Archives, "archives", nil,
 		"Archive, or directory of archives, each a cluster; see \"targets --archive\". May be repeated.")
-	c.Flags().BoolVar(&f.hive, "hive", false, "Clusters of the ClusterDeployments (Hive) of the current cluster, by their admin kubeconfigs.")
-	c.Flags().BoolVar(&f.hosted, "hosted", false, "Hosted clusters (HyperShift) of the current cluster, which is their management cluster.")
+	c.Flags().BoolVar(&f.Hive, "hive", false, "Clusters of the ClusterDeployments (Hive) of the current cluster, by their admin kubeconfigs.")
+	c.Flags().BoolVar(&f.Hosted, "hosted", false, "Hosted clusters (HyperShift) of the current cluster, which is their management cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Clusters, Effect: option.OnClusters}, "contexts", "kubeconfigs", "archives", "hive",
 		"hosted")
 }
 
 // check rejects flags of the connection that would select another cluster than a member.
-func (f *memberFlags) check(flags *pflag.FlagSet) error {
-	hub := f.hive || f.hosted
+func (f *Members) check(flags *pflag.FlagSet) error {
+	hub := f.Hive || f.Hosted
 	switch {
-	case len(f.contexts)+len(f.kubeconfigs)+len(f.archives) == 0 && !hub:
+	case len(f.Contexts)+len(f.Kubeconfigs)+len(f.Archives) == 0 && !hub:
 		return errors.New("no clusters are named: write --contexts, --kubeconfigs, --archives, --hive or --hosted")
-	case len(f.contexts) > 0 && hub:
+	case len(f.Contexts) > 0 && hub:
 		return cli.Several(flags, "kubeconfig", "context")
-	case len(f.contexts) > 0:
+	case len(f.Contexts) > 0:
 		return cli.Several(flags, "kubeconfig")
 	case hub:
 		return nil
@@ -68,7 +77,7 @@ func (f *memberFlags) check(flags *pflag.FlagSet) error {
 }
 
 // list returns the members, and warnings about them.
-func (f *memberFlags) list(ctx context.Context, client *cli.Client) ([]roster.Member, []string, error) {
+func (f *Members) list(ctx context.Context, client *cli.Client) ([]roster.Member, []string, error) {
 	var all []roster.Member
 	for _, source := range []func(*cli.Client) ([]roster.Member, error){f.ofContexts, f.ofKubeconfigs} {
 		members, err := source(client)
@@ -90,8 +99,8 @@ func (f *memberFlags) list(ctx context.Context, client *cli.Client) ([]roster.Me
 }
 
 // ofObjects are the clusters that objects of the current cluster name.
-func (f *memberFlags) ofObjects(ctx context.Context, client *cli.Client) (members []roster.Member, notices []string, err error) {
-	if !f.hive && !f.hosted {
+func (f *Members) ofObjects(ctx context.Context, client *cli.Client) (members []roster.Member, notices []string, err error) {
+	if !f.Hive && !f.Hosted {
 		return nil, nil, nil
 	}
 	hub, err := client.Connect()
@@ -99,12 +108,12 @@ func (f *memberFlags) ofObjects(ctx context.Context, client *cli.Client) (member
 		return nil, nil, err
 	}
 	defer client.Waiting("listing the clusters")()
-	if f.hive {
+	if f.Hive {
 		if members, notices, err = roster.Hive(ctx, hub, cli.ConnectTo); err != nil {
 			return nil, nil, err
 		}
 	}
-	if f.hosted {
+	if f.Hosted {
 		guests, err := roster.Hosted(ctx, hub, cli.ConnectTo)
 		if err != nil {
 			return nil, nil, err
@@ -114,24 +123,24 @@ func (f *memberFlags) ofObjects(ctx context.Context, client *cli.Client) (member
 	return members, notices, nil
 }
 
-func (f *memberFlags) ofContexts(client *cli.Client) ([]roster.Member, error) {
-	if len(f.contexts) == 0 {
+func (f *Members) ofContexts(client *cli.Client) ([]roster.Member, error) {
+	if len(f.Contexts) == 0 {
 		return nil, nil
 	}
 	config, err := cli.Kubeconfig(client)
 	if err != nil {
 		return nil, err
 	}
-	return roster.Contexts(config, f.contexts, func(name string) (*rest.Config, error) { return cli.LoadContext(client, config, name) },
+	return roster.Contexts(config, f.Contexts, func(name string) (*rest.Config, error) { return cli.LoadContext(client, config, name) },
 		cli.ConnectTo)
 }
 
-func (f *memberFlags) ofKubeconfigs(client *cli.Client) ([]roster.Member, error) {
-	return roster.Kubeconfigs(f.kubeconfigs, func(path string) (*rest.Config, error) { return cli.LoadFile(client, path) }, cli.ConnectTo)
+func (f *Members) ofKubeconfigs(client *cli.Client) ([]roster.Member, error) {
+	return roster.Kubeconfigs(f.Kubeconfigs, func(path string) (*rest.Config, error) { return cli.LoadFile(client, path) }, cli.ConnectTo)
 }
 
-func (f *memberFlags) ofArchives(client *cli.Client) ([]roster.Member, []string, error) {
-	return roster.Archives(f.archives, func(ctx context.Context, path string) (*cluster.Cluster, error) {
+func (f *Members) ofArchives(client *cli.Client) ([]roster.Member, []string, error) {
+	return roster.Archives(f.Archives, func(ctx context.Context, path string) (*cluster.Cluster, error) {
 		reached, left, err := cli.OpenArchive(ctx, client, path)
 		if err == nil {
 			f.unread.Store("archive "+path, left)
@@ -142,7 +151,7 @@ func (f *memberFlags) ofArchives(client *cli.Client) ([]roster.Member, []string,
 
 // noted adds to the row of an archive which files of it could not be read: at the end, since some turn out to be
 // unreadable when they are first needed.
-func (f *memberFlags) noted(complete func(roster.Member, fleet.Row) fleet.Row) func(roster.Member, fleet.Row) fleet.Row {
+func (f *Members) noted(complete func(roster.Member, fleet.Row) fleet.Row) func(roster.Member, fleet.Row) fleet.Row {
 	return func(member roster.Member, row fleet.Row) fleet.Row {
 		stored, _ := f.unread.LoadAndDelete(member.Cluster.Source)
 		if left, opened := stored.(cli.LeftOut); opened {
@@ -153,30 +162,32 @@ func (f *memberFlags) noted(complete func(roster.Member, fleet.Row) fleet.Row) f
 	}
 }
 
-// resultFlags are about the results that are kept.
-type resultFlags struct {
-	path   string
-	maxAge time.Duration
+// Results are the flags about stored results.
+type Results struct {
+	// Path is the directory of the results; empty to store none.
+	Path string
+	// MaxAge is the age of the oldest result that counts.
+	MaxAge time.Duration
 }
 
-func (f *resultFlags) add(c *cobra.Command) {
+func (f *Results) add(c *cobra.Command) {
 	const maxAge = time.Hour
-	c.Flags().StringVar(&f.path, "results", "", "Directory to store the result of each cluster in. A repeated request continues there: "+
+	c.Flags().StringVar(&f.Path, "results", "", "Directory to store the result of each cluster in. A repeated request continues there: "+
 		"clusters that have a result are skipped. Default: store none.")
-	c.Flags().DurationVar(&f.maxAge, "max-age", maxAge, "With --results: ignore results that are older than this.")
+	c.Flags().DurationVar(&f.MaxAge, "max-age", maxAge, "With --results: ignore results that are older than this.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "results", "max-age")
 }
 
 // open opens the directory; nil where no results are kept.
-func (f *resultFlags) open(c *cobra.Command) (*results.Directory, error) {
-	if f.path == "" {
+func (f *Results) open(c *cobra.Command) (*results.Directory, error) {
+	if f.Path == "" {
 		return nil, nil //nolint:nilnil // no directory
 	}
 	asked, err := question.Key(c)
 	if err != nil {
 		return nil, exitcode.BadUsage(fmt.Errorf("--results: %w", err))
 	}
-	opened, err := results.Open(f.path, program.Version()+" "+asked, f.maxAge, time.Now)
+	opened, err := results.Open(f.Path, program.Version()+" "+asked, f.MaxAge, time.Now)
 	if err != nil {
 		return nil, exitcode.BadUsage(fmt.Errorf("--results: %w", err))
 	}
@@ -202,15 +213,17 @@ func membersRole(verb string) role.Role {
 	}}
 }
 
-// targetsFlags are the flags of "fleet targets".
-type targetsFlags struct {
-	judging flagset.Judge
-	request request
-	to      string
+// TargetsOptions are the flags of "fleet targets".
+type TargetsOptions struct {
+	// To is the version of the update; empty for the best update of each cluster.
+	To string
+
+	Judge   flagset.Judge
+	Request Request
 }
 
 func newTargets(client *cli.Client) *cobra.Command {
-	var flags targetsFlags
+	var flags TargetsOptions
 	c := &cobra.Command{
 		Use:   "targets",
 		Short: "List which clusters can be updated, and what blocks the others",
@@ -234,50 +247,52 @@ Causes are ranked by the effect of their remedy: "Frees" is the number of cluste
   # The names of the clusters that are Clear
   oc preflight fleet targets --contexts '*' --to 4.19.12 -o json | jq -r '.rows[] | select(.state == "Clear").cluster.name'`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return listTargets(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return listTargets(c, client, flags) })
+		},
 	}
 	const timeout = 2 * time.Minute
-	c.Flags().Var(flagset.UpdateValue(&flags.to), "to", "Version of the update. Default: the best update of each cluster.")
+	c.Flags().Var(flagset.UpdateValue(&flags.To), "to", "Version of the update. Default: the best update of each cluster.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
-	flags.judging.AddForFleet(c)
-	flags.request.add(c, client, timeout)
+	flags.Judge.AddForFleet(c)
+	flags.Request.add(c, client, timeout)
 	client.Roles.Declare(c, membersRole("targets"))
 	return c
 }
 
-func listTargets(c *cobra.Command, client *cli.Client, flags targetsFlags) error {
-	if err := errors.Join(flags.request.check(c.Flags()), flagset.CheckVersion(flags.to)); err != nil {
+func listTargets(c *cobra.Command, client *cli.Client, flags TargetsOptions) error {
+	if err := errors.Join(flags.Request.check(c.Flags()), flagset.CheckVersion(flags.To)); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	if _, err := flags.judging.ReadAll(c.Context()); err != nil {
+	if _, err := flags.Judge.ReadAll(c.Context()); err != nil {
 		return err
 	}
-	asking := survey.Survey{Timeout: flags.request.timeout}
-	if kept, err := flags.request.results.open(c); err != nil {
+	asking := survey.Survey{Timeout: flags.Request.Timeout}
+	if kept, err := flags.Request.Results.open(c); err != nil {
 		return err
 	} else if kept != nil {
 		asking.Store = kept
 	}
-	return flags.request.show(c, client, flags.to, asking,
+	return flags.Request.show(c, client, flags.To, asking,
 		func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 			return flags.judge(ctx, client, member, reached)
 		})
 }
 
-func (f targetsFlags) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection) (fleet.Row, error) {
-	f.judging.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
-	options, err := f.judging.Options(ctx, client, reached.Cluster)
+func (f TargetsOptions) judge(ctx context.Context, client *cli.Client, member roster.Member, reached roster.Connection) (fleet.Row, error) {
+	f.Judge.Member = &flagset.Member{Name: member.Cluster.Name, Labels: member.Cluster.Labels}
+	options, err := f.Judge.Options(ctx, client, reached.Cluster)
 	if err != nil {
 		return fleet.Row{}, err
 	}
-	options.Limits.Timeout, options.Estate = f.request.timeout, reached.Estate
+	options.Limits.Timeout, options.Estate = f.Request.Timeout, reached.Estate
 	s, err := scene.OpenSettled(ctx, reached.Cluster, options.Settings())
 	if err != nil {
 		return fleet.Row{}, err
 	}
-	judged, err := targets.Judge(ctx, s, f.to)
-	if row, is := installed(member, reached, f.to, err); is {
+	judged, err := targets.Judge(ctx, s, f.To)
+	if row, is := installed(member, reached, f.To, err); is {
 		return row, nil
 	}
 	if err != nil {

@@ -17,21 +17,29 @@ import (
 	"github.com/openshift/update-preflight/runner/fleet/wave"
 )
 
-// gateFlags are the flags of "fleet gate".
-type gateFlags struct {
-	selection selection
-	watching  flagset.Watching
-	strategy  wave.Strategy
-	maxFailed string
-	table     string
-	maxAge    time.Duration
-	output    flagset.Output
-	limit     int
+// GateOptions are the flags of "fleet gate".
+type GateOptions struct {
+	// Soak is how long each cluster must have been good.
+	Soak time.Duration
+	// ProgressDeadline is how long an update may take before it counts as failed; 0 for no limit.
+	ProgressDeadline time.Duration
+	// MaxFailed is how many clusters may fail: a number or a percentage.
+	MaxFailed string
+	// Table is the path of a table with the clusters; empty for a hub.
+	Table string
+	// MaxAge is the age of the oldest row of the table that counts.
+	MaxAge time.Duration
+	// Limit is the number of rows to show; 0 for all.
+	Limit int
+
+	Selection Selection
+	Watching  flagset.Watching
+	Output    flagset.Output
 }
 
-// NewGate makes "fleet gate", which decides whether the next wave may start.
+// NewGate returns the command "fleet gate", which decides whether the next wave may start.
 func NewGate(client *cli.Client) *cobra.Command {
-	var flags gateFlags
+	var flags GateOptions
 	c := &cobra.Command{
 		Use:   "gate --to VERSION {--placement NAMESPACE/NAME [--wave GROUP] | --table FILE}",
 		Short: "Decide whether the next wave of an update may start",
@@ -53,76 +61,82 @@ Exit codes: 0 the next wave may start, 3 more clusters have failed than may fail
   oc preflight fleet targets --contexts 'canary-*' --to 4.19.12 -o json > canary.json
   oc preflight fleet gate --to 4.19.12 --table canary.json --soak 24h`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return gate(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return gate(c, client, flags) })
+		},
 	}
-	flags.selection.add(c)
-	c.Flags().DurationVar(&flags.strategy.MinSuccessTime, "soak", 0,
+	flags.Selection.add(c)
+	c.Flags().DurationVar(&flags.Soak, "soak", 0,
 		"How long each cluster must have been updated and healthy and, on a hub or where it was evaluated, good after the update.")
-	c.Flags().DurationVar(&flags.strategy.ProgressDeadline, "progress-deadline", 0,
+	c.Flags().DurationVar(&flags.ProgressDeadline, "progress-deadline", 0,
 		"How long the update of a cluster may take before it counts as failed. Default: no limit.")
-	c.Flags().StringVar(&flags.maxFailed, "max-failed", "0",
+	c.Flags().StringVar(&flags.MaxFailed, "max-failed", "0",
 		"How many clusters of the wave may fail: a number, or a percentage, which is rounded up. A number of more clusters than the "+
 			"wave has counts as 0, as in OCM.")
 	const maxAge = time.Hour
-	c.Flags().StringVar(&flags.table, "table", "",
+	c.Flags().StringVar(&flags.Table, "table", "",
 		"File with the JSON of \"fleet run\" or \"fleet targets\" for the clusters of the wave. No cluster is used.")
-	c.Flags().DurationVar(&flags.maxAge, "max-age", maxAge, "With --table: ignore rows that are older than this.")
+	c.Flags().DurationVar(&flags.MaxAge, "max-age", maxAge, "With --table: ignore rows that are older than this.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "table", "max-age")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer}, "soak", "max-failed", "progress-deadline")
-	flags.output.AddText(c, wave.Gate{})
+	flags.Output.AddText(c, wave.Gate{})
 	const limit, interval = 20, time.Minute
-	flagset.LimitFlag(c, &flags.limit, limit)
-	flags.watching.Add(c, interval, "the gate opens, too many clusters have failed, or Ctrl-C")
+	flagset.LimitFlag(c, &flags.Limit, limit)
+	flags.Watching.Add(c, interval, "the gate opens, too many clusters have failed, or Ctrl-C")
 	client.Roles.Declare(c, readRole())
 	return c
 }
 
-func (f *gateFlags) check() error {
-	var err error
-	switch f.strategy.MaxFailures, err = wave.ParseLimit(f.maxFailed); {
-	case err != nil:
-		return fmt.Errorf("--max-failed: %w", err)
-	case f.selection.query.To == "":
+func (f *GateOptions) check() error {
+	switch {
+	case f.Selection.To == "":
 		return errors.New("--to is required: the version to which the wave is updated")
-	case f.selection.placement == "" && f.table == "":
+	case f.Selection.Placement == "" && f.Table == "":
 		return errors.New("--placement or --table is required: the Placement that selects the clusters, or the file with their table")
-	case f.maxAge <= 0:
-		return fmt.Errorf("--max-age=%s: it must be positive", f.maxAge)
-	case f.strategy.MinSuccessTime < 0 || f.strategy.ProgressDeadline < 0:
+	case f.MaxAge <= 0:
+		return fmt.Errorf("--max-age=%s: it must be positive", f.MaxAge)
+	case f.Soak < 0 || f.ProgressDeadline < 0:
 		return errors.New("--soak and --progress-deadline must not be negative")
 	}
-	return errors.Join(flagset.CheckVersion(f.selection.query.To), f.watching.Check(), flagset.CheckLimit(f.limit))
+	return errors.Join(flagset.CheckVersion(f.Selection.To), f.Watching.Check(), flagset.CheckLimit(f.Limit))
 }
 
-func gate(c *cobra.Command, client *cli.Client, flags gateFlags) error {
+func gate(c *cobra.Command, client *cli.Client, flags GateOptions) error {
 	if err := flags.check(); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, wave.Gate{})
+	limit, err := wave.ParseLimit(flags.MaxFailed)
+	if err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--max-failed: %w", err))
+	}
+	out, err := flags.Output.Open(client.Streams.Out, wave.Gate{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.Limit), "--limit 0"
 	read, err := flags.reader(c.Context(), client)
 	if err != nil {
 		return err
 	}
-	flags.strategy.To, flags.strategy.Wave = flags.selection.query.To, flags.selection.query.Group
-	shown := flags.watching.Watched(out, client)
-	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+	strategy := wave.Strategy{
+		To: flags.Selection.To, Wave: flags.Selection.Wave, MaxFailures: limit, MinSuccessTime: flags.Soak,
+		ProgressDeadline: flags.ProgressDeadline,
+	}
+	shown := flags.Watching.Watched(out, client)
+	return flags.Watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
 		known, err := read()
 		if err != nil {
 			return false, err
 		}
-		flags.strategy.Incomplete = known.incomplete
-		made := wave.Decide(flags.strategy, known.clusters, known.now)
+		strategy.Incomplete = known.incomplete
+		made := wave.Decide(strategy, known.clusters, known.now)
 		made.Notices = known.notices
 		if err := shown.Write(made, statuses(made)); err != nil {
 			return false, err
 		}
 		ended := made.Decision != verdict.Undecided
-		if flags.watching.Watch && !ended {
+		if flags.Watching.Watch && !ended {
 			return false, nil
 		}
 		return ended, exitcode.OfFleet(made.Decision)
@@ -139,23 +153,23 @@ type known struct {
 }
 
 // reader is the function that reads the clusters of the wave: from the table, or from the hub.
-func (f *gateFlags) reader(ctx context.Context, client *cli.Client) (func() (known, error), error) {
-	if f.table != "" {
+func (f *GateOptions) reader(ctx context.Context, client *cli.Client) (func() (known, error), error) {
+	if f.Table != "" {
 		return func() (known, error) {
 			now := time.Now()
-			clusters, err := readTable(f.table, f.selection.query.To, f.maxAge, now)
+			clusters, err := readTable(f.Table, f.Selection.To, f.MaxAge, now)
 			if err != nil {
 				return known{}, err
 			}
 			return known{clusters: clusters, notices: []string{notSigned}, now: now}, nil
 		}, nil
 	}
-	reached, err := f.selection.open(ctx, client)
+	reached, err := f.Selection.open(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	return func() (known, error) {
-		found, err := hub.Read(ctx, reached, f.selection.query)
+		found, err := hub.Read(ctx, reached, f.Selection.query)
 		if err != nil {
 			return known{}, err
 		}

@@ -1,7 +1,7 @@
 // Package hubs answers: what do the clusters of a hub report, from the command line to the exit
 // code?
 //
-// [NewHub] makes "fleet hub", [NewGate] "fleet gate" and [NewRequest] "fleet request". They
+// [NewHub] returns the command "fleet hub", [NewGate] "fleet gate" and [NewRequest] "fleet request". They
 // read the hub alone (package fleet/hub), and no cluster of it.
 package hubs
 
@@ -40,18 +40,25 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// selection are the flags of what is read of a hub.
-type selection struct {
-	query     hub.Query
-	placement string
-	keys      string
+// Selection are the flags that select the reports of a hub.
+type Selection struct {
+	// To is the version of the update; empty for any.
+	To string
+	// Placement is the NAMESPACE/NAME of the Placement that selects the clusters; empty for all clusters.
+	Placement string
+	// Wave is the name of a decision group of the Placement; empty for all its clusters.
+	Wave string
+	// Keys is where the public keys of the clusters are: a directory, or configmap://NAMESPACE/NAME.
+	Keys string
+
+	query hub.Query
 }
 
-func (s *selection) add(c *cobra.Command) {
-	c.Flags().Var(flagset.UpdateValue(&s.query.To), "to", "Version of the update.")
-	c.Flags().StringVar(&s.placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters.")
-	c.Flags().StringVar(&s.query.Group, "wave", "", "Name of the decision group of the Placement. Default: all of its clusters.")
-	c.Flags().StringVar(&s.keys, "keys", "", "Public keys of the clusters, each named ID.pub, where ID is spec.clusterID of "+
+func (s *Selection) add(c *cobra.Command) {
+	c.Flags().Var(flagset.UpdateValue(&s.To), "to", "Version of the update.")
+	c.Flags().StringVar(&s.Placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters.")
+	c.Flags().StringVar(&s.Wave, "wave", "", "Name of the decision group of the Placement. Default: all of its clusters.")
+	c.Flags().StringVar(&s.Keys, "keys", "", "Public keys of the clusters, each named ID.pub, where ID is spec.clusterID of "+
 		"ClusterVersion: a directory of files, or configmap://NAMESPACE/NAME for a ConfigMap of the hub. With them, a verdict counts "+
 		"only if the key of its cluster signed it.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
@@ -61,9 +68,10 @@ func (s *selection) add(c *cobra.Command) {
 }
 
 // open checks the flags, and reaches the hub.
-func (s *selection) open(ctx context.Context, client *cli.Client) (*cluster.Cluster, error) {
-	if s.placement != "" {
-		placement, err := PlacementOf(s.placement)
+func (s *Selection) open(ctx context.Context, client *cli.Client) (*cluster.Cluster, error) {
+	s.query.To, s.query.Group = s.To, s.Wave
+	if s.Placement != "" {
+		placement, err := PlacementOf(s.Placement)
 		if err != nil {
 			return nil, exitcode.BadUsage(err)
 		}
@@ -83,12 +91,12 @@ func (s *selection) open(ctx context.Context, client *cli.Client) (*cluster.Clus
 const onHub = "configmap://"
 
 // readKeys reads the keys of the flag.
-func (s *selection) readKeys(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (err error) {
+func (s *Selection) readKeys(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (err error) {
 	switch {
-	case s.keys == "":
+	case s.Keys == "":
 		return nil
 	case s.keysOnHub():
-		name, err := KeysOf(s.keys)
+		name, err := KeysOf(s.Keys)
 		if err != nil {
 			return exitcode.BadUsage(err)
 		}
@@ -98,14 +106,14 @@ func (s *selection) readKeys(ctx context.Context, client *cli.Client, reached *c
 		s.query.Keys, err = hub.KeysOfHub(ctx, reached, name)
 		return err
 	}
-	if s.query.Keys, err = hub.ReadKeys(ctx, s.keys); err != nil {
-		return exitcode.BadUsage(fmt.Errorf("--keys %s: %w", s.keys, err))
+	if s.query.Keys, err = hub.ReadKeys(ctx, s.Keys); err != nil {
+		return exitcode.BadUsage(fmt.Errorf("--keys %s: %w", s.Keys, err))
 	}
 	return nil
 }
 
 // keysOnHub reports whether the keys are in a ConfigMap of the hub.
-func (s *selection) keysOnHub() bool { return strings.HasPrefix(s.keys, onHub) }
+func (s *Selection) keysOnHub() bool { return strings.HasPrefix(s.Keys, onHub) }
 
 // KeysOf reads configmap://NAMESPACE/NAME, the value of --keys for a ConfigMap of the hub.
 func KeysOf(text string) (types.NamespacedName, error) {
@@ -117,10 +125,19 @@ func KeysOf(text string) (types.NamespacedName, error) {
 	return name, nil
 }
 
-// NewRequest makes "fleet request", which prints the object by which a hub asks its clusters.
+// RequestOptions are the flags of "fleet request".
+type RequestOptions struct {
+	// To is the version of the update.
+	To string
+	// Placement is the NAMESPACE/NAME of the Placement that selects the clusters.
+	Placement string
+	// Accept are names of findings that the clusters accept.
+	Accept []string
+}
+
+// NewRequest returns the command "fleet request", which prints the object by which a hub asks its clusters.
 func NewRequest(client *cli.Client) *cobra.Command {
-	var version, placement string
-	var accepted []string
+	var flags RequestOptions
 	c := &cobra.Command{
 		Use:   "request --to VERSION --placement NAMESPACE/NAME",
 		Short: "Print the object with which a hub asks its clusters about an update",
@@ -131,13 +148,13 @@ Delete the object when the update is done: oc delete manifestworkreplicaset.`,
   oc preflight fleet request --to 4.19.12 --placement fleets/production | oc apply -f -
   oc preflight fleet hub --to 4.19.12 --placement fleets/production`,
 		Args: flagset.NoArguments,
-		RunE: func(*cobra.Command, []string) error {
-			return printRequest(client.Streams.Out, version, placement, accepted)
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return printRequest(client.Streams.Out, flags) })
 		},
 	}
-	c.Flags().StringVar(&version, "to", "", "Version of the update. Required.")
-	c.Flags().StringVar(&placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters. Required.")
-	c.Flags().StringSliceVar(&accepted, "accept", nil, "Names of findings that the clusters accept for this update.")
+	c.Flags().StringVar(&flags.To, "to", "", "Version of the update. Required.")
+	c.Flags().StringVar(&flags.Placement, "placement", "", "NAMESPACE/NAME of the Placement that selects the clusters. Required.")
+	c.Flags().StringSliceVar(&flags.Accept, "accept", nil, "Names of findings that the clusters accept for this update.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "placement")
@@ -146,15 +163,15 @@ Delete the object when the update is done: oc delete manifestworkreplicaset.`,
 	return c
 }
 
-func printRequest(out io.Writer, version, placement string, accepted []string) error {
-	if version == "" || placement == "" {
+func printRequest(out io.Writer, flags RequestOptions) error {
+	if flags.To == "" || flags.Placement == "" {
 		return exitcode.BadUsage(errors.New("--to and --placement are required"))
 	}
-	named, err := PlacementOf(placement)
+	named, err := PlacementOf(flags.Placement)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
-	made, err := hub.Request(version, named, accepted)
+	made, err := hub.Request(flags.To, named, flags.Accept)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
@@ -181,17 +198,19 @@ func PlacementOf(text string) (types.NamespacedName, error) {
 	return flagset.NamespacedName("--placement", text)
 }
 
-// hubFlags are the flags of "fleet hub".
-type hubFlags struct {
-	selection selection
-	watching  flagset.Watching
-	output    flagset.Output
-	limit     int
+// HubOptions are the flags of "fleet hub".
+type HubOptions struct {
+	// Limit is the number of rows to show; 0 for all.
+	Limit int
+
+	Selection Selection
+	Watching  flagset.Watching
+	Output    flagset.Output
 }
 
-// NewHub makes "fleet hub", which shows the verdicts that the clusters of a hub report.
+// NewHub returns the command "fleet hub", which shows the verdicts that the clusters of a hub report.
 func NewHub(client *cli.Client) *cobra.Command {
-	var flags hubFlags
+	var flags HubOptions
 	c := &cobra.Command{
 		Use:   "hub [--placement NAMESPACE/NAME] [--to VERSION]",
 		Short: "Show the verdicts that the clusters of a hub report, in one table",
@@ -208,35 +227,37 @@ The worst cluster determines the exit code: 0 all are Ready, 3 one is Blocked, 4
   # Only verdicts that the clusters have signed
   oc preflight fleet hub --placement fleets/production --to 4.19.12 --keys ./cluster-keys`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return show(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return show(c, client, flags) })
+		},
 	}
-	flags.selection.add(c)
-	flags.output.AddText(c, tableview.Table{})
+	flags.Selection.add(c)
+	flags.Output.AddText(c, tableview.Table{})
 	const limit, interval = 50, time.Minute
-	flagset.LimitFlag(c, &flags.limit, limit)
-	flags.watching.Add(c, interval, "Ctrl-C")
+	flagset.LimitFlag(c, &flags.Limit, limit)
+	flags.Watching.Add(c, interval, "Ctrl-C")
 	client.Roles.Declare(c, readRole())
 	return c
 }
 
-func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
-	if err := errors.Join(flagset.CheckVersion(flags.selection.query.To), flagset.CheckLimit(flags.limit)); err != nil {
+func show(c *cobra.Command, client *cli.Client, flags HubOptions) error {
+	if err := errors.Join(flagset.CheckVersion(flags.Selection.To), flagset.CheckLimit(flags.Limit)); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, tableview.Table{})
+	out, err := flags.Output.Open(client.Streams.Out, tableview.Table{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.Limit), "--limit 0"
 	out.Style.Cluster = "hub " + cli.Subject(client)
-	reached, err := flags.selection.open(c.Context(), client)
+	reached, err := flags.Selection.open(c.Context(), client)
 	if err != nil {
 		return err
 	}
-	shown := flags.watching.Watched(out, client)
-	return flags.watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
-		found, err := hub.Read(c.Context(), reached, flags.selection.query)
+	shown := flags.Watching.Watched(out, client)
+	return flags.Watching.Repeat(c.Context(), shown, flagset.Unwatched, func() (bool, error) {
+		found, err := hub.Read(c.Context(), reached, flags.Selection.query)
 		if err != nil {
 			return false, err
 		}
@@ -247,12 +268,12 @@ func show(c *cobra.Command, client *cli.Client, flags hubFlags) error {
 		for i := range found.Notices {
 			found.Notices[i] = called.Text(found.Notices[i], name)
 		}
-		table := fleet.Of(flags.selection.query.To, rows)
+		table := fleet.Of(flags.Selection.To, rows)
 		table.Time, table.ToolVersion = words.Time(reached.Now()), program.Version()
 		table.Notices = slices.Concat(found.Notices, table.Notices)
 		key := table
 		key.Time = ""
-		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || flags.watching.Watch {
+		if err := shown.Write(tableview.Table{Table: table}, key); err != nil || flags.Watching.Watch {
 			return false, err
 		}
 		return true, exitcode.OfFleet(table.Decision)

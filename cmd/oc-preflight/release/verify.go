@@ -30,9 +30,17 @@ import (
 	"github.com/openshift/update-preflight/signature/refusal"
 )
 
-// NewVerify makes "verify", which verifies the signature of a release image.
+// VerifyOptions are the arguments and flags of "verify".
+type VerifyOptions struct {
+	// PullSpec is the release image by digest.
+	PullSpec string
+
+	Trust flagset.Trust
+}
+
+// NewVerify returns the command "verify", which verifies the signature of a release image.
 func NewVerify(client *cli.Client) *cobra.Command {
-	var flags flagset.Trust
+	var flags VerifyOptions
 	c := &cobra.Command{
 		Use:   "verify PULLSPEC@sha256:DIGEST",
 		Short: "Verify the signature of a release image",
@@ -44,25 +52,28 @@ func NewVerify(client *cli.Client) *cobra.Command {
   # With another key and other signatures
   oc preflight verify quay.io/openshift-release-dev/ocp-release@sha256:... --keyring key.asc --signature-store ./signatures`,
 		Args: flagset.Arguments(1, 1, "one pull spec"),
-		RunE: func(c *cobra.Command, args []string) error { return verify(c, client, flags, args[0]) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.PullSpec = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return verify(c, client, flags) })
+		},
 	}
-	flags.Add(c)
+	flags.Trust.Add(c)
 	client.Roles.Declare(c, role.Role{Needs: role.Always(estate.VerifyNeeds)})
 	return c
 }
 
-func verify(c *cobra.Command, client *cli.Client, flags flagset.Trust, pullSpec string) error {
-	trust, err := trustOf(c, client, &flags)
+func verify(c *cobra.Command, client *cli.Client, flags VerifyOptions) error {
+	trust, err := trustOf(c, client, &flags.Trust)
 	if err != nil {
 		return err
 	}
 	done := client.Waiting("searching the signature stores")
-	release, err := signature.Verify(c.Context(), pullSpec, trust)
+	release, err := signature.Verify(c.Context(), flags.PullSpec, trust)
 	done()
 	if err != nil {
 		return unverified(client, err)
 	}
-	if err := release.CheckRepository(flags.Repositories); err != nil {
+	if err := release.CheckRepository(flags.Trust.Repositories); err != nil {
 		return unverified(client, err)
 	}
 	for _, warning := range release.Warnings() {
@@ -117,14 +128,15 @@ func unverified(client *cli.Client, err error) error {
 	return &exitcode.Error{Code: exitcode.Undecided}
 }
 
-type checksFlags struct {
-	source running.Source
-	output flagset.Output
+// ChecksOptions are the flags of "checks".
+type ChecksOptions struct {
+	Source running.Source
+	Output flagset.Output
 }
 
-// NewChecks makes "checks", which lists the checks of a release without running them.
+// NewChecks returns the command "checks", which lists the checks of a release without running them.
 func NewChecks(client *cli.Client) *cobra.Command {
-	var flags checksFlags
+	var flags ChecksOptions
 	c := &cobra.Command{
 		Use:   "checks (--to VERSION | --to-latest | --to-image PULLSPEC)",
 		Short: "List the checks of a release without running them",
@@ -135,18 +147,20 @@ func NewChecks(client *cli.Client) *cobra.Command {
 
   # With their components and images
   oc preflight checks --to 4.19.3 -o wide`,
-		Args: flags.source.Target.NoArgument,
-		RunE: func(c *cobra.Command, _ []string) error { return checks(c, client, flags) },
+		Args: flags.Source.Target.NoArgument,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return checks(c, client, flags) })
+		},
 	}
-	flags.source.Add(c)
+	flags.Source.Add(c)
 	client.ArchiveFlag(c)
-	flags.output.Add(c, Listing{})
+	flags.Output.Add(c, Listing{})
 	client.Roles.Declare(c, role.Role{Needs: role.Always(runner.ChecksNeeds)})
 	return c
 }
 
-func checks(c *cobra.Command, client *cli.Client, flags checksFlags) error {
-	out, err := flags.output.Open(client.Streams.Out, Listing{})
+func checks(c *cobra.Command, client *cli.Client, flags ChecksOptions) error {
+	out, err := flags.Output.Open(client.Streams.Out, Listing{})
 	if err != nil {
 		return err
 	}
@@ -155,20 +169,20 @@ func checks(c *cobra.Command, client *cli.Client, flags checksFlags) error {
 	if err != nil {
 		return err
 	}
-	options, err := flags.source.Options(c.Context(), client, reached, flagset.Judge{})
+	options, err := flags.Source.Options(c.Context(), client, reached, flagset.Judge{})
 	if err != nil {
 		return err
 	}
 	display := client.Display(terminal.About{})
 	options.Hooks.Observer = terminal.ProgressOnly(display)
-	found, err := runner.Checks(c.Context(), reached, flags.source.Target.Release, options)
+	found, err := runner.Checks(c.Context(), reached, flags.Source.Target.Release, options)
 	display.Close()
 	if err != nil {
 		return err
 	}
 	worded := phrase.Of(c)
 	worded.Target = phrase.FlagsOf("--to-latest")
-	if selected := flags.source.Target.Selected(); selected != nil {
+	if selected := flags.Source.Target.Selected(); selected != nil {
 		worded.Target = phrase.FlagsOf(selected...)
 	}
 	if err := out.Write(NewListing(found.Checks, worded.Findings(found.Findings))); err != nil {

@@ -30,9 +30,9 @@ import (
 	"github.com/openshift/update-preflight/runner/record"
 )
 
-// NewAttach makes "attach", which waits for a run in progress or continues it.
+// NewAttach returns the command "attach", which waits for a run in progress or continues it.
 func NewAttach(client *cli.Client) *cobra.Command {
-	var flags RunFlags
+	var flags RunOptions
 	c := &cobra.Command{
 		Use:   "attach [RUN]",
 		Short: "Wait for a run in progress, or continue it if its process ended",
@@ -49,34 +49,37 @@ RUN is the ID of the run or a prefix of it; without it, it is the run in progres
   # The run of a later update of a path, with the graph of the path
   oc preflight attach 3b6f2c1e --channel eus-4.18`,
 		Args: flagset.Arguments(0, 1, "the ID of one run at most"),
-		RunE: func(c *cobra.Command, args []string) error { return attach(c, client, flags, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.Run = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return attach(c, client, flags) })
+		},
 	}
 	flags.addCommon(c)
 	client.QuietFlag(c)
-	flags.route.graph.Add(c)
+	flags.Route.Graph.Add(c)
 	return c
 }
 
-func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string) error {
-	if err := errors.Join(flags.checkCommon(), flags.route.graph.Validate()); err != nil {
+func attach(c *cobra.Command, client *cli.Client, flags RunOptions) error {
+	if err := errors.Join(flags.checkCommon(), flags.Route.Graph.Validate()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, reportview.Report{})
+	out, err := flags.Output.Open(client.Streams.Out, reportview.Report{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	flags.out, out.Style.Cluster = out, flags.hosted.Subject(client)
-	store, estate, err := runs.OpenHosted(c.Context(), client, flags.hosted, runs.RecordNeeds())
+	flags.out, out.Style.Cluster = out, flags.Hosted.Subject(client)
+	store, estate, err := runs.OpenHosted(c.Context(), client, flags.Hosted, runs.RecordNeeds())
 	if err != nil {
 		return err
 	}
-	found, err := store.InProgress(c.Context(), args)
+	found, err := store.InProgress(c.Context(), flags.Run)
 	if err != nil {
 		return err
 	}
 	if found.Phase != record.Running {
-		return runs.Status(c, client, []string{found.ID}, runs.StatusFlags{Hosted: flags.hosted, Prometheus: flags.Judge.Prometheus}, out)
+		return runs.Status(c, client, runs.StatusOptions{Run: found.ID, Hosted: flags.Hosted, Prometheus: flags.Judge.Prometheus}, out)
 	}
 	options, err := flags.Options(c.Context(), client, store.Cluster)
 	if err != nil {
@@ -84,7 +87,7 @@ func attach(c *cobra.Command, client *cli.Client, flags RunFlags, args []string)
 	}
 	options.Estate = estate
 	flags.Source.Target.Release.Version = found.Target.Version
-	source, err := flags.route.graph.Request(c.Context(), client, flags.Source.Pull)
+	source, err := flags.Route.Graph.Request(c.Context(), client, flags.Source.Pull)
 	if err != nil {
 		return err
 	}
@@ -215,12 +218,12 @@ func (p *interruptPrompt) reportRemovals(updates []report.Report) {
 }
 
 // request selects the path that the flags name. It reads their files.
-func (f RunFlags) request(ctx context.Context, client *cli.Client) (runner.PathRequest, error) {
-	source, err := f.route.graph.Request(ctx, client, f.Source.Pull)
+func (f RunOptions) request(ctx context.Context, client *cli.Client) (runner.PathRequest, error) {
+	source, err := f.Route.Graph.Request(ctx, client, f.Source.Pull)
 	request := runner.PathRequest{Plan: planner.Request{
-		Target: updateplan.Target{Version: f.Source.Target.Release.Version, Minor: f.route.minor}, Graph: source, Logger: client.Log,
+		Target: updateplan.Target{Version: f.Source.Target.Release.Version, Minor: f.Route.Minor}, Graph: source, Logger: client.Log,
 	}}
-	for _, hop := range f.route.hops {
+	for _, hop := range f.Route.Hops {
 		if flagset.LooksLikeImage(hop) {
 			request.Hops = append(request.Hops, runner.Target{Image: hop})
 			continue
@@ -232,13 +235,13 @@ func (f RunFlags) request(ctx context.Context, client *cli.Client) (runner.PathR
 
 // runPath runs the preflights of a path, shows them while they run, and writes the
 // document of the path at the end.
-func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *cluster.Cluster, options runner.Options) error {
+func runPath(c *cobra.Command, client *cli.Client, flags RunOptions, reached *cluster.Cluster, options runner.Options) error {
 	request, err := flags.request(c.Context(), client)
 	if err != nil {
 		return err
 	}
 	display := client.Display(flags.about(c, client))
-	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, again: phrase.Of(c)}
+	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.OnInterrupt, display: display, again: phrase.Of(c)}
 	defer prompt.watch(c.Context())()
 	options.Hooks.Observer = &observer{
 		Observer: terminal.ProgressOnly(display), prompt: prompt,
@@ -251,7 +254,7 @@ func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *clus
 		return flags.withTimeLimit(err)
 	}
 	again := phrase.Of(c)
-	again.Target = flags.route.flag(flags.Source.Target)
+	again.Target = flags.Route.flag(flags.Source.Target)
 	written := flags.out.Write(again.WithPathCommands(made))
 	prompt.reportRemovals(made.Updates)
 	if err := errors.Join(flags.withTimeLimit(err), written); err != nil {
@@ -260,43 +263,47 @@ func runPath(c *cobra.Command, client *cli.Client, flags RunFlags, reached *clus
 	return exitcode.OfPath(made)
 }
 
-// pathFlags select a path of updates instead of one release.
-type pathFlags struct {
-	path  bool
-	hops  []string
-	minor string
-	graph flagset.Graph
+// Route are the flags that select a path of updates instead of one release.
+type Route struct {
+	// Path is true for the best path to the target.
+	Path bool
+	// Hops are the releases of the path, by version or pull spec, in order.
+	Hops []string
+	// Minor is the minor version of the target of the best path.
+	Minor string
+
+	Graph flagset.Graph
 }
 
-func (f *pathFlags) add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.path, "path", false, "Check each update of the best path to the target: see \"plan\". --to can name any "+
+func (f *Route) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.Path, "path", false, "Check each update of the best path to the target: see \"plan\". --to can name any "+
 		"release of the update graph; the default is --to-latest.")
-	c.Flags().StringArrayVar(&f.hops, "hop", nil,
+	c.Flags().StringArrayVar(&f.Hops, "hop", nil,
 		"Next release of a path to check: its version or pull spec. Repeat in order; the last is the target.")
-	c.Flags().StringVar(&f.minor, "to-minor", "",
+	c.Flags().StringVar(&f.Minor, "to-minor", "",
 		"With --path: minor version of the target, such as 4.18; its newest reachable release is the target.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "path", "to-minor")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"hop")
-	f.graph.Add(c)
+	f.Graph.Add(c)
 }
 
 // requested reports whether a path is.
-func (f pathFlags) requested() bool { return f.path || len(f.hops) > 0 }
+func (f Route) requested() bool { return f.Path || len(f.Hops) > 0 }
 
 // check rejects values that are none.
-func (f pathFlags) check() error {
-	return errors.Join(f.graph.Validate(), flagset.CheckMinor(f.minor))
+func (f Route) check() error {
+	return errors.Join(f.Graph.Validate(), flagset.CheckMinor(f.Minor))
 }
 
 // flag selects the same path again, in the graph that other flags select.
-func (f pathFlags) flag(target flagset.Target) phrase.Flags {
+func (f Route) flag(target flagset.Target) phrase.Flags {
 	path := phrase.FlagsOf("--path")
 	switch {
-	case len(f.hops) > 0:
-		return phrase.FlagsOf(append([]string{"--hop"}, f.hops...)...)
-	case f.minor != "":
-		return append(path, phrase.FlagsOf("--to-minor", f.minor)...)
+	case len(f.Hops) > 0:
+		return phrase.FlagsOf(append([]string{"--hop"}, f.Hops...)...)
+	case f.Minor != "":
+		return append(path, phrase.FlagsOf("--to-minor", f.Minor)...)
 	case target.Release.Version != "":
 		return append(path, phrase.FlagsOf("--to", target.Release.Version)...)
 	}

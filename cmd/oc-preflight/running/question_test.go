@@ -43,7 +43,7 @@ func TestFlagsOfARunAreWhatItCovers(t *testing.T) {
 	}
 	plain := coverage(t, "")
 	flags := map[string]*pflag.Flag{}
-	command(&running.RunFlags{}).Flags().VisitAll(func(flag *pflag.Flag) { flags[flag.Name] = flag })
+	command(&running.RunOptions{}).Flags().VisitAll(func(flag *pflag.Flag) { flags[flag.Name] = flag })
 	if coverage(t, "https://prometheus.example.com") == plain {
 		t.Error("--prometheus changes the answer, and not what a run covers")
 	}
@@ -67,7 +67,7 @@ func TestFlagsOfARunAreWhatItCovers(t *testing.T) {
 }
 
 // command has the flags of a run.
-func command(flags *running.RunFlags) *cobra.Command {
+func command(flags *running.RunOptions) *cobra.Command {
 	c := &cobra.Command{Use: "run"}
 	flags.AddForFleet(c)
 	return c
@@ -76,7 +76,7 @@ func command(flags *running.RunFlags) *cobra.Command {
 // coverage is what a run with that Prometheus and these arguments covers.
 func coverage(t *testing.T, prometheus string, args ...string) string {
 	t.Helper()
-	var flags running.RunFlags
+	var flags running.RunOptions
 	flags.Judge.Prometheus = prometheus
 	c := command(&flags)
 	client := cli.New(c.Flags(), genericiooptions.NewTestIOStreamsDiscard())

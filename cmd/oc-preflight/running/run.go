@@ -66,9 +66,9 @@ const runExamples = `  # Is it safe to update to the newest available release?
   # A release that ClusterVersion does not list
   oc preflight run --to-image quay.io/openshift-release-dev/ocp-release@sha256:...`
 
-// NewRun makes "run", which runs the checks of a release and gives the verdict.
+// NewRun returns the command "run", which runs the checks of a release and gives the verdict.
 func NewRun(client *cli.Client) *cobra.Command {
-	var flags RunFlags
+	var flags RunOptions
 	c := &cobra.Command{
 		Use:   "run (--to VERSION | --to-latest | --to-image PULLSPEC | --path | --hop RELEASE...)",
 		Short: "Run the preflight checks of a release and give the verdict",
@@ -78,35 +78,37 @@ RUN.md describes paths of several updates, attaching and interrupting, hosted cl
 ` + exitcode.Help,
 		Example: runExamples,
 		Args:    flags.Source.Target.NoArgument,
-		RunE:    func(c *cobra.Command, _ []string) error { return run(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return run(c, client, flags) })
+		},
 	}
 	flags.Source.Target.Add(c)
-	flags.route.add(c)
+	flags.Route.add(c)
 	flags.addCommon(c)
 	flags.addSelection(c)
-	flags.signing.Add(c)
+	flags.Signing.Add(c)
 	client.QuietFlag(c)
 	client.ArchiveFlag(c)
 	client.Roles.Declare(c, runRole())
 	return c
 }
 
-func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
-	if err := errors.Join(flags.Source.Target.CheckForce(), flags.checkCommon(), flags.route.check()); err != nil {
+func run(c *cobra.Command, client *cli.Client, flags RunOptions) error {
+	if err := errors.Join(flags.Source.Target.CheckForce(), flags.checkCommon(), flags.Route.check()); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, flags.document())
+	out, err := flags.Output.Open(client.Streams.Out, flags.document())
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	flags.out, out.Style.Cluster = out, flags.hosted.Subject(client)
-	if flags.signed, err = flags.signing.Open(c.Context(), client); err != nil {
+	flags.out, out.Style.Cluster = out, flags.Hosted.Subject(client)
+	if flags.signed, err = flags.Signing.Open(c.Context(), client); err != nil {
 		return err
 	}
 	defer flags.signed.Close()
 	flags.ExplainDryRun(client.Streams.ErrOut)
-	reached, estate, err := flags.hosted.Open(c.Context(), client)
+	reached, estate, err := flags.Hosted.Open(c.Context(), client)
 	if err != nil {
 		return err
 	}
@@ -115,7 +117,7 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 		return err
 	}
 	options.Access.Partial, options.Estate = true, estate
-	if flags.route.requested() {
+	if flags.Route.requested() {
 		return runPath(c, client, flags, reached, options)
 	}
 	return runAndShow(c, client, flags, options, func(ctx context.Context, options runner.Options) (report.Report, error) {
@@ -124,11 +126,11 @@ func run(c *cobra.Command, client *cli.Client, flags RunFlags) error {
 }
 
 // runAndShow runs a preflight, and shows it while it runs and when it ends.
-func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options runner.Options,
+func runAndShow(c *cobra.Command, client *cli.Client, flags RunOptions, options runner.Options,
 	start func(context.Context, runner.Options) (report.Report, error),
 ) error {
 	display := client.Display(flags.about(c, client))
-	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.onInterrupt, display: display, again: phrase.Of(c)}
+	prompt := &interruptPrompt{streams: client.Streams, quiet: client.Quiet, how: flags.OnInterrupt, display: display, again: phrase.Of(c)}
 	defer prompt.watch(c.Context())()
 	follower := &observer{Observer: terminal.ProgressOnly(display), prompt: prompt, write: func(decided report.Report) error {
 		request := phrase.Of(c)
@@ -145,19 +147,19 @@ func runAndShow(c *cobra.Command, client *cli.Client, flags RunFlags, options ru
 	return exitcode.Of(decided)
 }
 
-func (f *RunFlags) about(c *cobra.Command, client *cli.Client) terminal.About {
+func (f *RunOptions) about(c *cobra.Command, client *cli.Client) terminal.About {
 	return terminal.About{
-		Decides: true, Target: f.Source.Target.Release.Version, Limit: f.timeout, Interrupt: f.interruption(client.Streams.In),
+		Decides: true, Target: f.Source.Target.Release.Version, Limit: f.Timeout, Interrupt: f.interruption(client.Streams.In),
 		Program: c.Root().CommandPath(),
 	}
 }
 
 // interruption is the effect of Ctrl-C, where the answers are read from in.
-func (f *RunFlags) interruption(in io.Reader) string {
+func (f *RunOptions) interruption(in io.Reader) string {
 	switch {
-	case f.onInterrupt == string(runner.Detach):
+	case f.OnInterrupt == string(runner.Detach):
 		return "detach"
-	case f.onInterrupt == Ask:
+	case f.OnInterrupt == Ask:
 		if _, ok := terminal.Of(in); ok {
 			return "detach or clean up"
 		}
@@ -166,9 +168,9 @@ func (f *RunFlags) interruption(in io.Reader) string {
 }
 
 // withTimeLimit adds the time limit to the error of a run that exceeded it.
-func (f *RunFlags) withTimeLimit(err error) error {
+func (f *RunOptions) withTimeLimit(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", f.timeout, err)
+		return fmt.Errorf("the run did not reach a verdict within --timeout %s: %w", f.Timeout, err)
 	}
 	return err
 }
@@ -240,25 +242,38 @@ func inManagement(of types.NamespacedName) role.Part {
 	return role.Part{Needs: needs, Remarks: []string{"The other Secret is named by spec.pullSecret, by default NAME-pull-secret."}}
 }
 
-// RunFlags are the flags of "run".
-type RunFlags struct {
-	Source Source
-	Judge  flagset.Judge
+// RunOptions are the flags of "run", and the argument and flags of "attach".
+type RunOptions struct {
+	// Run is the ID of the run to attach to, or a prefix of it; empty for the run in progress.
+	Run string
+	// Only are the checks to run, COMPONENT or COMPONENT.CHECK; empty for all.
+	Only []string
+	// Skip are the checks not to run.
+	Skip []string
+	// NoJobs is true to run no checks of the release.
+	NoJobs bool
+	// Rerun is true to run checks whose earlier results still hold.
+	Rerun bool
+	// Parallelism is the limit of unfinished Jobs.
+	Parallelism int
+	// Timeout is the time limit of the run.
+	Timeout time.Duration
+	// Keep is true to leave the Jobs in the cluster.
+	Keep bool
+	// NoBaseline is true to store no baseline, and RedactBaseline to store one without names.
+	NoBaseline, RedactBaseline bool
+	// DryRun is set to print that a run changes nothing.
+	DryRun flagset.DryRun
+	// OnInterrupt is the effect of Ctrl-C: "ask", "clean" or "detach".
+	OnInterrupt string
 
-	route        pathFlags
-	hosted       flagset.Hosted
-	only, skip   []string
-	parallelism  int
-	timeout      time.Duration
-	keep, noJobs bool
-	rerun        bool
-	// noBaseline and redactBaseline exclude each other.
-	noBaseline, redactBaseline bool
+	Source  Source
+	Judge   flagset.Judge
+	Route   Route
+	Hosted  flagset.Hosted
+	Output  flagset.Output
+	Signing signing.Flags
 
-	dryRun      flagset.DryRun
-	onInterrupt string
-	output      flagset.Output
-	signing     signing.Flags
 	// signed is where the signed verdict is written; nil for none.
 	signed *signing.Destination
 	// out is where the report is written, once the flags were checked.
@@ -266,7 +281,7 @@ type RunFlags struct {
 }
 
 // AddForFleet adds the flags that may be the same for the runs of many clusters.
-func (f *RunFlags) AddForFleet(c *cobra.Command) {
+func (f *RunOptions) AddForFleet(c *cobra.Command) {
 	f.Judge.AddForFleet(c)
 	f.addJobs(c, " in one cluster")
 	f.addBaseline(c)
@@ -274,102 +289,104 @@ func (f *RunFlags) AddForFleet(c *cobra.Command) {
 }
 
 // addJobs adds the flags about how a release is read and its Jobs are run, where of is where the limit of Jobs applies.
-func (f *RunFlags) addJobs(c *cobra.Command, of string) {
+func (f *RunOptions) addJobs(c *cobra.Command, of string) {
 	f.Source.Trust.Add(c)
 	f.Source.Pull.Add(c)
-	c.Flags().IntVar(&f.parallelism, "parallelism", runner.DefaultParallelism, "Limit of unfinished Jobs"+of+".")
+	c.Flags().IntVar(&f.Parallelism, "parallelism", runner.DefaultParallelism, "Limit of unfinished Jobs"+of+".")
 	// a check that starts too late has no result
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "parallelism")
 }
 
 // addBaseline adds the flags about the state of the cluster that a run stores.
-func (f *RunFlags) addBaseline(c *cobra.Command) {
-	c.Flags().BoolVar(&f.noBaseline, "no-baseline", false, "Do not store a baseline for \"after\".")
-	c.Flags().BoolVar(&f.redactBaseline, "redact-baseline", false,
+func (f *RunOptions) addBaseline(c *cobra.Command) {
+	c.Flags().BoolVar(&f.NoBaseline, "no-baseline", false, "Do not store a baseline for \"after\".")
+	c.Flags().BoolVar(&f.RedactBaseline, "redact-baseline", false,
 		"Store digests instead of names in the baseline: of users' namespaces and the objects in them.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "no-baseline", "redact-baseline")
 }
 
-func (f *RunFlags) baseline() baselinestore.Names {
+func (f *RunOptions) baseline() baselinestore.Names {
 	switch {
-	case f.noBaseline:
+	case f.NoBaseline:
 		return baselinestore.None
-	case f.redactBaseline:
+	case f.RedactBaseline:
 		return baselinestore.Digests
 	}
 	return baselinestore.Plain
 }
 
 // addSelection adds the flags that select checks.
-func (f *RunFlags) addSelection(c *cobra.Command) {
-	c.Flags().BoolVar(&f.rerun, "rerun", false, "Run all checks again: also checks whose earlier results still hold.")
-	c.Flags().StringSliceVar(&f.only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
-	c.Flags().StringSliceVar(&f.skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
-	c.Flags().BoolVar(&f.noJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
+func (f *RunOptions) addSelection(c *cobra.Command) {
+	c.Flags().BoolVar(&f.Rerun, "rerun", false, "Run all checks again: also checks whose earlier results still hold.")
+	c.Flags().StringSliceVar(&f.Only, "only", nil, "Run only these checks, COMPONENT or COMPONENT.CHECK. The others are Unknown.")
+	c.Flags().StringSliceVar(&f.Skip, "skip", nil, "Do not run these checks, COMPONENT or COMPONENT.CHECK. They are Unknown unless accepted.")
+	c.Flags().BoolVar(&f.NoJobs, "no-jobs", false, "Evaluate gates, risks and health only; run no checks of the release.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "rerun", "no-jobs")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer, Values: option.Checks}, "only", "skip")
 	f.Source.Site.Add(c)
 	f.Source.AddImages(c)
 	f.Source.Rehearse.Add(c, "Ask the API server about every write of the update: by dry runs with the identity of the "+
 		"cluster-version operator.")
-	f.dryRun.Add(c, "Print that a run changes nothing in the cluster, then run.")
+	f.DryRun.Add(c, "Print that a run changes nothing in the cluster, then run.")
 }
 
 // ExplainDryRun states what a run changes, for who asks for a dry run and expects that it would change something.
-func (f *RunFlags) ExplainDryRun(w io.Writer) {
-	if len(f.dryRun) > 0 {
+func (f *RunOptions) ExplainDryRun(w io.Writer) {
+	if len(f.DryRun) > 0 {
 		fmt.Fprintln(w, "--dry-run: a run starts no update, and changes nothing but its own Jobs, their temporary identities, its "+
 			"record and the key of the records")
 	}
 }
 
 // addCommon adds the flags that "run" and "attach" share.
-func (f *RunFlags) addCommon(c *cobra.Command) {
+func (f *RunOptions) addCommon(c *cobra.Command) {
 	f.Judge.Add(c)
 	f.addJobs(c, "")
 	f.addBaseline(c)
-	f.hosted.Add(c)
-	c.Flags().DurationVar(&f.timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
-	c.Flags().BoolVar(&f.keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
-	c.Flags().StringVar(&f.onInterrupt, "on-interrupt", Ask,
+	f.Hosted.Add(c)
+	c.Flags().DurationVar(&f.Timeout, "timeout", runner.DefaultTimeout, "Time limit of the run.")
+	c.Flags().BoolVar(&f.Keep, "keep", false, "Leave the Jobs in the cluster for inspection.")
+	c.Flags().StringVar(&f.OnInterrupt, "on-interrupt", Ask,
 		"Effect of Ctrl-C: clean deletes what the run created, detach leaves its checks running, ask prompts on a terminal and cleans otherwise.")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnAnswer}, "timeout", "keep")
 	option.Declare(c.Flags(), option.Option{Group: option.Jobs, Effect: option.OnDisplay, Again: option.Never}, "on-interrupt")
 	completion.Fixed(c, "on-interrupt", Ask, string(runner.CleanUp), string(runner.Detach))
-	f.output.AddText(c, reportview.Report{})
+	f.Output.AddText(c, reportview.Report{})
 }
 
-func (f *RunFlags) checkCommon() error {
-	return errors.Join(f.output.Check(f.document()), checkInterrupt(f.onInterrupt), f.Judge.Check())
+func (f *RunOptions) checkCommon() error {
+	return errors.Join(f.Output.Check(f.document()), checkInterrupt(f.OnInterrupt), f.Judge.Check())
 }
 
 // document is an empty document of the kind that the run makes.
-func (f *RunFlags) document() any {
-	if f.route.requested() {
+func (f *RunOptions) document() any {
+	if f.Route.requested() {
 		return reportview.Path{}
 	}
 	return reportview.Report{}
 }
 
 // Options validates the flags, reads their files, and returns the options of a run on the cluster.
-func (f RunFlags) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
+func (f RunOptions) Options(ctx context.Context, client *cli.Client, reached *cluster.Cluster) (runner.Options, error) {
 	options, err := f.Source.Options(ctx, client, reached, f.Judge)
 	if err != nil {
 		return runner.Options{}, err
 	}
-	options.Selection.Only, options.Selection.Skip, options.Selection.NoJobs = f.only, f.skip, f.noJobs
+	options.Selection.Only, options.Selection.Skip, options.Selection.NoJobs = f.Only, f.Skip, f.NoJobs
 	options.Baseline = f.baseline()
-	options.Limits = runner.Limits{Parallelism: f.parallelism, Timeout: f.timeout, Rerun: f.rerun, Keep: f.keep}
+	options.Limits = runner.Limits{Parallelism: f.Parallelism, Timeout: f.Timeout, Rerun: f.Rerun, Keep: f.Keep}
 	return options, nil
 }
 
 // Source are the flags that select a release, and how it is read.
 type Source struct {
+	// Images is how the images are checked; see [image.Mode].
+	Images string
+
 	Target   flagset.Target
 	Trust    flagset.Trust
 	Pull     flagset.Pull
 	Site     flagset.Site
-	Images   string
 	Rehearse flagset.Rehearse
 }
 

@@ -39,16 +39,31 @@ const shortestPrefix = 8
 // cleanupTimeout bounds the clean-up of one run.
 const cleanupTimeout = 2 * time.Minute
 
-type cleanupFlags struct {
-	// forceLive deletes the objects of runs in progress, too.
-	forceLive bool
-	hosted    flagset.Hosted
+// CleanupOptions are the arguments and flags of "cleanup".
+type CleanupOptions struct {
+	// Run is the ID of the run, or a prefix of it; empty for all runs.
+	Run string
+	// All is true to clean up after all runs.
+	All bool
+	// ForceLive is true to delete the objects of runs in progress as well.
+	ForceLive bool
+
+	Hosted flagset.Hosted
 }
 
-// NewCleanup makes "cleanup", which deletes what a run left in the cluster.
+// CancelOptions are the arguments and flags of "cancel".
+type CancelOptions struct {
+	// Run is the ID of the run, or a prefix of it.
+	Run string
+	// Timeout is the time limit for the end of the run.
+	Timeout time.Duration
+
+	Hosted flagset.Hosted
+}
+
+// NewCleanup returns the command "cleanup", which deletes what a run left in the cluster.
 func NewCleanup(client *cli.Client) *cobra.Command {
-	var all bool
-	var flags cleanupFlags
+	var flags CleanupOptions
 	c := &cobra.Command{
 		Use:   "cleanup (RUN | --all)",
 		Short: "Delete what a run left in the cluster",
@@ -65,16 +80,19 @@ A run of a hosted cluster has objects in the guest, which has its record, and in
   # The objects of all runs that no process holds
   oc preflight cleanup --all`,
 		Args: func(c *cobra.Command, args []string) error {
-			if (len(args) == 1) == all || len(args) > 1 {
+			if (len(args) == 1) == flags.All || len(args) > 1 {
 				return exitcode.BadUsage(fmt.Errorf("%q takes the ID of one run, or --all; see %q", c.CommandPath(), c.CommandPath()+" --help"))
 			}
 			return nil
 		},
-		RunE: func(c *cobra.Command, args []string) error { return flags.cleanup(c.Context(), client, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.Run = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return flags.cleanup(c.Context(), client) })
+		},
 	}
-	c.Flags().BoolVar(&all, "all", false, "Clean up after all runs that have objects in the cluster.")
-	flags.hosted.AddCluster(c)
-	c.Flags().BoolVar(&flags.forceLive, "force-live", false, "Also delete the objects of runs in progress.")
+	c.Flags().BoolVar(&flags.All, "all", false, "Clean up after all runs that have objects in the cluster.")
+	flags.Hosted.AddCluster(c)
+	c.Flags().BoolVar(&flags.ForceLive, "force-live", false, "Also delete the objects of runs in progress.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay, Again: option.Never}, "all")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer}, "force-live")
 	client.Roles.Declare(c, role.Role{
@@ -85,8 +103,8 @@ A run of a hosted cluster has objects in the guest, which has its record, and in
 }
 
 // cleanup deletes the objects of the run that is named, or of all runs.
-func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []string) error {
-	store, side, err := OpenHosted(ctx, client, f.hosted, cleanupNeeds())
+func (f CleanupOptions) cleanup(ctx context.Context, client *cli.Client) error {
+	store, side, err := OpenHosted(ctx, client, f.Hosted, cleanupNeeds())
 	if err != nil {
 		return err
 	}
@@ -99,8 +117,8 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 		return err
 	}
 	runs := slices.Sorted(maps.Keys(found))
-	for _, name := range names {
-		id, err := identify(ctx, store.records, runs, name)
+	if f.Run != "" {
+		id, err := identify(ctx, store.records, runs, f.Run)
 		if err != nil {
 			return err
 		}
@@ -112,7 +130,7 @@ func (f cleanupFlags) cleanup(ctx context.Context, client *cli.Client, names []s
 	var failures []error
 	for _, run := range runs {
 		switch {
-		case f.forceLive:
+		case f.ForceLive:
 		case found[run]:
 			failures = append(failures, fmt.Errorf("run %s is one of a hosted cluster, whose guest states whether a process holds it, and "+
 				"nothing of it was deleted; add --hosted-cluster NAMESPACE/NAME, or --force-live if that cluster no longer exists", run))
@@ -193,10 +211,9 @@ func cleanupRun(ctx context.Context, client *cli.Client, places []place.Place, r
 	return nil
 }
 
-// NewCancel makes "cancel", which ends a run in progress.
+// NewCancel returns the command "cancel", which ends a run in progress.
 func NewCancel(client *cli.Client) *cobra.Command {
-	timeout := 5 * time.Minute
-	var selected flagset.Hosted
+	flags := CancelOptions{Timeout: 5 * time.Minute}
 	c := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run in progress",
@@ -206,14 +223,12 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 		Example: `  oc preflight cancel 3b6f2c1e`,
 		Args:    flagset.Arguments(1, 1, "the ID of one run"),
 		RunE: func(c *cobra.Command, args []string) error {
-			ctx, stop := context.WithTimeoutCause(c.Context(), timeout,
-				fmt.Errorf("the run did not end within %s; the cancellation stays requested", timeout))
-			defer stop()
-			return cancel(ctx, client, selected, args[0])
+			flags.Run = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return cancel(c.Context(), client, flags) })
 		},
 	}
-	selected.AddCluster(c)
-	c.Flags().DurationVar(&timeout, "timeout", timeout, "Time limit for the end of the run.")
+	flags.Hosted.AddCluster(c)
+	c.Flags().DurationVar(&flags.Timeout, "timeout", flags.Timeout, "Time limit for the end of the run.")
 	option.Declare(c.Flags(), option.Option{Group: option.Advanced, Effect: option.OnAnswer}, "timeout")
 	client.Roles.Declare(c, role.Role{
 		Needs: role.Always(hold.CancelNeeds), Flags: []string{"hosted-cluster"},
@@ -222,17 +237,21 @@ Exit codes: 0 the run was canceled, 1 it was not, or had already ended, 2 wrong 
 	return c
 }
 
-func cancel(ctx context.Context, client *cli.Client, selected flagset.Hosted, id string) error {
-	store, side, err := OpenHosted(ctx, client, selected, hold.CancelNeeds())
+func cancel(ctx context.Context, client *cli.Client, flags CancelOptions) error {
+	ctx, stop := context.WithTimeoutCause(ctx, flags.Timeout,
+		fmt.Errorf("the run did not end within %s; the cancellation stays requested", flags.Timeout))
+	defer stop()
+	id := RunID(flags.Run)
+	store, side, err := OpenHosted(ctx, client, flags.Hosted, hold.CancelNeeds())
 	if err != nil {
 		return err
 	}
 	places := place.Of(store.Cluster, side)
-	if err := errors.Join(store.confirm(ctx, side, RunID(id)), place.ReviewRemoval(ctx, places)); err != nil {
+	if err := errors.Join(store.confirm(ctx, side, id), place.ReviewRemoval(ctx, places)); err != nil {
 		return err
 	}
 	display := client.Display(terminal.About{})
-	ended, err := hold.Cancel(ctx, places, RunID(id), progress.New(terminal.ProgressOnly(display), client.Log))
+	ended, err := hold.Cancel(ctx, places, id, progress.New(terminal.ProgressOnly(display), client.Log))
 	display.Close()
 	switch {
 	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -35,9 +35,17 @@ import (
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
-// NewRender makes "render", which writes a stored report in another format without a cluster.
+// RenderOptions are the arguments and flags of "render".
+type RenderOptions struct {
+	// File is the path of a report; "-" for standard input.
+	File string
+
+	Output flagset.Output
+}
+
+// NewRender returns the command "render", which writes a stored report in another format without a cluster.
 func NewRender(streams genericiooptions.IOStreams) *cobra.Command {
-	var output flagset.Output
+	var flags RenderOptions
 	c := &cobra.Command{
 		Use:   "render (FILE | -)",
 		Short: "Show a stored report in another format",
@@ -69,26 +77,27 @@ Verdict and exit code are as of the time of the report. If the verdict has expir
   oc preflight status -o json | oc preflight render - -o yaml`,
 		Args: flagset.Arguments(1, 1, "one file, or -"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return render(c, streams, args[0], output)
+			flags.File = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return render(c, streams, flags) })
 		},
 	}
-	output.AddText(c, reportview.Report{})
+	flags.Output.AddText(c, reportview.Report{})
 	return c
 }
 
-func render(c *cobra.Command, streams genericiooptions.IOStreams, file string, flags flagset.Output) error {
-	stored, err := readDocument(c.Context(), streams.In, file)
+func render(c *cobra.Command, streams genericiooptions.IOStreams, flags RenderOptions) error {
+	stored, err := readDocument(c.Context(), streams.In, flags.File)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
 	shown, exit, err := present(stored, phrase.Of(c), time.Now())
 	if err != nil {
-		if file != "-" {
-			err = fmt.Errorf("%s: %w", file, err)
+		if flags.File != "-" {
+			err = fmt.Errorf("%s: %w", flags.File, err)
 		}
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.Open(streams.Out, shown)
+	out, err := flags.Output.Open(streams.Out, shown)
 	if err != nil {
 		return err
 	}
@@ -152,9 +161,9 @@ func asOf(stored report.Report, now time.Time) report.Report {
 	return stored
 }
 
-// NewHistory makes "history", which lists the recorded runs.
+// NewHistory returns the command "history", which lists the recorded runs.
 func NewHistory(client *cli.Client) *cobra.Command {
-	var flags historyFlags
+	var flags HistoryOptions
 	c := &cobra.Command{
 		Use:   "history",
 		Short: "List the runs that are recorded in the cluster",
@@ -176,41 +185,46 @@ Exit codes: 0 the runs were listed, whatever their decisions, 1 the tool failed,
   # The newest run that was Ready
   oc preflight history -o json | jq -r '[.runs[] | select(.decision == "Ready")][0].id'`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return showHistory(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return showHistory(c, client, flags) })
+		},
 	}
-	flags.output.Add(c, history.History{})
-	flags.output.AddColor(c)
+	flags.Output.Add(c, history.History{})
+	flags.Output.AddColor(c)
 	client.ArchiveFlag(c)
 	const standard, interval = 20, 10 * time.Second
-	flagset.LimitFlag(c, &flags.limit, standard)
-	flags.watching.Add(c, interval, "Ctrl-C")
+	flagset.LimitFlag(c, &flags.Limit, standard)
+	flags.Watching.Add(c, interval, "Ctrl-C")
 	client.Roles.Declare(c, role.Role{Needs: role.Always(historyNeeds)})
 	return c
 }
 
-type historyFlags struct {
-	watching flagset.Watching
-	limit    int
-	output   flagset.Output
+// HistoryOptions are the flags of "history".
+type HistoryOptions struct {
+	// Limit is the number of runs to list; 0 for all.
+	Limit int
+
+	Watching flagset.Watching
+	Output   flagset.Output
 }
 
-func showHistory(c *cobra.Command, client *cli.Client, flags historyFlags) error {
-	if err := errors.Join(flags.watching.Check(), flagset.CheckLimit(flags.limit)); err != nil {
+func showHistory(c *cobra.Command, client *cli.Client, flags HistoryOptions) error {
+	if err := errors.Join(flags.Watching.Check(), flagset.CheckLimit(flags.Limit)); err != nil {
 		return exitcode.BadUsage(err)
 	}
-	out, err := flags.output.Open(client.Streams.Out, history.History{})
+	out, err := flags.Output.Open(client.Streams.Out, history.History{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
 	out.Style.Cluster = cli.Subject(client)
-	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.limit), "--limit 0"
+	out.Style.Limit, out.Style.AllHint = flagset.LimitOf(flags.Limit), "--limit 0"
 	store, err := OpenRunStore(c.Context(), client, historyNeeds())
 	if err != nil {
 		return err
 	}
-	shown := flags.watching.Watched(out, client)
-	return flags.watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+	shown := flags.Watching.Watched(out, client)
+	return flags.Watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		done := client.Waiting("reading the records")
 		defer done()
 		ctx, gaps := gap.Track(c.Context())
@@ -253,16 +267,21 @@ func warnOfGaps(w io.Writer, gaps *gap.Log) {
 	}
 }
 
-// verifyFlags are the flags of "verify-verdict".
-type verifyFlags struct {
-	key      string
-	expected attestation.Expectation
-	output   flagset.Output
+// VerifyVerdictOptions are the arguments and flags of "verify-verdict".
+type VerifyVerdictOptions struct {
+	// File is the path of the signed verdict; "-" for standard input.
+	File string
+	// Key is the path of the public key.
+	Key string
+	// Expected is the cluster and the release that the verdict must be about.
+	Expected attestation.Expectation
+
+	Output flagset.Output
 }
 
-// NewVerifyVerdict makes "verify-verdict", which verifies a signed verdict without a cluster.
+// NewVerifyVerdict returns the command "verify-verdict", which verifies a signed verdict without a cluster.
 func NewVerifyVerdict(streams genericiooptions.IOStreams) *cobra.Command {
-	var flags verifyFlags
+	var flags VerifyVerdictOptions
 	c := &cobra.Command{
 		Use:   "verify-verdict (FILE | -) --key KEY [--cluster ID] [--to VERSION]",
 		Short: "Verify a verdict that was signed with \"run --sign\"",
@@ -284,43 +303,46 @@ Exit codes: 0 valid and Ready, 1 the tool failed, 2 wrong usage or bad input, 3 
   # The release by its digest, and the result for a script
   oc preflight verify-verdict verdict.dsse.json --key cosign.pub --to sha256:... -o json | jq -r .result`,
 		Args: flagset.Arguments(1, 1, "one file, or -"),
-		RunE: func(c *cobra.Command, args []string) error { return verifyVerdict(c, streams, args[0], flags) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.File = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return verifyVerdict(c, streams, flags) })
+		},
 	}
-	c.Flags().StringVar(&flags.key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")
-	c.Flags().StringVar(&flags.expected.Cluster, "cluster", "",
+	c.Flags().StringVar(&flags.Key, "key", "", "File with the public key in PEM, ECDSA P-256 or Ed25519. Required.")
+	c.Flags().StringVar(&flags.Expected.Cluster, "cluster", "",
 		"ID of the cluster that the verdict must be about: spec.clusterID of ClusterVersion. Default: any.")
-	c.Flags().StringVar(&flags.expected.Release, "to", "",
+	c.Flags().StringVar(&flags.Expected.Release, "to", "",
 		"Version or digest (sha256:...) of the release that the verdict must be about. Default: any.")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "key")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnDisplay}, "cluster")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
-	flags.output.Add(c, attestation.Verification{})
+	flags.Output.Add(c, attestation.Verification{})
 	return c
 }
 
-func verifyVerdict(c *cobra.Command, streams genericiooptions.IOStreams, file string, flags verifyFlags) error {
-	if flags.key == "" {
+func verifyVerdict(c *cobra.Command, streams genericiooptions.IOStreams, flags VerifyVerdictOptions) error {
+	if flags.Key == "" {
 		return exitcode.BadUsage(errors.New("--key is required: the public key of who signed the verdict"))
 	}
-	out, err := flags.output.Open(streams.Out, attestation.Verification{})
+	out, err := flags.Output.Open(streams.Out, attestation.Verification{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
-	text, err := signing.ReadKey(c.Context(), flags.key)
+	text, err := signing.ReadKey(c.Context(), flags.Key)
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--key: %w", err))
 	}
 	key, err := attestation.PublicKey(text)
 	if err != nil {
-		return exitcode.BadUsage(fmt.Errorf("--key %s: %w", flags.key, err))
+		return exitcode.BadUsage(fmt.Errorf("--key %s: %w", flags.Key, err))
 	}
-	envelope, err := readEnvelope(c.Context(), streams.In, file)
+	envelope, err := readEnvelope(c.Context(), streams.In, flags.File)
 	if err != nil {
 		return exitcode.BadUsage(err)
 	}
-	made := attestation.Verify(envelope, key, flags.expected, time.Now())
+	made := attestation.Verify(envelope, key, flags.Expected, time.Now())
 	if err := out.Write(made); err != nil {
 		return err
 	}

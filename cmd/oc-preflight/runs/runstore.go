@@ -117,7 +117,7 @@ func (s runStore) question(ctx context.Context, runs []record.Record, monitoring
 // wantedRun selects the run to show: the run of an argument, the newest run of a target, or
 // without both the one in progress or the newest one.
 type wantedRun struct {
-	args   []string
+	id     string
 	target runner.Target
 }
 
@@ -130,8 +130,8 @@ type foundRun struct {
 }
 
 func (s runStore) wanted(ctx context.Context, wanted wantedRun, question standing.Question) (foundRun, error) {
-	if len(wanted.args) > 0 {
-		run, err := s.records.Get(ctx, RunID(wanted.args[0]))
+	if wanted.id != "" {
+		run, err := s.records.Get(ctx, RunID(wanted.id))
 		return foundRun{record: run}, err
 	}
 	all := question.Runs
@@ -165,11 +165,11 @@ func (s runStore) wanted(ctx context.Context, wanted wantedRun, question standin
 	return found, err
 }
 
-// InProgress is the run of the argument, or without one the run in progress, of which there
+// InProgress returns the run with that ID or prefix; for an empty one the run in progress, of which there
 // must be one.
-func (s runStore) InProgress(ctx context.Context, args []string) (record.Record, error) {
-	if len(args) > 0 {
-		return s.records.Get(ctx, RunID(args[0]))
+func (s runStore) InProgress(ctx context.Context, id string) (record.Record, error) {
+	if id != "" {
+		return s.records.Get(ctx, RunID(id))
 	}
 	all, err := s.records.List(ctx)
 	if err != nil {
@@ -255,9 +255,17 @@ func short(run record.Record) string {
 	return fmt.Sprintf("%s (to %s)", run.ID, words.Line(run.Target.Version, terminal.MaxLine))
 }
 
-// NewDiff makes "diff", which compares the findings of two runs.
+// DiffOptions are the arguments and flags of "diff".
+type DiffOptions struct {
+	// Runs are the IDs of at most two runs, prefixes of them, or paths of reports.
+	Runs []string
+
+	Output flagset.Output
+}
+
+// NewDiff returns the command "diff", which compares the findings of two runs.
 func NewDiff(client *cli.Client) *cobra.Command {
-	var output flagset.Output
+	var flags DiffOptions
 	c := &cobra.Command{
 		Use:   "diff [RUN|FILE [RUN|FILE]]",
 		Short: "Show what is new, fixed or changed since a run",
@@ -278,22 +286,25 @@ Exit codes: 0 the runs were compared, whatever the differences, 1 the tool faile
   # Count the new findings, for a script
   oc preflight diff 3b6f2c1e 8a525a4e -o json | jq '.new | length'`,
 		Args: flagset.Arguments(0, 2, "the IDs of two runs at most"),
-		RunE: func(c *cobra.Command, args []string) error { return diff(c, client, args, output) },
+		RunE: func(c *cobra.Command, args []string) error {
+			flags.Runs = args
+			return flagset.Execute(c, flags, func() error { return diff(c, client, flags) })
+		},
 	}
-	output.Add(c, changes.Changes{})
+	flags.Output.Add(c, changes.Changes{})
 	client.Roles.Declare(c, role.Role{Needs: role.Always(RecordNeeds)})
 	return c
 }
 
-func diff(c *cobra.Command, client *cli.Client, args []string, flags flagset.Output) error {
-	out, err := flags.Open(client.Streams.Out, changes.Changes{})
+func diff(c *cobra.Command, client *cli.Client, flags DiffOptions) error {
+	out, err := flags.Output.Open(client.Streams.Out, changes.Changes{})
 	if err != nil {
 		return err
 	}
 	defer out.Close()
 	done := client.Waiting("reading the reports")
 	defer done()
-	reports, err := compared(c.Context(), client, args)
+	reports, err := compared(c.Context(), client, flags.Runs)
 	done()
 	if err != nil {
 		return err

@@ -49,32 +49,37 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/published"
 )
 
-// StatusFlags are the flags of "status".
-type StatusFlags struct {
-	watching flagset.Watching
-	// Hosted selects a hosted cluster.
-	Hosted     flagset.Hosted
-	target     runner.Target
+// StatusOptions are the arguments and flags of "status".
+type StatusOptions struct {
+	// Run is the ID of the run, or a prefix of it; empty for the run of the target, or for the newest one.
+	Run string
+	// Target is the release whose newest run is shown; the zero value for any.
+	Target runner.Target
+	// Prometheus is the URL of a querier; empty for the monitoring of the cluster.
 	Prometheus string
+
+	Watching flagset.Watching
+	Hosted   flagset.Hosted
+	Output   flagset.Output
 }
 
-func (f *StatusFlags) add(c *cobra.Command) {
-	c.Flags().Var(flagset.UpdateValue(&f.target.Version), "to", "Show the newest run of the update to this version.")
-	c.Flags().StringVar(&f.target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
+func (f *StatusOptions) add(c *cobra.Command) {
+	c.Flags().Var(flagset.UpdateValue(&f.Target.Version), "to", "Show the newest run of the update to this version.")
+	c.Flags().StringVar(&f.Target.Image, "to-image", "", "Show the newest run of the release with this pull spec or digest.")
 	c.Flags().StringVar(&f.Prometheus, "prometheus", "",
 		"URL of a Prometheus or Thanos querier. It must have the metrics and alerts of the cluster, whose own monitoring is the default.")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting, Values: option.Updates},
 		"to")
 	option.Declare(c.Flags(), option.Option{Group: option.Target, Effect: option.OnAnswer, Again: option.Targeting}, "to-image")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
-	f.watching.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
+	f.Watching.Add(c, 10*time.Second, "the run has ended, with its exit code, or until Ctrl-C")
 }
 
-func (f *StatusFlags) check(args []string) error {
-	if len(args) > 0 && (f.target.Version != "" || f.target.Image != "") {
-		return fmt.Errorf("%q is a run; name either a run or a target", args[0])
+func (f *StatusOptions) check() error {
+	if f.Run != "" && (f.Target.Version != "" || f.Target.Image != "") {
+		return fmt.Errorf("%q is a run; name either a run or a target", f.Run)
 	}
-	return errors.Join(flagset.Judge{Prometheus: f.Prometheus}.Check(), flagset.CheckVersion(f.target.Version), f.watching.Check())
+	return errors.Join(flagset.Judge{Prometheus: f.Prometheus}.Check(), flagset.CheckVersion(f.Target.Version), f.Watching.Check())
 }
 
 const statusExamples = `  # The run in progress or the newest run
@@ -91,8 +96,7 @@ const statusExamples = `  # The run in progress or the newest run
 
 // NewStatus returns the command "status", which evaluates a recorded run for the cluster as it is now.
 func NewStatus(client *cli.Client) *cobra.Command {
-	var output flagset.Output
-	var flags StatusFlags
+	var flags StatusOptions
 	c := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show whether a recorded run permits updating the cluster now",
@@ -115,19 +119,11 @@ The report lists the switches that make CVO honor the verdicts of the controller
 		Example: statusExamples,
 		Args:    flagset.Arguments(0, 1, "the ID of one run at most"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := flags.check(args); err != nil {
-				return exitcode.BadUsage(err)
-			}
-			out, err := output.Open(client.Streams.Out, reportview.Report{})
-			if err != nil {
-				return err
-			}
-			defer out.Close()
-			out.Style.Cluster = flags.Hosted.Subject(client)
-			return Status(c, client, args, flags, out)
+			flags.Run = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return showStatus(c, client, flags) })
 		},
 	}
-	output.AddText(c, reportview.Report{})
+	flags.Output.AddText(c, reportview.Report{})
 	flags.add(c)
 	flags.Hosted.Add(c)
 	client.ArchiveFlag(c)
@@ -138,8 +134,21 @@ The report lists the switches that make CVO honor the verdicts of the controller
 	return c
 }
 
+func showStatus(c *cobra.Command, client *cli.Client, flags StatusOptions) error {
+	if err := flags.check(); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	out, err := flags.Output.Open(client.Streams.Out, reportview.Report{})
+	if err != nil {
+		return err
+	}
+	defer out.Close()
+	out.Style.Cluster = flags.Hosted.Subject(client)
+	return Status(c, client, flags, out)
+}
+
 // Status writes the report of a recorded run, evaluated for the cluster as it is now; its error has the exit code.
-func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFlags, out *flagset.Destination) error {
+func Status(c *cobra.Command, client *cli.Client, flags StatusOptions, out *flagset.Destination) error {
 	store, estate, err := OpenHosted(c.Context(), client, flags.Hosted, StatusNeeds())
 	if err != nil {
 		return err
@@ -148,8 +157,8 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	shown, now := flags.watching.Watched(out, client), hosted.Reread(estate)
-	return flags.watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
+	shown, now := flags.Watching.Watched(out, client), hosted.Reread(estate)
+	return flags.Watching.Repeat(c.Context(), shown, store.records.Watch, func() (bool, error) {
 		estate, err := now(c.Context())
 		if err != nil {
 			return false, err
@@ -159,15 +168,15 @@ func Status(c *cobra.Command, client *cli.Client, args []string, flags StatusFla
 			Judgement: scene.Judgement{Monitoring: monitoring.New(find, monitoring.DefaultTimeout)}, Estate: estate,
 			Hooks: runner.Hooks{Logger: client.Log, ToolVersion: program.Version()}, Origin: flagset.MonitoringOrigin(flags.Prometheus),
 		}
-		stored, err := store.read(c.Context(), client, wantedRun{args: args, target: flags.target}, options)
+		stored, err := store.read(c.Context(), client, wantedRun{id: flags.Run, target: flags.Target}, options)
 		if err != nil {
 			return false, err
 		}
 		if err := shown.Write(phrase.Of(c).WithCommands(stored), untimed(stored)); err != nil {
 			return false, err
 		}
-		if flags.watching.Watch && stored.Run.Phase == report.PhaseRunning {
-			args, flags.target = []string{stored.Run.ID}, runner.Target{} // one run is followed
+		if flags.Watching.Watch && stored.Run.Phase == report.PhaseRunning {
+			flags.Run, flags.Target = stored.Run.ID, runner.Target{} // one run is followed
 			return false, nil
 		}
 		return true, exitcode.Of(stored)
@@ -261,10 +270,21 @@ func StatusNeeds() access.Needs {
 		guard.ReadNeeds()).And(access.Needs{Optional: append(builtin.Required, builtin.Optional...)})
 }
 
-// NewLogs makes "logs", which shows the output of a check.
+// LogsOptions are the arguments and flags of "logs".
+type LogsOptions struct {
+	// Run is the ID of the run, or a prefix of it; empty for the newest run.
+	Run string
+	// Check is the name of a check, or of one of its findings.
+	Check string
+	// Follow is true to show the output until the check has ended.
+	Follow bool
+
+	Hosted flagset.Hosted
+}
+
+// NewLogs returns the command "logs", which shows the output of a check.
 func NewLogs(client *cli.Client) *cobra.Command {
-	var follow bool
-	var selected flagset.Hosted
+	var flags LogsOptions
 	c := &cobra.Command{
 		Use:   "logs [RUN] CHECK",
 		Short: "Show the output of a check",
@@ -282,18 +302,15 @@ Exit codes: 0 output was shown, 1 there is none or the tool failed, 2 wrong usag
   oc preflight logs 3b6f2c1e Etcd.Quorum -f`,
 		Args: flagset.Arguments(1, 2, "the name of a check, after the ID of a run if it is not the newest"),
 		RunE: func(c *cobra.Command, args []string) error {
-			found, err := findLog(c.Context(), client, selected, args)
-			switch {
-			case err != nil:
-				return err
-			case follow:
-				return found.follow(c.Context())
+			if len(args) > 1 {
+				flags.Run, args = args[0], args[1:]
 			}
-			return found.show(c.Context())
+			flags.Check = flagset.First(args)
+			return flagset.Execute(c, flags, func() error { return showLog(c.Context(), client, flags) })
 		},
 	}
-	selected.AddCluster(c)
-	c.Flags().BoolVarP(&follow, "follow", "f", false, "Wait until the check starts, and follow its output until it has ended.")
+	flags.Hosted.AddCluster(c)
+	c.Flags().BoolVarP(&flags.Follow, "follow", "f", false, "Wait until the check starts, and follow its output until it has ended.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "follow")
 	client.Roles.Declare(c, role.Role{
 		Needs: role.Always(logsNeeds), Flags: []string{"hosted-cluster"},
@@ -317,25 +334,36 @@ type logSource struct {
 	check  string
 }
 
-// findLog finds the check of the arguments, and reads no output.
-func findLog(ctx context.Context, client *cli.Client, selected flagset.Hosted, args []string) (logSource, error) {
-	store, side, err := OpenHosted(ctx, client, selected, logsNeeds())
+func showLog(ctx context.Context, client *cli.Client, flags LogsOptions) error {
+	found, err := findLog(ctx, client, flags)
+	switch {
+	case err != nil:
+		return err
+	case flags.Follow:
+		return found.follow(ctx)
+	}
+	return found.show(ctx)
+}
+
+// findLog finds the check, and reads no output.
+func findLog(ctx context.Context, client *cli.Client, flags LogsOptions) (logSource, error) {
+	store, side, err := OpenHosted(ctx, client, flags.Hosted, logsNeeds())
 	if err != nil {
 		return logSource{}, err
 	}
 	defer client.Waiting("searching for the check")()
 	var question standing.Question
-	if len(args) == 1 {
+	if flags.Run == "" {
 		question.Runs, err = store.records.List(ctx)
 	}
 	run := foundRun{}
 	if err == nil {
-		run, err = store.wanted(ctx, wantedRun{args: args[:len(args)-1]}, question)
+		run, err = store.wanted(ctx, wantedRun{id: flags.Run}, question)
 	}
 	if err != nil {
 		return logSource{}, err
 	}
-	check, err := checkOf(run.record, format.BareName(format.CheckName, args[len(args)-1]))
+	check, err := checkOf(run.record, format.BareName(format.CheckName, flags.Check))
 	if err != nil {
 		return logSource{}, exitcode.BadUsage(err)
 	}

@@ -68,7 +68,13 @@ func Write(w io.Writer, name string) error {
 	return err
 }
 
-// NewCommand makes "schema", which prints the schema of a document.
+// Options are the arguments of "schema".
+type Options struct {
+	// Document is the document whose schema is printed; empty to list all.
+	Document string
+}
+
+// NewCommand returns the command "schema", which prints the schema of a document.
 func NewCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "schema [DOCUMENT]",
@@ -83,12 +89,15 @@ Exit codes: 0 it was printed, 1 the tool failed, 2 wrong usage or an unknown doc
   oc preflight schema report > report.schema.json`,
 		Args:              flagset.Arguments(0, 1, "one document"),
 		ValidArgsFunction: completeSchema,
-		RunE:              func(_ *cobra.Command, args []string) error { return printSchema(streams, args) },
+		RunE: func(c *cobra.Command, args []string) error {
+			options := Options{Document: flagset.First(args)}
+			return flagset.Execute(c, options, func() error { return printSchema(streams, options) })
+		},
 	}
 }
 
-func printSchema(streams genericiooptions.IOStreams, args []string) error {
-	if len(args) == 0 {
+func printSchema(streams genericiooptions.IOStreams, options Options) error {
+	if options.Document == "" {
 		names, err := Names()
 		if err != nil {
 			return err
@@ -100,7 +109,7 @@ func printSchema(streams genericiooptions.IOStreams, args []string) error {
 		}
 		return nil
 	}
-	err := Write(streams.Out, args[0])
+	err := Write(streams.Out, options.Document)
 	if _, ok := errors.AsType[*UnknownError](err); ok {
 		return exitcode.BadUsage(err)
 	}

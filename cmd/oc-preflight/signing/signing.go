@@ -32,24 +32,25 @@ const defaultVerdict = "verdict.dsse.json"
 
 // Flags are the flags of a command that signs.
 type Flags struct {
-	key string
-	// path is where the envelope is written; empty for the default.
-	path string
+	// Key is the private key: a file, k8s://NAMESPACE/SECRET or PLUGIN://KEY; empty to sign nothing.
+	Key string
+	// Path is where the envelope is written; empty for the default.
+	Path string
 }
 
 // Add adds the flags to a command that signs a verdict.
 func (f *Flags) Add(c *cobra.Command) {
-	c.Flags().StringVar(&f.key, "sign", "", "Private key to sign the verdict with: a file in PEM, k8s://NAMESPACE/SECRET "+
+	c.Flags().StringVar(&f.Key, "sign", "", "Private key to sign the verdict with: a file in PEM, k8s://NAMESPACE/SECRET "+
 		"with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the "+
 		"password of a file is $COSIGN_PASSWORD.")
-	c.Flags().StringVar(&f.path, "signed-verdict", "",
+	c.Flags().StringVar(&f.Path, "signed-verdict", "",
 		"File for the signed verdict. It is written whatever the decision; an existing file is deleted at the start. Default: "+defaultVerdict+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "sign")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, "signed-verdict")
 }
 
 // Requested reports whether a signed verdict was requested.
-func (f *Flags) Requested() bool { return f.key != "" }
+func (f *Flags) Requested() bool { return f.Key != "" }
 
 // Destination signs verdicts and writes them. The nil Destination writes nothing.
 type Destination struct {
@@ -65,9 +66,9 @@ func (f *Flags) Open(ctx context.Context, client *cli.Client) (*Destination, err
 	}
 	key, err := f.signer(ctx, client)
 	if err != nil {
-		return nil, fmt.Errorf("--sign %s: %w", f.key, err)
+		return nil, fmt.Errorf("--sign %s: %w", f.Key, err)
 	}
-	path := cmp.Or(f.path, defaultVerdict)
+	path := cmp.Or(f.Path, defaultVerdict)
 	file, err := flagset.CreateFile(path)
 	if err == nil {
 		err = file.Remove()
@@ -114,12 +115,12 @@ const (
 
 // signer reads the key that --sign names.
 func (f *Flags) signer(ctx context.Context, client *cli.Client) (signature.Signer, error) {
-	reference, inSecret := strings.CutPrefix(f.key, secretScheme)
+	reference, inSecret := strings.CutPrefix(f.Key, secretScheme)
 	if !inSecret {
-		if strings.Contains(f.key, "://") {
-			return signingkey.Plugin(ctx, f.key)
+		if strings.Contains(f.Key, "://") {
+			return signingkey.Plugin(ctx, f.Key)
 		}
-		return fileKey(ctx, f.key)
+		return fileKey(ctx, f.Key)
 	}
 	secret, err := flagset.NamespacedName("--sign", reference)
 	if err != nil {

@@ -35,16 +35,21 @@ import (
 // defaultTimeout bounds the gathering: large clusters take some minutes.
 const defaultTimeout = 30 * time.Minute
 
-type collectFlags struct {
-	output     string
-	redact     bool
-	prometheus string
-	timeout    time.Duration
+// Options are the flags of "collect".
+type Options struct {
+	// Output is the path of the archive; empty for a name with the time.
+	Output string
+	// Redact is true to replace names of nodes, IP addresses and domains.
+	Redact bool
+	// Prometheus is the URL of a querier; empty for the monitoring of the cluster.
+	Prometheus string
+	// Timeout is the time limit.
+	Timeout time.Duration
 }
 
-// NewCollect makes "collect", which writes an archive of the cluster.
+// NewCollect returns the command "collect", which writes an archive of the cluster.
 func NewCollect(client *cli.Client) *cobra.Command {
-	var flags collectFlags
+	var flags Options
 	c := &cobra.Command{
 		Use:   "collect [-o FILE.tar.gz | -o DIR]",
 		Short: "Write an archive of the cluster, for commands with --archive",
@@ -68,14 +73,16 @@ Exit codes: 0 the archive was written, also where something is missing in it, 1 
   # For the public
   oc preflight collect --redact -o cluster.tar.gz`,
 		Args: flagset.NoArguments,
-		RunE: func(c *cobra.Command, _ []string) error { return collect(c, client, flags) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			return flagset.Execute(c, flags, func() error { return collect(c, client, flags) })
+		},
 	}
-	c.Flags().StringVarP(&flags.output, "output", "o", "",
+	c.Flags().StringVarP(&flags.Output, "output", "o", "",
 		"File (.tar.gz, .tgz) or directory to write. Default: preflight-collection-TIME.tar.gz in the current directory.")
-	c.Flags().BoolVar(&flags.redact, "redact", false, "Replace the names of nodes, IP addresses and domains.")
-	c.Flags().StringVar(&flags.prometheus, "prometheus", "",
-		"URL of a Prometheus or Thanos querier: it has the metrics and alerts of the cluster. Default: the monitoring of the cluster.")
-	c.Flags().DurationVar(&flags.timeout, "timeout", defaultTimeout, "Time limit.")
+	c.Flags().BoolVar(&flags.Redact, "redact", false, "Replace the names of nodes, IP addresses and domains.")
+	c.Flags().StringVar(&flags.Prometheus, "prometheus", "",
+		"URL of a Prometheus or Thanos querier. It must have the metrics and alerts of the cluster, whose own monitoring is the default.")
+	c.Flags().DurationVar(&flags.Timeout, "timeout", defaultTimeout, "Time limit.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay, Again: option.Never}, "output")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "redact")
 	option.Declare(c.Flags(), option.Option{Group: option.Judgement, Effect: option.OnAnswer, Again: option.Reaching}, "prometheus")
@@ -101,16 +108,16 @@ func clusterVersion() access.Request {
 	return access.Request{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"}
 }
 
-func collect(c *cobra.Command, client *cli.Client, flags collectFlags) error {
+func collect(c *cobra.Command, client *cli.Client, flags Options) error {
 	reached, err := client.Connect()
 	if err != nil {
 		return err
 	}
-	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(flags.prometheus)
+	find, err := monitoring.Querier{Config: reached.Config(), Dynamic: reached.Dynamic}.Locate(flags.Prometheus)
 	if err != nil {
 		return exitcode.BadUsage(fmt.Errorf("--prometheus: %w", err))
 	}
-	path := flags.output
+	path := flags.Output
 	if path == "" {
 		path = "preflight-collection-" + reached.Now().Format("20060102T150405Z") + ".tar.gz"
 	}
@@ -125,10 +132,10 @@ func collect(c *cobra.Command, client *cli.Client, flags collectFlags) error {
 }
 
 // write writes the archive, and leaves nothing where it cannot.
-func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cluster.Cluster, path string,
+func (f Options) write(ctx context.Context, client *cli.Client, reached *cluster.Cluster, path string,
 	monitored *monitoring.Client,
 ) (made gathering.Summary, size int64, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("the cluster could not be read within %s", f.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.Timeout, fmt.Errorf("the cluster could not be read within %s", f.Timeout))
 	defer cancel()
 	into, err := writing.Create(path, reached.Now())
 	if err != nil {
@@ -140,7 +147,7 @@ func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cl
 	}
 	display := client.Display(terminal.About{})
 	defer display.Close()
-	request := gathering.Options{Reads: f.reads(), Monitoring: monitored, Redact: f.redact, Step: display.Step}
+	request := gathering.Options{Reads: f.reads(), Monitoring: monitored, Redact: f.Redact, Step: display.Step}
 	made, err = gathering.Gather(ctx, reached, request, into)
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		err = context.Cause(ctx)
@@ -154,9 +161,9 @@ func (f collectFlags) write(ctx context.Context, client *cli.Client, reached *cl
 
 // reads returns the requests: without names of the cluster, no records of runs, whose reports are
 // compressed.
-func (f collectFlags) reads() []access.Request {
+func (f Options) reads() []access.Request {
 	return slices.DeleteFunc(CollectNeeds().Optional, func(request access.Request) bool {
-		return f.redact && request.Resource == "configmaps" && request.Name == ""
+		return f.Redact && request.Resource == "configmaps" && request.Name == ""
 	})
 }
 

@@ -54,9 +54,17 @@ func (v Versions) Document(document.View) document.Document {
 // versionTime bounds the requests for the versions of the cluster.
 const versionTime = 5 * time.Second
 
-// NewCommand makes "version", which prints the versions of this program and of the cluster.
+// Options are the flags of "version".
+type Options struct {
+	// Alone is true to print only the version of this program.
+	Alone bool
+	// Output is the format of standard output.
+	Output string
+}
+
+// NewCommand returns the command "version", which prints the versions of this program and of the cluster.
 func NewCommand(client *cli.Client) *cobra.Command {
-	output, alone := "text", false
+	flags := Options{Output: "text"}
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of this program and of the cluster",
@@ -69,24 +77,28 @@ Exit codes: 0 the version of this program was printed, 1 the tool failed, 2 wron
   oc preflight version --client -o json | jq -r .client`,
 		Args: flagset.NoArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := expression.Check(output, Versions{}); err != nil {
-				return exitcode.BadUsage(err)
-			}
-			made := New(program.Version())
-			if !alone {
-				ctx, stop := context.WithTimeout(c.Context(), versionTime)
-				defer stop()
-				if err := readClusterVersions(ctx, client, &made); err != nil {
-					fmt.Fprintf(client.Streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), terminal.MaxLine))
-				}
-			}
-			return expression.Write(client.Streams.Out, output, made, terminal.Style(client.Streams.Out))
+			return flagset.Execute(c, flags, func() error { return printVersions(c.Context(), client, flags) })
 		},
 	}
-	c.Flags().BoolVar(&alone, "client", false, "Print only the version of this program; no cluster is used.")
+	c.Flags().BoolVar(&flags.Alone, "client", false, "Print only the version of this program; no cluster is used.")
 	option.Declare(c.Flags(), option.Option{Group: option.Output, Effect: option.OnDisplay}, "client")
-	flagset.OutputFlag(c, &output, Versions{})
+	flagset.OutputFlag(c, &flags.Output, Versions{})
 	return c
+}
+
+func printVersions(ctx context.Context, client *cli.Client, flags Options) error {
+	if err := expression.Check(flags.Output, Versions{}); err != nil {
+		return exitcode.BadUsage(err)
+	}
+	made := New(program.Version())
+	if !flags.Alone {
+		ctx, stop := context.WithTimeout(ctx, versionTime)
+		defer stop()
+		if err := readClusterVersions(ctx, client, &made); err != nil {
+			fmt.Fprintf(client.Streams.ErrOut, "the versions of the cluster are unknown: %s\n", words.Line(err.Error(), terminal.MaxLine))
+		}
+	}
+	return expression.Write(client.Streams.Out, flags.Output, made, terminal.Style(client.Streams.Out))
 }
 
 func readClusterVersions(ctx context.Context, client *cli.Client, made *Versions) error {
