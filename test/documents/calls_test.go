@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/combination"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
 	"github.com/openshift/update-preflight/test/documents"
 )
@@ -114,7 +114,7 @@ func accepts(call []string) error {
 	if err := verb.ValidateArgs(verb.Flags().Args()); err != nil {
 		return err
 	}
-	return errors.Join(combination.Check(verb), formats(verb))
+	return errors.Join(option.Combine(verb), formats(verb))
 }
 
 // formats returns an error for a format that the command does not have, in the flags

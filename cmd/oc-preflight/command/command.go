@@ -28,7 +28,6 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/author"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/called"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/cli"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/combination"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/decide"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/explain"
@@ -107,7 +106,10 @@ It verifies the signature of the target release, runs the read-only checks that 
 			noticed.Do(func() { fmt.Fprintln(streams.ErrOut, text) })
 		}))
 		c.SetContext(phrase.WithRequester(c.Context(), func(ctx context.Context) cli.Requester { return cli.RequesterOf(ctx, client) }))
-		return combination.Check(c)
+		if err := option.Combine(c); err != nil {
+			return exitcode.BadUsage(err)
+		}
+		return nil
 	}
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)

@@ -18,7 +18,6 @@ import (
 	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/flagset"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/role"
 	"github.com/openshift/update-preflight/collector/cluster"
 	"github.com/openshift/update-preflight/collector/scene"
@@ -183,7 +182,7 @@ func (f *Results) open(c *cobra.Command) (*results.Directory, error) {
 	if f.Path == "" {
 		return nil, nil //nolint:nilnil // no directory
 	}
-	asked, err := question.Key(c)
+	asked, err := option.Key(c)
 	if err != nil {
 		return nil, exitcode.BadUsage(fmt.Errorf("--results: %w", err))
 	}

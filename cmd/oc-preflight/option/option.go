@@ -1,7 +1,8 @@
-// Package option answers: which properties does a flag have beside its value?
+// Package option answers: which properties does a flag have besides its value?
 //
-// [Declare] states it once, where a flag is defined. The help, the completion, the commands that are printed, and the
-// key of stored results derive from it by [Of]; [Undeclared] are flags without.
+// [Declare] declares them once, where a flag is defined. The help, the completion and the commands that are printed
+// derive from them by [Of], and so does [Key], which is equal for command lines that ask the same. [Undeclared] lists
+// flags without properties, and [Combine] rejects flags that exclude or require each other.
 package option
 
 import (

@@ -1,7 +1,4 @@
-// Package question answers: when do two command lines ask the same about the same clusters?
-//
-// [Key] is equal for command lines that ask the same: by the effects of their flags (package option).
-package question
+package option
 
 import (
 	"crypto/sha256"
@@ -16,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/signature/localfile"
 )
 
@@ -37,13 +33,13 @@ func Key(c *cobra.Command) (string, error) {
 
 // write writes what a flag adds to the key.
 func write(sum io.Writer, flag *pflag.Flag) error {
-	switch option.Of(flag).Effect {
-	case option.OnDisplay:
+	switch Of(flag).Effect {
+	case OnDisplay:
 		return nil
-	case option.OnAnswerByContent:
+	case OnAnswerByContent:
 		fmt.Fprintf(sum, "%s\n", flag.Name)
 		return writeContents(sum, values(flag))
-	case option.OnAnswer, option.OnClusters:
+	case OnAnswer, OnClusters:
 	}
 	_, err := fmt.Fprintf(sum, "%s=%q\n", flag.Name, flag.Value.String())
 	return err

@@ -1,4 +1,4 @@
-package question_test
+package option_test
 
 import (
 	"errors"
@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
-	"github.com/openshift/update-preflight/cmd/oc-preflight/question"
 )
 
 // command has a flag of each effect, and one without.
@@ -34,7 +33,7 @@ func command(t *testing.T, args ...string) *cobra.Command {
 
 func key(t *testing.T, args ...string) string {
 	t.Helper()
-	made, err := question.Key(command(t, args...))
+	made, err := option.Key(command(t, args...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +112,7 @@ func TestKeyOfFilesThatCannotBeCompared(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, reason := range map[string]string{"pipe": "it can be read once", "loop": "it has no end"} {
-		if _, err := question.Key(command(t, "--key", path(name))); err == nil {
+		if _, err := option.Key(command(t, "--key", path(name))); err == nil {
 			t.Errorf("%s: %s", name, reason)
 		}
 	}

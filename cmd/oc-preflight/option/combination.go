@@ -1,5 +1,4 @@
-// Package combination answers: which flags exclude each other, and which have no effect without another one?
-package combination
+package option
 
 import (
 	"fmt"
@@ -7,8 +6,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/openshift/update-preflight/cmd/oc-preflight/exitcode"
 )
 
 // exclusion has flags of which a command line may have one.
@@ -66,9 +63,9 @@ func requirements() []requirement {
 	}
 }
 
-// Check rejects flags that exclude each other, and those that have no effect without another one, as wrong
-// usage. It knows the flags by their names, which mean the same in every command, and reads no file.
-func Check(c *cobra.Command) error {
+// Combine returns an error for flags that exclude each other, and for flags that have no effect without another one:
+// wrong usage. It knows the flags by their names, which mean the same in every command, and reads no file.
+func Combine(c *cobra.Command) error {
 	for _, each := range exclusions() {
 		given := named(each.flags, func(name string) bool { return isGiven(c, name) })
 		if len(given) < 2 {
@@ -78,7 +75,7 @@ func Check(c *cobra.Command) error {
 		if each.why != "" {
 			why = ": " + each.why
 		}
-		return exitcode.BadUsage(fmt.Errorf("mutually exclusive: %s; give one of them%s", strings.Join(given, ", "), why))
+		return fmt.Errorf("mutually exclusive: %s; give one of them%s", strings.Join(given, ", "), why)
 	}
 	for _, each := range requirements() {
 		others := named(each.others, func(name string) bool { return c.Flags().Lookup(name) != nil })
@@ -90,8 +87,7 @@ func Check(c *cobra.Command) error {
 		if len(given) > 1 {
 			verb = "require"
 		}
-		return exitcode.BadUsage(fmt.Errorf("%s %s %s; add it, or leave out %s", list(given, " and "), verb, list(others, " or "),
-			list(given, " and ")))
+		return fmt.Errorf("%s %s %s; add it, or leave out %s", list(given, " and "), verb, list(others, " or "), list(given, " and "))
 	}
 	return nil
 }
