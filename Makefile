@@ -12,26 +12,26 @@ REGISTRY    :=
 # Requirements to add or upgrade with "make tidy"; GNU make predefines the variable.
 GET         :=
 # What "make sign" signs with: a key of cosign (a file, or KMS://...); without one it signs
-# keyless, by the identity of the workflow, in the transparency log. BUILDER is a URI of who
-# builds, which the provenance names.
+# keyless, by the identity of the workflow, in the transparency log. BUILDER is the URI of
+# the builder, which the provenance names.
 KEY         :=
 BUILDER     :=
-# Not empty: only what the change since the last green run concerns, as CI does.
+# Not empty: run only what the change since the last green run concerns, as CI does.
 CHANGED     :=
 
-# The same flags for every build, so that the product, the cluster and the tests
-# share what is compiled. Programs have no debug information and no symbol table, without
-# which a link takes a third less time; stack traces need neither. The debug pages of grpc
+# The same flags for every build, so that the product, the cluster and the tests share the
+# build cache. Programs have no debug information and no symbol table, which makes linking a
+# third faster; stack traces need neither. grpcnotrace leaves out grpc's debug pages, which
 # make the linker keep every exported method.
 export GOFLAGS     := $(strip $(shell go env GOFLAGS 2>/dev/null) -trimpath -gcflags=all=-dwarf=false -ldflags=-s -tags=grpcnotrace)
 export CGO_ENABLED := 0
 
 # The first run compiles all packages, so the limit is generous.
 GOLANGCI := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
-# The newest version whose requirements the module proxy has. SBOMs are written by syft.
+# The newest version whose requirements the module proxy has. syft writes the SBOMs.
 GORELEASER := go run github.com/goreleaser/goreleaser/v2@v2.15.1
 COSIGN := go run github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
-# The SDK is for others to call, so what only they call is not dead.
+# The SDK is a library for others, so functions that only they call are not dead.
 DEADCODE := go run golang.org/x/tools/cmd/deadcode@v0.52.0 -test -filter "update-preflight/(cmd|collector|examples|runner|signature|test)"
 # The generated files of the API: DeepCopy, and the CustomResourceDefinition.
 CRD := manifests/crd
@@ -61,7 +61,7 @@ system-packages: ## install the packages of the distribution that the local clus
 ## A cluster to experiment with
 
 .PHONY: cluster
-cluster: tools ## start a local cluster with a ClusterVersion, which stays, and print its kubeconfig
+cluster: tools ## start a local cluster with a ClusterVersion, leave it running, and print its kubeconfig
 	@go run ./test/cluster/local-cluster up --dir $(CLUSTER_DIR)
 
 .PHONY: cluster-down
@@ -75,7 +75,7 @@ build: ## build oc-preflight
 	@go build -o $(BIN)/ ./cmd/oc-preflight
 
 .PHONY: demo
-demo: ## the verdict on an archive, then a preflight on a real cluster: Blocked, its remedies, Ready, a plan (KEEP=dir keeps the cluster, and its monitoring until Ctrl-C)
+demo: ## show the verdict on an archive, then a preflight on a real cluster: Blocked, its remedies, Ready, a plan (KEEP=dir keeps the cluster, and its monitoring until Ctrl-C)
 	@echo 'Building oc-preflight: with an empty cache, Go first compiles the program that builds the others.'
 	@go run ./test/build/programs -for archive -o $(BIN)
 	@printf '\n$$ bin/oc-preflight targets --archive examples/archive --to 4.19.1\n' && { $(BIN)/oc-preflight targets --archive examples/archive --to 4.19.1 || test $$? = 3; }
@@ -90,11 +90,11 @@ controller-demo: system-packages ## install the controller on a real cluster: an
 	@$(BIN)/controller-demo --switches "$(SWITCHES)"
 
 .PHONY: hosted-demo
-hosted-demo: tools ## judge a hosted cluster (HyperShift) from its management cluster and its guest: Blocked, its remedies, Ready
+hosted-demo: tools ## evaluate a hosted cluster (HyperShift) from its management cluster and its guest: Blocked, its remedies, Ready
 	@go run ./test/story/hosted-demo
 
 .PHONY: fleet-demo
-fleet-demo: tools ## judge five clusters at once: four causes, one that does not answer, the remedies, Ready, a regression that closes the gate to the next wave
+fleet-demo: tools ## evaluate five clusters at once: four causes, one that does not answer, the remedies, Ready, a regression that closes the gate to the next wave
 	@go run ./test/story/fleet-demo
 
 .PHONY: image
@@ -106,11 +106,11 @@ bundle: ## write the OLM bundle and the catalog of VERSION=vX.Y.Z into bin/bundl
 	@go run ./test/build/bundle -o $(BIN)/bundle -version "$(VERSION)" -image "$(IMAGE)" -bundle "$(BUNDLE)"
 
 .PHONY: bench
-bench: tools ## measure time to verdict and to the end of the command against kubectl, up to 5 000 checks; the cost of verifying and reading a release, of 500 targets, of 150 CRDs with 50 000 objects, of a path, of an archive, of the drains of 20 000 pods, of 100 clusters, of 5 000 reports of a hub, of the rehearsal of 900 manifests, of what comes after an update of 10 000 workloads
+bench: tools ## measure the time to a verdict against kubectl, up to 5 000 checks, and the cost of large releases, paths, archives, drains, fleets, rehearsals, and of "after"
 	@go test -run '^$$' -bench . -benchtime 1x -timeout 30m ./collector/updateplan/path ./cmd/oc-preflight/cli ./cmd/oc-preflight/decide ./cmd/oc-preflight/fleets ./runner/fleet/hub ./runner/inspection ./runner/payload ./runner/definition ./runner/rehearsal ./test/e2e ./test/commands
 	@go test -run '^$$' -bench Scale -benchtime 1x -timeout 2h ./test/e2e/scale
 
-## What has to pass
+## What must pass
 
 .PHONY: surface
 surface: ## print how much of each wing depends on what its packages export, against its budget and the last release
@@ -129,19 +129,19 @@ test-unit: ## run the tests that need no cluster
 	@go run ./test/suite/run -only unit
 
 .PHONY: test-race
-test-race: tools ## run the tests of clients of Kubernetes, those with clusters included, under the race detector (CHANGED=yes: as above)
+test-race: tools ## run the tests of clients of Kubernetes, including tests with clusters, under the race detector (CHANGED=yes: as above)
 	@go run ./test/suite/run -only race $(if $(CHANGED),-changed)
 
 .PHONY: test-release
-test-release: release-tools ## run the oracles and the tests of what is released (CHANGED=yes: as above)
+test-release: release-tools ## run the oracles and the tests of the released files (CHANGED=yes: as above)
 	@go run ./test/suite/run -only release $(if $(CHANGED),-changed)
 
 .PHONY: test-faults
-test-faults: tools ## run the tests of faults alone, and print what a run survives
+test-faults: tools ## run only the tests of faults, and print what a run survives
 	@go run ./test/suite/run -only faults
 
 .PHONY: test-attacks
-test-attacks: tools ## run the attacks alone, and print what each reached and what was reported
+test-attacks: tools ## run only the attacks, and print what each reached and what was reported
 	@go run ./test/suite/run -only attacks
 
 .PHONY: lint
@@ -163,11 +163,11 @@ tidy: ## make the modules tidy and require the same versions; GET="PATH@VERSION 
 	@go run ./test/modules/tidy -write $(GET)
 
 .PHONY: tag
-tag: ## make the modules require each other with VERSION=vX.Y.Z, and print how to tag them
+tag: ## make the modules require each other at VERSION=vX.Y.Z, and print how to tag them
 	@go run ./test/modules/release $(VERSION)
 
 .PHONY: release
-release: test-release ## build the files of a release into dist/: archives, checksums, SBOMs, krew manifest; without the tag of a version, those of a snapshot
+release: test-release ## build the files of a release into dist/: archives, checksums, SBOMs, krew manifest; without a version tag, of a snapshot
 	@GOFLAGS= $(GORELEASER) release --clean --skip=publish $(if $(shell git tag --points-at HEAD --list 'v*'),,--snapshot)
 
 .PHONY: sign

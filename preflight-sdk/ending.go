@@ -139,7 +139,7 @@ func panicEnding(panicked any) ending {
 }
 
 // stack returns the innermost functions of the check, one per line, without
-// those of the Go runtime and of this package.
+// functions of the Go runtime and of this package.
 func stack() string {
 	counters := make([]uintptr, 64)
 	frames := runtime.CallersFrames(counters[:runtime.Callers(1, counters)])

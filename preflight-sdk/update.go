@@ -30,7 +30,7 @@ type Update struct {
 	// Path contains the versions that the update goes through, From first and To
 	// last. It is empty if the path is unknown. At most 32 versions.
 	Path []string
-	// Facts are what the runner knows about the target, by name. The names depend
+	// Facts are further values about the target from the runner, by name. The names depend
 	// on the runner, so a check must not rely on a fact: skip the check or return an
 	// error if it is missing. At most 256 facts and 64 KiB.
 	Facts map[string]string

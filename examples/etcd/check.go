@@ -102,7 +102,7 @@ func sizeOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
 	return 0, cmp.Or(lines.Err(), errors.New("the metrics of the API server do not contain apiserver_storage_size_bytes"))
 }
 
-// connect uses the same configuration as oc; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, the configuration of the pod.
 func connect[C any](client func(*rest.Config) (C, error)) (C, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {

@@ -100,7 +100,7 @@ func covered(name, scope string) int {
 	return 0
 }
 
-// connect uses the same configuration as oc; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, the configuration of the pod.
 func connect() (configclient.ConfigV1Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {

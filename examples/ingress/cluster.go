@@ -33,7 +33,7 @@ func (c defaultCertificate) String() string {
 
 // defaultCertificates returns the certificates of all ingress controllers.
 func defaultCertificates(ctx context.Context) ([]defaultCertificate, error) {
-	// Connects with the same configuration as oc; in a pod, with that of the pod.
+	// Connects with the same configuration as oc; in a pod, with the configuration of the pod.
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()
 	if err != nil {

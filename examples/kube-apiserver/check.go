@@ -90,7 +90,7 @@ func report(t *preflight.T, secret metav1.ObjectMeta, end time.Time) {
 	t.Object(preflight.Object{APIVersion: "v1", Kind: "Secret", Namespace: secret.Namespace, Name: secret.Name})
 }
 
-// connect uses the same configuration as oc; in a pod, that of the pod. The last client
+// connect uses the same configuration as oc; in a pod, the configuration of the pod. The last client
 // reads only the metadata of Secrets, not their keys.
 func connect() (*kubernetes.Clientset, *configclient.ConfigV1Client, metadata.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(

@@ -66,7 +66,7 @@ func report(t *preflight.T, used, leftover []string) {
 	}
 	if len(leftover) > 0 {
 		t.Warnf("no pool uses MachineConfig %s with Ignition 2, and the target does not support it", some(leftover))
-		t.Remedyf("Delete what no pool uses.")
+		t.Remedyf("Delete the machine configs that no pool uses.")
 		t.Commandf("oc delete machineconfig %s", strings.Join(leftover[:min(maxNamed, len(leftover))], " "))
 	}
 }

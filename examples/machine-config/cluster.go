@@ -17,7 +17,7 @@ import (
 // pageSize is small because a rendered machine config may have a megabyte.
 const pageSize = 10
 
-// connect uses the same configuration as oc; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, the configuration of the pod.
 func connect() (dynamic.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()

@@ -75,7 +75,7 @@ func remedyWait(t *preflight.T) {
 }
 
 // read returns the configuration of the network. It connects with the same
-// configuration as oc; in a pod, that of the pod.
+// configuration as oc; in a pod, the configuration of the pod.
 func read(ctx context.Context) (*configv1.Network, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(
 		clientcmd.NewDefaultClientConfigLoadingRules(), &clientcmd.ConfigOverrides{}).ClientConfig()

@@ -25,7 +25,7 @@ import (
 // versions that the target serves.
 type directory string
 
-// versionsInUse compares the versions in the cluster with those of the target.
+// versionsInUse compares the versions in the cluster with the target's.
 
 func (d directory) versionsInUse(ctx context.Context, t *preflight.T) error {
 	crds, errCRDs := connect(apiextensions.NewForConfig)
@@ -95,7 +95,7 @@ func checkWritten(ctx context.Context, t *preflight.T, objects metadata.Resource
 	return nil
 }
 
-// connect uses the same configuration as oc; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, the configuration of the pod.
 func connect[C any](client func(*rest.Config) (C, error)) (C, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {

@@ -77,16 +77,16 @@ func volumePlugins(ctx context.Context, t *preflight.T) error {
 	report(t, t.Failf, "the CSI driver "+portworxCSI+" is not installed and required for PersistentVolume", waiting,
 		remedy{"Install the CSI driver with the operator of its vendor.", "oc get pv"})
 	report(t, t.Failf, "no driver of the target serves PersistentVolume", unserved,
-		remedy{"Copy the data to volumes of a CSI driver, delete the claims of these, without which the deletion of a bound volume does " +
-			"not end, then delete these.", "oc delete pv"})
+		remedy{"Copy the data to volumes of a CSI driver, then delete the old claims and volumes: Kubernetes keeps a volume " +
+			"until its claim is deleted.", "oc delete pv"})
 	report(t, t.Warnf, "no driver of the target provisions volumes for StorageClass", useless,
-		remedy{"Delete what has no driver.", "oc delete storageclass"})
+		remedy{"Delete the StorageClasses without a driver.", "oc delete storageclass"})
 	report(t, t.Warnf, "the CSI driver "+portworxCSI+" reports errors for VolumeAttachment", failing,
 		remedy{"Read the errors.", "oc describe volumeattachment"})
 	return nil
 }
 
-// remedy is what to do about objects, and the command, without their names.
+// remedy is how to fix objects, and the command, without their names.
 type remedy struct{ text, command string }
 
 // report reports the first ten objects, if any, with their remedy and its command.
@@ -100,7 +100,7 @@ func report(t *preflight.T, outcomef func(string, ...any), what string, names []
 	}
 }
 
-// connect uses the same configuration as oc; in a pod, that of the pod.
+// connect uses the same configuration as oc; in a pod, the configuration of the pod.
 func connect() (kubernetes.Interface, error) {
 	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(clientcmd.NewDefaultClientConfigLoadingRules(), nil).ClientConfig()
 	if err != nil {

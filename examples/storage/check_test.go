@@ -76,8 +76,8 @@ func TestVolumePlugins(t *testing.T) {
 			reason: "Kubernetes 1.31 has no CephFS plugin and no migration",
 			state:  ceph("shared"),
 			want: removed(preflight.Fail, "no driver of the target serves PersistentVolume shared (1 in total)",
-				"Copy the data to volumes of a CSI driver, delete the claims of these, without which the deletion of a bound volume does not "+
-					"end, then delete these.\noc delete pv shared"),
+				"Copy the data to volumes of a CSI driver, then delete the old claims and volumes: Kubernetes keeps a volume "+
+					"until its claim is deleted.\noc delete pv shared"),
 		},
 		"CephCSI": {
 			reason: "the CSI driver of Ceph cannot serve volumes that it did not provision",

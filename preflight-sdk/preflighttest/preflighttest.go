@@ -207,7 +207,7 @@ func format(f preflight.Finding) string {
 	return text.String()
 }
 
-// Manifest fails the test unless the content of file is what the program prints
+// Manifest fails the test unless the content of file is the output of the program
 // with --print-manifest and these options. program is a main package in the form
 // that go build accepts, such as "." for the package in the directory of the test.
 //

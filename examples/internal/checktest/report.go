@@ -17,7 +17,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Report is what the program of a check reported.
+// Report is the result of the program of a check.
 type Report struct {
 	ExitCode int
 	// Findings are the findings by the name of the check.
