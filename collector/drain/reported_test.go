@@ -103,7 +103,9 @@ func TestReported(t *testing.T) {
 			reason: "a volume of the type before CSI is attached, too", outcome: drain.Sticks, cause: eviction.TooFewHealthy,
 			build: func(w *world) {
 				w.deploy("cart", w.shared("data", corev1.ReadWriteOnce), "w0", "w0")
-				w.volumes[0].Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{VsphereVolume: &corev1.VsphereVirtualDiskVolumeSource{VolumePath: "data"}}
+				w.volumes[0].Spec.PersistentVolumeSource = corev1.PersistentVolumeSource{
+					VsphereVolume: &corev1.VsphereVirtualDiskVolumeSource{VolumePath: "data"},
+				}
 				w.budget("cart", 1, 2, 1, 2)
 			},
 		},

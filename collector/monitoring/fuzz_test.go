@@ -16,7 +16,8 @@ import (
 func FuzzResponse(f *testing.F) {
 	f.Add(uint(0), []byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]}]}}`))
 	f.Add(uint(0), []byte(`{"status":"success","data":{"resultType":"scalar","result":[1,"1"]}}`))
-	f.Add(uint(0), []byte(`{"status":"success","data":{"alerts":[{"labels":{"alertname":"A"},"state":"firing","activeAt":"2026-11-21T00:00:00Z"}]}}`))
+	f.Add(uint(0), []byte(
+		`{"status":"success","data":{"alerts":[{"labels":{"alertname":"A"},"state":"firing","activeAt":"2026-11-21T00:00:00Z"}]}}`))
 	f.Add(uint(303), []byte(`{"status":"error","errorType":"timeout","error":"x"}`))
 	f.Add(uint(102), []byte(``))
 	f.Fuzz(func(t *testing.T, code uint, body []byte) {
@@ -26,7 +27,8 @@ func FuzzResponse(f *testing.F) {
 			_, _ = w.Write(body)
 		}))
 		defer server.Close()
-		client := monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil }, monitoring.DefaultTimeout)
+		client := monitoring.New(func(context.Context) (*rest.Config, error) { return &rest.Config{Host: server.URL}, nil },
+			monitoring.DefaultTimeout)
 		match, err := client.Query(t.Context(), "up")
 		if err != nil && (match || reasonOf(err) == err.Error()) {
 			t.Errorf("status %d, %q: %v, %v", status, body, match, err)

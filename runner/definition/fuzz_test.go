@@ -19,7 +19,10 @@ import (
 // panic, and that each blocking finding has a remedy.
 func FuzzCheck(f *testing.F) {
 	present := crd("fuzzes", "", version("v1", free, true, true))
-	for _, schema := range []string{loose, strict, "{}", "{type: object, x-kubernetes-validations: [{rule: 'self'}]}", "{type: object, properties: {f: {type: array, x-kubernetes-list-type: map, items: {}}}}"} {
+	for _, schema := range []string{
+		loose, strict, "{}", "{type: object, x-kubernetes-validations: [{rule: 'self'}]}",
+		"{type: object, properties: {f: {type: array, x-kubernetes-list-type: map, items: {}}}}",
+	} {
 		f.Add([]byte(crd("fuzzes", "", version("v1", schema, true, true))), []byte("{f: [1]}"))
 	}
 	f.Add([]byte("{metadata: {name: fuzzes."+group+"}}"), []byte("[]"))
@@ -37,7 +40,8 @@ func FuzzCheck(f *testing.F) {
 		kinds := map[schema.GroupVersionResource]string{{Group: group, Version: "v1", Resource: "fuzzes"}: "FUZZESList"}
 		client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), kinds, parse(t, present), object)
 		name := "fuzzes." + group
-		findings, err := definition.Check(client, []payload.Definition{{Name: name, Manifest: manifest}}).Run(t.Context(), check.Subject{Now: time.Now()})
+		findings, err := definition.Check(client, []payload.Definition{{Name: name, Manifest: manifest}}).Run(t.Context(),
+			check.Subject{Now: time.Now()})
 		if err != nil || len(findings) == 0 {
 			t.Fatalf("%d findings: %v", len(findings), err)
 		}

@@ -73,12 +73,14 @@ func FuzzManifest(f *testing.F) {
 	f.Add([]byte(supporting))
 	f.Add([]byte(bomb()))
 	for _, filter := range []string{
-		`release.openshift.io/feature-gate: "On,-Off"`, `release.openshift.io/feature-set: Default`, `capability.openshift.io/name: Console+Other`,
+		`release.openshift.io/feature-gate: "On,-Off"`, `release.openshift.io/feature-set: Default`,
+		`capability.openshift.io/name: Console+Other`,
 		`exclude.release.openshift.io/: "true"`, `include.release.openshift.io/other: "true"`, `release.openshift.io/major-version: ""`,
 	} {
 		f.Add([]byte(strings.Replace(jobIn("ns", "job"), "  annotations:\n", "  annotations:\n    "+filter+"\n", 1)))
 	}
-	f.Add([]byte(`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"ns","annotations":{"openshift.io\/preflight-check":"true"}}}{}`))
+	f.Add([]byte(
+		`{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a","namespace":"ns","annotations":{"openshift.io\/preflight-check":"true"}}}{}`))
 	f.Add([]byte("a: b\n...\n--- !!map {? &a openshift.io/preflight-check : yes, <<: *a}\n"))
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		got, err := extractLayer(t, releaseWith(t, entry{name: "release-manifests/job.yaml", content: string(manifest)}))

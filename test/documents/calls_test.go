@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/cmd/oc-preflight/command"
+	"github.com/openshift/update-preflight/cmd/oc-preflight/option"
 	"github.com/openshift/update-preflight/test/documents"
 )
 

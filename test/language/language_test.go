@@ -89,13 +89,14 @@ func read(path string, text []byte) map[int]string {
 	tokens.Init(file, text, nil, scanner.ScanComments)
 	for {
 		at, kind, literal := tokens.Scan()
-		switch kind {
-		case token.EOF:
+		if kind == token.EOF {
 			return lines
-		case token.COMMENT, token.STRING:
-			for i, line := range strings.Split(literal, "\n") {
-				lines[file.Line(at)+i] += " " + line
-			}
+		}
+		if kind != token.COMMENT && kind != token.STRING {
+			continue
+		}
+		for i, line := range strings.Split(literal, "\n") {
+			lines[file.Line(at)+i] += " " + line
 		}
 	}
 }

@@ -115,7 +115,16 @@ It verifies the signature of the target release, runs the read-only checks that 
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelp())
-	addVerbs(root, &client.Roles, []help.Section{
+	addVerbs(root, &client.Roles, sections(client))
+	setName(root, name)
+	addCompletions(client, root)
+	return root
+}
+
+// sections are the verbs, in the order of the help.
+func sections(client *cli.Client) []help.Section {
+	streams := client.Streams
+	return []help.Section{
 		{Title: "Decide on an update", Verbs: []*cobra.Command{
 			decide.NewTargets(client), decide.NewPlan(client), decide.NewDrainPlan(client), running.NewRun(client), after.NewAfter(client),
 			runs.NewStatus(client), decide.NewAck(client), explain.NewCommand(streams),
@@ -131,10 +140,7 @@ It verifies the signature of the target release, runs the read-only checks that 
 			auth.New(client), support.NewCollect(client), schema.NewCommand(streams),
 			versions.NewCommand(client), newOptions(),
 		}},
-	})
-	setName(root, name)
-	addCompletions(client, root)
-	return root
+	}
 }
 
 // invocation is a call of the program.

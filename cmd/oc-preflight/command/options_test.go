@@ -99,7 +99,10 @@ func TestArguments(t *testing.T) {
 			reason: "the check comes last", args: []string{"logs", "3b6f2c1e", "Etcd.Quorum", "-f"},
 			want: map[string]string{"Run": "3b6f2c1e", "Check": "Etcd.Quorum", "Follow": "true"},
 		},
-		"NewestLogs": {reason: "one argument is the check", args: []string{"logs", "Etcd.Quorum"}, want: map[string]string{"Check": "Etcd.Quorum"}},
+		"NewestLogs": {
+			reason: "one argument is the check", args: []string{"logs", "Etcd.Quorum"},
+			want: map[string]string{"Check": "Etcd.Quorum"},
+		},
 		"Status": {
 			reason: "the hosted cluster and its pools", args: []string{"status", "--hosted-cluster", "a/b", "--nodepool", "c", "--nodepool", "d"},
 			want: map[string]string{"Hosted.Cluster": "a/b", "Hosted.Pools": "[c d]"},

@@ -196,8 +196,6 @@ func (o *observer) Decided(decided report.Report) {
 }
 
 // createsSecrets is the consequence of the optional permission to create the key of records.
-//
-//nolint:gosec // no credentials
 const createsSecrets = "A user who may create Secrets in the namespace openshift-cluster-version, and get the one with the key of " +
 	"the records, can get a token of any of its ServiceAccounts. After the first run, the role needs no permission to create Secrets."
 

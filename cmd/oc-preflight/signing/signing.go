@@ -44,7 +44,8 @@ func (f *Flags) Add(c *cobra.Command) {
 		"with cosign.key and cosign.password, or PLUGIN://KEY for the program sigstore-kms-PLUGIN of a KMS. ECDSA P-256 or Ed25519; the "+
 		"password of a file is $COSIGN_PASSWORD.")
 	c.Flags().StringVar(&f.Path, "signed-verdict", "",
-		"File for the signed verdict. It is written whatever the decision; an existing file is deleted at the start. Default: "+defaultVerdict+".")
+		"File for the signed verdict. It is written whatever the decision; an existing file is deleted at the start. "+
+			"Default: "+defaultVerdict+".")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnAnswer}, "sign")
 	option.Declare(c.Flags(), option.Option{Group: option.Trust, Effect: option.OnDisplay}, "signed-verdict")
 }

@@ -476,7 +476,8 @@ func TestPods(t *testing.T) {
 		},
 		"Creating": {
 			reason: "its volumes are not mounted", objects: web + pod("a", of, scheduled, pending+waiting("ContainerCreating")),
-			want: []string{"Deployment shop/web ContainerCreating 2026-11-25T10:00:00Z on w1: pod a has a node, and containers that have not started"},
+			want: []string{"Deployment shop/web ContainerCreating 2026-11-25T10:00:00Z on w1: pod a has a node, " +
+				"and containers that have not started"},
 		},
 		"Unschedulable": {
 			reason: "no node is suitable", objects: web + pod("a", of, "",

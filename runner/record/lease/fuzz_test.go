@@ -26,7 +26,10 @@ func fuzzKey() []byte { return bytes.Repeat([]byte{7}, 32) }
 func canned(t *testing.T, objects ...*corev1.ConfigMap) *runs {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(&rest.Config{QPS: -1, Transport: transport.Func(func(r *http.Request) (*http.Response, error) {
-		var response any = metav1.Status{TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}
+		var response any = metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Code: http.StatusNotFound,
+			Reason: metav1.StatusReasonNotFound,
+		}
 		code := http.StatusNotFound
 		all := &corev1.ConfigMapList{TypeMeta: metav1.TypeMeta{Kind: "ConfigMapList", APIVersion: "v1"}}
 		for _, object := range objects {
@@ -41,9 +44,11 @@ func canned(t *testing.T, objects ...*corev1.ConfigMap) *runs {
 		case "configmaps":
 			response, code = all, http.StatusOK
 		case recordstore.KeySecret:
-			response, code = &corev1.Secret{TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, Data: map[string][]byte{"key": fuzzKey()}}, http.StatusOK
+			response, code = &corev1.Secret{TypeMeta: metav1.TypeMeta{Kind: "Secret", APIVersion: "v1"}, Data: map[string][]byte{"key": fuzzKey()}},
+				http.StatusOK
 		case "leases":
-			response, code = &coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{Kind: "LeaseList", APIVersion: "coordination.k8s.io/v1"}}, http.StatusOK
+			response, code = &coordinationv1.LeaseList{TypeMeta: metav1.TypeMeta{Kind: "LeaseList", APIVersion: "coordination.k8s.io/v1"}},
+				http.StatusOK
 		}
 		return respond(r, response, code)
 	})})
@@ -99,7 +104,8 @@ func checkInvariants(t *testing.T, got record.Record, err error) {
 func FuzzHead(f *testing.F) {
 	line := []byte(`{"check":"Etcd.Disk","findings":[]}` + "\n")
 	f.Add(header, compressed(f, []byte("Etcd.Disk\nNetwork.Routes")), compressed(f, line), []byte(nil))
-	f.Add("id: "+fuzzID+"\nphase: Complete\nstartTime: \"2026-01-01T00:00:00Z\"\n", []byte(nil), []byte(nil), compressed(f, []byte("{\"a\":\"b\"}\n{}")))
+	f.Add("id: "+fuzzID+"\nphase: Complete\nstartTime: \"2026-01-01T00:00:00Z\"\n", []byte(nil), []byte(nil),
+		compressed(f, []byte("{\"a\":\"b\"}\n{}")))
 	f.Add("id: "+fuzzID+"\nphase: Complete\nreportParts: 1\n", []byte(nil), []byte(nil), []byte(nil))
 	f.Add("id: 01234567-8900-0000-0000-000000000000\nphase: Complete\n", []byte(nil), []byte(nil), []byte(nil)) // the same prefix
 	f.Add("a: &a [*a]\n", []byte("x"), []byte{0x1f, 0x8b}, []byte("y"))

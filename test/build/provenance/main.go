@@ -142,7 +142,8 @@ func commitOf(ctx context.Context, directory string) (string, error) {
 		return "", err
 	}
 	if built.Commit != head {
-		return "", fmt.Errorf("the release was built from commit %q, and %s is checked out; build the release again: make release", built.Commit, head)
+		return "", fmt.Errorf("the release was built from commit %q, and %s is checked out; build the release again: make release",
+			built.Commit, head)
 	}
 	changed, err := git(ctx, "status", "--porcelain")
 	if err != nil {
