@@ -93,7 +93,7 @@ func harmful(verb, rest string) string {
 // author of a check answers for the commands of its findings.
 func printedCommands(t *testing.T) []string {
 	t.Helper()
-	literal := regexp.MustCompile("(?:Read|Change|Delete|OnThisMachine)\\(\\s*[\"`](oc [^\n]*)|^\\s*\\$ (oc .*)|\"command\": \"(oc .*)\"")
+	start := regexp.MustCompile("(?:Read|Change|Delete|OnThisMachine)\\(\\s*[\"`]|^\\s*\\$ |\"command\": \"")
 	var commands []string
 	for _, directory := range []string{"collector", "runner", "cmd", "test/commands/testdata"} {
 		err := filepath.WalkDir(filepath.Join(root, directory), func(path string, entry fs.DirEntry, err error) error {
@@ -104,8 +104,10 @@ func printedCommands(t *testing.T) []string {
 			}
 			content, err := os.ReadFile(path)
 			for line := range strings.Lines(string(content)) {
-				if match := literal.FindStringSubmatch(line); match != nil {
-					commands = append(commands, match[1]+match[2]+match[3])
+				for _, command := range start.Split(strings.TrimRight(line, "\n"), -1)[1:] { // a line may have several
+					if strings.HasPrefix(command, "oc ") {
+						commands = append(commands, command)
+					}
 				}
 			}
 			return err

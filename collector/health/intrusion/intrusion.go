@@ -224,7 +224,7 @@ func (r restriction) quota(none []string) finding.Finding {
 		words.Line(r.Namespace, maxText), words.Line(r.Name, maxText), r.by, words.List(none, maxNamed)).
 		Named(finding.NameOf(namePlatformQuota, r.Namespace+"-"+r.Name)).
 		Do(finding.Read("oc -n %s describe resourcequota %s", r.Namespace, r.Name),
-			finding.Delete("oc -n %s delete resourcequota %s", r.Namespace, r.Name)).
+			finding.Change("oc -n %s edit resourcequota %s", r.Namespace, r.Name)).
 		About(r.object)
 }
 
