@@ -80,7 +80,7 @@ func TestStatusByAnotherMonitoring(t *testing.T) {
 	byDefault.use(t)
 	publish(t, map[string]animal{"healthy": {Plain: true}})
 	run := runPreflight(t, exit.Undecided, "--to", to, "--no-jobs").Run.ID
-	const note = "from another monitoring than those of the run"
+	const note = "read its alerts and metrics from another monitoring"
 	if got := call(t, "status", run, "--prometheus", testCluster.Monitoring); strings.Contains(got.Stderr, note) {
 		t.Errorf("status by the monitoring of the run: %s", got.Stderr)
 	}
