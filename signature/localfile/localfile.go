@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"syscall"
 )
@@ -40,6 +41,16 @@ func Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	}
 }
 
+// Read reads a file like [Open]: its first limit bytes, and one more if it is longer, for the error of the caller.
+func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
+	file, err := Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, limit+1))
+}
+
 // interruptible is a file that is closed when its context ends.
 type interruptible struct {
 	*os.File
@@ -52,7 +63,7 @@ func (f *interruptible) Close() error {
 }
 
 // OpenRegular opens a regular file, or a symbolic link to one. Any other file is an ErrNotRegular.
-func OpenRegular(path string) (*os.File, error) {
+func OpenRegular(path string) (fs.File, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) //nolint:gosec // the user names the directory
 	if err != nil {
 		return nil, err
@@ -61,7 +72,7 @@ func OpenRegular(path string) (*os.File, error) {
 }
 
 // OpenRegularIn is OpenRegular for a file below root.
-func OpenRegularIn(root *os.Root, name string) (*os.File, error) {
+func OpenRegularIn(root *os.Root, name string) (fs.File, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
@@ -70,7 +81,7 @@ func OpenRegularIn(root *os.Root, name string) (*os.File, error) {
 }
 
 // regular closes a file that is not regular.
-func regular(file *os.File) (*os.File, error) {
+func regular(file *os.File) (fs.File, error) {
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is %w", file.Name(), ErrNotRegular)

@@ -61,7 +61,7 @@ func TestRegularFileBelowARoot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer root.Close() //nolint:errcheck // nothing was written
+	defer root.Close()
 	if err := syscall.Mkfifo(filepath.Join(directory, "pipe"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer writer.Close() //nolint:errcheck // nothing was written
+		defer writer.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		file, err := localfile.Open(ctx, pipe)
 		if err != nil {

@@ -228,7 +228,7 @@ func readPlan(ctx context.Context, name string) (updateplan.Plan, error) {
 	if err != nil {
 		return updateplan.Plan{}, err
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
+	defer file.Close()
 	stored, err := updateplan.Read(file)
 	if err != nil {
 		return updateplan.Plan{}, fmt.Errorf("%s: %w", name, err)

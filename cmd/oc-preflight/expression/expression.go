@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -70,12 +69,8 @@ const maxFile = 1 << 20
 func (v value) Set(text string) error {
 	name, expression, has := strings.Cut(text, "=")
 	if kind, isFile := strings.CutSuffix(name, "-file"); has && isFile && kinds()[kind] != nil {
-		file, err := localfile.Open(v.command.Context(), expression)
+		content, err := localfile.Read(v.command.Context(), expression, maxFile)
 		if err != nil {
-			return err
-		}
-		content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
-		if err := errors.Join(err, file.Close()); err != nil {
 			return err
 		}
 		if len(content) > maxFile {

@@ -134,12 +134,7 @@ func readGraph(ctx context.Context, stdin io.Reader, name string) ([]byte, error
 	if name == "-" {
 		return io.ReadAll(io.LimitReader(stdin, graph.MaxBytes+1))
 	}
-	file, err := localfile.Open(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	return io.ReadAll(io.LimitReader(file, graph.MaxBytes+1))
+	return localfile.Read(ctx, name, graph.MaxBytes)
 }
 
 // Pull are the flags for reading images.

@@ -180,7 +180,7 @@ func readAcceptances(ctx context.Context, path string) ([]acceptance.Acceptance,
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
+	defer file.Close()
 	return acceptance.Read(path, file)
 }
 

@@ -200,7 +200,7 @@ func readKeyring(ctx context.Context, path string) (read signature.Keyring, cont
 	if err != nil {
 		return signature.Keyring{}, "", fmt.Errorf("--keyring: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
+	defer file.Close()
 	var copied strings.Builder
 	keyring, err := signature.ReadKeyring(path, io.TeeReader(file, &copied))
 	if err != nil {

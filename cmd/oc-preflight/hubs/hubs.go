@@ -338,7 +338,7 @@ func parseTable(path string) (fleet.Table, error) {
 	if err != nil {
 		return fleet.Table{}, input.Errorf("it cannot be read: %w", err)
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
+	defer file.Close()
 	text, err := io.ReadAll(io.LimitReader(file, maxTable+1))
 	switch {
 	case err != nil:

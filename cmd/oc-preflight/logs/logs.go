@@ -104,7 +104,7 @@ func (c container) stream(ctx context.Context, client kubernetes.Interface, opti
 	if err != nil {
 		return fmt.Errorf("could not read the log of container %s in pod %s/%s: %w", c.name, c.namespace, c.pod, err)
 	}
-	defer body.Close() //nolint:errcheck // nothing was written
+	defer body.Close()
 	if err := out.copy(body); err != nil {
 		return fmt.Errorf("the log of container %s in pod %s/%s was cut off: %w", c.name, c.namespace, c.pod, err)
 	}

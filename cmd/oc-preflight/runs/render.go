@@ -116,7 +116,7 @@ func readDocument(ctx context.Context, stdin io.Reader, file string) (report.Doc
 	if err != nil {
 		return report.Document{}, err
 	}
-	defer stored.Close() //nolint:errcheck // nothing was written
+	defer stored.Close()
 	loaded, err := report.Load(stored)
 	if err != nil {
 		return report.Document{}, fmt.Errorf("%s: %w", file, err)
@@ -354,10 +354,5 @@ func readEnvelope(ctx context.Context, stdin io.Reader, file string) ([]byte, er
 	if file == "-" {
 		return io.ReadAll(io.LimitReader(stdin, attestation.MaxEnvelope+1))
 	}
-	opened, err := localfile.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer opened.Close() //nolint:errcheck // nothing was written
-	return io.ReadAll(io.LimitReader(opened, attestation.MaxEnvelope+1))
+	return localfile.Read(ctx, file, attestation.MaxEnvelope)
 }

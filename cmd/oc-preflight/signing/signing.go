@@ -161,10 +161,5 @@ func fileKey(ctx context.Context, path string) (signature.Signer, error) {
 
 // ReadKey reads the file of a key, of at most attestation.MaxKey bytes.
 func ReadKey(ctx context.Context, path string) ([]byte, error) {
-	file, err := localfile.Open(ctx, path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	return io.ReadAll(io.LimitReader(file, attestation.MaxKey+1))
+	return localfile.Read(ctx, path, attestation.MaxKey)
 }
