@@ -110,14 +110,14 @@ type result struct {
 // The reasons for which a check itself is defective.
 var (
 	ReasonPanic = finding.NewReason("Panic", finding.Explanation{
-		Meaning: "Reported for a check that crashed.",
-		Cause:   "A defect of the check.",
-		Remedy:  "Report it to the authors of the check: this is a defect of the check, not of the cluster.",
+		Meaning: "A check crashed.",
+		Cause:   "The check has a bug.",
+		Remedy:  "Report the bug to the authors of the check: the cluster is not at fault.",
 	})
 	ReasonNoResult = finding.NewReason("NoResult", finding.Explanation{
-		Meaning: "Reported for a check that ended without a result.",
-		Cause:   "A defect of the check.",
-		Remedy:  "Report it to the authors of the check: this is a defect of the check, not of the cluster.",
+		Meaning: "A check ended without a result.",
+		Cause:   "The check has a bug.",
+		Remedy:  "Report the bug to the authors of the check: the cluster is not at fault.",
 	})
 )
 
@@ -152,29 +152,29 @@ func (s Source) complete(findings ...finding.Finding) []finding.Finding {
 // The reasons for which a check ended with an error.
 var (
 	ReasonInterrupted = finding.NewReason("Interrupted", finding.Explanation{
-		Meaning: "Reported for a check that was still running when the run was canceled.",
-		Cause:   "Ctrl-C, \"cancel\", or the end of the process that held the run.",
+		Meaning: "A check was still running when the run was canceled.",
+		Cause:   "Ctrl-C, \"cancel\", or the end of the process that ran the preflight.",
 		Remedy:  "Run the preflight again and let it finish.",
 	})
 	ReasonTimeout = finding.NewReason("Timeout", finding.Explanation{
-		Meaning: "Reported for a check that did not end before the deadline of the run.",
-		Cause:   "The check is slow, waits for a node, or the timeout is too short.",
+		Meaning: "A check did not finish before the deadline of the run.",
+		Cause:   "The check is slow or waits for a node, or the timeout is too short.",
 		Remedy:  "Run the preflight again with a longer timeout.",
 	})
 	ReasonForbidden = finding.NewReason("Forbidden", finding.Explanation{
-		Meaning: "Reported for a check that read something it has no permission for.",
+		Meaning: "A check tried to read something that it has no permission to read.",
 		Cause:   "The user or ServiceAccount that runs the check lacks a role.",
 		Remedy:  "Bind the roles that \"auth\" prints.",
 	})
 	ReasonUnauthorized = finding.NewReason("Unauthorized", finding.Explanation{
-		Meaning: "Reported when the API server rejects the credentials.",
+		Meaning: "The API server rejects the credentials.",
 		Cause:   "The token has expired or was revoked.",
 		Remedy:  "Log in again.",
 	})
 	ReasonError = finding.NewReason("Error", finding.Explanation{
-		Meaning: "Reported for a check that could not be completed for a cause without a reason of its own; the message has it.",
+		Meaning: "A check could not be completed, for a cause that has no reason of its own. The message names the cause.",
 		Cause:   "An object could not be read, or a server did not respond.",
-		Remedy:  "Fix what the message names, then run the preflight again.",
+		Remedy:  "Fix the cause in the message, then run the preflight again.",
 	})
 )
 
@@ -186,7 +186,7 @@ func inconclusive(err error) finding.Finding {
 		return finding.Unknown(ReasonTimeout, "%v", err).Do(finding.Retry(finding.OptionTimeout))
 	case apierrors.IsForbidden(err):
 		return finding.Unknown(ReasonForbidden, "%v", err).
-			Remedy("Run the preflight as a user with permission to read what the message names.").Do(finding.Roles())
+			Remedy("Run the preflight as a user with permission to read the objects in the message.").Do(finding.Roles())
 	case apierrors.IsUnauthorized(err):
 		return finding.Unknown(ReasonUnauthorized, "%v", err).Do(finding.OnThisMachine("oc login"))
 	}

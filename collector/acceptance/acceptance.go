@@ -62,7 +62,7 @@ func CheckName(risk string) error {
 		return fmt.Errorf("illegal risk %q: the name has %d characters, and %d are the limit", words.Cut(risk, maxQuoted), len(risk),
 			finding.MaxName)
 	}
-	return fmt.Errorf("illegal risk %q: a name begins with a capital letter, and has only letters, digits, dots and dashes",
+	return fmt.Errorf("illegal risk %q: a name begins with a capital letter and contains only letters, digits, dots and dashes",
 		words.Cut(risk, finding.MaxName))
 }
 
@@ -167,32 +167,32 @@ func (a Account) Accepted() map[string]string {
 
 var (
 	nameWithoutEffect = finding.NewName("AcceptanceWithoutEffect",
-		"The findings about acceptances of findings that cannot be accepted, such as gates.")
+		"Acceptances of findings that cannot be accepted, such as gates.")
 
-	nameExpired = finding.NewName("AcceptanceExpired", "The finding about acceptances that have expired.")
+	nameExpired = finding.NewName("AcceptanceExpired", "Acceptances that have expired.")
 
 	nameOutOfScope = finding.NewName("AcceptanceOutOfScope",
-		"The finding about acceptances for other versions or clusters.")
+		"Acceptances for other versions or clusters.")
 
-	nameUnused = finding.NewName("AcceptanceUnused", "The finding about acceptances that no blocking finding needs.")
+	nameUnused = finding.NewName("AcceptanceUnused", "Acceptances that no blocking finding needs.")
 
 	reasonNotAcceptable = finding.NewReason("NotAcceptable", finding.Explanation{
-		Meaning: "Reported when an accepted finding cannot be accepted.",
-		Cause:   "The finding is a gate, which CVO itself blocks, or about trust in the release.",
+		Meaning: "An acceptance names a finding that cannot be accepted. The finding still blocks the update.",
+		Cause:   "The finding is a gate, which CVO itself enforces, or concerns trust in the release.",
 		Remedy:  "Follow the remedy of the finding.",
 	})
 	reasonExpired = finding.NewReason("Expired", finding.Explanation{
-		Meaning: "Reported when acceptances have expired.",
+		Meaning: "Acceptances have expired and have no effect.",
 		Cause:   "The time in \"expires\" of the acceptance file has passed.",
 		Remedy:  "Assess the risks again, then renew \"expires\" or remove the entries.",
 	})
 	reasonOutOfScope = finding.NewReason("OutOfScope", finding.Explanation{
-		Meaning: "Reported when an acceptance names a finding that blocks, but is not for this update.",
-		Cause:   "\"versions\" or \"clusters\" of the acceptance file have other targets or clusters.",
+		Meaning: "An acceptance names a blocking finding, but does not apply to this update.",
+		Cause:   "\"versions\" or \"clusters\" in the acceptance file exclude this target or this cluster.",
 		Remedy:  "Assess the risk for this update, then extend \"versions\" or \"clusters\".",
 	})
 	reasonUnused = finding.NewReason("Unused", finding.Explanation{
-		Meaning: "Reported when no finding needs an acceptance.",
+		Meaning: "No finding needs this acceptance.",
 		Cause:   "The risk does not apply, or the name is misspelled.",
 		Remedy:  "Check the name, and remove the acceptance if it is no longer needed.",
 	})
@@ -308,7 +308,7 @@ func (r review) notAcceptable(targets []Target) []finding.Finding {
 // whyNot is why findings of this source cannot be accepted.
 func whyNot(source finding.Source) string {
 	if source == finding.SourceGate {
-		return "it is a gate, and the cluster-version operator itself blocks the update with any accepted risks"
+		return "it is a gate, which the cluster-version operator enforces whatever risks are accepted"
 	}
 	return "trust in the release cannot be accepted by name"
 }
@@ -331,7 +331,7 @@ func (r review) outOfScope() []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{warning(reasonOutOfScope, nameOutOfScope,
-		"these acceptances are not for this update: %s", enumerate(missed, Acceptance.scope)).
+		"these acceptances do not apply to this update: %s", enumerate(missed, Acceptance.scope)).
 		Remedy("Assess the risks for this update, then extend \"versions\" or \"clusters\" in the acceptance file.")}
 }
 
@@ -361,7 +361,7 @@ func (r review) unused(targets []Target) []finding.Finding {
 	}
 	return []finding.Finding{warning(reasonUnused, nameUnused, "no blocking finding needs these acceptances: %s",
 		enumerate(unused, Acceptance.String)).
-		Remedy("Check the names. Remove what is no longer needed from the acceptance file, or from ClusterVersion.")}
+		Remedy("Check the names. Remove unneeded acceptances from the acceptance file or from ClusterVersion.")}
 }
 
 // jobFinding is the form of the names of a release's own findings, <Component>.<Check>.

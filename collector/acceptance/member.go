@@ -42,7 +42,7 @@ func readClusters(text json.RawMessage) (clusters, error) {
 		return c, fmt.Errorf("clusters: %w", err)
 	}
 	if len(c.IDs)+len(c.Names)+len(c.MatchLabels) == 0 {
-		return c, errors.New("clusters has neither ids nor names nor matchLabels: leave it out for all clusters")
+		return c, errors.New("clusters has neither ids nor names nor matchLabels: omit it to include all clusters")
 	}
 	return c, c.check()
 }
@@ -54,7 +54,7 @@ func (c *clusters) check() error {
 	case slices.ContainsFunc(c.IDs, blank):
 		return errors.New("the entry has an empty cluster ID")
 	case slices.ContainsFunc(c.Names, blank):
-		return errors.New("the entry has an empty name of a cluster")
+		return errors.New("the entry has an empty cluster name")
 	case slices.ContainsFunc(slices.Collect(maps.Keys(c.MatchLabels)), blank):
 		return errors.New("the entry has an empty key in matchLabels")
 	}
@@ -68,7 +68,8 @@ func (a Acceptance) named() bool { return len(a.Names)+len(a.Labels) > 0 }
 // one cluster is judged, which has neither.
 func CheckSingle(all []Acceptance) error {
 	if at := slices.IndexFunc(all, Acceptance.named); at >= 0 {
-		return fmt.Errorf("%s is limited to clusters by name or label, which only \"fleet\" knows: limit it by cluster IDs, or leave it out",
+		return fmt.Errorf("%s is limited to clusters by name or label, which only \"fleet\" knows: limit it by cluster IDs, or omit "+
+			"the limit",
 			all[at])
 	}
 	return nil
@@ -125,7 +126,7 @@ func ParseChange(argument string) (Change, error) {
 		text = strings.TrimSpace(text)
 		name, remove := strings.CutSuffix(text, "-")
 		if strings.HasPrefix(text, "-") && CheckName(name[min(1, len(name)):]) == nil {
-			return Change{}, fmt.Errorf("illegal risk %q: to remove a risk, write the dash at its end: %s-", text, name[1:])
+			return Change{}, fmt.Errorf("illegal risk %q: to remove a risk, put the dash at the end: %s-", text, name[1:])
 		}
 		if err := CheckName(name); err != nil {
 			return Change{}, err
@@ -139,7 +140,7 @@ func ParseChange(argument string) (Change, error) {
 	both := slices.DeleteFunc(slices.Clone(change.Add), func(name string) bool { return !slices.Contains(change.Remove, name) })
 	if len(both) > 0 {
 		slices.Sort(both)
-		return Change{}, fmt.Errorf("requested risks with both Risk and Risk-: %s", strings.Join(slices.Compact(both), ", "))
+		return Change{}, fmt.Errorf("requests both to add and to remove these risks: %s", strings.Join(slices.Compact(both), ", "))
 	}
 	return change, nil
 }
@@ -161,7 +162,7 @@ func (c Change) apply(present []string) ([]string, error) {
 		keep(name)
 	}
 	if len(wanted) > maxEntries {
-		return nil, fmt.Errorf("%d accepted risks are more than the limit of ClusterVersion, %d: remove some first, with RISK-", len(wanted),
+		return nil, fmt.Errorf("%d accepted risks exceed the limit of ClusterVersion, %d: remove some first, with RISK-", len(wanted),
 			maxEntries)
 	}
 	return wanted, nil
@@ -203,7 +204,7 @@ func read(name string, r io.Reader) ([]Acceptance, error) {
 		return nil, err
 	}
 	if len(content) > maxFile {
-		return nil, fmt.Errorf("the file has more than %d bytes", maxFile)
+		return nil, fmt.Errorf("the file is larger than %d bytes", maxFile)
 	}
 	file, err := decode(content)
 	if err != nil {
@@ -217,7 +218,8 @@ func read(name string, r io.Reader) ([]Acceptance, error) {
 		}
 		accepted.Origin = fmt.Sprintf("%s, entry %d", name, i+1)
 		if other := slices.IndexFunc(acceptances, accepted.overlaps); other >= 0 {
-			return nil, fmt.Errorf("entry %d (%q): entry %d accepts the same risk for some of the same targets and clusters; remove one of the two",
+			return nil, fmt.Errorf("entry %d (%q): entry %d accepts the same risk for some of the same targets and clusters; remove "+
+				"one of them",
 				i+1, accepted.Risk, other+1)
 		}
 		acceptances = append(acceptances, accepted)
@@ -331,7 +333,7 @@ func checkPlain(content []byte) error {
 		text := bytes.TrimSpace(line)
 		marker := bytes.HasPrefix(line, []byte("---")) || bytes.HasPrefix(line, []byte("..."))
 		if marker && started {
-			return errors.New("the file has more than one YAML document")
+			return errors.New("the file contains more than one YAML document")
 		}
 		started = started || (len(text) > 0 && text[0] != '#' && text[0] != '%')
 	}
@@ -340,7 +342,7 @@ func checkPlain(content []byte) error {
 		return oneLine(err)
 	}
 	if line := alias(&root); line > 0 {
-		return fmt.Errorf("line %d has a YAML alias: write it out", line)
+		return fmt.Errorf("line %d contains a YAML alias: write the value out", line)
 	}
 	return nil
 }

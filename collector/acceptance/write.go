@@ -63,7 +63,7 @@ func Write(ctx context.Context, client dynamic.Interface, change Change) (Kept, 
 		return err
 	})
 	if apierrors.IsConflict(err) {
-		return kept, fmt.Errorf("ClusterVersion \"version\" was repeatedly changed while it was being written: %w", err)
+		return kept, fmt.Errorf("another client changed ClusterVersion \"version\" during every attempt to write it: %w", err)
 	}
 	return kept, err
 }
@@ -84,7 +84,7 @@ func checkTopology(ctx context.Context, client dynamic.Interface) error {
 		return fmt.Errorf("could not read Infrastructure \"cluster\": %w", err)
 	}
 	if topology == string(configv1.ExternalTopologyMode) {
-		return &NotKeptError{Cause: "the cluster-version operator of a hosted cluster (HyperShift) refuses it"}
+		return &NotKeptError{Cause: "the cluster-version operator of a hosted cluster (HyperShift) rejects it"}
 	}
 	return nil
 }
@@ -210,7 +210,7 @@ func compare(written *unstructured.Unstructured, wanted []string) error {
 	case len(got) == 0:
 		return &NotKeptError{Cause: "the API server drops the field, because the feature gate ClusterUpdateAcceptRisks is off on this cluster"}
 	}
-	return fmt.Errorf("the API server stored other accepted risks of ClusterVersion \"version\" than were written: %s",
+	return fmt.Errorf("the API server stored accepted risks in ClusterVersion \"version\" that differ from the requested ones: %s",
 		words.List(got, maxListed))
 }
 
@@ -247,7 +247,7 @@ func parseVersions(text string) (semver.Range, []semver.Version, error) {
 	}
 	marks := landmarks(text)
 	if !slices.ContainsFunc(marks, within) {
-		return nil, nil, fmt.Errorf("versions %q is an empty range: no version is in it", text)
+		return nil, nil, fmt.Errorf("versions %q is an empty range: it contains no version", text)
 	}
 	return within, marks, nil
 }

@@ -180,7 +180,7 @@ func (l lister) Get(name string) (*corev1.Namespace, error) {
 	if namespace, ok := l[name]; ok {
 		return namespace, nil
 	}
-	return nil, fmt.Errorf("the namespace %q is not known", name)
+	return nil, fmt.Errorf("unknown namespace %q", name)
 }
 
 // Concerns reports whether the rules of the hook match the requests of a group.

@@ -30,19 +30,19 @@ import (
 // The reasons for which a check does not apply to an update, or cannot compare it.
 var (
 	ReasonNotConcerned = finding.NewReason("NotConcerned", finding.Explanation{
-		Meaning: "Reported for a check that does not apply to this kind of update.",
-		Cause:   "The condition that the check is about blocks only some updates, such as those to another minor version.",
+		Meaning: "The check does not apply to this kind of update.",
+		Cause:   "The condition that the check evaluates blocks only some updates, such as updates to another minor version.",
 	})
 	ReasonOwnSignal = finding.NewReason("OwnSignal", finding.Explanation{
-		Meaning: "Reported for an alert, a ClusterOperator or a risk that the preflight itself has raised, since its last " +
-			"verdict was not Ready. It never counts (package ownsignal).",
-		Cause:  "A switch by which the controller has CVO honor its verdicts is on.",
-		Remedy: "None needed. The next verdict that is Ready ends the signal.",
+		Meaning: "The preflight itself raised this alert, ClusterOperator condition or risk, because its last verdict was not Ready. " +
+			"It never counts (package ownsignal).",
+		Cause:  "The controller is configured to make CVO honor the preflight's verdicts.",
+		Remedy: "None needed. The next Ready verdict clears the signal.",
 	})
 	ReasonUnknownKubernetesVersion = finding.NewReason("UnknownKubernetesVersion", finding.Explanation{
-		Meaning: "Reported when the Kubernetes version of a release is unknown.",
-		Cause:   "The release is newer than this preflight.",
-		Remedy:  "Use a preflight that is as new as the target.",
+		Meaning: "The Kubernetes version of a release is unknown.",
+		Cause:   "The release is newer than this oc-preflight.",
+		Remedy:  "Use a version of oc-preflight that is at least as new as the target.",
 	})
 )
 
@@ -148,33 +148,32 @@ func (c Check) Examine(ctx context.Context, subject Subject) ([]finding.Finding,
 // The reasons that checks of several kinds have in common.
 var (
 	ReasonPlainKubernetes = finding.NewReason("PlainKubernetes", finding.Explanation{
-		Meaning: "Reported for a check of something that only OpenShift has, on a cluster that is not OpenShift.",
+		Meaning: "The check concerns something that only OpenShift has, and this cluster is not OpenShift.",
 		Cause:   "The cluster has no Infrastructure \"cluster\".",
 	})
 	ReasonHyperShift = finding.NewReason("HyperShift", finding.Explanation{
-		Meaning: "Reported for a check that does not apply to a hosted cluster, whose control plane and machines are " +
-			"managed by another cluster.",
-		Cause: "Status.controlPlaneTopology of the Infrastructure \"cluster\" is External.",
+		Meaning: "The check does not apply to a hosted cluster, because another cluster manages its control plane and machines.",
+		Cause:   "Infrastructure \"cluster\" has status.controlPlaneTopology External.",
 	})
 	reasonAPIMissing = finding.NewReason("APIMissing", finding.Explanation{
-		Meaning: "Reported when an OpenShift cluster lacks an API, or an object, that every OpenShift cluster has.",
+		Meaning: "An OpenShift cluster lacks an API or an object that every OpenShift cluster has.",
 		Cause:   "The CustomResourceDefinition or the object was deleted, or the server of the API is down.",
 		Remedy:  "Restore the API: `oc api-resources` and `oc get clusteroperators`.",
 	})
 	ReasonStaleStatus = finding.NewReason("StaleStatus", finding.Explanation{
-		Meaning: "Reported when the status of an object is of an earlier generation than its spec, so that it does not " +
-			"describe the present spec. One finding blocks the update; checks that depend on the same status are skipped.",
-		Cause:  "The controller of the object has not processed the last change of the spec, or does not run.",
+		Meaning: "The status of an object is older than its spec (observedGeneration), so it does not describe the current spec. One " +
+			"finding blocks the update; checks that depend on the same status are skipped.",
+		Cause:  "The controller of the object has not processed the last change of the spec, or is not running.",
 		Remedy: "Wait until the controller has updated the status, then run the preflight again.",
 	})
 	ReasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
-		Meaning: "Reported when a check of the cluster's health finds nothing wrong.",
+		Meaning: "A check of the cluster's health found nothing wrong.",
 		Cause:   "The objects are in the expected state.",
 	})
 	reasonUnread = finding.NewReason("Unread", finding.Explanation{
-		Meaning: "Reported when the objects of a check that only warns could not be read.",
-		Cause:   "The message has the error, such as a missing permission.",
-		Remedy:  "Bind the roles that `oc preflight auth` prints, or fix what the message names.",
+		Meaning: "A check that only warns could not read its objects.",
+		Cause:   "The message contains the error, such as a missing permission.",
+		Remedy:  "Bind the roles that `oc preflight auth` prints, or fix the error in the message.",
 	})
 )
 
@@ -265,7 +264,7 @@ func Stale(object finding.Object, observed, generation int64) (finding.Finding, 
 		return finding.Finding{}, false
 	}
 	return finding.Unknown(ReasonStaleStatus,
-		"the status of %s is of generation %d, but its spec is of generation %d, so the status is out of date",
+		"the status of %s has generation %d, but its spec has generation %d, so the status is out of date",
 		Describe(object), observed, generation).
 		About(object), true
 }
@@ -301,7 +300,7 @@ func Unread(kind string, err error) []finding.Finding {
 	if apierrors.IsForbidden(err) {
 		return []finding.Finding{f.Remedy("Run the preflight as a user with permission to list them.").Do(finding.Roles())}
 	}
-	return []finding.Finding{f.Remedy("Fix what the message names, then run the preflight again.")}
+	return []finding.Finding{f.Remedy("Fix the error in the message, then run the preflight again.")}
 }
 
 // PausedBy is the program that has paused a pool; empty for a person, and where it is not known. It needs the nodes, and
@@ -322,7 +321,7 @@ func (s Subject) PausedBy(ctx context.Context, pool *machineconfigurationv1.Mach
 // and otherwise the remedy.
 func Unpause(f finding.Finding, pool, by, remedy string) finding.Finding {
 	if by != "" {
-		return f.Remedy("Wait until %s, which paused the pool, has ended its work, and unpauses it. If it does not, read its log.", by).
+		return f.Remedy("Wait until %s, which paused the pool, has finished and unpauses it. If it does not, read its log.", by).
 			Do(finding.Read("oc describe machineconfigpool %s", pool))
 	}
 	return f.Remedy("%s", remedy).Do(finding.Change(`oc patch machineconfigpool %s --type merge --patch {"spec":{"paused":false}}`, pool))

@@ -12,16 +12,16 @@ import (
 
 // reasonNotInArchive is the reason where a gap leaves a check open.
 var reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
-	Meaning: "Reported for a check that reads what the archive, which stands for the cluster, does not have, or of which " +
-		"it has a part: nothing is known to be wrong, and nothing to be right.",
-	Cause:  "It was not gathered, the file is damaged or too large, or the values were removed.",
-	Remedy: "Gather what the message names, and add it by another --archive, or read the cluster itself.",
+	Meaning: "The check needs data that the archive does not contain, or contains only in part. Whether the cluster has a problem is " +
+		"unknown.",
+	Cause:  "The data was not gathered, the file is damaged or too large, or the values were removed.",
+	Remedy: "Gather the data that the message names and add it with another --archive, or run the preflight against the cluster.",
 })
 
 // nameNotInArchive is the name of a finding about several checks. A finding about one check has
 // the name of the check.
 var nameNotInArchive = finding.NewName("NotInArchive",
-	"The finding about several checks of a kind that miss the same resources of an archive.")
+	"Several checks of a kind that miss the same resources of an archive.")
 
 // maxNamed bounds the gaps and the checks that a message names.
 const maxNamed = 4
@@ -107,7 +107,7 @@ func (l *lack) finding() finding.Finding {
 		subject = "checks " + words.List(l.checks, len(l.checks)) + " are"
 	}
 	return finding.Unknown(reasonNotInArchive, "the archive has %s, so the %s inconclusive", words.Clauses(l.clauses, maxNamed), subject).
-		Remedy("Gather all that the checks read from the cluster, and add the file with --archive missing.tar.gz.").
+		Remedy("Gather everything that the checks read from the cluster, and add the file with --archive missing.tar.gz.").
 		Do(finding.Read("oc preflight collect -o missing.tar.gz")).
 		Observed(map[string]string{
 			factChecks: strings.Join(l.checks, ", "), factResources: strings.Join(l.resources, ", "), factMissing: strings.Join(l.clauses, "; "),

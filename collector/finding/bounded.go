@@ -13,9 +13,10 @@ import (
 )
 
 var reasonAndMore = NewReason("AndMore", Explanation{
-	Meaning: "Reported when a check has more findings than it lists.",
-	Cause:   "The check has a finding for each of very many objects. The worst 50 are listed, this one counts the others.",
-	Remedy:  "Fix what is listed, then run the preflight again; it lists the worst findings first.",
+	Meaning: "A check has more findings than it lists.",
+	Cause: "The check has one finding per object, and very many objects. The 50 worst findings are listed, and this one counts the " +
+		"others.",
+	Remedy: "Fix the listed findings, then run the preflight again; it lists the worst findings first.",
 })
 
 const maxListed = 50

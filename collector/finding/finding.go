@@ -138,9 +138,9 @@ const maxURL = 2 << 10
 
 // ReasonNotRead is the reason of a check that would pass by what it did not read.
 var ReasonNotRead = NewReason("NotRead", Explanation{
-	Meaning: "A check found nothing wrong, or found that it does not apply, but could not read everything that this depends on.",
-	Cause:   "A list could not be read, or has only some of the objects. The message names it.",
-	Remedy:  "Fix what the message names, then run the preflight again.",
+	Meaning: "A check found nothing wrong, or found that it does not apply, but could not read everything that this result depends on.",
+	Cause:   "A list could not be read, or is incomplete. The message names it.",
+	Remedy:  "Fix the cause in the message, then run the preflight again.",
 })
 
 // maxMissing bounds what a message names.
@@ -155,7 +155,7 @@ func Pass(read gap.Extent, reason Reason, format string, args ...any) Finding {
 // proven is a finding with an outcome that counts nothing against the update; Unknown where not all was read.
 func proven(read gap.Extent, outcome preflight.Outcome, known string, reason Reason, message string) Finding {
 	if !read.Complete() {
-		return Unknown(ReasonNotRead, "%s, but not all was read: %s", known, words.Clauses(read.Missing(), maxMissing))
+		return Unknown(ReasonNotRead, "%s, but some objects could not be read: %s", known, words.Clauses(read.Missing(), maxMissing))
 	}
 	if read.Inferred() {
 		message += "; this counts the objects in the archive"

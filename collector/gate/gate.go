@@ -85,7 +85,7 @@ func laterKubeletSkew() check.Check {
 }
 
 func untilThen(u update.Update) string {
-	return fmt.Sprintf("The nodes have to be updated when the cluster runs %s, before the update to %s.", u.From, u.To)
+	return fmt.Sprintf("The nodes must be updated while the cluster runs %s, before the update to %s.", u.From, u.To)
 }
 
 // WithCauses are folded findings, of which those that only repeat others name these: the condition Upgradeable of
@@ -118,37 +118,37 @@ func poolsWith(reason string, findings []finding.Finding) []string {
 
 var (
 	nameMachineConfigPool = finding.NewName("MachineConfigPool",
-		"The gate that is closed while a pool of nodes is degraded, or the build of its image was interrupted "+
-			"(machine-config-operator pkg/operator/status.go): a finding MachineConfigPool-<name> for each pool that "+
-			"blocks or has a warning. It concerns updates to another minor or major version. A pool that is updating "+
-			"or paused does not block this update; KubeletSkew reports when it will.")
+		"Blocks updates to another minor or major version while a MachineConfigPool is degraded or the build of its image was "+
+			"interrupted (machine-config-operator pkg/operator/status.go). Each pool that blocks or warns has a finding "+
+			"MachineConfigPool-<name>. An updating or paused pool does not block this update; KubeletSkew reports when it will.")
 
 	reasonPoolsUpdated = finding.NewReason("PoolsUpdated", finding.Explanation{
-		Meaning: "Reported when no MachineConfigPool is degraded, updating or paused.",
+		Meaning: "No MachineConfigPool is degraded, updating or paused.",
 		Cause:   "All pools are up to date.",
 	})
 	reasonDegradedPool = finding.NewReason("DegradedPool", finding.Explanation{
-		Meaning: "Reported when a MachineConfigPool is degraded.",
-		Cause: "The machine-config-operator could not apply a configuration to a node of the pool; the message has the " +
-			"conditions of the pool.",
-		Remedy:  "Fix what the conditions of the pool name.",
+		Meaning: "A MachineConfigPool is degraded, so its nodes cannot be updated. This blocks updates to another minor version.",
+		Cause: "The machine-config-operator could not apply a configuration to a node of the pool; the message contains the pool's " +
+			"conditions.",
+		Remedy:  "Fix the causes that the pool's conditions report.",
 		Command: "oc describe machineconfigpool NAME",
 	})
 	reasonInterruptedBuild = finding.NewReason("InterruptedBuild", finding.Explanation{
-		Meaning: "Reported when the build of the operating system image of a MachineConfigPool was interrupted.",
+		Meaning: "The build of the operating system image of a MachineConfigPool was interrupted. This blocks updates to another minor " +
+			"version.",
 		Cause:   "The build was canceled, or its pod was deleted.",
 		Remedy:  "Check what interrupted the build, and start it again.",
 		Command: "oc get machineosbuilds",
 	})
 	reasonNoDegradedCondition = finding.NewReason("NoDegradedCondition", finding.Explanation{
-		Meaning: "Reported when a MachineConfigPool has no condition Degraded, or one that is neither True nor False.",
-		Cause:   "The machine-config-controller has not evaluated the pool yet, or does not run.",
+		Meaning: "The condition Degraded of a MachineConfigPool is absent, or neither True nor False, so the check is inconclusive.",
+		Cause:   "The machine-config-controller has not evaluated the pool yet, or is not running.",
 		Remedy:  "Wait until the controller has evaluated the pool.",
 		Command: "oc describe machineconfigpool NAME",
 	})
 	reasonPoolUpdating = finding.NewReason("PoolUpdating", finding.Explanation{
-		Meaning: "Reported while the nodes of a MachineConfigPool are being updated.",
-		Cause:   "An earlier update or a change of the configuration is in progress.",
+		Meaning: "The nodes of a MachineConfigPool are being updated.",
+		Cause:   "An earlier update or a configuration change is rolling out.",
 		Remedy:  "Wait until the pool is updated.",
 		Command: "oc wait machineconfigpool NAME --for condition=Updated --timeout=-1s",
 	})
@@ -220,7 +220,8 @@ func judgePool(pool *machineconfigurationv1.MachineConfigPool,
 			"MachineConfigPool %q does not report whether it is degraded%s", pool.Name, explain(degraded, nil)).Do(describe), true
 	case pool.Spec.Paused && pool.Status.MachineCount > 0: // a pool without nodes keeps none from an update
 		return check.Unpause(finding.Warn(reasonPoolPaused,
-			"MachineConfigPool %q is paused: %d of its %s are up to date, and none is updated until it is unpaused; see %s for when they have to be",
+			"MachineConfigPool %q is paused: %d of its %s are up to date, and the others are not updated until it is unpaused; %s "+
+				"reports by when they must be",
 			pool.Name, pool.Status.UpdatedMachineCount, words.Count(int(pool.Status.MachineCount), "node"), kubeletSkewName),
 			pool.Name, by(pool), "Unpause the pool when its nodes may be updated."), true
 	case updating.Status == corev1.ConditionTrue:
@@ -270,10 +271,11 @@ func explain(
 }
 
 var reasonPoolPaused = finding.NewReason("PoolPaused", finding.Explanation{
-	Meaning: "Reported when a MachineConfigPool is paused, so that its nodes keep their kubelets.",
-	Cause:   "An administrator paused the pool, for example to skip a reboot.",
-	Remedy: "Unpause the pool before the release that the message names: `oc patch machineconfigpool NAME --type " +
-		"merge --patch '{\"spec\":{\"paused\":false}}'`.",
+	Meaning: "A MachineConfigPool is paused, so its nodes keep their kubelet version. A later update is blocked once that version is " +
+		"too old.",
+	Cause: "An administrator paused the pool, for example to avoid a reboot.",
+	Remedy: "Unpause the pool before the update to the release in the message: `oc patch machineconfigpool NAME --type merge --patch " +
+		"'{\"spec\":{\"paused\":false}}'`.",
 })
 
 // waitForPool is a command that ends when a pool is up to date.
@@ -289,7 +291,7 @@ func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 	switch topology {
 	case snapshot.HyperShift:
 		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
-			"the control plane of this cluster is hosted; NodePools of the hosting cluster update its nodes by their own rules")}, nil
+			"the control plane of this cluster is hosted; NodePools of the management cluster update its nodes by their own rules")}, nil
 	case snapshot.Kubernetes:
 		return []finding.Finding{check.PlainKubernetes("MachineConfigPools")}, nil
 	case snapshot.SelfManaged:

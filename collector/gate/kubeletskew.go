@@ -21,51 +21,51 @@ import (
 
 var (
 	kubeletSkewName = finding.NewName("KubeletMinorVersionUpgradeable",
-		"The gate that keeps the API server from no longer supporting kubelets of the cluster: a finding "+
-			"KubeletMinorVersionUpgradeable-<pool> for each MachineConfigPool with kubelets that the target, or a "+
-			"later release, does not support. It concerns updates to another minor or major version; patch updates "+
-			"keep the minor version of the API server. The rules are those of KASO "+
-			"(pkg/operator/kubeletversionskewcontroller), applied to the API server of the target. Where KASO reports "+
-			"Unknown, CVO accepts the update; here the check is inconclusive.")
+		"Blocks updates to another minor or major version whose API server does not support the cluster's kubelets; patch updates keep "+
+			"the minor version of the API server. Each MachineConfigPool with kubelets that the target or a later release does not "+
+			"support has a finding KubeletMinorVersionUpgradeable-<pool>. The rules are KASO's "+
+			"(pkg/operator/kubeletversionskewcontroller), applied to the API server of the target. Where KASO reports Unknown, CVO "+
+			"accepts the update; this check is inconclusive.")
 
-	kubeletVersionUnknownName = finding.NewName("KubeletVersionUnknown", "The finding about kubelets whose version cannot be read.")
+	kubeletVersionUnknownName = finding.NewName("KubeletVersionUnknown", "Kubelets whose version cannot be read.")
 
 	kubeletVersionAheadName = finding.NewName("KubeletMinorVersionAhead",
-		"The finding about kubelets that are newer than the API server.")
+		"Kubelets that are newer than the API server.")
 
 	reasonKubeletMinorVersionsSynced = finding.NewReason("KubeletMinorVersionsSynced", finding.Explanation{
-		Meaning: "Reported when all kubelets have the minor version of the API server.",
+		Meaning: "All kubelets have the minor version of the API server.",
 		Cause:   "All nodes are up to date.",
 	})
 	reasonKubeletMinorVersionSupportedNextUpgrade = finding.NewReason("KubeletMinorVersionSupportedNextUpgrade", finding.Explanation{
-		Meaning: "Reported when kubelets are older than the API server, and the API server of the target supports them.",
-		Cause: "Nodes were not updated with the last update, or no MachineConfigPool updates them. A warning means that " +
-			"a later update is blocked until they are.",
-		Remedy: "Update the nodes before the release that the message names: `oc describe machineconfigpool NAME`.",
+		Meaning: "Kubelets are older than the API server, but the API server of the target supports them.",
+		Cause: "The last update did not include these nodes, or no MachineConfigPool updates them. A warning means that a later update " +
+			"is blocked until they are updated.",
+		Remedy: "Update the nodes before the update to the release in the message: `oc describe machineconfigpool NAME`.",
 	})
 	reasonKubeletMinorVersionUnsupportedNextUpgrade = finding.NewReason("KubeletMinorVersionUnsupportedNextUpgrade", finding.Explanation{
-		Meaning: "Reported when the API server of the target does not support kubelets of the cluster.",
-		Cause:   "The pool of these nodes is paused, degraded or still updating, or no MachineConfigPool updates them.",
-		Remedy:  "Update the nodes first: `oc describe machineconfigpool NAME`.",
+		Meaning: "The API server of the target does not support the version of some kubelets. This blocks updates to another minor " +
+			"version.",
+		Cause:  "The pool of these nodes is paused, degraded or still updating, or no MachineConfigPool updates them.",
+		Remedy: "Update the nodes first: `oc describe machineconfigpool NAME`.",
 	})
 	reasonKubeletMinorVersionUnsupported = finding.NewReason("KubeletMinorVersionUnsupported", finding.Explanation{
-		Meaning: "Reported when not even the present API server supports kubelets of the cluster.",
-		Cause:   "Nodes missed several updates.",
+		Meaning: "Even the current API server does not support the version of some kubelets.",
+		Cause:   "The nodes missed several updates.",
 		Remedy:  "Update the nodes first: `oc describe machineconfigpool NAME`.",
 	})
 	reasonKubeletMinorVersionAhead = finding.NewReason("KubeletMinorVersionAhead", finding.Explanation{
-		Meaning: "Reported when kubelets are newer than the API server, which no release supports.",
-		Cause:   "A rollback or a failed update left the nodes ahead.",
-		Remedy:  "Check whether a rollback or another update left the nodes ahead.",
+		Meaning: "Kubelets are newer than the API server, which no release supports.",
+		Cause:   "A rollback or a failed update left the nodes at a newer version.",
+		Remedy:  "Check whether a rollback or another update left the nodes at a newer version.",
 		Command: "oc get clusterversion version -o yaml",
 	})
 	reasonKubeletVersionUnknown = finding.NewReason("KubeletVersionUnknown", finding.Explanation{
-		Meaning: "Reported when the version of a kubelet is not like v1.31.4.",
+		Meaning: "The version of a kubelet is not of the form v1.31.4, so the check is inconclusive.",
 		Cause:   "The kubelet has never run, or is a custom build.",
 		Remedy:  "Check the node, and remove it if it no longer exists: `oc describe node NAME`.",
 	})
 	reasonNoNodes = finding.NewReason("NoNodes", finding.Explanation{
-		Meaning: "Reported when the cluster has no nodes.",
+		Meaning: "The cluster has no nodes.",
 		Cause:   "A hosted cluster can be scaled to zero.",
 	})
 )
@@ -104,9 +104,11 @@ func KubeletSkew() check.Check {
 
 func unknownKubernetes(u update.Update) finding.Finding {
 	return finding.Unknown(check.ReasonUnknownKubernetesVersion,
-		"the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet, is unknown to this preflight", update.Line(u.From),
+		"this version of oc-preflight does not know the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet",
+		update.Line(u.From),
 		update.Line(u.To)).
-		Remedy("Use a preflight that is as new as the target, or compare the versions of the kubelets with that of the target.").
+		Remedy("Use a version of oc-preflight that is at least as new as the target, or compare the kubelet versions with the target "+
+			"yourself.").
 		Do(finding.Read("oc get nodes"), finding.OnThisMachine("oc adm release info %s", u.To))
 }
 
@@ -172,9 +174,9 @@ func (k kubeletSkew) incomparable(unreadable, ahead []snapshot.Kubelets) []findi
 	var findings []finding.Finding
 	if len(unreadable) > 0 {
 		findings = append(findings, finding.Unknown(reasonKubeletVersionUnknown,
-			"the version of the kubelet cannot be read: %s; CVO accepts the update", listKubelets(unreadable)).
+			"cannot parse the kubelet version: %s; CVO accepts the update", listKubelets(unreadable)).
 			Named(kubeletVersionUnknownName).
-			Remedy("Check that these kubelets run, and remove nodes that no longer exist.").
+			Remedy("Check that these kubelets are running, and remove nodes that no longer exist.").
 			Do(finding.Read("oc describe node %s", unreadable[0].Nodes[:min(len(unreadable[0].Nodes), maxNamedNodes)])).
 			About(nodeObjects(unreadable)...))
 	}
@@ -261,9 +263,9 @@ func (k kubeletSkew) hop(minor uint64) (release string, oldest uint64) {
 }
 
 func (p *poolKubelets) deadline(hop string, oldest uint64) string {
-	task := "they have to be updated"
+	task := "they must be updated"
 	if p.paused {
-		task = "the pool has to be unpaused, and its nodes updated,"
+		task = "the pool must be unpaused, and its nodes updated,"
 	}
 	if hop == "" {
 		return task + " later; the first release that does not support them is unknown"
@@ -275,7 +277,7 @@ func (p *poolKubelets) String() string {
 	owner := "nodes that no MachineConfigPool updates"
 	switch {
 	case p.unknown:
-		owner = "nodes whose MachineConfigPool is not known"
+		owner = "nodes whose MachineConfigPool is unknown"
 	case p.pool != "":
 		owner = fmt.Sprintf("MachineConfigPool %q", p.pool)
 	}
@@ -288,15 +290,15 @@ func (p *poolKubelets) String() string {
 func (p *poolKubelets) remedy(f finding.Finding) finding.Finding {
 	switch {
 	case p.unknown:
-		return f.Remedy("Read the MachineConfigPools, then check what keeps these nodes from being updated.").Do(
+		return f.Remedy("Read the MachineConfigPools, then check why these nodes are not updated.").Do(
 			finding.Read("oc get machineconfigpools"), finding.Read("oc get nodes -o wide"))
 	case p.pool == "":
-		return f.Remedy("Update these nodes by the means that installed them, or remove them.").Do(finding.Read("oc get nodes -o wide"))
+		return f.Remedy("Update these nodes with the tool that installed them, or remove them.").Do(finding.Read("oc get nodes -o wide"))
 	case p.paused:
 		return check.Unpause(f, p.pool, p.pausedBy,
 			"Unpause the pool, and wait until its nodes are updated.").Do(finding.Read(waitForPool, p.pool))
 	}
-	return f.Remedy("Check what keeps the nodes from being updated, and wait until they are.").
+	return f.Remedy("Check why the nodes are not updated, and wait until they are.").
 		Do(finding.Read("oc describe machineconfigpool %s", p.pool), finding.Read(waitForPool, p.pool))
 }
 
@@ -319,7 +321,7 @@ func (k kubeletSkew) pass(count map[uint64]int) finding.Finding {
 	}
 	deadline := ""
 	if hop, _ := k.hop(oldest); hop != "" {
-		deadline = "; they have to be updated before the update to " + hop
+		deadline = "; they must be updated before the update to " + hop
 	}
 	reason := reasonKubeletMinorVersionSupportedNextUpgrade
 	if oldest >= k.now {

@@ -18,23 +18,23 @@ import (
 
 var (
 	nameNetworkType = finding.NewName("NetworkType",
-		"The gate that keeps a cluster with OpenShift SDN from a release without it: 4.17 and later (CVO "+
-			"pkg/readiness, check \"network\"; release notes of 4.17). It blocks every update from before 4.17 to such "+
-			"a release, whatever the cluster-network-operator reports in its condition Upgradeable.")
+		"Blocks updates from a cluster with OpenShift SDN to a release without it: 4.17 and later (CVO pkg/readiness, check "+
+			"\"network\"; release notes of 4.17). It blocks every such update from before 4.17, whatever the cluster-network-operator "+
+			"reports in its condition Upgradeable.")
 
 	reasonNetworkTypeSupported = finding.NewReason("NetworkTypeSupported", finding.Explanation{
-		Meaning: "Reported when the target supports the network type of the cluster.",
-		Cause:   "Status.networkType of the Network \"cluster\" is not OpenShiftSDN.",
+		Meaning: "The target supports the network type of the cluster.",
+		Cause:   "Network \"cluster\" has a status.networkType other than OpenShiftSDN.",
 	})
 	reasonOpenShiftSDNRemoved = finding.NewReason("OpenShiftSDNRemoved", finding.Explanation{
-		Meaning: "Reported when the cluster uses OpenShift SDN and the target does not contain it.",
-		Cause:   "OpenShift 4.17 and later have OVN-Kubernetes only.",
+		Meaning: "The cluster uses OpenShift SDN, which the target does not include.",
+		Cause:   "OpenShift 4.17 and later include OVN-Kubernetes only.",
 		Remedy: "Migrate the cluster to OVN-Kubernetes before the update; `oc get network.config cluster -o yaml` shows " +
 			"the network type.",
 	})
 	reasonNetworkTypeNotReported = finding.NewReason("NetworkTypeNotReported", finding.Explanation{
-		Meaning: "Reported when the network type is not known.",
-		Cause:   "The cluster-network-operator has not written status.networkType of the Network \"cluster\".",
+		Meaning: "The network type of the cluster is unknown, so the check is inconclusive.",
+		Cause:   "The cluster-network-operator has not set status.networkType of Network \"cluster\".",
 		Remedy:  "Check that the cluster-network-operator is running.",
 		Command: "oc -n openshift-network-operator get pods",
 	})
@@ -86,10 +86,10 @@ func judgeNetworkType(read gap.Extent, networks []configv1.Network, target semve
 	switch current {
 	case "":
 		return finding.Unknown(reasonNetworkTypeNotReported,
-			"the Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
+			"Network \"cluster\" does not report its network type, and %s does not support OpenShiftSDN", target).
 			Do(finding.Read("oc -n openshift-network-operator get pods"), inspect)
 	case "OpenShiftSDN":
-		return finding.Fail(reasonOpenShiftSDNRemoved, "the cluster uses the network type OpenShiftSDN, which %s does not contain", target).
+		return finding.Fail(reasonOpenShiftSDNRemoved, "the cluster uses the network type OpenShiftSDN, which %s does not include", target).
 			Remedy("Migrate the cluster to OVN-Kubernetes before the update.").
 			Documented(
 				"https://docs.redhat.com/en/documentation/openshift_container_platform/4.16/html/networking/ovn-kubernetes-network-plugin#migrate-from-openshift-sdn").

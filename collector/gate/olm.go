@@ -26,32 +26,30 @@ import (
 
 var (
 	nameIncompatibleOperator = finding.NewName("IncompatibleOperator",
-		"The gate that installed operators close which do not support the target: a finding "+
-			"IncompatibleOperator-<namespace>.<name> for each ClusterServiceVersion whose property "+
-			"olm.maxOpenShiftVersion is lower, or invalid. An operator without that property supports every release. "+
-			"It concerns updates to another minor or major version: an operator that supports 4.18 supports every "+
-			"4.18.z. The rules are those of OLM (operator-lifecycle-manager pkg/controller/operators/openshift), "+
-			"applied to the target instead of the next minor version.")
+		"Blocks updates to another minor or major version that an installed operator does not support: an operator that supports 4.18 "+
+			"supports every 4.18.z. Each ClusterServiceVersion whose property olm.maxOpenShiftVersion is lower than the target, or "+
+			"invalid, has a finding IncompatibleOperator-<namespace>.<name>. An operator without that property supports every release. "+
+			"The rules are OLM's (operator-lifecycle-manager pkg/controller/operators/openshift), applied to the target instead of the "+
+			"next minor version.")
 
 	reasonIncompatibleOperatorsInstalled = finding.NewReason("IncompatibleOperatorsInstalled", finding.Explanation{
-		Meaning: "Reported when an operator installed by OLM does not support the target.",
-		Cause:   "The property olm.maxOpenShiftVersion of the operator is lower than the target.",
+		Meaning: "An operator installed by OLM does not support the target. OLM blocks the update.",
+		Cause:   "The operator's property olm.maxOpenShiftVersion is lower than the target.",
 		Remedy: "Update the operator to a version that supports the target, or remove it: `oc -n NAMESPACE get " +
 			"subscriptions.operators.coreos.com`.",
 	})
 	reasonInvalidMaxOpenShiftVersion = finding.NewReason("InvalidMaxOpenShiftVersion", finding.Explanation{
-		Meaning: "Reported when the property olm.maxOpenShiftVersion of an operator is invalid. OLM then blocks updates to " +
-			"another minor version.",
-		Cause: "A defect of the operator's bundle.",
+		Meaning: "The property olm.maxOpenShiftVersion of an operator is invalid. OLM then blocks updates to another minor version.",
+		Cause:   "The operator's bundle has a bug.",
 		Remedy: "Update the operator to a version with a valid property, or remove it: `oc -n NAMESPACE get " +
 			"subscriptions.operators.coreos.com`.",
 	})
 	reasonOperatorsCompatible = finding.NewReason("OperatorsCompatible", finding.Explanation{
-		Meaning: "Reported when all operators installed by OLM support the target.",
-		Cause:   "No property olm.maxOpenShiftVersion is lower than the target.",
+		Meaning: "All operators installed by OLM support the target.",
+		Cause:   "No operator has a property olm.maxOpenShiftVersion that is lower than the target.",
 	})
 	reasonCapabilityDisabled = finding.NewReason("CapabilityDisabled", finding.Explanation{
-		Meaning: "Reported when the cluster does not have OLM.",
+		Meaning: "The cluster does not have OLM.",
 		Cause:   "The capability OperatorLifecycleManager is not enabled.",
 	})
 )
@@ -147,7 +145,7 @@ func invalidLimit(operator *metav1.PartialObjectMetadata, target semver.Version,
 
 func incompatible(operator *metav1.PartialObjectMetadata, m measure.Measure, newest semver.Version) finding.Finding {
 	return ofOperator(operator, finding.Fail(reasonIncompatibleOperatorsInstalled,
-		"operator %s in namespace %s supports OpenShift up to %s, and not %s; this does not block updates within %s",
+		"operator %s in namespace %s supports OpenShift up to %s, not %s; this does not block updates within %s",
 		operator.Name, operator.Namespace, update.Line(newest), update.Line(m.Update.To), m.Within))
 }
 
@@ -212,7 +210,7 @@ func maxOpenShift(annotation string) (newest semver.Version, found bool, err err
 		newest, err = parseMaxOpenShift(values[0])
 		return newest, true, err
 	}
-	return semver.Version{}, true, fmt.Errorf("the property occurs %d times (%s), and only one is allowed", len(values), words.List(values, 5))
+	return semver.Version{}, true, fmt.Errorf("the property occurs %d times (%s), but only one is allowed", len(values), words.List(values, 5))
 }
 
 // parseMaxOpenShift parses X.Y in any number of quotes.
@@ -226,7 +224,7 @@ func parseMaxOpenShift(value string) (semver.Version, error) {
 		return semver.Version{}, fmt.Errorf("its value %q is not a version: %w", text, err)
 	}
 	if minor := (semver.Version{Major: version.Major, Minor: version.Minor}); !version.EQ(minor) {
-		return semver.Version{}, fmt.Errorf("its value %q is more than a minor version, such as %s", text, update.Line(minor))
+		return semver.Version{}, fmt.Errorf("its value %q is more specific than a minor version, such as %s", text, update.Line(minor))
 	}
 	return version, nil
 }

@@ -21,44 +21,44 @@ import (
 
 var (
 	nameCapacityReservation = finding.NewName("CapacityReservation",
-		"The check of the capacity that an UpgradeConfig reserves: MUO copies the MachineSets of the workers with "+
-			"one more machine for the time of the update. There has to be a MachineSet, and each has to be able to "+
-			"create machines: a finding MachineSet-<name> for each that may not be. It concerns every update.")
+		"Checks the capacity that an UpgradeConfig reserves: for the duration of the update, MUO copies the MachineSets of the workers "+
+			"with one more machine. A MachineSet must exist, and each must be able to create machines: each that may not has a finding "+
+			"MachineSet-<name>. It concerns every update.")
 
 	nameMachineSet = finding.NewName("MachineSet",
-		"A finding of the check CapacityReservation about a MachineSet that may not be able to create machines: "+
-			"MachineSet-<name>.")
+		"A MachineSet that may not be able to create machines, found by the check CapacityReservation: MachineSet-<name>.")
 
 	reasonNotReserved = finding.NewReason("NotReserved", finding.Explanation{
-		Meaning: "Reported when no UpgradeConfig reserves capacity.",
+		Meaning: "No UpgradeConfig reserves capacity.",
 		Cause:   "spec.capacityReservation is not set.",
 	})
 	reasonNoMachineSets = finding.NewReason("NoMachineSets", finding.Explanation{
-		Meaning: "Reported when an UpgradeConfig reserves capacity, and no MachineSet can be copied for it.",
+		Meaning: "An UpgradeConfig reserves capacity, but no MachineSet can be copied for it.",
 		Cause:   "No MachineSet in namespace openshift-machine-api has the label hive.openshift.io/machine-pool=worker.",
 		Remedy: "Label the MachineSets of the workers: `oc -n openshift-machine-api label machineset NAME " +
 			"hive.openshift.io/machine-pool=worker`.",
 	})
 	reasonBeingDeleted = finding.NewReason("BeingDeleted", finding.Explanation{
-		Meaning: "Reported when a MachineSet that reserves capacity is being deleted.",
+		Meaning: "A MachineSet that should reserve capacity is being deleted.",
 		Cause:   "An administrator deleted the MachineSet.",
 		Remedy:  "Wait until the MachineSet is deleted, or replace it: `oc -n openshift-machine-api describe machineset NAME`.",
 	})
 	reasonNameTooLong = finding.NewReason("NameTooLong", finding.Explanation{
-		Meaning: "Reported when the copy of a MachineSet would have a name that is too long for the label of its machines.",
+		Meaning: "The copy of a MachineSet would have a name that is too long for the label of its machines, so it could not create " +
+			"machines.",
 		Cause:   "The name of the MachineSet has more than 55 characters.",
-		Remedy:  "Replace the MachineSet by one with a shorter name.",
+		Remedy:  "Replace the MachineSet with one that has a shorter name.",
 		Command: "oc -n openshift-machine-api get machineset NAME -o yaml",
 	})
 	reasonMachineSetError = finding.NewReason("MachineSetError", finding.Explanation{
-		Meaning: "Reported when a MachineSet cannot create machines, and its status has no reason.",
-		Cause:   "The message has the error of the MachineSet.",
-		Remedy:  "Fix what the message names: `oc -n openshift-machine-api describe machineset NAME`.",
+		Meaning: "A MachineSet cannot create machines, and its status gives no reason.",
+		Cause:   "The message contains the error of the MachineSet.",
+		Remedy:  "Fix the cause in the message: `oc -n openshift-machine-api describe machineset NAME`.",
 	})
 	reasonMachinesMissing = finding.NewReason("MachinesMissing", finding.Explanation{
-		Meaning: "Reported when a MachineSet has fewer machines than it should have, so that it most likely gets no additional one.",
+		Meaning: "A MachineSet has fewer machines than requested, so it most likely gets no additional one for the update.",
 		Cause:   "The cloud provider did not create the machines, or they are not ready.",
-		Remedy:  "Check what prevents the machines: `oc -n openshift-machine-api get machines`.",
+		Remedy:  "Check why the machines are missing: `oc -n openshift-machine-api get machines`.",
 	})
 )
 
@@ -89,7 +89,7 @@ func Capacity() check.Check {
 			}
 			if topology == snapshot.HyperShift {
 				return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
-					"NodePools of the hosting cluster create the machines of this cluster, and surge by their own rules")}, nil
+					"NodePools of the management cluster create the machines of this cluster, and surge by their own rules")}, nil
 			}
 			ctx, missing := gap.Watch(ctx)
 			sets, err := s.Cluster.MachineSets(ctx)
@@ -122,7 +122,7 @@ func notReserved(ctx context.Context, cluster *snapshot.Cluster) ([]finding.Find
 		}
 	}
 	return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNotReserved,
-		"no UpgradeConfig has spec.capacityReservation, so no capacity is reserved for the time of the update").
+		"no UpgradeConfig has spec.capacityReservation, so no capacity is reserved for the update").
 		About(upgradeConfigObject(&configs[0]))}, nil
 }
 
@@ -149,7 +149,7 @@ func judgeMachineSets(read gap.Extent, sets []machinev1beta1.MachineSet) []findi
 				"spec.capacityReservation from the UpgradeConfig.", machineNamespace, machinePool)}
 	case len(findings) == 0:
 		return []finding.Finding{finding.Pass(read, check.ReasonAsExpected,
-			"all %d MachineSets of the workers have all their machines, and can be copied for the time of the update", len(workers))}
+			"all %d MachineSets of the workers have all their machines, and can be copied for the update", len(workers))}
 	}
 	return finding.Bounded(finding.Drafts(findings...))
 }
@@ -170,7 +170,7 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	}
 	if len(set.Name+surge) > maxMachineSetName {
 		return finding.Fail(reasonNameTooLong,
-			"the copy of MachineSet %q for the time of the update would have a name of more than %d characters, and could create no machines",
+			"the copy of MachineSet %q for the update would have a name of more than %d characters, and could create no machines",
 			set.Name, maxMachineSetName).
 			Do(finding.Read("oc -n %s get machineset %s -o yaml", set.Namespace, set.Name)), true
 	}
@@ -184,7 +184,7 @@ func judgeMachineSet(set *machinev1beta1.MachineSet) (finding.Finding, bool) {
 	}
 	if set.Status.AvailableReplicas < wanted {
 		return finding.Fail(reasonMachinesMissing,
-			"MachineSet %q has %d of %s, so it may not get an additional one for the time of the update", set.Name, set.Status.AvailableReplicas,
+			"MachineSet %q has %d of %s, so it may not get an additional one for the update", set.Name, set.Status.AvailableReplicas,
 			words.Count(int(wanted), "machine")).
 			Remedy(remedy).Do(inspect...), true
 	}
@@ -206,48 +206,48 @@ func deref[T any](pointer *T) T {
 
 var (
 	nameUpgradeWindow = finding.NewName("UpgradeWindow",
-		"Compares the present time with the window of each UpgradeConfig: the 30 minutes after spec.upgradeAt, by "+
-			"MUO's document. (MUO itself also starts an update later, until it gives the update up.) It concerns "+
-			"every update, and warns at most: the check CapacityReservation blocks where UpgradeConfigs cannot be read.")
+		"Compares the current time with the window of each UpgradeConfig: the 30 minutes after spec.upgradeAt, according to MUO's "+
+			"documentation. (MUO itself also starts an update later, until it gives up.) It concerns every update, and only warns: the "+
+			"check CapacityReservation blocks if UpgradeConfigs cannot be read.")
 
 	reasonInWindow = finding.NewReason("InWindow", finding.Explanation{
-		Meaning: "Reported when the window of an UpgradeConfig is open.",
-		Cause:   "The present time is within 30 minutes after spec.upgradeAt.",
+		Meaning: "The window of an UpgradeConfig is open.",
+		Cause:   "The current time is within 30 minutes after spec.upgradeAt.",
 	})
 	reasonBeforeWindow = finding.NewReason("BeforeWindow", finding.Explanation{
-		Meaning: "Reported when the window of an UpgradeConfig opens later.",
+		Meaning: "The window of an UpgradeConfig has not opened yet.",
 		Cause:   "spec.upgradeAt is in the future.",
 		Remedy:  "Start the update when the window opens, or set spec.upgradeAt to an earlier time.",
 		Command: "oc -n NAMESPACE edit upgradeconfig NAME",
 	})
 	reasonAfterWindow = finding.NewReason("AfterWindow", finding.Explanation{
-		Meaning: "Reported when the window of an UpgradeConfig is over.",
+		Meaning: "The window of an UpgradeConfig has closed.",
 		Cause:   "spec.upgradeAt is more than 30 minutes ago.",
-		Remedy:  "Set spec.upgradeAt to the time at which the update is to start: `oc -n NAMESPACE edit upgradeconfig NAME`.",
+		Remedy:  "Set spec.upgradeAt to the time at which the update should start: `oc -n NAMESPACE edit upgradeconfig NAME`.",
 	})
 	reasonOtherVersion = finding.NewReason("OtherVersion", finding.Explanation{
-		Meaning: "Reported when the window of an UpgradeConfig is open, but for another target.",
+		Meaning: "The window of an UpgradeConfig is open, but for another target.",
 		Cause:   "spec.desired.version is another version.",
-		Remedy:  "Choose one target for both.",
+		Remedy:  "Choose the same target for both.",
 		Command: "oc -n NAMESPACE edit upgradeconfig NAME",
 	})
 	reasonInvalidUpgradeAt = finding.NewReason("InvalidUpgradeAt", finding.Explanation{
-		Meaning: "Reported when the window of an UpgradeConfig is unknown.",
+		Meaning: "The window of an UpgradeConfig is unknown.",
 		Cause:   "spec.upgradeAt is not an RFC 3339 time.",
-		Remedy:  "Set spec.upgradeAt to the time at which the update is to start: `oc -n NAMESPACE edit upgradeconfig NAME`.",
+		Remedy:  "Set spec.upgradeAt to the time at which the update should start: `oc -n NAMESPACE edit upgradeconfig NAME`.",
 	})
 	reasonUnreadable = finding.NewReason("Unreadable", finding.Explanation{
-		Meaning: "Reported when the UpgradeConfigs could not be read, so that the window is unknown.",
-		Cause:   "The message has the error.",
-		Remedy:  "Fix what the message names, then run the preflight again.",
+		Meaning: "The UpgradeConfigs could not be read, so the window is unknown.",
+		Cause:   "The message contains the error.",
+		Remedy:  "Fix the cause in the message, then run the preflight again.",
 	})
 	reasonForbidden = finding.NewReason("Forbidden", finding.Explanation{
-		Meaning: "Reported when the user has no permission to read the UpgradeConfigs, so that the window is unknown.",
+		Meaning: "The user has no permission to read the UpgradeConfigs, so the window is unknown.",
 		Cause:   "The user or ServiceAccount that runs the preflight lacks a role.",
 		Remedy:  "Bind the roles that `oc preflight auth` prints.",
 	})
 	reasonNoUpgradeConfig = finding.NewReason("NoUpgradeConfig", finding.Explanation{
-		Meaning: "Reported when the cluster has no UpgradeConfig.",
+		Meaning: "The cluster has no UpgradeConfig.",
 		Cause:   "The managed-upgrade-operator is not installed, or no update is scheduled.",
 	})
 )
@@ -297,7 +297,7 @@ func unreadable(err error) finding.Finding {
 func judgeWindow(read gap.Extent, config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
 	object := upgradeConfigObject(config)
 	edit := finding.Change("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)
-	const reschedule = "Set spec.upgradeAt to the time at which the update is to start."
+	const reschedule = "Set spec.upgradeAt to the time at which the update should start."
 	opens, err := time.Parse(time.RFC3339, config.Spec.UpgradeAt)
 	if err != nil {
 		return finding.Warn(reasonInvalidUpgradeAt,

@@ -81,35 +81,35 @@ const (
 
 var (
 	nameUnavailable = finding.NewName("ClusterOperatorUnavailable",
-		"The findings about ClusterOperators that are not Available.")
+		"ClusterOperators that are not Available.")
 
-	nameDegraded = finding.NewName("ClusterOperatorDegraded", "The findings about ClusterOperators that are Degraded.")
+	nameDegraded = finding.NewName("ClusterOperatorDegraded", "ClusterOperators that are Degraded.")
 
 	nameClusterOperatorHealth = finding.NewName("ClusterOperatorHealth",
-		"The check for ClusterOperators that are not Available, or Degraded: a finding "+
-			"ClusterOperatorUnavailable-<name> for each or, where it is available, ClusterOperatorDegraded-<name>, "+
-			"with the operator's own reason. An operator whose condition is absent or Unknown is Unknown by the same "+
-			"name. The preflight's own ClusterOperator does not count. It concerns every update of every OpenShift cluster.")
+		"Checks for ClusterOperators that are not Available, or Degraded. Each has a finding ClusterOperatorUnavailable-<name> or, if "+
+			"it is available, ClusterOperatorDegraded-<name>, with the operator's own reason. If the condition is absent or Unknown, "+
+			"the finding of that name is Unknown. The preflight's own ClusterOperator does not count. It concerns every update of "+
+			"every OpenShift cluster.")
 
 	reasonUnavailable = finding.NewReason("Unavailable", finding.Explanation{
-		Meaning: "Reported when a ClusterOperator is not available, and gives no reason of its own.",
+		Meaning: "A ClusterOperator is not available, and gives no reason of its own.",
 		Cause:   "The condition Available is False.",
-		Remedy:  "Fix what the message names: `oc describe clusteroperator NAME`.",
+		Remedy:  "Fix the cause in the message: `oc describe clusteroperator NAME`.",
 	})
 	reasonDegraded = finding.NewReason("Degraded", finding.Explanation{
-		Meaning: "Reported when a ClusterOperator is degraded, and gives no reason of its own.",
+		Meaning: "A ClusterOperator is degraded, and gives no reason of its own.",
 		Cause:   "The condition Degraded is True.",
-		Remedy:  "Fix what the message names: `oc describe clusteroperator NAME`.",
+		Remedy:  "Fix the cause in the message: `oc describe clusteroperator NAME`.",
 	})
 	reasonNoConditions = finding.NewReason("NoConditions", finding.Explanation{
-		Meaning: "Reported when a ClusterOperator has no conditions, so that its state is unknown.",
-		Cause:   "The operator has not started yet, or does not run.",
-		Remedy:  "Check that the operator runs: `oc describe clusteroperator NAME`.",
+		Meaning: "A ClusterOperator has no conditions, so its state is unknown.",
+		Cause:   "The operator has not started yet, or is not running.",
+		Remedy:  "Check that the operator is running: `oc describe clusteroperator NAME`.",
 	})
 	reasonNotReported = finding.NewReason("NotReported", finding.Explanation{
-		Meaning: "Reported when a condition of a ClusterOperator is absent or Unknown, without a reason of its own.",
+		Meaning: "A condition of a ClusterOperator is absent or Unknown, without a reason of its own.",
 		Cause:   "The operator could not determine its state.",
-		Remedy:  "Check that the operator runs: `oc describe clusteroperator NAME`.",
+		Remedy:  "Check that the operator is running: `oc describe clusteroperator NAME`.",
 	})
 )
 
@@ -167,7 +167,7 @@ func judgeOperator(operator *configv1.ClusterOperator) (finding.Finding, bool) {
 	} else if degraded.Status != configv1.ConditionFalse {
 		message += ". It is " + describeCondition(degraded)
 	}
-	const fix, inspect = "Fix what the operator's message names.", "Check that the operator runs, and read its conditions."
+	const fix, inspect = "Fix the cause in the operator's message.", "Check that the operator is running, and read its conditions."
 	switch {
 	case available.Status == configv1.ConditionFalse:
 		return finding.Fail(reasonOf(available, reasonUnavailable), "%s", message).Named(unavailableName).Remedy(fix), true
@@ -210,15 +210,15 @@ func operatorCondition(operator *configv1.ClusterOperator,
 
 var (
 	nameEtcdQuorum = finding.NewName("EtcdQuorum",
-		"The check for a highly available control plane of two nodes. It concerns every update: patch updates reboot nodes, too.")
+		"Checks for a highly available control plane of two nodes. It concerns every update: patch updates reboot nodes, too.")
 
 	reasonTwoMembers = finding.NewReason("TwoControlPlaneNodes", finding.Explanation{
-		Meaning: "Reported when a control plane whose topology is HighlyAvailable has two nodes.",
+		Meaning: "A control plane whose topology is HighlyAvailable has only two nodes, so etcd loses its quorum when the update " +
+			"reboots one of them.",
 		Cause: "A node of the control plane was deleted or never added, for instance with " +
-			"useUnsupportedUnsafeNonHANonProductionUnstableEtcd in " +
-			"spec.unsupportedConfigOverrides of the Etcd \"cluster\". Two members of etcd have no quorum while one of them reboots, and " +
-			"with it the API server " +
-			"does not respond (etcd.io, FAQ: \"What is failure tolerance?\").",
+			"useUnsupportedUnsafeNonHANonProductionUnstableEtcd in spec.unsupportedConfigOverrides of the Etcd \"cluster\". Two " +
+			"members of etcd have no quorum while one of them reboots, so the API server does not respond either (etcd.io, FAQ: \"What " +
+			"is failure tolerance?\").",
 		Remedy:  "Add the third node of the control plane, and wait until etcd has three members.",
 		Command: "oc get nodes -l node-role.kubernetes.io/master",
 	})
@@ -271,8 +271,8 @@ func judgeQuorum(read gap.Extent, topology configv1.TopologyMode, nodes []corev1
 		return finding.Pass(read, check.ReasonAsExpected, "the control plane has %s, with the topology %s", words.Count(len(members), "node"),
 			words.External(string(topology)))
 	}
-	return finding.Fail(reasonTwoMembers, "the control plane has the topology HighlyAvailable and two nodes, %s: etcd has no quorum, "+
-		"and the API server does not respond, while one of them reboots",
+	return finding.Fail(reasonTwoMembers, "the control plane has the topology HighlyAvailable and two nodes, %s: while one of them "+
+		"reboots, etcd has no quorum and the API server does not respond",
 		words.List(members, maxNamed)).
 		Remedy("Add the third node of the control plane, and wait until etcd has three members, then update.").
 		Do(finding.Read("oc get nodes -l node-role.kubernetes.io/master"), finding.Read("oc get etcds.operator.openshift.io cluster -o yaml"))

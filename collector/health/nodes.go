@@ -19,90 +19,88 @@ import (
 
 var (
 	nameNodeHealth = finding.NewName("NodeHealth",
-		"The check for nodes that are not ready, cordoned, short of memory, disk space or process IDs, or that "+
-			"the machine-config-daemon cannot update: a finding for each of these, with the first few of the nodes. A "+
-			"node that is cordoned while it is being updated is a warning. It concerns every update.")
+		"Checks for nodes that are not ready, are cordoned, are short of memory, disk space or process IDs, or cannot be updated by "+
+			"the machine-config-daemon. Each of these problems has a finding with the first few nodes. A node that is cordoned while "+
+			"it is being updated is a warning. It concerns every update.")
 
 	reasonNoNodes = finding.NewReason("NoNodes", finding.Explanation{
-		Meaning: "Reported when the cluster has no nodes.",
+		Meaning: "The cluster has no nodes.",
 		Cause:   "A hosted cluster can be scaled to zero. On a cluster with its own control plane, the nodes were deleted.",
 		Remedy:  "Check whether nodes register again: `oc get certificatesigningrequests`.",
 	})
 	reasonNotReady = finding.NewReason("NotReady", finding.Explanation{
-		Meaning: "Reported when nodes are not ready.",
-		Cause:   "The kubelet reports an error, or has stopped to report its status.",
-		Remedy:  "Fix what the message names: `oc describe node NAME`.",
+		Meaning: "Nodes are not ready.",
+		Cause:   "The kubelet reports an error, or has stopped reporting its status.",
+		Remedy:  "Fix the cause in the message: `oc describe node NAME`.",
 	})
 	reasonNoReadyCondition = finding.NewReason("NoReadyCondition", finding.Explanation{
-		Meaning: "Reported when nodes have no condition Ready, so that their state is unknown.",
+		Meaning: "Nodes have no condition Ready, so their state is unknown.",
 		Cause:   "The kubelet has never run.",
-		Remedy:  "Check that the kubelet runs: `oc describe node NAME`.",
+		Remedy:  "Check that the kubelet is running: `oc describe node NAME`.",
 	})
 	reasonCordoned = finding.NewReason("Cordoned", finding.Explanation{
-		Meaning: "Reported when nodes are cordoned while the machine-config-daemon is not updating them, so that pods " +
-			"drained from other nodes cannot be scheduled there.",
+		Meaning: "Nodes are cordoned while the machine-config-daemon is not updating them, so pods drained from other nodes cannot be " +
+			"scheduled there.",
 		Cause:  "An administrator or a tool cordoned the nodes, not the machine-config-operator.",
 		Remedy: "Uncordon the nodes: `oc adm uncordon NAME`.",
 	})
 	reasonDrainIncomplete = finding.NewReason("DrainIncomplete", finding.Explanation{
-		Meaning: "Reported when nodes are cordoned because the machine-config-operator drains or uncordons them and has not " +
-			"completed that, while the machine-config-daemon reports no update in progress, for instance because it is degraded.",
-		Cause: "A drain that cannot complete, or a machine-config-controller that does not run.",
-		Remedy: "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing: `oc -n " +
-			"openshift-machine-config-operator logs -l k8s-app=machine-config-controller -c " +
-			"machine-config-controller`.",
+		Meaning: "The machine-config-operator cordoned nodes and has not completed their drain or uncordon, while the " +
+			"machine-config-daemon reports no update in progress, for instance because it is degraded.",
+		Cause: "A drain cannot complete, or the machine-config-controller is not running.",
+		Remedy: "Do not uncordon the nodes, which undoes the drain. Fix what blocks it: `oc -n openshift-machine-config-operator logs " +
+			"-l k8s-app=machine-config-controller -c machine-config-controller`.",
 	})
 	reasonUpdateIncomplete = finding.NewReason("NodeUpdateIncomplete", finding.Explanation{
-		Meaning: "Reported when nodes are cordoned because the machine-config-operator has drained them, while the " +
-			"machine-config-daemon neither updates them nor has requested that they are uncordoned.",
-		Cause: "An update of the node that failed after its drain, or a daemon that does not run.",
-		Remedy: "Do not uncordon the nodes, whose update is not complete. Fix what the daemon reports: `oc -n " +
+		Meaning: "The machine-config-operator drained nodes, but the machine-config-daemon neither updates them nor has requested to " +
+			"uncordon them.",
+		Cause: "The update of the node failed after its drain, or the daemon is not running.",
+		Remedy: "Do not uncordon the nodes, because their update is not complete. Fix the cause that the daemon reports: `oc -n " +
 			"openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c machine-config-daemon`.",
 	})
 	reasonMemoryPressure = finding.NewReason("MemoryPressure", finding.Explanation{
-		Meaning: "Reported when nodes are short of memory, so that pods are evicted and none are scheduled there.",
+		Meaning: "Nodes are short of memory, so pods are evicted and none are scheduled there.",
 		Cause:   "The pods on the nodes use too much memory.",
 		Remedy:  "Check what uses the memory: `oc adm top nodes`.",
 	})
 	reasonDiskPressure = finding.NewReason("DiskPressure", finding.Explanation{
-		Meaning: "Reported when nodes are short of disk space, so that pods are evicted and none are scheduled there.",
+		Meaning: "Nodes are short of disk space, so pods are evicted and none are scheduled there.",
 		Cause:   "Images, logs or volumes use too much disk space.",
 		Remedy:  "Check what uses the disk space: `oc describe node NAME`.",
 	})
 	reasonPIDPressure = finding.NewReason("PIDPressure", finding.Explanation{
-		Meaning: "Reported when nodes are short of process IDs, so that pods are evicted and none are scheduled there.",
+		Meaning: "Nodes are short of process IDs, so pods are evicted and none are scheduled there.",
 		Cause:   "The pods on the nodes have too many processes.",
 		Remedy:  "Check what starts the processes: `oc describe node NAME`.",
 	})
 	reasonPressureNotReported = finding.NewReason("PressureNotReported", finding.Explanation{
-		Meaning: "Reported when ready nodes do not report whether they are short of memory, disk space or process IDs.",
+		Meaning: "Ready nodes do not report whether they are short of memory, disk space or process IDs.",
 		Cause:   "A condition of the nodes is absent or Unknown.",
 		Remedy:  "Check the conditions of the nodes: `oc describe node NAME`.",
 	})
 	reasonMachineConfigDegraded = finding.NewReason("MachineConfigDegraded", finding.Explanation{
-		Meaning: "Reported when nodes are in a state in which the machine-config-daemon does not update them.",
-		Cause:   "The daemon failed to apply a configuration; the message has its reason.",
-		Remedy: "Fix what the message names: `oc -n openshift-machine-config-operator logs -l " +
-			"k8s-app=machine-config-daemon -c machine-config-daemon`.",
+		Meaning: "Nodes are in a state in which the machine-config-daemon does not update them.",
+		Cause:   "The daemon failed to apply a configuration; the message contains its reason.",
+		Remedy: "Fix the cause in the message: `oc -n openshift-machine-config-operator logs -l k8s-app=machine-config-daemon -c " +
+			"machine-config-daemon`.",
 	})
 	reasonPoolUpdating = finding.NewReason("PoolUpdating", finding.Explanation{
-		Meaning: "Reported while nodes are being updated.",
-		Cause:   "An earlier update or a change of the configuration is in progress.",
+		Meaning: "Nodes are being updated.",
+		Cause:   "An earlier update or a configuration change is rolling out.",
 		Remedy:  "Wait until the pools are updated: `oc get machineconfigpools`.",
 	})
 	reasonNoMachineConfigState = finding.NewReason("NoMachineConfigState", finding.Explanation{
-		Meaning: "Reported when nodes have no state of the machine-config-daemon, so that it is unknown whether it can update them.",
+		Meaning: "Nodes do not report a state of the machine-config-daemon, so whether it can update them is unknown.",
 		Cause:   "The daemon has never run on the nodes.",
-		Remedy: "Check that the daemon runs on each node: `oc -n openshift-machine-config-operator get pods -l " +
+		Remedy: "Check that the daemon is running on each node: `oc -n openshift-machine-config-operator get pods -l " +
 			"k8s-app=machine-config-daemon -o wide`.",
 	})
 
 	reasonNodesHeld = finding.NewReason("NodesHeldByProgram", finding.Explanation{
-		Meaning: "Reported while another program than the machine-config-operator drains or reboots nodes, or has paused their pool.",
-		Cause: "An operator such as that of SR-IOV, or a reboot manager, changes the nodes. It states so in an annotation of the node " +
-			"whose value is " +
-			"a drain, a reboot or a pause.",
-		Remedy:  "Wait until that program has ended its work, and read its log if it does not. Do not unpause the pool before.",
+		Meaning: "A program other than the machine-config-operator drains or reboots nodes, or has paused their pool.",
+		Cause: "An operator such as the SR-IOV operator, or a reboot manager, changes the nodes. An annotation of the node says so " +
+			"with the value drain, reboot or pause.",
+		Remedy:  "Wait until that program has finished, and read its log if it does not. Do not unpause the pool before.",
 		Command: "oc describe node NAME",
 	})
 
@@ -241,7 +239,7 @@ func nodeRules() []nodeRule {
 		{
 			name: nameNodesNotReported, reason: reasonNoReadyCondition, outcome: preflight.Unknown,
 			violation: "without the condition Ready, so their state is unknown",
-			remedy:    "Check that the kubelet runs on each node.", actions: describeNodes, violatedBy: notReported,
+			remedy:    "Check that the kubelet is running on each node.", actions: describeNodes, violatedBy: notReported,
 		},
 		{
 			name: nameNodesCordoned, reason: reasonCordoned, outcome: preflight.Fail,
@@ -255,14 +253,14 @@ func nodeRules() []nodeRule {
 		{
 			name: nameNodesDraining, reason: reasonDrainIncomplete, outcome: preflight.Fail,
 			violation:  "cordoned by the machine-config-operator, which has not completed the last request to drain or uncordon them",
-			remedy:     "Do not uncordon the nodes, which undoes the drain. Fix what keeps it from completing.",
+			remedy:     "Do not uncordon the nodes, which undoes the drain. Fix what blocks it.",
 			actions:    inspectDrains,
 			violatedBy: beingDrained,
 		},
 		{
 			name: nameNodesDrained, reason: reasonUpdateIncomplete, outcome: preflight.Fail,
 			violation: "drained by the machine-config-operator, and neither updated nor uncordoned since",
-			remedy:    "Do not uncordon the nodes. Fix what the daemon of each node reports.",
+			remedy:    "Do not uncordon the nodes. Fix the cause that the daemon of each node reports.",
 			actions:   inspectDaemons, violatedBy: drained,
 		},
 		pressureRule(nameNodesMemoryPressure, "short of memory", reasonMemoryPressure, corev1.NodeMemoryPressure, corev1.TaintNodeMemoryPressure),
@@ -276,7 +274,7 @@ func nodeRules() []nodeRule {
 		{
 			name: nameNodesDegraded, reason: reasonMachineConfigDegraded, outcome: preflight.Fail,
 			violation: "in a state in which the machine-config-daemon does not update them",
-			remedy:    "Fix what the daemon of each node reports.", actions: inspectDaemons, violatedBy: configDegraded,
+			remedy:    "Fix the cause that the daemon of each node reports.", actions: inspectDaemons, violatedBy: configDegraded,
 		},
 		{
 			name: nameNodesUpdating, reason: reasonPoolUpdating, outcome: preflight.Warn,
@@ -295,9 +293,9 @@ func nodeRules() []nodeRule {
 func heldRule() nodeRule {
 	return nodeRule{
 		name: nameNodesHeld, reason: reasonNodesHeld, outcome: preflight.Warn,
-		violation: "drained, rebooted or held by another program than the machine-config-operator, by an annotation",
-		remedy: "Wait until that program has ended its work, and read its log if it does not. Do not uncordon the nodes, and do not " +
-			"unpause their pool, before.",
+		violation: "drained, rebooted or held by a program other than the machine-config-operator, according to an annotation",
+		remedy: "Wait until that program has finished, and read its log if it does not. Do not uncordon the nodes, and do not unpause " +
+			"their pool, before.",
 		actions: describeNodes,
 		violatedBy: func(node *corev1.Node) (string, bool) {
 			by, state := snapshot.HeldBy(node)
@@ -310,8 +308,8 @@ func heldRule() nodeRule {
 func managedRule() nodeRule {
 	return nodeRule{
 		name: nameNodesNotManaged, reason: reasonNoMachineConfigState, outcome: preflight.Unknown,
-		violation: "without a state of the machine-config-daemon, so it is unknown whether it can update them",
-		remedy:    "Check that the daemon runs on each node.",
+		violation: "without a state of the machine-config-daemon, so whether it can update them is unknown",
+		remedy:    "Check that the daemon is running on each node.",
 		actions: func([]string) []finding.Action {
 			return []finding.Action{finding.Read("oc -n openshift-machine-config-operator get pods -l k8s-app=machine-config-daemon -o wide")}
 		},

@@ -23,18 +23,16 @@ import (
 
 var (
 	nameRollingUpdates = finding.NewName("RollingUpdates",
-		"The check for Deployments of the platform whose new pod has to be ready before the old one ends, "+
-			"and cannot start until then: a finding "+
-			"RollingUpdates-<namespace>.<name> for each. It concerns every update, and warns.")
+		"Checks for Deployments of the platform whose new pod must be ready before the old one terminates, but cannot start until "+
+			"then. Each has a finding RollingUpdates-<namespace>.<name>. It concerns every update, and warns.")
 
 	reasonCannotSurge = finding.NewReason("NewPodWaitsForOld", finding.Explanation{
-		Meaning: "Reported for a Deployment of the platform whose rolling update may not end.",
-		Cause: "Its maxUnavailable is 0 pods, as a quarter of one to three replicas is, so a new pod has to be ready first. On another " +
-			"node that pod cannot attach " +
-			"a ReadWriteOnce volume of the old one (\"Multi-Attach error\"), or no node has its host port free. " +
-			"The image registry with one replica " +
-			"and the storage of a block volume is the known one.",
-		Remedy:  "Let the old pod end first, by the strategy Recreate of the operator that owns the Deployment: `oc describe deployment NAME`.",
+		Meaning: "The rolling update of a platform Deployment may hang.",
+		Cause: "Its maxUnavailable is 0 pods, which is also a quarter of one to three replicas, so a new pod must be ready first. On " +
+			"another node that pod cannot attach a ReadWriteOnce volume of the old one (\"Multi-Attach error\"), or no node has its " +
+			"host port free. The known case is the image registry with one replica and a block volume as its storage.",
+		Remedy: "Make the old pod terminate first, by the strategy Recreate of the operator that owns the Deployment: `oc describe " +
+			"deployment NAME`.",
 		Command: "oc edit configs.imageregistry.operator.openshift.io cluster",
 	})
 )
@@ -60,7 +58,7 @@ func RollingUpdates() check.Check {
 			}
 			if len(found) == 0 {
 				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
-					"no Deployment of the platform has to keep a volume or a host port that its next pod needs")}, nil
+					"no Deployment of the platform keeps a volume or a host port that its next pod needs")}, nil
 			}
 			return finding.Bounded(finding.Drafts(found...)), nil
 		},
@@ -143,11 +141,11 @@ func (r *rollouts) judge(deployment *appsv1.Deployment) (finding.Finding, bool) 
 		APIVersion: appsv1.SchemeGroupVersion.String(), Kind: "Deployment", Namespace: deployment.Namespace,
 		Name: deployment.Name,
 	}
-	return finding.Warn(reasonCannotSurge, "a new pod of %s has to be ready before an old one ends, and may not start until then: %s",
+	return finding.Warn(reasonCannotSurge, "a new pod of %s must be ready before an old one terminates, and may not start until then: %s",
 		check.Describe(object), words.Clauses(causes, maxNamed)).
 		Named(finding.NameOf(nameRollingUpdates, deployment.Namespace+"."+deployment.Name)).About(object).
-		Remedy("Have the operator that owns the Deployment end the old pod first: for the image registry, set spec.rolloutStrategy of " +
-			"its Config to Recreate.").
+		Remedy("Make the operator that owns the Deployment terminate the old pod first: for the image registry, set " +
+			"spec.rolloutStrategy of its Config to Recreate.").
 		Do(finding.Read("oc -n %s describe deployment %s", deployment.Namespace, deployment.Name)), true
 }
 

@@ -17,16 +17,15 @@ import (
 
 var (
 	nameCertificateRequests = finding.NewName("CertificateRequests",
-		"The check for CertificateSigningRequests of kubelets that have been pending for five minutes. It "+
-			"concerns every update, and warns: nodes keep running until their certificates expire, but a machine that "+
-			"the update adds does not join.")
+		"Checks for CertificateSigningRequests of kubelets that have been pending for five minutes. It concerns every update, and "+
+			"warns: nodes keep running until their certificates expire, but a machine that the update adds does not join.")
 
 	reasonRequestsPending = finding.NewReason("RequestsPending", finding.Explanation{
-		Meaning: "Reported when kubelets wait for certificates.",
-		Cause: "The cluster-machine-approver does not approve the requests, because it finds no machine for them, is not " +
-			"running, or ignores all requests while too many are pending. A kubelet whose certificate expires is " +
-			"NotReady, and logs of pods on a node without a serving certificate cannot be read.",
-		Remedy:  "Check that each request is of a node of this cluster, then approve it.",
+		Meaning: "Kubelets wait for certificates. Machines that the update adds do not join the cluster meanwhile.",
+		Cause: "The cluster-machine-approver does not approve the requests, because it finds no machine for them, is not running, or " +
+			"ignores all requests while too many are pending. A kubelet whose certificate expires is NotReady, and logs of pods on a " +
+			"node without a serving certificate cannot be read.",
+		Remedy:  "Check that each request comes from a node of this cluster, then approve it.",
 		Command: "oc adm certificate approve NAME",
 	})
 )
@@ -103,7 +102,7 @@ func pendingRequests(pending []certificatesv1.CertificateSigningRequest, nodes, 
 	message := fmt.Sprintf("%s of kubelets not approved, the oldest for %s: %s", words.Count(len(pending), "certificate request"),
 		now.Sub(pending[0].CreationTimestamp.Time).Round(time.Minute), words.List(names, maxApproved))
 	if recent > nodes+approverLimit {
-		message += fmt.Sprintf("; %d are of the last hour, and with more than %d above the machines the cluster-machine-approver "+
+		message += fmt.Sprintf("; %d are from the last hour, and with more than %d above the machines the cluster-machine-approver "+
 			"ignores all requests", recent, approverLimit)
 	}
 	return finding.Warn(reasonRequestsPending, "%s", message).

@@ -35,25 +35,25 @@ func Checks() []check.Check {
 }
 
 var reasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
-	Meaning: "Reported when nothing keeps the machines from being updated.",
-	Cause:   "What the check looks for was not found.",
+	Meaning: "Nothing keeps the machines from being updated.",
+	Cause:   "The check found none of the problems that it looks for.",
 })
 
 var (
 	nameBootImages = finding.NewName("BootImages",
-		"The check for boot images that the machine-config-operator of 4.22 and later does not accept "+
-			"(pkg/operator/sync.go and status.go of its release-4.22). The update itself completes, so it warns: "+
-			"afterwards the operator reports Upgradeable=False. From 4.22 on the gate of the ClusterOperator has it.")
+		"Checks for boot images that the machine-config-operator of 4.22 and later does not accept (pkg/operator/sync.go and status.go "+
+			"of its release-4.22). The update itself completes, so the check warns: afterwards the operator reports Upgradeable=False. "+
+			"From 4.22 on, the gate of the ClusterOperator reports it.")
 
 	reasonBootImageSkew = finding.NewReason("BootImageSkew", finding.Explanation{
-		Meaning: "Reported when the machine-config-operator of the target will report Upgradeable=False " +
-			"(ClusterBootImageSkewError), because boot images are older than it accepts.",
-		Cause: "The cluster was installed as a release with such boot images, and nothing updates them.",
-		Remedy: "Update the boot images of all machines and record their version, or have the machine-config-operator " +
-			"update them: `oc get machineconfigurations.operator.openshift.io cluster -o yaml`.",
+		Meaning: "The machine-config-operator of the target will report Upgradeable=False (ClusterBootImageSkewError), because boot " +
+			"images are older than it accepts. The cluster then cannot leave its minor version.",
+		Cause: "The cluster was installed as a release with such boot images, and no controller updates them.",
+		Remedy: "Update the boot images of all machines and record their version, or let the machine-config-operator update them: `oc " +
+			"get machineconfigurations.operator.openshift.io cluster -o yaml`.",
 	})
 	reasonBootImagesUnknown = finding.NewReason("BootImagesUnknown", finding.Explanation{
-		Meaning: "Reported when it is not known which boot images the machine-config-operator of the target will assume.",
+		Meaning: "It is unknown which boot images the machine-config-operator of the target will assume.",
 		Cause:   "On bare metal it depends on spec.provisioningOSDownloadURL of the Provisioning.",
 		Remedy:  "None needed if the field is empty: `oc get provisionings.metal3.io provisioning-configuration -o yaml`.",
 	})
@@ -162,7 +162,7 @@ func judgeBootImages(read gap.Extent, infrastructure *configv1.Infrastructure, c
 		if allManaged(configuration.Spec.ManagedBootImages.MachineManagers) {
 			return finding.Pass(read, reasonAsExpected, "the machine-config-operator of %s updates the boot images", target)
 		}
-		cause = "spec.managedBootImages of the MachineConfiguration \"cluster\" does not let it update those of all MachineSets"
+		cause = "spec.managedBootImages of the MachineConfiguration \"cluster\" does not let it update the boot images of all MachineSets"
 		remedy = "Let the machine-config-operator update the boot images of all MachineSets."
 	}
 	return finding.Warn(reasonBootImageSkew,
@@ -196,10 +196,10 @@ func allManaged(managers []operatorv1.MachineManager) bool {
 }
 
 var nameCgroupMode = finding.NewName("CgroupMode",
-	"The check for cgroup v1 before an update to 4.19 or later, which does not support it (enhancement "+
-		"cgroupv1-removal; machine-config-operator#4921). The machine-config-operator of 4.18 reports what "+
-		"nodes.config.openshift.io configures by Upgradeable=False, where its gate says it; an earlier one does not, and "+
-		"none reports the kernel arguments of MachineConfigs (okd#710, okd#2148).")
+	"Checks for cgroup v1 before an update to 4.19 or later, which does not support it (enhancement cgroupv1-removal; "+
+		"machine-config-operator#4921). The machine-config-operator of 4.18 reports the setting of nodes.config.openshift.io by "+
+		"Upgradeable=False, which its gate shows; an earlier one does not, and none reports the kernel arguments of MachineConfigs "+
+		"(okd#710, okd#2148).")
 
 // reportedReason is the reason of Upgradeable=False of the machine-config-operator for
 // cgroup v1 (pkg/operator/status.go).
@@ -274,18 +274,18 @@ func cgroupV1(operators []configv1.ClusterOperator, target string) finding.Findi
 
 var (
 	nameMachineHealthChecks = finding.NewName("MachineHealthChecks",
-		"The check for MachineHealthChecks that are not paused, a step of the documented preparation of an "+
-			"update. It concerns every update, and warns.")
+		"Checks for MachineHealthChecks that are not paused, a step of the documented preparation of an update. It concerns every "+
+			"update, and warns.")
 
 	reasonNotPaused = finding.NewReason("NotPaused", finding.Explanation{
-		Meaning: "Reported when MachineHealthChecks are not paused.",
-		Cause: "A node that reboots for the update is NotReady; a MachineHealthCheck that tolerates less than the reboot " +
-			"takes deletes its machine.",
-		Remedy: "Pause them for the time of the update: `oc -n NAMESPACE annotate mhc NAME cluster.x-k8s.io/paused=\"\"`.",
+		Meaning: "MachineHealthChecks are not paused, so they may delete machines whose nodes reboot for the update.",
+		Cause: "A node that reboots for the update is NotReady; a MachineHealthCheck whose timeout is shorter than the reboot deletes " +
+			"its machine.",
+		Remedy: "Pause them during the update: `oc -n NAMESPACE annotate mhc NAME cluster.x-k8s.io/paused=\"\"`.",
 	})
 	reasonPaused = finding.NewReason("Paused", finding.Explanation{
-		Meaning: "Reported when all MachineHealthChecks are paused.",
-		Cause:   "Each that acts on nodes which are not Ready has the annotation cluster.x-k8s.io/paused.",
+		Meaning: "All MachineHealthChecks are paused.",
+		Cause:   "Each MachineHealthCheck that acts on NotReady nodes has the annotation cluster.x-k8s.io/paused.",
 		Remedy:  "None needed. Remove the annotation after the update.",
 	})
 )
@@ -342,7 +342,7 @@ func judgeHealthChecks(read gap.Extent, all []machinev1beta1.MachineHealthCheck)
 	return finding.Warn(reasonNotPaused, "not paused, so a machine may be deleted while its node reboots for the update: %s of "+
 		"MachineHealthCheck, %s",
 		words.Count(len(names), "object"), words.List(names, maxPaused)).
-		Remedy("Pause them for the time of the update, and remove the annotation after it.").
+		Remedy("Pause them during the update, and remove the annotation afterwards.").
 		Do(actions...).About(objects...)
 }
 

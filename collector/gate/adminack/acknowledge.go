@@ -157,23 +157,22 @@ func (p pair) write(ctx context.Context, acks corev1client.ConfigMapInterface, k
 
 var (
 	nameAdminAckAhead = finding.NewName("AdminAckAhead",
-		"Lists the admin acknowledgements that are required after this update or, where it spans more than one "+
-			"minor version, on the way. It compares the gates of the target's payload, by key, with the ConfigMap "+
-			"admin-acks; acknowledged gates are left out. It concerns every update, and warns at most: the gates do "+
-			"not block this update.")
+		"Warns of admin acknowledgements that are required after this update or, if it spans more than one minor version, on the way. "+
+			"The check compares the gates in the target's payload, by key, with the ConfigMap admin-acks; acknowledged gates are "+
+			"omitted. It concerns every update, and the gates do not block this one.")
 
 	reasonNothingAhead = finding.NewReason("NothingAhead", finding.Explanation{
-		Meaning: "Reported when the target release brings no gate that an administrator has to acknowledge before a later update.",
+		Meaning: "The target release adds no gate that an administrator must acknowledge before a later update.",
 		Cause:   "The release has no admin gates, or they are acknowledged already.",
 	})
 	reasonAcksAhead = finding.NewReason("AcksAhead", finding.Explanation{
-		Meaning: "Reported when the target release brings gates that block later updates until they are acknowledged.",
-		Cause:   "A later release removes or changes something that has to be prepared.",
+		Meaning: "The target release adds gates that block later updates until they are acknowledged.",
+		Cause:   "A later release removes or changes something, and the cluster must be prepared for it.",
 		Remedy: "Plan the tasks in the message. Once the cluster runs the release and they are done, acknowledge each " +
 			"gate: `oc preflight ack GATE`.",
 	})
 	reasonAdminGatesUnread = finding.NewReason("AdminGatesUnread", finding.Explanation{
-		Meaning: "Reported for a later update of a path when the admin gates of the release before it are unknown.",
+		Meaning: "A later update of a path has unknown admin gates, because the release before it could not be read.",
 		Cause:   "The release could not be verified or read.",
 		Remedy:  "Fix the finding about the release, then run the preflight again.",
 	})
@@ -212,13 +211,13 @@ func acksAhead(u update.Update, gates, acked map[string]string) finding.Finding 
 	}
 	if len(lines) == 0 {
 		return finding.Pass(gap.Proven("the manifests of the release"), reasonNothingAhead,
-			"release %s brings no admin gate that has to be acknowledged later", u.To)
+			"release %s adds no admin gate that must be acknowledged later", u.To)
 	}
 	if more := len(lines) - maxAhead; more > 0 {
 		lines = append(lines[:maxAhead], fmt.Sprintf("and %d more", more))
 	}
 	return finding.Warn(reasonAcksAhead,
-		"release %s brings admin gates that do not block this update, but later ones:\n%s", u.To, strings.Join(lines, "\n")).
+		"release %s adds admin gates that do not block this update, but later ones:\n%s", u.To, strings.Join(lines, "\n")).
 		Remedy("Plan the tasks. Acknowledge each gate when the cluster runs the release and the task is done. Patch updates require no " +
 			"acknowledgement.").
 		Documented(url)
@@ -261,7 +260,7 @@ func Later(before map[string]string) check.Check {
 
 func gatesUnread(u update.Update) finding.Finding {
 	return finding.Unknown(reasonAdminGatesUnread,
-		"unknown which admin acknowledgements are required to leave %s: the release %s could not be read", update.Line(u.From), u.From).
+		"the admin acknowledgements required to leave %s are unknown: the release %s could not be read", update.Line(u.From), u.From).
 		Remedy("Fix the findings about release %s, then run the preflight again.", u.From)
 }
 

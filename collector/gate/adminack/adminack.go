@@ -29,61 +29,58 @@ import (
 // The names of the findings about admin gates, and their reasons.
 var (
 	Name = finding.NewName("AdminAck",
-		"The gate that an administrator opens by acknowledging that the tasks described in the ConfigMap "+
-			"admin-gates are done: a finding AdminAck-<gate> for each gate of the present minor version. While an "+
-			"update is in progress, that is the minor version of the last completed release up to 4.22, and of the "+
-			"release in progress since. It concerns updates to another minor or major version. The rules are those of "+
-			"CVO (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9. Like CVO, the check blocks the "+
-			"update when the ConfigMap admin-gates or admin-acks is missing.")
+		"Blocks updates to another minor or major version until an administrator acknowledges that the tasks in the ConfigMap "+
+			"admin-gates are done. Each gate of the current minor version has a finding AdminAck-<gate>. While an update is in "+
+			"progress, that is the minor version of the last completed release up to 4.22, and of the release in progress since. The "+
+			"rules are CVO's (pkg/risk/adminack), which has admin gates since 4.8.14 and 4.9. Like CVO, the check blocks the update "+
+			"when the ConfigMap admin-gates or admin-acks is missing.")
 
-	nameUnknown = finding.NewName("AdminAckUnknown", "The finding where the gates cannot be evaluated.")
+	nameUnknown = finding.NewName("AdminAckUnknown", "Admin gates that cannot be evaluated.")
 
-	nameUnused = finding.NewName("AdminAckUnused", "The finding about an acknowledgement of no gate.")
+	nameUnused = finding.NewName("AdminAckUnused", "An acknowledgement without a gate.")
 
 	reasonNothingToAcknowledge = finding.NewReason("NothingToAcknowledge", finding.Explanation{
-		Meaning: "Reported when no gate requires an acknowledgement before the cluster leaves its minor version.",
-		Cause:   "The ConfigMap admin-gates has no gate for the minor version, or the installed release is older than admin gates.",
+		Meaning: "No gate requires an acknowledgement before the cluster leaves its minor version.",
+		Cause:   "The ConfigMap admin-gates has no gate for the minor version, or the installed release predates admin gates.",
 	})
 	reasonAdminAckRequired = finding.NewReason("AdminAckRequired", finding.Explanation{
-		Meaning: "Reported when a gate is not acknowledged.",
-		Cause: "The installed release requires an administrator to acknowledge that the tasks in the message are done, " +
-			"such as moving clients to another API.",
+		Meaning: "An admin gate is not acknowledged. CVO blocks updates to another minor version.",
+		Cause: "The installed release requires an administrator to acknowledge that the tasks in the message are done, such as moving " +
+			"clients to another API.",
 		Remedy: "Do what the message requires, then acknowledge the gate: `oc preflight ack GATE`.",
 	})
 	reasonAdminAckWrongValue = finding.NewReason("AdminAckWrongValue", finding.Explanation{
-		Meaning: "Reported when the acknowledgement of a gate has another value than \"true\", which CVO ignores.",
-		Cause:   "The value in the ConfigMap admin-acks was set by hand, such as to \"True\".",
+		Meaning: "The acknowledgement of a gate has a value other than \"true\", so CVO ignores it.",
+		Cause:   "The value in the ConfigMap admin-acks was set by hand, for example to \"True\".",
 		Remedy:  "Do what the message requires, then acknowledge the gate: `oc preflight ack GATE`.",
 	})
 	reasonAcknowledged = finding.NewReason("Acknowledged", finding.Explanation{
-		Meaning: "Reported when a gate is acknowledged; the finding is bypassed.",
+		Meaning: "An admin gate is acknowledged, so the finding is bypassed.",
 		Cause:   "An administrator acknowledged that the tasks in the message are done.",
 	})
 	reasonInvalidGateName = finding.NewReason("InvalidGateName", finding.Explanation{
-		Meaning: "Reported when CVO cannot determine to which minor version a gate applies. CVO then blocks every update " +
-			"to another minor version.",
-		Cause:  "The name of the gate does not match ^ack-([4-5][.][0-9]{1,})-[^-].",
-		Remedy: "Report the gate as a defect of the installed release, which defines it.",
+		Meaning: "CVO cannot determine to which minor version a gate applies. It then blocks every update to another minor version.",
+		Cause:   "The name of the gate does not match ^ack-([4-5][.][0-9]{1,})-[^-].",
+		Remedy:  "Report a bug in the installed release, which defines the gate.",
 	})
 	reasonEmptyGate = finding.NewReason("EmptyGate", finding.Explanation{
-		Meaning: "Reported when a gate has no description. CVO does not accept an acknowledgement of such a gate.",
-		Cause:   "A defect of the installed release.",
-		Remedy:  "Report the gate as a defect of the installed release, which defines it.",
+		Meaning: "A gate has no description. CVO does not accept an acknowledgement of such a gate.",
+		Cause:   "The installed release has a bug.",
+		Remedy:  "Report a bug in the installed release, which defines the gate.",
 	})
 	reasonUnknownAck = finding.NewReason("UnknownAck", finding.Explanation{
-		Meaning: "Reported when the ConfigMap admin-acks has an acknowledgement for this minor version, and no gate has its name.",
+		Meaning: "The ConfigMap admin-acks contains an acknowledgement for this minor version that matches no gate.",
 		Cause:   "Most likely a misspelled name.",
 		Remedy:  "Compare the acknowledgement with the names of the gates.",
 		Command: "oc -n openshift-config-managed get configmap admin-gates -o yaml",
 	})
 	reasonAdminGatesMissing = finding.NewReason("AdminGatesMissing", finding.Explanation{
-		Meaning: "Reported when the ConfigMap with the gates does not exist. CVO then blocks every update to another minor version.",
-		Cause:   "The ConfigMap was deleted, and CVO, which creates it, does not run.",
+		Meaning: "The ConfigMap with the admin gates does not exist. CVO then blocks every update to another minor version.",
+		Cause:   "The ConfigMap was deleted, and CVO, which creates it, is not running.",
 		Remedy:  "Check that CVO is running: `oc -n openshift-cluster-version get pods`.",
 	})
 	reasonAdminAcksMissing = finding.NewReason("AdminAcksMissing", finding.Explanation{
-		Meaning: "Reported when the ConfigMap for the acknowledgements does not exist. CVO then blocks every update to " +
-			"another minor version.",
+		Meaning: "The ConfigMap with the acknowledgements does not exist. CVO then blocks every update to another minor version.",
 		Cause:   "The ConfigMap was deleted.",
 		Remedy:  "Create the ConfigMap.",
 		Command: "oc -n openshift-config create configmap admin-acks",
@@ -93,7 +90,7 @@ var (
 const (
 	gatesName  = "admin-gates"
 	acksName   = "admin-acks"
-	reportGate = "Report the gate as a defect of the installed release, which defines it."
+	reportGate = "Report a bug in the installed release, which defines the gate."
 	// maxDescription bounds a gate's description in a message, in bytes.
 	maxDescription = 4096
 )
@@ -106,7 +103,7 @@ func Check() check.Check {
 		Run: measure.Run(measure.ByUpgradeable, func(ctx context.Context, s check.Subject, m measure.Measure) ([]finding.Finding, error) {
 			if !cvo.HasAdminGates(m.Desired) {
 				return []finding.Finding{finding.Pass(gap.Proven("the version of CVO"), reasonNothingToAcknowledge,
-					"the CVO of %s has no admin gates; they came with 4.8.14", m.Desired)}, nil
+					"the CVO of %s has no admin gates; 4.8.14 added them", m.Desired)}, nil
 			}
 			pairs, err := readPairs(ctx, s.Cluster.ConfigMap)
 			if err != nil {
@@ -162,7 +159,8 @@ func (a adminAck) judge(pair pair) []finding.Finding {
 func gatesMissing() finding.Finding {
 	location := locations()[0]
 	return finding.Fail(reasonAdminGatesMissing,
-		"the ConfigMap %s/%s does not exist, so it is unknown what has to be acknowledged; CVO blocks the update", location.gates, gatesName).
+		"the ConfigMap %s/%s does not exist, so the gates that must be acknowledged are unknown; CVO blocks the update",
+		location.gates, gatesName).
 		Named(nameUnknown).
 		Remedy("CVO creates the ConfigMap. Check that CVO is running, then run the preflight again.").
 		Do(check.CVOPods(), finding.Read("oc -n %s get configmap %s", location.gates, gatesName)).
@@ -233,7 +231,7 @@ func (g adminGate) finding(validName bool) finding.Finding {
 			Bypassed(finding.Bypass{By: finding.ByAdminAck, Detail: g.location.acks + "/" + acksName})
 	case g.acked:
 		return g.required(finding.Fail(reasonAdminAckWrongValue,
-			"the acknowledgement of %q has the value %q, and only \"true\" counts: %s", g.key, words.Cut(g.ack, maxDescription), g.description()))
+			"the acknowledgement of %q has the value %q, but only \"true\" counts: %s", g.key, words.Cut(g.ack, maxDescription), g.description()))
 	}
 	return g.required(finding.Fail(reasonAdminAckRequired, "%s", g.description()))
 }

@@ -22,15 +22,14 @@ import (
 
 var (
 	nameClusterOperatorUpgradeable = finding.NewName("ClusterOperatorUpgradeable",
-		"The gate that an operator closes with the condition Upgradeable=False: a finding "+
-			"ClusterOperatorUpgradeable-<name> for each, with the operator's own reason. It concerns updates to "+
-			"another minor or major version. By the API (ClusterOperator status.conditions, OperatorUpgradeable) an "+
-			"absent condition, True and Unknown do not block. Unknown is a warning, except with the reason NoData, "+
-			"which operators set while they have nothing to report. The preflight's own ClusterOperator does not count.")
+		"Blocks updates to another minor or major version while an operator reports Upgradeable=False. Each such operator has a "+
+			"finding ClusterOperatorUpgradeable-<name>, with the operator's own reason. By the API (ClusterOperator status.conditions, "+
+			"OperatorUpgradeable) an absent condition, True and Unknown do not block. Unknown is a warning, except with the reason "+
+			"NoData, which operators set while they have nothing to report. The preflight's own ClusterOperator does not count.")
 
 	reasonUpgradeable = finding.NewReason("Upgradeable", finding.Explanation{
-		Meaning: "Reported when no condition Upgradeable blocks the update.",
-		Cause:   "The condition is True or absent, and absent means True.",
+		Meaning: "No condition Upgradeable of a ClusterOperator blocks the update.",
+		Cause:   "The condition is True or absent; absent means True.",
 	})
 )
 

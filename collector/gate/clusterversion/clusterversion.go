@@ -32,19 +32,19 @@ import (
 
 var (
 	reasonInvalidCurrentVersion = finding.NewReason("InvalidCurrentVersion", finding.Explanation{
-		Meaning: "Reported when the version of the cluster is not a semantic version, so that it cannot be compared with the target.",
-		Cause:   "Status.desired.version of ClusterVersion was set by a custom release.",
+		Meaning: "The version of the cluster is not a semantic version, so it cannot be compared with the target.",
+		Cause:   "A custom release set status.desired.version of ClusterVersion.",
 		Remedy:  "Check which release the cluster runs: `oc get clusterversion version -o yaml`.",
 	})
 	reasonNotReported = finding.NewReason("NotReported", finding.Explanation{
-		Meaning: "Reported when a condition of ClusterVersion is absent or Unknown, so that a check of it is inconclusive.",
-		Cause:   "CVO does not run, or has not evaluated the condition yet.",
+		Meaning: "A condition of ClusterVersion is absent or Unknown, so the check is inconclusive.",
+		Cause:   "CVO is not running, or has not evaluated the condition yet.",
 		Remedy:  "Check that CVO is running: `oc -n openshift-cluster-version get pods`.",
 	})
 	reasonUnexplained = finding.NewReason("Unexplained", finding.Explanation{
-		Meaning: "Reported when a condition blocks the update, or warns of it, without a reason.",
+		Meaning: "A condition without a reason blocks the update or causes a warning.",
 		Cause:   "The operator or CVO set the condition without a reason.",
-		Remedy:  "Read the condition of ClusterVersion and those of the ClusterOperators: `oc get clusterversion,clusteroperators -o yaml`.",
+		Remedy:  "Read the conditions of ClusterVersion and of the ClusterOperators: `oc get clusterversion,clusteroperators -o yaml`.",
 	})
 )
 
@@ -126,8 +126,9 @@ func (s situation) stale() (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	f, _ := check.Stale(check.ClusterVersionObject(), s.version.Status.ObservedGeneration, s.version.Generation)
-	return measure.Changed(f, f.Outcome, "Of the former spec.channel, spec.upstream or spec.desiredUpdate, with its accepted risks, may be "+
-		"the available and conditional updates, the release in progress, and the conditions RetrievedUpdates, Invalid, Progressing and Failing.").
+	return measure.Changed(f, f.Outcome, "These may still reflect the former spec.channel, spec.upstream or spec.desiredUpdate with "+
+		"its accepted risks: the available and conditional updates, the release in progress, and the conditions RetrievedUpdates, "+
+		"Invalid, Progressing and Failing.").
 		Do(check.CVOPods()), true
 }
 
@@ -185,16 +186,15 @@ func orAbsent(status configv1.ConditionStatus) string { return cmp.Or(string(sta
 
 var (
 	nameClusterVersionUpgradeable = finding.NewName("ClusterVersionUpgradeable",
-		"CVO's precondition ClusterVersionUpgradeable: the condition Upgradeable=False of ClusterVersion blocks "+
-			"updates to another minor or major version, whatever was accepted. The finding has CVO's own reason, or "+
-			"UpgradeableFalse for several. CVO accepts the update when the condition is Unknown, which means that it "+
-			"could not evaluate one of the causes; here the check is inconclusive. A condition whose only cause is "+
-			"the preflight's own ClusterOperator does not count.")
+		"CVO's precondition ClusterVersionUpgradeable: the condition Upgradeable=False of ClusterVersion blocks updates to another "+
+			"minor or major version, whatever was accepted. The finding has CVO's own reason, or UpgradeableFalse for several causes. "+
+			"CVO accepts the update when the condition is Unknown, which means that it could not evaluate one of the causes; this "+
+			"check is inconclusive. A condition whose only cause is the preflight's own ClusterOperator does not count.")
 
 	reasonUpgradeableFalse = finding.NewReason("UpgradeableFalse", finding.Explanation{
-		Meaning: "Reported when the condition Upgradeable of ClusterVersion is False for several causes.",
+		Meaning: "ClusterVersion has the condition Upgradeable=False, for several causes. CVO rejects updates to another minor version.",
 		Cause:   "The message lists the causes.",
-		Remedy:  "Fix each cause, or acknowledge it where it is an admin gate: `oc adm upgrade`.",
+		Remedy:  "Fix each cause; acknowledge it if it is an admin gate: `oc adm upgrade`.",
 	})
 )
 
@@ -213,7 +213,7 @@ func judgeUpgradeable(s situation) []finding.Finding {
 	switch {
 	case violation != nil && isOwnViolation(s, *violation):
 		return []finding.Finding{finding.Skipped(s.read, check.ReasonOwnSignal,
-			"Upgradeable=False of ClusterVersion repeats the last verdict of the preflight and nothing else, so it does not count: %s",
+			"Upgradeable=False of ClusterVersion only repeats the last verdict of the preflight, so it does not count: %s",
 			condition.Message)}
 	case violation != nil && violation.Weight != cvo.Warning: // ClusterVersionOverrides and ClusterVersionUpdating have the warnings
 		return []finding.Finding{s.notUpgradeable(*violation)}
@@ -267,31 +267,30 @@ func (s situation) notUpgradeable(violation cvo.Violation) finding.Finding {
 		fmt.Sprintf("Upgradeable=False of ClusterVersion keeps the cluster in %s, without a message", s.minor()))
 	return violated(violation).
 		Observed(causes).
-		Remedy("Fix what the message names, or acknowledge it where it is an admin gate. This blocks updates that leave %s; until then, "+
+		Remedy("Fix the causes in the message; acknowledge those that are admin gates. This blocks updates that leave %s; until then, "+
 			"update to the newest release within it.", s.minor()).
 		Do(finding.Read("oc adm upgrade"), finding.Targets())
 }
 
 var (
 	nameResourceDeletionInProgress = finding.NewName("ResourceDeletionInProgress",
-		"The gate that is closed while CVO deletes objects that the release no longer has (pkg/risk/deletion). It "+
-			"concerns updates to another minor or major version. CVO publishes the list only in a condition of "+
-			"ClusterVersion: UpgradeableDeletesInProgress up to 4.22, and a part of Upgradeable since.")
+		"Blocks updates to another minor or major version while CVO deletes objects that the release no longer has "+
+			"(pkg/risk/deletion). CVO publishes the list only in a condition of ClusterVersion: UpgradeableDeletesInProgress up to "+
+			"4.22, and as part of Upgradeable since.")
 
 	reasonResourceDeletesInProgress = finding.NewReason("ResourceDeletesInProgress", finding.Explanation{
-		Meaning: "Reported while CVO deletes objects that the release no longer has. Until then the cluster cannot leave " +
-			"its minor version.",
-		Cause:   "Most often a finalizer keeps one of the objects.",
-		Remedy:  "Wait. If the deletion does not end, check what keeps the objects, most likely a finalizer.",
+		Meaning: "CVO is deleting objects that the release no longer has. Until it is done, the cluster cannot leave its minor version.",
+		Cause:   "Most often, a finalizer blocks the deletion of an object.",
+		Remedy:  "Wait. If the deletion hangs, check what blocks it, most likely a finalizer.",
 		Command: "oc get KIND NAME -o yaml",
 	})
 	reasonEvaluationFailed = finding.NewReason("EvaluationFailed", finding.Explanation{
-		Meaning: "Reported when CVO could not evaluate whether the cluster can be updated.",
-		Cause:   "An error of CVO, which its log has.",
+		Meaning: "CVO could not evaluate whether the cluster can be updated.",
+		Cause:   "CVO had an error; see its log.",
 		Remedy:  "Read the log of CVO: `oc -n openshift-cluster-version logs deployment/cluster-version-operator`.",
 	})
 	reasonNothingDeleted = finding.NewReason("NothingDeleted", finding.Explanation{
-		Meaning: "Reported when CVO is not deleting objects.",
+		Meaning: "CVO is not deleting objects.",
 		Cause:   "No condition of ClusterVersion reports a deletion.",
 	})
 )
@@ -326,7 +325,7 @@ func (s situation) deletion(minor string) finding.Finding {
 	switch {
 	case own.Status == configv1.ConditionFalse || (all.Status == configv1.ConditionFalse && resources != nil):
 		f := finding.Fail(reasonResourceDeletesInProgress,
-			"CVO is deleting objects that the release no longer has, and until then the cluster cannot leave %s: %s", minor,
+			"CVO is deleting objects that the release no longer has; until it is done, the cluster cannot leave %s: %s", minor,
 			cmp.Or(own.Message, all.Message))
 		if resources != nil {
 			f = f.Observed(map[string]string{"resources": resources[1]}).Do(inspectDeleted(resources[1])...)
@@ -362,13 +361,12 @@ func cvoLog() finding.Action {
 
 var (
 	nameClusterVersionOverrides = finding.NewName("ClusterVersionOverrides",
-		"The gate that is closed while spec.overrides of ClusterVersion makes objects unmanaged (CVO "+
-			"pkg/risk/overrides): an update does not include them. It blocks updates to another minor or major "+
-			"version, and up to 4.21 also patch updates; otherwise it warns. It reads only the spec, so it does not "+
-			"depend on a current status.")
+		"Blocks updates to another minor or major version, and up to 4.21 also patch updates, while spec.overrides of ClusterVersion "+
+			"makes objects unmanaged (CVO pkg/risk/overrides): an update does not include them. Otherwise it warns. The check reads "+
+			"only the spec, so it does not depend on a current status.")
 
 	reasonClusterVersionOverridesSet = finding.NewReason("ClusterVersionOverridesSet", finding.Explanation{
-		Meaning: "Reported when spec.overrides of ClusterVersion makes objects unmanaged, so that an update does not include them.",
+		Meaning: "spec.overrides of ClusterVersion makes objects unmanaged, so an update does not include them.",
 		Cause:   "An administrator set the overrides.",
 		Remedy: "Remove the overrides; CVO then reverts changes of these objects: `oc patch clusterversion version --type " +
 			"json --patch '[{\"op\":\"remove\",\"path\":\"/spec/overrides\"}]'`.",

@@ -19,20 +19,19 @@ import (
 
 var (
 	nameFailing = finding.NewName("Failing",
-		"The condition Failing of ClusterVersion: CVO cannot reconcile the current release. The finding has CVO's "+
-			"own reason. It concerns every update. CVO does not refuse to update such a cluster, `oc adm upgrade` "+
-			"does. The finding may be accepted by name, as with `oc adm upgrade recommend`, since the target may have "+
-			"the fix. While an update is in progress it is a warning for another target in the same minor version, "+
-			"which is most likely meant as the fix.")
+		"The condition Failing of ClusterVersion: CVO cannot reconcile the current release. The finding has CVO's own reason. It "+
+			"concerns every update. CVO still accepts an update of such a cluster; `oc adm upgrade` rejects it. The finding may be "+
+			"accepted by name, as with `oc adm upgrade recommend`, since the target may contain the fix. While an update is in "+
+			"progress, a different target in the same minor version is only a warning, because it is most likely meant as the fix.")
 
 	reasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
-		Meaning: "Reported when CVO reconciles the current release without failing.",
+		Meaning: "CVO reconciles the current release without failing.",
 		Cause:   "The condition Failing of ClusterVersion is False.",
 	})
 	reasonFailing = finding.NewReason("Failing", finding.Explanation{
-		Meaning: "Reported when CVO fails to reconcile the current release and gives no reason of its own.",
+		Meaning: "CVO fails to reconcile the current release and gives no reason of its own.",
 		Cause:   "The condition Failing of ClusterVersion is True.",
-		Remedy:  "Fix what the message names: `oc adm upgrade`.",
+		Remedy:  "Fix the cause in the message: `oc adm upgrade`.",
 	})
 )
 
@@ -57,32 +56,33 @@ func judgeFailing(s situation) []finding.Finding {
 		}
 		return []finding.Finding{finding.New(outcome, cmp.Or(finding.ReportedReason(condition.Reason), reasonFailing),
 			"CVO fails to reconcile %s: %s", s.update.From, cmp.Or(condition.Message, "no message")).
-			Remedy("Fix what the message names. If the target has the fix, accept the risk.").
+			Remedy("Fix the cause in the message. If the target contains the fix, accept the risk.").
 			Do(finding.Read("oc adm upgrade"), finding.Accept("Failing"))}
 	case configv1.ConditionUnknown:
 	}
 	return []finding.Finding{finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonNotReported),
-		"the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), cmp.Or(condition.Message, "unknown whether CVO fails")).
+		"the condition Failing of ClusterVersion is %s: %s", orAbsent(condition.Status), cmp.Or(condition.Message, "it is unknown "+
+			"whether CVO fails")).
 		Remedy("Check that CVO is running, or accept the risk.").
 		Do(check.CVOPods(), finding.Accept("Failing"))}
 }
 
 var (
 	nameCannotRetrieveUpdates = finding.NewName("CannotRetrieveUpdates",
-		"The condition RetrievedUpdates of ClusterVersion: whether the updates and risks that the cluster knows "+
-			"are current. Otherwise it is unknown whether there are risks; the finding has CVO's own reason. It "+
-			"concerns every update. A disconnected cluster may never retrieve them, so the finding may be accepted by "+
-			"name, as with `oc adm upgrade recommend`.")
+		"The condition RetrievedUpdates of ClusterVersion: whether the updates and risks that the cluster knows are current. If not, "+
+			"risks of the update may be unknown; the finding has CVO's own reason. It concerns every update. A disconnected cluster "+
+			"may never retrieve them, so the finding may be accepted by name, as with `oc adm upgrade recommend`.")
 
 	reasonRetrieved = finding.NewReason("Retrieved", finding.Explanation{
-		Meaning: "Reported when the cluster has the updates and risks of its channel.",
+		Meaning: "The cluster knows the current updates and risks of its channel.",
 		Cause:   "The condition RetrievedUpdates of ClusterVersion is True.",
 	})
 	reasonNotRetrieved = finding.NewReason("NotRetrieved", finding.Explanation{
-		Meaning: "Reported when CVO could not retrieve the updates of the channel, and gives no reason of its own.",
-		Cause:   "The update service cannot be reached, or no channel is set.",
-		Remedy: "Let the cluster reach its update service: `oc adm upgrade`. Without an update service, read the known " +
-			"issues of the release and accept the risk: `oc preflight accept CannotRetrieveUpdates`.",
+		Meaning: "CVO could not retrieve the updates of the channel, and gives no reason of its own. Known risks of the update may be " +
+			"missing.",
+		Cause: "The update service is unreachable, or no channel is set.",
+		Remedy: "Give the cluster access to its update service: `oc adm upgrade`. Without an update service, read the known issues of " +
+			"the release and accept the risk: `oc preflight accept CannotRetrieveUpdates`.",
 	})
 )
 
@@ -105,8 +105,8 @@ func judgeRetrieved(s situation) []finding.Finding {
 	f := finding.Unknown(cmp.Or(finding.ReportedReason(condition.Reason), reasonNotRetrieved),
 		"RetrievedUpdates of ClusterVersion is %s, so the updates and risks that the cluster knows may be out of date: %s",
 		orAbsent(condition.Status), cmp.Or(condition.Message, "no message")).
-		Remedy("Set the channel, and let the cluster reach its update service. If it has none, read the known issues of the release and " +
-			"accept the risk.").
+		Remedy("Set the channel, and give the cluster access to its update service. If it has none, read the known issues of the " +
+			"release and accept the risk.").
 		Do(finding.Read("oc adm upgrade"))
 	if s.version.Spec.Channel == "" {
 		f = f.Do(Channels(s.version)...)
@@ -116,16 +116,16 @@ func judgeRetrieved(s situation) []finding.Finding {
 
 var (
 	nameImplicitCapabilities = finding.NewName("ImplicitlyEnabledCapabilities",
-		"The condition ImplicitlyEnabledCapabilities of ClusterVersion (CVO pkg/cvo/status.go and lib/capability, since "+
-			"4.11): capabilities that are enabled although spec.capabilities does not name them. It is part of the check "+
+		"The condition ImplicitlyEnabledCapabilities of ClusterVersion (CVO pkg/cvo/status.go and lib/capability, since 4.11): "+
+			"capabilities that are enabled although spec.capabilities does not name them. It is part of the check "+
 			"ClusterVersionRequest, concerns every update, and only warns.")
 
 	reasonImplicitlyEnabled = finding.NewReason("CapabilitiesImplicitlyEnabled", finding.Explanation{
-		Meaning: "Reported when capabilities are enabled that spec.capabilities of ClusterVersion does not enable: CVO does not " +
-			"disable one that was enabled before, and an update enables those to which objects of the cluster moved.",
+		Meaning: "Capabilities are enabled that spec.capabilities of ClusterVersion does not enable. CVO never disables an enabled " +
+			"capability, and an update enables a capability when objects of the cluster move into it.",
 		Cause: "The cluster was installed or updated with them, and spec.capabilities was changed or is narrower.",
-		Remedy: "Add the capabilities that the message names to spec.capabilities.additionalEnabledCapabilities, so that the spec " +
-			"states what the cluster has.",
+		Remedy: "Add the capabilities in the message to spec.capabilities.additionalEnabledCapabilities, so that the spec matches the " +
+			"cluster.",
 		Command: "oc get clusterversion version -o jsonpath={.spec.capabilities}",
 	})
 )
@@ -138,8 +138,8 @@ func implicitCapabilities(condition configv1.ClusterOperatorStatusCondition) (fi
 	if condition.Status == "" || condition.Status == configv1.ConditionFalse {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(reasonImplicitlyEnabled, "the capabilities of the cluster are not those of spec.capabilities of "+
-		"ClusterVersion, and an update keeps them: ImplicitlyEnabledCapabilities is %s",
+	return finding.Warn(reasonImplicitlyEnabled, "the enabled capabilities differ from spec.capabilities, and an update keeps them: "+
+		"ImplicitlyEnabledCapabilities is %s",
 		words.Condition(condition.Status, words.External(condition.Reason), cmp.Or(words.Line(condition.Message, maxStated), "no message"))).
 		Named(nameImplicitCapabilities).Do(finding.Read("oc get clusterversion version -o jsonpath={.spec.capabilities}")), true
 }
@@ -167,58 +167,56 @@ func Channels(version *configv1.ClusterVersion) []finding.Action {
 // The name of the finding about the request, and its reasons.
 var (
 	requestName = finding.NewName("ClusterVersionRequest",
-		"CVO's validation of a request (lib/validation), before there is one: whether the ClusterVersion is "+
-			"invalid already, and whether CVO knows the target. By version alone CVO accepts only a target that "+
-			"is exactly one of status.availableUpdates; a conditional update needs its image. A verdict that is Ready ends "+
-			"with the command that requests the target. It concerns every "+
-			"update, and warns unless the ClusterVersion is invalid; that finding has CVO's own reason. For all checks "+
-			"of the ClusterVersion it reports a status that is older than the spec.")
+		"CVO's validation of a request (lib/validation), before there is one: whether ClusterVersion is invalid already, and whether "+
+			"CVO knows the target. By version alone, CVO accepts only a target that is exactly one of status.availableUpdates; a "+
+			"conditional update needs its image. A Ready verdict ends with the command that requests the target. The check concerns "+
+			"every update, and warns unless ClusterVersion is invalid; that finding has CVO's own reason. It also reports, for all "+
+			"checks of ClusterVersion, a status that is older than the spec.")
 
 	reasonNothingAsked = finding.NewReason("NothingAsked", finding.Explanation{
-		Meaning: "Reported when the target is the release that the cluster runs, or is being updated to.",
-		Cause:   "Status.desired of ClusterVersion is the target.",
+		Meaning: "The cluster already runs the target, or is being updated to it.",
+		Cause:   "status.desired of ClusterVersion is the target.",
 	})
 	reasonAvailableUpdate = finding.NewReason("AvailableUpdate", finding.Explanation{
-		Meaning: "Reported when CVO accepts a request for the target by its version alone.",
+		Meaning: "CVO accepts a request for the target by its version alone.",
 		Cause:   "The target is exactly one of status.availableUpdates of ClusterVersion.",
 	})
 	ReasonAmbiguousVersion = finding.NewReason("AmbiguousVersion", finding.Explanation{
-		Meaning: "Reported when several available updates have the version of the target, so that CVO refuses a request by version alone.",
+		Meaning: "Several available updates have the version of the target, so CVO rejects a request by version alone.",
 		Cause:   "The update service lists several images with that version.",
-		Remedy:  "Find out which of the images is meant, and run the preflight for it by its pull spec.",
+		Remedy:  "Determine which of the images is meant, and run the preflight for it by its pull spec.",
 		Command: listUpdates,
 	})
 	reasonConditionalUpdateOnly = finding.NewReason("ConditionalUpdateOnly", finding.Explanation{
-		Meaning: "Reported when the target is a conditional update, which CVO accepts only by image.",
+		Meaning: "The target is a conditional update, which CVO accepts only by image.",
 		Cause:   "The update service knows risks of the target.",
-		Remedy:  "Read the risks of the target, and accept those that the cluster can take, by their names.",
+		Remedy:  "Read the risks of the target, and accept by name the risks that the cluster can take.",
 		Command: "oc adm upgrade --include-not-recommended",
 	})
 	reasonHistoryOnly = finding.NewReason("HistoryOnly", finding.Explanation{
-		Meaning: "Reported when the target is only in status.history of ClusterVersion. CVO accepts a request by version " +
-			"alone, and stays at the present release.",
+		Meaning: "The target appears only in status.history of ClusterVersion. CVO accepts a request by version alone, but stays at " +
+			"the current release.",
 		Cause:   "The cluster ran the release before, and the update service does not list it.",
 		Remedy:  "Choose an update that the cluster knows, or find out why the update service no longer lists this one.",
 		Command: listUpdates,
 	})
 	ReasonUnknownUpdate = finding.NewReason("UnknownUpdate", finding.Explanation{
-		Meaning: "Reported when the cluster does not know the target, so that it is unknown whether the update is " +
-			"recommended or supported.",
-		Cause:  "The channel of the cluster does not have the target, or the update service could not be reached.",
-		Remedy: "Choose an update that the cluster knows, or find out why the update service does not list this one.",
+		Meaning: "The cluster does not know the target, so whether the update is recommended or supported is unknown.",
+		Cause:   "The channel of the cluster does not contain the target, or the update service was unreachable.",
+		Remedy:  "Choose an update that the cluster knows, or find out why the update service does not list this one.",
 	})
 	reasonRequestFailed = finding.NewReason("RequestFailed", finding.Explanation{
-		Meaning: "Reported when CVO cannot carry out the request for the target, which was made before: it does not pass. It warns " +
-			"where a precondition refuses, " +
-			"each of which has a check of its own, and where CVO cannot retrieve or verify the release, which the preflight does itself.",
+		Meaning: "The target was requested before, and CVO cannot carry out the request. Retrying does not help until the cause is " +
+			"fixed. The finding is a warning when a precondition failed, because each has a check of its own, and when CVO could not " +
+			"retrieve or verify the release, because the preflight does so itself.",
 		Cause:   "The condition ReleaseAccepted of ClusterVersion is False and names the version or the image of the target.",
-		Remedy:  "Fix what the message names, or take the request back: `oc adm upgrade --clear`.",
+		Remedy:  "Fix the cause in the message, or cancel the request: `oc adm upgrade --clear`.",
 		Command: "oc adm upgrade --clear",
 	})
 	reasonInvalidClusterVersion = finding.NewReason("InvalidClusterVersion", finding.Explanation{
-		Meaning: "Reported when ClusterVersion is invalid, so that `oc adm upgrade` refuses to change it.",
-		Cause:   "A field of its spec, such as an update that is not available.",
-		Remedy:  "Fix the field that the message names: `oc edit clusterversion version`.",
+		Meaning: "ClusterVersion is invalid, so `oc adm upgrade` refuses to change it.",
+		Cause:   "A field of its spec is invalid, such as an update that is not available.",
+		Remedy:  "Fix the field in the message: `oc edit clusterversion version`.",
 	})
 )
 
@@ -234,7 +232,7 @@ const (
 // RequestValid is the check ClusterVersionRequest.
 func RequestValid() check.Check {
 	return check.Check{
-		Name: requestName, Kind: finding.SourceGate, NotHosted: "HostedClusterRequest and HostedClusterVersion judge the request",
+		Name: requestName, Kind: finding.SourceGate, NotHosted: "HostedClusterRequest and HostedClusterVersion evaluate the request",
 		Reads: check.ReadsClusterVersion(),
 		Run:   onClusterVersion(judgeRequest),
 	}
@@ -266,7 +264,7 @@ func failedRequest(target string, condition *configv1.ClusterOperatorStatusCondi
 		outcome = preflight.Warn
 	}
 	return finding.New(outcome, reasonRequestFailed,
-		"CVO fails with the request for %s at present%s, and retries with the same result until the cause is gone: %s",
+		"CVO currently fails with the request for %s%s, and each retry fails until the cause is fixed: %s",
 		target, words.Aside(words.External(condition.Reason)), cmp.Or(words.External(condition.Message), "no message")).
 		Do(finding.Change("oc adm upgrade --clear"))
 }
@@ -283,7 +281,7 @@ func invalidClusterVersion(condition configv1.ClusterOperatorStatusCondition) fi
 	if strings.Contains(condition.Message, "spec.desiredUpdate") {
 		return f.Remedy("Remove the requested update, which is not available. " + forceIsNotEnough).Do(finding.Change("oc adm upgrade --clear"))
 	}
-	return f.Remedy("Fix the field that the message names. " + forceIsNotEnough).Do(finding.Change("oc edit clusterversion version"))
+	return f.Remedy("Fix the field in the message. " + forceIsNotEnough).Do(finding.Change("oc edit clusterversion version"))
 }
 
 // request is how CVO knows the target.
@@ -300,7 +298,7 @@ func (s situation) request() finding.Finding {
 		return finding.Pass(s.read, reasonAvailableUpdate, "%s is an available update, which CVO accepts by its version alone", target)
 	}
 	return finding.Warn(ReasonAmbiguousVersion,
-		"%d available updates have the version %s, so CVO refuses a request by version alone: %s", len(images), target,
+		"%d available updates have the version %s, so CVO rejects a request by version alone: %s", len(images), target,
 		words.List(images, maxImages)).
 		Do(finding.Read(listUpdates))
 }
@@ -321,7 +319,7 @@ func (s situation) notAvailable() finding.Finding {
 	for _, conditional := range status.ConditionalUpdates {
 		if conditional.Release.Version == target {
 			return finding.Warn(reasonConditionalUpdateOnly,
-				"%s is a conditional update: CVO refuses a request by version alone", target).
+				"%s is a conditional update: CVO rejects a request by version alone", target).
 				Do(finding.Read("oc adm upgrade --include-not-recommended"))
 		}
 	}
@@ -355,17 +353,17 @@ func imagesOf(releases []configv1.Release, version string) []string {
 
 var (
 	nameClusterVersionRollback = finding.NewName("ClusterVersionRollback",
-		"CVO's precondition ClusterVersionRollback: a release before the present one cannot be a target, except "+
-			"the cluster's previous release within the same minor version, which some releases of CVO allow. The "+
-			"finding has CVO's own reason. It concerns every update.")
+		"CVO's precondition ClusterVersionRollback: the target must not be older than the current release, except for the cluster's "+
+			"previous release within the same minor version, which some releases of CVO allow. The finding has CVO's own reason. It "+
+			"concerns every update.")
 
 	reasonPreviousRelease = finding.NewReason("PreviousRelease", finding.Explanation{
-		Meaning: "Reported when the target is the previous release of the cluster, to which its CVO allows a rollback.",
+		Meaning: "The target is the previous release of the cluster, and CVO allows the rollback.",
 		Cause:   "The target is an earlier patch release of the same minor version.",
-		Remedy:  "Prefer a later release with the fix.",
+		Remedy:  "Prefer a later release that contains the fix.",
 	})
 	reasonNotBefore = finding.NewReason("NotBefore", finding.Explanation{
-		Meaning: "Reported when the update is not a rollback.",
+		Meaning: "The update is not a rollback.",
 		Cause:   "The target is not earlier than status.desired of ClusterVersion.",
 	})
 )
@@ -384,7 +382,7 @@ func judgeRollback(s situation) []finding.Finding {
 	switch {
 	case violation != nil:
 		return []finding.Finding{violated(*violation).
-			Remedy("Choose a release that is not before %s. A forced rollback is neither tested nor supported.", s.update.From).
+			Remedy("Choose a release that is not older than %s. A forced rollback is neither tested nor supported.", s.update.From).
 			Do(finding.Targets())}
 	case s.update.Kind() == update.Rollback:
 		return []finding.Finding{finding.Warn(reasonPreviousRelease,

@@ -21,18 +21,17 @@ import (
 // The name of the finding about the span of an update, and its reasons.
 var (
 	NameGiantHop = finding.NewName("ClusterVersionGiantHop",
-		"CVO's precondition ClusterVersionGiantHop: an update spans at most one minor version, and of the major "+
-			"versions only 5.0 can be reached, from 4.y. The finding has CVO's own reason. It concerns every update. "+
-			"The rule is that of the Kubernetes API server, so it is applied where the CVO of the cluster does not "+
-			"have the precondition yet.")
+		"CVO's precondition ClusterVersionGiantHop: an update spans at most one minor version, and the only update to another major "+
+			"version is from 4.y to 5.0. The finding has CVO's own reason. It concerns every update. The rule comes from the "+
+			"Kubernetes API server, so the check applies it even if the CVO of the cluster does not have the precondition yet.")
 
 	reasonOneHop = finding.NewReason("OneHop", finding.Explanation{
-		Meaning: "Reported when the update does not skip a minor version.",
+		Meaning: "The update does not skip a minor version.",
 		Cause:   "The target is in the same or the next minor version.",
 	})
 	reasonNotNewer = finding.NewReason("NotNewer", finding.Explanation{
-		Meaning: "Reported for an update of a path whose target is not newer than the release before it.",
-		Cause:   "The updates are not in order.",
+		Meaning: "A path contains an update whose target is not newer than the release before it.",
+		Cause:   "The releases of the path are not in order.",
 		Remedy:  "Name the releases in ascending order.",
 	})
 )
@@ -52,8 +51,8 @@ func judgeGiantHop(s situation) []finding.Finding {
 		return []finding.Finding{finding.Pass(s.read, reasonOneHop, "from %s to %s is one hop", s.update.From, s.update.To)}
 	}
 	violation := *found
-	notes := []string{"What blocks the later hops is reported only before each of them: admin acks, Upgradeable, removed APIs, " +
-		"kubelet versions and operator versions have to be checked hop by hop."}
+	notes := []string{"Some blockers of the later hops are reported only before each hop: check admin acks, Upgradeable, removed APIs, " +
+		"kubelet versions and operator versions hop by hop."}
 	if violation.Weight == cvo.Uncertain {
 		violation.Weight = cvo.Blocking
 		notes = append(notes, "Some releases of the CVO of this minor version do not check this yet.")
@@ -68,7 +67,7 @@ func hopsTo(s situation) string {
 	const most = 10
 	from, to := s.update.From, s.update.To
 	if to.Major != from.Major || to.Minor-from.Minor > most {
-		return "Update through the minor versions between, and run the preflight before each hop."
+		return "Update through the minor versions in between, and run the preflight before each hop."
 	}
 	var minors []string
 	for minor := from.Minor + 1; minor <= to.Minor; minor++ {
@@ -103,34 +102,34 @@ func judgeLaterHop(u update.Update) finding.Finding {
 
 var (
 	nameClusterVersionUpdating = finding.NewName("ClusterVersionUpdating",
-		"The gate that is closed while an update is in progress (enhancement eus-upgrades-mvp: 4.6 to 4.7 to "+
-			"4.8): operators of the new minor version, which know what blocks the next one, do not run yet. It blocks "+
-			"updates that leave the minor version in progress; another target within it is a warning, since it may "+
-			"fix a stuck update. A retargeted update is in progress until the last one is complete.")
+		"Blocks updates that leave the minor version in progress while an update is in progress (enhancement eus-upgrades-mvp: 4.6 to "+
+			"4.7 to 4.8): the operators of the new minor version, which know what blocks the next one, are not running yet. Another "+
+			"target within that minor version is a warning, since it may fix a stuck update. A retargeted update is in progress until "+
+			"the last one is complete.")
 
 	reasonNotUpdating = finding.NewReason("NotUpdating", finding.Explanation{
-		Meaning: "Reported when no update is in progress.",
+		Meaning: "No update is in progress.",
 		Cause:   "The condition Progressing of ClusterVersion is not True, and the last update in its history is complete.",
 	})
 	reasonUpdateInProgress = finding.NewReason("UpdateInProgress", finding.Explanation{
-		Meaning: "Reported while an update is in progress, and the target is in another minor version or is that update.",
+		Meaning: "An update is in progress, and the target is that update or in another minor version.",
 		Cause:   "The update has not completed yet, or is stuck.",
 		Remedy:  "Let the update complete: `oc adm upgrade`.",
 	})
 	reasonPatchVersionUpdateInProgress = finding.NewReason("PatchVersionUpdateInProgress", finding.Explanation{
-		Meaning: "Reported while a patch update is in progress, which the update would retarget.",
+		Meaning: "A patch update is in progress, and the requested update would retarget it.",
 		Cause:   "The update has not completed yet, or is stuck.",
-		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck, retarget it to a release that contains the fix.",
 	})
 	reasonMinorVersionClusterUpdateInProgress = finding.NewReason("MinorVersionClusterUpdateInProgress", finding.Explanation{
-		Meaning: "Reported while an update to another minor version is in progress, which the update would retarget.",
+		Meaning: "An update to another minor version is in progress, and the requested update would retarget it.",
 		Cause:   "The update has not completed yet, or is stuck.",
-		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck, retarget it to a release that contains the fix.",
 	})
 	reasonMajorVersionClusterUpdateInProgress = finding.NewReason("MajorVersionClusterUpdateInProgress", finding.Explanation{
-		Meaning: "Reported while an update to another major version is in progress, which the update would retarget.",
+		Meaning: "An update to another major version is in progress, and the requested update would retarget it.",
 		Cause:   "The update has not completed yet, or is stuck.",
-		Remedy:  "Let the update complete: `oc adm upgrade`. One that is stuck is retargeted by an update to a release that has the fix.",
+		Remedy:  "Let the update complete: `oc adm upgrade`. If it is stuck, retarget it to a release that contains the fix.",
 	})
 )
 
@@ -162,7 +161,7 @@ func judgeUpdating(s situation) []finding.Finding {
 func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition) finding.Finding {
 	completed := cvo.CompletedVersion(s.version.Status)
 	progress := fmt.Sprintf("%s is in progress (%s)", inProgress(s.version.Status.History, completed, s.update.From.String()),
-		cmp.Or(progressing.Message, "it is Partial in status.history"))
+		cmp.Or(progressing.Message, "status.history reports it as Partial"))
 	status := finding.Read("oc adm upgrade")
 	switch {
 	case s.update.LeavesMinor():
@@ -172,11 +171,11 @@ func (s situation) updating(progressing configv1.ClusterOperatorStatusCondition)
 			Remedy("Let the update complete, then run the preflight again.").Do(status)
 	case s.update.Kind() == update.Same:
 		return finding.Warn(reasonUpdateInProgress, "%s, and leads to the target", progress).
-			Remedy("Check how far the update is.").Do(status)
+			Remedy("Check the progress of the update.").Do(status)
 	}
 	return finding.Warn(retargetReason(completed, s.update), "%s, and would be retargeted to %s; this does not block updates within %s",
 		progress, s.target(), s.minor()).
-		Remedy("Let the update complete. If it is stuck and %s has the fix, the update to %s retargets it.", s.target(), s.target()).
+		Remedy("Let the update complete. If it is stuck and %s contains the fix, the update to %s retargets it.", s.target(), s.target()).
 		Do(status)
 }
 
@@ -209,25 +208,24 @@ func retargetReason(completed string, next update.Update) finding.Reason {
 
 var (
 	nameTracked = finding.NewName("ClusterVersionTracked",
-		"The gate about a ClusterVersion that Argo CD tracks. It is part of the check ClusterVersionRequest, "+
-			"concerns every update, and only warns.")
+		"Warns of a ClusterVersion that Argo CD tracks. It is part of the check ClusterVersionRequest and concerns every update.")
 	nameForce = finding.NewName("ClusterVersionForce",
-		"The gate about force: true that stays in spec.desiredUpdate of ClusterVersion. It is part of the check "+
-			"ClusterVersionRequest, concerns every update, and only warns.")
+		"Warns of force: true left over in spec.desiredUpdate of ClusterVersion. It is part of the check ClusterVersionRequest and "+
+			"concerns every update.")
 
 	reasonTrackedByArgoCD = finding.NewReason("TrackedByArgoCD", finding.Explanation{
-		Meaning: "Reported when an Application of Argo CD tracks ClusterVersion. With automatic sync, a spec.desiredUpdate in Git " +
-			"starts an update when it is synced; with self-heal, it replaces the update that `oc adm upgrade` has requested.",
-		Cause: "Argo CD has applied ClusterVersion: its annotation argocd.argoproj.io/tracking-id names it, or its label of the " +
-			"instance was applied by Argo CD. Another object's annotation, and a label that Argo CD did not apply, do not count.",
-		Remedy: "Change spec.desiredUpdate in Git after the preflight is Ready, or have the Application ignore it: " +
+		Meaning: "An Application of Argo CD tracks ClusterVersion. With automatic sync, a spec.desiredUpdate in Git starts an update " +
+			"when it is synced; with self-heal, it replaces the update that `oc adm upgrade` requested.",
+		Cause: "Argo CD applied ClusterVersion: its annotation argocd.argoproj.io/tracking-id names it, or Argo CD applied its " +
+			"instance label. Another object's annotation, and a label that Argo CD did not apply, do not count.",
+		Remedy: "Change spec.desiredUpdate in Git only after the preflight is Ready, or make the Application ignore it: " +
 			"spec.ignoreDifferences with the pointer /spec/desiredUpdate, and the sync option RespectIgnoreDifferences=true.",
 		Command: "oc get clusterversion version --show-managed-fields -o yaml",
 	})
 	reasonForceStays = finding.NewReason("ForceStays", finding.Explanation{
-		Meaning: "Reported when spec.desiredUpdate of ClusterVersion has force: true. A program that changes only the version of it, " +
-			"as a ClusterCurator does, requests the next update by force: CVO verifies neither its signature nor the preconditions.",
-		Cause:   "An update was forced, by an administrator or a ClusterCurator, and force was not removed.",
+		Meaning: "spec.desiredUpdate of ClusterVersion contains force: true. A program that changes only the version, as a " +
+			"ClusterCurator does, forces the next update: CVO verifies neither its signature nor the preconditions.",
+		Cause:   "An administrator or a ClusterCurator forced an update, and force was not removed.",
 		Remedy:  "Remove force once no update is in progress.",
 		Command: `oc patch clusterversion version --type json --patch '[{"op":"remove","path":"/spec/desiredUpdate/force"}]'`,
 	})
@@ -270,16 +268,15 @@ func (s situation) writers() []finding.Finding {
 	var findings []finding.Finding
 	if name := application(s.version, "config.openshift.io/ClusterVersion"); name != "" {
 		findings = append(findings, finding.Warn(reasonTrackedByArgoCD,
-			"the Application %s of Argo CD tracks ClusterVersion: with automatic sync, a spec.desiredUpdate in Git starts an update when "+
-				"it is synced, "+
-				"and with self-heal it replaces the one that \"oc adm upgrade\" has requested", cmp.Or(words.External(name), "without a name")).
+			"the Application %s of Argo CD tracks ClusterVersion: with automatic sync, a spec.desiredUpdate in Git starts an update "+
+				"when it is synced, and with self-heal it replaces the update that \"oc adm upgrade\" requested",
+			cmp.Or(words.External(name), "without a name")).
 			Named(nameTracked).Do(finding.Read("oc get clusterversion version --show-managed-fields -o yaml")))
 	}
 	if request := s.version.Spec.DesiredUpdate; request != nil && request.Force {
 		findings = append(findings, finding.Warn(reasonForceStays,
-			"spec.desiredUpdate of ClusterVersion has force: true, so a program that changes only its version, such as ClusterCurator, "+
-				"requests the next "+
-				"update without verification of its signature and of the preconditions").
+			"spec.desiredUpdate of ClusterVersion contains force: true, so a program that changes only its version, such as "+
+				"ClusterCurator, requests the next update without verifying its signature and the preconditions").
 			Named(nameForce).Do(finding.Change(
 			`oc patch clusterversion version --type json --patch [{"op":"remove","path":"/spec/desiredUpdate/force"}]`)))
 	}

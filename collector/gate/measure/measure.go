@@ -140,11 +140,12 @@ func (m Measure) Apply(findings []finding.Finding) []finding.Finding {
 		switch {
 		case f.Bypass != nil || !f.Blocks:
 		case m.Effect == Warns:
-			findings[i] = Changed(f, preflight.Warn, "This does not block the retarget of the update in progress to %s, but updates that leave %s.",
+			findings[i] = Changed(f, preflight.Warn, "This does not block retargeting the update in progress to %s, but blocks updates "+
+				"that leave %s.",
 				m.Update.To, m.Within)
 		case m.Effect == Uncertain:
 			findings[i] = Changed(f, preflight.Unknown,
-				"Some releases of the CVO of %s refuse the retarget of the update in progress to %s, others do not.", m.Within, m.Update.To)
+				"Some releases of the CVO of %s refuse to retarget the update in progress to %s, others do not.", m.Within, m.Update.To)
 		}
 	}
 	return findings

@@ -198,7 +198,7 @@ func (o owners) changeOf(client apiuse.Client, end time.Time) (last change, doub
 	case owner.unread:
 		return change{}, "its workloads could not be read"
 	case len(owner.templates) == 0:
-		return change{}, "no workload with a rollout uses the service account"
+		return change{}, "no workload that rolls out uses the service account"
 	}
 	if doubt := owner.unmanaged(); doubt != "" {
 		return change{}, doubt
@@ -216,7 +216,7 @@ func (o owners) changeOf(client apiuse.Client, end time.Time) (last change, doub
 	}
 	program, _, _ := strings.Cut(client.Agent, "/")
 	if !last.scheduled && slices.Contains(interactive(), program) {
-		return change{}, "its program is one that is run by hand"
+		return change{}, "its program is run by hand"
 	}
 	return last, ""
 }
@@ -225,7 +225,7 @@ func (o owners) changeOf(client apiuse.Client, end time.Time) (last change, doub
 func (o owner) unmanaged() string {
 	for _, workload := range o.workloads {
 		if !slices.ContainsFunc(o.templates, func(t snapshot.PodOwner) bool { return t.Kind == workload.Kind && t.Name == workload.Name }) {
-			return fmt.Sprintf("when %s is run again is unknown", o.name(workload.Kind, workload.Name))
+			return fmt.Sprintf("the next run of %s is unknown", o.name(workload.Kind, workload.Name))
 		}
 	}
 	return ""

@@ -12,16 +12,16 @@ import (
 
 var (
 	reasonRemovedAPIFixed = finding.NewReason("RemovedAPIFixed", finding.Explanation{
-		Meaning: "Reported when all clients of an API that the target or a later release removes were changed and have not " +
-			"used it since, for longer than two of their periods of use.",
+		Meaning: "All clients of an API that the target or a later release removes were changed and have not used it since, for longer " +
+			"than two of their periods of use.",
 		Cause: "The requests of the last 24 hours precede the change.",
 	})
 	reasonRemovedAPIFixStated = finding.NewReason("RemovedAPIFixStated", finding.Explanation{
-		Meaning: "Reported when the last 24 hours have requests to an API that the target or a later release removes, and " +
-			"all of them precede the time at which an administrator states that the clients were fixed.",
-		Cause: "The administrator stated the time; no request since then contradicts it, but clients with a long period " +
-			"may not have sent their next request yet.",
-		Remedy: "Check that the clients use the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+		Meaning: "The last 24 hours contain requests to an API that the target or a later release removes, and all of them precede the " +
+			"time at which, according to an administrator, the clients were fixed.",
+		Cause: "The administrator set the time, and no request since then contradicts it. Clients with a long period may not have sent " +
+			"their next request yet.",
+		Remedy: "Check that the clients use the replacement API: `oc get apirequestcount NAME -o yaml`.",
 	})
 )
 
@@ -126,7 +126,7 @@ func (p progress) name() string {
 // outlook is the note for an API with a client that is not known to be fixed.
 func (f fixes) outlook(last progress) string {
 	if last.passes.IsZero() {
-		return fmt.Sprintf("when the counts no longer have it is unknown (%s: %s)", last.name(), last.doubt)
+		return fmt.Sprintf("when the counts no longer include it is unknown (%s: %s)", last.name(), last.doubt)
 	}
 	return fmt.Sprintf("without further use this passes from %s (%s: %s)", last.passes.Format(minute), last.name(), last.doubt)
 }
@@ -169,14 +169,14 @@ func (f fixes) unreported(since time.Time, reported []time.Time) time.Time {
 func (f fixes) byStatement(found progress, end time.Time) progress {
 	switch {
 	case end.After(f.stated):
-		found.doubt = fmt.Sprintf("the hour of its last use ends at %s, after the stated time of the fix, %s; requests are counted by the hour",
+		found.doubt = fmt.Sprintf("the hour of its last use ends at %s, after the given time of the fix, %s; request counts are hourly",
 			end.Format(minute), f.stated.Format(minute))
 	case f.stated.Add(reportDelay).After(f.now):
 		found.passes = f.stated.Add(reportDelay)
-		found.doubt = fmt.Sprintf("requests since the stated time of the fix, %s, may not be counted yet", f.stated.Format(minute))
+		found.doubt = fmt.Sprintf("requests since the given time of the fix, %s, may not be counted yet", f.stated.Format(minute))
 	default:
 		found.doubt, found.stated = "", true
-		found.proof = fmt.Sprintf("%s: last hour of use ended at %s, before the stated time of the fix, %s", found.name(), end.Format(minute),
+		found.proof = fmt.Sprintf("%s: last hour of use ended at %s, before the given time of the fix, %s", found.name(), end.Format(minute),
 			f.stated.Format(minute))
 	}
 	return found
@@ -193,7 +193,7 @@ func (f fixes) byChange(found progress, end time.Time) progress {
 	if !change.scheduled {
 		derived, ok := f.period(found.client.Hours)
 		if !ok {
-			found.doubt = fmt.Sprintf("its period is unknown: it has used the API in %s, %d are needed",
+			found.doubt = fmt.Sprintf("its period is unknown: it used the API in %s, but %d are needed",
 				words.Count(len(found.client.Hours), "hour"), minHours)
 			return found
 		}
@@ -206,7 +206,7 @@ func (f fixes) byChange(found progress, end time.Time) progress {
 	needed := 2 * (period + bucket)
 	if passes := since.Add(needed + reportDelay); passes.After(f.now) {
 		found.passes = earlier(found.passes, passes)
-		found.doubt = fmt.Sprintf("%s, and silent since %s, which is too short for a client that may use the API every %s only",
+		found.doubt = fmt.Sprintf("%s, and silent since %s, which is too short for a client that may use the API only every %s",
 			change.text, since.Format(minute), hoursOf(period+bucket))
 		return found
 	}

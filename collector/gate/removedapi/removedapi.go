@@ -32,30 +32,27 @@ import (
 
 var (
 	nameRemovedAPI = finding.NewName("RemovedAPI",
-		"The gate that keeps clients from losing an API: a finding RemovedAPI-<resource.version.group> for each "+
-			"API in use that the target's Kubernetes removes, which blocks, or that a later one removes, which is a "+
-			"warning (enhancement eus-upgrades-mvp). It concerns updates to another minor or major version; others "+
-			"remove no API. Use is measured by the APIRequestCounts of the last 24 hours, without the requests of "+
-			"Kubernetes' own controllers, which read every API. On clusters without APIRequestCounts it is measured "+
-			"by the metrics of the API server. A finding names the first 5 clients by their last hour of use and then "+
-			"by their requests. A service account is named with the workloads whose pods use it and with what "+
-			"installed them: a ClusterServiceVersion, a Helm release or an Argo application, where the pods name it. "+
-			"Without the permission to list pods it is named alone. Field managers that wrote stored objects are "+
-			"named for a few resources. An API whose clients are all fixed passes: each has been silent since a "+
-			"change of its workloads for two of its periods, or fixed states a time after its last hour of use, which "+
-			"is a warning. What is not known to be fixed is in use. A client is in use for 24 hours where its "+
-			"workloads cannot be read, its period is unknown, or it is not among the first 5 of its API.")
+		"Blocks updates to another minor or major version whose Kubernetes removes an API in use, and warns where a later release "+
+			"removes it (enhancement eus-upgrades-mvp). Other updates remove no API. Each such API has a finding "+
+			"RemovedAPI-<resource.version.group>. Use is measured by the APIRequestCounts of the last 24 hours, without the requests "+
+			"of Kubernetes' own controllers, which read every API; on clusters without APIRequestCounts, by the metrics of the API "+
+			"server. A finding names the first 5 clients by their last hour of use and then by their requests. A service account is "+
+			"listed with the workloads whose pods use it and with their installer, if the pods name it: a ClusterServiceVersion, a "+
+			"Helm release or an Argo application. Without permission to list pods, only the service account is listed. Field managers "+
+			"that wrote stored objects are named for a few resources. An API whose clients are all fixed passes: each client has been "+
+			"silent for two of its periods since a change of its workloads. An API that an administrator reports as fixed, by a time "+
+			"after the last hour of use, is a warning. Any other API is in use. A client counts as using the API for 24 hours if its "+
+			"workloads cannot be read, its period is unknown, or it is not among the first 5 clients of the API.")
 
 	reasonRemovedAPIsNotInUse = finding.NewReason("RemovedAPIsNotInUse", finding.Explanation{
-		Meaning: "Reported when no client uses an API that the target or a later release removes.",
-		Cause:   "All clients use APIs that the target has.",
+		Meaning: "No client uses an API that the target or a later release removes.",
+		Cause:   "All clients use APIs that the target serves.",
 	})
 	reasonUnknownClients = finding.NewReason("UnknownClients", finding.Explanation{
-		Meaning: "Reported when the cluster counts requests to an API that the target removes, and names no client except " +
-			"Kubernetes' own controllers.",
-		Cause: "The cluster names only the clients with most requests.",
-		Remedy: "Let the cluster name more clients, and run the preflight again after some hours: `oc patch " +
-			"apirequestcount NAME --type merge --patch '{\"spec\":{\"numberOfUsersToReport\":100}}'`.",
+		Meaning: "The cluster counts requests to an API that the target removes, but names no client except Kubernetes' own controllers.",
+		Cause:   "The cluster names only the clients with the most requests.",
+		Remedy: "Make the cluster name more clients, and run the preflight again after some hours: `oc patch apirequestcount NAME " +
+			"--type merge --patch '{\"spec\":{\"numberOfUsersToReport\":100}}'`.",
 	})
 )
 
@@ -187,7 +184,7 @@ func (r removals) describeFixed(api removal) finding.Finding {
 	if api.outcome == preflight.Pass {
 		return f
 	}
-	return f.Remedy("Check that the clients use the API that replaces it.").Do(finding.Read("oc get apirequestcount %s -o yaml", api.name))
+	return f.Remedy("Check that the clients use the replacement API.").Do(finding.Read("oc get apirequestcount %s -o yaml", api.name))
 }
 
 func (r removals) countedUse(api removal) finding.Finding {
@@ -197,18 +194,18 @@ func (r removals) countedUse(api removal) finding.Finding {
 	}
 	f := r.describe(api).About(count)
 	if api.reason == reasonUnknownClients {
-		return f.Remedy("Let the cluster name more clients, and run the preflight again after some hours.").
+		return f.Remedy("Make the cluster name more clients, and run the preflight again after some hours.").
 			Do(finding.Change(`oc patch apirequestcount %s --type merge --patch {"spec":{"numberOfUsersToReport":100}}`, api.name))
 	}
-	return f.Remedy("Move the clients to the API that replaces it. The counts are those of the last 24 hours; to pass earlier, state "+
-		"when the clients were fixed.").
+	return f.Remedy("Move the clients to the replacement API. The counts cover the last 24 hours; to pass earlier, give the time at "+
+		"which the clients were fixed.").
 		Do(finding.Read("oc get apirequestcount %s -o yaml", api.name), finding.Retry(finding.OptionFixTime))
 }
 
 func (r removals) measuredUse(api removal) finding.Finding {
 	return r.describe(api).
-		Remedy("Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the API that replaces it. " +
-			"The metric is that of one API server since it started.").
+		Remedy("Find the clients in the audit log (annotation k8s.io/deprecated), and move them to the replacement API. The metric " +
+			"covers one API server since it started.").
 		Do(finding.Read("oc get --raw /metrics"))
 }
 
@@ -216,20 +213,22 @@ func (r removals) explain(api removal) string {
 	target := update.Line(r.Update.To)
 	switch api.outcome {
 	case preflight.Fail:
-		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, does not have it; this does not block updates within %s",
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; OpenShift %s, with 1.%d, does not serve it; this does not block updates "+
+			"within %s",
 			api.minor, target, r.to, r.Within)
 	case preflight.Warn:
-		return fmt.Sprintf("%s still has it, but %s", target, remover(api.minor))
+		return fmt.Sprintf("%s still serves it, but %s", target, remover(api.minor))
 	case preflight.Unknown, preflight.Pass, preflight.Skipped:
 	}
 	if api.reason == reasonUnknownClients {
-		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so it is unknown who uses it", target)
+		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so its users are unknown", target)
 	}
 	if api.reason == check.ReasonUnknownKubernetesVersion {
-		return fmt.Sprintf("is removed in Kubernetes 1.%d; the Kubernetes version of OpenShift %s is unknown to this preflight", api.minor,
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; this version of oc-preflight does not know the Kubernetes version of "+
+			"OpenShift %s", api.minor,
 			target)
 	}
-	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so it is unknown whether %s has it",
+	return fmt.Sprintf("is removed in %q, which is not a release of Kubernetes, so it is unknown whether %s serves it",
 		words.Line(api.removed, 64), target)
 }
 
@@ -263,19 +262,20 @@ func accountsOf(inUse []removal) []string {
 
 var (
 	reasonRemovedAPIInUse = finding.NewReason("RemovedAPIInUse", finding.Explanation{
-		Meaning: "Reported when clients use an API that the target does not have.",
-		Cause:   "The Kubernetes version of the target, or one before it, removes the API.",
-		Remedy:  "Move the clients to the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+		Meaning: "Clients use an API that the target does not serve. They fail after the update.",
+		Cause:   "The Kubernetes version of the target, or an earlier one, removes the API.",
+		Remedy:  "Move the clients to the replacement API: `oc get apirequestcount NAME -o yaml`.",
 	})
 	reasonAPIRemovalAhead = finding.NewReason("APIRemovalAhead", finding.Explanation{
-		Meaning: "Reported when clients use an API that a release after the target removes.",
+		Meaning: "Clients use an API that a release after the target removes.",
 		Cause:   "The API is deprecated.",
-		Remedy:  "Move the clients to the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+		Remedy:  "Move the clients to the replacement API: `oc get apirequestcount NAME -o yaml`.",
 	})
 	reasonUnknownRelease = finding.NewReason("UnknownRelease", finding.Explanation{
-		Meaning: "Reported when the release that removes an API is not a release of Kubernetes, such as 1.32.",
-		Cause:   "A defect of the API server that serves the API.",
-		Remedy:  "Move the clients to the API that replaces it: `oc get apirequestcount NAME -o yaml`.",
+		Meaning: "An API in use is marked as removed in a version that is not a Kubernetes release such as 1.32, so it is unknown " +
+			"whether the target serves it.",
+		Cause:  "The API server that serves the API has a bug.",
+		Remedy: "Move the clients to the replacement API: `oc get apirequestcount NAME -o yaml`.",
 	})
 )
 
@@ -360,7 +360,7 @@ func (f FixTime) At(now time.Time) (time.Time, error) {
 		return now.UTC().Add(-f.ago), nil
 	}
 	if f.at.After(now) {
-		return time.Time{}, fmt.Errorf("the stated time of the fix, %s, is after the cluster's time, %s", words.Time(f.at), words.Time(now))
+		return time.Time{}, fmt.Errorf("the given time of the fix, %s, is after the cluster's time, %s", words.Time(f.at), words.Time(now))
 	}
 	return f.at, nil
 }

@@ -32,38 +32,37 @@ import (
 
 var (
 	nameCertificates = finding.NewName("Certificates",
-		"The check for certificate authorities of the cluster, and for the default certificate of its ingress, that end: a "+
-			"finding Certificate-<namespace>.<name> for each ConfigMap with them. It fails for one that has ended. It warns of one "+
-			"that ends within the duration of the update and a week, if its operator should have renewed it by then, which it does at 80 % of the "+
-			"validity (library-go pkg/operator/certrotation), or if no operator renews it. It concerns every update, and "+
-			"makes at most 9 requests. A ConfigMap that cannot be read, or has no certificate, is Unknown. A cluster of less than a day "+
-			"has authorities that end within a day, and are renewed.")
+		"Checks for expired and expiring CA bundles of the cluster, and for the default certificate of its ingress: each ConfigMap "+
+			"with them has a finding Certificate-<namespace>.<name>. An expired certificate fails. A certificate that expires within "+
+			"the duration of the update plus a week causes a warning if no operator rotates it, or if its operator should have rotated "+
+			"it before this time, which it does at 80 % of the validity (library-go pkg/operator/certrotation). The check concerns "+
+			"every update, and makes at most 9 requests. A ConfigMap that cannot be read, or has no certificate, is Unknown. A cluster "+
+			"that is less than a day old has CAs that expire within a day, and are rotated.")
 
 	nameCertificate = finding.NewName("Certificate",
-		"A finding of the checks Certificates and CertificateSecrets about an object whose certificate ends or has ended: "+
+		"An object whose certificate has expired or is about to expire, found by the checks Certificates and CertificateSecrets: "+
 			"Certificate-<namespace>.<name>.")
 
 	reasonCertificateEnded = finding.NewReason("CertificateEnded", finding.Explanation{
-		Meaning: "Reported for a certificate, or the authorities of one purpose, that are no longer valid.",
-		Cause: "They were not renewed: the cluster was shut down when they had to be, the operator that renews them does not run, or " +
-			"no operator renews them. What they are for does not work, and neither does an update that needs it.",
-		Remedy: "Renew the certificate; where an operator renews it, find out why that has not: `oc get clusteroperators`.",
+		Meaning: "A certificate or CA bundle has expired.",
+		Cause: "It was not renewed: the cluster was shut down when the renewal was due, the operator that renews it is not running, or " +
+			"no operator renews it. Whatever relies on the certificate fails, and so does an update that needs it.",
+		Remedy: "Renew the certificate; if an operator should renew it, find out why the operator has not: `oc get clusteroperators`.",
 	})
 	reasonCertificateEnds = finding.NewReason("CertificateEnds", finding.Explanation{
-		Meaning: "Reported for a certificate that ends within the duration of the update and a week, and was not renewed.",
-		Cause: "No operator renews it, or the operator that does has not done so at 80 % of its validity " +
-			"(library-go pkg/operator/certrotation).",
-		Remedy: "Renew the certificate; where an operator renews it, find out why that has not: `oc get clusteroperators`.",
+		Meaning: "A certificate expires within the duration of the update plus a week, and was not renewed.",
+		Cause:   "No operator renews it, or its operator has not done so at 80 % of its validity (library-go pkg/operator/certrotation).",
+		Remedy:  "Renew the certificate; if an operator should renew it, find out why the operator has not: `oc get clusteroperators`.",
 	})
 	reasonCertificatesValid = finding.NewReason("CertificatesValid", finding.Explanation{
-		Meaning: "Reported when no certificate that was read ends soon.",
-		Cause:   "All are valid for the duration of the update and a week, or are renewed before they end.",
+		Meaning: "No certificate that was read is about to expire.",
+		Cause:   "All certificates are valid for the duration of the update plus a week, or are renewed before they expire.",
 	})
 	reasonNotCovered = finding.NewReason("CertificatesNotCovered", finding.Explanation{
-		Meaning: "A ConfigMap has no certificate that can be read, which is Unknown; or no Secret with certificates was read, which " +
-			"does not count.",
-		Cause: "The ConfigMap was edited, or its certificates were removed from an archive. Secrets are only read if the user may list them, " +
-			"which no role of `oc preflight auth` permits, since their keys could be read as well; an archive need not have them.",
+		Meaning: "A ConfigMap contains no certificate that can be read, which is Unknown; or no Secret with certificates was read, " +
+			"which does not count.",
+		Cause: "The ConfigMap was edited, or its certificates were removed from an archive. Secrets are read only if the user may list " +
+			"them. No role of `oc preflight auth` permits that, because it exposes their keys; an archive need not contain them.",
 		Remedy: "Restore the ConfigMap. To check Secrets, run the preflight as a user who may list them, or on a must-gather. Only " +
 			"their metadata is read.",
 	})
@@ -133,7 +132,7 @@ func Authorities() check.Check {
 		reads = append(reads, check.Get("", "configmaps", each.namespace, each.name))
 	}
 	return check.Check{
-		Name: nameCertificates, Kind: finding.SourceHealth, NotHosted: "its authorities are in the management cluster",
+		Name: nameCertificates, Kind: finding.SourceHealth, NotHosted: "its CA bundles are in the management cluster",
 		Reads: append(reads, readsPools()...),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			if skipped, err := notSelfManaged(ctx, s); skipped != nil || err != nil {
@@ -189,10 +188,10 @@ func judgeAuthorities(ctx context.Context, s check.Subject) ([]finding.Finding, 
 	case len(found)+len(failures) > 0:
 	case first.until.IsZero():
 		found = append(found, finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered,
-			"the cluster has none of the ConfigMaps with the authorities of a cluster"))
+			"the cluster has none of the ConfigMaps with CA bundles"))
 	default:
 		found = append(found, finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid,
-			"no authority of the cluster ends before %s without being renewed; the first one ends at %s", words.Time(limit),
+			"no CA bundle of the cluster expires before %s without being renewed; the first one expires at %s", words.Time(limit),
 			words.Time(first.until)))
 	}
 	return found, errors.Join(failures...)
@@ -200,7 +199,8 @@ func judgeAuthorities(ctx context.Context, s check.Subject) ([]finding.Finding, 
 
 // without is the finding about a ConfigMap of certificates that has none.
 func without(bundle finding.Object) finding.Finding {
-	return finding.Unknown(reasonNotCovered, "%s has no certificate that can be read in ca-bundle.crt", check.Describe(bundle)).About(bundle).
+	return finding.Unknown(reasonNotCovered, "%s contains no readable "+
+		"certificate in ca-bundle.crt", check.Describe(bundle)).About(bundle).
 		Do(finding.Read("oc -n %s get configmap %s -o yaml", bundle.Namespace, bundle.Name))
 }
 
@@ -246,13 +246,13 @@ func (s subject) judge(valid validity, now, limit time.Time) (finding.Finding, b
 	var f finding.Finding
 	switch {
 	case !now.Before(valid.until):
-		f = finding.Fail(reasonCertificateEnded, "%s ended at %s", s.described(), words.Time(valid.until))
+		f = finding.Fail(reasonCertificateEnded, "%s expired at %s", s.described(), words.Time(valid.until))
 	case valid.until.After(limit), s.operator != "" && !valid.late(now):
 		return finding.Finding{}, false
 	case s.operator == "":
-		f = finding.Warn(reasonCertificateEnds, "%s end at %s, and no operator renews them", s.described(), words.Time(valid.until))
+		f = finding.Warn(reasonCertificateEnds, "%s expire at %s, and no operator renews them", s.described(), words.Time(valid.until))
 	default:
-		f = finding.Warn(reasonCertificateEnds, "%s end at %s, and ClusterOperator %q has not renewed them", s.described(),
+		f = finding.Warn(reasonCertificateEnds, "%s expire at %s, and ClusterOperator %q has not renewed them", s.described(),
 			words.Time(valid.until), s.operator)
 	}
 	return f.Named(finding.NameOf(nameCertificate, s.object.Namespace+"."+s.object.Name)).
@@ -265,8 +265,9 @@ func (s subject) described() string {
 
 func (s subject) remedy() string {
 	if s.operator != "" {
-		return fmt.Sprintf("Find out why ClusterOperator %q does not renew them, and approve certificate requests that are pending. "+
-			"After all control plane nodes were off when they had to be renewed, follow the documentation on expired control plane certificates.",
+		return fmt.Sprintf("Find out why ClusterOperator %q does not renew them, and approve certificate requests that are pending. If "+
+			"all control plane nodes were off when the renewal was due, follow the documentation on expired control plane "+
+			"certificates.",
 			s.operator)
 	}
 	return "Replace the certificate before the update."
@@ -313,19 +314,18 @@ func window(ctx context.Context, s check.Subject) time.Duration {
 
 var (
 	namePausedPoolKubeletCA = finding.NewName("PausedPoolKubeletCA",
-		"The check for pools that are paused and so keep from their nodes the authority by which kubelets verify the API server, after it was "+
-			"renewed (openshift/runbooks, MachineConfigControllerPausedPoolKubeletCA): a finding PausedPoolKubeletCA-<pool> for each. It "+
-			"warns, and fails "+
-			"once all certificates that the nodes have are ended. It concerns clusters before 4.13, from which on nodes get it "+
-			"without an update of their pool (machine-config-operator 636ab6f96), and makes 2 requests.")
+		"Checks for paused pools whose nodes therefore do not get the renewed CA by which kubelets verify the API server "+
+			"(openshift/runbooks, MachineConfigControllerPausedPoolKubeletCA). Each such pool has a finding "+
+			"PausedPoolKubeletCA-<pool>, which warns, and fails once all certificates on the nodes have expired. It concerns clusters "+
+			"before 4.13; since 4.13, nodes get the CA without an update of their pool (machine-config-operator 636ab6f96). It makes 2 "+
+			"requests.")
 
 	reasonKubeletCAWaits = finding.NewReason("KubeletCAWaits", finding.Explanation{
-		Meaning: "Reported for a paused pool whose nodes do not get a renewed authority of the API server.",
-		Cause: "The kube-apiserver-to-kubelet-signer was renewed while the pool was paused. Logs, exec and debug do not work on its " +
-			"nodes within 12 " +
-			"hours of that, and the nodes leave the cluster when the certificate ends that they have.",
-		Remedy: "Unpause the pool, so that all of its pending configuration is applied: `oc patch machineconfigpool NAME --type merge -p " +
-			"'{\"spec\":{\"paused\":false}}'`.",
+		Meaning: "A paused pool keeps a renewed CA of the API server from its nodes.",
+		Cause: "The kube-apiserver-to-kubelet-signer was renewed while the pool was paused. Within 12 hours after that, logs, exec and " +
+			"debug fail on its nodes, and when their current certificate expires, the nodes leave the cluster.",
+		Remedy: "Unpause the pool, so that all of its pending configuration is applied: `oc patch machineconfigpool NAME --type merge " +
+			"-p '{\"spec\":{\"paused\":false}}'`.",
 	})
 )
 
@@ -350,7 +350,7 @@ func PausedPools() check.Check {
 			paused := slices.DeleteFunc(slices.Clone(pools), func(pool machineconfigurationv1.MachineConfigPool) bool { return !keeps(&pool) })
 			if len(paused) == 0 {
 				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid,
-					"no paused pool keeps a configuration from its nodes")}, nil
+					"no paused pool withholds a configuration from its nodes")}, nil
 			}
 			bundle, err := s.Cluster.ConfigMap(ctx, apiServers, toKubelets)
 			if err != nil {
@@ -393,7 +393,7 @@ func (p pausedPools) judge(read gap.Extent, paused []machineconfigurationv1.Mach
 	}
 	if len(found) == 0 {
 		return []finding.Finding{finding.Pass(read, reasonCertificatesValid,
-			"no paused pool keeps a renewed authority of the API server from its nodes")}
+			"no paused pool withholds a renewed CA of the API server from its nodes")}
 	}
 	return finding.Bounded(finding.Drafts(found...))
 }
@@ -417,12 +417,12 @@ func (p pausedPools) kept(pool *machineconfigurationv1.MachineConfigPool) findin
 			until = signer.NotAfter
 		}
 	}
-	what := fmt.Sprintf("MachineConfigPool %q is paused, and keeps from its %s the authority of the API server that was renewed at %s",
+	what := fmt.Sprintf("MachineConfigPool %q is paused, and its %s lack the CA of the API server that was renewed at %s",
 		pool.Name, words.Count(int(pool.Status.MachineCount), "node"), words.Time(p.signers[0].NotBefore))
-	f := finding.Warn(reasonKubeletCAWaits, "%s: the kubelets refuse logs and exec, and leave the cluster at %s, when the "+
-		"certificate ends that they have", what, words.Time(until))
+	f := finding.Warn(reasonKubeletCAWaits, "%s: the kubelets reject logs and exec, and leave the cluster at %s, when their current "+
+		"certificate expires", what, words.Time(until))
 	if !p.now.Before(until) {
-		f = finding.Fail(reasonKubeletCAWaits, "%s: all certificates that the kubelets have are ended", what)
+		f = finding.Fail(reasonKubeletCAWaits, "%s: all certificates of the kubelets have expired", what)
 	}
 	return check.Unpause(f.Named(finding.NameOf(namePausedPoolKubeletCA, pool.Name)), pool.Name, p.by(pool),
 		"Unpause the pool, so that all of its pending configuration is applied.").

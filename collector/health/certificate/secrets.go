@@ -16,10 +16,11 @@ import (
 )
 
 var nameCertificateSecrets = finding.NewName("CertificateSecrets",
-	"The check for certificates in Secrets of the control plane that end, by the annotations auth.openshift.io/certificate-not-before and "+
-		"auth.openshift.io/certificate-not-after, which their operators write (library-go pkg/operator/certrotation): a finding "+
-		"Certificate-<namespace>.<name> for each, as of the check Certificates. Only the metadata of Secrets is read, and only where the "+
-		"user may list all Secrets, or in a must-gather; otherwise it does not apply. It concerns every update, and makes at most 6 requests.")
+	"Checks for expired and expiring certificates in Secrets of the control plane, by the annotations "+
+		"auth.openshift.io/certificate-not-before and auth.openshift.io/certificate-not-after, which their operators write (library-go "+
+		"pkg/operator/certrotation). Each has a finding Certificate-<namespace>.<name>, as in the check Certificates. Only the "+
+		"metadata of Secrets is read, and only if the user may list all Secrets, or in a must-gather; otherwise the check is skipped. "+
+		"It concerns every update, and makes at most 6 requests.")
 
 // The annotations of certificates (library-go pkg/operator/certrotation/annotations.go).
 const (
@@ -83,8 +84,8 @@ func Secrets() check.Check {
 
 func notCovered(read gap.Extent) finding.Finding {
 	return finding.Skipped(read, reasonNotCovered,
-		"no validity of a certificate in a Secret was read: the user may not list Secrets, or none was gathered; run the preflight as a "+
-			"user who may, or on a must-gather, for their annotations alone")
+		"no validity of a certificate in a Secret was read: the user may not list Secrets, or the archive has none; run the preflight "+
+			"as a user who may list them, or on a must-gather; only their annotations are read")
 }
 
 // judgeSecrets leaves out the namespaces of which an archive has no Secrets: as where the user may not list them, the
@@ -126,11 +127,11 @@ func judgeSecrets(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 		return []finding.Finding{notCovered(gap.ExtentOf(ctx))}, nil
 	case len(ungathered) > 0:
 		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), reasonNotCovered,
-			"%s in Secrets do not end before %s without being renewed; the archive has no Secrets of the namespaces %s",
+			"%s in Secrets do not expire before %s without being renewed; the archive has no Secrets of the namespaces %s",
 			words.Count(judged, "certificate"), words.Time(limit), words.List(ungathered, len(ungathered)))}, nil
 	}
 	return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonCertificatesValid,
-		"of %s in Secrets none ends before %s without being renewed", words.Count(judged, "certificate"), words.Time(limit))}, nil
+		"of %s in Secrets none expires before %s without being renewed", words.Count(judged, "certificate"), words.Time(limit))}, nil
 }
 
 // validityOf is false for a Secret without a validity.

@@ -21,20 +21,18 @@ import (
 
 var (
 	nameAdmissionPolicies = finding.NewName("AdmissionPolicies",
-		"The check for ValidatingAdmissionPolicies that deny a request which every update makes (see the check Webhooks): "+
-			"a finding PolicyBinding-<binding> for each binding. A denial by the validations is only warned of, and "+
-			"only where they depend on the attributes of a request, or the name and labels of its object: a policy on "+
-			"anything else, as those of OpenShift and Kubernetes are, is not judged. Parameters are not read, which "+
-			"may be of any kind and in any namespace: a missing one, which denies everything where "+
-			"parameterNotFoundAction is Deny, is not found.")
+		"Checks for ValidatingAdmissionPolicies that deny a request of every update (see the check Webhooks): each binding has a "+
+			"finding PolicyBinding-<binding>. A denial by the validations is only a warning, and only if they depend on the attributes "+
+			"of a request, or the name and labels of its object; policies on anything else, such as those of OpenShift and Kubernetes, "+
+			"are not evaluated. Parameters can be of any kind in any namespace and are not read, so a missing parameter, which denies "+
+			"everything if parameterNotFoundAction is Deny, is not found.")
 
 	namePolicyBinding = finding.NewName("PolicyBinding",
-		"A finding of the check AdmissionPolicies about a binding whose policy may deny a request of the update: "+
-			"PolicyBinding-<binding>.")
+		"A binding whose policy may deny a request of the update, found by the check AdmissionPolicies: PolicyBinding-<binding>.")
 
 	reasonPolicyDenies = finding.NewReason("PolicyDenies", finding.Explanation{
-		Meaning: "Reported when a ValidatingAdmissionPolicy denies a request like those of an update. Only validations on " +
-			"the attributes of a request, and the name and labels of its object, are evaluated.",
+		Meaning: "A ValidatingAdmissionPolicy denies requests that an update makes. Only validations on the attributes of a request, " +
+			"and on the name and labels of its object, are evaluated.",
 		Cause:  "A validation is false for the request, and the binding has the action Deny.",
 		Remedy: "Exclude the namespaces of the cluster in the binding: `oc edit validatingadmissionpolicybinding NAME`.",
 	})
@@ -112,7 +110,8 @@ func judgePolicies(ctx context.Context, requests *updateRequests, bindings []bou
 	}
 	if len(drafts) == 0 {
 		drafts = finding.Drafts(finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
-			"none of %d ValidatingAdmissionPolicyBindings is expected to deny a request of the update, as far as metadata decides", len(bindings)))
+			"none of %d ValidatingAdmissionPolicyBindings is expected to deny a "+
+				"request of the update, judging by metadata alone", len(bindings)))
 	}
 	return finding.Bounded(drafts), ctx.Err()
 }
@@ -162,7 +161,8 @@ func (b boundPolicy) denies(ctx context.Context, requests *updateRequests) (requ
 
 func (b boundPolicy) describeDenial(request admission.Request) finding.Finding {
 	return b.finding(preflight.Warn, reasonPolicyDenies, fmt.Sprintf(
-		"%s denies requests like one that the update makes, by a validation of ValidatingAdmissionPolicy %q: %s", check.Describe(b.object()),
+		"%s denies requests like one that the update makes, by a "+
+			"validation of ValidatingAdmissionPolicy %q: %s", check.Describe(b.object()),
 		b.policy.Name, request.Action),
 		"Exclude the namespaces of the cluster in matchResources of the binding.")
 }

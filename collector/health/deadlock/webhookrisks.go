@@ -24,51 +24,49 @@ import (
 )
 
 var (
-	webhookTimeoutsName = finding.NewName("WebhookTimeouts", "The finding about the time of all webhooks.")
+	webhookTimeoutsName = finding.NewName("WebhookTimeouts", "The total time of all webhooks for one request.")
 
 	reasonWebhookUnavailable = finding.NewReason("WebhookUnavailable", finding.Explanation{
-		Meaning: "Reported when requests of an update are submitted to a webhook that cannot respond, so that the API " +
-			"server rejects them.",
-		Cause: "The Service of the webhook does not exist, lacks the port, or has no ready endpoint, and failurePolicy is Fail.",
+		Meaning: "A webhook that cannot respond receives requests of the update, so the API server rejects them.",
+		Cause:   "The Service of the webhook does not exist, lacks the port, or has no ready endpoint, and failurePolicy is Fail.",
 		Remedy: "Restore the pods of the Service, exclude the namespaces of the cluster with namespaceSelector, or set " +
 			"failurePolicy: Ignore: `oc edit validatingwebhookconfiguration NAME`.",
 	})
 	reasonWebhookSelectsItself = finding.NewReason("WebhookSelectsItself", finding.Explanation{
-		Meaning: "Reported when a webhook receives the requests that create its own pods: when none of them is ready, none can be created.",
-		Cause: "NamespaceSelector and objectSelector do not exclude the pods of the webhook, and failurePolicy is Fail. " +
-			"It is a failure where the pods are on one node, and their controller creates a new pod only after the " +
-			"old one has ended.",
+		Meaning: "A webhook receives the requests that create its own pods: when no pod of it is ready, none can be created.",
+		Cause: "namespaceSelector and objectSelector do not exclude the pods of the webhook, and failurePolicy is Fail. The finding " +
+			"fails if the pods are on one node, and their controller creates a new pod only after the old one has terminated.",
 		Remedy: "Exclude the namespace of the webhook and the openshift-* namespaces with namespaceSelector, or set " +
 			"failurePolicy: Ignore: `oc edit validatingwebhookconfiguration NAME`.",
 	})
 	reasonWebhookOnOneNode = finding.NewReason("WebhookOnOneNode", finding.Explanation{
-		Meaning: "Reported when all replicas of a webhook are on one node: while the node is drained, the API server " +
-			"rejects the requests of the update that the webhook receives.",
+		Meaning: "All replicas of a webhook are on one node: while the node is drained, the API server rejects the requests of the " +
+			"update that the webhook receives.",
 		Cause: "The webhook has one replica, or no anti-affinity, and failurePolicy is Fail.",
 		Remedy: "Run two replicas with anti-affinity and a PodDisruptionBudget, exclude the openshift-* namespaces with " +
 			"namespaceSelector, or set failurePolicy: Ignore: `oc -n NAMESPACE get pods -o wide`.",
 	})
 	reasonWebhookCAExpired = finding.NewReason("WebhookCAExpired", finding.Explanation{
-		Meaning: "Reported when every certificate in the caBundle of a webhook that receives requests of an update has " +
-			"expired, so that the API server rejects them.",
+		Meaning: "Every certificate in the caBundle of a webhook that receives requests of an update has expired, so the API server " +
+			"rejects these requests.",
 		Cause:  "The certificate was not renewed, or the renewed one was not written to the webhook configuration.",
 		Remedy: "Renew the certificate, and write it to caBundle: `oc edit validatingwebhookconfiguration NAME`.",
 	})
 	reasonWebhookCAExpires = finding.NewReason("WebhookCAExpires", finding.Explanation{
-		Meaning: "Reported when every certificate in the caBundle of a webhook that receives requests of an update expires " +
-			"within 24 hours, in which the update may be in progress.",
+		Meaning: "Every certificate in the caBundle of a webhook that receives requests of an update expires within 24 hours, during " +
+			"which the update may be in progress.",
 		Cause:  "The certificate was not renewed yet.",
 		Remedy: "Renew the certificate, and write it to caBundle: `oc edit validatingwebhookconfiguration NAME`.",
 	})
 	reasonWebhookURL = finding.NewReason("WebhookURL", finding.Explanation{
-		Meaning: "Reported when a webhook that receives requests of an update addresses a Service of the cluster with a URL.",
-		Cause:   "ClientConfig.url has the DNS name of a Service, which the API server resolves with the name service of its node.",
+		Meaning: "A webhook that receives requests of an update addresses a Service of the cluster by URL.",
+		Cause:   "clientConfig.url contains the DNS name of a Service, which the API server resolves with the name server of its node.",
 		Remedy:  "Name the Service in clientConfig.service: `oc edit validatingwebhookconfiguration NAME`.",
 	})
 	reasonWebhookTimeouts = finding.NewReason("WebhookTimeouts", finding.Explanation{
-		Meaning: "Reported when the webhooks for one new pod may together take longer than the API server allows for the request.",
-		Cause: "Mutating webhooks are called one after the other, then the validating ones side by side; the sum of " +
-			"timeoutSeconds is above 34 seconds.",
+		Meaning: "The webhooks for one new pod may together take longer than the API server allows for the request.",
+		Cause: "Mutating webhooks are called one after the other, then the validating ones in parallel; the sum of timeoutSeconds " +
+			"exceeds 34 seconds.",
 		Remedy: "Reduce timeoutSeconds of the webhooks, or exclude the namespaces of the cluster with " +
 			"namespaceSelector.",
 		Command: "oc get mutatingwebhookconfigurations -o yaml",
@@ -134,7 +132,8 @@ func (j *webhookJudge) risks(ctx context.Context, w *webhook) []risk {
 	if reference, ok := backend.ReferenceIn(w.ClientConfig); ok {
 		return append(risks, risk{
 			outcome: preflight.Warn, reason: reasonWebhookURL,
-			cause:  fmt.Sprintf("addresses Service %s by URL, which the API server may not resolve while cluster DNS is updated", reference),
+			cause: fmt.Sprintf("addresses Service %s by URL, which the API server may "+
+				"not resolve while cluster DNS is updated", reference),
 			remedy: "Name the Service in clientConfig.service instead of clientConfig.url.",
 		})
 	}
@@ -222,7 +221,8 @@ func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference back
 		}
 		if alone && slices.ContainsFunc(pods, replacedAfterEnd) {
 			r.outcome = preflight.Fail
-			r.effect = fmt.Sprintf(", and all of them are on node %q: once that node is drained, none can be created again", served.Nodes[0])
+			r.effect = fmt.Sprintf(", and all of them are on node %q: once that node "+
+				"is drained, none can be created again", served.Nodes[0])
 		}
 		risks = append(risks, r)
 	}
@@ -308,8 +308,8 @@ func (j *webhookJudge) timeouts(ctx context.Context, webhooks []webhook) (findin
 		return finding.Finding{}, false
 	}
 	return finding.Warn(reasonWebhookTimeouts,
-		"the webhooks for one request of the update may together take %d s (sum of timeoutSeconds of the mutating ones, and the longest "+
-			"of the validating ones), but the API server ends a request after %d s: %s",
+		"the webhooks for one request of the update may together take %d s (the sum of timeoutSeconds of the mutating webhooks, plus "+
+			"the longest of the validating ones), but the API server cancels a request after %d s: %s",
 		worst, requestTimeout, request.Action).
 		Named(webhookTimeoutsName).
 		Do(finding.Read("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations -o yaml")), true

@@ -32,13 +32,12 @@ import (
 const maxNamed = 5
 
 var nameWebhooks = finding.NewName("Webhooks",
-	"The check for webhooks with the failure policy Fail that receive a request which every update makes, and "+
-		"may then not respond: pods of the cluster itself are created, bound, reported, evicted and deleted, "+
-		"nodes are cordoned and reported, leases renewed, CustomResourceDefinitions and ClusterOperators updated. "+
-		"One with the failure policy Ignore is only warned of, where it may delay the heartbeats of nodes. "+
-		"A finding <kind><reason>-<configuration> for each configuration and reason. A webhook whose conditions "+
-		"or selectors depend on more than the metadata of an object is only warned of. On a cluster with a single "+
-		"node, which is not drained, replicas on one node are expected.")
+	"Checks for webhooks with the failure policy Fail that receive a request of every update and may not respond to it: the update "+
+		"creates, binds, evicts and deletes pods of the cluster itself and updates their status, cordons nodes and updates their "+
+		"status, renews leases, and updates CustomResourceDefinitions and ClusterOperators. A webhook with the failure policy Ignore "+
+		"only causes a warning, and only if it may delay the heartbeats of nodes. Each configuration and reason has a finding "+
+		"<kind><reason>-<configuration>. A webhook whose conditions or selectors depend on more than the metadata of an object only "+
+		"causes a warning. On a cluster with a single node, which is not drained, replicas on one node are expected.")
 
 // Webhooks is the check Webhooks.
 func Webhooks() check.Check {
@@ -158,11 +157,12 @@ func (d webhookDraft) describe() finding.Finding {
 	case d.effect != "":
 		message += d.effect
 	case d.certain:
-		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what the update requests, such as: %s",
+		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects requests of the update, such as: %s",
 			d.request.Action)
 	default:
-		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects what it receives, which may include a request "+
-			"of the update (its selectors or match conditions depend on more than metadata): %s", d.request.Action)
+		message += fmt.Sprintf(", and with failurePolicy Fail the API server then rejects the requests that the webhook receives, "+
+			"which may include a request of the update (its selectors or "+
+			"match conditions depend on more than metadata): %s", d.request.Action)
 	}
 	remedy := d.remedy
 	if len(d.namespaces) > 0 {
@@ -254,12 +254,12 @@ func (w *webhook) findingName(reason finding.Reason) string {
 }
 
 var reasonWebhookDelays = finding.NewReason("WebhookDelaysHeartbeats", finding.Explanation{
-	Meaning: "Reported when a webhook with the failure policy Ignore, all replicas of which are on one node, receives the heartbeats of " +
-		"nodes, and the API server may wait for it longer than a kubelet waits for the API server: while the node is drained, " +
-		"other nodes may become not ready.",
-	Cause: "The rules of the webhook have leases or the status of nodes, such as by a wildcard, timeoutSeconds is 10 or more, and " +
-		"the webhook has one replica, or no anti-affinity.",
-	Remedy: "Exclude leases and the status of nodes from what the webhook receives, set timeoutSeconds below 10, or run two replicas " +
+	Meaning: "A webhook with the failure policy Ignore and all its replicas on one node receives the heartbeats of nodes, and the API " +
+		"server may wait for it longer than a kubelet waits for the API server: while the node is drained, other nodes may become " +
+		"NotReady.",
+	Cause: "The rules of the webhook include leases or the status of nodes, for example by a wildcard, timeoutSeconds is 10 or more, " +
+		"and the webhook has one replica, or no anti-affinity.",
+	Remedy: "Exclude leases and the status of nodes from the rules of the webhook, set timeoutSeconds below 10, or run two replicas " +
 		"with anti-affinity and a PodDisruptionBudget: `oc edit validatingwebhookconfiguration NAME`.",
 })
 
@@ -282,10 +282,10 @@ func (j *webhookJudge) delays(ctx context.Context, w *webhook) []webhookDraft {
 	return []webhookDraft{{webhook: w, request: request, certain: match == admission.Matched, risk: risk{
 		outcome: preflight.Warn, reason: reasonWebhookDelays,
 		cause: fmt.Sprintf("has all its replicas on node %q, whose drain removes them, and timeoutSeconds %d", served.Nodes[0], w.timeout()),
-		effect: fmt.Sprintf(": each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet "+
-			"ends after %d s: %s",
+		effect: fmt.Sprintf(": meanwhile each request that it receives may take that long, such as the heartbeats of nodes, which a "+
+			"kubelet cancels after %d s: %s",
 			heartbeatTimeout, request.Action),
-		remedy: "Exclude leases and the status of nodes from what the webhook receives, set timeoutSeconds below 10, or run two " +
+		remedy: "Exclude leases and the status of nodes from the rules of the webhook, set timeoutSeconds below 10, or run two " +
 			"replicas with anti-affinity and a PodDisruptionBudget.",
 		actions: []finding.Action{finding.Read("oc -n %s get pods -o wide", reference.Namespace)},
 	}}}

@@ -29,20 +29,20 @@ import (
 // The name of the findings about dependencies, and their reasons.
 var (
 	Name = finding.NewName("ExternalDependency",
-		"The check that each of the dependencies is reachable from where the preflight runs: a response with a "+
-			"status from 200 to 399 in one of three requests. Otherwise there is a finding ExternalDependency-<host "+
-			"and path>. Credentials and queries of URLs are in no text. It concerns every update.")
+		"Checks that each dependency is reachable from where the preflight runs: one of three requests must return a status from 200 "+
+			"to 399. Otherwise there is a finding ExternalDependency-<host and path>. Credentials and queries of URLs never appear in "+
+			"texts. It concerns every update.")
 
 	reasonNoneGiven = finding.NewReason("NoneGiven", finding.Explanation{
-		Meaning: "Reported when no external dependencies are configured.",
+		Meaning: "No external dependencies are configured.",
 		Cause:   "The preflight was run without external dependencies.",
 	})
 	reasonReachable = finding.NewReason("Reachable", finding.Explanation{
-		Meaning: "Reported when all external dependencies are reachable.",
+		Meaning: "All external dependencies are reachable.",
 		Cause:   "Each responded with a status from 200 to 399.",
 	})
 	reasonInvalidURL = finding.NewReason("InvalidURL", finding.Explanation{
-		Meaning: "Reported when an external dependency is not a URL.",
+		Meaning: "An external dependency is not a URL.",
 		Cause:   "The preflight was run with an invalid URL of a dependency.",
 		Remedy:  "Use a URL such as https://quay.io/health for the dependency.",
 	})
@@ -96,7 +96,7 @@ func Check(dependencies *Set) check.Check {
 
 func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 	if len(s.urls) > maxDependencies {
-		return nil, fmt.Errorf("%d external dependencies are configured, and %d are the limit", len(s.urls), maxDependencies)
+		return nil, fmt.Errorf("%d external dependencies are configured, but %d are the limit", len(s.urls), maxDependencies)
 	}
 	results := make([]*finding.Finding, len(s.urls))
 	var group errgroup.Group
@@ -117,7 +117,7 @@ func (s *Set) probeAll(ctx context.Context) ([]finding.Finding, error) {
 	}
 	if err == nil && len(findings) == 0 {
 		return []finding.Finding{finding.Pass(gap.Proven("the responses of the dependencies"), reasonReachable,
-			"all %d external dependencies respond where the preflight runs", len(s.urls))}, nil
+			"all %d external dependencies respond from where the preflight runs", len(s.urls))}, nil
 	}
 	return finding.Bounded(finding.Drafts(findings...)), err
 }
@@ -193,37 +193,37 @@ func wait(ctx context.Context, pause time.Duration) error {
 
 var (
 	reasonUnreachable = finding.NewReason("Unreachable", finding.Explanation{
-		Meaning: "Reported when an external dependency cannot be reached, for another cause than those with their own reasons.",
-		Cause:   "The message has the error of the network.",
+		Meaning: "An external dependency is unreachable, for a cause that has no reason of its own.",
+		Cause:   "The message contains the network error.",
 		Remedy:  "Check the connection from where the preflight runs: `curl -v URL`.",
 	})
 	reasonBadStatus = finding.NewReason("BadStatus", finding.Explanation{
-		Meaning: "Reported when an external dependency responds with an error.",
-		Cause:   "The dependency does not work, or the URL is wrong.",
+		Meaning: "An external dependency responds with an error.",
+		Cause:   "The dependency is not working, or the URL is wrong.",
 		Remedy:  "Check the response: `curl -v URL`.",
 	})
 	reasonTooManyRedirects = finding.NewReason("TooManyRedirects", finding.Explanation{
-		Meaning: "Reported when an external dependency redirects more than ten times.",
+		Meaning: "An external dependency redirects more than ten times.",
 		Cause:   "The redirects form a loop.",
 		Remedy:  "Check the redirects: `curl -vL URL`.",
 	})
 	reasonNameNotResolved = finding.NewReason("NameNotResolved", finding.Explanation{
-		Meaning: "Reported when the name of an external dependency cannot be resolved where the preflight runs.",
-		Cause:   "The name is wrong, or the name service does not have it.",
-		Remedy:  "Check the name, and the name service where the preflight runs.",
+		Meaning: "The name of an external dependency cannot be resolved where the preflight runs.",
+		Cause:   "The name is wrong, or the name server does not have it.",
+		Remedy:  "Check the name, and the name server where the preflight runs.",
 	})
 	reasonTLSFailed = finding.NewReason("TLSFailed", finding.Explanation{
-		Meaning: "Reported when the TLS connection to an external dependency fails.",
+		Meaning: "The TLS connection to an external dependency fails.",
 		Cause:   "Its certificate is not trusted where the preflight runs, or it does not support TLS.",
 		Remedy:  "Check the certificates of the dependency: `curl -v URL`.",
 	})
 	reasonConnectionRefused = finding.NewReason("ConnectionRefused", finding.Explanation{
-		Meaning: "Reported when an external dependency, or the proxy to it, refuses the connection.",
-		Cause:   "The server does not run, or a firewall rejects the connection.",
+		Meaning: "An external dependency, or the proxy to it, refuses the connection.",
+		Cause:   "The server is not running, or a firewall rejects the connection.",
 		Remedy:  "Check the server, and firewalls and proxies: `curl -v URL`.",
 	})
 	reasonTimeout = finding.NewReason("Timeout", finding.Explanation{
-		Meaning: "Reported when an external dependency does not respond in time.",
+		Meaning: "A request to an external dependency times out.",
 		Cause:   "The server is overloaded, or a firewall drops the packets.",
 		Remedy:  "Check firewalls and proxies: `curl -v URL`.",
 	})
@@ -304,11 +304,11 @@ func diagnose(err error) (finding.Reason, string) {
 	case errors.As(err, &loop):
 		return reasonTooManyRedirects, "Check the redirects of the dependency."
 	case errors.As(err, &name):
-		return reasonNameNotResolved, "Check the name, and the name service where the preflight runs."
+		return reasonNameNotResolved, "Check the name, and the name server where the preflight runs."
 	case ofTLS(err):
 		return reasonTLSFailed, "Check the certificates of the dependency, and whether they are trusted where the preflight runs."
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return reasonConnectionRefused, "Check that the server runs, and whether a firewall or a proxy rejects the connection."
+		return reasonConnectionRefused, "Check that the server is running, and whether a firewall or a proxy rejects the connection."
 	case timedOut(err):
 		return reasonTimeout, "Check whether a firewall or a proxy drops the connection."
 	}

@@ -30,7 +30,8 @@ func Check() check.Check {
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 			if s.Hosted && len(s.NodePools) == 0 {
 				return []finding.Finding{finding.Pass(gap.Proven("the selection of NodePools"), check.ReasonAsExpected,
-					"no node is drained by the update of the control plane alone; with --nodepool NAME the drains of a NodePool are rehearsed")}, nil
+					"the update of the control plane alone drains no node; with "+
+						"--nodepool NAME the drains of a NodePool are rehearsed")}, nil
 			}
 			of, err := rehearsalOf(ctx, s.Cluster, s.Now, s.NodePools, s.Asks)
 			if err != nil {
@@ -158,7 +159,7 @@ func (r *rehearsed) unread() error {
 	case 0:
 		return r.gaps[0]
 	default:
-		return fmt.Errorf("%w, and %d more resources of which a drain depends could not be read", r.gaps[0], more)
+		return fmt.Errorf("%w, and %d more resources that a drain depends on could not be read", r.gaps[0], more)
 	}
 }
 
@@ -235,10 +236,10 @@ func (r *rehearsed) unreached(reported ...order.Skip) []finding.Finding {
 	for _, each := range groups {
 		texts = append(texts, fmt.Sprintf("%s: %s", unreachedSince(each.why, each.pool), words.List(nodes[each], maxNamed)))
 	}
-	f := finding.Warn(reasonUnreached, "as of now, this update does not reach %s; %s", words.Count(len(objects), "node"),
+	f := finding.Warn(reasonUnreached, "currently, this update does not reach %s; %s", words.Count(len(objects), "node"),
 		words.List(texts, maxNamed))
 	if by := r.heldBy(objects); by != "" {
-		f = f.Remedy("Wait until %s, which holds the nodes, has ended its work. If it does not, read its log.", by)
+		f = f.Remedy("Wait until %s, which holds the nodes, has finished. If it does not, read its log.", by)
 	}
 	return []finding.Finding{f.Named(nameUnreached).
 		Do(finding.Read("oc get machineconfigpools"), finding.Read("oc get nodes --show-labels")).
@@ -290,5 +291,5 @@ func unreachedSince(why order.Skip, pool string) string {
 	case order.NoPool:
 		return "no MachineConfigPool selects the node"
 	}
-	return "the node gets another configuration before, with a drain that was not rehearsed"
+	return "the node first gets another configuration, with a drain that was not rehearsed"
 }

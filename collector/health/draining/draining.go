@@ -32,7 +32,8 @@ func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []f
 	for i := range rehearsal.Pools {
 		pool := &rehearsal.Pools[i]
 		if pool.Unreached > 0 {
-			findings = append(findings, finding.Unknown(reasonNotRehearsed, "%s of %s %q were not rehearsed: what their drains interrupt is unknown",
+			findings = append(findings, finding.Unknown(reasonNotRehearsed, "%s of %s %q were not rehearsed: the effects of their "+
+				"drains are unknown",
 				words.Count(pool.Unreached, "node"), pools.kind(pool.Name), pool.Name).Named(finding.NameOf(nameUnrehearsed, pool.Name)))
 		}
 		switch {
@@ -82,7 +83,7 @@ func undetermined(pool *drain.Pool, pools pools) finding.Finding {
 	if pools.limit(nodes[0]) != 0 {
 		outcome = preflight.Warn
 	}
-	return finding.New(outcome, reasonNotSatisfied, "it is unknown whether the drains of %s %q end, such as on %s%s",
+	return finding.New(outcome, reasonNotSatisfied, "it is unknown whether the drains of %s %q complete, such as on %s%s",
 		pools.kind(pool.Name), pool.Name, words.List(nodes, maxNamed), since(pool.Why)).
 		Named(finding.NameOf(namePool, pool.Name)).
 		Remedy("%s", room(pool.Why)).
@@ -99,7 +100,7 @@ func room(why string) string {
 	if lacksRoom(why) {
 		return "Make room for the pods of one more node, then run the preflight again."
 	}
-	return "Change what keeps the pods from the other nodes, which the message names, then run the preflight again."
+	return "Change what keeps the pods off the other nodes, which the message names, then run the preflight again."
 }
 
 // cause is what several obstacles have in common.
@@ -204,7 +205,7 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 		text += fmt.Sprintf("; pod %q of the same budget has no node%s", pending.Pod.Name, since(pending.Why))
 	}
 	if of.behind {
-		text += "; the drains come to it once other obstacles are removed, or accepted"
+		text += "; the drains reach it once other obstacles are removed or accepted"
 	}
 	if of.limit != 0 {
 		text += fmt.Sprintf("; after %s the NodePool deletes the node, and its pods with it (nodeDrainTimeout)", of.limit)
@@ -224,7 +225,7 @@ func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 		return first.Remedy, nil
 	}
 	if len(first.Behind) > 0 && !lacksRoom(first.Behind[0].Why) {
-		return fmt.Sprintf("Change what keeps pod %q from the other nodes: the message names it.", first.Behind[0].Pod.Name), nil
+		return fmt.Sprintf("Change what keeps pod %q off the other nodes: the message names it.", first.Behind[0].Pod.Name), nil
 	}
 	if of.Cause != eviction.RequiresAll && of.Cause != eviction.Unmanaged {
 		return "", nil
@@ -234,8 +235,8 @@ func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 		return fmt.Sprintf("Change the settings of %s, which restores PodDisruptionBudget %q, so that one of the pods may be unavailable.",
 			first.Manager, of.of), nil
 	case check.OfCluster(of.namespace):
-		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: one of the pods has to be "+
-				"allowed to be unavailable.", of.namespace, of.of),
+		return fmt.Sprintf("Check the operator of namespace %s, which restores PodDisruptionBudget %q: it must allow one of the pods "+
+				"to be unavailable.", of.namespace, of.of),
 			[]finding.Action{finding.Read("oc get clusteroperators")}
 	}
 	if of.Cause == eviction.Unmanaged { // how many pods have to stay, its owner decides
@@ -255,18 +256,18 @@ func clause(first drain.Obstacle, pods int) string {
 	by := strings.Join(budgets, ", ")
 	switch first.Cause { //nolint:exhaustive // one text has the others
 	case drain.Operator:
-		return fmt.Sprintf("an operator decides on the eviction%s: %s", because(first.By), subject)
+		return fmt.Sprintf("an operator decides about the eviction%s: %s", because(first.By), subject)
 	case drain.Admission:
-		return fmt.Sprintf("admission decides on the eviction%s: %s", because(first.By), subject)
+		return fmt.Sprintf("admission decides about the eviction%s: %s", because(first.By), subject)
 	case drain.Terminating:
 		if first.Outcome == eviction.Unknown {
 			return fmt.Sprintf("the API server grants the eviction, and %s may keep the pod: %s", cmp.Or(first.By, "a finalizer"), subject)
 		}
-		return fmt.Sprintf("a deletion does not end%s: %s", because(first.By), subject)
+		return fmt.Sprintf("a deletion hangs%s: %s", because(first.By), subject)
 	}
 	switch {
 	case by == "":
-		return fmt.Sprintf("the eviction is refused%s: %s", because(string(first.Cause)), subject)
+		return fmt.Sprintf("the eviction is rejected%s: %s", because(string(first.Cause)), subject)
 	case first.Cause == eviction.SeveralBudgets:
 		return fmt.Sprintf("the PodDisruptionBudgets %s select the same pods, and the API server evicts no pod with several budgets: %s", by,
 			subject)

@@ -121,7 +121,7 @@ func (p *Plan) doubt() {
 	p.Rehearsal.Pools = slices.Clone(p.Rehearsal.Pools)
 	for i := range p.Rehearsal.Pools {
 		if pool := &p.Rehearsal.Pools[i]; pool.Outcome == drain.Clear {
-			pool.Outcome, pool.Why = drain.Undetermined, "not all that its drains depend on could be read"
+			pool.Outcome, pool.Why = drain.Undetermined, "some objects that its drains depend on could not be read"
 		}
 	}
 	p.Findings = keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass })
@@ -173,10 +173,10 @@ func (s Selection) check(of order.Order) error {
 		}
 	}
 	if s.Pool != "" && !slices.Contains(pools, s.Pool) {
-		return input.Errorf("no pool with nodes is called %q; the pools are %s", s.Pool, words.List(pools, mostNamed))
+		return input.Errorf("there is no pool with nodes named %q; the pools are %s", s.Pool, words.List(pools, mostNamed))
 	}
 	if s.Node != "" && !slices.Contains(nodes, s.Node) {
-		return input.Errorf("no node is called %q; the nodes are %s", s.Node, words.List(nodes, mostNamed))
+		return input.Errorf("there is no node named %q; the nodes are %s", s.Node, words.List(nodes, mostNamed))
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func Prolonging(of *drain.Rehearsal) []string {
 		}
 	}
 	for _, each := range of.Graces {
-		graces = append(graces, fmt.Sprintf("pod %s on node %s may take %s to end", each.Pod, each.Node, each.Period()))
+		graces = append(graces, fmt.Sprintf("pod %s on node %s may take %s to terminate", each.Pod, each.Node, each.Period()))
 	}
 	return append(append(endless, slow...), graces...)
 }

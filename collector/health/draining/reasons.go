@@ -22,189 +22,183 @@ import (
 // Names of findings.
 var (
 	nameDrain = finding.NewName("Drain",
-		"The check that rehearses the drains of the update, which reboots nodes, also a patch update: pods that are not "+
-			"evicted as long as the objects are as they are, or for which a drain waits for ever, fail; what the "+
-			"drains interrupt or lose is a warning. What depends on the scheduler, on a webhook on evictions, or on an operator whose "+
-			"PodDisruptionBudget "+
-			"allows no eviction now is unknown. "+
-			"`oc preflight drain-plan` prints the rehearsal. Only pods on nodes that this update drains count: not those of "+
-			"paused pools, nor of a cluster with a single node (machine-config-operator pkg/daemon, drainRequired). The Secrets "+
-			"and ConfigMaps that pods mount are taken for present.")
+		"Rehearses the drains of the update, which reboots nodes; patch updates do, too. The finding fails for pods that cannot be "+
+			"evicted unless an object is changed, and for drains that would hang; it warns of workloads that the drains interrupt or "+
+			"lose. The result is Unknown if it depends on the scheduler, on a webhook for evictions, or on an operator whose "+
+			"PodDisruptionBudget currently allows no eviction. `oc preflight drain-plan` prints the rehearsal. Only pods on nodes that "+
+			"this update drains count: not pods of paused pools, nor of a cluster with a single node (machine-config-operator "+
+			"pkg/daemon, drainRequired). The Secrets and ConfigMaps that pods mount are assumed to exist.")
 	nameBudget = finding.NewName("PodDisruptionBudget",
-		"A finding of the check Drain about pods that a PodDisruptionBudget keeps on their nodes: "+
-			"PodDisruptionBudget-<namespace>.<name>.")
+		"Pods that a PodDisruptionBudget keeps on their nodes, found by the check Drain: PodDisruptionBudget-<namespace>.<name>.")
 	nameBudgets = finding.NewName("PodDisruptionBudgets",
-		"A finding of the check Drain about pods that several PodDisruptionBudgets select, which cannot be "+
-			"evicted: PodDisruptionBudgets-<namespace>.<first budget>.")
+		"Pods that several PodDisruptionBudgets select, so that they cannot be evicted, found by the check Drain: "+
+			"PodDisruptionBudgets-<namespace>.<first budget>.")
 	nameUnused = finding.NewName("PodDisruptionBudgetsUnused",
-		"The finding of the check Drain about PodDisruptionBudgets that select no pods.")
+		"PodDisruptionBudgets that select no pods, found by the check Drain.")
 	nameOperator = finding.NewName("DrainOperator",
-		"A finding of the check Drain about pods whose eviction depends on their operator: "+
-			"DrainOperator-<namespace>.<PodDisruptionBudget>, or the controller of the first pod where none selects it.")
+		"Pods whose eviction depends on their operator, found by the check Drain: DrainOperator-<namespace>.<PodDisruptionBudget>, or "+
+			"the controller of the first pod if no budget selects it.")
 	nameAdmission = finding.NewName("DrainAdmission",
-		"A finding of the check Drain about pods whose eviction a webhook or a policy refuses, or may: "+
-			"DrainAdmission-<webhook>, or the binding of the policy.")
+		"Pods whose eviction a webhook or a policy rejects or may reject, found by the check Drain: DrainAdmission-<webhook>, or the "+
+			"binding of the policy.")
 	nameReceives = finding.NewName("DrainWebhook",
-		"A finding of the check Drain about webhooks of one Service that receive evictions among all other requests: "+
-			"DrainWebhook-<first webhook>, or the binding of a policy.")
+		"Webhooks of one Service that receive evictions among all other requests, found by the check Drain: DrainWebhook-<first "+
+			"webhook>, or the binding of a policy.")
 	namePod = finding.NewName("DrainPod",
-		"A finding of the check Drain about pods that something else than a PodDisruptionBudget keeps on their nodes, such as a "+
-			"finalizer: DrainPod-<namespace>.<first pod>.")
+		"Pods that are kept on their nodes other than by a PodDisruptionBudget, such as by a finalizer, found by the check Drain: "+
+			"DrainPod-<namespace>.<first pod>.")
 	namePool = finding.NewName("DrainPool",
-		"A finding of the check Drain about a pool that drains no node, or of which it is unknown whether all drains end: "+
-			"DrainPool-<pool>.")
+		"A pool that drains no node, or whose drains may hang, found by the check Drain: DrainPool-<pool>.")
 	nameUnrehearsed = finding.NewName("DrainUnrehearsed",
-		"A finding of the check Drain about nodes of a pool to which its rehearsal does not come: DrainUnrehearsed-<pool>.")
-	namePending = finding.NewName("DrainPending", "The finding of the check Drain about pods that find no other node.")
-	nameLost    = finding.NewName("DrainLost", "The finding of the check Drain about pods that nothing creates again.")
+		"Nodes of a pool that its rehearsal does not reach, found by the check Drain: DrainUnrehearsed-<pool>.")
+	namePending = finding.NewName("DrainPending", "Pods that find no other node, found by the check Drain.")
+	nameLost    = finding.NewName("DrainLost", "Pods that no controller recreates, found by the check Drain.")
 	nameGraces  = finding.NewName("DrainGracePeriods",
-		"The finding of the check Drain about pods that may take long to end. Those of OpenShift itself, such as routers, are not named.")
+		"Pods that may take long to terminate, found by the check Drain. Pods of OpenShift itself, such as routers, are not listed.")
 	nameUnreached = finding.NewName("DrainUnreached",
-		"The finding of the check Drain about nodes that the update does not reach, since their MachineConfigPool is paused, several or "+
-			"none select them, or they get another configuration before. A paused pool is that of the check MachineConfigPool where the "+
-			"update is to another minor version.")
-	nameDelayed = finding.NewName("DrainDelays", "The finding of the check Drain about pods whose volumes keep them from running "+
-		"until their own node is back. Those of OpenShift itself are not named.")
+		"Nodes that the update does not reach, found by the check Drain: their MachineConfigPool is paused, several pools or none "+
+			"select them, or they first get another configuration. For an update to another minor version, the check MachineConfigPool "+
+			"reports paused pools.")
+	nameDelayed = finding.NewName("DrainDelays", "Pods whose volumes keep them from running until their own node is back, found by the "+
+		"check Drain. Pods of OpenShift itself are not listed.")
 	nameMachines = finding.NewName("DrainMachines",
-		"The finding of the check Drain about pods that need a new machine, which the cluster autoscaler can add.")
+		"Pods that need a new machine, which the cluster autoscaler can add, found by the check Drain.")
 	nameTogether = finding.NewName("DrainTogether",
-		"A finding of the check Drain about workloads that one node at a time does not interrupt, and the maxUnavailable of a pool does: "+
-			"DrainTogether-<pool>.")
-	nameAddresses   = finding.NewName("DrainAddresses", "The finding of the check Drain about addresses that only one node can have.")
+		"Workloads that draining one node at a time does not interrupt, but the maxUnavailable of a pool does, found by the check "+
+			"Drain: DrainTogether-<pool>.")
+	nameAddresses   = finding.NewName("DrainAddresses", "Addresses that only one node can have, found by the check Drain.")
 	nameInterrupted = finding.NewName("DrainInterrupts",
-		"The finding of the check Drain about Services without a ready pod for a time. Those of OpenShift itself are not named: "+
-			"its operators run with one replica by design.")
+		"Services without a ready pod for a time, found by the check Drain. Services of OpenShift itself are not listed: its operators "+
+			"run with one replica by design.")
 )
 
 // Reasons of findings.
 var (
 	reasonSingleNode = finding.NewReason("SingleNode", finding.Explanation{
-		Meaning: "Reported on a cluster with a single node, which is updated without a drain.",
-		Cause:   "Status.controlPlaneTopology of the Infrastructure \"cluster\" is SingleReplica.",
+		Meaning: "The cluster has a single node, which is updated without a drain.",
+		Cause:   "Infrastructure \"cluster\" has status.controlPlaneTopology SingleReplica.",
 	})
 	reasonSelectsNothing = finding.NewReason("SelectsNothing", finding.Explanation{
-		Meaning: "Reported when PodDisruptionBudgets select no pods. They do not block a drain, but protect nothing.",
-		Cause:   "A wrong selector, or a workload that is scaled to zero.",
+		Meaning: "PodDisruptionBudgets select no pods. They do not block a drain, but protect nothing.",
+		Cause:   "A selector is wrong, or a workload is scaled to zero.",
 		Remedy:  "Check the selectors: `oc get poddisruptionbudgets --all-namespaces`.",
 	})
 	reasonSeveralBudgets = finding.NewReason("SeveralBudgets", finding.Explanation{
-		Meaning: "Reported when several PodDisruptionBudgets select the same pods, which therefore cannot be evicted.",
+		Meaning: "Several PodDisruptionBudgets select the same pods, which therefore cannot be evicted.",
 		Cause:   "The selectors of the budgets overlap.",
 		Remedy:  "Let only one budget select each pod: `oc -n NAMESPACE get poddisruptionbudgets -o wide`.",
 	})
 	reasonNeverSatisfied = finding.NewReason("NeverSatisfied", finding.Explanation{
-		Meaning: "Reported when a PodDisruptionBudget requires all expected pods to be healthy, so that none can ever be evicted.",
-		Cause:   "The field maxUnavailable is 0, or minAvailable is the number of replicas.",
-		Remedy:  "Allow one pod to be unavailable, or run one more: where an autoscaler sets the replicas, by its minReplicas.",
+		Meaning: "A PodDisruptionBudget requires all expected pods to be healthy, so none can ever be evicted.",
+		Cause:   "maxUnavailable is 0, or minAvailable equals the number of replicas.",
+		Remedy:  "Allow one pod to be unavailable, or run one more pod: if an autoscaler sets the replicas, raise its minReplicas.",
 	})
 	reasonNotSatisfied = finding.NewReason("NotSatisfiedInRehearsal", finding.Explanation{
-		Meaning: "Reported when a drain waits for a PodDisruptionBudget, and nothing in the rehearsal of the update makes enough of its " +
-			"pods healthy.",
-		Cause:  "Pods of the budget are not ready, or find no node while the drain waits.",
-		Remedy: "Check why the pods are not healthy, or make room for them: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+		Meaning: "A drain waits for a PodDisruptionBudget, and no step of the rehearsed update makes enough of its pods healthy.",
+		Cause:   "Pods of the budget are not ready, or find no node while the drain waits.",
+		Remedy:  "Check why the pods are not healthy, or make room for them: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
 	})
 	reasonNotRehearsed = finding.NewReason("NotRehearsed", finding.Explanation{
-		Meaning: "The rehearsal does not come to some nodes of a pool, also where what stops it is taken for removed. What their drains " +
-			"meet is unknown.",
-		Cause:  "The drains of the pool stop for a cause that the rehearsal cannot remove.",
+		Meaning: "The rehearsal does not reach some nodes of a pool, even if the obstacles before them are assumed to be removed. What " +
+			"happens when they are drained is unknown.",
+		Cause:  "The drains of the pool hang for a cause that the rehearsal cannot remove.",
 		Remedy: "Fix the other findings of the check Drain, then run the preflight again.",
 	})
 	reasonUnmanaged = finding.NewReason("UnmanagedPods", finding.Explanation{
-		Meaning: "Reported when a PodDisruptionBudget selects pods without a controller, and cannot compute how many are expected.",
+		Meaning: "A PodDisruptionBudget selects pods without a controller, so the expected number of pods cannot be computed.",
 		Cause:   "The budget has maxUnavailable or a percentage, and the pods have no controller.",
-		Remedy:  "Give the budget a whole number as minAvailable, or create the pods by a controller.",
+		Remedy:  "Give the budget a whole number as minAvailable, or create the pods with a controller.",
 	})
 	reasonSyncFailed = finding.NewReason("SyncFailed", finding.Explanation{
-		Meaning: "Reported when the disruption controller could not compute the status of a PodDisruptionBudget, so that none of its " +
-			"pods can be evicted.",
-		Cause:  "The conditions of the budget have the error of the controller.",
-		Remedy: "Fix what the condition names: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
+		Meaning: "The disruption controller could not compute the status of a PodDisruptionBudget, so none of its pods can be evicted.",
+		Cause:   "The conditions of the budget contain the error of the controller.",
+		Remedy:  "Fix the cause in the condition: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
 	})
 	reasonInvalidStatus = finding.NewReason("InvalidStatus", finding.Explanation{
-		Meaning: "Reported when the status of a PodDisruptionBudget cannot be that of the disruption controller, or is of an earlier spec.",
-		Cause:   "Another program than the disruption controller wrote the status, or the controller does not run.",
+		Meaning: "The disruption controller cannot have written the status of a PodDisruptionBudget, or wrote it for an earlier spec.",
+		Cause:   "Another program than the disruption controller wrote the status, or the controller is not running.",
 		Remedy:  "Check which program writes the status: `oc -n NAMESPACE describe poddisruptionbudget NAME`.",
 	})
 	reasonTerminating = finding.NewReason("StuckTerminating", finding.Explanation{
-		Meaning: "Reported when a pod is being deleted, its grace period is over, and it still exists, so that the drain of its node " +
-			"waits for it.",
-		Cause:  "A finalizer of the pod remains, or the kubelet cannot end it.",
-		Remedy: "Check what keeps the pod: `oc -n NAMESPACE describe pod NAME`.",
+		Meaning: "A pod that is being deleted still exists after its grace period, so the drain of its node waits for it.",
+		Cause:   "A finalizer of the pod remains, or the kubelet cannot stop it.",
+		Remedy:  "Check what blocks the deletion: `oc -n NAMESPACE describe pod NAME`.",
 	})
 	reasonAdmission = finding.NewReason("EvictionRefused", finding.Explanation{
-		Meaning: "Reported when a webhook or a policy refuses the eviction of a pod, or may.",
-		Cause:   "A webhook or a policy concerns pods/eviction.",
-		Remedy:  "Let the webhook or the policy admit the eviction.",
+		Meaning: "A webhook or a policy rejects, or may reject, the eviction of a pod.",
+		Cause:   "The rules of a webhook or a policy include pods/eviction.",
+		Remedy:  "Make the webhook or the policy admit the eviction.",
 	})
 	reasonReceives = finding.NewReason("EvictionsReceived", finding.Explanation{
-		Meaning: "Reported when a webhook or a policy receives the evictions of the drains among all other requests, and it is not " +
-			"known what it answers. It is not taken for one that decides on evictions.",
-		Cause:  "Its rules have a wildcard, such as */*, and no rule has pods/eviction alone.",
-		Remedy: "Check that no rule of the policy engine denies the creation of an Eviction, or exclude pods/eviction from what it receives.",
+		Meaning: "A webhook or a policy receives the evictions of the drains among all other requests, and its response is unknown. It " +
+			"is assumed not to reject evictions.",
+		Cause:  "Its rules contain a wildcard, such as */*, and no rule names pods/eviction alone.",
+		Remedy: "Check that no rule of the policy engine denies the creation of an Eviction, or exclude pods/eviction from its rules.",
 	})
 	reasonOperator = finding.NewReason("OperatorMovesPods", finding.Explanation{
-		Meaning: "Reported when the eviction of a pod depends on its operator: it is refused until the operator acts, or until its " +
-			"settings change.",
-		Cause:  "The operator owns the pod or its PodDisruptionBudget.",
-		Remedy: "Change the settings of the operator, and not the budget, which the operator restores.",
+		Meaning: "The eviction of a pod depends on its operator: it is rejected until the operator acts, or until its settings change.",
+		Cause:   "The operator owns the pod or its PodDisruptionBudget.",
+		Remedy:  "Change the settings of the operator, not the budget, which the operator restores.",
 	})
 	reasonPoolBlocked = finding.NewReason("PoolNotUpdated", finding.Explanation{
-		Meaning: "Reported when as many nodes of a pool are unavailable as may be, so that no node of the pool is updated.",
-		Cause:   "Nodes of the pool are cordoned, not ready, or failed to be configured.",
+		Meaning: "The maximum number of nodes of a pool is already unavailable, so no node of the pool is updated.",
+		Cause:   "Nodes of the pool are cordoned or not ready, or their configuration failed.",
 		Remedy:  "Make the nodes available: `oc adm uncordon NODE`.",
 	})
 	reasonPoolUpdating = finding.NewReason("NodeBeingUpdated", finding.Explanation{
-		Meaning: "Reported while nodes of a pool are being updated, as many as may be unavailable, so that the drains of its other " +
-			"nodes cannot be rehearsed.",
-		Cause:  "An earlier update or a change of the configuration is in progress.",
-		Remedy: "Run the preflight again in some minutes, when the nodes have returned: `oc get machineconfigpools`.",
+		Meaning: "Nodes of a pool are being updated, as many as may be unavailable, so the drains of its other nodes cannot be " +
+			"rehearsed.",
+		Cause:  "An earlier update or a configuration change is rolling out.",
+		Remedy: "Run the preflight again in some minutes, when the nodes are back: `oc get machineconfigpools`.",
 	})
 	reasonUnreached = finding.NewReason("NodesNotReached", finding.Explanation{
-		Meaning: "Reported when an update does not reach nodes: they keep their release, and are not drained.",
-		Cause:   "Their MachineConfigPool is paused, several custom pools or none select them, or they get another configuration before.",
+		Meaning: "An update does not reach some nodes: they keep their release, and are not drained.",
+		Cause:   "Their MachineConfigPool is paused, several custom pools or none select them, or they first get another configuration.",
 		Remedy: "Unpause the pool when its nodes may be updated, or change the labels of the nodes so that one custom pool, or the " +
 			"pool worker, selects each: `oc get machineconfigpools`.",
 	})
 	reasonNoNode = finding.NewReason("NoNodeAfterDrain", finding.Explanation{
-		Meaning: "Reported when pods have no node after the drains of an update.",
-		Cause:   "No other node suits the pods, or the API server refuses to create them again.",
-		Remedy:  "Make room for the pods, or fix what refuses them: `oc describe pod`.",
+		Meaning: "Pods cannot be scheduled to any node after the drains of the update.",
+		Cause:   "No other node suits the pods, or the API server rejects their replacements.",
+		Remedy:  "Make room for the pods, or fix what rejects them: `oc describe pod`.",
 	})
 	reasonDelayed = finding.NewReason("NoOtherNodeInZone", finding.Explanation{
-		Meaning: "Reported when pods have no node while theirs is drained, updated and rebooted.",
-		Cause:   "The volumes of the pods are in a zone or on a node, and no other node that suits the pods can use them.",
+		Meaning: "Pods cannot run while their own node is drained, updated and rebooted.",
+		Cause:   "The volumes of the pods are bound to a zone or a node, and no other suitable node can use them.",
 		Remedy:  "Add a node to the zone, or prepare for the interruption.",
 	})
 	reasonLost = finding.NewReason("NotRecreated", finding.Explanation{
-		Meaning: "Reported when a drain evicts pods that nothing creates again.",
+		Meaning: "A drain evicts pods that no controller recreates.",
 		Cause:   "The pods have no controller, or it does not exist.",
-		Remedy:  "Create the pods by a controller, or create them again after the update.",
+		Remedy:  "Create the pods with a controller, or recreate them after the update.",
 	})
 	reasonInterrupted = finding.NewReason("ServiceInterrupted", finding.Explanation{
-		Meaning: "Reported when Services have no ready pod while nodes are drained.",
-		Cause:   "All ready pods of the Services are on nodes that are drained at the same time, or there is one.",
+		Meaning: "Services have no ready pod while nodes are drained.",
+		Cause:   "All ready pods of a Service are on nodes that are drained at the same time, or it has only one.",
 		Remedy:  "Give their workloads more replicas on different nodes.",
 	})
 	reasonMachines = finding.NewReason("NeedsNewMachine", finding.Explanation{
-		Meaning: "Reported when pods have no node during an update until the cluster autoscaler adds a machine.",
+		Meaning: "During the update, pods cannot be scheduled until the cluster autoscaler adds a machine.",
 		Cause:   "No other node suits the pods, and a MachineAutoscaler allows its MachineSet more machines.",
 		Remedy:  "Add the machine before the update, or check that the MachineSet can add one: `oc get machineautoscalers -A`.",
 	})
 	reasonTogether = finding.NewReason("SeveralNodesAtOnce", finding.Explanation{
-		Meaning: "Reported when a pool drains several nodes at a time, and that leaves workloads without a ready pod, or keeps a drain " +
-			"from ending, where one node at a time does not.",
-		Cause:  "The maxUnavailable of the pool is above 1, and the ready pods of the workloads are on nodes that are drained at the same time.",
+		Meaning: "A pool drains several nodes at a time, which leaves workloads without a ready pod or makes a drain hang; draining " +
+			"one node at a time would not.",
+		Cause: "The maxUnavailable of the pool is above 1, and the ready pods of the workloads are on nodes that are drained at the " +
+			"same time.",
 		Remedy: "Set the maxUnavailable of the pool to 1, or give the workloads a PodDisruptionBudget and more nodes.",
 	})
 	reasonAddress = finding.NewReason("AddressOnOneNode", finding.Explanation{
-		Meaning: "Reported when an address is not reachable while the only node is away that can have it.",
-		Cause:   "The object that assigns the address selects one node, or one node is labeled for it.",
+		Meaning: "An address is unreachable while the only node that can have it is down.",
+		Cause:   "The object that assigns the address selects one node, or only one node has the label for it.",
 		Remedy:  "Label another node, or change the selector, so that the address can move.",
 	})
 	reasonGrace = finding.NewReason("LongGracePeriod", finding.Explanation{
-		Meaning: "Reported when pods may take ten minutes or more to end, for which the drains of their nodes wait.",
+		Meaning: "Pods may take ten minutes or more to terminate, and the drains of their nodes wait for them.",
 		Cause:   "The pods have a long terminationGracePeriodSeconds.",
-		Remedy:  "Check that the pods end in time, or shorten the period. MachineConfigPools report a node as degraded after an hour.",
+		Remedy: "Check that the pods terminate in time, or shorten the period. MachineConfigPools report a node as degraded after an " +
+			"hour.",
 	})
 )
 
@@ -261,7 +255,7 @@ func (n *named) pod(of drain.Reference, text string) {
 func pending(all []drain.Pending) named {
 	found := named{
 		name: namePending, reason: reasonNoNode,
-		what: "pods have no node after the drains of this update, or the API server refuses them:",
+		what: "pods cannot be scheduled after the drains of this update, or the API server rejects them:",
 	}
 	for _, each := range all {
 		if !each.Uncertain && each.Node != "" {
@@ -272,7 +266,7 @@ func pending(all []drain.Pending) named {
 }
 
 func lost(all []drain.Lost) named {
-	found := named{name: nameLost, reason: reasonLost, what: "the drains of this update evict pods that nothing creates again:"}
+	found := named{name: nameLost, reason: reasonLost, what: "the drains of this update evict pods that no controller recreates:"}
 	for _, each := range all {
 		maybe := ""
 		if each.Uncertain {
@@ -284,7 +278,8 @@ func lost(all []drain.Lost) named {
 }
 
 func graces(all []drain.Grace) named {
-	found := named{name: nameGraces, reason: reasonGrace, what: "the drains of this update wait for pods that may take long to end:"}
+	found := named{name: nameGraces, reason: reasonGrace, what: "the drains of this update wait for pods that may take long to " +
+		"terminate:"}
 	for _, each := range all {
 		if !check.OfCluster(each.Pod.Namespace) {
 			found.pod(each.Pod, fmt.Sprintf("%s on %s: %s", each.Pod, each.Node, each.Period()))
@@ -338,10 +333,10 @@ func expanded(all []drain.Expansion) named {
 func addresses(all []drain.Address) named {
 	found := named{
 		name: nameAddresses, reason: reasonAddress,
-		what: "addresses are not reachable while the only node is away that can have them:",
+		what: "addresses are unreachable while the only node that can have them is down:",
 	}
 	for _, each := range all {
-		found.texts = append(found.texts, fmt.Sprintf("those of %s %q, on %s", each.Kind, each.Name, each.Nodes[0]))
+		found.texts = append(found.texts, fmt.Sprintf("addresses of %s %q, on %s", each.Kind, each.Name, each.Nodes[0]))
 		found.objects = append(found.objects, finding.Object{
 			APIVersion: each.APIVersion, Kind: each.Kind, Namespace: each.Namespace,
 			Name: each.Name,
@@ -369,12 +364,13 @@ func together(rehearsal drain.Rehearsal, pools []order.Pool) []finding.Finding {
 			})
 		}
 		if slices.ContainsFunc(rehearsal.Pools, func(of drain.Pool) bool { return of.Name == pool.Name && of.Single }) {
-			texts = append(texts, "a drain does not end, or may not")
+			texts = append(texts, "a drain hangs or may hang")
 		}
 		if len(texts) == 0 || pool.MaxUnavailable < 2 { //nolint:mnd // several
 			continue
 		}
-		made := finding.Warn(reasonTogether, "pool %q drains %s at a time, which interrupts what one node at a time does not: %s", pool.Name,
+		made := finding.Warn(reasonTogether, "pool %q drains %s at a time, which has effects that "+
+			"one node at a time does not have: %s", pool.Name,
 			words.Count(pool.MaxUnavailable, "node"), words.List(texts, maxNamed)).
 			Named(finding.NameOf(nameTogether, pool.Name)).About(objects...)
 		if !pool.Unordered {
@@ -415,7 +411,8 @@ func (r *rehearsed) received() []finding.Finding {
 	var found []finding.Finding
 	for _, each := range r.read.Admission.General(evicted) {
 		found = append(found, finding.Warn(reasonReceives,
-			"the drains of this update submit evictions to webhooks or policies whose rules have a wildcard, and what these answer is not known: %s",
+			"the drains of this update submit evictions to webhooks or policies whose rules contain a wildcard, and their response is "+
+				"unknown: %s",
 			words.List(each.Labels, maxNamed)).
 			Named(finding.NameOf(nameReceives, each.Name)).
 			Do(finding.Read("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml")))

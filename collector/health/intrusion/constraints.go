@@ -20,13 +20,13 @@ import (
 
 var (
 	namePlatformPodsSCC = finding.NewName("PlatformPodsSCC",
-		"A finding of the check PlatformPods about SecurityContextConstraints of a user: PlatformPodsSCC-<name>.")
+		"SecurityContextConstraints of a user, found by the check PlatformPods: PlatformPodsSCC-<name>.")
 
 	reasonUsersSCC = finding.NewReason("UsersSCCForPlatformPods", finding.Explanation{
-		Meaning: "SecurityContextConstraints of a user take precedence for pods of the platform. The update creates these pods " +
-			"again, and admission then runs them with the restrictions of the user's SCC, such as a read-only root file system.",
-		Cause: "The SCC is for all users, or for the service accounts of the platform, and its priority is higher than that of the " +
-			"SCC which the pods have today, or it is equal and the SCC is stricter. The pods do not name an SCC.",
+		Meaning: "SecurityContextConstraints of a user take precedence for pods of the platform. The update recreates these pods, and " +
+			"admission then runs them with the restrictions of the user's SCC, such as a read-only root file system.",
+		Cause: "The SCC applies to all users, or to the service accounts of the platform, and its priority is higher than the priority " +
+			"of the pods' current SCC, or equal while the SCC is stricter. The pods do not name an SCC.",
 		Remedy: "Remove the priority of the SCC, and allow it for the service accounts of your workloads instead of a group: " +
 			"`oc get scc NAME -o yaml`.",
 	})
@@ -314,7 +314,8 @@ func (c *constraint) describe(got *admitted) finding.Finding {
 		message += fmt.Sprintf("; it is already the SCC of %d of them", got.present)
 	}
 	if len(got.before) > 0 {
-		message += fmt.Sprintf("; when the update creates the pods again, which require no SCC, admission prefers this one (priority %d) to %s",
+		message += fmt.Sprintf("; when the update recreates the pods, which require no SCC, admission prefers this one (priority %d) "+
+			"to %s",
 			c.priority(), texts(got.before))
 	}
 	subjects := map[string]bool{}
@@ -322,12 +323,12 @@ func (c *constraint) describe(got *admitted) finding.Finding {
 		subjects[each] = true
 	}
 	if len(subjects) > 0 {
-		message += "; it is for " + texts(subjects)
+		message += "; it applies to " + texts(subjects)
 	}
 	return finding.Warn(reasonUsersSCC, "%s; %s", message, effect).
 		Named(finding.NameOf(namePlatformPodsSCC, c.Name)).
-		Remedy("Set priority of SCC %s to null, and allow it for the service accounts of your workloads instead of those of the "+
-			"platform. Then delete the pods of the platform that have it.", name).
+		Remedy("Set priority of SCC %s to null, and allow it for the service accounts of your workloads instead of the platform's. "+
+			"Then delete the platform pods that use it.", name).
 		Do(finding.Read("oc get scc %s -o yaml", c.Name)).
 		About(finding.Object{APIVersion: securityGroup.String(), Kind: "SecurityContextConstraints", Name: c.Name})
 }

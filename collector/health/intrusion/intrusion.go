@@ -42,9 +42,9 @@ const (
 var securityGroup = schema.GroupVersion{Group: "security.openshift.io", Version: "v1"} //nolint:gochecknoglobals // it is a constant
 
 var namePlatformPods = finding.NewName("PlatformPods",
-	"The check for objects of users that change the pods of the platform, or may keep them from starting: "+
-		"SecurityContextConstraints that admission prefers for them, mutating webhooks that have left traces on them, and "+
-		"NetworkPolicies, ResourceQuotas and LimitRanges in their namespaces. It only warns, with a finding for each object.")
+	"Checks for objects of users that change the pods of the platform, or may keep them from starting: SecurityContextConstraints that "+
+		"admission prefers for them, mutating webhooks that have left traces on them, and NetworkPolicies, ResourceQuotas and "+
+		"LimitRanges in their namespaces. It only warns, with a finding for each object.")
 
 // PlatformPods is the check PlatformPods.
 func PlatformPods() check.Check {
@@ -122,21 +122,22 @@ func places(namespaces map[string]bool) string {
 
 var (
 	namePlatformQuota = finding.NewName("PlatformQuota",
-		"A finding of the check PlatformPods about a ResourceQuota of a user that has nothing left: PlatformQuota-<namespace>-<name>.")
+		"An exhausted ResourceQuota of a user, found by the check PlatformPods: PlatformQuota-<namespace>-<name>.")
 	namePlatformRestrictions = finding.NewName("PlatformRestrictions",
-		"A finding of the check PlatformPods about what users restrict in a namespace of the platform: PlatformRestrictions-<namespace>.")
+		"Restrictions of users in a namespace of the platform, found by the check PlatformPods: PlatformRestrictions-<namespace>.")
 
 	reasonUsersQuotaExhausted = finding.NewReason("UsersQuotaExhausted", finding.Explanation{
-		Meaning: "A ResourceQuota of a user in a namespace of the platform has nothing left for one more pod, so that the pods which " +
-			"the update creates there are rejected.",
-		Cause:  "The pods of the namespace use all that status.hard of the ResourceQuota allows.",
+		Meaning: "A ResourceQuota of a user in a namespace of the platform has no room for one more pod, so the API server rejects the " +
+			"pods that the update creates there.",
+		Cause:  "The pods of the namespace use everything that status.hard of the ResourceQuota allows.",
 		Remedy: "Delete the ResourceQuota: `oc -n NAMESPACE get resourcequotas`.",
 	})
 	reasonUsersRestrictions = finding.NewReason("UsersRestrictPlatform", finding.Explanation{
-		Meaning: "A person made a NetworkPolicy, ResourceQuota or LimitRange in a namespace of the platform. The pods of the next " +
+		Meaning: "A user created a NetworkPolicy, ResourceQuota or LimitRange in a namespace of the platform. The pods of the next " +
 			"release may need other connections, or more resources, than it allows.",
-		Cause:  "The object has neither an owner nor the annotations of the release, and its only writer is a person's client or a GitOps tool.",
-		Remedy: "Delete the object, or check that the pods of the platform can do without what it denies.",
+		Cause: "The object has neither an owner nor the annotations of the release, and only a person's client or a GitOps tool has " +
+			"written it.",
+		Remedy: "Delete the object, or check that the pods of the platform do not need what it denies.",
 	})
 )
 
@@ -199,7 +200,8 @@ func restricted(namespace string, all []restriction) finding.Finding {
 	return finding.Warn(reasonUsersRestrictions, "namespace %s of the platform has restrictions that are not the release's: %s", name,
 		words.Clauses(clauses, maxNamed)).
 		Named(finding.NameOf(namePlatformRestrictions, namespace)).
-		Remedy("Delete what the message names in namespace %s, or check that the pods of the next release can do without what it denies.", name).
+		Remedy("Delete the objects in the message from namespace %s, or check that the pods of the next release do not need what they "+
+			"deny.", name).
 		Do(finding.Read("oc -n %s get networkpolicies,resourcequotas,limitranges -o yaml", namespace)).
 		About(objects...)
 }
@@ -220,7 +222,7 @@ func exhausted(of *snapshot.Restriction) []string {
 
 func (r restriction) quota(none []string) finding.Finding {
 	return finding.Warn(reasonUsersQuotaExhausted,
-		"ResourceQuota %s/%s, made by %s, has nothing left for one more pod of the platform: it uses %s",
+		"ResourceQuota %s/%s, made by %s, has no room for one more pod of the platform: it uses %s",
 		words.Line(r.Namespace, maxText), words.Line(r.Name, maxText), r.by, words.List(none, maxNamed)).
 		Named(finding.NameOf(namePlatformQuota, r.Namespace+"-"+r.Name)).
 		Do(finding.Read("oc -n %s describe resourcequota %s", r.Namespace, r.Name),

@@ -20,12 +20,12 @@ import (
 
 var (
 	namePlatformPodsWebhook = finding.NewName("PlatformPodsWebhook",
-		"A finding of the check PlatformPods about a mutating webhook of a user: PlatformPodsWebhook-<configuration>.")
+		"A mutating webhook of a user, found by the check PlatformPods: PlatformPodsWebhook-<configuration>.")
 
 	reasonUsersWebhook = finding.NewReason("UsersWebhookChangesPlatformPods", finding.Explanation{
-		Meaning: "A mutating webhook of a user changes pods of the platform: running pods have a container, a label or an " +
-			"annotation that their template does not have. The update creates these pods again, from other templates, for which " +
-			"the webhook and its policies were not written.",
+		Meaning: "A mutating webhook of a user changes pods of the platform: running pods have a container, a label or an annotation " +
+			"that their template does not have. The update recreates these pods from other templates, for which the webhook and its " +
+			"policies were not written.",
 		Cause:  "The namespaceSelector of the webhook does not exclude the namespaces of the platform.",
 		Remedy: "Exclude the openshift-* and kube-* namespaces from the webhook: `oc get mutatingwebhookconfiguration NAME -o yaml`.",
 	})
@@ -240,8 +240,8 @@ func (i *injector) record(in map[string]*changed, pod created, by trace) {
 func (c *changed) describe() finding.Finding {
 	name := words.Line(c.configuration, maxText)
 	return finding.Warn(reasonUsersWebhook,
-		"MutatingWebhookConfiguration %q changes pods of the platform when they are created, by webhook %s: %s in %s have what their "+
-			"template does not have: %s",
+		"MutatingWebhookConfiguration %q changes pods of the platform when they are created, by webhook %s: %s in %s differ from their "+
+			"template: %s",
 		name, texts(c.webhooks), words.Count(len(c.pods), "pod"), places(c.namespaces), texts(c.traces)).
 		Named(finding.NameOf(namePlatformPodsWebhook, c.configuration)).
 		Remedy("Exclude the openshift-* and kube-* namespaces from MutatingWebhookConfiguration %s, with namespaceSelector or in the "+

@@ -95,9 +95,9 @@ func judge(extent gap.Extent, objects map[string][]reported.Object, failure erro
 		return findings
 	case count == 0:
 		return []finding.Finding{finding.Skipped(extent, reasonNothingReports,
-			"the cluster has no object by which an operator reports a migration")}
+			"the cluster has no object in which an operator reports a migration")}
 	}
-	return []finding.Finding{finding.Pass(extent, check.ReasonAsExpected, "no migration is in progress, by %s of operators",
+	return []finding.Finding{finding.Pass(extent, check.ReasonAsExpected, "no migration is in progress, according to %s of operators",
 		words.Count(count, "object"))}
 }
 

@@ -103,7 +103,7 @@ func networkMigration() migration {
 func encryptionMigration() migration {
 	of := migration{
 		name: nameEncryptionMigration, reason: reasonEncryptionMigration,
-		what:    "the resources in etcd are being encrypted, decrypted or moved to another key",
+		what:    "resources in etcd are being encrypted, decrypted or re-encrypted with another key",
 		actions: []finding.Action{finding.Read("oc get kubeapiserver,openshiftapiserver,authentication.operator.openshift.io cluster -o yaml")},
 	}
 	for _, resource := range []string{kubeAPIServer, openShiftAPI, authentication} {
@@ -122,7 +122,7 @@ func encryptionMigration() migration {
 func storageVersionMigration() migration {
 	return migration{
 		name: nameStorageVersionMigration, reason: reasonStorageVersionMigration,
-		what:    "stored objects are not all migrated to their present version",
+		what:    "some stored objects are not migrated to their current version",
 		actions: []finding.Action{finding.Read("oc get storageversionmigrations.migration.k8s.io -o yaml")},
 		signs: []sign{
 			// kube-storage-version-migrator USER_GUIDE.md, "Check if migration has completed".
@@ -155,7 +155,7 @@ func registryStorage() migration {
 
 func controlPlaneRollout() migration {
 	return migration{
-		name: nameControlPlaneRollout, reason: reasonControlPlaneRollout, what: "the control plane is being moved to another revision",
+		name: nameControlPlaneRollout, reason: reasonControlPlaneRollout, what: "the control plane is rolling out another revision",
 		actions: []finding.Action{finding.Read("oc get etcd,kubeapiserver cluster -o yaml")},
 		signs: []sign{
 			// library-go pkg/operator/condition/condition.go: new certificates, keys and settings are a revision.
@@ -257,48 +257,47 @@ func describe(c reported.Condition) string {
 
 var (
 	nameMigrations = finding.NewName("Migrations",
-		"The check for migrations of the cluster itself that are in progress, by what its operators report in the objects "+
-			"of which there is one each (config.openshift.io, operator.openshift.io, imageregistry.operator.openshift.io) and "+
-			"by StorageVersionMigrations: a finding for each of NetworkMigration, EncryptionMigration, "+
-			"StorageVersionMigration, ImageRegistryChange and ControlPlaneRollout. It concerns every update of every "+
-			"OpenShift cluster, and only warns; it is Unknown where such an object may not be read.")
+		"Checks for migrations of the cluster itself that are in progress, according to the operators' singleton objects "+
+			"(config.openshift.io, operator.openshift.io, imageregistry.operator.openshift.io) and to StorageVersionMigrations. The "+
+			"findings are NetworkMigration, EncryptionMigration, StorageVersionMigration, ImageRegistryChange and ControlPlaneRollout. "+
+			"It concerns every update of every OpenShift cluster, and only warns; it is Unknown if such an object may not be read.")
 
 	reasonNothingReports = finding.NewReason("NothingReportsMigrations", finding.Explanation{
-		Meaning: "Reported when the cluster has no object by which an operator reports a migration.",
+		Meaning: "The cluster has no object in which an operator reports a migration.",
 		Cause:   "The APIs of these operators are not served, as on some hosted clusters.",
 	})
 	reasonNetworkMigration = finding.NewReason("NetworkMigrationInProgress", finding.Explanation{
-		Meaning: "Reported while the network of the cluster is migrated: to another network type or another MTU. Nodes are " +
-			"rebooted for it, and the network of some differs from that of others meanwhile. Since 4.16 the " +
-			"cluster-network-operator does not let the cluster leave its minor version during a live migration.",
-		Cause: "An administrator has started the migration, and it has not ended, or spec.migration of the Network " +
-			"\"cluster\" of operator.openshift.io was not removed at its end.",
-		Remedy: "Let the migration end, then remove spec.migration of the Network of operator.openshift.io, and update: `oc " +
-			"get network.config cluster -o yaml` has its state.",
+		Meaning: "The network of the cluster is being migrated to another network type or another MTU. The migration reboots nodes, " +
+			"whose networks differ meanwhile. Since 4.16 the cluster-network-operator does not let the cluster leave its minor version " +
+			"during a live migration.",
+		Cause: "An administrator started the migration and it has not finished, or spec.migration of the Network \"cluster\" of " +
+			"operator.openshift.io was not removed afterwards.",
+		Remedy: "Let the migration finish, then remove spec.migration of the Network of operator.openshift.io, and update: `oc get " +
+			"network.config cluster -o yaml` shows its state.",
 	})
 	reasonEncryptionMigration = finding.NewReason("EncryptionMigrationInProgress", finding.Explanation{
-		Meaning: "Reported while the API servers encrypt or decrypt the resources in etcd, or move them to another key.",
-		Cause:   "Spec.encryption of the APIServer \"cluster\" was changed, or a key was replaced, as the operators do each week.",
+		Meaning: "The API servers are encrypting or decrypting the resources in etcd, or re-encrypting them with another key.",
+		Cause:   "spec.encryption of the APIServer \"cluster\" was changed, or a key was rotated, as the operators do each week.",
 		Remedy:  "Wait until the condition EncryptionMigrationControllerProgressing of each operator is False, then update.",
 		Command: "oc get kubeapiserver,openshiftapiserver,authentication.operator.openshift.io cluster -o yaml",
 	})
 	reasonStorageVersionMigration = finding.NewReason("StorageVersionMigrationInProgress", finding.Explanation{
-		Meaning: "Reported while stored objects are migrated to their present version, or when such a migration has failed. An API " +
-			"server that does not know the earlier version cannot read objects that are left in it.",
-		Cause: "A release has changed the version in which objects are stored, or their encryption.",
-		Remedy: "Wait until every StorageVersionMigration has succeeded, then update. Fix what the message of a failed one names, " +
-			"and create it again.",
+		Meaning: "Stored objects are being migrated to their current version, or such a migration has failed. An API server that does " +
+			"not know the earlier version cannot read objects that are left in it.",
+		Cause: "A release changed the version in which objects are stored, or their encryption changed.",
+		Remedy: "Wait until every StorageVersionMigration has succeeded, then update. If one failed, fix the cause in its message and " +
+			"create it again.",
 		Command: "oc get storageversionmigrations.migration.k8s.io -o yaml",
 	})
 	reasonRegistryStorage = finding.NewReason("ImageRegistryChanging", finding.Explanation{
-		Meaning: "Reported while the operator of the image registry moves it to other storage, or rolls out another configuration.",
+		Meaning: "The operator of the image registry is moving it to other storage, or rolling out another configuration.",
 		Cause:   "The Config \"cluster\" of imageregistry.operator.openshift.io was changed, or a rollout does not complete.",
-		Remedy:  "Wait until the condition Progressing is False, or fix what its message names, then update.",
+		Remedy:  "Wait until the condition Progressing is False, or fix the cause in its message, then update.",
 		Command: "oc get configs.imageregistry.operator.openshift.io cluster -o yaml",
 	})
 	reasonControlPlaneRollout = finding.NewReason("ControlPlaneRolloutInProgress", finding.Explanation{
-		Meaning: "Reported while the pods of the API server or of etcd are moved to another revision, one node after the other, " +
-			"or a member of etcd has not started.",
+		Meaning: "The pods of the API server or of etcd are rolling out another revision, one node after the other, or a member of " +
+			"etcd has not started.",
 		Cause:   "Certificates, keys or settings were changed, a node of the control plane was replaced, or an update is in progress.",
 		Remedy:  "Wait until all nodes are at the latest revision, then update.",
 		Command: "oc get etcd,kubeapiserver cluster -o yaml",

@@ -35,18 +35,18 @@ import (
 
 var (
 	nameMirrorSets = finding.NewName("MirrorSets",
-		"The check for mirror sets that the machine-config-operator rejects together: a finding MirrorSets-<source> for "+
-			"each source about which ImageDigestMirrorSets, ImageTagMirrorSets or ImageContentSourcePolicies contradict "+
-			"one another. It concerns every update of an OpenShift cluster that is not hosted, and only warns; it is "+
-			"Unknown where one of these resources may not be read.")
+		"Checks for mirror sets that the machine-config-operator rejects together: each source about which ImageDigestMirrorSets, "+
+			"ImageTagMirrorSets or ImageContentSourcePolicies contradict one another has a finding MirrorSets-<source>. It concerns "+
+			"every update of an OpenShift cluster that is not hosted, and only warns; it is Unknown if one of these resources may not "+
+			"be read.")
 
 	reasonContradictoryMirrors = finding.NewReason("ContradictoryMirrors", finding.Explanation{
-		Meaning: "Mirror sets have different policies for one source. The machine-config-operator then renders no configuration " +
-			"for the pools, so the update does not reach their nodes.",
+		Meaning: "Mirror sets have different policies for one source. The machine-config-operator then renders no configuration for " +
+			"the pools, so the update does not reach their nodes.",
 		Cause: "One object has mirrorSourcePolicy NeverContactSource and another one AllowContactingSource, which is the default " +
 			"and the policy of every ImageContentSourcePolicy. It does not matter whether the mirrors are for tags or for digests.",
-		Remedy: "Set the same mirrorSourcePolicy for the source in all of these objects. One that is not set is " +
-			"AllowContactingSource, and so is that of an ImageContentSourcePolicy.",
+		Remedy: "Set the same mirrorSourcePolicy for the source in all of these objects. An unset policy means AllowContactingSource, " +
+			"and an ImageContentSourcePolicy always has that policy.",
 		Command: "oc edit imagedigestmirrorset,imagetagmirrorset",
 	})
 	reasonSourceIsMirror = finding.NewReason("ClosedSourceIsMirror", finding.Explanation{

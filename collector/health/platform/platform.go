@@ -203,34 +203,33 @@ func isRun(of *reported.Object) bool {
 
 var (
 	namePlatformConditions = finding.NewName("PlatformConditions",
-		"The check for objects of the platform that report a failure: a finding PlatformConditions-<kind>.<namespace>.<name> "+
-			"for each object of a kind that the release ships, or that a ClusterOperator names as its own, with a condition that is "+
-			"against it, a phase Failed, an error, or static pods whose installer failed. The last word of its type says what a condition "+
-			"means: Available, "+
-			"Degraded. It is not said of the objects of an operator whose ClusterOperator is degraded or not available, nor of what another check "+
-			"reports. Objects in namespaces of users do not count. It concerns every update, and warns.")
+		"Checks for objects of the platform that report a failure, that is a failing condition, a phase Failed, an error, or static "+
+			"pods whose installer failed. Each object of a kind that the release ships, or that a ClusterOperator names as its own, "+
+			"has a finding PlatformConditions-<kind>.<namespace>.<name>. The last word of a condition's type determines its meaning: "+
+			"Available, Degraded. Objects of an operator whose ClusterOperator is degraded or not available, failures that another "+
+			"check reports, and objects in namespaces of users are excluded. It concerns every update, and warns.")
 
 	reasonReportsFailure = finding.NewReason("ReportsFailure", finding.Explanation{
-		Meaning: "Reported for an object of the platform whose operator reports in it that something is wrong.",
-		Cause:   "A condition such as Degraded is True, or one such as Available is False.",
-		Remedy:  "Fix what the message names, then update: `oc describe KIND NAME`.",
+		Meaning: "The operator of a platform object reports a problem in the object's status.",
+		Cause:   "A condition such as Degraded is True, or a condition such as Available is False.",
+		Remedy:  "Fix the cause in the message, then update: `oc describe KIND NAME`.",
 	})
 	reasonProgressesLong = finding.NewReason("ProgressingForHours", finding.Explanation{
-		Meaning: "Reported for an object of the platform that has been progressing for more than two hours.",
-		Cause:   "A rollout that does not complete. No operator of the platform takes that long for one of its own.",
-		Remedy:  "Find out what the rollout waits for: `oc describe KIND NAME`. Waiting longer rarely ends it.",
+		Meaning: "An object of the platform has been progressing for more than two hours.",
+		Cause:   "A rollout does not complete. No operator of the platform takes that long for one of its own.",
+		Remedy:  "Find out what the rollout waits for: `oc describe KIND NAME`. Waiting longer rarely helps.",
 	})
 	reasonNothingReported = finding.NewReason("NothingReported", finding.Explanation{
-		Meaning: "Reported when no object of the platform reports a failure.",
-		Cause:   "All conditions whose meaning is known are as they should be.",
+		Meaning: "No object of the platform reports a failure.",
+		Cause:   "All conditions with a known meaning have the expected status.",
 	})
 	reasonNoKinds = finding.NewReason("NoKindsOfRelease", finding.Explanation{
-		Meaning: "Reported for a cluster without CustomResourceDefinitions of the release.",
+		Meaning: "The cluster has no CustomResourceDefinition of the release.",
 		Cause:   "Each release of OpenShift ships dozens of them, so this is not a complete cluster.",
 	})
 	reasonMeaningUnknown = finding.NewReason("ConditionNotEvaluated", finding.Explanation{
-		Meaning: "Reported for conditions of the platform's objects that are not evaluated.",
-		Cause:   "It does not follow from their type whether it is good that they are True.",
+		Meaning: "Some conditions of the platform's objects are not evaluated.",
+		Cause:   "Their type does not show whether True is good or bad.",
 	})
 )
 
@@ -270,7 +269,8 @@ func (p *platform) judge(read gap.Extent) []finding.Finding {
 	}
 	if len(others) > 0 {
 		list := words.List(slices.Sorted(maps.Keys(others)), maxUnclear)
-		drafts = append(drafts, finding.Skipped(read, reasonMeaningUnknown, "conditions whose meaning does not follow from their type: %s", list).
+		drafts = append(drafts, finding.Skipped(read, reasonMeaningUnknown, "the types of these conditions do not show their meaning: "+
+			"%s", list).
 			Observed(map[string]string{reported.NotEvaluated: list}))
 	}
 	return drafts
@@ -305,11 +305,11 @@ func (p *platform) judgeReport(of *kind, report *reported.Object, others map[str
 		return finding.Finding{}, false
 	}
 	s := p.statementsOf(of, report, others)
-	reason, remedy := reasonReportsFailure, "Fix what the message names, then update."
+	reason, remedy := reasonReportsFailure, "Fix the cause in the message, then update."
 	switch {
 	case len(s.failures) > 0:
 	case len(s.slow) > 0:
-		reason, remedy = reasonProgressesLong, "Find out what it waits for: waiting longer rarely ends it."
+		reason, remedy = reasonProgressesLong, "Find out what it waits for: waiting longer rarely helps."
 	default:
 		return finding.Finding{}, false
 	}

@@ -22,58 +22,52 @@ import (
 
 var (
 	nameSubscriptions = finding.NewName("Subscriptions",
-		"The check for operators that OLM has not updated as it should, and for catalogs that it cannot read: a finding "+
-			"Subscription-<namespace>.<name>, "+
-			"ClusterServiceVersion-<namespace>.<name> or CatalogSource-<namespace>.<name> for each. It concerns every update and every "+
-			"release, and warns. It makes 2 "+
-			"requests, and 1 for 10 operators. "+
-			"The rules are the conditions that OLM sets (operator-lifecycle-manager pkg/controller/operators/catalog).")
+		"Checks for operators that OLM has not updated as requested, and for catalogs that it cannot read. Each has a finding "+
+			"Subscription-<namespace>.<name>, ClusterServiceVersion-<namespace>.<name> or CatalogSource-<namespace>.<name>. It "+
+			"concerns every update and every release, and warns. It makes 2 requests, and 1 for 10 operators. The rules are the "+
+			"conditions that OLM sets (operator-lifecycle-manager pkg/controller/operators/catalog).")
 
 	nameSubscription = finding.NewName("Subscription",
-		"A finding of the check Subscriptions about an operator: Subscription-<namespace>.<name>.")
+		"An operator, found by the check Subscriptions: Subscription-<namespace>.<name>.")
 	nameOperator = finding.NewName("ClusterServiceVersion",
-		"A finding of the check Subscriptions about a version of an operator: ClusterServiceVersion-<namespace>.<name>.")
+		"A version of an operator, found by the check Subscriptions: ClusterServiceVersion-<namespace>.<name>.")
 	nameCatalogSource = finding.NewName("CatalogSource",
-		"A finding of the check Subscriptions about a catalog: CatalogSource-<namespace>.<name>.")
+		"A catalog, found by the check Subscriptions: CatalogSource-<namespace>.<name>.")
 
 	reasonApprovalRequired = finding.NewReason("InstallPlanRequiresApproval", finding.Explanation{
-		Meaning: "Reported for an operator whose update waits for an approval.",
-		Cause: "Spec.installPlanApproval of its Subscription is Manual. OLM makes no other InstallPlan for the namespace meanwhile, so " +
-			"that a version " +
-			"which supports the target is not installed either (operator-lifecycle-manager#1871).",
-		Remedy: "Check that the new version of the operator supports both the present release and the target, and approve the " +
-			"InstallPlan before the update: " +
-			"`oc -n NAMESPACE patch installplan NAME --type merge -p '{\"spec\":{\"approved\":true}}'`.",
+		Meaning: "The update of an operator waits for approval.",
+		Cause: "Its Subscription has spec.installPlanApproval Manual. Meanwhile OLM creates no other InstallPlan for the namespace, so " +
+			"it does not install a version that supports the target either (operator-lifecycle-manager#1871).",
+		Remedy: "Check that the new version of the operator supports both the current release and the target, and approve the " +
+			"InstallPlan before the update: `oc -n NAMESPACE patch installplan NAME --type merge -p '{\"spec\":{\"approved\":true}}'`.",
 	})
 	reasonOperatorNotUpdated = finding.NewReason("OperatorNotUpdated", finding.Explanation{
-		Meaning: "Reported for an operator that OLM cannot update: a condition of its Subscription is True.",
-		Cause: "The dependencies of an operator in its namespace cannot be resolved, which stops all of that namespace; its bundle " +
-			"cannot be unpacked; its " +
-			"InstallPlan has failed or is missing; or a catalog is not healthy.",
-		Remedy:  "Fix what the condition names.",
+		Meaning: "OLM cannot update an operator: a failure condition of its Subscription is True.",
+		Cause: "The dependencies of an operator in its namespace cannot be resolved, which blocks the whole namespace; its bundle " +
+			"cannot be unpacked; its InstallPlan has failed or is missing; or a catalog is not healthy.",
+		Remedy:  "Fix the cause that the condition reports.",
 		Command: "oc -n NAMESPACE describe subscriptions.operators.coreos.com NAME",
 	})
 	reasonOperatorUpdating = finding.NewReason("OperatorUpdating", finding.Explanation{
-		Meaning: "Reported for an operator that is being installed or replaced, or whose installation has failed.",
-		Cause: "Its ClusterServiceVersion has another phase than Succeeded, or the one to which its Subscription updates it does not " +
-			"exist yet. OLM of the " +
-			"target continues from that state, while it is updated itself.",
-		Remedy:  "Wait until the new ClusterServiceVersion has the phase Succeeded, and check why if it does not.",
+		Meaning: "An operator is being installed or replaced, or its installation has failed.",
+		Cause: "Its ClusterServiceVersion has a phase other than Succeeded, or its Subscription updates it to a ClusterServiceVersion " +
+			"that does not exist yet. OLM of the target continues from that state, while OLM itself is updated.",
+		Remedy:  "Wait until the new ClusterServiceVersion has the phase Succeeded. If it does not, check why.",
 		Command: "oc -n NAMESPACE get clusterserviceversions.operators.coreos.com",
 	})
 	reasonCatalogNotReady = finding.NewReason("CatalogNotReady", finding.Explanation{
-		Meaning: "Reported for a CatalogSource to which OLM has no connection.",
-		Cause: "Its pod does not run, such as for an image that cannot be pulled. OLM updates and installs no operator in the " +
-			"namespaces that use it.",
-		Remedy:  "Repair the CatalogSource, or disable it where it is not reached from this cluster.",
+		Meaning: "OLM has no connection to a CatalogSource.",
+		Cause: "Its pod is not running, for example because its image cannot be pulled. OLM neither updates nor installs operators in " +
+			"the namespaces that use it.",
+		Remedy:  "Repair the CatalogSource, or disable it if this cluster cannot reach it.",
 		Command: "oc -n NAMESPACE get catalogsources.operators.coreos.com,pods",
 	})
 	reasonOperatorsUpdated = finding.NewReason("OperatorsUpdated", finding.Explanation{
-		Meaning: "Reported when OLM has updated all operators as their Subscriptions request, and can read all catalogs.",
-		Cause:   "No condition and no state is of another meaning.",
+		Meaning: "OLM has updated all operators as their Subscriptions request, and can read all catalogs.",
+		Cause:   "No condition and no state reports a problem.",
 	})
 	reasonNoSubscriptions = finding.NewReason("NoOLM", finding.Explanation{
-		Meaning: "Reported for a cluster without Subscriptions of OLM.",
+		Meaning: "The cluster has no Subscriptions of OLM.",
 		Cause:   "OLM is not installed, or only its successor, which has no Subscriptions.",
 	})
 )

@@ -66,7 +66,7 @@ func withoutPools(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 	switch topology {
 	case snapshot.HyperShift:
 		return []finding.Finding{finding.Skipped(gap.ExtentOf(ctx), check.ReasonHyperShift,
-			"the control plane of this cluster is hosted; NodePools of the hosting cluster configure its nodes")}, nil
+			"the control plane of this cluster is hosted; NodePools of the management cluster configure its nodes")}, nil
 	case snapshot.Kubernetes:
 		return []finding.Finding{check.PlainKubernetes("MachineConfigs")}, nil
 	case snapshot.SelfManaged:
@@ -164,37 +164,38 @@ func isWindows(node *corev1.Node) bool {
 
 var (
 	nameRenderedConfigs = finding.NewName("RenderedConfigs",
-		"The check for rendered MachineConfigs that a node or a MachineConfigPool names and that do not exist, or that "+
-			"are deleted with another object than their pool (machine-config-operator#2010 and #2635). It concerns every "+
-			"update. Releases do not remove rendered MachineConfigs; people do, and restored backups lack them.")
+		"Checks for rendered MachineConfigs that a node or a MachineConfigPool names but that do not exist, or that would be deleted "+
+			"with an object other than their pool (machine-config-operator#2010 and #2635). It concerns every update. Releases do not "+
+			"remove rendered MachineConfigs; people do, and restored backups lack them.")
 
 	reasonNodeConfigMissing = finding.NewReason("NodeConfigMissing", finding.Explanation{
-		Meaning: "Reported when the current or the desired configuration of nodes is a MachineConfig that does not exist.",
+		Meaning: "The current or desired configuration of some nodes is a MachineConfig that does not exist, so these nodes are not " +
+			"updated.",
 		Cause: "It was deleted, or its pool was. The machine-config-daemon of such a node reads both before it does anything " +
-			"(pkg/daemon/daemon.go, getStateAndConfigs, of all releases): it marks the node Degraded, and updates it no more.",
-		Remedy: "Restore the MachineConfig from a backup. Without one, make a MachineConfig that exists the current and the " +
-			"desired one of the node, by its annotations and its file /etc/machine-config-daemon/currentconfig.",
+			"(pkg/daemon/daemon.go, getStateAndConfigs, of all releases): it marks the node Degraded, and stops updating it.",
+		Remedy: "Restore the MachineConfig from a backup. Without one, make an existing MachineConfig the current and the desired one " +
+			"of the node, with its annotations and its file /etc/machine-config-daemon/currentconfig.",
 		Command: "oc get machineconfigs",
 	})
 	reasonPoolConfigMissing = finding.NewReason("PoolConfigMissing", finding.Explanation{
-		Meaning: "Reported when the configuration of a MachineConfigPool is a MachineConfig that does not exist.",
-		Cause: "It was deleted. The machine-config-controller renders the one of spec again; until the pool has the one of " +
+		Meaning: "The configuration of a MachineConfigPool is a MachineConfig that does not exist.",
+		Cause: "It was deleted. The machine-config-controller renders the MachineConfig in spec again; until the pool has the one in " +
 			"status, the machine-config-server has no configuration for a new machine (pkg/server/cluster_server.go).",
-		Remedy:  "Check that the machine-config-controller renders the MachineConfig again, and restore it from a backup otherwise.",
+		Remedy:  "Check that the machine-config-controller renders the MachineConfig again; otherwise restore it from a backup.",
 		Command: "oc get machineconfigs",
 	})
 	reasonConfigOwner = finding.NewReason("ConfigOwner", finding.Explanation{
-		Meaning: "Reported when the MachineConfig that was rendered for a pool belongs to another object.",
-		Cause: "The pool was deleted and made again, for example from a backup, so that its UID differs, or the owner was " +
-			"edited. The garbage collector of Kubernetes deletes an object whose owners do not exist. The machine-config-" +
-			"controller sets the pool as the owner only where it makes the MachineConfig (pkg/controller/render).",
-		Remedy:  "Replace the owner of the MachineConfig by the pool that uses it.",
+		Meaning: "The MachineConfig that was rendered for a pool belongs to another object, with which Kubernetes deletes it.",
+		Cause: "The pool was deleted and recreated, for example from a backup, so its UID differs, or the owner was edited. The " +
+			"garbage collector of Kubernetes deletes an object whose owners do not exist. The machine-config-controller sets the pool " +
+			"as the owner only when it creates the MachineConfig (pkg/controller/render).",
+		Remedy:  "Replace the owner of the MachineConfig with the pool that uses it.",
 		Command: "oc get machineconfig NAME -o yaml",
 	})
 	reasonNoConfigs = finding.NewReason("NoMachineConfigs", finding.Explanation{
-		Meaning: "Reported when the cluster has no MachineConfig at all, although nodes or pools name some.",
-		Cause:   "The machine-config-operator, which makes several for each pool, has never run, or all were deleted.",
-		Remedy:  "Check that the machine-config-operator runs.",
+		Meaning: "The cluster has no MachineConfig at all, although nodes or pools name some.",
+		Cause:   "The machine-config-operator, which creates several for each pool, has never run, or all were deleted.",
+		Remedy:  "Check that the machine-config-operator is running.",
 		Command: "oc -n openshift-machine-config-operator get pods",
 	})
 
@@ -341,7 +342,7 @@ func (c *configuration) missingOfPools() (finding.Finding, bool) {
 		return finding.Finding{}, false
 	}
 	return finding.Warn(reasonPoolConfigMissing,
-		"MachineConfigPools are configured by MachineConfigs that do not exist, which new machines get none of: %s",
+		"MachineConfigPools name MachineConfigs that do not exist, so new machines get no configuration: %s",
 		words.Clauses(missing.clauses, maxConfigsNamed)).
 		Named(namePoolConfigMissing).
 		Do(finding.Read("oc get machineconfigs"), finding.Read("oc describe machineconfigpool %s", missing.objects[0].Name),
@@ -369,8 +370,8 @@ func (c *configuration) foreign() (finding.Finding, bool) {
 	if len(foreign.clauses) == 0 {
 		return finding.Finding{}, false
 	}
-	return finding.Warn(reasonConfigOwner, "rendered MachineConfigs are deleted with another object than the MachineConfigPool that "+
-		"uses them, and at once if that does not exist: %s",
+	return finding.Warn(reasonConfigOwner, "rendered MachineConfigs are deleted with an object other than the MachineConfigPool that "+
+		"uses them, and immediately if that object does not exist: %s",
 		words.Clauses(foreign.clauses, maxConfigsNamed)).
 		Named(nameConfigOwner).
 		Do(finding.Read("oc get machineconfig %s -o yaml", foreign.configs[0]), finding.Read("oc get machineconfigpools -o yaml")).

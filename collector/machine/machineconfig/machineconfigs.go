@@ -20,43 +20,43 @@ import (
 
 var (
 	nameMachineConfigs = finding.NewName("MachineConfigs",
-		"The check for MachineConfigs that the machine-config-operator of the target does not render, whose operating "+
-			"system image it does not update, or whose network configuration RHEL 10 does not have: a finding for each pool "+
-			"and rule. It concerns every update. What it compares is the code of the operator from 4.8 to 5.2.")
+		"Checks for MachineConfigs that the machine-config-operator of the target does not render, whose operating system image it "+
+			"does not update, or whose network configuration RHEL 10 does not support: a finding for each pool and rule. It concerns "+
+			"every update. The rules follow the code of the operator from 4.8 to 5.2.")
 
 	reasonExtension = finding.NewReason("ExtensionNotSupported", finding.Explanation{
-		Meaning: "Reported when MachineConfigs of a pool have extensions that the target does not install.",
-		Cause: "The machine-config-operator renders only the extensions that it knows since 4.16 (pkg/controller/common/" +
-			"helpers.go, validateExtensions); before, the machine-config-daemon refuses others on RHEL CoreOS. 4.22 has removed wasm.",
+		Meaning: "MachineConfigs of a pool request extensions that the target does not install.",
+		Cause: "Since 4.16 the machine-config-operator renders only the extensions that it knows (pkg/controller/common/helpers.go, " +
+			"validateExtensions); before, the machine-config-daemon rejects others on RHEL CoreOS. 4.22 removed wasm.",
 		Remedy:  "Remove the extension from the MachineConfig, and wait until the pool is updated.",
 		Command: "oc edit machineconfig NAME",
 	})
 	reasonKernelType = finding.NewReason("KernelTypeNotSupported", finding.Explanation{
-		Meaning: "Reported when MachineConfigs of a pool have a type of kernel that the target does not have.",
+		Meaning: "MachineConfigs of a pool request a kernel type that the target does not have.",
 		Cause: "The machine-config-operator renders default and realtime, and 64k-pages since 4.15 (pkg/controller/common/" +
 			"helpers.go, ValidateMachineConfig).",
-		Remedy:  "Set a type of kernel that the target has, and wait until the pool is updated.",
+		Remedy:  "Set a kernel type that the target has, and wait until the pool is updated.",
 		Command: "oc edit machineconfig NAME",
 	})
 	reasonRunc = finding.NewReason("RuncNotAvailable", finding.Explanation{
-		Meaning: "Reported when runc is the default container runtime of a pool whose operating system is RHEL 10, which does not have it.",
-		Cause: "A ContainerRuntimeConfig or a MachineConfig sets default_runtime in /etc/crio/crio.conf.d/. The machine-config-operator of " +
-			"4.23, 5.0 and later refuses to render such a pool (enhancement block-runc-on-rhcos10-upgrade; pkg/controller/render), and no gate " +
-			"holds the update: the nodes of the pool are not updated.",
+		Meaning: "runc is the default container runtime of a pool whose operating system is RHEL 10, which does not include it.",
+		Cause: "A ContainerRuntimeConfig or a MachineConfig sets default_runtime in /etc/crio/crio.conf.d/. The " +
+			"machine-config-operator of 4.23, 5.0 and later refuses to render such a pool (enhancement block-runc-on-rhcos10-upgrade; " +
+			"pkg/controller/render), and no gate blocks the update: the nodes of the pool are not updated.",
 		Remedy: "Make crun the default: remove the ContainerRuntimeConfigs and MachineConfigs that set runc, and wait until the " +
 			"pool is updated.",
 		Command: "oc get containerruntimeconfigs,machineconfigs",
 	})
 	reasonOSImage = finding.NewReason("OSImageOverridden", finding.Explanation{
-		Meaning: "Reported when a MachineConfig sets the operating system image of a pool, so that an update does not update it.",
+		Meaning: "A MachineConfig sets the operating system image of a pool, so an update does not update the operating system.",
 		Cause: "Its osImageURL overrides the image of the release. The machine-config-operator then completes an update " +
 			"without the image (pkg/operator/status.go), whose kubelet and CRI-O stay as they are.",
-		Remedy: "Build the image from that of the target, and set it when the target is reached; or remove osImageURL, so that " +
-			"the release decides.",
+		Remedy: "Build the image from the target's image, and set it when the target is reached; or remove osImageURL, so that the " +
+			"release decides.",
 		Command: "oc get machineconfigs -o custom-columns=NAME:.metadata.name,IMAGE:.spec.osImageURL",
 	})
 	reasonOSImageAndStream = finding.NewReason("OSImageAndStream", finding.Explanation{
-		Meaning: "Reported when both a MachineConfig sets the operating system image of a pool, and the pool its stream.",
+		Meaning: "A MachineConfig sets the operating system image of a pool, and the pool itself sets its stream.",
 		Cause:   "The machine-config-operator of 4.22 and later does not render such a pool (pkg/controller/render).",
 		Remedy:  "Remove either osImageURL of the MachineConfig or spec.osImageStream of the pool.",
 		Command: "oc edit machineconfigpool NAME",
@@ -336,8 +336,8 @@ func (c *configuration) judgeRuntimes(ctx context.Context, s check.Subject) ([]f
 		}
 		if configs := pool.overriding(); len(configs) > 0 {
 			found = append(found, pool.of(finding.Warn(reasonRunc,
-				"%s; the image of MachineConfigPool %q is that of MachineConfig %s: if it is RHEL 10, the machine-config-operator of %s does "+
-					"not render the pool",
+				"%s; the image of MachineConfigPool %q comes from MachineConfig %s: if it is RHEL 10, the machine-config-operator of "+
+					"%s does not render the pool",
 				explainRuntime(config), pool.Name, configs[0].Name, target), []string{config.Name}).Named(nameRuntime+"-"+pool.Name))
 			continue
 		}
@@ -365,7 +365,7 @@ func (p *configuredPool) onRHEL10(config *snapshot.MachineConfig, stream string)
 
 func explainRuntime(config *snapshot.MachineConfig) string {
 	if config.RuntimeUnread {
-		return fmt.Sprintf("it is not known whether MachineConfig %s makes runc the default container runtime: %v", config.Name,
+		return fmt.Sprintf("whether MachineConfig %s makes runc the default container runtime is unknown: %v", config.Name,
 			nodeconfig.ErrUnread)
 	}
 	return fmt.Sprintf("MachineConfig %s makes runc the default container runtime", config.Name)
