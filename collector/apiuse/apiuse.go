@@ -292,7 +292,7 @@ func KeepMetrics(metrics io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("the API server's metrics cannot be read: %w", err)
 	}
 	if bounded.N <= 0 || kept.Len() > maxKept {
-		return nil, fmt.Errorf("the API server's metrics have more than %d bytes, or those of %s more than %d", maxMetrics, deprecatedMetric,
+		return nil, fmt.Errorf("the API server's metrics are larger than %d bytes, or %s is larger than %d", maxMetrics, deprecatedMetric,
 			maxKept)
 	}
 	return kept.Bytes(), nil

@@ -26,7 +26,7 @@ func Judge(request Request) Prediction {
 		return prediction
 	}
 	if failed := Failed(request.ClusterVersion, request.Version, request.Image); failed != nil {
-		return unknown("CVO fails with this request at present%s, and retries with the same result until the cause is gone: %s",
+		return unknown("CVO currently fails with this request%s, and each retry fails until the cause is fixed: %s",
 			aside(failed.Reason), cmp.Or(failed.Message, "no message"))
 	}
 	return prediction
@@ -48,7 +48,7 @@ func judge(request Request) Prediction {
 		version = request.Version
 	}
 	if version == "" {
-		return unknown("the version of %s, which the preconditions depend on, is unknown", request.Image)
+		return unknown("the version of %s, on which the preconditions depend, is unknown", request.Image)
 	}
 	request.Version = version
 	return preconditions(request)
@@ -110,7 +110,7 @@ func preconditions(request Request) Prediction {
 	case uncertain != nil:
 		return unknown("%s", uncertain.Message)
 	case request.Signed == nil:
-		return unknown("no precondition refuses %s, but it is unknown whether CVO can verify its signature", request.Image)
+		return unknown("no precondition blocks %s, but whether CVO can verify its signature is unknown", request.Image)
 	case summary != "":
 		return accepts("Payload loaded version=%q image=%q; accepted with warnings: %s", request.Version, request.Image, summary)
 	}

@@ -217,7 +217,7 @@ func validate(request Request) (prediction Prediction, done bool) {
 	}
 	if clusterVersion := request.ClusterVersion; !HasProcessed(clusterVersion) {
 		return unknown(
-			"the status of ClusterVersion is of generation %d, but its spec is of generation %d: CVO has not processed the last change",
+			"the status of ClusterVersion has generation %d, but its spec has generation %d: CVO has not processed the last change",
 			clusterVersion.Status.ObservedGeneration, clusterVersion.Generation), true
 	}
 	if request.Image != "" {

@@ -19,74 +19,73 @@ import (
 
 var (
 	nameReconciliation = finding.NewName("HostedClusterReconciliation",
-		"Whether HyperShift carries out a request: a paused HostedCluster is not updated, and one whose configuration, platform "+
-			"or release is invalid is not reconciled at all.")
+		"Whether HyperShift carries out a request: it does not update a paused HostedCluster, and does not reconcile one whose "+
+			"configuration, platform or release is invalid.")
 	nameControlPlane = finding.NewName("HostedControlPlane",
-		"The health of the control plane by the conditions of the HostedCluster: etcd, the API server, infrastructure and "+
-			"connections. The ClusterOperators of the guest do not have it.")
+		"The health of the control plane according to the conditions of the HostedCluster: etcd, the API server, infrastructure and "+
+			"connections. The ClusterOperators of the guest do not report it.")
 
 	reasonReconciled = finding.NewReason("Reconciled", finding.Explanation{
-		Meaning: "Reported when HyperShift reconciles the HostedCluster.",
+		Meaning: "HyperShift reconciles the HostedCluster.",
 		Cause:   "It is not paused, and its configuration is valid.",
 	})
 	reasonPaused = finding.NewReason("HostedClusterPaused", finding.Explanation{
-		Meaning: "Reported when the HostedCluster or a NodePool is paused, so that an update does not start.",
+		Meaning: "The HostedCluster or a NodePool is paused, so an update does not start.",
 		Cause: "Its spec.pausedUntil is a time in the future, or a text that HyperShift reads as true: \"true\", \"True\", \"TRUE\", " +
 			"\"t\", \"T\" or \"1\".",
-		Remedy: "Remove spec.pausedUntil when the reason for the pause is over.",
+		Remedy: "Remove spec.pausedUntil when the pause is no longer needed.",
 	})
 	reasonPauseInvalid = finding.NewReason("PauseInvalid", finding.Explanation{
-		Meaning: "Reported when spec.pausedUntil is neither a boolean nor a time, so that it pauses nothing.",
+		Meaning: "spec.pausedUntil is neither a boolean nor a time, so it pauses nothing.",
 		Cause:   "A typing error.",
 		Remedy:  "Correct spec.pausedUntil, a time in RFC 3339.",
 	})
 	reasonNotReconciled = finding.NewReason("NotReconciled", finding.Explanation{
-		Meaning: "Reported when a condition of the HostedCluster states that HyperShift does not reconcile it.",
-		Cause:   "The message has the condition.",
-		Remedy:  "Fix what the condition names: oc get hostedcluster -o yaml.",
+		Meaning: "According to a condition of the HostedCluster, HyperShift does not reconcile it.",
+		Cause:   "The message contains the condition.",
+		Remedy:  "Fix the cause that the condition reports: oc get hostedcluster -o yaml.",
 	})
 	reasonDeleted = finding.NewReason("BeingDeleted", finding.Explanation{
-		Meaning: "Reported when a HostedCluster or a NodePool is being deleted, so that it is not updated.",
+		Meaning: "A HostedCluster or a NodePool is being deleted, so it is not updated.",
 		Cause:   "Its metadata.deletionTimestamp is set.",
 		Remedy:  "Wait until it is deleted, or choose another one.",
 	})
 	reasonReplaced = finding.NewReason("RefusedReleaseReplaced", finding.Explanation{
-		Meaning: "Reported when HyperShift refuses the release that is requested at present by its version, which the request for the " +
-			"target replaces.",
+		Meaning: "HyperShift rejects, because of its version, the release that is currently requested. The request for the target " +
+			"replaces it.",
 		Cause:  "Another release was requested before.",
-		Remedy: "Request the target, or take the present request back.",
+		Remedy: "Request the target, or cancel the current request.",
 	})
 	reasonNotObserved = finding.NewReason("SpecNotObserved", finding.Explanation{
-		Meaning: "Reported when the conditions of the HostedCluster are of an earlier generation than its spec, so that it is unknown " +
-			"whether HyperShift reconciles it.",
-		Cause: "The spec was changed a moment ago, or the hypershift-operator does not run, fails before it reports, or has another " +
-			"scope than the HostedCluster.",
-		Remedy: "Wait a moment. If it lasts, check the log of the hypershift-operator.",
+		Meaning: "The conditions of the HostedCluster are older than its spec, so whether HyperShift reconciles it is unknown.",
+		Cause: "The spec was changed a moment ago, or the hypershift-operator is not running, fails before it reports, or does not " +
+			"include the HostedCluster in its scope.",
+		Remedy: "Wait a moment. If the problem persists, check the log of the hypershift-operator.",
 	})
 	reasonControlPlaneHealthy = finding.NewReason("ControlPlaneHealthy", finding.Explanation{
-		Meaning: "Reported when the conditions of the control plane are as expected.",
+		Meaning: "The conditions of the control plane are as expected.",
 		Cause:   "Etcd and the API server are available.",
 	})
 	reasonControlPlaneUnhealthy = finding.NewReason("ControlPlaneUnhealthy", finding.Explanation{
-		Meaning: "Reported when a condition of the HostedCluster states that a part of the control plane does not work.",
-		Cause:   "The message has the condition.",
+		Meaning: "According to a condition of the HostedCluster, a part of the control plane is not working.",
+		Cause:   "The message contains the condition.",
 		Remedy:  "Fix the control plane before the update: check the pods in its namespace of the management cluster.",
 	})
 	reasonConditionMissing = finding.NewReason("ConditionMissing", finding.Explanation{
-		Meaning: "Reported when the HostedCluster lacks a condition, or it is Unknown, so that the health of the control plane is unknown.",
-		Cause:   "The control plane was not reconciled yet, or the control-plane-operator does not run.",
+		Meaning: "The HostedCluster lacks a condition, or it is Unknown, so the health of the control plane is unknown.",
+		Cause:   "The control plane was not reconciled yet, or the control-plane-operator is not running.",
 		Remedy:  "Check the pods of the hypershift-operator and of the control plane.",
 	})
 	reasonConditionsStale = finding.NewReason("ConditionsStale", finding.Explanation{
-		Meaning: "Reported when the guest cannot be reached from the management cluster: the conditions that are copied from it, such " +
-			"as ClusterVersionUpgradeable, may be out of date without a sign.",
-		Cause:  "The API server of the guest or a connection does not work.",
+		Meaning: "The management cluster cannot reach the guest, so the conditions that are copied from it, such as " +
+			"ClusterVersionUpgradeable, may be silently out of date.",
+		Cause:  "The API server of the guest or a connection is not working.",
 		Remedy: "Restore the connection, then run the preflight again.",
 	})
 	reasonControlPlaneNotUpgradeable = finding.NewReason("ControlPlaneNotUpgradeable", finding.Explanation{
-		Meaning: "Reported when the condition ControlPlaneUpgradeable of the HostedCluster is False.",
-		Cause:   "The control-plane-operator states why the control plane must not be updated.",
-		Remedy:  "Fix what the condition names.",
+		Meaning: "The condition ControlPlaneUpgradeable of the HostedCluster is False.",
+		Cause:   "The control-plane-operator reports why the control plane must not be updated.",
+		Remedy:  "Fix the cause that the condition reports.",
 	})
 )
 
@@ -126,7 +125,7 @@ func judgeReconciliation(c *ControlPlane, now time.Time, version string) []findi
 		}
 		if name == "ValidReleaseImage" && replaced(stated.Message, version) {
 			found = append(found, c.about(finding.Warn(reasonReplaced,
-				"HyperShift does not reconcile HostedCluster %s until the request for %s replaces the release of it: %s", c.name(), version,
+				"HyperShift does not reconcile HostedCluster %s until the request for %s replaces its release: %s", c.name(), version,
 				inWords(stated))))
 			continue
 		}
@@ -144,7 +143,8 @@ func judgeObserved(c *ControlPlane) []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{c.about(finding.Unknown(reasonNotObserved,
-		"HyperShift has not reconciled the present spec of HostedCluster %s: it is of generation %d, and its conditions are of %d",
+		"HyperShift has not reconciled the current spec of HostedCluster %s: the spec has generation %d, its conditions have "+
+			"generation %d",
 		c.name(), c.Cluster.Generation, active.ObservedGeneration))}
 }
 
@@ -183,7 +183,7 @@ func controlPlaneCheck(c *ControlPlane) check.Check {
 			}
 			if len(found) == 0 {
 				found = append(found, c.about(finding.Pass(gap.Proven("the HostedCluster"), reasonControlPlaneHealthy,
-					"the control plane of HostedCluster %s is healthy by its conditions", c.name())))
+					"according to its conditions, the control plane of HostedCluster %s is healthy", c.name())))
 			}
 			return found, nil
 		},

@@ -174,7 +174,7 @@ func list[T any](ctx context.Context, management *cluster.Cluster, plural, names
 		return nil, fmt.Errorf("could not list the %s of namespace %s: %w", plural, namespace, err)
 	}
 	if objects.GetContinue() != "" {
-		return nil, fmt.Errorf("namespace %s has more than %d %s", namespace, maxObjects, plural)
+		return nil, fmt.Errorf("namespace %s contains more than %d %s", namespace, maxObjects, plural)
 	}
 	if gaps := log.All(); len(gaps) > 0 {
 		return nil, fmt.Errorf("the archive has %s", gaps[0])
@@ -354,22 +354,23 @@ func (c *ControlPlane) confirm(ctx context.Context, guest *cluster.Cluster) erro
 	want := c.Cluster.Spec.ClusterID
 	if want == "" {
 		return errors.New("spec.clusterID of HostedCluster " + c.name() +
-			" is empty, so it is unknown whether the kubeconfig is that of its guest")
+			" is empty, so whether the kubeconfig belongs to its guest is unknown")
 	}
 	if id := string(version.Spec.ClusterID); id != want {
-		return input.Errorf("the kubeconfig of the guest is of another cluster: HostedCluster %s has the ID %s, and the guest %q", c.name(), want,
+		return input.Errorf("the kubeconfig of the guest belongs to another cluster: "+
+			"HostedCluster %s has the ID %s, and the guest %q", c.name(), want,
 			id)
 	}
 	return nil
 }
 
 var (
-	nameGuest = finding.NewName("Guest", "The finding in place of all checks of the guest of a hosted cluster, where it cannot be reached.")
+	nameGuest = finding.NewName("Guest", "Replaces all checks of the guest of a hosted cluster that is unreachable.")
 
 	reasonGuestUnreachable = finding.NewReason("GuestUnreachable", finding.Explanation{
-		Meaning: "Reported when the guest of a hosted cluster cannot be reached, so that none of its checks was made.",
+		Meaning: "The guest of a hosted cluster is unreachable, so none of its checks ran.",
 		Cause:   "The kubeconfig of the guest may not be read, or its API server does not respond from here.",
-		Remedy:  "Grant get on the Secret that the status of the HostedCluster names, or name a kubeconfig with --guest-kubeconfig.",
+		Remedy:  "Grant get on the Secret that the status of the HostedCluster names, or pass a kubeconfig with --guest-kubeconfig.",
 	})
 )
 
@@ -378,7 +379,7 @@ func guestCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: nameGuest, Kind: finding.SourceGate,
 		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
-			return []finding.Finding{c.about(finding.Unknown(reasonGuestUnreachable, "no check of the guest was made: %s", c.guestError))}, nil
+			return []finding.Finding{c.about(finding.Unknown(reasonGuestUnreachable, "no check of the guest ran: %s", c.guestError))}, nil
 		},
 	}
 }

@@ -25,79 +25,78 @@ import (
 
 var (
 	namePools = finding.NewName("NodePools",
-		"The NodePools that would not be updated when their release is requested. The update of a control plane does not update "+
-			"them, so the findings are warnings, unless the pools are named for this update.")
+		"NodePools that would not be updated when their release is requested. The update of a control plane does not update them, so "+
+			"the findings are warnings, unless the pools are named for this update.")
 
 	reasonPoolsUpdatable = finding.NewReason("NodePoolsUpdatable", finding.Explanation{
-		Meaning: "Reported when nothing keeps the NodePools from being updated.",
+		Meaning: "Nothing keeps the NodePools from being updated.",
 		Cause:   "None is paused, and their conditions are as expected.",
 	})
 	reasonPoolOnDelete = finding.NewReason("NodePoolOnDelete", finding.Explanation{
-		Meaning: "Reported when a NodePool replaces its machines only when they are deleted by hand.",
+		Meaning: "A NodePool replaces its machines only when they are deleted by hand.",
 		Cause:   "Its spec.management.replace.strategy is OnDelete.",
-		Remedy:  "Delete the machines one after the other after the update was requested, or set the strategy RollingUpdate.",
+		Remedy:  "Request the update, then delete the machines one after the other, or set the strategy RollingUpdate.",
 	})
 	reasonPoolDeadlock = finding.NewReason("NodePoolDeadlock", finding.Explanation{
-		Meaning: "Reported when a NodePool may neither add a machine nor remove one during its update.",
-		Cause:   "MaxSurge and maxUnavailable of its rolling update are 0.",
+		Meaning: "A NodePool may neither add nor remove a machine during its update, so its nodes cannot be replaced.",
+		Cause:   "maxSurge and maxUnavailable of its rolling update are 0.",
 		Remedy:  "Set maxSurge or maxUnavailable of the NodePool to at least 1.",
 	})
 	reasonPoolCondition = finding.NewReason("NodePoolCondition", finding.Explanation{
-		Meaning: "Reported when a condition of a NodePool states that it is not updated, or that its nodes are not healthy.",
-		Cause:   "The message has the condition.",
-		Remedy:  "Fix what the condition names: oc get nodepool -o yaml.",
+		Meaning: "According to a condition of a NodePool, it is not updated, or its nodes are not healthy.",
+		Cause:   "The message contains the condition.",
+		Remedy:  "Fix the cause that the condition reports: oc get nodepool -o yaml.",
 	})
 	reasonPoolArchitecture = finding.NewReason("NodePoolArchitecture", finding.Explanation{
-		Meaning: "Reported when the release of the HostedCluster lacks the architecture of a NodePool, of which HyperShift then " +
-			"reconciles nothing (condition ValidArchPlatform).",
-		Cause:  "The release is of another architecture, and not a multi-architecture one.",
-		Remedy: "Request a multi-architecture release, or replace the NodePool by one of the architecture of the release.",
+		Meaning: "The release of the HostedCluster lacks the architecture of a NodePool, so HyperShift does not reconcile the pool " +
+			"(condition ValidArchPlatform).",
+		Cause:  "The release has another architecture, and is not a multi-architecture release.",
+		Remedy: "Request a multi-architecture release, or replace the NodePool with one of the release's architecture.",
 	})
 	reasonPoolArchitectureUnknown = finding.NewReason("NodePoolArchitectureUnknown", finding.Explanation{
-		Meaning: "It is unknown whether a release has the architecture of a NodePool. HyperShift reconciles nothing of a NodePool whose " +
+		Meaning: "Whether a release has the architecture of a NodePool is unknown. HyperShift does not reconcile a NodePool whose " +
 			"architecture the release lacks.",
-		Cause: "HyperShift has not stated the architecture of the present release; or the NodePools have several, and the status of " +
+		Cause: "HyperShift has not reported the architecture of the current release; or the NodePools have several, and the status of " +
 			"the HostedCluster does not list the target with the architecture Multi.",
 		Remedy: "Request a multi-architecture release: oc adm release info prints release.openshift.io/architecture.",
 	})
 	reasonPoolStream = finding.NewReason("NodePoolStream", finding.Explanation{
-		Meaning: "HyperShift does not accept spec.osImageStream of a NodePool for the target, or whether it does is unknown: the " +
-			"condition ValidMachineConfig becomes False, and the nodes are not updated.",
+		Meaning: "HyperShift does not accept, or may not accept, spec.osImageStream of a NodePool for the target: the condition " +
+			"ValidMachineConfig becomes False, and the nodes are not updated.",
 		Cause: "The stream rhel-10 requires a release from 5.0 on, and a container runtime other than runc, which ConfigMaps of the " +
 			"NodePool may configure.",
 		Remedy: "Choose a target that has the stream; check that no ContainerRuntimeConfig in the ConfigMaps of spec.config has the " +
 			"defaultRuntime runc.",
 	})
 	reasonPoolOwner = finding.NewReason("NodePoolAwaitsHostedCluster", finding.Explanation{
-		Meaning: "Reported when HyperShift does not reconcile a NodePool because of its HostedCluster, " +
-			"which no condition of the NodePool states.",
-		Cause: "spec.infraID of the HostedCluster is empty, or its status names no kubeconfig. HyperShift sets both when it " +
-			"reconciles the HostedCluster.",
+		Meaning: "HyperShift does not reconcile a NodePool because of its HostedCluster, and no condition of the NodePool shows it.",
+		Cause: "spec.infraID of the HostedCluster is empty, or its status names no kubeconfig. HyperShift sets both when it reconciles " +
+			"the HostedCluster.",
 		Remedy: "Check the conditions of the HostedCluster, and the log of the hypershift-operator.",
 	})
 	reasonPoolImage = finding.NewReason("NodePoolImageUnknown", finding.Explanation{
-		Meaning: "Reported when HyperShift finds no image of the platform for the present release of a NodePool, and it is unknown " +
-			"whether it finds one for the target (condition ValidPlatformImage).",
-		Cause:  "The present release has no image for the platform, the region or the architecture of the NodePool.",
+		Meaning: "HyperShift finds no platform image for the current release of a NodePool, and may not find one for the target " +
+			"(condition ValidPlatformImage).",
+		Cause:  "The current release has no image for the platform, the region or the architecture of the NodePool.",
 		Remedy: "Check that the target has an image for the platform and the region of the NodePool.",
 	})
 	reasonPoolManual = finding.NewReason("NodePoolNotAutomated", finding.Explanation{
-		Meaning: "Reported when HyperShift does not update the nodes of a NodePool that is named for the update.",
+		Meaning: "HyperShift does not update the nodes of a NodePool that is named for the update.",
 		Cause:   "Its platform is None, or IBM Cloud with user-provisioned infrastructure.",
-		Remedy:  "Update the nodes by hand after the release of the NodePool was changed.",
+		Remedy:  "After the release of the NodePool has changed, update the nodes by hand.",
 	})
 	reasonPoolUpdating = finding.NewReason("NodePoolUpdating", finding.Explanation{
-		Meaning: "Reported when a NodePool is being updated.",
+		Meaning: "A NodePool is being updated.",
 		Cause:   "Its condition UpdatingVersion, UpdatingConfig or UpdatingPlatformMachineTemplate is True.",
 		Remedy:  "Wait until the update of the NodePool is complete.",
 	})
 	reasonPoolSurge = finding.NewReason("NodePoolSurge", finding.Explanation{
-		Meaning: "Reported when a NodePool that is named for the update adds machines before it removes others.",
-		Cause:   "The maxSurge of its rolling update is not 0, and whether the infrastructure has room and quota for them is not known.",
+		Meaning: "A NodePool that is named for the update adds machines before it removes others.",
+		Cause:   "The maxSurge of its rolling update is not 0, and whether the infrastructure has room and quota for them is unknown.",
 		Remedy:  "Check the quota of the infrastructure for the machines of the pool.",
 	})
 	reasonPoolNodesDiffer = finding.NewReason("NodePoolNodesDiffer", finding.Explanation{
-		Meaning: "Reported when nodes of a NodePool have another version than the NodePool states.",
+		Meaning: "Nodes of a NodePool have a version that differs from the one that the NodePool reports.",
 		Cause:   "HyperShift does not update the nodes of this pool itself, or the update is not complete.",
 		Remedy:  "Update the nodes.",
 	})
@@ -192,7 +191,8 @@ func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []fi
 	}
 	for _, version := range pool.Versions() {
 		if pool.Status.Version != "" && version != pool.Status.Version {
-			found = append(found, finding.Warn(reasonPoolNodesDiffer, "nodes of NodePool %s are of %s, and the NodePool states %s", nameOf(pool),
+			found = append(found, finding.Warn(reasonPoolNodesDiffer, "nodes of NodePool %s run %s, but "+
+				"the NodePool reports %s", nameOf(pool),
 				words.External(version), words.External(pool.Status.Version)))
 		}
 	}
@@ -259,7 +259,7 @@ func isZero(count *intstr.IntOrString, absent bool) bool {
 }
 
 var _ = catalog.Reasons("HyperShift reports it for a NodePool that updates its nodes in place.", `
-InplaceUpgradeFailed | The update of a node has failed. | Read the conditions of the NodePool. | oc describe nodepool NAME -n NAMESPACE`)
+InplaceUpgradeFailed | The in-place update of a node failed. | Read the conditions of the NodePool. | oc describe nodepool NAME -n NAMESPACE`)
 
 // judgePoolConditions is about the conditions of a pool that is updated to a version.
 func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, to semver.Version) []finding.Finding {
@@ -273,16 +273,18 @@ func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, to semver.V
 			found = append(found, finding.Warn(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(stated)))
 		case each.Name == "ValidReleaseImage" && replaced(stated.Message, version):
 			found = append(found, finding.Warn(reasonReplaced,
-				"HyperShift does not reconcile NodePool %s until the request for %s replaces the release of it: %s", nameOf(pool), version,
+				"HyperShift does not reconcile NodePool %s until the request for %s replaces its release: %s", nameOf(pool), version,
 				inWords(stated)))
 		case each.Name == "ValidMachineConfig" && pool.RefusesStream(semver.Version{Major: 4}) != "" && to.Major >= 5 &&
 			strings.Contains(stated.Message, "requires OCP >= 5.0"):
 			found = append(found, finding.Warn(reasonReplaced,
-				"HyperShift does not update NodePool %s until the request for %s, which has its stream, replaces the release of it: %s", nameOf(pool),
+				"HyperShift does not update NodePool %s until the request for %s, "+
+					"which has its stream, replaces its release: %s", nameOf(pool),
 				version, inWords(stated)))
 		case each.Name == "ValidPlatformImage" && aboutOther(c, pool, stated.Message, version):
 			found = append(found, finding.Unknown(reasonPoolImage,
-				"HyperShift finds no image of the platform for the present release of NodePool %s, and whether it finds one for %s is unknown: %s",
+				"HyperShift finds no platform image for the current release of NodePool %s, and whether it finds one for %s is "+
+					"unknown: %s",
 				nameOf(pool), version, inWords(stated)))
 		default:
 			found = append(found, finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(stated)))
@@ -368,7 +370,7 @@ func judgeArchitecture(c *ControlPlane, pool *hypershift.NodePool, version strin
 		return []finding.Finding{finding.Fail(reasonPoolCondition, "NodePool %s: %s", nameOf(pool), inWords(condition))}
 	case c.Cluster.Status.PayloadArch == "" && condition == nil && !replaced:
 		return []finding.Finding{finding.Unknown(reasonPoolArchitectureUnknown,
-			"whether the release of HostedCluster %s has the architecture %s of NodePool %s is unknown: HyperShift states neither "+
+			"whether the release of HostedCluster %s has the architecture %s of NodePool %s is unknown: HyperShift reports neither "+
 				"status.payloadArch nor the condition ValidArchPlatform",
 			c.name(), words.External(pool.Architecture()), nameOf(pool))}
 	case c.mixed && c.Cluster.Status.PayloadArch == hypershift.Multi && other && !c.Cluster.IsMulti(version):

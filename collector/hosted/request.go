@@ -20,52 +20,55 @@ import (
 
 var (
 	nameRequest = finding.NewName("HostedClusterRequest",
-		"The gate of HyperShift: hypershift-operator refuses to update the control plane while the condition "+
-			"ClusterVersionUpgradeable of the HostedCluster is False or Unknown, unless the update is to a patch or is forced "+
-			"(isUpgrading). A refused request stops every other reconciliation of the hosted cluster until spec.release is taken back.")
+		"The gate of HyperShift: the hypershift-operator refuses to update the control plane while the condition "+
+			"ClusterVersionUpgradeable of the HostedCluster is False or Unknown, unless the target is a patch release or the update is "+
+			"forced (isUpgrading). While a refused request remains, HyperShift reconciles nothing else of the hosted cluster, until "+
+			"spec.release is reverted.")
 
 	reasonRequestAccepted = finding.NewReason("RequestAccepted", finding.Explanation{
-		Meaning: "Reported when HyperShift accepts the request for the release.",
-		Cause:   "The condition ClusterVersionUpgradeable permits it, or the release has the minor version of the present one.",
+		Meaning: "HyperShift accepts the request for the release.",
+		Cause:   "The condition ClusterVersionUpgradeable permits it, or the release has the current minor version.",
 	})
 	reasonOtherForced = finding.NewReason("OtherReleaseForced", finding.Explanation{
-		Meaning: "Reported when the HostedCluster has the annotation " + hypershift.AnnotationForce + " with another release, and " +
-			"ClusterVersionUpgradeable is not True: HyperShift then refuses every other release, patches as well.",
-		Cause:  "The annotation of an earlier update was left.",
+		Meaning: "The HostedCluster has the annotation " + hypershift.AnnotationForce + " with another release, and " +
+			"ClusterVersionUpgradeable is not True: HyperShift then rejects every other release, including patches.",
+		Cause:  "An earlier update left the annotation.",
 		Remedy: "Remove the annotation from the HostedCluster.",
 	})
 	reasonStaleForce = finding.NewReason("StaleForceAnnotation", finding.Explanation{
-		Meaning: "Reported when the HostedCluster has the annotation " + hypershift.AnnotationForce + " with another release than " +
-			"the target. It has no effect while ClusterVersionUpgradeable is True, and refuses every update when it is not.",
-		Cause:  "The annotation of an earlier update was left.",
+		Meaning: "The HostedCluster has the annotation " + hypershift.AnnotationForce + " with another release than the " +
+			"target. It has no effect while ClusterVersionUpgradeable is True, and blocks every update otherwise.",
+		Cause:  "An earlier update left the annotation.",
 		Remedy: "Remove the annotation from the HostedCluster.",
 	})
 	reasonNotUpgradeable = finding.NewReason("HostedClusterNotUpgradeable", finding.Explanation{
-		Meaning: "Reported when ClusterVersionUpgradeable of the HostedCluster is False or Unknown, and the target has another minor version.",
-		Cause:   "A ClusterOperator or an admin gate of the guest, or the guest cannot be reached. The message has the cause.",
-		Remedy:  "Fix the cause in the guest: oc adm upgrade prints it there.",
+		Meaning: "ClusterVersionUpgradeable of the HostedCluster is False or Unknown, and the target has another minor version. " +
+			"HyperShift rejects the update.",
+		Cause: "A ClusterOperator or an admin gate of the guest blocks the update, or the guest is unreachable. The message names " +
+			"the cause.",
+		Remedy: "Fix the cause in the guest: oc adm upgrade prints it there.",
 	})
 	reasonForced = finding.NewReason("UpdateForced", finding.Explanation{
-		Meaning: "Reported when HyperShift accepts the update only because it is forced, by the annotation " + hypershift.AnnotationForce +
+		Meaning: "HyperShift accepts the update only because it is forced, by the annotation " + hypershift.AnnotationForce +
 			" or by spec.controlPlaneRelease.",
 		Cause:  "ClusterVersionUpgradeable is False or Unknown, and the administrator decided to update nevertheless.",
-		Remedy: "Fix what the message names, and remove the annotation or spec.controlPlaneRelease.",
+		Remedy: "Fix the cause in the message, and remove the annotation or spec.controlPlaneRelease.",
 	})
 	reasonReleaseOverridden = finding.NewReason("ControlPlaneReleaseSet", finding.Explanation{
-		Meaning: "Reported when spec.controlPlaneRelease is set, so that a change of spec.release does not update the control plane.",
-		Cause:   "The control plane was updated apart from the NodePools.",
+		Meaning: "spec.controlPlaneRelease is set, so changing spec.release does not update the control plane.",
+		Cause:   "The control plane was updated separately from the NodePools.",
 		Remedy:  "Request the release in spec.controlPlaneRelease as well, or remove the field.",
 	})
 	reasonRequestUnknown = finding.NewReason("RequestUnknown", finding.Explanation{
-		Meaning: "Reported when it is unknown what HyperShift does with the request.",
-		Cause:   "The image of the target is not known, or a version cannot be compared.",
+		Meaning: "What HyperShift does with the request is unknown.",
+		Cause:   "The image of the target is unknown, or a version cannot be compared.",
 		Remedy:  "Choose an update that the cluster lists.",
 	})
 	reasonRequestRefused = finding.NewReason("RequestRefused", finding.Explanation{
-		Meaning: "Reported when an update is requested at present that HyperShift refuses. Until it is taken back, HyperShift " +
+		Meaning: "The HostedCluster currently requests an update that HyperShift rejects. Until the request is reverted, HyperShift " +
 			"reconciles nothing else of the hosted cluster: no certificates, pull secrets or configuration.",
 		Cause:  "spec.release was changed although ClusterVersionUpgradeable is not True, or an annotation names another release.",
-		Remedy: "Set spec.release.image back to the release of status.version.desired, or fix the cause that the message names.",
+		Remedy: "Set spec.release.image back to the release of status.version.desired, or fix the cause in the message.",
 	})
 )
 
@@ -103,16 +106,16 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	case hypershift.RuleOtherForced:
 		if !known && forced != c.Cluster.Desired() {
 			return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown,
-				"the annotation %s of HostedCluster %s names %s, and it is unknown whether that is %s", hypershift.AnnotationForce, c.name(),
+				"the annotation %s of HostedCluster %s names %s, and whether that is %s is unknown", hypershift.AnnotationForce, c.name(),
 				words.External(forced), version))}
 		}
 		return []finding.Finding{c.about(finding.Fail(reasonOtherForced,
-			"HyperShift refuses %s, even a patch: %s", version, words.External(decision.Message))).Do(removeForce(c))}
+			"HyperShift rejects %s, even a patch: %s", version, words.External(decision.Message))).Do(removeForce(c))}
 	case hypershift.RuleForced, hypershift.RuleOverridden:
 		return []finding.Finding{c.about(finding.Fail(reasonForced, "HyperShift accepts %s only because it is forced: %s", version,
 			upgradeable(c)))}
 	case hypershift.RuleNotUpgradeable, hypershift.RuleUnknownVersion:
-		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift refuses %s: %s", version,
+		return []finding.Finding{c.about(finding.Fail(reasonNotUpgradeable, "HyperShift rejects %s: %s", version,
 			words.External(decision.Message)))}
 	case hypershift.RuleCurrent, hypershift.RuleUpgradeable, hypershift.RulePatch:
 	}
@@ -121,7 +124,7 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	if annotated && (known && forced != image || forced == c.Cluster.Desired()) {
 		found = append(found, c.about(finding.Warn(reasonStaleForce,
 			"the annotation %s of HostedCluster %s names another release, %s: when ClusterVersionUpgradeable is not True, HyperShift "+
-				"refuses every update because of it",
+				"rejects every update because of it",
 			hypershift.AnnotationForce, c.name(), words.External(forced))).Do(removeForce(c)))
 	}
 	return found
@@ -139,7 +142,7 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 		return nil
 	}
 	found := c.about(finding.Fail(reasonRequestRefused,
-		"HostedCluster %s requests %s, which HyperShift refuses, so it reconciles nothing else of the hosted cluster: %s",
+		"HostedCluster %s requests %s, which HyperShift rejects, so it reconciles nothing else of the hosted cluster: %s",
 		c.name(), words.External(wanted), words.External(cause)))
 	image, _ := c.Cluster.ImageOf(version)
 	instead, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})

@@ -119,7 +119,7 @@ func skips(c *ControlPlane, path []semver.Version) string {
 	if hypershift.Skipped(from, to) == 0 || refuses(c, from, to) != "" {
 		return ""
 	}
-	return fmt.Sprintf("HyperShift accepts the request for %s from %s at once, which leaves out minor versions: request each release in turn",
+	return fmt.Sprintf("HyperShift accepts the request for %s from %s at once, which skips minor versions: request each release in turn",
 		to, from)
 }
 
@@ -324,22 +324,22 @@ type backup struct {
 
 var (
 	nameBackup = finding.NewName("HostedEtcdBackup",
-		"The age of the newest completed HCPEtcdBackup in the namespace of the control plane. A control plane cannot be taken back to "+
-			"an earlier release, so its etcd is backed up before an update.")
+		"The age of the newest completed HCPEtcdBackup in the namespace of the control plane. A control plane cannot be rolled back to "+
+			"an earlier release, so back up its etcd before an update.")
 
 	reasonBackupRecent = finding.NewReason("BackupRecent", finding.Explanation{
-		Meaning: "Reported when etcd was backed up in the last 24 hours.",
+		Meaning: "etcd was backed up in the last 24 hours.",
 		Cause:   "An HCPEtcdBackup is completed.",
 	})
 	reasonBackupOld = finding.NewReason("BackupOld", finding.Explanation{
-		Meaning: "Reported when the newest completed HCPEtcdBackup is older than 24 hours, or there is none.",
-		Cause:   "Backups are not made, or fail.",
+		Meaning: "The newest completed HCPEtcdBackup is older than 24 hours, or there is none.",
+		Cause:   "No backups are made, or they fail.",
 		Remedy:  "Back up etcd of the hosted cluster before the update.",
 	})
 	reasonBackupUnknown = finding.NewReason("BackupUnknown", finding.Explanation{
-		Meaning: "Reported when the management cluster does not report backups of etcd, so that their age is unknown.",
+		Meaning: "The management cluster does not report backups of etcd, so their age is unknown.",
 		Cause:   "The API HCPEtcdBackup is not served, or may not be read. Backups by OADP or by snapshots of volumes have no such objects.",
-		Remedy:  "Check that there is a recent backup of etcd of the hosted cluster.",
+		Remedy:  "Check that a recent backup of the hosted cluster's etcd exists.",
 	})
 )
 
@@ -376,9 +376,9 @@ func judgeBackups(c *ControlPlane, now time.Time) finding.Finding {
 	object := finding.Object{APIVersion: hypershift.GroupVersion().String(), Kind: "HCPEtcdBackup", Namespace: c.Namespace(), Name: name}
 	switch {
 	case newest.IsZero():
-		return c.about(finding.Warn(reasonBackupOld, "namespace %s has no completed HCPEtcdBackup", c.Namespace()))
+		return c.about(finding.Warn(reasonBackupOld, "namespace %s contains no completed HCPEtcdBackup", c.Namespace()))
 	case now.Sub(newest) > maxBackupAge:
-		return finding.Warn(reasonBackupOld, "the newest completed backup of etcd is of %s", words.Time(newest)).About(object)
+		return finding.Warn(reasonBackupOld, "the newest completed backup of etcd dates from %s", words.Time(newest)).About(object)
 	}
 	return finding.Pass(gap.Proven("the list of the HCPEtcdBackups"), reasonBackupRecent, "etcd was backed up at %s",
 		words.Time(newest)).About(object)

@@ -16,33 +16,33 @@ import (
 
 var (
 	nameVersion = finding.NewName("HostedClusterVersion",
-		"The versions that HyperShift accepts for the control plane (condition ValidReleaseImage of the HostedCluster): no "+
-			"earlier minor version, none that the hypershift-operator does not support. HyperShift accepts an update that skips "+
-			"minor versions, which no update graph has and the cluster-version operator refuses; this check does not.")
+		"The versions that HyperShift accepts for the control plane (condition ValidReleaseImage of the HostedCluster): no earlier "+
+			"minor version, and none that the hypershift-operator does not support. HyperShift accepts an update that skips minor "+
+			"versions, although no update graph has it and the cluster-version operator rejects it; this check does not accept it.")
 
 	reasonVersionSupported = finding.NewReason("VersionSupported", finding.Explanation{
-		Meaning: "Reported when the hypershift-operator supports the target.",
+		Meaning: "The hypershift-operator supports the target.",
 		Cause:   "The ConfigMap hypershift/supported-versions lists its minor version.",
 	})
 	reasonVersionRefused = finding.NewReason("VersionRefused", finding.Explanation{
-		Meaning: "Reported when HyperShift does not accept the version of the target: ValidReleaseImage of the HostedCluster becomes " +
-			"False, and nothing else is reconciled.",
+		Meaning: "HyperShift does not accept the version of the target: ValidReleaseImage of the HostedCluster becomes False, and " +
+			"HyperShift reconciles nothing else.",
 		Cause:  "The message names the rule.",
 		Remedy: "Choose a version that the hypershift-operator supports, or update the hypershift-operator first.",
 	})
 	reasonUnvalidated = finding.NewReason("ReleaseNotValidated", finding.Explanation{
-		Meaning: "Reported when HyperShift accepts every release for the control plane and its NodePools, whatever its version.",
+		Meaning: "HyperShift accepts every release for the control plane and its NodePools, whatever its version.",
 		Cause:   "The HostedCluster has the annotation " + hypershift.AnnotationUnvalidated + ".",
 		Remedy:  "Check that the release is supported, and remove the annotation afterwards.",
 	})
 	reasonMinorSkipped = finding.NewReason("MinorVersionSkipped", finding.Explanation{
-		Meaning: "Reported when the update leaves out minor versions. HyperShift accepts it, but the components of a release are " +
-			"updated from the minor version before only.",
+		Meaning: "The update skips minor versions. HyperShift accepts it, but the components of a release can be updated only from the " +
+			"previous minor version.",
 		Cause:  "The target is more than one minor version later.",
 		Remedy: "Update to each minor version in turn.",
 	})
 	reasonSupportedUnknown = finding.NewReason("SupportedVersionsUnknown", finding.Explanation{
-		Meaning: "Reported when it is unknown which versions the hypershift-operator supports.",
+		Meaning: "The versions that the hypershift-operator supports are unknown.",
 		Cause:   "The ConfigMap hypershift/supported-versions cannot be read.",
 		Remedy:  "Grant get on the ConfigMap, or check the versions with the administrator of the management cluster.",
 	})
@@ -70,7 +70,7 @@ func judgeVersion(c *ControlPlane, from, to semver.Version) []finding.Finding {
 	var found []finding.Finding
 	if hypershift.Skipped(from, to) > 0 {
 		found = append(found, c.about(finding.Fail(reasonMinorSkipped,
-			"the update from %s to %s leaves out minor versions; HyperShift does not refuse it", from, to)))
+			"the update from %s to %s skips minor versions; HyperShift does not reject it", from, to)))
 	}
 	switch {
 	case c.Cluster.Unvalidated() && !c.supported.Contains(to):
@@ -114,37 +114,36 @@ func explainRefusal(c *ControlPlane, refusal hypershift.Refusal) string {
 
 var (
 	namePoolSkew = finding.NewName("NodePoolSkew",
-		"The versions of the NodePools against the target of the control plane: HyperShift supports pools of up to three minor "+
-			"versions before, and none that is newer (ValidateVersionSkew). It reports what is not supported, and refuses nothing.")
+		"Compares the versions of the NodePools with the target of the control plane: HyperShift supports pools that are up to three "+
+			"minor versions older, and none that is newer (ValidateVersionSkew). It reports unsupported pools, but rejects no update.")
 
 	reasonSkewSupported = finding.NewReason("SkewSupported", finding.Explanation{
-		Meaning: "Reported when the target supports all NodePools.",
+		Meaning: "The target supports all NodePools.",
 		Cause:   "None is newer, and none is three or more minor versions older.",
 	})
 	reasonSkewTooOld = finding.NewReason("NodePoolTooOld", finding.Explanation{
-		Meaning: "Reported when a NodePool would be more than three minor versions older than the control plane.",
+		Meaning: "A NodePool would be more than three minor versions older than the control plane, which HyperShift does not support.",
 		Cause:   "The NodePool was not updated with the control plane.",
-		Remedy:  "Update the NodePool before the control plane, one minor version at a time, by its spec.release.image.",
+		Remedy:  "Update the NodePool before the control plane, one minor version at a time, with its spec.release.image.",
 	})
 	reasonSkewAtLimit = finding.NewReason("NodePoolAtLimit", finding.Explanation{
-		Meaning: "Reported when a NodePool would be three minor versions older than the control plane, so that the update after this " +
-			"one is not supported.",
-		Cause:  "The NodePool was not updated with the control plane.",
-		Remedy: "Update the NodePool after the control plane.",
+		Meaning: "A NodePool would be three minor versions older than the control plane, so the next minor update is not supported.",
+		Cause:   "The NodePool was not updated with the control plane.",
+		Remedy:  "Update the NodePool after the control plane.",
 	})
 	reasonSkewNewer = finding.NewReason("NodePoolNewer", finding.Explanation{
-		Meaning: "Reported when a NodePool is newer than the target, which HyperShift does not support, even for a patch.",
+		Meaning: "A NodePool is newer than the target, which HyperShift does not support, even for a patch.",
 		Cause:   "The NodePool was updated before the control plane.",
 		Remedy:  "Choose a target that is not older than the NodePool.",
 	})
 	reasonSkewUnknown = finding.NewReason("NodePoolVersionUnknown", finding.Explanation{
-		Meaning: "Reported when the version of a NodePool is not known, or cannot be compared.",
+		Meaning: "The version of a NodePool is unknown, or cannot be compared.",
 		Cause:   "The NodePool has no nodes yet, or its status is not set.",
 		Remedy:  "Check status.version of the NodePool.",
 	})
 	reasonNoPools = finding.NewReason("NoNodePools", finding.Explanation{
-		Meaning: "Reported when the hosted cluster has no NodePool: operators whose pods run on nodes never become available, so an " +
-			"update does not complete.",
+		Meaning: "The hosted cluster has no NodePool: operators whose pods run on nodes never become available, so an update does not " +
+			"complete.",
 		Cause:  "No NodePool names the cluster.",
 		Remedy: "Add a NodePool, or accept that the update of the guest stays in progress.",
 	})
@@ -191,15 +190,18 @@ func judgeSkew(pool *hypershift.NodePool, target semver.Version) []finding.Findi
 		}
 		switch hypershift.Skewed(parsed, target) {
 		case hypershift.SkewTooOld:
-			found = append(found, aboutPool(pool, finding.Fail(reasonSkewTooOld, "NodePool %s is of %s, more than %d minor versions before %s",
+			found = append(found, aboutPool(pool, finding.Fail(reasonSkewTooOld, "NodePool %s runs %s, more than %d minor versions "+
+				"before %s",
 				nameOf(pool), version, hypershift.MaxSkew, target)).
 				Do(finding.Read("oc -n %s get nodepool %s -o yaml", pool.Namespace, pool.Name).In(finding.Management)))
 		case hypershift.SkewAtLimit:
 			found = append(found, aboutPool(pool, finding.Warn(reasonSkewAtLimit,
-				"NodePool %s is of %s, %d minor versions before %s: update it before the minor update after this one", nameOf(pool), version,
+				"NodePool %s runs %s, %d minor versions before %s: update "+
+					"it before the minor update after this one", nameOf(pool), version,
 				hypershift.MaxSkew, target)))
 		case hypershift.SkewNewer:
-			found = append(found, aboutPool(pool, finding.Warn(reasonSkewNewer, "NodePool %s is of %s, later than %s", nameOf(pool), version,
+			found = append(found, aboutPool(pool, finding.Warn(reasonSkewNewer, "NodePool %s runs "+
+				"%s, later than %s", nameOf(pool), version,
 				target)))
 		case hypershift.SkewNone:
 		case hypershift.SkewUnknown:
@@ -222,30 +224,31 @@ func aboutPool(pool *hypershift.NodePool, f finding.Finding) finding.Finding {
 
 var (
 	namePoolTargets = finding.NewName("NodePoolTargets",
-		"The releases that the NodePools which are named for an update may go to: HyperShift accepts no minor version before that "+
-			"of the pool, none after the newest one that the control plane has had, and none that the hypershift-operator does not support "+
-			"(condition ValidReleaseImage of the NodePool).")
+		"The releases that HyperShift accepts for the NodePools of this update: no minor version before the pool's, none after the "+
+			"newest one that the control plane has completed, and none that the hypershift-operator does not support (condition "+
+			"ValidReleaseImage of the NodePool).")
 
 	reasonPoolTargets = finding.NewReason("NodePoolTargets", finding.Explanation{
-		Meaning: "Reported with the releases that a NodePool may go to at present, and whether the target is one of them.",
-		Cause:   "The releases are those that the HostedCluster lists.",
+		Meaning: "Lists the releases that a NodePool may be updated to now, and whether the target is one of them.",
+		Cause:   "The releases are the ones that the HostedCluster lists.",
 	})
 	reasonPoolWaits = finding.NewReason("NodePoolWaits", finding.Explanation{
-		Meaning: "Reported when a NodePool may go to the target only after the control plane has completed its update: until then its " +
-			"condition ValidReleaseImage is False, and nothing of the pool is reconciled.",
+		Meaning: "A NodePool may be updated to the target only after the control plane has completed its update: until then its " +
+			"condition ValidReleaseImage is False, and HyperShift does not reconcile the pool.",
 		Cause: "The target has a later minor version than the newest completed update of the control plane.",
-		Remedy: "Update the control plane first, wait until status.version.history of the HostedCluster has the release as Completed, " +
-			"then set spec.release of the NodePool.",
+		Remedy: "Update the control plane first, wait until status.version.history of the HostedCluster shows the release as " +
+			"Completed, then set spec.release of the NodePool.",
 	})
 	reasonPoolDowngrade = finding.NewReason("NodePoolDowngrade", finding.Explanation{
-		Meaning: "Reported when the target has an earlier minor version than a NodePool, which HyperShift does not accept for the pool.",
+		Meaning: "The target has an earlier minor version than a NodePool, which HyperShift does not accept for the pool.",
 		Cause:   "The NodePool was updated to a later release.",
-		Remedy:  "Choose a target that is not before the NodePool.",
+		Remedy:  "Choose a target that is not older than the NodePool.",
 	})
 	reasonPoolRefused = finding.NewReason("NodePoolRefused", finding.Explanation{
-		Meaning: "Reported when HyperShift does not accept the target for a NodePool, whatever the control plane runs: its condition " +
-			"ValidReleaseImage becomes False, and nothing of the pool is reconciled.",
-		Cause:  "The pools use OpenShiftSDN and the minor version is another one, or the hypershift-operator does not support the version.",
+		Meaning: "HyperShift does not accept the target for a NodePool, whatever the control plane runs: its condition " +
+			"ValidReleaseImage becomes False, and HyperShift does not reconcile the pool.",
+		Cause: "The pools use OpenShiftSDN and the target is in another minor version, or the hypershift-operator does not support " +
+			"the version.",
 		Remedy: "Choose a version that the message permits.",
 	})
 )
@@ -277,7 +280,8 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 	limit, problem := semver.Parse(c.Cluster.PoolLimit())
 	if err != nil || problem != nil {
 		return finding.Unknown(reasonSkewUnknown,
-			"to which releases NodePool %s may go is unknown: it is of %q, and the newest version that the control plane permits is %q",
+			"the releases that NodePool %s may be updated to are unknown: it runs %q, and the newest version that the control plane "+
+				"permits is %q",
 			nameOf(pool), words.External(pool.Status.Version), words.External(c.Cluster.PoolLimit()))
 	}
 	const most = 10

@@ -307,7 +307,7 @@ func Judge(h *HostedCluster, request Request) (Decision, error) {
 	case !known:
 		return Decision{
 			Rule:    RuleUnknownVersion,
-			Message: fmt.Sprintf("the present version %q is not a semantic version", status.Desired.Version),
+			Message: fmt.Sprintf("the current version %q is not a semantic version", status.Desired.Version),
 		}, nil
 	case !comparable:
 		return Decision{}, fmt.Errorf("the version %q of the requested release is not a semantic version", request.Version)

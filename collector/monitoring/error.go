@@ -23,59 +23,58 @@ import (
 // The reasons for which the monitoring could not be read.
 var (
 	ReasonNoMonitoring = finding.NewReason("NoMonitoring", finding.Explanation{
-		Meaning: "Reported when the cluster has no monitoring that can be read.",
+		Meaning: "The cluster has no monitoring that can be read.",
 		Cause:   "The Route openshift-monitoring/thanos-querier does not exist.",
 		Remedy:  "Run the preflight again with the URL of a Prometheus that has the metrics of the cluster.",
 	})
 	ReasonNoToken = finding.NewReason("NoToken", finding.Explanation{
-		Meaning: "Reported when the user has no token for the monitoring, which accepts nothing else.",
-		Cause:   "The kubeconfig has a client certificate.",
+		Meaning: "The user has no token for the monitoring, which accepts nothing else.",
+		Cause:   "The kubeconfig contains a client certificate.",
 		Remedy:  "Log in with a token: `oc login`.",
 	})
 	reasonUnauthorized = finding.NewReason("Unauthorized", finding.Explanation{
-		Meaning: "Reported when the monitoring rejects the credentials.",
+		Meaning: "The monitoring rejects the credentials.",
 		Cause:   "The token has expired or was revoked, or there is none.",
 		Remedy:  "Log in with a token: `oc login`.",
 	})
 	reasonForbidden = finding.NewReason("Forbidden", finding.Explanation{
-		Meaning: "Reported when the user has no permission to read the monitoring.",
+		Meaning: "The user has no permission to read the monitoring.",
 		Cause:   "The user lacks the cluster role cluster-monitoring-view.",
 		Remedy:  "Ask an administrator for the role: `oc adm policy add-cluster-role-to-user cluster-monitoring-view USER`.",
 	})
 	reasonTimeout = finding.NewReason("Timeout", finding.Explanation{
-		Meaning: "Reported when the monitoring does not respond in time.",
+		Meaning: "The request to the monitoring times out.",
 		Cause:   "The monitoring is overloaded, or a firewall drops the request.",
 		Remedy:  "Check the monitoring: `oc get clusteroperator monitoring`.",
 	})
 	reasonUnreachable = finding.NewReason("Unreachable", finding.Explanation{
-		Meaning: "Reported when the monitoring cannot be reached, or responds with an error.",
+		Meaning: "The monitoring is unreachable, or responds with an error.",
 		Cause:   "The monitoring or its Route is down, or its certificate is not trusted.",
 		Remedy:  "Check the monitoring: `oc get clusteroperator monitoring`.",
 	})
 	reasonBadQuery = finding.NewReason("BadQuery", finding.Explanation{
-		Meaning: "Reported when the monitoring rejects the query of a risk.",
+		Meaning: "The monitoring rejects the query of a risk, so whether the risk applies is unknown.",
 		Cause:   "The query, which the update service defines, is not valid PromQL, or fails.",
-		Remedy:  "Report the query to the update service. Read what the risk is about, and accept it if it is acceptable.",
+		Remedy:  "Report the query to the update service. Read the description of the risk, and accept the risk if it is acceptable.",
 	})
 	reasonBadResult = finding.NewReason("BadResult", finding.Explanation{
-		Meaning: "Reported when the result of a risk's query is neither 0 nor 1.",
+		Meaning: "The result of a risk's query is neither 0 nor 1, so whether the risk applies is unknown.",
 		Cause:   "The query, which the update service defines, is not a condition, or the monitoring lacks the metric.",
-		Remedy:  "Report the query to the update service. Read what the risk is about, and accept it if it is acceptable.",
+		Remedy:  "Report the query to the update service. Read the description of the risk, and accept the risk if it is acceptable.",
 	})
 	reasonPartialAnswer = finding.NewReason("PartialAnswer", finding.Explanation{
-		Meaning: "Reported when the monitoring responds with warnings, so that data may be missing.",
+		Meaning: "The monitoring responds with warnings, so data may be missing.",
 		Cause:   "A Prometheus behind Thanos is down, or the query is doubtful.",
 		Remedy:  "Check the monitoring: `oc -n openshift-monitoring get pods`.",
 	})
 	reasonNotInArchive = finding.NewReason("NotInArchive", finding.Explanation{
-		Meaning: "Reported when the archive that stands for the cluster has no such data of the monitoring.",
-		Cause:   "A must-gather has alerts but no metrics, and an archive of another kind may have neither.",
-		Remedy: "Run the preflight again with the URL of a Prometheus that has the metrics of the cluster, or on the " +
-			"cluster itself.",
+		Meaning: "The archive does not contain this data of the monitoring.",
+		Cause:   "A must-gather contains alerts but no metrics, and an archive of another kind may contain neither.",
+		Remedy:  "Run the preflight again with the URL of a Prometheus that has the metrics of the cluster, or on the cluster itself.",
 	})
 	reasonBadAnswer = finding.NewReason("BadAnswer", finding.Explanation{
-		Meaning: "Reported when the response is not that of a Prometheus.",
-		Cause:   "The URL is that of another server, such as a page to log in at.",
+		Meaning: "The response does not come from a Prometheus.",
+		Cause:   "The URL belongs to another server, such as a login page.",
 		Remedy:  "Run the preflight again with the URL of a Prometheus or a Thanos querier.",
 	})
 )
@@ -110,8 +109,8 @@ func wrap(doing string, err error) error {
 }
 
 // ReportQuery is the remedy for a risk whose query or rule is wrong.
-const ReportQuery = "Report the query to the update service, which defines it. Read what the risk is about, and accept it if it " +
-	"is acceptable."
+const ReportQuery = "Report the query to the update service, which defines it. Read the description of the risk, and accept the risk " +
+	"if it is acceptable."
 
 // checkHealth completes an error of a monitoring that does not respond properly.
 func checkHealth(e Error) *Error {
@@ -154,7 +153,8 @@ func badResult(format string, args ...any) *Error {
 }
 
 func badResponse(cause error) *Error {
-	return checkURL(Error{Reason: reasonBadAnswer, Message: fmt.Sprintf("the response is not that of a Prometheus: %v", cause), Err: cause})
+	return checkURL(Error{Reason: reasonBadAnswer, Message: fmt.Sprintf("the response does not come "+
+		"from a Prometheus: %v", cause), Err: cause})
 }
 
 const (

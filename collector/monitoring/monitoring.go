@@ -264,7 +264,7 @@ func (c Querier) hasRouteTo(ctx context.Context, host string) bool {
 // certificate of the cluster's ingress.
 func (c Querier) throughRoute(ctx context.Context, address string) (*rest.Config, error) {
 	if c.Config.BearerToken == "" && c.Config.BearerTokenFile == "" && c.Config.ExecProvider == nil && c.Config.AuthProvider == nil {
-		return nil, logIn(Error{Reason: ReasonNoToken, Message: "the monitoring requires a token, and the kubeconfig has none"})
+		return nil, logIn(Error{Reason: ReasonNoToken, Message: "the monitoring requires a token, but the kubeconfig contains none"})
 	}
 	ca, err := c.certificates(ctx, "openshift-config-managed", "default-ingress-cert", "ca-bundle.crt")
 	return c.configFor(address, ca), err

@@ -130,7 +130,7 @@ func (r Report) Refusal() string {
 	case r.Verdict.Provisional:
 		return "the run is about a later update of a path"
 	case r.Verdict.Forced:
-		return "the run was forced, which permits no update"
+		return "the run was forced, and a forced run permits no update"
 	case len(lacks) > 0:
 		return words.Clauses(lacks, mostCauses)
 	}

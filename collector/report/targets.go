@@ -207,7 +207,7 @@ func Load(r io.Reader) (Document, error) {
 		return Document{}, fmt.Errorf("could not read the report: %w", err)
 	}
 	if len(text) > maxStored {
-		return Document{}, fmt.Errorf("this is no report: it is larger than %d MiB", maxStored>>20)
+		return Document{}, fmt.Errorf("this is not a report: it is larger than %d MiB", maxStored>>20)
 	}
 	if text, err = asJSON(text); err != nil {
 		return Document{}, err
@@ -217,7 +217,7 @@ func Load(r io.Reader) (Document, error) {
 		Kind       string `json:"kind"`
 	}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return Document{}, errors.New("this is no report: it has no apiVersion and kind")
+		return Document{}, errors.New("this is not a report: it has no apiVersion and kind")
 	}
 	return Document{Kind: head.Kind, apiVersion: head.APIVersion, text: text}, nil
 }
@@ -271,12 +271,12 @@ func (d Document) Path() (Path, error) {
 func (d Document) decode(kind string, into any) error {
 	switch {
 	case d.Kind != kind:
-		return fmt.Errorf("this is no report: its kind is %q, not %q", d.Kind, kind)
+		return fmt.Errorf("this is not a report: its kind is %q, not %q", d.Kind, kind)
 	case d.apiVersion != APIVersion:
-		return fmt.Errorf("this report is of another version: its apiVersion is %q, and this tool reads %q", d.apiVersion, APIVersion)
+		return fmt.Errorf("this report has another version: its apiVersion is %q, and this tool reads %q", d.apiVersion, APIVersion)
 	}
 	if err := json.Unmarshal(d.text, into); err != nil {
-		return fmt.Errorf("this is no report: %w", err)
+		return fmt.Errorf("this is not a report: %w", err)
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func (r Report) check() error {
 // with a decision that its updates do not make.
 func (p Path) check() error {
 	if len(p.Updates) == 0 || len(p.Updates) > p.planned() {
-		return fmt.Errorf("the path contradicts itself: it has %s, and the reports of %s", words.Count(len(p.Versions), "version"),
+		return fmt.Errorf("the path contradicts itself: it has %s, but reports for %s", words.Count(len(p.Versions), "version"),
 			words.Count(len(p.Updates), "update"))
 	}
 	for i, each := range p.Updates {
@@ -329,7 +329,7 @@ func asJSON(text []byte) ([]byte, error) {
 	}
 	converted, err := yaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, errors.New("this is no report: it is neither JSON nor YAML")
+		return nil, errors.New("this is not a report: it is neither JSON nor YAML")
 	}
 	return converted, nil
 }

@@ -319,7 +319,7 @@ func eachBinding(ctx context.Context, client rbacv1client.RbacV1Interface,
 			case *rbacv1.ClusterRoleBinding:
 				note("", binding.Subjects, binding.RoleRef)
 			default:
-				return fmt.Errorf("the list has a %T", item)
+				return fmt.Errorf("the list contains a %T", item)
 			}
 			return nil
 		})

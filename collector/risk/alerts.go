@@ -24,17 +24,17 @@ import (
 // The name of the check of alerts, and the reasons of its findings.
 var (
 	NameAlerts = finding.NewName("Alerts",
-		"The check for alerts that are a risk of updates: the critical ones, and those that CVO knows to affect "+
-			"updates (pkg/risk/alert). There is a finding for each name of an alert, by which it is accepted. The "+
-			"preflight's own alerts do not count. It concerns every update.")
+		"Checks for alerts that are a risk of updates: the critical ones, and those that CVO knows to affect updates (pkg/risk/alert). "+
+			"Each alert name has a finding, by which it is accepted. The preflight's own alerts do not count. It concerns every "+
+			"update.")
 
 	reasonNoAlerts = finding.NewReason("NoAlerts", finding.Explanation{
-		Meaning: "Reported when no alert that is a risk of updates is firing.",
+		Meaning: "No alert that is a risk of updates is firing.",
 		Cause:   "The active alerts are neither critical nor known to affect updates.",
 	})
 	reasonAlertFiring = finding.NewReason("AlertFiring", finding.Explanation{
-		Meaning: "Reported when an alert is firing that is critical or known to affect updates.",
-		Cause:   "The message has the description of the alert.",
+		Meaning: "An alert is firing that is critical or known to affect updates.",
+		Cause:   "The message contains the description of the alert.",
 		Remedy:  "Follow the runbook until the alert no longer fires, or accept the alert: `oc preflight accept NAME`.",
 	})
 )
@@ -105,7 +105,7 @@ func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.
 				"this cluster is not OpenShift, and no Prometheus is configured, so there are no alerts to read")}, nil
 		}
 	}
-	return []finding.Finding{finding.Unknown(cause.Reason, "it is unknown which alerts are firing: %s", cause.Message).
+	return []finding.Finding{finding.Unknown(cause.Reason, "the firing alerts are unknown: %s", cause.Message).
 		Remedy("%s To continue without the alerts, accept the risk.", cause.Remedy).
 		Do(cause.Actions...).
 		Do(finding.Accept(a.check()))}, nil
@@ -167,7 +167,7 @@ func (a alerts) firing(instances []alert) finding.Finding {
 		messages, objects = append(messages, instance.message), append(objects, instance.objects()...)
 	}
 	name, runbook := a.name(first.name), runbookOf(instances)
-	remedy := "Resolve what the alert reports until it no longer fires, or accept the alert."
+	remedy := "Resolve the cause of the alert until it no longer fires, or accept the alert."
 	if runbook != "" {
 		remedy = "Follow the runbook until the alert no longer fires, or accept the alert."
 	}

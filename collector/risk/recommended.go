@@ -27,34 +27,34 @@ import (
 
 var (
 	recommendedName = finding.NewName("ClusterVersionRecommendedUpdate",
-		"CVO's precondition ClusterVersionRecommendedUpdate: whether the update is recommended and, where it is so "+
-			"only under conditions, whether each of its risks applies: a finding for each, with the name of the risk. "+
-			"The preflight's own risks do not count. It concerns every update to another release.")
+		"CVO's precondition ClusterVersionRecommendedUpdate: whether the update is recommended and, if only under conditions, whether "+
+			"each of its risks applies. Each risk has a finding with its name. The preflight's own risks do not count. It concerns "+
+			"every update to another release.")
 
 	reasonJudgedElsewhere = finding.NewReason("JudgedElsewhere", finding.Explanation{
-		Meaning: "Reported for risks in ClusterVersion that other checks judge.",
+		Meaning: "ClusterVersion lists risks that other checks evaluate.",
 		Cause:   "CVO publishes gates and alerts as risks, too.",
 		Remedy:  "See the findings of the gates and of the alerts.",
 	})
 	reasonRecommended = finding.NewReason("Recommended", finding.Explanation{
-		Meaning: "Reported when the update is recommended unconditionally.",
+		Meaning: "The update is recommended unconditionally.",
 		Cause:   "The target is in status.availableUpdates of ClusterVersion.",
 	})
 	reasonNoRisks = finding.NewReason("NoRisks", finding.Explanation{
-		Meaning: "Reported when the target is a conditional update without a risk, so that the condition is unknown.",
+		Meaning: "The target is a conditional update without a risk, so the condition is unknown.",
 		Cause:   "An entry of status.conditionalUpdates has no risks.",
 		Remedy:  "Read the entry of the update.",
 		Command: "oc adm upgrade --include-not-recommended",
 	})
 	reasonUnknownUpdate = finding.NewReason("UnknownUpdate", finding.Explanation{
-		Meaning: "Reported when the cluster does not know the target, so that its risks were not evaluated.",
-		Cause:   "The channel of the cluster does not have the target, or its updates could not be retrieved.",
+		Meaning: "The cluster does not know the target, so its risks were not evaluated.",
+		Cause:   "The channel of the cluster does not contain the target, or its updates could not be retrieved.",
 		Remedy: "Choose an update that the cluster knows. To continue with this one, read its known issues, and " +
 			"accept the risk.",
 		Command: "oc preflight accept ClusterVersionRecommendedUpdate",
 	})
 	reasonNoChannel = finding.NewReason("NoChannel", finding.Explanation{
-		Meaning: "Reported when the cluster has no channel, so that no update is recommended to it.",
+		Meaning: "The cluster has no channel, so no update is recommended to it.",
 		Cause:   "spec.channel of ClusterVersion is empty.",
 		Remedy:  "Set the channel: `oc adm upgrade channel CHANNEL`.",
 	})
@@ -131,7 +131,7 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 	}
 	if len(elsewhere) > 0 {
 		findings = append(findings, finding.Skipped(target.read, reasonJudgedElsewhere,
-			"ClusterVersion lists as risks of the update what other checks judge: %s", words.List(elsewhere, maxElsewhere)))
+			"ClusterVersion lists as risks of the update what other checks evaluate: %s", words.List(elsewhere, maxElsewhere)))
 	}
 	return findings
 }
@@ -181,7 +181,7 @@ func (r recommended) ignore(risk namedRisk, f finding.Finding) finding.Finding {
 func (t target) withoutEntry() finding.Finding {
 	if len(t.images()) > 0 {
 		return finding.Pass(t.read, reasonRecommended,
-			"%s is in status.availableUpdates: the update service recommends it and declares no risks of it", t.name)
+			"%s is in status.availableUpdates: the update service recommends it and declares no risks for it", t.name)
 	}
 	if t.version.Spec.Channel == "" {
 		return finding.Unknown(reasonNoChannel, "Configured channel is unset, so the recommended status of %s is unknown.", t.updating()).
@@ -219,36 +219,35 @@ func (t target) notRetrieved() string {
 
 // withoutRisks is the result for a conditional update without a risk.
 func (t target) withoutRisks() finding.Finding {
-	return finding.Unknown(reasonNoRisks, "%s is a conditional update, but ClusterVersion has no risk of it", t.name).
+	return finding.Unknown(reasonNoRisks, "%s is a conditional update, but ClusterVersion lists no risk of it", t.name).
 		Do(finding.Read("oc adm upgrade --include-not-recommended"))
 }
 
 var (
 	reasonInvalidVersions = finding.NewReason("InvalidVersions", finding.Explanation{
-		Meaning: "Reported when conditional updates have versions that are not semantic versions, so that they cannot be requested.",
-		Cause:   "A defect of the data of the update service.",
+		Meaning: "Conditional updates have versions that are not semantic versions, so they cannot be requested.",
+		Cause:   "The data of the update service contains an error.",
 		Remedy:  "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
 	})
 	reasonDuplicateUpdates = finding.NewReason("DuplicateUpdates", finding.Explanation{
-		Meaning: "Reported when status.conditionalUpdates has several entries for the target. The risks of all entries are judged.",
-		Cause:   "A defect of the data of the update service.",
+		Meaning: "status.conditionalUpdates contains several entries for the target. The risks of all entries are evaluated.",
+		Cause:   "The data of the update service contains an error.",
 		Remedy:  "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
 	})
 	reasonDifferentImages = finding.NewReason("DifferentImages", finding.Explanation{
-		Meaning: "Reported when the available and the conditional update to the target have different images.",
-		Cause:   "A defect of the data of the update service.",
+		Meaning: "The available and the conditional update to the target have different images.",
+		Cause:   "The data of the update service contains an error.",
 		Remedy:  "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
 	})
 	reasonAvailableAndConditional = finding.NewReason("AvailableAndConditional", finding.Explanation{
-		Meaning: "Reported when the target is an available update and also a conditional one that is not recommended. Its " +
-			"risks are judged.",
-		Cause:  "A defect of the data of the update service.",
-		Remedy: "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
+		Meaning: "The target is an available update and also a conditional one that is not recommended. Its risks are evaluated.",
+		Cause:   "The data of the update service contains an error.",
+		Remedy:  "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
 	})
 	reasonDivergentDefinitions = finding.NewReason("DivergentDefinitions", finding.Explanation{
-		Meaning: "Reported when updates define a risk of the target in different ways. The definition of the target is " +
-			"judged, but accepting the name accepts all.",
-		Cause:  "A defect of the data of the update service.",
+		Meaning: "Updates define a risk of the target in different ways. The target's definition is evaluated, but accepting the name " +
+			"accepts all.",
+		Cause:  "The data of the update service contains an error.",
 		Remedy: "Report this to the update service: `oc get clusterversion version -o jsonpath='{.spec.upstream}'`.",
 	})
 )
@@ -345,12 +344,12 @@ func (t target) warnings(risks []namedRisk) []finding.Finding {
 			versions = append(versions, words.Line(version, maxVersion))
 		}
 		findings = append(findings, defective(reasonInvalidVersions,
-			"status.conditionalUpdates has versions that are not semantic versions, so they cannot be requested: %s",
+			"status.conditionalUpdates contains versions that are not semantic versions, so they cannot be requested: %s",
 			words.List(versions, maxVersions)))
 	}
 	if len(t.updates) > 1 {
 		findings = append(findings, defective(reasonDuplicateUpdates,
-			"status.conditionalUpdates has %s %d times; the risks of all entries are judged", t.name, len(t.updates)))
+			"status.conditionalUpdates lists %s %d times; the risks of all entries are evaluated", t.name, len(t.updates)))
 	}
 	return slices.Concat(findings, t.contradictions(), t.divergences(risks))
 }
@@ -362,12 +361,14 @@ func (t target) contradictions() []finding.Finding {
 		for _, update := range t.updates {
 			if update.Release.Image != image {
 				findings = append(findings, defective(reasonDifferentImages,
-					"ClusterVersion has %s as the available update %s and as the conditional update %s", t.name, image, update.Release.Image))
+					"ClusterVersion lists %s as the available update "+
+						"%s and as the conditional update %s", t.name, image, update.Release.Image))
 			}
 			condition := (conditions{update: update}).find(update.Conditions, "Recommended")
 			if condition == nil || condition.Status != metav1.ConditionTrue {
 				findings = append(findings, defective(reasonAvailableAndConditional,
-					"%s is in status.availableUpdates and, not recommended, in status.conditionalUpdates; its risks are judged", t.name))
+					"%s is in status.availableUpdates and, not recommended, in "+
+						"status.conditionalUpdates; its risks are evaluated", t.name))
 			}
 		}
 	}
@@ -380,7 +381,8 @@ func (t target) divergences(risks []namedRisk) []finding.Finding {
 	for _, risk := range risks {
 		if count := len(t.conditional.Definitions[risk.name]); count > 1 {
 			findings = append(findings, defective(reasonDivergentDefinitions,
-				"status.conditionalUpdates has %d definitions of the risk %s; that of %s is judged, but accepting the name accepts all",
+				"status.conditionalUpdates contains %d definitions of the risk %s; the definition of %s is evaluated, but accepting "+
+					"the name accepts all",
 				count, words.Line(risk.name, maxText), t.name))
 		}
 	}

@@ -68,7 +68,7 @@ type Options struct {
 }
 
 var reasonIgnored = finding.NewReason("Ignored", finding.Explanation{
-	Meaning: "Reported when an alert is firing that the administrator ignores.",
+	Meaning: "An alert is firing that the administrator ignores.",
 	Cause:   "The alert is ignored by its name, or by its namespace.",
 })
 
@@ -85,9 +85,8 @@ func ignored(f finding.Finding, cause string) finding.Finding {
 
 // NameControlPlaneAlerts is the name of the check of the alerts of a hosted control plane.
 var NameControlPlaneAlerts = finding.NewName("ControlPlaneAlerts",
-	"The check for alerts of the management cluster about the control plane of a hosted cluster: those with the "+
-		"namespace of the control plane that Alerts would count. There is a finding for each name of an alert, "+
-		"ControlPlaneAlerts-NAME, by which it is accepted.")
+	"Checks for alerts of the management cluster about the control plane of a hosted cluster: alerts with the namespace of the control "+
+		"plane that Alerts would count. Each alert name has a finding ControlPlaneAlerts-NAME, by which it is accepted.")
 
 // ControlPlaneAlerts is the check of the alerts of a hosted control plane, which the monitoring of its
 // management cluster has with the namespace of the control plane. One that is not OpenShift need not have
@@ -153,21 +152,21 @@ func (r namedRisk) assessed() []Assessed {
 
 var (
 	reasonRiskApplies = finding.NewReason("RiskApplies", finding.Explanation{
-		Meaning: "Reported when a risk of the update applies to this cluster.",
-		Cause:   "The message has the description of the risk.",
+		Meaning: "A risk of the update applies to this cluster.",
+		Cause:   "The message contains the description of the risk.",
 		Remedy:  "Update to a release without the risk, or accept the risk: `preflight accept NAME`.",
 	})
 	reasonRiskDoesNotApply = finding.NewReason("RiskDoesNotApply", finding.Explanation{
-		Meaning: "Reported when a risk of the update does not apply to this cluster.",
+		Meaning: "A risk of the update does not apply to this cluster.",
 		Cause:   "The matching rules of the risk do not match.",
 	})
 	reasonThrottled = finding.NewReason("Throttled", finding.Explanation{
-		Meaning: "Reported when CVO has not evaluated a risk yet, and this preflight could not evaluate it either.",
+		Meaning: "CVO has not evaluated a risk yet, and oc-preflight could not evaluate it either.",
 		Cause:   "CVO evaluates one risk after the other, and the preflight has no access to the monitoring.",
 		Remedy:  "Wait some minutes, then run the preflight again.",
 	})
 	reasonInterrupted = finding.NewReason("Interrupted", finding.Explanation{
-		Meaning: "Reported when the run ended before a risk was evaluated.",
+		Meaning: "The run ended before a risk was evaluated.",
 		Cause:   "The run was canceled, or reached its deadline.",
 		Remedy:  "Run the preflight again and let it finish.",
 	})
@@ -268,7 +267,7 @@ func (d definition) unknown(err error) finding.Finding {
 		}
 	}
 	reason, remedy := known.Reason, known.Remedy
-	message := fmt.Sprintf("it is unknown whether the risk applies to this cluster: %s; the risk is: %s", known.Message, d.text())
+	message := fmt.Sprintf("whether the risk applies to this cluster is unknown: %s; the risk is: %s", known.Message, d.text())
 	hasAccess := known.Reason != monitoring.ReasonNoMonitoring && known.Reason != monitoring.ReasonNoToken
 	if !hasAccess && strings.Contains(d.assessment.message, "evaluation is throttled") {
 		reason, remedy = reasonThrottled, "Wait some minutes, then run the preflight again. "+known.Remedy

@@ -21,24 +21,24 @@ import (
 
 var (
 	reasonNoMatchingRules = finding.NewReason("NoMatchingRules", finding.Explanation{
-		Meaning: "Reported when a risk has no matching rules, so that it is unknown whether it applies.",
-		Cause:   "ClusterVersion has only the name of the risk, or the update service defines it without rules.",
-		Remedy:  "Report the risk to the update service. Read what it is about, and accept it if it is acceptable.",
+		Meaning: "A risk has no matching rules, so whether it applies is unknown.",
+		Cause:   "ClusterVersion contains only the name of the risk, or the update service defines it without rules.",
+		Remedy:  "Report the risk to the update service. Read its description, and accept the risk if it is acceptable.",
 	})
 	reasonBadRule = finding.NewReason("BadRule", finding.Explanation{
-		Meaning: "Reported when no matching rule of a risk is valid.",
-		Cause:   "A rule lacks its query, or has one where none is allowed.",
-		Remedy:  "Report the rule to the update service. Read what the risk is about, and accept it if it is acceptable.",
+		Meaning: "No matching rule of a risk is valid, so whether the risk applies is unknown.",
+		Cause:   "A rule lacks its query, or contains one although its type allows none.",
+		Remedy:  "Report the rule to the update service. Read the description of the risk, and accept the risk if it is acceptable.",
 	})
 	reasonUnknownRuleType = finding.NewReason("UnknownRuleType", finding.Explanation{
-		Meaning: "Reported when the type of a risk's matching rule is unknown.",
-		Cause:   "The rule is of a type that is newer than this preflight.",
-		Remedy:  "Use a newer preflight, or read what the risk is about, and accept it if it is acceptable.",
+		Meaning: "The type of a risk's matching rule is unknown, so the risk cannot be evaluated.",
+		Cause:   "The type of the rule is newer than this oc-preflight.",
+		Remedy:  "Use a newer version of oc-preflight, or read the description of the risk, and accept the risk if it is acceptable.",
 	})
 	reasonUnreadable = finding.NewReason("Unreadable", finding.Explanation{
-		Meaning: "Reported when an object that a matching rule depends on could not be read.",
+		Meaning: "An object that a matching rule depends on could not be read.",
 		Cause:   "The user has no permission, or the API server does not respond.",
-		Remedy:  "Run the preflight as a user with permission to read what the message names.",
+		Remedy:  "Run the preflight as a user with permission to read the objects in the message.",
 	})
 )
 

@@ -158,7 +158,7 @@ func unreachable(err error) error {
 // reportClock reports a difference between the clocks: all times are by the cluster's.
 func (s Scene) reportClock() {
 	if s.Cluster.Fixed() {
-		s.Step("all is judged as of %s, the newest time of the archive", words.Time(s.Start))
+		s.Step("evaluating the archive as of %s, its newest timestamp", words.Time(s.Start))
 		return
 	}
 	const worthReporting = time.Minute
@@ -264,8 +264,8 @@ type InstalledError struct {
 
 // Error implements error.
 func (e *InstalledError) Error() string {
-	return fmt.Sprintf("the cluster runs %s already, so there is no update to judge: name another release, or judge the last update "+
-		"with \"after\"", words.External(e.Version))
+	return fmt.Sprintf("the cluster already runs %s, so there is no update to evaluate: name another release, or evaluate the last "+
+		"update with \"after\"", words.External(e.Version))
 }
 
 // Installed is an *input.Error with an *InstalledError if the cluster runs the release: it is the last one that CVO has
@@ -312,7 +312,8 @@ func currentRelease(clusterVersion *configv1.ClusterVersion) (update.Release, er
 	if desired := clusterVersion.Status.Desired; desired.Version != "" {
 		return update.Release{Version: desired.Version, Image: desired.Image}, nil
 	}
-	return update.Release{}, errors.New("unknown which release the cluster runs: the status of ClusterVersion has neither history nor desired")
+	return update.Release{}, errors.New("the release that the cluster runs is unknown: the status of ClusterVersion has neither " +
+		"history nor desired")
 }
 
 // Predict is what CVO would do with a request, completed with what the administrator
@@ -329,22 +330,22 @@ func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []fi
 		!policy.Force {
 		return report.CVO{
 			Accepts: new(false), Reason: "PreconditionChecks",
-			Message: "CVO refuses such an update because of " + strings.Join(causes, ", ") +
+			Message: "CVO rejects such an update because of " + strings.Join(causes, ", ") +
 				", which the condition Upgradeable of ClusterVersion does not report yet",
 		}
 	}
 	return report.CVO{Accepts: prediction.Accepts, Reason: prediction.Reason, Message: prediction.Message}
 }
 
-var _ = catalog.Reasons("The cluster-version operator (CVO) refuses the update, or has read its release: package cvo predicts it.", `
-InvalidCurrentVersion | The version of the cluster is no semantic version. | Contact the support of OpenShift.
-InvalidDesiredVersion | The version of the target is no semantic version. | Choose a target with a version.
+var _ = catalog.Reasons("The cluster-version operator (CVO) rejects the update, or has read its release: package cvo predicts it.", `
+InvalidCurrentVersion | The version of the cluster is not a semantic version. | Contact the support of OpenShift.
+InvalidDesiredVersion | The version of the target is not a semantic version. | Choose a target with a version.
 LowDesiredVersion | The target is older than the release of the cluster. | Choose a newer target.
 MajorVersionUpdate | The cluster cannot be updated to another major version from its release. | Update to the last minor version of this major version
 	first. List the updates of the path. | oc preflight plan
 MultipleMinorVersionsUpdate | The target is more than one minor version ahead. | Update one minor version at a time. List the updates of the path. | oc preflight plan
 PayloadLoaded | The release was downloaded and verified.
-PreconditionChecks | A precondition of the update fails; the message names it. | Do what the finding about the precondition states.`)
+PreconditionChecks | A precondition of the update fails; the message names it. | Follow the remedy of the finding about the precondition.`)
 
 // upgradeableCauses are the open gates from which CVO makes its condition Upgradeable.
 func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Finding) []string {

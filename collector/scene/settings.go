@@ -70,7 +70,7 @@ func (s Settings) validate() error {
 			return &input.Error{Err: err}
 		}
 	case s.Judgement.ForceReason != "":
-		return input.Errorf("a reason of force without force")
+		return input.Errorf("a reason for force was given without force")
 	}
 	for _, accepted := range s.Judgement.Accept {
 		if err := acceptance.CheckName(accepted.Risk); err != nil {
@@ -90,7 +90,7 @@ func CheckForceReason(text string) error {
 	case strings.TrimSpace(text) == "":
 		return errors.New("the reason is empty")
 	case len(text) > maxForceReason:
-		return fmt.Errorf("the reason has %d bytes, and may have %d", len(text), maxForceReason)
+		return fmt.Errorf("the reason is %d bytes long, but at most %d are allowed", len(text), maxForceReason)
 	case strings.ContainsAny(text, "\r\n"), words.Line(text, maxForceReason) != strings.Join(strings.Fields(text), " "):
 		return errors.New("the reason is not one line of printable text")
 	}

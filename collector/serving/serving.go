@@ -36,24 +36,23 @@ func Checks() []check.Check {
 }
 
 var reasonAsExpected = finding.NewReason("AsExpected", finding.Explanation{
-	Meaning: "Reported when the API server serves and deletes what it should.",
-	Cause:   "What the check looks for was not found.",
+	Meaning: "The API server serves and deletes objects as it should.",
+	Cause:   "The check found none of the problems that it looks for.",
 })
 
 var (
 	nameAPIServices = finding.NewName("APIServices",
-		"The check for APIServices that are not available: a finding APIService-<name> for each. It concerns "+
-			"every update, and warns.")
+		"Checks for APIServices that are not available: each has a finding APIService-<name>. It concerns every update, and warns.")
 
 	nameAPIService = finding.NewName("APIService",
-		"A finding of the check APIServices about one that is not available: APIService-<name>.")
+		"An APIService that is not available, found by the check APIServices: APIService-<name>.")
 
 	reasonAPIServiceUnavailable = finding.NewReason("APIServiceUnavailable", finding.Explanation{
-		Meaning: "Reported for a version of an API group that is not served.",
-		Cause: "The condition Available of its APIService is not True: its server is not installed any more, has no " +
-			"ready pod, or cannot be reached. The deletion of every namespace stops " +
-			"(NamespaceDeletionDiscoveryFailure), and the discovery of all APIs is incomplete.",
-		Remedy: "Repair the server. Delete the APIService of one that was removed, and first the operator that creates it again.",
+		Meaning: "A version of an API group is not served.",
+		Cause: "The condition Available of its APIService is not True: its server is no longer installed, has no ready pod, or is " +
+			"unreachable. Meanwhile no namespace can be deleted (NamespaceDeletionDiscoveryFailure), and the discovery of all APIs is " +
+			"incomplete.",
+		Remedy: "Repair the server. If it was removed, delete its APIService, and first the operator that recreates it.",
 	})
 )
 
@@ -116,28 +115,25 @@ func unlessOwned(service *snapshot.APIService) string {
 	if owner == "" || namespace == "" {
 		return ""
 	}
-	return fmt.Sprintf(", after ClusterServiceVersion %s/%s, for which OLM creates it again", namespace, owner)
+	return fmt.Sprintf(", after ClusterServiceVersion %s/%s, for which OLM recreates it", namespace, owner)
 }
 
 var (
 	nameConversions = finding.NewName("Conversions",
-		"The check for conversion webhooks that cannot be called, where objects may have to be converted: a "+
-			"finding Conversion-<definition> for each. It concerns every update, and warns: nothing that CVO does "+
-			"reads such objects. Definitions of the release, which CVO does apply, are judged with those of the "+
-			"target (package runner/definition).")
+		"Checks for conversion webhooks that cannot be called, although objects may need conversion: each has a finding "+
+			"Conversion-<definition>. It concerns every update, and warns, because CVO reads no such objects. Definitions of the "+
+			"release, which CVO does apply, are evaluated with the target's definitions (package runner/definition).")
 
 	nameConversion = finding.NewName("Conversion",
-		"A finding of the check Conversions about a CustomResourceDefinition whose objects cannot be converted: "+
-			"Conversion-<name>.")
+		"A CustomResourceDefinition whose objects cannot be converted, found by the check Conversions: Conversion-<name>.")
 
 	reasonConversionUnavailable = finding.NewReason("ConversionUnavailable", finding.Explanation{
-		Meaning: "Reported for a CustomResourceDefinition whose objects cannot be converted between its versions.",
-		Cause: "The Service of its conversion webhook does not exist, or has no ready endpoint. Every read of an object " +
-			"that is stored in another version fails, and with it the garbage collection and the migration of stored " +
-			"objects (kubernetes#110720).",
-		Remedy: "Restore the Service. If its operator was removed for good, set spec.conversion.strategy of the " +
-			"CustomResourceDefinition to None first: until then its deletion does not end, nor does that of a namespace " +
-			"with such an object (kubernetes#71925). Then delete it with its objects, if they are not needed.",
+		Meaning: "The objects of a CustomResourceDefinition cannot be converted between its versions.",
+		Cause: "The Service of its conversion webhook does not exist, or has no ready endpoint. Every read of an object that is stored " +
+			"in another version fails, and so do garbage collection and the migration of stored objects (kubernetes#110720).",
+		Remedy: "Restore the Service. If its operator was removed for good, first set spec.conversion.strategy of the " +
+			"CustomResourceDefinition to None: until then its deletion hangs, and so does the deletion of a namespace with such an " +
+			"object (kubernetes#71925). Then delete it with its objects, if they are not needed.",
 		Command: `oc patch crd NAME --type merge -p {"spec":{"conversion":{"strategy":"None","webhook":null}}}`,
 	})
 )
@@ -249,8 +245,8 @@ func mayConvert(each *snapshot.Definition) bool {
 func conversionFinding(each *snapshot.Definition, down outage) finding.Finding {
 	name := each.Name
 	return finding.Warn(reasonConversionUnavailable,
-		"objects of %s cannot be converted between its versions %s: %s; where one is stored in another version than is requested, every "+
-			"read of the kind %s fails",
+		"objects of %s cannot be converted between its versions %s: %s; if an object is stored in a version other than the requested "+
+			"one, every read of the kind %s fails",
 		name, words.List(each.Served(), maxVersions), down.why, each.Spec.Names.Kind).
 		Named(nameConversion+"-"+name).
 		Remedy("%s", down.remedy(name)).
@@ -272,11 +268,10 @@ func (o outage) remedy(definition string) string {
 	if o.state != backend.Missing {
 		return "Start the pods of the Service. The definition, and a namespace with its objects, cannot be deleted until then."
 	}
-	return fmt.Sprintf("Restore Service %s/%s, such as by installing its operator again. Only if the operator was removed for good, "+
-		"set the strategy None: "+
-		"then the objects can be read, and a write of one that is stored in another version loses the fields that only that version has. If the "+
-		"objects are not needed either, remove the finalizers that the second command lists, which the operator removed before, and "+
-		"delete the definition with its objects: oc delete crd %s.",
+	return fmt.Sprintf("Restore Service %s/%s, for example by reinstalling its operator. Only if the operator was removed for good, "+
+		"set the strategy None: then the objects can be read, but writing an object that is stored in another version loses the fields "+
+		"that only that version has. If the objects are not needed either, remove the finalizers that the second command lists, which "+
+		"the operator used to remove, and delete the definition with its objects: oc delete crd %s.",
 		o.service.Namespace, o.service.Name, definition)
 }
 
@@ -295,17 +290,17 @@ const maxVersions = 10
 
 var (
 	nameNamespaces = finding.NewName("Namespaces",
-		"The check for namespaces that are being deleted: a finding NamespaceTerminating-<name> for each. One "+
-			"that CVO applies blocks every update; for others it warns, if the deletion has taken two minutes.")
+		"Checks for namespaces that are being deleted: each has a finding NamespaceTerminating-<name>. A namespace that CVO applies "+
+			"blocks every update; another one causes a warning after two minutes.")
 
 	nameNamespaceTerminating = finding.NewName("NamespaceTerminating",
-		"A finding of the check Namespaces about a namespace that is being deleted: NamespaceTerminating-<name>.")
+		"A namespace that is being deleted, found by the check Namespaces: NamespaceTerminating-<name>.")
 
 	reasonNamespaceTerminating = finding.NewReason("NamespaceTerminating", finding.Explanation{
-		Meaning: "Reported for a namespace that is being deleted.",
-		Cause: "An API that is not served, or a finalizer of an object in it, stops the deletion. In a namespace of the " +
-			"release the API server refuses every new object, so that CVO cannot apply the release.",
-		Remedy: "Remove what its conditions name: `oc get namespace NAME -o yaml`.",
+		Meaning: "A namespace is being deleted.",
+		Cause: "An API that is not served, or a finalizer of an object in it, blocks the deletion. In a namespace of the release the " +
+			"API server rejects every new object, so CVO cannot apply the release.",
+		Remedy: "Remove the causes that its conditions report: `oc get namespace NAME -o yaml`.",
 	})
 )
 
@@ -329,7 +324,7 @@ func Namespaces() check.Check {
 				}
 			}
 			if len(found) == 0 {
-				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "the deletion of no namespace has stopped")}, nil
+				return []finding.Finding{finding.Pass(gap.ExtentOf(ctx), reasonAsExpected, "no deletion of a namespace hangs")}, nil
 			}
 			return finding.Bounded(finding.Drafts(found...)), nil
 		},
@@ -342,7 +337,7 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 	switch {
 	case check.OfRelease(namespace):
 		f = finding.Fail(reasonNamespaceTerminating,
-			"namespace %s of the release is being deleted since %s, so that CVO can create nothing in it: %s",
+			"namespace %s of the release is being deleted since %s, so CVO cannot create objects in it: %s",
 			namespace.Name, words.Time(namespace.DeletionTimestamp.Time), stopped(namespace))
 	case since >= deletionTime:
 		f = finding.Warn(reasonNamespaceTerminating, "namespace %s is being deleted since %s: %s",
@@ -383,7 +378,7 @@ func obstacles(namespace string) map[corev1.NamespaceConditionType]obstacle {
 	left := finding.Read("oc api-resources --verbs=list --namespaced -o name | xargs -n 1 oc -n %s get --ignore-not-found --show-kind -o "+
 		"custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers", namespace)
 	remaining := obstacle{
-		"Let the operator of the objects that remain remove their finalizers; remove those of an operator that is gone.",
+		"Let the operator of the remaining objects remove their finalizers; if the operator is gone, remove the finalizers yourself.",
 		left,
 	}
 	return map[corev1.NamespaceConditionType]obstacle{
@@ -391,10 +386,11 @@ func obstacles(namespace string) map[corev1.NamespaceConditionType]obstacle {
 			"servers that were removed.", finding.Read("oc get apiservices")},
 		corev1.NamespaceDeletionGVParsingFailure: {"Correct the API group whose version cannot be parsed.", finding.Read("oc api-versions")},
 		corev1.NamespaceDeletionContentFailure: {
-			"Restore what the message names. If it is a conversion webhook that was removed, set spec.conversion.strategy of the " +
+			"Restore the objects in the message. If a conversion webhook was removed, set spec.conversion.strategy of the " +
 				"CustomResourceDefinition to None.",
 			finding.Read(
-				"oc get crd -o custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.namespace"),
+				"oc get crd -o " +
+					"custom-columns=NAME:.metadata.name,CONVERSION:.spec.conversion.strategy,SERVICE:.spec.conversion.webhook.clientConfig.service.namespace"),
 		},
 		corev1.NamespaceContentRemaining:    remaining,
 		corev1.NamespaceFinalizersRemaining: remaining,
@@ -420,9 +416,10 @@ func obstaclesOf(namespace *corev1.Namespace) string {
 		remedies = append(remedies, each.remedy)
 	}
 	if len(remedies) == 0 {
-		remedies = []string{"Remove what stops the deletion."}
+		remedies = []string{"Remove what blocks the deletion."}
 	}
-	return strings.Join(append(remedies, "The deletion then ends by itself: check that the namespace is gone or was created again."), " ")
+	return strings.Join(append(remedies, "The deletion then completes by itself: check that "+
+		"the namespace is gone or was recreated."), " ")
 }
 
 func inspect(namespace *corev1.Namespace) []finding.Action {

@@ -379,11 +379,11 @@ func leftOut(of *hypershift.HostedCluster, pool *hypershift.NodePool, to configv
 	case err == nil && pause.Active:
 		return "paused"
 	case pool.OnDelete():
-		return "it replaces a machine only when that is deleted"
+		return "it replaces a machine only when the machine is deleted"
 	case !pool.Automated():
 		return "its nodes are updated by hand"
 	case pool.Updating() == nil && !requests(of, pool, to):
-		return "it requests another release, and has " + words.External(pool.Status.Version)
+		return "it requests another release, but runs " + words.External(pool.Status.Version)
 	}
 	return ""
 }

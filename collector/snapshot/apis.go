@@ -176,7 +176,7 @@ func addServed(found map[schema.GroupResource]Resource, version schema.GroupVers
 }
 
 // ErrMany means that a resource has more objects than are read.
-var ErrMany = errors.New("there are more objects than are read")
+var ErrMany = errors.New("there are more objects than oc-preflight reads")
 
 // Each reads the objects of a resource page by page, and keeps none. The error is an ErrMany for more than most of them, of
 // which the first ones were read.
@@ -261,10 +261,10 @@ func each[P any](ctx context.Context, page pager.ListPageFunc, do func(P) error)
 	return pages.EachListItem(ctx, metav1.ListOptions{}, func(item runtime.Object) error {
 		object, ok := item.(P)
 		if !ok {
-			return fmt.Errorf("the list has a %T", item)
+			return fmt.Errorf("the list contains a %T", item)
 		}
 		if count++; count > maxObjects {
-			return fmt.Errorf("the list has more than %d objects", maxObjects)
+			return fmt.Errorf("the list contains more than %d objects", maxObjects)
 		}
 		return do(object)
 	})

@@ -360,7 +360,7 @@ func (r *configReader) page(ctx context.Context, options metav1.ListOptions) (ru
 
 func (r *configReader) decode(from *json.Decoder, into *metav1.ListMeta) error {
 	if begin, err := from.Token(); err != nil || begin != json.Delim('{') {
-		return errors.Join(err, errors.New("it is no list"))
+		return errors.Join(err, errors.New("it is not a list"))
 	}
 	for from.More() {
 		key, err := from.Token()
@@ -395,7 +395,7 @@ func (r *configReader) decodeItems(from *json.Decoder) error {
 		return err
 	}
 	if begin != json.Delim('[') {
-		return errors.New("its items are no list")
+		return errors.New("its items are not a list")
 	}
 	for from.More() {
 		var item json.RawMessage
@@ -403,7 +403,7 @@ func (r *configReader) decodeItems(from *json.Decoder) error {
 			return err
 		}
 		if len(r.found) == maxObjects {
-			return fmt.Errorf("it has more than %d objects", maxObjects)
+			return fmt.Errorf("it contains more than %d objects", maxObjects)
 		}
 		config, err := decodeConfig(item)
 		if err != nil {

@@ -157,7 +157,7 @@ func (r *reader[T]) readList(into *metav1.ListMeta, list []byte) error {
 func (r *reader[T]) begin(count int) error {
 	most := cmp.Or(r.most, maxObjects)
 	if r.count += count; r.count > most {
-		return fmt.Errorf("the list has more than %d objects", most)
+		return fmt.Errorf("the list contains more than %d objects", most)
 	}
 	r.pages = append(r.pages, make([]T, 0, count))
 	return nil

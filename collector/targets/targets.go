@@ -38,17 +38,17 @@ import (
 )
 
 var (
-	nameNoUpdates = finding.NewName("NoUpdates", "The finding about a cluster that knows no update.")
+	nameNoUpdates = finding.NewName("NoUpdates", "A cluster that knows no update.")
 
 	reasonNoUpdates = finding.NewReason("NoUpdates", finding.Explanation{
-		Meaning: "Reported when the cluster knows no update.",
+		Meaning: "The cluster knows no update.",
 		Cause:   "The channel has no update from the cluster's version.",
-		Remedy:  "Choose another channel with `oc adm upgrade channel CHANNEL`, or ask for a release by its image.",
+		Remedy:  "Choose another channel with `oc adm upgrade channel CHANNEL`, or name a release by its image.",
 	})
 	reasonUpdatesNotRetrieved = finding.NewReason("UpdatesNotRetrieved", finding.Explanation{
-		Meaning: "Reported when the cluster knows no update because it could not retrieve the update graph.",
-		Cause:   "The update service cannot be reached, or does not know the channel or the version.",
-		Remedy:  "Check \"oc adm upgrade\", or ask for a release by its image.",
+		Meaning: "The cluster knows no update because it could not retrieve the update graph.",
+		Cause:   "The update service is unreachable, or does not know the channel or the version.",
+		Remedy:  "Check \"oc adm upgrade\", or name a release by its image.",
 	})
 )
 
@@ -175,7 +175,7 @@ func judgeAll(ctx context.Context, s scene.Scene, candidates []report.Candidate)
 		})
 	}
 	if err := group.Wait(); err != nil {
-		return report.Targets{}, fmt.Errorf("not all targets could be judged in time: %w", err)
+		return report.Targets{}, fmt.Errorf("could not evaluate all targets in time: %w", err)
 	}
 	judged.Findings = found.all()
 	for _, f := range acceptance.Review(found.judged...) {
@@ -221,7 +221,7 @@ func noUpdates(clusterVersion *configv1.ClusterVersion) finding.Finding {
 		}
 	}
 	return f.Named(nameNoUpdates).From(finding.SourceRisk).
-		Remedy("Choose another channel, or name a version, which is judged though it is not listed.").Do(
+		Remedy("Choose another channel, or name a version, which is evaluated even if it is not listed.").Do(
 		clusterversion.Channels(clusterVersion)...).
 		About(finding.Object{APIVersion: configv1.GroupVersion.String(), Kind: "ClusterVersion", Name: clusterVersion.Name})
 }

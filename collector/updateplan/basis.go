@@ -147,15 +147,15 @@ func (b Basis) remedy(cause *path.Error) string {
 		}
 		return fmt.Sprintf("Add channels of %s and of the minor versions before it, such as stable-%[1]s or eus-%[1]s.", line)
 	case path.TargetNotNewer:
-		return "Choose a release that is newer than the present one."
+		return "Choose a release that is newer than the current one."
 	case path.NoPath:
 	}
 	both := slices.DeleteFunc(from, func(channel string) bool { return !slices.Contains(to, channel) || slices.Contains(b.Sources, channel) })
 	if len(both) > 0 {
 		return fmt.Sprintf("Add a channel that has both releases: %s.", strings.Join(both, ", "))
 	}
-	return "Choose a newer release: an older one may have been published before the present release. Or add the channels of the " +
-		"minor versions between them."
+	return "Choose a newer release: an older one may have been published before the current release. Or add the channels of the minor " +
+		"versions between them."
 }
 
 // channels lists the channels of a release by its metadata; none for a release that the graph does not have.

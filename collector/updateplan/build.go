@@ -39,7 +39,7 @@ func New(b Basis, paths path.Paths) (Plan, error) {
 	made.estimate(b.Rollout)
 	files, err := imageset.Files(b.Graph, paths.Best, b.Architecture, cmp.Or(b.ImageSet, imageset.V2))
 	if err != nil {
-		return Plan{}, fmt.Errorf("the configuration of oc-mirror could not be made: %w", err)
+		return Plan{}, fmt.Errorf("could not generate the configuration of oc-mirror: %w", err)
 	}
 	made.mirror = files
 	return made, nil

@@ -257,7 +257,7 @@ func Read(r io.Reader) (Plan, error) {
 		return Plan{}, err
 	}
 	if len(content) > maxStored {
-		return Plan{}, fmt.Errorf("the plan has more than %d bytes", maxStored)
+		return Plan{}, fmt.Errorf("the plan is larger than %d bytes", maxStored)
 	}
 	var stored Plan
 	if err := json.Unmarshal(content, &stored); err != nil {

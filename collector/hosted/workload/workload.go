@@ -141,55 +141,55 @@ func gathered(log *gap.Log) error {
 
 // Name is the name of the check that Judge makes the findings of.
 var Name = finding.NewName("HostedControlPlanePods",
-	"The pods of the control plane in its namespace of the management cluster: replicas of etcd and of the API server, "+
+	"Checks the pods of the control plane in its namespace of the management cluster: replicas of etcd and of the API server, "+
 		"PodDisruptionBudgets that allow no eviction, and room on the nodes for the pods that a rollout adds.")
 
 var (
 	reasonPodsReady = finding.NewReason("ControlPlanePodsReady", finding.Explanation{
-		Meaning: "Reported when the pods of the control plane are ready, and a rollout has room.",
+		Meaning: "The pods of the control plane are ready, and the nodes have room for a rollout.",
 		Cause:   "All replicas are ready, budgets allow evictions, and each Deployment has a node for one more pod.",
 	})
 	reasonPodsUnknown = finding.NewReason("ControlPlanePodsUnknown", finding.Explanation{
-		Meaning: "Reported when the namespace of the control plane cannot be read, or has no etcd or API server.",
+		Meaning: "The namespace of the control plane cannot be read, or contains no etcd or API server.",
 		Cause:   "A permission is missing in the management cluster, or the control plane does not exist yet.",
-		Remedy: "Grant the permissions in the management cluster, by the roles that are printed for it: `oc preflight auth targets " +
+		Remedy: "Grant the permissions in the management cluster, with the roles that are printed for it: `oc preflight auth targets " +
 			"--hosted-cluster NAMESPACE/NAME`.",
 	})
 	reasonEtcdNotReady = finding.NewReason("EtcdMemberNotReady", finding.Explanation{
-		Meaning: "Reported when a member of etcd is not ready: an update restarts the members one after another, and another one that " +
-			"is not ready may cost the quorum.",
-		Cause:  "A pod of the StatefulSet etcd does not run, or is not ready.",
+		Meaning: "A member of etcd is not ready. An update restarts the members one after another, and may cost etcd its quorum while " +
+			"another member is not ready.",
+		Cause:  "A pod of the StatefulSet etcd is not running, or is not ready.",
 		Remedy: "Restore the member before the update: check the pods of the StatefulSet etcd.",
 	})
 	reasonAPIServerNotReady = finding.NewReason("APIServerNotReady", finding.Explanation{
-		Meaning: "Reported when replicas of the API server of the guest are not ready. Without a ready one the update cannot start; " +
-			"with fewer the rollout waits.",
-		Cause:  "A pod of the Deployment kube-apiserver does not run, or is not ready.",
+		Meaning: "Replicas of the guest's API server are not ready. Without a ready replica the update cannot start; with fewer " +
+			"replicas the rollout waits.",
+		Cause:  "A pod of the Deployment kube-apiserver is not running, or is not ready.",
 		Remedy: "Check the pods of the Deployment kube-apiserver in the namespace of the control plane.",
 	})
 	reasonBudgetNever = finding.NewReason("ControlPlaneBudgetNever", finding.Explanation{
-		Meaning: "Reported when pods of the control plane can never be evicted. The update of a hosted cluster evicts none of them, but " +
-			"the drain of their nodes, when the management cluster is updated, does not end.",
+		Meaning: "Pods of the control plane can never be evicted. The update of a hosted cluster evicts none of them, but when the " +
+			"management cluster is updated, the drains of their nodes hang.",
 		Cause: "The PodDisruptionBudget requires all replicas, its status cannot be computed, or several budgets select the same pods.",
 		Remedy: "Check the replicas of the workload and its budget: `oc -n NAMESPACE get poddisruptionbudgets`. HyperShift restores " +
 			"its own budgets.",
 	})
 	reasonBudgetAtLimit = finding.NewReason("ControlPlaneBudgetAtLimit", finding.Explanation{
-		Meaning: "Reported when a PodDisruptionBudget of the control plane allows no eviction at present.",
+		Meaning: "A PodDisruptionBudget of the control plane currently allows no eviction.",
 		Cause:   "Too few pods of the budget are ready.",
 		Remedy:  "Check why the pods are not ready before the update.",
 	})
 	reasonNoSurge = finding.NewReason("NoRoomForRollout", finding.Explanation{
-		Meaning: "Reported when no node of the management cluster suits one more pod of a Deployment whose rollout adds a pod before it " +
-			"removes one: such a rollout does not end.",
+		Meaning: "No node of the management cluster suits one more pod of a Deployment whose rollout adds a pod before it removes one, " +
+			"so the rollout hangs.",
 		Cause: "The message counts the nodes by why they do not suit, such as pod anti-affinity with as many replicas as nodes. An " +
 			"autoscaler may add nodes, the scheduler may preempt pods, and the next release may have another strategy.",
 		Remedy: "Add a node that suits the pods, or make room: `oc describe nodes`.",
 	})
 	reasonRoomUnknown = finding.NewReason("RolloutRoomUnknown", finding.Explanation{
-		Meaning: "Reported when it is unknown whether the management cluster has room for the rollout of a control plane.",
-		Cause: "Nodes, namespaces or pods of the management cluster cannot be read, or the placement rests on more than this " +
-			"preflight evaluates.",
+		Meaning: "Whether the management cluster has room for the rollout of a control plane is unknown.",
+		Cause: "Nodes, namespaces or pods of the management cluster cannot be read, or the placement depends on more than oc-preflight " +
+			"evaluates.",
 		Remedy: "Check that each Deployment of the control plane has a node for one more pod.",
 	})
 )
@@ -213,7 +213,7 @@ func (s *State) Judge(said Said) []finding.Finding {
 	found = append(found, s.room()...)
 	if len(found) == 0 {
 		return []finding.Finding{finding.Pass(gap.Proven("the lists of the namespace of the control plane"), reasonPodsReady,
-			"the pods of the control plane in namespace %s are ready, and their rollout has room", s.namespace)}
+			"the pods of the control plane in namespace %s are ready, and the nodes have room for their rollout", s.namespace)}
 	}
 	return found
 }
@@ -264,7 +264,7 @@ func wantedOf(replicas *int32) int32 {
 func (s *State) missing(kind, name string) finding.Finding {
 	return s.about(kind, name, finding.Unknown(reasonPodsUnknown, "namespace %s has no %s %s, so its replicas are unknown", s.namespace, kind,
 		name).
-		Remedy("Check that the control plane is installed, and that the kubeconfig is that of its management cluster."))
+		Remedy("Check that the control plane is installed, and that the kubeconfig belongs to its management cluster."))
 }
 
 func (s *State) about(kind, name string, f finding.Finding) finding.Finding {
@@ -321,11 +321,11 @@ const maxNamed = 5
 
 func (s *State) describe(of refused) finding.Finding {
 	pods := words.List(of.pods, maxNamed)
-	found := finding.Warn(reasonBudgetAtLimit, "PodDisruptionBudget %s/%s allows no eviction at present (%s): %s", s.namespace, of.budget,
+	found := finding.Warn(reasonBudgetAtLimit, "PodDisruptionBudget %s/%s currently allows no eviction (%s): %s", s.namespace, of.budget,
 		of.cause, pods)
 	if of.outcome == eviction.Never {
 		found = finding.Warn(reasonBudgetNever, "PodDisruptionBudget %s/%s never allows an eviction (%s), so a drain of the management "+
-			"cluster does not end: %s", s.namespace, of.budget, of.cause, pods)
+			"cluster hangs: %s", s.namespace, of.budget, of.cause, pods)
 	}
 	return found.About(finding.Object{
 		APIVersion: policyv1.SchemeGroupVersion.String(), Kind: "PodDisruptionBudget", Namespace: s.namespace,
@@ -358,7 +358,7 @@ func (s *State) room() []finding.Finding {
 		text := "no node of the management cluster suits one more pod of Deployment %s in namespace %s, which its rollout adds before " +
 			"it removes one: %s"
 		if key.reason == reasonRoomUnknown {
-			text = "it is unknown whether a node of the management cluster suits one more pod of Deployment %s in namespace %s: %s"
+			text = "whether a node of the management cluster suits one more pod of Deployment %s in namespace %s is unknown: %s"
 		}
 		var objects []finding.Object
 		for _, name := range grouped[key] {

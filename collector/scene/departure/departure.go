@@ -123,14 +123,12 @@ func Sources(s scene.Scene, d Departure, version string) []collector.Source {
 }
 
 var (
-	nameUpdate = finding.NewName("Update", "The finding in place of all gates and risks where the versions cannot be compared.")
+	nameUpdate = finding.NewName("Update", "Replaces all gates and risks when the versions cannot be compared.")
 
 	reasonUnknownUpdateKind = finding.NewReason("UnknownUpdateKind", finding.Explanation{
-		Meaning: "Reported when the versions of the cluster and the target cannot be compared.",
-		Cause: "A version is not a semantic version, or the version of the target is not known because its release could " +
-			"not be verified.",
-		Remedy: "Name the target by its version, or fix the verification of its signature, from which the " +
-			"version is read.",
+		Meaning: "The versions of the cluster and the target cannot be compared, so the gates and risks cannot be evaluated.",
+		Cause:   "A version is not a semantic version, or the version of the target is unknown because its release could not be verified.",
+		Remedy:  "Name the target by its version, or fix the verification of its signature, from which oc-preflight reads the version.",
 	})
 )
 
@@ -172,7 +170,7 @@ func EdgeOf(g *graph.Graph, unread error, from, to string) Edge {
 			return Edge{Risks: each.Risks, Known: true}
 		}
 	}
-	return Edge{Cause: "the update graph does not have this update"}
+	return Edge{Cause: "the update graph does not contain this update"}
 }
 
 // After is the departure of a later update of a path.
@@ -216,7 +214,8 @@ func (l later) whyLater(c check.Check) string {
 func (l later) Annotate(s scene.Scene, findings []finding.Finding) {
 	for i, f := range findings {
 		if dependsOnPresent(f) {
-			findings[i] = f.Noted("Judged from %s, which the cluster runs; the update to %s may change this.", s.About.Version, l.before().Version)
+			findings[i] = f.Noted("Evaluated for %s, which the cluster runs; "+
+				"the update to %s may change this.", s.About.Version, l.before().Version)
 		}
 	}
 }
@@ -235,13 +234,13 @@ func dependsOnPresent(f finding.Finding) bool {
 
 var (
 	reasonEdgeRecommended = finding.NewReason("RecommendedByGraph", finding.Explanation{
-		Meaning: "Reported for a later update of a path that the update graph recommends without conditions.",
-		Cause:   "The graph has the update without risks.",
+		Meaning: "The update graph recommends a later update of the path without conditions.",
+		Cause:   "The graph contains the update without risks.",
 	})
 	reasonEdgeUnknown = finding.NewReason("UpdateNotInGraph", finding.Explanation{
-		Meaning: "Reported for a later update of a path that the update graph does not have, so that its risks are unknown.",
-		Cause:   "The update was removed from the graph, the graph could not be read, or it is of other channels.",
-		Remedy:  "Run or attach with the channels or graphs that have the update, or plan the path again: `oc preflight plan`.",
+		Meaning: "The update graph does not contain a later update of the path, so its risks are unknown.",
+		Cause:   "The update was removed from the graph, the graph could not be read, or it covers other channels.",
+		Remedy:  "Run or attach with the channels or graphs that contain the update, or plan the path again: `oc preflight plan`.",
 	})
 )
 
@@ -257,7 +256,7 @@ func (l later) risks(s scene.Scene) check.Check {
 				return []finding.Finding{l.edgeUnknown(recommended.Name)}, nil
 			case len(l.Edge.Risks) == 0:
 				return []finding.Finding{finding.Pass(gap.Proven("the update graph"), reasonEdgeRecommended,
-					"the update graph has the update from %s to %s without risks", subject.Update.From, subject.Update.To)}, nil
+					"the update graph contains the update from %s to %s without risks", subject.Update.From, subject.Update.To)}, nil
 			}
 			evaluator := risk.Evaluator{Subject: subject, Client: s.Settings.Judgement.Monitoring, ClusterID: s.Version.Spec.ClusterID}
 			return l.judgeRisks(ctx, evaluator)
@@ -278,7 +277,7 @@ func (l later) judgeRisks(ctx context.Context, evaluator risk.Evaluator) ([]find
 func (l later) edgeUnknown(name string) finding.Finding {
 	return finding.Unknown(reasonEdgeUnknown, "the risks of the update from %s to %s are unknown: %s", l.before().Version, l.Target.Version,
 		l.Edge.Cause).
-		Remedy("Name the channels or graphs that have this update, or plan the path again. To continue with this update, read its known "+
-			"issues, and accept the risk.").
+		Remedy("Name the channels or graphs that contain this update, or plan the path again. To continue with this update, read its "+
+			"known issues, and accept the risk.").
 		Do(finding.Retry(finding.OptionGraph), finding.Accept(name))
 }

@@ -140,7 +140,7 @@ func firstCauses(all []string, kind string) []string {
 
 // documented is where the default durations come from.
 func documented(model rollout.Model) string {
-	return fmt.Sprintf("The numbers are those of the documentation: 60 to 120 minutes for a minor update, %.0f to %.0f minutes for a node.",
+	return fmt.Sprintf("The numbers come from the documentation: 60 to 120 minutes for a minor update, %.0f to %.0f minutes for a node.",
 		model.Node.Low.Minutes(), model.Node.High.Minutes())
 }
 
@@ -176,7 +176,7 @@ func withoutPools(masters int) string {
 	case 0:
 		return "no MachineConfigPool has nodes, and pausing saves no reboot"
 	case 1:
-		return "single node: the cluster is not available while its node reboots, and pausing saves no reboot"
+		return "single node: the cluster is unavailable while its node reboots, and pausing saves no reboot"
 	}
 	return "compact cluster: the control plane nodes run the workload, no other pool has nodes, and pausing saves no reboot"
 }

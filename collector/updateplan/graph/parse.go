@@ -214,7 +214,8 @@ func (b *builder) addConditional(groups []riskGroup) {
 			from, hasFrom := b.byName[ends.From]
 			to, hasTo := b.byName[ends.To]
 			if !hasFrom || !hasTo {
-				b.note(UnknownRelease, "the conditional update from %q to %q is of a release that the graph does not have", words.Line(ends.From, 64),
+				b.note(UnknownRelease, "the conditional update from %q to %q names a "+
+					"release that the graph does not contain", words.Line(ends.From, 64),
 					words.Line(ends.To, 64))
 				continue
 			}

@@ -283,7 +283,7 @@ func (r *reader) recent(ctx context.Context, key updateservice.Key) *graph.Graph
 	if err != nil || len(parsed.Releases) == 0 {
 		return nil
 	}
-	r.at.Logger.InfoContext(ctx, "the stored update graph is used", "channel", key.Channel, "architecture", key.Architecture, "age",
+	r.at.Logger.InfoContext(ctx, "using the stored update graph", "channel", key.Channel, "architecture", key.Architecture, "age",
 		age.Round(time.Second))
 	return parsed
 }
@@ -301,7 +301,8 @@ func (r *reader) stored(key updateservice.Key) (*graph.Graph, error) {
 	if err != nil {
 		return nil, &input.Error{Err: err}
 	}
-	r.notices = append(r.notices, fmt.Sprintf("offline: the graph of channel %s is %s old (%s), and lacks what was published or blocked since",
+	r.notices = append(r.notices, fmt.Sprintf("offline: the graph of channel %s is %s old (%s), and lacks anything published or "+
+		"blocked since",
 		key.Channel, duration.HumanDuration(max(0, r.at.Now.Sub(received))), words.Time(received)))
 	return parsed, nil
 }

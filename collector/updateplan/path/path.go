@@ -91,9 +91,9 @@ func (e *Error) Error() string {
 	case NoPath:
 	}
 	if e.To == "" {
-		return "the channels have no update from " + e.From
+		return "the channels contain no update from " + e.From
 	}
-	return fmt.Sprintf("the channels have no path from %s to %s", e.From, e.To)
+	return fmt.Sprintf("the channels contain no path from %s to %s", e.From, e.To)
 }
 
 // Finder searches paths in one graph.

@@ -130,7 +130,7 @@ func PlanWithout(ctx context.Context, request Request, settings scene.Settings) 
 			return acceptance.Judge(accepted, acceptance.Scope{Target: version, Now: now}).Accepted()
 		},
 		Missing: []string{
-			"whether a risk applies that depends on the cluster: no cluster was read, and each risk is open unless it is accepted",
+			"whether a risk that depends on the cluster applies: no cluster was read, and each risk is open unless it is accepted",
 			"pools, pauses and reboots: no cluster was read",
 			"admin acknowledgements, removed APIs and OLM operators: no cluster was read",
 		},
@@ -208,10 +208,10 @@ func (c present) inspect(ctx context.Context, best path.Path,
 ) (updateplan.Rollout, map[string][]finding.Finding) {
 	c.scene.Step("reading the nodes and evaluating the gates")
 	if !c.scene.Settings.Estate.HasMachineConfig() {
-		miss("the durations of the NodePools: each is updated by itself, after the control plane")
+		miss("the durations of the NodePools: each is updated separately, after the control plane")
 		assumed := updateplan.Rollout{
 			Model: rollout.Documented(0, ""),
-			Basis: []string{"The numbers are those of the documentation for a cluster that is not hosted."},
+			Basis: []string{"The numbers come from the documentation for a cluster that is not hosted."},
 		}
 		return assumed, evaluateGates(ctx, c.scene, best, miss)
 	}
@@ -301,7 +301,7 @@ func (p *planner) compared(made updateplan.Plan) updateplan.Plan {
 }
 
 var _ = catalog.Reasons("A later update of a path, or a risk of it, is not evaluated now.", `
-NotEvaluated | Another release has to be installed first. | Run the preflight again after the update before it.`)
+NotEvaluated | Another release must be installed first. | Run the preflight again after the update before it.`)
 
 func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {
 	return func(graph.Risk) updateplan.Assessment {

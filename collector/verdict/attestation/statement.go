@@ -139,7 +139,7 @@ const MaxEnvelope = 4 << 20
 var errKeyType = errors.New("it is neither an ECDSA P-256 nor an Ed25519 key")
 
 // ErrPassword means that a private key is encrypted and no password was given.
-var ErrPassword = errors.New("the private key is encrypted, and there is no password for it")
+var ErrPassword = errors.New("the private key is encrypted, and no password was given")
 
 // PrivateKey reads a private key in PEM: PKCS #8 or SEC 1, or encrypted as cosign writes it.
 // A nil password is none.
@@ -154,7 +154,7 @@ func PrivateKey(text, password []byte) (signature.Signer, error) {
 	}
 	key, err := cryptoutils.UnmarshalPEMToPrivateKey(text, func(bool) ([]byte, error) { return password, nil })
 	if err != nil {
-		return nil, fmt.Errorf("this is no private key that can be read: %w", err)
+		return nil, fmt.Errorf("this is not a readable private key: %w", err)
 	}
 	switch key := key.(type) {
 	case *ecdsa.PrivateKey:
@@ -174,11 +174,11 @@ func PublicKey(text []byte) (signature.Verifier, error) {
 		return nil, err
 	}
 	if strings.Contains(block.Type, "PRIVATE KEY") {
-		return nil, errors.New("this is a private key, but the public one verifies")
+		return nil, errors.New("this is a private key, but verification needs the public key")
 	}
 	key, err := cryptoutils.UnmarshalPEMToPublicKey(text)
 	if err != nil {
-		return nil, fmt.Errorf("this is no public key that can be read: %w", err)
+		return nil, fmt.Errorf("this is not a readable public key: %w", err)
 	}
 	switch key := key.(type) {
 	case *ecdsa.PublicKey:
@@ -193,11 +193,11 @@ func PublicKey(text []byte) (signature.Verifier, error) {
 
 func decode(text []byte) (*pem.Block, error) {
 	if len(text) > MaxKey {
-		return nil, fmt.Errorf("this is no key: it is larger than %d KiB", MaxKey>>10)
+		return nil, fmt.Errorf("this is not a key: it is larger than %d KiB", MaxKey>>10)
 	}
 	block, _ := pem.Decode(text)
 	if block == nil {
-		return nil, errors.New("this is no key: it has no PEM block")
+		return nil, errors.New("this is not a key: it contains no PEM block")
 	}
 	return block, nil
 }
@@ -210,7 +210,7 @@ func Sign(stated []byte, key signature.Signer) ([]byte, error) {
 		return nil, fmt.Errorf("could not sign the statement: %w", err)
 	}
 	if len(envelope) > MaxEnvelope {
-		return nil, fmt.Errorf("the signed statement has %d bytes, but %d are the limit", len(envelope), MaxEnvelope)
+		return nil, fmt.Errorf("the signed statement is %d bytes long, but %d are the limit", len(envelope), MaxEnvelope)
 	}
 	return envelope, nil
 }
@@ -255,7 +255,7 @@ func open(text []byte, key signature.Verifier) (Predicate, *problem) {
 	}
 	var decided Predicate
 	if err := unmarshal(stated.predicate, &decided); err != nil {
-		return Predicate{}, forged(reasonStatement, "the predicate of the statement is no verdict: %s", words.External(err.Error()))
+		return Predicate{}, forged(reasonStatement, "the predicate of the statement is not a verdict: %s", words.External(err.Error()))
 	}
 	return decided, decided.check(stated)
 }
@@ -263,11 +263,11 @@ func open(text []byte, key signature.Verifier) (Predicate, *problem) {
 // enveloped decodes an envelope.
 func enveloped(text []byte) (envelope, *problem) {
 	if len(text) > MaxEnvelope {
-		return envelope{}, forged(reasonTooLarge, "this is no signed statement: it is larger than %d MiB", MaxEnvelope>>20)
+		return envelope{}, forged(reasonTooLarge, "this is not a signed statement: it is larger than %d MiB", MaxEnvelope>>20)
 	}
 	var found envelope
 	if err := unmarshal(text, &found); err != nil {
-		return envelope{}, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
+		return envelope{}, forged(reasonEnvelope, "this is not a DSSE envelope: %s", words.External(err.Error()))
 	}
 	switch {
 	case found.PayloadType != payloadType:
@@ -288,13 +288,14 @@ func verified(text []byte, key signature.Verifier) ([]byte, *problem) {
 	// The library ignores the case of names: it gets what was decoded here.
 	again, err := json.Marshal(found)
 	if err != nil {
-		return nil, forged(reasonEnvelope, "this is no DSSE envelope: %s", words.External(err.Error()))
+		return nil, forged(reasonEnvelope, "this is not a DSSE envelope: %s", words.External(err.Error()))
 	}
 	var payload []byte
 	wrapped := dsse.WrapVerifier(key, dsse.WithExpectedPayloadType(payloadType), dsse.WithDecodedPayload(&payload))
 	if err := wrapped.VerifySignature(bytes.NewReader(again), nil); err != nil {
 		return nil, forged(reasonSignature,
-			"the signature is not one of this key for this content: another key signed it, or it was changed (%s)", words.External(err.Error()))
+			"this key did not make the signature for this content: "+
+				"another key signed it, or it was changed (%s)", words.External(err.Error()))
 	}
 	return payload, nil
 }
@@ -307,13 +308,14 @@ func contentOf(payload []byte) (content, *problem) {
 		Predicate     json.RawMessage `json:"predicate"`
 	}
 	if err := unmarshal(payload, &stated); err != nil {
-		return content{}, forged(reasonStatement, "the content is something else than an in-toto statement: %s", words.External(err.Error()))
+		return content{}, forged(reasonStatement, "the content is not an in-toto statement: %s", words.External(err.Error()))
 	}
 	if stated.Type != statementType {
-		return content{}, forged(reasonStatement, "the content is a statement of the type %q, not %q", words.External(stated.Type), statementType)
+		return content{}, forged(reasonStatement, "the content is a "+
+			"statement of type %q, not %q", words.External(stated.Type), statementType)
 	}
 	if stated.PredicateType != PredicateType {
-		return content{}, forged(reasonPredicateType, "the predicate of the statement is of the type %q, not %q",
+		return content{}, forged(reasonPredicateType, "the predicate of the statement has type %q, not %q",
 			words.External(stated.PredicateType), PredicateType)
 	}
 	return content{stated.Subject, stated.Predicate}, nil
@@ -350,13 +352,13 @@ func (p Predicate) contradiction() string {
 			return fmt.Sprintf("the decision is %s, and %s", stated.Decision, text)
 		}
 	default:
-		return fmt.Sprintf("%q is no decision", words.External(string(stated.Decision)))
+		return fmt.Sprintf("%q is not a decision", words.External(string(stated.Decision)))
 	}
 	if text := p.stretched(); text != "" {
 		return text
 	}
 	if (stated.ForceReason != "" || stated.ForcedBy != "") && !stated.Forced {
-		return "it has a reason of force, and was not forced"
+		return "it gives a reason for force, but was not forced"
 	}
 	return ""
 }
@@ -368,7 +370,8 @@ func (p Predicate) stretched() string {
 	if err != nil || unparsed != nil || !until.After(from.Add(fingerprint.MaxAge)) {
 		return ""
 	}
-	return fmt.Sprintf("it holds until %s, and at most %s after its run of %s", words.Time(until), fingerprint.MaxAge, words.Time(from))
+	return fmt.Sprintf("it holds until %s, but may hold at "+
+		"most %s after its run of %s", words.Time(until), fingerprint.MaxAge, words.Time(from))
 }
 
 // againstPermission states what contradicts a decision that permits the update; empty for nothing.
@@ -381,7 +384,7 @@ func (p Predicate) againstPermission() string {
 	case p.Run.Phase != report.PhaseComplete:
 		return fmt.Sprintf("the run is %s", words.External(cmp.Or(p.Run.Phase, "in no phase")))
 	case stated.Decision == verdict.Ready && stated.Provisional:
-		return "the verdict is provisional: that on a later update of a path is never Ready"
+		return "the verdict is provisional: the verdict on a later update of a path is never Ready"
 	case stated.Decision == verdict.Ready && !stated.Forced && !p.Target.Verified:
 		return "the signature of the release was not verified"
 	}

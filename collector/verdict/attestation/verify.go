@@ -54,19 +54,19 @@ const (
 
 var _ = catalog.Reasons("A signed verdict is not valid, or is not about this update now.", `
 TooLarge | The file is larger than any verdict. | Name the file with the verdict.
-InvalidEnvelope | The file is no DSSE envelope. | Get the file again from where the run wrote it.
-OtherPayloadType | The envelope has something else than a statement of in-toto. | Name the file with the verdict.
-OtherSignatureCount | It has no signature, or more than one. | Get the file again from where the run wrote it.
-InvalidSignature | Another key signed it, or it was changed. | Verify it with the key of who should have signed.
-InvalidStatement | Its content is no statement of in-toto with a verdict. | Get the file again from where the run wrote it.
-OtherPredicateType | The statement is about something else than a preflight. | Name the file with the verdict.
-OtherSubjects | Its subject is not one release. | Get the file again from where the run wrote it.
-Contradiction | Its fields contradict each other. | Do not trust it: ask who signed it.
-OtherCluster | It is about another cluster than the one that was asked for. | Name the file with the verdict of this cluster.
-OtherRelease | It is about another release than the one that was asked for. | Run the preflight of this release.
-ValidityEnded | The time is up until which it counts. | Run the preflight again.
+InvalidEnvelope | The file is not a DSSE envelope. | Get the file again from where the run wrote it.
+OtherPayloadType | The envelope contains something other than an in-toto statement. | Name the file with the verdict.
+OtherSignatureCount | The envelope has no signature, or more than one. | Get the file again from where the run wrote it.
+InvalidSignature | Another key signed the verdict, or it was changed. | Verify it with the key of the intended signer.
+InvalidStatement | The content is not an in-toto statement with a verdict. | Get the file again from where the run wrote it.
+OtherPredicateType | The statement is not about a preflight. | Name the file with the verdict.
+OtherSubjects | The subject is not a single release. | Get the file again from where the run wrote it.
+Contradiction | The fields contradict each other. | Do not trust it: ask its signer.
+OtherCluster | The verdict is about another cluster than the requested one. | Name the file with the verdict of this cluster.
+OtherRelease | The verdict is about another release than the requested one. | Run the preflight of this release.
+ValidityEnded | The validity of the verdict has ended. | Run the preflight again.
 NotComplete | Not all checks have reported. | Wait until the run has ended, then sign again.
-OfTheFuture | Its time is more than an hour ahead of the clock that it is compared with. | Correct the clocks.`)
+OfTheFuture | The verdict is dated more than an hour after the local clock. | Correct the clocks.`)
 
 // maxClockDifference is how far the clock of the cluster may be ahead of that of the verifier.
 const maxClockDifference = time.Hour
@@ -162,14 +162,15 @@ func (p Predicate) current(now time.Time) *problem {
 		return &problem{Expired, reason, fmt.Sprintf(format, args...)}
 	}
 	if p.Verdict.ValidUntil == "" {
-		return expired(reasonNotComplete, "the run was not completed (%s), so its verdict holds at no time", words.External(p.Run.Phase))
+		return expired(reasonNotComplete, "the run was not completed (%s), so its verdict is never valid", words.External(p.Run.Phase))
 	}
 	from, until, err := validity(p.Run, p.Verdict)
 	switch {
 	case err != nil:
-		return expired(reasonNotComplete, "the verdict states no period in which it holds: %v", err)
+		return expired(reasonNotComplete, "the verdict gives no period in which it is valid: %v", err)
 	case now.Add(maxClockDifference).Before(from):
-		return expired(reasonFuture, "the verdict is of %s, which is more than an hour ahead of the clock of this machine (%s)", words.Time(from),
+		return expired(reasonFuture, "the verdict is dated %s, more than an hour ahead "+
+			"of the clock of this machine (%s)", words.Time(from),
 			words.Time(now))
 	case !now.Before(until):
 		return expired(reasonEnded, "the verdict was valid until %s", words.Time(until))
@@ -185,7 +186,7 @@ func (p Predicate) meaning() string {
 	if p.Verdict.Forced {
 		text += "; a forced verdict permits no update"
 		if reason := words.External(p.Verdict.ForceReason); reason != "" {
-			text += "; the reason of force: " + reason
+			text += "; the reason for force: " + reason
 		}
 	}
 	if len(p.Verdict.Narrowed) > 0 {
@@ -212,7 +213,7 @@ const maxNames = 10
 // Document is the decision of a valid verdict or else the result, and what an authentic one states.
 func (v Verification) Document(document.View) document.Document {
 	made := document.Document{
-		Title: "Verification of a signed verdict", Source: "The JSON document has all data.",
+		Title: "Verification of a signed verdict", Source: "The JSON document contains all data.",
 		Blocks: []document.Block{document.Verdict{Mark: v.mark(), Meaning: words.Sentence(v.Message)}},
 	}
 	if v.Statement != nil {
