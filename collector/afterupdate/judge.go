@@ -64,9 +64,9 @@ func Judge(question Question, course Course) Report {
 // NotCovered is what no object of a cluster shows.
 func NotCovered() []string {
 	return []string{
-		"packets that are lost on the way, such as large ones (MTU): probe the paths between nodes",
+		"packets lost on the way, such as large ones (MTU): probe the paths between nodes",
 		"traffic that a NetworkPolicy of the new release denies: NetworkPolicies have no status, so probe it",
-		"what a workload does while its pods are ready: its own tests and alerts show it",
+		"the behavior of workloads while their pods are ready: use their own tests and alerts",
 	}
 }
 
@@ -118,7 +118,7 @@ func (j judge) notices() []string {
 	}
 	slices.Sort(notices)
 	if j.timing.question.Moment {
-		notices = append(notices, "an archive is one moment: what was bad before or after it is not known")
+		notices = append(notices, "an archive shows one moment: problems before or after it are unknown")
 	}
 	return notices
 }
@@ -128,9 +128,9 @@ func (j judge) gone() []string {
 	names := map[string][]string{}
 	for _, key := range j.timing.course.comparison.Gone {
 		named := j.timing.course.named(key)
-		at := "no longer exist, by the release or by an administrator: "
+		at := "no longer exist, deleted by the release or by an administrator: "
 		if named.Namespace != "" {
-			at = "no longer exist in namespace " + named.Namespace + ", by the release or by their owner: "
+			at = "no longer exist in namespace " + named.Namespace + ", deleted by the release or by their owner: "
 			named.Namespace = ""
 		}
 		names[at] = append(names[at], named.String())
@@ -141,7 +141,7 @@ func (j judge) gone() []string {
 	}
 	const most = 20
 	if more := len(notices) - most; more > 0 {
-		notices = append(notices[:most], "no longer exist, either: objects of "+words.Count(more, "other namespace"))
+		notices = append(notices[:most], "no longer exist either: objects of "+words.Count(more, "other namespace"))
 	}
 	return notices
 }
@@ -188,7 +188,7 @@ func (j judge) notCovered() []string {
 	}
 	slices.Sort(kinds)
 	return append(NotCovered(), words.Count(len(kinds), "kind")+
-		" of objects that the user may not list, or that could not be read before, either: "+words.List(kinds, maxNames)+
+		" of objects that the user may not list, or that could not be read before either: "+words.List(kinds, maxNames)+
 		": bind the ClusterRole cluster-reader")
 }
 
@@ -244,7 +244,7 @@ func (j judge) groupOf(found *regression.Found) group {
 	case found.Class == regression.Excused:
 		return excused
 	case found.Class == regression.Worse && j.timing.later(*found):
-		found.Was += fmt.Sprintf("; it began more than %s after the update had settled: since, not by", window)
+		found.Was += fmt.Sprintf("; it began more than %s after the update had settled, so the update did not cause it", window)
 		return excused
 	case found.Class == regression.Unattributed:
 		return unattributed
@@ -343,7 +343,7 @@ func (j judge) decide(made Report) (Decision, string) {
 	change := j.timing.question.Change
 	switch {
 	case change == nil:
-		return Unfinished, "no update has begun: the cluster runs the release with which it was installed"
+		return Unfinished, "no update has begun: the cluster runs the release that it was installed with"
 	case change.RolledBack:
 		return RolledBack, fmt.Sprintf("%s was requested again after %s, so that the update was undone", change.From.Version, change.To.Version)
 	case j.timing.question.Before != nil && j.timing.question.notBegun():
@@ -353,10 +353,11 @@ func (j judge) decide(made Report) (Decision, string) {
 		return Unfinished, fmt.Sprintf("the update to %s began at %s, and the cluster-version operator has not completed it", change.To.Version,
 			timeOf(change.Started))
 	case j.timing.question.Before == nil && !j.timing.question.Stored.IsZero():
-		return Undecided, fmt.Sprintf("no baseline was stored before the update, so nothing shows whether what is bad was good before "+
-			"it; the one of %s is of %s: the next update is compared with it", timeOf(j.timing.question.Stored), change.To.Version)
+		return Undecided, fmt.Sprintf("no baseline was stored before the update, so it is unknown whether the failing objects were "+
+			"good before; the baseline of %s belongs to %s: "+
+			"the next update is compared with it", timeOf(j.timing.question.Stored), change.To.Version)
 	case j.timing.question.Before == nil:
-		return Undecided, fmt.Sprintf("there is no baseline (%s), so nothing shows whether what is bad was good before",
+		return Undecided, fmt.Sprintf("there is no baseline (%s), so it is unknown whether the failing objects were good before",
 			cmp.Or(j.timing.question.NoBaseline, "no run has stored one"))
 	}
 	return j.compare(made)
@@ -379,11 +380,11 @@ func (j judge) compare(made Report) (Decision, string) {
 		return Settling, fmt.Sprintf("the rollout has ended, and settles until %s", timeOf(progress.Settled))
 	case counts.Pending > 0:
 		return Settling, words.Count(counts.Pending, "problem") +
-			" that the cluster did not have before the update, not known to last for longer than the limit"
+			" that the cluster did not have before the update, which may not last longer than the limit"
 	case len(j.timing.course.comparison.Lost) > 0:
 		return Undecided, "nothing else is known to be worse, but " + words.Clauses(j.lost(), maxNames)
 	case len(j.unread()) > 0 && j.timing.question.Watched && j.timing.course.Gaps < complete:
-		return Settling, "the last sample is not complete, and is taken again: " + words.Clauses(j.unread(), maxNames)
+		return Settling, "the last sample is incomplete, and is taken again: " + words.Clauses(j.unread(), maxNames)
 	case counts.Unattributed > 0 || len(j.unread()) > 0:
 		return Undecided, "nothing is known to be worse, but " + j.unknown(made)
 	case !j.timing.question.Moment && j.timing.course.Number < least:
@@ -415,7 +416,8 @@ func (j judge) lost() []string {
 				break
 			}
 		}
-		clauses = append(clauses, fmt.Sprintf("%s of namespace %s are gone: who deleted them is not known", words.Count(each.Objects, "object"),
+		clauses = append(clauses, fmt.Sprintf("%s of namespace %s are gone, and "+
+			"who deleted them is unknown", words.Count(each.Objects, "object"),
 			namespace))
 	}
 	return clauses
@@ -426,12 +428,12 @@ func (j judge) unknown(made Report) string {
 	var clauses []string
 	for _, each := range made.Unattributed {
 		if each.Was != "" && strings.HasPrefix(each.Is, baseline.Missing) {
-			clauses = append(clauses, fmt.Sprintf("%s %s is gone: who deleted it is not known", each.Object.Kind,
+			clauses = append(clauses, fmt.Sprintf("%s %s is gone, and who deleted it is unknown", each.Object.Kind,
 				strings.TrimPrefix(each.Object.Namespace+"/"+each.Object.Name, "/")))
 		}
 	}
 	if unread := j.unread(); len(unread) > 0 || len(clauses) == 0 {
-		clauses = append(clauses, "not everything was read: "+words.Clauses(unread, maxNames))
+		clauses = append(clauses, "some objects could not be read: "+words.Clauses(unread, maxNames))
 	}
 	return words.Clauses(clauses, maxNames)
 }
@@ -443,14 +445,16 @@ func (j timing) ended() (text string, recent bool) {
 		over := seen.Ended.Add(resting(seen))
 		if seen.Found.Class == regression.Worse && !seen.Ended.IsZero() && seen.Since.After(j.course.last.progress.Settled) &&
 			over.After(j.now) && over.After(last) {
-			last, text = over, fmt.Sprintf("%s was bad until %s (%s), and has to stay good until %s", j.course.named(at.Key), timeOf(seen.Ended),
+			last, text = over, fmt.Sprintf("%s was bad until %s (%s), and "+
+				"must stay good until %s", j.course.named(at.Key), timeOf(seen.Ended),
 				at.Reason, timeOf(over))
 		}
 	}
 	recovered, settled := j.course.recovered, j.course.last.progress.Settled
 	over := recovered.at.Add(baseline.RowOf(recovered.key.Kind).Limit)
 	if recovered.at.After(settled) && recovered.at.Before(settled.Add(window)) && over.After(j.now) && over.After(last) {
-		last, text = over, fmt.Sprintf("%s was bad until %s, and has to stay good until %s", recovered.key, timeOf(recovered.at), timeOf(over))
+		last, text = over, fmt.Sprintf("%s was bad until %s, and "+
+			"must stay good until %s", recovered.key, timeOf(recovered.at), timeOf(over))
 	}
 	return text, !last.IsZero()
 }

@@ -232,7 +232,7 @@ func (p Past) Pack() ([]byte, error) {
 	made.Problems = made.Problems[:min(len(made.Problems), maxProblems)]
 	text, err := json.Marshal(made)
 	if err != nil {
-		return nil, fmt.Errorf("could not encode what the samples have shown: %w", err)
+		return nil, fmt.Errorf("could not encode the history of the samples: %w", err)
 	}
 	return text, nil
 }
@@ -241,7 +241,7 @@ func (p Past) Pack() ([]byte, error) {
 func UnpackPast(text []byte) (Past, error) {
 	var of packedPast
 	if err := json.Unmarshal(text, &of); err != nil {
-		return Past{}, fmt.Errorf("could not decode what the samples have shown: %w", err)
+		return Past{}, fmt.Errorf("could not decode the history of the samples: %w", err)
 	}
 	past := Past{
 		Number: of.Number, Gaps: of.Gaps, First: of.First, Last: of.Last, Problems: map[Problem]Seen{},

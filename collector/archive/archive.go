@@ -122,7 +122,7 @@ func (a *Archive) RoundTrip(request *http.Request) (*http.Response, error) {
 	for _, each := range answered.gaps {
 		header, err := each.Header()
 		if err != nil {
-			return nil, fmt.Errorf("the gap %s cannot be stated: %w", each, err)
+			return nil, fmt.Errorf("the gap %s cannot be recorded: %w", each, err)
 		}
 		response.Header.Add("Warning", header)
 	}
@@ -136,7 +136,7 @@ func (a *Archive) answer(request *http.Request) (answer, error) {
 	}
 	switch {
 	case request.Method != http.MethodGet && request.Method != http.MethodHead:
-		return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "an archive can only be read", gap.Gap{}), nil
+		return failure(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "an archive is read-only", gap.Gap{}), nil
 	case len(path) == 1, len(path) == 2 && path[0] == "api", len(path) <= 3 && path[0] == "apis":
 		return a.discover(path), nil
 	case path[0] == "api" && len(path) > 7 && path[4] == "services" && path[6] == "proxy":
@@ -224,7 +224,7 @@ func (a *Archive) alerts() answer {
 	}
 	found := response{Status: "success", Data: map[string]any{"alerts": alerts}}
 	if name == insightsAlerts && len(alerts) >= maxAlerts {
-		found.Warnings = []string{fmt.Sprintf("the archive has only %d alerts", maxAlerts)}
+		found.Warnings = []string{fmt.Sprintf("the archive contains only %d alerts", maxAlerts)}
 	}
 	return encoded(found)
 }
@@ -319,7 +319,7 @@ func (a *Archive) discover(path []string) answer {
 		}
 		slices.SortFunc(list.Groups, func(a, b metav1.APIGroup) int { return cmp.Compare(a.Name, b.Name) })
 		listed := encoded(list)
-		listed.gaps = []gap.Gap{{Resource: "/apis", Partial: true, Cause: "the APIs of which the archive has objects"}}
+		listed.gaps = []gap.Gap{{Resource: "/apis", Partial: true, Cause: "the APIs of the objects in the archive"}}
 		return listed
 	}
 	if path[0] == "api" || path[0] == "apis" {
@@ -356,7 +356,7 @@ func (a *Archive) resources(path []string) answer {
 		return absent(gap.Gap{Group: group, Resource: "/" + version})
 	}
 	listed := encoded(list)
-	listed.gaps = []gap.Gap{{Group: group, Resource: "/" + version, Partial: true, Cause: "the resources of which the archive has objects"}}
+	listed.gaps = []gap.Gap{{Group: group, Resource: "/" + version, Partial: true, Cause: "the resources of the objects in the archive"}}
 	return listed
 }
 
@@ -411,7 +411,7 @@ func review(kind string, body io.Reader) (answer, error) {
 	case *authorizationv1.SelfSubjectAccessReview:
 		asked.Kind, asked.APIVersion = "SelfSubjectAccessReview", authorizationv1.SchemeGroupVersion.String()
 		asked.Status.Allowed = asked.Spec.ResourceAttributes != nil && slices.Contains(reading, asked.Spec.ResourceAttributes.Verb)
-		asked.Status.Reason = "an archive can only be read"
+		asked.Status.Reason = "an archive is read-only"
 		return created(asked), nil
 	case *authorizationv1.SelfSubjectRulesReview:
 		asked.Kind, asked.APIVersion = "SelfSubjectRulesReview", authorizationv1.SchemeGroupVersion.String()

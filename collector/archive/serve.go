@@ -46,7 +46,7 @@ func (a *Archive) objects(of target, path []string, request *http.Request) (answ
 	case of.resource == resource{Name: "secrets"} && !of.metadata: // an archive has no values of Secrets
 		return absent(gap.Gap{
 			Resource: of.Name, Namespace: of.namespace, Name: strings.Join(path[1:], ""),
-			Cause: "an archive has no values of Secrets",
+			Cause: "an archive contains no values of Secrets",
 		}), nil
 	case a.state.Unserved(of.resource):
 		return failure(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource",
@@ -273,7 +273,7 @@ func conversions() map[conversion]func(map[string]any) error {
 func convert(object []byte, of resource, from, to string) ([]byte, error) {
 	change, ok := conversions()[conversion{of, from, to}]
 	if !ok {
-		return nil, fmt.Errorf("the archive has them in version %s only", from)
+		return nil, fmt.Errorf("the archive contains them in version %s only", from)
 	}
 	var content map[string]any
 	if err := json.Unmarshal(object, &content); err != nil {

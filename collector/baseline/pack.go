@@ -66,7 +66,7 @@ type packedState struct {
 // problems, and Restarts have three digits.
 func (s State) Pack() ([]byte, error) {
 	if len(s.Objects) > MaxObjects {
-		return nil, fmt.Errorf("the state of the cluster has more than %d objects", MaxObjects)
+		return nil, fmt.Errorf("the state of the cluster contains more than %d objects", MaxObjects)
 	}
 	whole := packed{
 		Format: format, Taken: s.Taken.UTC().Truncate(time.Second), ClusterID: s.ClusterID, Version: s.Version, Image: s.Image,
@@ -163,7 +163,7 @@ func Unpack(data []byte) (State, error) {
 		_, err = io.Copy(io.Discard, text) // the checksum is at the end
 	}
 	if text.N <= 0 {
-		return State{}, fmt.Errorf("the baseline has more than %d bytes of text", maxText)
+		return State{}, fmt.Errorf("the baseline is larger than %d bytes of text", maxText)
 	}
 	if err != nil {
 		return State{}, fmt.Errorf("the baseline cannot be decoded: %w", err)
@@ -194,13 +194,13 @@ func decode(text io.Reader) (State, error) {
 }
 
 func errFormat(of int) error {
-	return fmt.Errorf("it has the format %d of another version of the tool; this one reads %d", of, format)
+	return fmt.Errorf("it has format %d, which belongs to another version of the tool; this one reads %d", of, format)
 }
 
 // members calls do for each member of an object, with the name; do decodes its value.
 func (d *decoder) members(do func(name string) error) error {
 	if begin, err := d.from.Token(); err != nil || begin != json.Delim('{') {
-		return errors.Join(err, errors.New("it is no state of a cluster"))
+		return errors.Join(err, errors.New("it is not the state of a cluster"))
 	}
 	for d.from.More() {
 		name, err := d.from.Token()
@@ -260,7 +260,7 @@ func byKindOf[T any](d *decoder, into *map[Kind]T) error {
 
 func (d *decoder) object(key Key) error {
 	if d.count++; d.count > MaxObjects {
-		return fmt.Errorf("it has more than %d objects", MaxObjects)
+		return fmt.Errorf("it contains more than %d objects", MaxObjects)
 	}
 	var found packedState
 	if err := d.value(&found); err != nil {

@@ -270,7 +270,7 @@ type prepended struct {
 func (b *boundedBody) hold(weight int64) error {
 	host := b.request.URL.Host
 	if most := min(maxMade, shared().size); weight > most {
-		return b.of.exceed(host, fmt.Sprintf("a response of which more than %d MiB would be made", most>>20))
+		return b.of.exceed(host, fmt.Sprintf("a response that would expand to more than %d MiB", most>>20))
 	}
 	found := shared().set(b.request.Context(), b.claim, weight)
 	if b.claim.waited {

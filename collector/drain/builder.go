@@ -180,12 +180,12 @@ func count(budget *eviction.Budget, of *pod) {
 // recreation answers what becomes of a pod after its eviction.
 func (b *builder) recreation(of *corev1.Pod, p *pod) recreation.Answer {
 	if b.input.Workloads == nil {
-		return recreation.Answer{Outcome: recreation.Unknown, Why: "may be created again: workloads were not read"}
+		return recreation.Answer{Outcome: recreation.Unknown, Why: "may be recreated: workloads could not be read"}
 	}
 	answer := b.input.Workloads.Of(of)
 	if controller := metav1.GetControllerOfNoCopy(of); controller != nil &&
 		owner.KindOf(controller) == appsv1.SchemeGroupVersion.WithKind("DaemonSet").GroupKind() && p.Kept == "" {
-		return recreation.Answer{Outcome: recreation.Lost, Why: "is of a DaemonSet that does not exist"}
+		return recreation.Answer{Outcome: recreation.Lost, Why: "belongs to a DaemonSet that does not exist"}
 	}
 	if p.owner.Behavior == owner.Returns || answer.Outcome == recreation.Unknown && b.trusted(p) {
 		answer = b.input.Workloads.Like(of) // by its operator
@@ -216,7 +216,7 @@ func (b *builder) admitted(of *corev1.Pod, answer recreation.Answer) recreation.
 	case eviction.Refused:
 		return refused(by)
 	case eviction.Unknown:
-		return recreation.Answer{Outcome: recreation.Unknown, Why: "is of a template that was changed since, and " + by.Why}
+		return recreation.Answer{Outcome: recreation.Unknown, Why: "comes from a template that was changed since, and " + by.Why}
 	default:
 		return answer
 	}

@@ -397,7 +397,7 @@ func (s *situation) by(at int, answer eviction.Answer) string {
 		}
 		return custom(&s.m.input.Cluster.Pods[at]) + " owns the pod"
 	case eviction.StaleBudget:
-		return "the status of its budget is of an earlier generation"
+		return "the status of its budget has an earlier generation"
 	}
 	return ""
 }

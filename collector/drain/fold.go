@@ -81,7 +81,7 @@ func (f *folding) lost() []Lost {
 	for _, at := range slices.Sorted(maps.Keys(times)) {
 		why := m.pods[at].recreation.Why
 		if m.pods[at].recreation.Outcome == recreation.Recreated {
-			why = "is of a Job whose backoffLimit the evictions exceed"
+			why = "belongs to a Job whose backoffLimit the evictions exceed"
 		}
 		found = append(found, Lost{
 			Pod: m.reference(at), Node: m.nodeOf(at), Why: why, Uncertain: cmp.Or(before[at], times[at]) < len(runs),

@@ -77,7 +77,7 @@ func (o *Observation) lacks(kind baseline.Kind, cause string) {
 func (o *Observation) readRollout(ctx context.Context, s scene.Scene) error {
 	topology, topologyErr := s.Snapshot.Topology(ctx)
 	if topologyErr != nil {
-		topologyErr = fmt.Errorf("it is unknown where the control plane runs: %w", topologyErr)
+		topologyErr = fmt.Errorf("where the control plane runs is unknown: %w", topologyErr)
 	}
 	var operatorsErr, poolsErr, nodesErr error
 	o.rollout.Operators, operatorsErr = s.Snapshot.ClusterOperators(ctx)
@@ -88,10 +88,10 @@ func (o *Observation) readRollout(ctx context.Context, s scene.Scene) error {
 	controlPlane, _ := s.Settings.Estate.ControlPlane()
 	o.rollout.Now, o.rollout.Hosted = s.Start, controlPlane.State()
 	if err := errors.Join(operatorsErr, poolsErr, nodesErr, topologyErr); err != nil {
-		return fmt.Errorf("what the rollout consists of could not be read: %w", err)
+		return fmt.Errorf("could not read the parts of the rollout: %w", err)
 	}
 	if len(o.rollout.Operators) == 0 || len(o.rollout.Pools) == 0 && topology != snapshot.HyperShift {
-		return errors.New("there are no ClusterOperators or no MachineConfigPools, which no OpenShift cluster is without")
+		return errors.New("there are no ClusterOperators or no MachineConfigPools, although every OpenShift cluster has them")
 	}
 	return nil
 }

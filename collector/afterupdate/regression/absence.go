@@ -74,9 +74,9 @@ func (c absence) missing(key baseline.Key, was baseline.Object) (class Class, te
 		return c.missingNode(key, was)
 	case key.Kind == baseline.CSINode:
 		_, node := c.states.now.Objects[baseline.Key{Kind: baseline.Node, Name: key.Name}]
-		return when(node, Worse), "the node has no CSINode, so that no volume can be mounted there"
+		return when(node, Worse), "the node has no CSINode, so no volume can be mounted there"
 	case key.Kind == baseline.StorageClass && was.Detail == baseline.Default:
-		return when(!c.hasDefaultClass(), Worse), "it was the class of claims that name none, and there is no other one"
+		return when(!c.hasDefaultClass(), Worse), "it was the default class of claims, and there is no other one"
 	case key.Kind == baseline.MachineConfigPool:
 		return when(key.Name == "master" || key.Name == "worker", Worse), "the pool does not exist"
 	case was.Release && (row.Absence == baseline.Lost || c.states.now.Named[key] != "" || key.Kind == baseline.Pod):
@@ -84,7 +84,7 @@ func (c absence) missing(key baseline.Key, was baseline.Object) (class Class, te
 	case was.Release && row.Pods && c.isUsed(key):
 		return Worse, "it does not exist, and a Service still selects its pods"
 	case !was.Release && key.Kind == baseline.PersistentVolumeClaim:
-		return when(!c.clearedAway(key), Unattributed), "it does not exist, and who deleted it is not known"
+		return when(!c.clearedAway(key), Unattributed), "it does not exist, and who deleted it is unknown"
 	}
 	return "", ""
 }

@@ -32,7 +32,7 @@ func (c states) act(key baseline.Key, reason string) string {
 	case !known:
 		return "it was created since"
 	case key.Namespace != "" && was.UID != "" && is.UID != "" && was.UID != is.UID:
-		return "it was deleted and made again since"
+		return "it was deleted and recreated since"
 	case was.Desired > 0 && is.Desired == 0 && key.Kind != baseline.Service:
 		return "it was scaled to none since"
 	case reason != Rolled && !c.isPart(was, is) && c.changed(key, was, is):
@@ -40,7 +40,7 @@ func (c states) act(key baseline.Key, reason string) string {
 	case key.Kind == baseline.ClusterServiceVersion:
 		return c.replaced(was, is)
 	case key.Kind == baseline.Service && reason == baseline.NoEndpoints && was.Detail == baseline.Ephemeral:
-		return "it selected only pods that nothing makes again: those of a Job, or without an owner"
+		return "it selected only pods that no controller recreates: pods of a Job, or without an owner"
 	}
 	return ""
 }

@@ -46,14 +46,15 @@ const (
 )
 
 var _ = catalog.Reasons("A comparison with the time before the update finds this problem.", `
-DriverMissing | A CSI driver that the node had is not registered there, so that no volume of it can be mounted. | Check the pod of the driver on the
+DriverMissing | A CSI driver that the node had is not registered there, so its volumes cannot be mounted on the node. | Check the pod of the driver on the
 	node. | oc get pods -A --field-selector spec.nodeName=NODE
-Missing | The object was there before the update and is gone. | Find out who deleted it, in the audit log of the API server, and create it again; a node is
-	started, and joins by itself.
+Missing | The object existed before the update and is gone. | Find out who deleted it, in the audit log of the API server, and recreate it; if it is a
+	node, start it, and it joins by itself.
 PartsGone | It had pods before the update, and has none. | Read its conditions, and the log of its controller. | oc describe KIND NAME -n NAMESPACE
-PhaseLeft | It was in a phase in which all was well, and is in another. | Read its status, and the log of its controller. | oc describe KIND NAME -n NAMESPACE
+PhaseLeft | It was in a healthy phase before the update, and is in another phase. | Read its status, and the log of its controller. | oc describe KIND NAME
+	-n NAMESPACE
 Rolled | The pods of a StatefulSet were replaced although its owner did not change it: the new release has another default. | Check that its application has
-	recovered; no change of the object is needed.`)
+	recovered; the object needs no change.`)
 
 // Progressing is the reason of an operator whose rollout is in progress, which is a problem only after its limit.
 const Progressing = "Progressing"
@@ -232,7 +233,7 @@ func (c comparer) compared(key baseline.Key, was, is baseline.Object) (baseline.
 	case key.Kind.Known() || len(is.Problems) > 0:
 		return baseline.Problem{}, false
 	case was.Ready > 0 && is.Ready == 0 && was.Desired == is.Desired && len(was.Problems) == 0:
-		return baseline.Problem{Reason: PartsGone, Message: fmt.Sprintf("none of its %d pods is left", was.Ready)}, true
+		return baseline.Problem{Reason: PartsGone, Message: fmt.Sprintf("none of its %d pods remains", was.Ready)}, true
 	case isGoodPhase(was.Detail) && is.Detail != "" && was.Detail != is.Detail && !isGoodPhase(is.Detail) && !hasEnded(is.Detail):
 		return baseline.Problem{Reason: PhaseLeft, Message: fmt.Sprintf("its phase is %q in place of %q", is.Detail, was.Detail)}, true
 	}
@@ -395,9 +396,9 @@ func (c comparer) absent(key baseline.Key, object baseline.Object, problem basel
 	alert := key.Kind == baseline.Alert
 	switch {
 	case alert && !problem.Since.IsZero() && problem.Since.Before(c.states.before.Taken):
-		return Unchanged, "its condition held, for too short a time to fire"
+		return Unchanged, "its condition was true, but not long enough to fire"
 	case alert && of(key) == jobFailed:
-		return Excused, "it was not firing; a Job that failed once stays failed, by itself or because its pod was drained"
+		return Excused, "it was not firing; a Job that failed once stays failed, on its own or because its pod was drained"
 	case alert && !object.Release:
 		return Excused, ofUsers
 	case alert:
@@ -407,7 +408,7 @@ func (c comparer) absent(key baseline.Key, object baseline.Object, problem basel
 	case object.Release && !c.isRun(object, problem):
 		return Worse, "it did not exist"
 	case c.runsOf(object.Owner, problem.Reason):
-		return Worse, "it did not exist; no other run of its owner since the update has succeeded, and those before did"
+		return Worse, "it did not exist; no other run of its owner has succeeded since the update, although runs before it did"
 	}
 	return Excused, "it did not exist: it was created since"
 }
@@ -465,9 +466,9 @@ func (c comparer) request(object baseline.Object) (class Class, text string) {
 		return Worse, "there was none"
 	case c.states.before.Unread[baseline.Node] != "" || c.states.now.Unread[baseline.Node] != "" ||
 		c.states.now.Unread[baseline.MachineSet] != "" || c.states.now.Unread[baseline.NodePool] != "":
-		return Unattributed, "unknown: it may be of a node that an administrator adds"
+		return Unattributed, "unknown: it may belong to a node that an administrator adds"
 	}
-	return Excused, "it is of no node of before; who adds a node has to approve its requests"
+	return Excused, "it belongs to a node that was not there before; the administrator who adds a node must approve its requests"
 }
 
 // requests reports whether a node of the baseline can have made a request, of that node or of any one. A kubelet that

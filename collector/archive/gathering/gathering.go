@@ -116,7 +116,7 @@ func (g *gatherer) step(text string) {
 func Gather(ctx context.Context, c *cluster.Cluster, request Options, files Files) (Summary, error) {
 	out := &output{files: files}
 	g := &gatherer{cluster: c, request: request, reducer: reduction.New(request.Reads), out: out, into: out}
-	g.step("reading which APIs the cluster serves")
+	g.step("reading the APIs that the cluster serves")
 	info, err := discovery.ToServerVersionInterfaceWithContext(c.Kubernetes.Discovery()).ServerVersionWithContext(ctx)
 	if err != nil {
 		return Summary{}, fmt.Errorf("could not reach the API server: %w", err)
@@ -281,7 +281,7 @@ func (g *gatherer) readMetrics(ctx context.Context) error {
 		var kept []byte
 		kept, err = apiuse.KeepMetrics(metrics)
 		err = errors.Join(err, metrics.Close())
-		g.out.index.Metrics = "# those of deprecated APIs\n" + string(kept)
+		g.out.index.Metrics = "# metrics of deprecated APIs\n" + string(kept)
 	}
 	if err != nil {
 		g.out.index.Metrics = ""
@@ -325,7 +325,7 @@ func (g *gatherer) execute(ctx context.Context, queries []string) error {
 			mutex.Lock()
 			defer mutex.Unlock()
 			if err == nil && len(data) > maxResult {
-				err = fmt.Errorf("its result has more than %d bytes", maxResult)
+				err = fmt.Errorf("its result is larger than %d bytes", maxResult)
 			}
 			if err == nil {
 				err = g.out.learn(data)
@@ -348,7 +348,7 @@ func (g *gatherer) identify(ctx context.Context) (id string, queries []string, e
 	case apierrors.IsNotFound(err):
 		version = &configv1.ClusterVersion{}
 	case err != nil:
-		return "", nil, fmt.Errorf("could not read ClusterVersion \"version\", which every archive has: %w", err)
+		return "", nil, fmt.Errorf("could not read ClusterVersion \"version\", which every archive needs: %w", err)
 	}
 	topology, err := snapshot.Of(g.cluster).Topology(ctx)
 	if err != nil {

@@ -106,7 +106,7 @@ func (c *cursor) read(ctx context.Context, from *cluster.Cluster, path string, d
 	err = c.decode(json.NewDecoder(bounded), do)
 	switch size := maxResponse + 1 - bounded.N; {
 	case bounded.N == 0:
-		err = fmt.Errorf("the response has more than %d bytes", maxResponse)
+		err = fmt.Errorf("the response is larger than %d bytes", maxResponse)
 	case err == nil && c.count > before:
 		c.limit = min(max(pageSize*(c.count-before)/int(size), 1), maxPage)
 	}
@@ -208,7 +208,7 @@ func fetch(ctx context.Context, c *cluster.Cluster, path string) ([]byte, error)
 		return nil, err
 	}
 	if len(body) > maxResponse {
-		return nil, fmt.Errorf("the response has more than %d bytes", maxResponse)
+		return nil, fmt.Errorf("the response is larger than %d bytes", maxResponse)
 	}
 	return body, nil
 }

@@ -54,7 +54,7 @@ func newPacker() *packer {
 	return p
 }
 
-var errTooLarge = fmt.Errorf("it has more than %d bytes after compression", maxPackedFile)
+var errTooLarge = fmt.Errorf("it is larger than %d bytes after compression", maxPackedFile)
 
 // Write implements io.Writer for what is compressed.
 func (p *packer) Write(packed []byte) (int, error) {
@@ -87,7 +87,7 @@ func (p *packer) pack(name string, content io.Reader) (made *file, cause string,
 	case err != nil:
 		return nil, "", fmt.Errorf("%s: %w", name, err)
 	case size > maxFile:
-		return nil, fmt.Sprintf("it has more than %d bytes", maxFile), nil
+		return nil, fmt.Sprintf("it is larger than %d bytes", maxFile), nil
 	}
 	p.flush()
 	return &file{path: name, packed: p.parts, size: int(size)}, "", nil
@@ -257,7 +257,7 @@ func (f *file) refuseTorn(object []byte, kind string) error {
 	}
 	for _, alternatives := range required {
 		if !slices.ContainsFunc(alternatives, func(path string) bool { return has(of, path) }) {
-			return fmt.Errorf("the %s %q has no %s, as where the end of a file is missing", kind, f.place.Name, alternatives[0])
+			return fmt.Errorf("the %s %q has no %s, possibly because the end of a file is missing", kind, f.place.Name, alternatives[0])
 		}
 	}
 	return nil

@@ -93,7 +93,7 @@ func entryOf(object []byte, place layout.Place, kind string) (Entry, identity, e
 		return Entry{}, of, err
 	}
 	if of.Metadata.Namespace != "" && place.Namespace != "" && of.Metadata.Namespace != place.Namespace {
-		return Entry{}, of, fmt.Errorf("the object %q is of namespace %q, and stands in the directory of %q", of.Metadata.Name,
+		return Entry{}, of, fmt.Errorf("the object %q belongs to namespace %q, but is in the directory of %q", of.Metadata.Name,
 			of.Metadata.Namespace, place.Namespace)
 	}
 	if of.Metadata.Name == "" {
@@ -240,7 +240,7 @@ func OpenHosted(ctx context.Context, name string, paths ...string) (management, 
 		case strings.Contains("/"+each.root.Dir+"/", "/hostedcluster-"+name+"/"):
 			below = append(below, each)
 		case each.hosted(), strings.Contains(each.root.Dir, "external-infra-clusters"):
-			management.leftOut.add(each.title, "it is of another cluster")
+			management.leftOut.add(each.title, "it belongs to another cluster")
 		default:
 			above = append(above, each)
 		}
@@ -264,7 +264,7 @@ func (i *Inventory) holdOne(trees []*tree) error {
 		trees, unread = unread, nil
 	}
 	for _, each := range unread {
-		i.leftOut.add(each.title, "it is not known to be of the cluster: "+each.unreadVersion())
+		i.leftOut.add(each.title, "it is not known to belong to the cluster: "+each.unreadVersion())
 	}
 	id := ""
 	for _, each := range trees {

@@ -77,7 +77,7 @@ func (t *Table) count(index Collection) {
 	switch {
 	case !ok:
 	case len(t.entries) < stated:
-		t.lose(fmt.Sprintf("%d of %s are there", len(t.entries), words.Count(stated, "object")))
+		t.lose(fmt.Sprintf("%d of %s are present", len(t.entries), words.Count(stated, "object")))
 	default:
 		t.prove("", proofCollection)
 	}

@@ -194,7 +194,7 @@ func (l *loader) keep(made *file) error {
 
 func (l *loader) count(bytes int) error {
 	if *l.kept += bytes; *l.kept > maxPacked {
-		return fmt.Errorf("the archive %s cannot be read: its objects have more than %d bytes after compression", l.path, maxPacked)
+		return fmt.Errorf("the archive %s cannot be read: its objects are larger than %d bytes after compression", l.path, maxPacked)
 	}
 	return nil
 }
@@ -321,18 +321,18 @@ func choose(trees []*tree, paths int, leftOut *omissions) (string, []*tree, erro
 		hosted := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !clusters[id][0].hosted() })
 		if len(hosted) == 1 {
 			ids = hosted
-			leftOut.add(trees[len(trees)-1].title, "the objects of the management cluster are not those of the hosted cluster")
+			leftOut.add(trees[len(trees)-1].title, "the objects of the management cluster do not belong to the hosted cluster")
 		}
 	}
 	for _, tree := range unread {
-		leftOut.add(tree.title, "it is not known to be of the cluster: "+tree.unreadVersion())
+		leftOut.add(tree.title, "it is not known to belong to the cluster: "+tree.unreadVersion())
 	}
 	if len(ids) == 0 && len(unread) == 0 && isCollection(trees) { // of a cluster that is not OpenShift
 		return "", trees, nil
 	}
 	switch len(ids) {
 	case 0:
-		return "", nil, fmt.Errorf("no cluster was found: no file has a ClusterVersion; found: %s", titles(append(trees, unread...)))
+		return "", nil, fmt.Errorf("no cluster was found: no file contains a ClusterVersion; found: %s", titles(append(trees, unread...)))
 	case 1:
 	default:
 		var found []string
@@ -361,7 +361,7 @@ func separate(trees []*tree) (known, unread []*tree) {
 func addNameless(chosen, nameless []*tree, paths int, leftOut *omissions) []*tree {
 	for _, tree := range nameless {
 		if chosen[0].hosted() || tree.hosted() || strings.Contains(tree.root.Dir, "external-infra-clusters") {
-			leftOut.add(tree.title, "it is not known to be of the cluster")
+			leftOut.add(tree.title, "it is not known to belong to the cluster")
 			continue
 		}
 		tree.extra = paths == 1

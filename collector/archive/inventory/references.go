@@ -40,11 +40,11 @@ func (t *Table) disprove(trees []*tree, references func() []reference) {
 	switch t.resource {
 	case Resource{Name: "nodes"}:
 		if machines := machines(trees); machines > len(t.entries) {
-			t.lose(fmt.Sprintf("%d of %s of the MachineConfigPools are there", len(t.entries), words.Count(machines, "node")))
+			t.lose(fmt.Sprintf("%d of %s of the MachineConfigPools are present", len(t.entries), words.Count(machines, "node")))
 		}
 	case definitions():
 		if undefined := undefined(trees, t); undefined != "" {
-			t.lose(fmt.Sprintf("the archive has objects of %s, whose CustomResourceDefinition is not there", undefined))
+			t.lose(fmt.Sprintf("the archive contains objects of %s, but not their CustomResourceDefinition", undefined))
 		}
 	}
 	for _, each := range references() {

@@ -200,7 +200,8 @@ func (t *Table) finish() {
 // by one text. Other objects are replaced under their name while an archive is gathered.
 func (t *Table) confuse(a, b Entry) {
 	if (t.resource == Resource{Name: "nodes"}) && a.uid != "" && b.uid != "" && a.uid != b.uid {
-		t.broken = append(t.broken, brokenFile{cause: words.Line(fmt.Sprintf("several have the name %q, as where names were removed", a.Name),
+		t.broken = append(t.broken, brokenFile{cause: words.Line(fmt.Sprintf("several have the name %q, probably because names were "+
+			"removed", a.Name),
 			500)})
 	}
 }

@@ -103,7 +103,7 @@ func readJSON(content io.Reader, do func([]byte) error) (List, error) {
 		return List{}, err
 	}
 	if len(data) > maxJSON {
-		return List{}, fmt.Errorf("it has more than %d bytes of JSON", maxJSON)
+		return List{}, fmt.Errorf("it is larger than %d bytes of JSON", maxJSON)
 	}
 	var list struct {
 		List
@@ -172,12 +172,12 @@ func (s *splitter) add(line []byte) error {
 	case s.within:
 	case len(text) > 0 && text[0] == '-' && strings.TrimRight(string(text), " ") == "---":
 		if s.rest.Len() > 0 || s.item.Len() > 0 {
-			return errors.New("it has several documents")
+			return errors.New("it contains several documents")
 		}
 		return nil
 	case !s.inItems && bytes.HasPrefix(text, []byte("items:")):
 		if s.list {
-			return errors.New("it has several lists")
+			return errors.New("it contains several lists")
 		}
 		s.list = true
 		switch value := strings.TrimSpace(string(text[len("items:"):])); value {
@@ -199,7 +199,7 @@ func (s *splitter) add(line []byte) error {
 		into = &s.item
 	}
 	if into.Len()+len(line) > maxObject {
-		return fmt.Errorf("an object has more than %d bytes", maxObject)
+		return fmt.Errorf("an object is larger than %d bytes", maxObject)
 	}
 	into.Write(line)
 	return nil
@@ -265,7 +265,7 @@ func (s *splitter) end(complete bool) (List, error) { //nolint:revive // a state
 	}
 	switch {
 	case list.Items != nil: // a key such as "Items"
-		return List{}, errors.New("it has several lists")
+		return List{}, errors.New("it contains several lists")
 	case list.Kind == "":
 		return List{}, errors.New("it ends before the kind of its list")
 	}
@@ -322,7 +322,7 @@ func suspicious(document []byte) bool {
 	return false
 }
 
-var errAlias = errors.New("it has an anchor or an alias")
+var errAlias = errors.New("it contains an anchor or an alias")
 
 // refuseAliases returns an error for a document with an anchor or an alias, which no printer of
 // Kubernetes writes: their expansion is not bounded.

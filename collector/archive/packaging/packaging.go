@@ -208,7 +208,7 @@ func (w *walk) stream(file io.Reader, name string, info fs.FileInfo) error {
 	case isText(name):
 		return w.one(filepath.Base(name), info.Size(), buffered)
 	}
-	return errors.New("it is neither a directory nor a tar, tar.gz, tar.xz or zip, nor a file of YAML or JSON")
+	return errors.New("it is neither a directory nor a tar, tar.gz, tar.xz or zip, nor a YAML or JSON file")
 }
 
 // unpackedBlock is how much is decompressed ahead of what is read, in bytes.
@@ -321,7 +321,8 @@ func (w *walk) tar(content io.Reader) error {
 	}
 	ended, err := skipZeros(bufio.NewReaderSize(all, blockSize))
 	if err == nil && !ended {
-		err = errors.New("content follows the end mark of the tar: if it is several archives in one file, name each by its own --archive")
+		err = errors.New("content follows the end mark of the tar: if the file contains several archives, name each with its own " +
+			"--archive")
 	}
 	return err
 }
@@ -424,7 +425,7 @@ func (w *walk) one(name string, size int64, content io.Reader) error {
 		return context.Cause(w.ctx)
 	}
 	if w.files++; w.files > maxFiles {
-		return fmt.Errorf("it has more than %d files", maxFiles)
+		return fmt.Errorf("it contains more than %d files", maxFiles)
 	}
 	if len(name) > maxPath {
 		if isText(name) { // other files have no objects
@@ -450,7 +451,7 @@ func (b *bounded) Read(p []byte) (int, error) {
 	n, err := b.next.Read(p)
 	b.ended = b.ended || errors.Is(err, io.EOF)
 	if b.walk.bytes += int64(n); b.walk.bytes > maxUnpacked {
-		return n, fmt.Errorf("it has more than %d bytes of content", int64(maxUnpacked))
+		return n, fmt.Errorf("it contains more than %d bytes of content", int64(maxUnpacked))
 	}
 	return n, err
 }

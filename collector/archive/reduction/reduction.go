@@ -53,7 +53,7 @@ func (r *Reducer) Reduce(object map[string]any, resource inventory.Resource) (ma
 		rule, known = metadataOnly(), true
 	}
 	if !known {
-		return nil, fmt.Errorf("which fields of %s checks read is not known, so none is collected", resource)
+		return nil, fmt.Errorf("the fields of %s that checks read are unknown, so none is collected", resource)
 	}
 	if (resource == inventory.Resource{Name: "configmaps"}) && !r.keepsData(object) {
 		rule = metadataOnly()

@@ -20,7 +20,7 @@ import (
 )
 
 // ErrExists is the error for a path at which something is already.
-var ErrExists = errors.New("it exists, and is not overwritten")
+var ErrExists = errors.New("it already exists, and is not overwritten")
 
 // Writer writes one archive. The content of the current file is what is written to it.
 type Writer struct {

@@ -30,11 +30,13 @@ import (
 
 var _ = catalog.Reasons("An object of any kind has a problem after the update that it did not have before. A reason that is not "+
 	"listed is the type of a condition, or a phase, of the object.", `
-InProgress | Its controller has not reconciled it, or has not seen its last change. | Read its conditions, and the log of its controller. | oc describe KIND NAME -n NAMESPACE
-NoAddress | No address of a load balancer is in its status. | Read the events of the object, and the log of the controller of the load balancer. | oc describe KIND NAME -n NAMESPACE
-ReportsError | Its status has an error. | Fix what the message names. | oc describe KIND NAME -n NAMESPACE
+InProgress | Its controller has not reconciled it, or has not seen its last change. | Read its conditions, and the log of its controller.
+	| oc describe KIND NAME -n NAMESPACE
+NoAddress | Its status contains no load balancer address. | Read the events of the object, and the log of the load balancer controller.
+	| oc describe KIND NAME -n NAMESPACE
+ReportsError | Its status reports an error. | Fix the cause in the message. | oc describe KIND NAME -n NAMESPACE
 NotScheduled | A CronJob was due twice since it last created a Job. | Read its events. | oc describe cronjob NAME -n NAMESPACE
-PartsNotReady | Fewer of its parts are ready than it should have. | Read its conditions, and its pods. | oc describe KIND NAME -n NAMESPACE`)
+PartsNotReady | Fewer of its parts are ready than requested. | Read its conditions, and its pods. | oc describe KIND NAME -n NAMESPACE`)
 
 // Of is the state of an object, with its problems, at a time by the clock of the cluster. A run, which ends, has none.
 func Of(object *unstructured.Unstructured, now time.Time) baseline.Object {

@@ -25,10 +25,11 @@ import (
 )
 
 var _ = catalog.Reasons("A HostedCluster or a NodePool has a problem after the update that it did not have before.", `
-NotConnected | DataPlaneConnectionAvailable or ControlPlaneConnectionAvailable is False: control plane and nodes do not reach each other. | Check the
+NotConnected | DataPlaneConnectionAvailable or ControlPlaneConnectionAvailable is False: the control plane and the nodes cannot reach each other. | Check the
 	konnectivity pods on both sides. | oc get pods -A
-NotReconciled | HyperShift does not reconcile it: a condition such as ValidReleaseImage states why. | Fix what the condition names. | oc describe KIND NAME -n NAMESPACE
-VersionSkew | Its version is further behind the control plane than HyperShift supports, or after it. | Update the NodePool: set its spec.release.`)
+NotReconciled | HyperShift does not reconcile it: a condition such as ValidReleaseImage gives the cause. | Fix the cause that the condition reports.
+	| oc describe KIND NAME -n NAMESPACE
+VersionSkew | Its version is further behind the control plane than HyperShift supports, or newer. | Update the NodePool: set its spec.release.`)
 
 // errManagement is why a guest that is read without its management cluster has neither HostedCluster nor NodePools.
 var errManagement = errors.New("it is in the management cluster of this guest: use the kubeconfig of that cluster, with --hosted-cluster")
@@ -134,9 +135,9 @@ func unmet(of metav1.Condition, reason string) baseline.Problem {
 var _ = catalog.Reasons("An operator of OLM has a problem after the update that it did not have before.", `
 BundleUnpackFailed | OLM could not unpack the bundle of its next version. | Read the conditions of the Subscription. | `+describe+`
 CatalogSourcesUnhealthy | A catalog cannot be read, so OLM updates no operator of its namespace. | Read the state of the catalogs. | oc get catalogsources -A -o yaml
-InstallPlanFailed | The InstallPlan of its next version has failed. | Read the InstallPlan. | oc get installplans -n NAMESPACE -o yaml
+InstallPlanFailed | The InstallPlan of its next version failed. | Read the InstallPlan. | oc get installplans -n NAMESPACE -o yaml
 InstallPlanMissing | The InstallPlan that its Subscription names does not exist. | Read the conditions of the Subscription. | `+describe+`
-NotSucceeded | Its ClusterServiceVersion has another phase than Succeeded. | Read its status. | oc describe clusterserviceversion NAME -n NAMESPACE
+NotSucceeded | Its ClusterServiceVersion has a phase other than Succeeded. | Read its status. | oc describe clusterserviceversion NAME -n NAMESPACE
 ResolutionFailed | OLM finds no set of operators that satisfies all dependencies. | Read the conditions of the Subscription. | `+describe+`
 UpgradeFailed | OLM could not update the operator. | Read the status of the Subscription. | `+describe)
 

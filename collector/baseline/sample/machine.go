@@ -27,23 +27,25 @@ import (
 )
 
 var _ = catalog.Reasons("A node, or a pool or set of nodes, has a problem after the update that it did not have before.", `
-ConfigDegraded | The machine-config daemon could not apply the configuration of the pool, or the disk differs from it. | Read the reason on the node. | oc describe node NAME
-DiskPressure | Its disk is nearly full, so that it evicts pods. | Free space on the node, or give it a larger disk.
-Draining | The drain before its update hangs: a PodDisruptionBudget permits no eviction, or a pod does not end. | Find what is not evicted in the log of the
-	machine-config controller. | oc logs -n openshift-machine-config-operator deployments/machine-config-controller
-MachinesNotReady | Fewer machines of a MachineSet or a NodePool are ready nodes than it should have. | Read the state of its machines, for a NodePool in the
+ConfigDegraded | The machine-config-daemon could not apply the configuration of the pool, or the disk differs from it. | Read the reason on the node. | oc describe node NAME
+DiskPressure | Its disk is nearly full, so it evicts pods. | Free space on the node, or give it a larger disk.
+Draining | The drain before its update hangs: a PodDisruptionBudget permits no eviction, or a pod does not terminate. | Find the pods that are not evicted in the
+	log of the machine-config-controller. | oc logs -n openshift-machine-config-operator deployments/machine-config-controller
+MachinesNotReady | Fewer machines of a MachineSet or a NodePool are ready nodes than requested. | Read the state of its machines, for a NodePool in the
 	namespace of the control plane. | oc get machines -n openshift-machine-api -o wide
-MemoryPressure | It has little memory, so that it evicts pods. | Find the pods with the most memory. | oc adm top pods -A --sort-by=memory
+MemoryPressure | It is short of memory, so it evicts pods. | Find the pods that use the most memory. | oc adm top pods -A --sort-by=memory
 NetworkUnavailable | Its network is not configured. | Check the pods of the network plugin on the node. | oc get pods -n openshift-ovn-kubernetes -o wide
 NotReady | Its kubelet reports that it is not ready, or reports nothing. | Read its conditions, then the log of its kubelet. | oc adm node-logs NAME -u kubelet
-NotUpdated | Not all nodes of a pool have the new configuration, or a HostedCluster does not stop Progressing. | Read which nodes are left, and why. | oc adm upgrade status
-OutdatedConfig | It has another configuration than its pool wants. | Read the log of its machine-config daemon, and whether its pool is paused.
-OutdatedSoftware | It has the configuration of its pool, and another kubelet or kernel than the other nodes with it. | Read the log of its
-	machine-config daemon. | oc get nodes -o wide
-StaysCordoned | The update has requested that it be uncordoned, which was not done. | Read the log of the machine-config controller, then uncordon it. | oc adm uncordon NAME
-Tainted | A controller keeps pods from the node, such as the one of the cloud, which has not initialized it. | Read the log of the controller that the taint
+NotUpdated | Some nodes of a pool do not have the new configuration, or a HostedCluster does not stop Progressing. | Read which nodes are left, and why.
+	| oc adm upgrade status
+OutdatedConfig | Its configuration differs from the one that its pool wants. | Read the log of its machine-config-daemon, and whether its pool is paused.
+OutdatedSoftware | It has the configuration of its pool, but another kubelet or kernel than the other nodes with it. | Read the log of its
+	machine-config-daemon. | oc get nodes -o wide
+StaysCordoned | The update requested to uncordon it, but it is still cordoned. | Read the log of the machine-config-controller, then uncordon it.
+	| oc adm uncordon NAME
+Tainted | A controller, such as the cloud controller that has not initialized the node, keeps pods off it. | Read the log of the controller that the taint
 	names. | oc describe node NAME
-PIDPressure | It has too many processes. | Find the workload with too many processes, and restrict it.`)
+PIDPressure | It runs too many processes. | Find the workload with too many processes, and restrict it.`)
 
 // Annotations of nodes by the machine-config-operator, the machine-api-operator and Cluster API.
 const (
@@ -161,7 +163,8 @@ func nodeOf(node *corev1.Node) baseline.Object {
 		if strings.HasPrefix(wanted, drainRequested) {
 			object.Add(baseline.Problem{Reason: "Draining", Message: "its drain for an update is not complete"})
 		} else if wanted != "" {
-			object.Add(baseline.Problem{Reason: "StaysCordoned", Message: "the update has requested that it be uncordoned, and it is not"})
+			object.Add(baseline.Problem{Reason: "StaysCordoned", Message: "the update requested to uncordon it, but it is still " +
+				"cordoned"})
 		}
 	}
 	if current, desired := notes[currentConfig], notes[desiredConfig]; current != desired {
@@ -241,13 +244,13 @@ func latest(a, b time.Time) time.Time {
 
 var _ = catalog.Reasons("The ClusterVersion, a ClusterOperator or a certificate request has a problem after the update that it "+
 	"did not have before.", `
-Degraded | Its condition Degraded is True; of a NodePool, the update of a node in place has failed. | Read the message of the condition. | oc describe KIND NAME
+Degraded | Its condition Degraded is True; for a NodePool, the in-place update of a node failed. | Read the message of the condition. | oc describe KIND NAME
 Failing | The cluster-version operator cannot apply the release. | Read the message of the condition. | oc describe clusterversion
 ImplicitlyEnabledCapabilities | The new release enabled a capability that was not requested, because the cluster uses a part of it. | Add the capability to
 	spec.capabilities of ClusterVersion, or leave it enabled.
-Invalid | The new release rejects the spec of the ClusterVersion. | Correct what the message of the condition names. | oc describe clusterversion
-OutdatedVersion | It states another version than the release, although the update is complete. | Read its conditions. | oc describe clusteroperator NAME
-Pending | The request of a kubelet or of a user is neither approved nor denied, often since the cluster-machine-approver does not know the node. | Check it, then
+Invalid | The new release rejects the spec of the ClusterVersion. | Correct the field that the condition's message names. | oc describe clusterversion
+OutdatedVersion | It reports another version than the release, although the update is complete. | Read its conditions. | oc describe clusteroperator NAME
+Pending | The request of a kubelet or a user is neither approved nor denied, often because the cluster-machine-approver does not know the node. | Check it, then
 	approve it. | oc adm certificate approve NAME`)
 
 func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
@@ -349,7 +352,7 @@ func isDecided(request *certificatesv1.CertificateSigningRequest) bool {
 }
 
 var _ = catalog.Reasons("An alert of severity warning or critical fires after the update, and did not before.", `
-Firing | The alert was not firing before the update. | Follow the runbook that its annotations name. | oc get prometheusrules -A -o yaml`)
+Firing | The alert was not firing before the update. | Follow the runbook in its annotations. | oc get prometheusrules -A -o yaml`)
 
 // watchdog always fires, so that its absence is noticed.
 const watchdog = "Watchdog"

@@ -21,12 +21,12 @@ import (
 )
 
 var _ = catalog.Reasons("An IngressController, a Route or an egress rule has a problem after the update that it did not have before.", `
-CanaryChecksFailing | The requests that the ingress operator sends through its routers to test them fail. | Check the routers, the load balancer before them and the
+CanaryChecksFailing | The test requests of the ingress operator through its routers fail. | Check the routers, the load balancer before them and the
 	DNS records. | oc describe ingresscontroller NAME -n openshift-ingress-operator
-NotAdmitted | A router that had admitted it does not any more: the new release validates Routes more strictly, or another Route has its host. | Read the
+NotAdmitted | A router no longer admits it: the new release validates Routes more strictly, or another Route has its host. | Read the
 	conditions of its status. | oc describe route NAME -n NAMESPACE
 NotApplied | The network plugin could not apply its rules, so its traffic is not restricted as before. | Read its status. | oc describe egressfirewall NAME -n NAMESPACE
-NotAssigned | One of its addresses is assigned to no node, so that traffic leaves the cluster with another address. | Check that a node with the label
+NotAssigned | One of its addresses is assigned to no node, so traffic leaves the cluster with another address. | Check that a node with the label
 	k8s.ovn.org/egress-assignable is ready and has the subnet. | oc describe egressip NAME`)
 
 // route is a Route (route.openshift.io/v1) without its host and certificates.
@@ -179,9 +179,9 @@ func count(items int) int32 { return int32(min(items, math.MaxInt32)) } //nolint
 
 var _ = catalog.Reasons("A volume or a PersistentVolumeClaim has a problem after the update that it did not have before.", `
 AttachFailed | The CSI driver could not attach it to the node of its pod. | Read the error of the VolumeAttachment. | oc get volumeattachments -o yaml
-Lost | Its PersistentVolume does not exist any more. | Restore the volume, or create the claim again from a backup.
+Lost | Its PersistentVolume no longer exists. | Restore the volume, or recreate the claim from a backup.
 NotProvisioning | No new claim of the StorageClass gets a volume. | Read the events of the claims, and the log of the provisioner. | oc describe storageclass NAME
-NotBound | Its StorageClass has no provisioner that works. | Read the events of the claim. | oc describe persistentvolumeclaim NAME -n NAMESPACE`)
+NotBound | The provisioner of its StorageClass is missing or not working. | Read the events of the claim. | oc describe persistentvolumeclaim NAME -n NAMESPACE`)
 
 // attachment is a VolumeAttachment (storage.k8s.io/v1).
 type attachment struct {
@@ -311,7 +311,7 @@ func (v volumes) provisioning(claims []corev1.PersistentVolumeClaim, waits map[s
 		if object, exists := s.state.Objects[key]; exists && of.bound && of.waiting >= unprovisioned && of.last.Before(of.since) {
 			object.Add(baseline.Problem{
 				Reason: "NotProvisioning", Since: of.since,
-				Message: fmt.Sprintf("%s of it wait for a volume, and none that is newer is bound", words.Count(of.waiting, "claim")),
+				Message: fmt.Sprintf("%s of it wait for a volume, and no newer claim is bound", words.Count(of.waiting, "claim")),
 			})
 			s.state.Objects[key] = object
 		}

@@ -27,8 +27,8 @@ import (
 )
 
 var _ = catalog.Reasons("A Service, or a webhook by its Service, has a problem after the update that it did not have before.", `
-NoEndpoints | The Service selects no pod, whose workload may be scaled to none by choice. | Scale the workload, or delete the webhook configuration.
-NoCABundle | The webhook has no caBundle, so that the API server trusts no certificate of its Service. | Check what injects it: the service CA operator, or
+NoEndpoints | The Service selects no pod; its workload may be scaled to zero on purpose. | Scale the workload, or delete the webhook configuration.
+NoCABundle | The webhook has no caBundle, so the API server trusts no certificate of its Service. | Check what injects it: the service CA operator, or
 	cert-manager. | oc describe validatingwebhookconfiguration NAME
 NoReadyEndpoints | No pod of the Service is ready, or the Service or its port does not exist. | Check the pods that it selects. | oc describe service NAME -n NAMESPACE`)
 
@@ -269,7 +269,8 @@ func (v *serving) webhooks(ctx context.Context) {
 // no Service has, is verified without a bundle.
 func addBundle(object *baseline.Object, config admissionregistrationv1.WebhookClientConfig) {
 	if config.Service != nil && len(config.CABundle) == 0 {
-		object.Add(baseline.Problem{Reason: "NoCABundle", Message: fmt.Sprintf("a webhook by Service %s/%s has no certificates to verify it by",
+		object.Add(baseline.Problem{Reason: "NoCABundle", Message: fmt.Sprintf("a webhook with Service %s/%s has no CA certificates to "+
+			"verify it",
 			words.External(config.Service.Namespace), words.External(config.Service.Name))})
 	}
 }

@@ -21,24 +21,24 @@ import (
 )
 
 var _ = catalog.Reasons("A workload has a problem after the update that it did not have before.", `
-ContainerCreating | Its pods have a node, and their containers are not created: often a volume is not mounted, or the network plugin of the node fails. | `+events+`
-CrashLoopBackOff | A container ends again and again. | `+logs+`
-CreateContainerError | The runtime of the node could not create a container, such as for a ConfigMap that does not exist. | `+events+`
-FailedCreate | Its pods cannot be created: a quota, an admission plugin or a SecurityContextConstraint forbids them. | Read the message of its condition
+ContainerCreating | Its pods have a node, but their containers are not created: often a volume is not mounted, or the network plugin of the node fails. | `+events+`
+CrashLoopBackOff | A container crashes repeatedly. | `+logs+`
+CreateContainerError | The container runtime could not create a container, for example because a ConfigMap does not exist. | `+events+`
+FailedCreate | Its pods cannot be created: a quota, an admission plugin or a SecurityContextConstraint rejects them. | Read the message of its condition
 	ReplicaFailure. | oc describe deployment NAME -n NAMESPACE
-ImagePullBackOff | The node cannot pull an image: it does not exist, the registry is not reachable, or the pull secret lacks it. | `+events+
+ImagePullBackOff | The node cannot pull an image: it does not exist, the registry is unreachable, or the pull secret lacks it. | `+events+
 	`
 ProgressDeadlineExceeded | Its rollout did not advance within its deadline. | Read its conditions and the events of its pods. | oc describe deployment NAME -n NAMESPACE
-Restarting | A container that runs has restarted often, the last time within minutes. | `+logs+`
+Restarting | A running container has restarted often, the last time within minutes. | `+logs+`
 RestartsHourly | A container restarts every hour or more often, and did not before. | `+logs+`
-RolloutIncomplete | Fewer of its pods are of its present revision than it should have. | `+events+`
-Unavailable | It has fewer ready pods than it should have, or its condition Available is not True. | Read its conditions and its pods. | oc describe KIND NAME -n NAMESPACE
+RolloutIncomplete | Fewer of its pods have the current revision than requested. | `+events+`
+Unavailable | It has fewer ready pods than requested, or its condition Available is not True. | Read its conditions and its pods. | oc describe KIND NAME -n NAMESPACE
 Unschedulable | No node suits one of its pods: the labels, taints or free resources of the nodes have changed. | `+events)
 
 // The remedies, with their commands, that several reasons have.
 const (
 	events = "Read the events of the pods. | oc get events -n NAMESPACE"
-	logs   = "Read the log of its last end. | oc logs --previous POD -n NAMESPACE"
+	logs   = "Read the log of its last run. | oc logs --previous POD -n NAMESPACE"
 )
 
 // Annotations and labels of workloads and their pods.
@@ -205,7 +205,7 @@ func outdated(object *baseline.Object, updated int32) {
 	if updated < object.Desired {
 		object.Add(baseline.Problem{
 			Reason:  "RolloutIncomplete",
-			Message: fmt.Sprintf("%d of %d pods are of its present revision", updated, object.Desired),
+			Message: fmt.Sprintf("%d of %d pods have its current revision", updated, object.Desired),
 		})
 	}
 }

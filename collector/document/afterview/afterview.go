@@ -47,19 +47,21 @@ func (r Report) Document(view document.View) document.Document {
 	}
 	blocks = append(blocks,
 		document.List{Most: entries, Lead: "Already failing before the update:", Entries: lines(r.Unchanged)},
-		document.List{Most: entries, Lead: "Bad, and not by the update: by their owners, or begun later:", Entries: lines(r.Excused)},
+		document.List{Most: entries, Lead: "Bad, but not because of the update (changed " +
+			"by their owners, or begun later):", Entries: lines(r.Excused)},
 		document.List{Lead: "Notes:", Entries: r.Notices},
 		document.List{Lead: "Not read:", Entries: r.Unread},
 	)
 	if r.Decision == afterupdate.Good || view.Full {
-		blocks = append(blocks, document.List{Lead: "Not covered, since no object shows it:", Entries: r.NotCovered})
+		blocks = append(blocks, document.List{Lead: "Not covered, because no object shows it:", Entries: r.NotCovered})
 	}
 	next := r.Next
 	if r.Stored != "" {
-		next = "Run \"after\" again when the next update is complete: it is compared with the baseline of " + r.Stored + "."
+		next = "Run \"after\" again when the next update is complete; it is compared with the baseline of " + r.Stored + "."
 	}
 	return document.Document{
-		Title: "After the update", Source: "The JSON document has all data.", Cluster: r.Cluster.ID, Time: r.Samples.Last, Blocks: blocks,
+		Title: "After the update", Source: "The JSON document " +
+			"contains all data.", Cluster: r.Cluster.ID, Time: r.Samples.Last, Blocks: blocks,
 		Ticket: document.Ticket{
 			Verdict: fmt.Sprintf("After the update from %s to %s: %s: %s.", r.Update.From, r.Update.To, r.Decision, r.Message),
 			By:      strings.TrimSpace("oc-preflight " + r.ToolVersion), Next: next,
@@ -122,7 +124,7 @@ func (r Report) counts() string {
 		{r.Counts.Pending, "too new to count"},
 		{r.Counts.Unattributed, "of unknown origin"},
 		{r.Counts.Unchanged, "as before"},
-		{r.Counts.Excused, "not by the update"},
+		{r.Counts.Excused, "not because of the update"},
 	} {
 		if each.number > 0 {
 			counts = append(counts, fmt.Sprintf("%d %s", each.number, each.text))

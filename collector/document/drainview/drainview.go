@@ -38,15 +38,16 @@ func (p Plan) Document(view document.View) document.Document {
 	}
 	blocks = append(blocks, p.findings())
 	blocks = append(blocks,
-		document.List{Most: entries, Lead: "Pods that stay without a node:", Entries: p.pending()},
-		document.List{Most: entries, Lead: "Pods that nothing creates again:", Entries: p.lost()},
+		document.List{Most: entries, Lead: "Pods that cannot be scheduled:", Entries: p.pending()},
+		document.List{Most: entries, Lead: "Pods that no controller recreates:", Entries: p.lost()},
 		document.List{Most: entries, Lead: "Services without a ready pod for a time:", Entries: p.interrupted(view)},
-		document.List{Most: entries, Lead: "Pods that may take long to end:", Entries: p.graces()},
+		document.List{Most: entries, Lead: "Pods that may take long to terminate:", Entries: p.graces()},
 		document.List{Most: entries, Lead: "Nodes that are not drained:", Entries: p.skipped()},
-		document.List{Lead: "Could not be read, so that what depends on it is unknown:", Entries: p.Unread},
+		document.List{Lead: "Could not be read, so whatever depends on it is unknown:", Entries: p.Unread},
 	)
 	return document.Document{
-		Title: "Rehearsal of the drains", Source: "The JSON document has all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
+		Title: "Rehearsal of the drains", Source: "The JSON document " +
+			"contains all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
 		Ticket: document.Ticket{
 			Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning),
 			By:      strings.TrimSpace("oc-preflight " + p.ToolVersion),
@@ -76,9 +77,9 @@ func (p Plan) verdict() document.Verdict {
 		level   document.Level
 		meaning string
 	}{
-		{drain.Sticks, document.Bad, "the drain of a node does not end"},
+		{drain.Sticks, document.Bad, "the drain of a node hangs"},
 		{drain.Blocked, document.Bad, "a pool drains no node"},
-		{drain.Undetermined, document.Unclear, "it is unknown whether all drains end"},
+		{drain.Undetermined, document.Unclear, "a drain may hang"},
 	} {
 		if count[each.outcome] > 0 {
 			return document.Verdict{
@@ -91,16 +92,17 @@ func (p Plan) verdict() document.Verdict {
 	case p.Outcome == drain.Undetermined && len(p.Unread) == 0:
 		return document.Verdict{
 			Mark:    document.Mark{Level: document.Unclear, Word: string(p.Outcome)},
-			Meaning: "all drains end, but for what the findings name.",
+			Meaning: "all drains complete, except as the findings report.",
 		}
 	case p.Outcome == drain.Undetermined:
-		return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: string(p.Outcome)}, Meaning: "not everything could be read."}
+		return document.Verdict{Mark: document.Mark{Level: document.Unclear, Word: string(p.Outcome)}, Meaning: "some objects could " +
+			"not be read."}
 	case len(pools) == 0:
 		return document.Verdict{Mark: document.Mark{Level: document.Good, Word: string(drain.Clear)}, Meaning: "no node is drained."}
 	}
 	return document.Verdict{
 		Mark:    document.Mark{Level: document.Good, Word: string(drain.Clear)},
-		Meaning: fmt.Sprintf("all drains of %s end.", words.Count(len(pools), "pool")),
+		Meaning: fmt.Sprintf("all drains of %s complete.", words.Count(len(pools), "pool")),
 	}
 }
 
@@ -245,7 +247,7 @@ func reasons() map[order.Skip]string {
 	return map[order.Skip]string{
 		order.SingleReplica: "the control plane is a single node, and such a cluster is updated without a drain",
 		order.Paused:        "its pool is paused",
-		order.OnDelete:      "its NodePool replaces a machine only when it is deleted",
+		order.OnDelete:      "its NodePool replaces a machine only when the machine is deleted",
 		order.AtTarget:      "it has the configuration of the target",
 		order.NoPool:        "no MachineConfigPool that was read selects it",
 		order.NoDaemon:      "the machine-config-daemon does not manage it",
@@ -286,7 +288,7 @@ func (p Plan) picture() []document.Block {
 	}
 	return []document.Block{picture.Steps{
 		Title: "Nodes in the order of their drains", Rows: append(rows, p.services(steps)...), Text: strings.Join(lines, "\n"),
-		Legend: "Pools are drained at the same time. A step ends when its nodes are updated.",
+		Legend: "Pools are drained in parallel. A step ends when its nodes are updated.",
 	}.Picture()}
 }
 
@@ -344,7 +346,7 @@ func chain(lead string, names []string) string {
 // before is how the drains of a pool end before the first one that may not end.
 func before(pool *drain.Pool) (level document.Level, result string) {
 	if pool.Outcome == drain.Undetermined && len(pool.Stuck) == 0 {
-		return document.Unclear, "ends, as far as was read"
+		return document.Unclear, "completes, as far as could be read"
 	}
 	return document.Good, "ends"
 }

@@ -105,7 +105,7 @@ func Item(f finding.Finding) document.Item {
 		item.Evidence.Row(name, f.Evidence[name])
 	}
 	if more := len(names) - maxFacts; more > 0 {
-		item.Evidence.Row("More", fmt.Sprintf("%d more facts are in the JSON document", more))
+		item.Evidence.Row("More", fmt.Sprintf("the JSON document contains %d more facts", more))
 	}
 	return item
 }

@@ -248,7 +248,7 @@ func (w *writer) list(l document.List) {
 // left states how many are left out; nothing for none.
 func (w *writer) left(count int, noun string) {
 	if count > 0 {
-		w.page.add(fmt.Sprintf("Left out here, since the document is bounded: %d %s. `-o json` has all.", count, noun))
+		w.page.add(fmt.Sprintf("This document is bounded and omits: %d %s. `-o json` prints all.", count, noun))
 	}
 }
 

@@ -255,7 +255,7 @@ func (r Ranges) Picture() document.Picture {
 	for i, row := range rows {
 		drawing = append(drawing, row.node(axisHeight+barHeight*i, scale(span)))
 	}
-	legend := "Solid: control plane, as expected. Striped: nodes of other pools, as expected. Thin: between the lowest and the " +
+	legend := "Solid: control plane, expected time. Striped: nodes of other pools, expected time. Thin: between the lowest and the " +
 		"highest estimate."
 	if more := len(r.Rows) - len(rows); more > 0 {
 		legend += fmt.Sprintf(" Left out of the picture: %s.", words.Count(more, "row"))

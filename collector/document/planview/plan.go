@@ -48,7 +48,7 @@ func (p Plan) Document(view document.View) document.Document {
 	return document.Document{
 		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
 		Ticket: document.Ticket{Verdict: "Plan: " + verdict, By: "oc-preflight " + p.ToolVersion, Next: p.next()},
-		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan has all data.", p.ToolVersion),
+		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan contains all data.", p.ToolVersion),
 	}
 }
 
@@ -73,16 +73,18 @@ func (p Plan) headline() string {
 	case p.Decision == updateplan.Clear:
 		return "Clear: " + path + ", without open risks."
 	case p.Decision == updateplan.Blocked:
-		return fmt.Sprintf("Blocked: %s, with %s; what blocks the first update is listed with it.", path, words.Count(p.openRisks(), "open risk"))
+		return fmt.Sprintf("Blocked: %s, with %s; the blockers of the "+
+			"first update are listed with it.", path, words.Count(p.openRisks(), "open risk"))
 	case p.Decision == updateplan.Undecided:
-		return fmt.Sprintf("Undecided: %s, with %s; what is inconclusive about the first update is listed with it.", path,
+		return fmt.Sprintf("Undecided: %s, with %s; the inconclusive findings of the first update are listed with it.", path,
 			words.Count(p.openRisks(), "open risk"))
 	case p.Decision == updateplan.LaterFindings:
-		return "LaterFindings: " + path + ", without open risks; what is against a later update, as of the present cluster, is listed with it."
+		return "LaterFindings: " + path + ", without open risks; the findings against a later update, based on the current cluster, " +
+			"are listed with it."
 	case p.Decision == updateplan.OpenRisks:
 		return fmt.Sprintf("OpenRisks: %s, with %s; no path has fewer.", path, words.Count(p.openRisks(), "open risk"))
 	}
-	return fmt.Sprintf("Inconclusive: %s, with %s, and it is unknown whether they apply.", path, words.Count(p.openRisks(), "open risk"))
+	return fmt.Sprintf("Inconclusive: %s, with %s, and whether they apply is unknown.", path, words.Count(p.openRisks(), "open risk"))
 }
 
 func (p Plan) level() document.Level {
@@ -115,7 +117,7 @@ func (p Plan) steps() []document.Block {
 	if len(p.Steps) == 0 {
 		return nil
 	}
-	list := document.List{Lead: "In the management cluster, one after the other, each when the one before is complete:"}
+	list := document.List{Lead: "In the management cluster, one after the other, each when the previous one is complete:"}
 	var commands []string
 	for i, each := range p.Steps {
 		list.Entries = append(list.Entries, fmt.Sprintf("%d. %s %s/%s: %s to %s", i+1, each.Object.Kind, each.Object.Namespace, each.Object.Name,
@@ -127,7 +129,7 @@ func (p Plan) steps() []document.Block {
 	blocks := []document.Block{list}
 	if len(commands) > 0 {
 		blocks = append(blocks, document.Command{
-			Lead: "The commands in this order, each after \"run --hosted-cluster\" of its release:",
+			Lead: "Run the commands in this order, each after \"run --hosted-cluster\" of its release:",
 			Text: strings.Join(commands, "\n"),
 		})
 	}
@@ -185,7 +187,7 @@ func (p Plan) duration(view document.View) document.Block {
 func poolText(pool updateplan.Pool) string {
 	state := ""
 	if pool.Paused {
-		state = ", paused at present"
+		state = ", currently paused"
 	}
 	return fmt.Sprintf("%s: %s, %d at a time, %s each%s", pool.Name, words.Count(pool.Nodes, "node"), pool.Parallel,
 		words.Count(pool.Reboots, "reboot"), state)
@@ -228,7 +230,7 @@ func (p Plan) ImageSet() ([]imageset.File, error) {
 func section(update updateplan.Update, number int) document.Section {
 	title := fmt.Sprintf("Update %d: %s to %s", number, update.From, update.To)
 	if update.Provisional {
-		title += " (provisional: as of the present cluster)"
+		title += " (provisional: based on the current cluster)"
 	}
 	table := document.Table{Title: fmt.Sprintf("Update %d", number)}
 	table.Row("Image", update.Image)
@@ -288,7 +290,7 @@ func explanation(risk updateplan.Risk) string {
 	case risk.EvaluatedBy == updateplan.CVO:
 		return "Evaluated by CVO (conditionalUpdates of ClusterVersion)."
 	case risk.EvaluatedBy == updateplan.Preflight:
-		return "Evaluated by this preflight."
+		return "Evaluated by oc-preflight."
 	}
 	return ""
 }

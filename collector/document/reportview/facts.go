@@ -90,7 +90,7 @@ func (r Report) run(table *document.Table, view document.View) {
 	}
 	text := cmp.Or(r.Run.ID, "not recorded") + ", " + r.Run.Phase + " at " + r.Run.CompletionTime
 	if r.Run.ChecksFrom != "" {
-		text += "\nthe results of the release's checks are those of run " + r.Run.ChecksFrom
+		text += "\nthe results of the release's checks come from run " + r.Run.ChecksFrom
 	}
 	table.Row("Run", text)
 }
@@ -102,7 +102,7 @@ func addValidity(r Report, table *document.Table, view document.View) {
 		return
 	}
 	if r.Standing != nil && r.Standing.Judged != "" {
-		table.Row("Judged", "gates, risks and health at "+r.Standing.Judged+"; the release and its checks at "+r.Run.CompletionTime)
+		table.Row("Evaluated", "gates, risks and health at "+r.Standing.Judged+"; the release and its checks at "+r.Run.CompletionTime)
 	}
 	switch {
 	case r.Verdict.ValidUntil == "":
@@ -111,8 +111,8 @@ func addValidity(r Report, table *document.Table, view document.View) {
 		table.Row("Holds", "until "+r.Verdict.ValidUntil+", unless the cluster changes")
 	default:
 		table.Row("Holds", "until "+r.Verdict.ValidUntil+
-			", unless a kubelet, the version of an operator or of the cluster, or a CustomResourceDefinition changes before; "+
-			"\"status\" judges gates, risks and health as they are then")
+			", unless the version of a kubelet, an operator or the cluster, or a CustomResourceDefinition changes before; \"status\" "+
+			"evaluates gates, risks and health at its own time")
 	}
 }
 

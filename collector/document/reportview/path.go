@@ -135,7 +135,7 @@ func (Path) summary(r Report) string {
 		text += " because of " + words.List(names, most)
 	}
 	if r.Verdict.Provisional {
-		text += fmt.Sprintf("; provisional, to be asked again at %s: %s", r.From(), words.Count(len(r.AskedAgain), "check"))
+		text += fmt.Sprintf("; provisional, to be evaluated again at %s: %s", r.From(), words.Count(len(r.AskedAgain), "check"))
 	}
 	return text
 }

@@ -85,7 +85,7 @@ func by(version string) string { return strings.TrimSpace("oc-preflight " + vers
 
 // sourceOf states where a page comes from.
 func sourceOf(version, run string) string {
-	return fmt.Sprintf("Written by oc preflight %s. Run: %s. The JSON document of the run has all data.", version, run)
+	return fmt.Sprintf("Written by oc preflight %s. Run: %s. The JSON document of the run contains all data.", version, run)
 }
 
 func (r Report) blocks(view document.View) []document.Block {
@@ -121,7 +121,7 @@ func (r Report) toDo() string {
 
 // postponed are the checks of a later update that were not evaluated, by reason.
 func postponed(r Report) document.List {
-	list := document.List{Lead: fmt.Sprintf("Asked again when the cluster runs %s, and not evaluated now:", r.From())}
+	list := document.List{Lead: fmt.Sprintf("Evaluated again when the cluster runs %s, and not now:", r.From())}
 	var reasons []string
 	names := map[string][]string{}
 	for _, each := range r.AskedAgain {
@@ -215,7 +215,7 @@ func decisionOf(r report.Report) (word, meaning string) {
 	if isNarrowed(r.Verdict) || lacking(r) != "" {
 		word = "Ready for what was asked"
 	}
-	return word, cmp.Or(text, "the decision is not known to this version.") + remarks(r)
+	return word, cmp.Or(text, "this version does not know the decision.") + remarks(r)
 }
 
 // isNarrowed reports whether a verdict is Ready only for what was asked, and the request left something out.
@@ -260,7 +260,7 @@ func summary(v verdict.Verdict) string {
 func remarks(r report.Report) string {
 	text := ""
 	if r.Verdict.Provisional {
-		text += fmt.Sprintf(" Provisional: judged from %s.", r.Cluster.Version)
+		text += fmt.Sprintf(" Provisional: evaluated for %s.", r.Cluster.Version)
 	}
 	text += forced(r.Verdict)
 	text += leftOut(r.Verdict) + sentence(lacking(r))

@@ -175,7 +175,7 @@ func owning() []Operator {
 		// budget px-kvdb. Source: libopenstorage/operator drivers/storage/portworx/component/disruption_budget.go.
 		// Budgets for each node since 2024 (operator#1508, #1580); the number of the release is not confirmed.
 		Name: "Portworx", Group: "libopenstorage.org",
-		judge: adjusts("it sets its budgets by the number of storage nodes, and deletes that of a node to let its pod go",
+		judge: adjusts("it sets its budgets by the number of storage nodes, and deletes the budget of a node to release its pod",
 			"Check that all storage nodes are online in the StorageCluster."),
 	}}
 }
@@ -220,14 +220,14 @@ func withoutOwner() []Operator {
 		recognizes: func(pod *corev1.Pod) bool {
 			return ofStaticPods(pod, "guard") && strings.HasSuffix(pod.Name, "-guard-"+pod.Spec.NodeName)
 		},
-		judge: returns("it is created again on its node once that is schedulable"),
+		judge: returns("it is recreated on its node once the node is schedulable"),
 	}, {
 		// Read: pods installer-REVISION-NODE with label app=installer and revision-pruner-REVISION-NODE with label
 		// app=pruner, which end by themselves. Source: library-go pkg/operator/staticpod/controller/installer and prune.
 		// Since 4.1 with several versions of these names.
 		Name:       staticPods,
 		recognizes: func(pod *corev1.Pod) bool { return ofStaticPods(pod, "installer") || ofStaticPods(pod, "pruner") },
-		judge:      returns("it is created again on its node until it has ended there"),
+		judge:      returns("it is recreated on its node until it has finished there"),
 	}}
 }
 
@@ -281,7 +281,7 @@ func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference
 	case strategy == "External":
 		return Answer{
 			Behavior: Adjusts, Why: "a controller outside of KubeVirt moves the machine (evictionStrategy External)",
-			Remedy: "Check that the external controller runs.",
+			Remedy: "Check that the external controller is running.",
 		}
 	case migratable && strings.HasPrefix(strategy, "LiveMigrate") && !o.webhook[kubevirtWebhook]:
 		return Answer{

@@ -300,7 +300,7 @@ func (c *compiler) namespaces(pod *corev1.Pod, of *corev1.PodAffinityTerm) ([]st
 	}
 	selector, err := metav1.LabelSelectorAsSelector(of.NamespaceSelector)
 	if err != nil || len(c.labelsOf) == 0 {
-		return nil, fmt.Errorf("the namespaces of its affinity are not known")
+		return nil, fmt.Errorf("the namespaces of its affinity are unknown")
 	}
 	found := slices.Clone(of.Namespaces)
 	for name, set := range c.labelsOf {

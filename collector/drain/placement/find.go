@@ -234,7 +234,7 @@ func (s *storage) claimAgain(key string, compiled *Pod) {
 	_, name, _ := strings.Cut(key, "/")
 	claim := s.claims[key]
 	if claim == nil || s.partial {
-		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is made again with the pod", name)
+		compiled.Unknown = fmt.Sprintf("PersistentVolumeClaim %q is recreated with the pod", name)
 		return
 	}
 	volume := s.spare(claim)

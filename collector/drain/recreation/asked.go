@@ -238,7 +238,7 @@ func leaving(of *metav1.ObjectMeta) string {
 	if of.DeletionTimestamp == nil {
 		return ""
 	}
-	return fmt.Sprintf("is of %q, which is being deleted", of.Name)
+	return fmt.Sprintf("belongs to %q, which is being deleted", of.Name)
 }
 
 // failureOf is the message of a failed creation; empty for that of a quota, which has room when a pod
@@ -327,7 +327,7 @@ func exhausted(job *batchv1.Job) string {
 	if failuresOf(job) > 0 {
 		return ""
 	}
-	return fmt.Sprintf("is of Job %q, whose backoffLimit %d its eviction exceeds", job.Name, backoffLimit(job))
+	return fmt.Sprintf("belongs to Job %q, whose backoffLimit %d its eviction exceeds", job.Name, backoffLimit(job))
 }
 
 func ignoresDisruptions(job *batchv1.Job) bool {

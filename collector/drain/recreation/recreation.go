@@ -285,10 +285,11 @@ func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	case found.lost != "":
 		return Answer{Outcome: Lost, Why: found.lost}
 	case found.failsIndex(pod):
-		return Answer{Outcome: Lost, Why: fmt.Sprintf("is the last try of index %s of %s", pod.Annotations[batchv1.JobCompletionIndexAnnotation],
+		return Answer{Outcome: Lost, Why: fmt.Sprintf("is the last attempt "+
+			"for index %s of %s", pod.Annotations[batchv1.JobCompletionIndexAnnotation],
 			found.name)}
 	case found.failure != "":
-		return asked(w, found, pod, Answer{Outcome: Refused, Why: "is not created now, either: " + found.failure, By: found.name})
+		return asked(w, found, pod, Answer{Outcome: Refused, Why: "cannot be created now either: " + found.failure, By: found.name})
 	case found.template == nil:
 		return Answer{Outcome: Recreated}
 	}
@@ -396,7 +397,7 @@ func (w *Workloads) unlisted(reference *metav1.OwnerReference) Answer {
 		if w.unread {
 			return Answer{Outcome: Recreated}
 		}
-		return Answer{Outcome: Lost, Why: fmt.Sprintf("is of %s %q, which does not exist", reference.Kind, reference.Name)}
+		return Answer{Outcome: Lost, Why: fmt.Sprintf("belongs to %s %q, which does not exist", reference.Kind, reference.Name)}
 	}
-	return Answer{Outcome: Unknown, Why: fmt.Sprintf("is of %s %q, whose controller is not one of Kubernetes", kind, reference.Name)}
+	return Answer{Outcome: Unknown, Why: fmt.Sprintf("belongs to %s %q, whose controller is not a Kubernetes one", kind, reference.Name)}
 }

@@ -228,7 +228,7 @@ func addSelector(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) error
 		}
 		selector, err := metav1.ParseToLabelSelector(text)
 		if err != nil || len(selector.MatchExpressions) > 0 {
-			return fmt.Errorf("annotation %s of namespace %q is no node selector", name, namespace.Name)
+			return fmt.Errorf("annotation %s of namespace %q is not a node selector", name, namespace.Name)
 		}
 		for key, value := range selector.MatchLabels {
 			if pod.Spec.NodeSelector == nil {

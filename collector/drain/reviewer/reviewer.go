@@ -237,7 +237,7 @@ func (w *webhook) decides(match admission.Match) Answer {
 	case w.state != "" && match == admission.Matched:
 		return Answer{Outcome: eviction.Refused, By: w.name, Why: fmt.Sprintf("the Service of %s %s", w.label, w.state)}
 	default:
-		return Answer{Outcome: eviction.Unknown, By: w.name, Why: "what " + w.label + " answers is not known"}
+		return Answer{Outcome: eviction.Unknown, By: w.name, Why: "the response of " + w.label + " is unknown"}
 	}
 	return Answer{Outcome: eviction.Evicted}
 }
