@@ -145,7 +145,7 @@ func TestLaterUpdateIsContinued(t *testing.T) {
 		t.Errorf("decision %s of run %s, want Blocked of run %s", made.Decision, made.Updates[1].Run.ID, detached.Updates[1].Run.ID)
 	}
 	failed := find(t, made.Updates[1], later)
-	if failed.Outcome != preflight.Fail || !strings.Contains(failed.Message, "Judged from "+current) {
+	if failed.Outcome != preflight.Fail || !strings.Contains(failed.Message, "Evaluated for "+current) {
 		t.Errorf("want a failure of a later update with the release from which it was judged, got %+v", failed)
 	}
 }

@@ -50,7 +50,7 @@ func TestScopesThatAreWrong(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, clusters, want string }{
 		"Empty":   {reason: "an empty scope would be for all", clusters: "{}", want: "neither ids nor names nor matchLabels"},
 		"Unknown": {reason: "a misspelled limit would be none", clusters: "{labels: {env: production}}", want: "unknown field"},
-		"Blank":   {reason: "a blank name matches none", clusters: "{names: ['']}", want: "empty name"},
+		"Blank":   {reason: "a blank name matches none", clusters: "{names: ['']}", want: "empty cluster name"},
 		"Number":  {reason: "clusters is a list or an object", clusters: "7", want: "entry 1 (\"RiskA\"): clusters"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestReadRejects(t *testing.T) {
 		"BadRange":      {"versions is not a range", head + entry("RiskA", "  versions: 4.18"), "versions"},
 		"SilentRange":   {"the parser of ranges drops the last word", head + entry("RiskA", "  versions: '>=4.18.0 5'"), "is not a range"},
 		"CrashingRange": {"the parser of ranges panics", head + entry("RiskA", "  versions: '4.18.0 || || 4.19.0'"), "is not a range"},
-		"EmptyRange":    {"no version is in the range", head + entry("RiskA", "  versions: '>4.19.0 <4.18.0'"), "no version is in"},
+		"EmptyRange":    {"no version is in the range", head + entry("RiskA", "  versions: '>4.19.0 <4.18.0'"), "contains no version"},
 		"LongRange": {
 			"the length of a range is bounded", head + entry("RiskA", "  versions: '"+strings.Repeat("4.18.0 ", 40)+"4.18.0'"),
 			"256 are the limit",
@@ -144,10 +144,10 @@ func TestReadRejects(t *testing.T) {
 		"AfterTheEnd": {"the parser drops the text after the end", head + entry("RiskA") + "...\nrisks: []\n", "more than one YAML document"},
 		"Alias": {
 			"aliases expand a small file to a big one", head + "- &a {risk: RiskA, reason: r, owner: o}\n- *a\n",
-			"line 5 has a YAML alias",
+			"line 5 contains a YAML alias",
 		},
 		"TooMany":  {"the limit is that of ClusterVersion", head + many(1001), "1001 risks"},
-		"TooLarge": {"the size of the file is bounded", head + "# " + strings.Repeat("x", 1<<20), "more than 1048576 bytes"},
+		"TooLarge": {"the size of the file is bounded", head + "# " + strings.Repeat("x", 1<<20), "larger than 1048576 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := acceptance.Read("accept.yaml", strings.NewReader(tc.file))

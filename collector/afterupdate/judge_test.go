@@ -96,7 +96,7 @@ func TestDecision(t *testing.T) {
 		},
 		"JustNow": {
 			reason: "the limit of a workload is 15 minutes", samples: []afterupdate.Sample{look(0, since(14), rested())},
-			want: afterupdate.Settling, message: "not known to last",
+			want: afterupdate.Settling, message: "may not last",
 		},
 		"SinceUnknown": {reason: "nothing states since when", samples: []afterupdate.Sample{look(0, down, rested())}, want: afterupdate.Settling},
 		"Earlier": {
@@ -126,7 +126,7 @@ func TestDecision(t *testing.T) {
 		"Recovering": {
 			reason:  "two equal samples end nothing: it has to stay away for its limit",
 			samples: []afterupdate.Sample{look(30, down, rested()), look(8, good, rested()), look(0, good, rested())}, want: afterupdate.Settling,
-			message: "has to stay good until 2026-11-28T12:07:00Z",
+			message: "must stay good until 2026-11-28T12:07:00Z",
 		},
 		"Recovered": {
 			reason:  "it has been good for longer than its limit",
@@ -180,7 +180,7 @@ func TestDecision(t *testing.T) {
 			samples: []afterupdate.Sample{look(1, good, rested()), look(0, good, rested())},
 			edit: func(q *afterupdate.Question) {
 				q.Before, q.Stored = nil, noon().Add(-time.Hour)
-			}, want: afterupdate.Undecided, message: "the one of 2026-11-28T11:00:00Z is of 4.18.2: the next update is compared with it",
+			}, want: afterupdate.Undecided, message: "the baseline of 2026-11-28T11:00:00Z belongs to 4.18.2: the next update is compared with it",
 		},
 		"Forbidden": {
 			reason:  "custom resources that the user may not list are not covered, which the report states",

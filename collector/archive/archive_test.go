@@ -195,7 +195,7 @@ func TestWrongArchives(t *testing.T) {
 		"Torn": {content: files(map[string]string{
 			"preflight-collection.json": "{}", "cluster-scoped-resources/config.openshift.io/clusterversions.yaml": version[:60],
 		}), err: "clusterversions.yaml cannot be read"},
-		"NoVersion": {content: fstest.MapFS{budgets: {Data: []byte(empty)}}, err: "no file has a ClusterVersion"},
+		"NoVersion": {content: fstest.MapFS{budgets: {Data: []byte(empty)}}, err: "no file contains a ClusterVersion"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			opened, err := archive.Open(t.Context(), filepath.Join(write(t, tc.content), tc.below))

@@ -227,7 +227,7 @@ func TestLayouts(t *testing.T) {
 				image + versions: version, second + versions: "apiVersion: config.openshift.io/v1\nitems:\n",
 				second + "cluster-scoped-resources/example.com/widgets.yaml": emptyList("example.com/v1", "WidgetList"),
 			}, questions: []question{{widgets, "", "NotInArchive"}},
-			leftOut: "quay-io-two-sha256-2: it is not known to be of the cluster: " + second + versions + " cannot be read",
+			leftOut: "quay-io-two-sha256-2: it is not known to belong to the cluster: " + second + versions + " cannot be read",
 		},
 		"UnreadFile": {
 			reason: "the path of a file has the root of its tree once", files: map[string]string{
@@ -470,7 +470,7 @@ func TestLargeFile(t *testing.T) {
 		"Size": {reason: "its objects take several times the memory", size: 49 << 20, cause: "it has 51380224 bytes, more than 50331648"},
 		"Packed": {
 			reason: "files are kept compressed", content: random, size: int64(len(random)),
-			cause: "it has more than 33554432 bytes after compression",
+			cause: "it is larger than 33554432 bytes after compression",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -519,7 +519,7 @@ func TestSamePath(t *testing.T) {
 	if _, err := reached.Kubernetes.CoreV1().Nodes().List(ctx, metav1.ListOptions{}); err != nil || len(log.All()) != 1 {
 		t.Fatalf("gaps %v, %v", log.All(), err)
 	}
-	if diff := cmp.Diff(`only some of all nodes (several have the name "xxx", as where names were removed)`,
+	if diff := cmp.Diff(`only some of all nodes (several have the name "xxx", probably because names were removed)`,
 		log.All()[0].String()); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}

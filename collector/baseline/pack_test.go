@@ -159,8 +159,8 @@ func TestUnpackRefuses(t *testing.T) {
 			want: "format 1",
 		},
 		"NoFormat":  {reason: "JSON of something else", data: compressed(t, `{"objects":{}}`), want: "format 0"},
-		"NoObject":  {reason: "a list", data: compressed(t, `[]`), want: "no state"},
-		"NoObjects": {reason: "objects that are a list", data: compressed(t, `{"format":2,"objects":[]}`), want: "no state"},
+		"NoObject":  {reason: "a list", data: compressed(t, `[]`), want: "not the state"},
+		"NoObjects": {reason: "objects that are a list", data: compressed(t, `{"format":2,"objects":[]}`), want: "not the state"},
 		"Cut":       {reason: "a part would look like all", data: compressed(t, `{"format":2,"objects":{"a":{"Node":{"b":{}`), want: "EOF"},
 		"Truncated": {reason: "the bytes end before the text", data: pack(t, shop())[:200], want: "EOF"},
 		"Checksum": {

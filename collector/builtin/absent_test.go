@@ -176,7 +176,7 @@ func TestAbsent(t *testing.T) {
 		},
 		"Pods":        {"namespaces/app/core/pods.yaml", "v1 Pod", "select no pods", false},
 		"ReplicaSets": {"namespaces/app/apps/replicasets.yaml", "apps/v1 ReplicaSet", `is of ReplicaSet "shop-1", which does not exist`, true},
-		"DaemonSets":  {"namespaces/app/apps/daemonsets.yaml", "apps/v1 DaemonSet", "is of a DaemonSet that does not exist", true},
+		"DaemonSets":  {"namespaces/app/apps/daemonsets.yaml", "apps/v1 DaemonSet", "belongs to a DaemonSet that does not exist", true},
 		"Claims": {
 			"namespaces/app/core/persistentvolumeclaims.yaml", "v1 PersistentVolumeClaim",
 			`PersistentVolumeClaim "data" does not exist`, true,
@@ -280,7 +280,7 @@ func TestBehindAccepted(t *testing.T) {
 	got := messages(t, files)
 	for _, want := range []string{
 		`Drain Fail: PodDisruptionBudget "hook" allows no eviction`,
-		`Drain Fail: too few pods of PodDisruptionBudget "shop" are healthy, and no drain of this update changes that: 1 pod in namespace "app": shop-1-x on node-b; the drains come to it once other obstacles are removed, or accepted`,
+		`Drain Fail: too few pods of PodDisruptionBudget "shop" are healthy, and no drain of this update changes that: 1 pod in namespace "app": shop-1-x on node-b; the drains reach it once other obstacles are removed or accepted`,
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no finding %q in:\n%s", want, got)

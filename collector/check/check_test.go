@@ -87,7 +87,7 @@ func TestStale(t *testing.T) {
 		t.Errorf("a status of the present generation is stale: %+v", f)
 	}
 	f, stale := check.Stale(object, 1, 2)
-	const message = "the status of MachineSet ns/a is of generation 1, but its spec is of generation 2, so the status is out of date"
+	const message = "the status of MachineSet ns/a has generation 1, but its spec has generation 2, so the status is out of date"
 	if !stale || f.Outcome != preflight.Unknown || f.Message != message || f.Reason != check.ReasonStaleStatus.String() {
 		t.Errorf("an earlier status is inconclusive, got %+v", f)
 	}

@@ -245,7 +245,7 @@ func TestAttacksByResponses(t *testing.T) {
 		_, err := connect().Kubernetes.CoreV1().Services("").List(t.Context(), metav1.ListOptions{})
 		tooMuch(t, err, "more than 64 MiB in one response")
 	})
-	const tooMany = "a response of which more than 512 MiB would be made"
+	const tooMany = "a response that would expand to more than 512 MiB"
 	for name, tc := range map[string]struct{ reason, resource, sent string }{
 		"Objects":  {"elements of an array that need three bytes each", "pods", tooMany},
 		"Nulls":    {"elements without a brace", "secrets", tooMany},

@@ -369,7 +369,7 @@ func TestPreconditions(t *testing.T) {
 			request: byImage(with(at("4.18.3"), configv1.OperatorUpgradeable, configv1.ConditionFalse, "", ""), "4.19.1"),
 		},
 		"NoReasonOfAFailure": {
-			reason: "nor of one of a failure", want: undetermined, message: "CVO fails with this request at present, and retries",
+			reason: "nor of one of a failure", want: undetermined, message: "CVO currently fails with this request, and each retry fails",
 			request: byImage(with(at("4.18.3"), "ReleaseAccepted", configv1.ConditionFalse, "", `version="4.18.9" image=""`), "4.18.9"),
 		},
 		"NotRetrieved": {

@@ -221,7 +221,7 @@ func TestStates(t *testing.T) {
 				w.budget("cart", 0, 1, 1, 1)
 			},
 			reports: func(r drain.Rehearsal) bool {
-				return len(r.Pending) == 1 && r.Pending[0].Why == "it is created again on its node once that is schedulable"
+				return len(r.Pending) == 1 && r.Pending[0].Why == "it is recreated on its node once the node is schedulable"
 			},
 		},
 		"ForeignGuard": {

@@ -178,7 +178,7 @@ func TestMachineConfigPools(t *testing.T) {
 			want: checktest.Result{Outcome: preflight.Pass, Reason: "PoolsUpdated"},
 		},
 		"Stale": {
-			reason: "the status is older than the last change", message: "of generation 0, but its spec is of generation 1",
+			reason: "the status is older than the last change", message: "generation 0, but its spec has generation 1",
 			pool: stale, want: checktest.Result{Outcome: preflight.Unknown, Reason: "StaleStatus"},
 		},
 		"Unreported": {

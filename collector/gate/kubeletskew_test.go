@@ -74,13 +74,13 @@ func TestKubeletSkew(t *testing.T) {
 		"Synced": {
 			reason:  "kubelets that this update brings up to date pass, with a deadline",
 			objects: append([]runtime.Object{node("m", "v1.31.4", "master"), node("w", "v1.31.4+abc", "worker")}, both...),
-			message: "2 kubelets: the oldest is 1.31, and it supports kubelets from 1.31 on; they have to be updated before the update to 4.21",
+			message: "2 kubelets: the oldest is 1.31, and it supports kubelets from 1.31 on; they must be updated before the update to 4.21",
 			want:    results{name: synced},
 		},
 		"SyncedToEven": {
 			reason: "4.20 supports kubelets that are two minor versions older", from: "4.19.3", to: "4.20.0",
 			objects: append([]runtime.Object{node("w", "v1.32.4", "worker")}, both...),
-			message: "from 1.31 on; they have to be updated before the update to 4.21",
+			message: "from 1.31 on; they must be updated before the update to 4.21",
 			want:    results{name: synced},
 		},
 		"Beyond": {
@@ -103,7 +103,7 @@ func TestKubeletSkew(t *testing.T) {
 		"AtTheLimit": {
 			reason: "4.20 supports two older minor versions, 4.21 one", from: "4.19.3", to: "4.20.0",
 			objects: append([]runtime.Object{node("w", "v1.31.4", "worker")}, both...),
-			message: "which 4.20 supports; they have to be updated before the update to 4.21, which supports kubelets from 1.33 on",
+			message: "which 4.20 supports; they must be updated before the update to 4.21, which supports kubelets from 1.33 on",
 			want:    results{name + "-worker": limit},
 		},
 		"OfNoPool": {
@@ -115,7 +115,7 @@ func TestKubeletSkew(t *testing.T) {
 		"Paused": {
 			reason:  "4.19 and 4.20 support it, so two hops need one reboot; 4.21 does not",
 			objects: []runtime.Object{node("m", "v1.31.4", "master"), node("w", "v1.31.4", "worker"), pool("master"), paused("worker")},
-			message: "the pool has to be unpaused, and its nodes updated, before the update to 4.21, which supports kubelets from 1.33 on",
+			message: "the pool must be unpaused, and its nodes updated, before the update to 4.21, which supports kubelets from 1.33 on",
 			want:    results{name + "-worker": pausedPool},
 		},
 		"PausedTo5": {
@@ -294,7 +294,7 @@ func TestKubeletSkewUnread(t *testing.T) {
 			want:  []preflight.Outcome{preflight.Unknown},
 		},
 		"Pools": {
-			reason: "without pools the kubelets are judged, and are not said to be of none", first: "nodes whose MachineConfigPool is not known",
+			reason: "without pools the kubelets are judged, and are not said to be of none", first: "nodes whose MachineConfigPool is unknown",
 			last:  "could not list the MachineConfigPools",
 			paths: map[string]checktest.Response{poolsPath: forbidden("pools")},
 			want:  []preflight.Outcome{preflight.Fail, preflight.Unknown},

@@ -102,7 +102,7 @@ func TestIncompatibleOperators(t *testing.T) {
 		},
 		"PatchVersion": {
 			reason: "only X.Y is allowed", properties: supports("4.18.3"),
-			message: `"4.18.3" is more than a minor version, such as 4.18`, want: invalid,
+			message: `"4.18.3" is more specific than a minor version, such as 4.18`, want: invalid,
 		},
 		"Word": {
 			reason: "the value is no version", properties: supports("latest"), message: `"latest" is not a version`,

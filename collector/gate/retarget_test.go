@@ -193,7 +193,7 @@ func TestUpdateInProgress(t *testing.T) {
 					for _, f := range findings {
 						if f.Outcome == warn && name != "Updating" && f.Reason != "APIRemovalAhead" {
 							checktest.Contains(t, tc.reason, f.Message,
-								[]string{"does not block the retarget of the update in progress to " + tc.to + ", but updates that leave " + b})
+								[]string{"does not block retargeting the update in progress to " + tc.to + ", but blocks updates that leave " + b})
 						}
 					}
 					if key := "AdminAck-ack-" + tc.acking + "-x"; name == "AdminAck" && tc.acking != "" {

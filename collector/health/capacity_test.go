@@ -123,7 +123,7 @@ func TestCapacity(t *testing.T) {
 		"Stale": {
 			reason:  "the status is older than the spec",
 			objects: reserving(selfManaged, machineSet("a", func(set *machinev1beta1.MachineSet) { set.Status.ObservedGeneration = 0 })),
-			message: "of generation 0, but its spec is of generation 1", want: named("MachineSet-a", "StaleStatus", preflight.Unknown),
+			message: "generation 0, but its spec has generation 1", want: named("MachineSet-a", "StaleStatus", preflight.Unknown),
 		},
 		"NameTooLong": {
 			reason: "machines have the name of their MachineSet in a label", objects: reserving(selfManaged, machineSet(strings.Repeat("a", 56))),

@@ -22,28 +22,28 @@ func TestRead(t *testing.T) {
 		},
 		"YAML": {reason: "YAML is accepted", stored: "apiVersion: preflight.openshift.io/v1alpha1\nkind: PreflightReport\nverdict:\n  " +
 			"decision: Undecided\n"},
-		"Empty": {reason: "an interrupted redirection leaves an empty file", err: `this is no report: its kind is "", not "PreflightReport"`},
+		"Empty": {reason: "an interrupted redirection leaves an empty file", err: `this is not a report: its kind is "", not "PreflightReport"`},
 		"Text": {
 			reason: "the text output cannot be read", stored: "Ready: this cluster can be updated to 4.19.0.\n\nTarget     4.19.0\n",
-			err: "this is no report: it is neither JSON nor YAML",
+			err: "this is not a report: it is neither JSON nor YAML",
 		},
-		"String": {reason: "a YAML string", stored: "hello", err: "this is no report: it has no apiVersion and kind"},
+		"String": {reason: "a YAML string", stored: "hello", err: "this is not a report: it has no apiVersion and kind"},
 		"Cut": {
 			reason: "a truncated file", stored: `{` + head + `,"verdict":{"decision":"Rea`,
-			err: "this is no report: it is neither JSON nor YAML",
+			err: "this is not a report: it is neither JSON nor YAML",
 		},
 		"Other": {
 			reason: "a document of another kind", stored: `{"kind":"PreflightTargets"}`,
-			err: `this is no report: its kind is "PreflightTargets", not "PreflightReport"`,
+			err: `this is not a report: its kind is "PreflightTargets", not "PreflightReport"`,
 		},
 		"Version": {
 			reason: "fields of another version may have another meaning",
 			stored: `{"apiVersion":"preflight.openshift.io/v9","kind":"PreflightReport"}`,
-			err:    `this report is of another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`,
+			err:    `this report has another version: its apiVersion is "preflight.openshift.io/v9", and this tool reads "preflight.openshift.io/v1alpha1"`,
 		},
 		"Types": {
 			reason: "a field of another type", stored: `{` + head + `,"findings":7}`,
-			err: "this is no report: json: cannot unmarshal",
+			err: "this is not a report: json: cannot unmarshal",
 		},
 		"NoDecision": {reason: "no decision is not Ready", stored: `{` + head + `}`, err: `this report has no verdict: its decision is ""`},
 		"Forged": {
@@ -69,10 +69,10 @@ func TestRead(t *testing.T) {
 				`,"verdict":{"decision":"Ready","accepted":["Etcd.Space"]},"expected":{"checks":1,"reported":1},"findings":[{"name":"Etcd.Space","source":"job","outcome":"Fail","blocks":true}]}`,
 			err: "its decision is Ready, but its findings make it Blocked",
 		},
-		"Large": {reason: "the size is bounded", stored: strings.Repeat(" ", 64<<20+1), err: "this is no report: it is larger than 64 MiB"},
+		"Large": {reason: "the size is bounded", stored: strings.Repeat(" ", 64<<20+1), err: "this is not a report: it is larger than 64 MiB"},
 		"Bomb": {
 			reason: "aliases expand a small file to a large one", stored: bomb(),
-			err: "this is no report",
+			err: "this is not a report",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

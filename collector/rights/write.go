@@ -288,7 +288,7 @@ type Reading struct {
 
 // What a Reading omits.
 const (
-	omittedSecrets     = "Secrets with any name"
+	omittedSecrets     = "Secrets of any name"
 	omittedConnections = "connections to pods, nodes and services"
 	omittedPaths       = "paths with a wildcard"
 )

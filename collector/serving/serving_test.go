@@ -107,7 +107,7 @@ func TestNamespaces(t *testing.T) {
 		message     string
 	}{
 		"OfTheRelease": {
-			reason: "CVO can create nothing in it", namespace: "openshift-widgets",
+			reason: "CVO cannot create objects in it", namespace: "openshift-widgets",
 			annotations: map[string]string{"include.release.openshift.io/self-managed-high-availability": "true"},
 			message:     "NamespaceDeletionDiscoveryFailure: " + cause,
 			want: map[string]checktest.Result{"NamespaceTerminating-openshift-widgets": {

@@ -62,7 +62,7 @@ func basis(t *testing.T, from string, channels ...string) updateplan.Basis {
 			return updateplan.Assessment{Applies: updateplan.False, EvaluatedBy: updateplan.Preflight}
 		},
 		Rollout: updateplan.Rollout{
-			Model: rollout.Documented(3, ""), Basis: []string{"The numbers are those of the documentation."},
+			Model: rollout.Documented(3, ""), Basis: []string{"The numbers come from the documentation."},
 			Pools: []updateplan.Nodes{
 				{Name: "infra", Nodes: 3, Parallel: 1, Kubelet: 29},
 				{Name: "worker", Nodes: 12, Parallel: 2, Kubelet: 28, Paused: true},
@@ -405,7 +405,7 @@ func TestReadRefuses(t *testing.T) {
 				`"decision":"Clear","from":"4.1.0","to":"4.2.0","updates":[{"from":"4.1.0","to":"4.2.0","risks":[{"name":"A","applies":"True","open":true}]}]}`,
 			want: "its risks and findings make it OpenRisks",
 		},
-		"Large": {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "more than"},
+		"Large": {reason: "the file is too large", content: strings.Repeat(" ", 16<<20+1), want: "larger than"},
 		"Wide": {
 			reason: "the plan has too many pools", content: head + `"decision":"Clear","pools":[{}` + strings.Repeat(",{}", 200) + `]}`,
 			want: "201 pools",

@@ -94,7 +94,7 @@ func TestPathRunsTheChecksOfEachRelease(t *testing.T) {
 		t.Fatalf("the check of the first release: %+v, want Pass in a Job", steady)
 	}
 	later := byName(path.Updates[1])
-	want := "Judged from " + zooFirst + ", which the cluster runs; the update to " + zooMiddle + " may change this."
+	want := "Evaluated for " + zooFirst + ", which the cluster runs; the update to " + zooMiddle + " may change this."
 	if f := later["Zoo.Habitat"]; f.Outcome != preflight.Fail || !strings.HasSuffix(f.Message, want) {
 		t.Errorf("the check that only the last release has: %+v, want Fail and %q", f, want)
 	}

@@ -65,7 +65,7 @@ func TestAttach(t *testing.T) {
 			},
 		},
 		"Ended": {
-			reason: "a run that has ended shows its status", code: exit.Ready, shown: []string{"READY  ", "Judged     gates, risks and health at "},
+			reason: "a run that has ended shows its status", code: exit.Ready, shown: []string{"READY  ", "Evaluated  gates, risks and health at "},
 			prepare: func(t *testing.T, c *offer.Cluster) []string {
 				t.Helper()
 				return []string{reportOf(t, run(t, c, "--to", offer.To, "-o", "json")).Run.ID[:8]}

@@ -165,7 +165,7 @@ func TestStatusJudgesTheClusterNow(t *testing.T) {
 			w.present()
 			for _, args := range [][]string{{"status", "--to", "4.19.1"}, {"status", id}, {"attach", id}} {
 				got := w.call(tc.code, args...)
-				w.contains(got.Stdout, tc.want, "Judged     gates, risks and health at ")
+				w.contains(got.Stdout, tc.want, "Evaluated  gates, risks and health at ")
 			}
 		})
 	}

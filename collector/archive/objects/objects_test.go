@@ -111,7 +111,7 @@ func TestRead(t *testing.T) {
 			reason: "one long value takes no more", content: "kind: Pod\nspec: " + strings.Repeat("a", 2<<20) + "\n",
 			want: []string{`{"kind":"Pod","spec":"` + strings.Repeat("a", 2<<20) + `"}`},
 		},
-		"LargeObject": {reason: "an object is bounded", content: "kind: " + strings.Repeat("a", 17<<20) + "\n", err: "more than"},
+		"LargeObject": {reason: "an object is bounded", content: "kind: " + strings.Repeat("a", 17<<20) + "\n", err: "larger than"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -264,7 +264,7 @@ func TestRelease(t *testing.T) {
 		"Uncordoning": {
 			reason:  "its update has ended, and it was not uncordoned",
 			objects: node(mco+"desiredDrain: uncordon-b, "+mco+"lastAppliedDrain: drain-b", "unschedulable: true", ready),
-			want:    []string{"Node w1 StaysCordoned: the update has requested that it be uncordoned, and it is not"},
+			want:    []string{"Node w1 StaysCordoned: the update requested to uncordon it, but it is still cordoned"},
 		},
 		"Requested": {
 			reason:  "its drain has not begun",
@@ -360,7 +360,7 @@ func TestWorkloads(t *testing.T) {
 			want: []string{"Deployment shop/web Unavailable: 2 of 3 pods are ready"},
 		},
 		"DefaultReplicas": {reason: "it has one pod by default", objects: controller("Deployment", "web", "", "", ""), want: []string{
-			"Deployment shop/web RolloutIncomplete: 0 of 1 pods are of its present revision",
+			"Deployment shop/web RolloutIncomplete: 0 of 1 pods have its current revision",
 			"Deployment shop/web Unavailable: 0 of 1 pods are ready",
 		}},
 		"ScaledToNone": {reason: "it should have no pods", objects: controller("Deployment", "web", "", "replicas: 0",
@@ -380,7 +380,7 @@ func TestWorkloads(t *testing.T) {
 		"Rollout": {
 			reason:  "pods are of the revision of before",
 			objects: controller("Deployment", "web", "", "replicas: 3", "readyReplicas: 3, updatedReplicas: 1"),
-			want:    []string{"Deployment shop/web RolloutIncomplete: 1 of 3 pods are of its present revision"},
+			want:    []string{"Deployment shop/web RolloutIncomplete: 1 of 3 pods have its current revision"},
 		},
 		"PausedRollout": {
 			reason:  "its rollout is paused by choice",
@@ -397,7 +397,7 @@ func TestWorkloads(t *testing.T) {
 		"StatefulSetRollout": {
 			reason: "pods are of the revision of before", objects: controller("StatefulSet", "db", "",
 				"replicas: 3, updateStrategy: {type: RollingUpdate}", "readyReplicas: 3, updatedReplicas: 2"),
-			want: []string{"StatefulSet shop/db RolloutIncomplete: 2 of 3 pods are of its present revision"},
+			want: []string{"StatefulSet shop/db RolloutIncomplete: 2 of 3 pods have its current revision"},
 		},
 		"Partition": {
 			reason: "a part of its pods is updated by choice",
@@ -410,7 +410,7 @@ func TestWorkloads(t *testing.T) {
 			objects: controller("DaemonSet", "log", "", "updateStrategy: {type: RollingUpdate}",
 				"desiredNumberScheduled: 3, numberReady: 2, updatedNumberScheduled: 1"),
 			want: []string{
-				"DaemonSet shop/log RolloutIncomplete: 1 of 3 pods are of its present revision",
+				"DaemonSet shop/log RolloutIncomplete: 1 of 3 pods have its current revision",
 				"DaemonSet shop/log Unavailable: 2 of 3 pods are ready",
 			},
 		},
@@ -673,7 +673,7 @@ func TestServing(t *testing.T) {
 		"NoCABundle": {
 			reason: "nothing has injected the certificates of its Service", objects: webhook("ValidatingWebhookConfiguration",
 				"service: {namespace: shop, name: web}") + service("ports: [{port: 443}]") + slice("web-1", "IPv4", "true"),
-			want: []string{"ValidatingWebhookConfiguration policy NoCABundle: a webhook by Service shop/web has no certificates to verify it by"},
+			want: []string{"ValidatingWebhookConfiguration policy NoCABundle: a webhook with Service shop/web has no CA certificates to verify it"},
 		},
 		"WebhookURL": {
 			reason: "it is not in the cluster", objects: webhook("MutatingWebhookConfiguration", "url: 'https://example.com'"),

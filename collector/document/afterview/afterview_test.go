@@ -68,7 +68,7 @@ func regressed() afterupdate.Report {
 func undecided() afterupdate.Report {
 	made := good()
 	made.Decision, made.Message = afterupdate.Undecided,
-		"there is no baseline (no run has stored one), so nothing shows whether what is bad was good before"
+		"there is no baseline (no run has stored one), so it is unknown whether the failing objects were good before"
 	made.Baseline, made.Update.Run = nil, ""
 	return made
 }

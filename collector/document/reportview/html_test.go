@@ -343,7 +343,7 @@ func TestHTMLIsBounded(t *testing.T) {
 		t.Errorf("the page has %d bytes", len(out))
 	}
 	for _, want := range []string{
-		"more findings are left out here, since the page is bounded", " more, below.", "more rows are left out here",
+		"more findings are omitted here because the page is bounded", " more, below.", "more rows are omitted here",
 		"Left out of the picture: ",
 	} {
 		if !strings.Contains(string(out), want) {

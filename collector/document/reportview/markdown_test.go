@@ -88,7 +88,7 @@ func TestMarkdownIsBounded(t *testing.T) {
 	}
 	doc.Verdict, doc.Findings = verdict.Fold(many, verdict.Expectation{Checks: 2000, Reported: 2000}, verdict.Policy{})
 	out := encoded(t, "markdown", doc)
-	if len(out) > 65_536 || !strings.Contains(string(out), "Left out here, since the document is bounded: ") {
+	if len(out) > 65_536 || !strings.Contains(string(out), "This document is bounded and omits: ") {
 		t.Errorf("the document has %d bytes, and must state what it leaves out:\n...%s", len(out), out[max(0, len(out)-300):])
 	}
 }

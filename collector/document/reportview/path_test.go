@@ -85,14 +85,14 @@ func TestContradictoryPath(t *testing.T) {
 			reason: "another document", forge: func(p *report.Path) { p.Kind = report.Kind },
 			want: `its kind is "PreflightReport", not "PreflightPath"`,
 		},
-		"Version": {reason: "another version", forge: func(p *report.Path) { p.APIVersion = "v9" }, want: "of another version"},
+		"Version": {reason: "another version", forge: func(p *report.Path) { p.APIVersion = "v9" }, want: "has another version"},
 		"Decision": {
 			reason: "the decision was edited", forge: func(p *report.Path) { p.Decision = verdict.Blocked },
 			want: "its decision is Blocked, but its updates make it Ready",
 		},
 		"NoUpdates": {
 			reason: "no update has a report", forge: func(p *report.Path) { p.Updates = nil },
-			want: "it has 3 versions, and the reports of 0 updates",
+			want: "it has 3 versions, but reports for 0 updates",
 		},
 		"NoVersions": {reason: "the path has no versions", forge: func(p *report.Path) { p.Versions = nil }, want: "it has 0 versions"},
 		"Missing": {

@@ -85,7 +85,7 @@ func ready() report.Report {
 	doc.Actions = []finding.Action{start}
 	doc.Duration = &report.Duration{
 		ControlPlane: report.Range{Low: 75, Expected: 105, High: 180}, Total: report.Range{Low: 75, Expected: 120, High: 210},
-		Basis: []string{"The numbers are those of the documentation."},
+		Basis: []string{"The numbers come from the documentation."},
 	}
 	return doc
 }

@@ -396,7 +396,7 @@ func losses() map[string]question {
 			why: "backoffLimit",
 		},
 		"JobIndex": {
-			reason: "the eviction is the last failure of an index of the Job", said: admitted("1"), want: is, why: "last try of index 3",
+			reason: "the eviction is the last failure of an index of the Job", said: admitted("1"), want: is, why: "last attempt for index 3",
 			state: func(c *cluster) {
 				made := job(6, 0)
 				made.Spec.BackoffLimitPerIndex = new(int32(1))

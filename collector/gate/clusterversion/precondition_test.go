@@ -79,7 +79,7 @@ func TestGiantHop(t *testing.T) {
 		"SkipIn5": {reason: "CVO blocks skip-level updates", cluster: checktest.At("5.0.3"), to: "5.2.0", want: many},
 		"Far": {
 			reason: "too many hops to list", cluster: checktest.At("4.19.3"), to: "4.99.0", want: many,
-			remedy: []string{"minor versions between"},
+			remedy: []string{"minor versions in between"},
 		},
 		"Major": {reason: "4.22 can be updated to 5.0", cluster: checktest.At("4.22.3"), to: "5.0.0", want: pass},
 		"Major5.1": {

@@ -42,7 +42,7 @@ func TestRequest(t *testing.T) {
 		"Conditional": {
 			reason: "CVO refuses it by its version alone; the remedy is about its risks", cluster: conditional, to: "4.18.16",
 			want:   one(name, preflight.Warn, "ConditionalUpdateOnly"),
-			remedy: []string{"accept those that the cluster can take", "Run oc adm upgrade --include-not-recommended"},
+			remedy: []string{"accept by name the risks that the cluster can take", "Run oc adm upgrade --include-not-recommended"},
 		},
 		"History": {
 			reason: "the request passes the validation, but has no image", cluster: checktest.At("4.18.9", "4.18.3"), to: "4.18.3",
@@ -80,7 +80,7 @@ func TestRequest(t *testing.T) {
 		},
 		"FailedWithoutReason": {
 			reason: "no message is made of an empty reason", to: "4.18.9", cluster: failed("", configv1.ConditionFalse, "4.18.9"),
-			want: one(name, preflight.Unknown, "RequestFailed"), message: []string{"at present, and retries"},
+			want: one(name, preflight.Unknown, "RequestFailed"), message: []string{"and each retry fails"},
 		},
 		"FailedVersion": {
 			reason: "so does a payload of another version", cluster: failed("VerifyPayloadVersion", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",

@@ -219,7 +219,7 @@ func TestKindsOfClients(t *testing.T) {
 		"LongResync": {
 			reason: "two hours of use show no period", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{4, 14}}}, owned: rolledOut,
 			want:    fail,
-			message: "its period is unknown: it has used the API in 2 hours, 6 are needed",
+			message: "its period is unknown: it used the API in 2 hours, but 6 are needed",
 		},
 		"Burst": {
 			reason: "a client that is used in working hours is silent in others", now: "19:15",
@@ -262,12 +262,12 @@ func TestKindsOfClients(t *testing.T) {
 		"KubectlStated": {
 			reason: "the administrator states it", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}},
 			stated: "2026-11-22T15:00:00Z", want: warn,
-			message: "last hour of use ended at 2026-11-22 15:00 UTC, before the stated time of the fix, 2026-11-22 15:00 UTC",
+			message: "last hour of use ended at 2026-11-22 15:00 UTC, before the given time of the fix, 2026-11-22 15:00 UTC",
 		},
 		"StatedWithinHour": {
 			reason: "an hour that contains the stated time is use", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}},
 			stated: "2026-11-22T14:59:59Z", want: fail,
-			message: "ends at 2026-11-22 15:00 UTC, after the stated time of the fix, 2026-11-22 14:59 UTC; requests are counted by the hour",
+			message: "ends at 2026-11-22 15:00 UTC, after the given time of the fix, 2026-11-22 14:59 UTC; request counts are hourly",
 		},
 		"StatedAgo": {
 			reason: "a duration before the run", now: "19:15", clients: []uses{{"alice", "kubectl/v1.31", []int{14}}}, stated: "4h", want: warn,
@@ -280,7 +280,7 @@ func TestKindsOfClients(t *testing.T) {
 		"KubectlWithToken": {
 			reason: "a program run by hand with the token of a controller", now: "19:15", clients: []uses{{argoUser, "kubectl/v1.31", through(14)}},
 			owned: rolledOut, want: fail,
-			message: "its program is one that is run by hand",
+			message: "its program is run by hand",
 		},
 		"LostLease": {
 			reason: "the pods of a leader that lost its lease are not replaced", now: "19:15", clients: []uses{hourly},
@@ -297,7 +297,7 @@ func TestKindsOfClients(t *testing.T) {
 		},
 		"HelmHook": {
 			reason: "a hook runs again with the next release of the chart", now: "19:15", clients: []uses{hourly}, owned: hook, want: fail,
-			message: "when Job gitops/shop-hook is run again is unknown",
+			message: "the next run of Job gitops/shop-hook is unknown",
 		},
 		"ArgoSync": {
 			reason: "a sync runs when the source changes", now: "19:15", clients: []uses{{argoUser, argoAgent, []int{1, 9, 14}}}, owned: controller,
@@ -379,7 +379,7 @@ func TestUnknownUseOfARemovedAPI(t *testing.T) {
 		},
 		"UnknownHour": {
 			reason: "the total has more requests than the hours", change: func(s *apiserverv1.APIRequestCountStatus) { s.RequestCount++ },
-			want: "when the counts no longer have it is unknown (unnamed clients: the hour of its last use is unknown)",
+			want: "when the counts no longer include it is unknown (unnamed clients: the hour of its last use is unknown)",
 		},
 		"Forbidden": {
 			reason: "workloads that cannot be read", change: func(*apiserverv1.APIRequestCountStatus) {},

@@ -94,11 +94,11 @@ func TestRemovedAPIs(t *testing.T) {
 		"Removed": {
 			reason: "4.19 has Kubernetes 1.32", objects: []runtime.Object{usage(schemas, "1.32", argo)}, want: fails,
 			message: schemas +
-				` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests (list), last used 2026-11-22 14:00-14:59 UTC), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, does not have it; this does not block updates within 4.18`,
+				` is in use (by system:serviceaccount:gitops:argocd with "argocd/v2.1": 60 requests (list), last used 2026-11-22 14:00-14:59 UTC), and is removed in Kubernetes 1.32; OpenShift 4.19, with 1.32, does not serve it; this does not block updates within 4.18`,
 		},
 		"Ahead": {
 			reason: "the enhancement for EUS warns of later removals", objects: []runtime.Object{usage(schemas, "1.33", argo)}, want: warns,
-			message: "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it",
+			message: "4.19 still serves it, but OpenShift 4.20 (Kubernetes 1.33) removes it",
 		},
 		"FarAhead": {
 			reason: "a removal later than every known release is a warning too", objects: []runtime.Object{usage(schemas, "1.60", argo)},

@@ -152,7 +152,7 @@ func TestAuthorities(t *testing.T) {
 		},
 		"Ended": {
 			reason: "none verifies anything", of: state{aggregator: bundle(ended)},
-			want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded"}, message: "ended at",
+			want: []string{named + "kube-apiserver-aggregator-client-ca Fail CertificateEnded"}, message: "expired at",
 		},
 		"Late": {reason: "the operator should have renewed it two days ago", of: state{aggregator: bundle(late)}, want: []string{named +
 			"kube-apiserver-aggregator-client-ca Warn CertificateEnds"}, message: `ClusterOperator "kube-apiserver" has not renewed them`},
@@ -174,7 +174,7 @@ func TestAuthorities(t *testing.T) {
 		},
 		"Empty": {
 			reason: "nothing is known about what its certificates are for", of: state{aggregator: bundle(), ingress: bundle(valid)},
-			want: []string{"Certificates Unknown CertificatesNotCovered"}, message: "kube-apiserver-aggregator-client-ca has no certificate",
+			want: []string{"Certificates Unknown CertificatesNotCovered"}, message: "kube-apiserver-aggregator-client-ca contains no readable certificate",
 		},
 		"Forbidden": {
 			reason: "the roles of auth permit it, as what other checks read", of: state{aggregator: nil, ingress: bundle(valid)},

@@ -241,7 +241,7 @@ func TestWebhooks(t *testing.T) {
 		"NoEndpoint": {
 			reason: "endpoints that are not ready do not count", hooks: hooks{webhooks: configurations{webhookFor("pods", excludingOwn)}},
 			message: `webhook "hook.example.com" of ValidatingWebhookConfiguration "hook" needs Service hooks/hook, which has no ready endpoint, and with failurePolicy Fail ` +
-				`the API server then rejects what the update requests, such as: create a pod like "dns" in namespace "openshift-dns"`,
+				`the API server then rejects requests of the update, such as: create a pod like "dns" in namespace "openshift-dns"`,
 			want: one(preflight.Fail, "WebhookUnavailable"),
 		},
 		"NoService": {
@@ -263,7 +263,7 @@ func TestWebhooks(t *testing.T) {
 		},
 		"IgnoreEverything": {
 			reason:  "all requests wait for a webhook whose replicas are drained, also the heartbeats of nodes",
-			message: `and timeoutSeconds 30: each request that it receives may take so long then, such as the heartbeats of nodes, which a kubelet ends after 10 s: renew lease "a"`,
+			message: `and timeoutSeconds 30: meanwhile each request that it receives may take that long, such as the heartbeats of nodes, which a kubelet cancels after 10 s: renew lease "a"`,
 			hooks:   hooks{nodes: []string{"a"}, owner: "ReplicaSet", webhooks: configurations{webhookFor("*", everything(30))}},
 			want:    one(preflight.Warn, "WebhookDelaysHeartbeats"),
 		},
@@ -330,7 +330,7 @@ func TestWebhooks(t *testing.T) {
 				"MutatingWebhookSelectsItself-consul": result(preflight.Warn, "WebhookSelectsItself"),
 				"MutatingWebhookOnOneNode-consul":     result(preflight.Warn, "WebhookOnOneNode"),
 			},
-			message: `has all its replicas on node "a", whose drain removes them, and with failurePolicy Fail the API server then rejects what the update requests, such as: ` +
+			message: `has all its replicas on node "a", whose drain removes them, and with failurePolicy Fail the API server then rejects requests of the update, such as: ` +
 				`create a pod like "dns" in namespace "openshift-dns"; it receives requests of the update in 1 openshift-* namespace: openshift-dns`,
 			remedy: "allows one of them to be evicted. Exclude the openshift-* namespaces with namespaceSelector " +
 				"(kubernetes.io/metadata.name NotIn their names), or set failurePolicy: Ignore.",

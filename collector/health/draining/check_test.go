@@ -317,7 +317,7 @@ func TestCheck(t *testing.T) {
 				}
 			},
 			want:    results{"Drain": result(preflight.Pass, "AsExpected"), "DrainUnreached": result(preflight.Warn, "NodesNotReached")},
-			message: "this update does not reach 1 node; the node gets another configuration before, with a drain that was not rehearsed: w0",
+			message: "this update does not reach 1 node; the node first gets another configuration, with a drain that was not rehearsed: w0",
 		},
 		"SingleNode": {
 			reason: "a cluster with a single node is not drained", topology: configv1.SingleReplicaTopologyMode,

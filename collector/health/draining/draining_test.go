@@ -72,7 +72,7 @@ func reviewedPod(namespace, pod string) drain.Obstacle {
 	return drain.Obstacle{
 		Pod: drain.Reference{Namespace: namespace, Name: pod}, Node: "w0", Outcome: eviction.Unknown, Cause: drain.Admission,
 		Budgets: []drain.Reference{of(pod)},
-		By:      `what webhook "guard.example.com" answers is not known`, Reviewer: "guard.example.com",
+		By:      `the response of webhook "guard.example.com" is unknown`, Reviewer: "guard.example.com",
 	}
 }
 

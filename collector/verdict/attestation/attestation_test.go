@@ -172,11 +172,11 @@ func TestContradictions(t *testing.T) {
 		},
 		"ForceReason": {
 			reason: "only force has a reason", change: func(r *report.Report) { r.Verdict.ForceReason = "an outage" },
-			want: "reason of force, and was not forced",
+			want: "reason for force, but was not forced",
 		},
 		"ForcedBy": {
 			reason: "only a forced run has a user who forced it", decision: verdict.Blocked,
-			change: func(r *report.Report) { r.Verdict.ForcedBy = "alice" }, want: "reason of force, and was not forced",
+			change: func(r *report.Report) { r.Verdict.ForcedBy = "alice" }, want: "reason for force, but was not forced",
 		},
 		"Blocking": {
 			reason: "what blocks makes it Blocked", change: func(r *report.Report) { r.Verdict.Blocking = []string{"Drain"} },
@@ -246,7 +246,7 @@ func TestKeys(t *testing.T) {
 		want           string
 	}{
 		"Encrypted":     {reason: "as cosign writes it", text: encrypted, password: password},
-		"WrongPassword": {reason: "the password is another", text: encrypted, password: []byte("x"), want: "can be read"},
+		"WrongPassword": {reason: "the password is another", text: encrypted, password: []byte("x"), want: "not a readable"},
 		"NoPassword":    {reason: "the password is missing", text: encrypted, want: "no password"},
 		"OtherCurve": {
 			reason: "cosign signs with SHA-256, which belongs to P-256", text: ecdsaPair(t, elliptic.P384()).private,
@@ -254,7 +254,7 @@ func TestKeys(t *testing.T) {
 		},
 		"NoPEM":         {reason: "it is text", text: []byte("key"), want: "PEM"},
 		"TooLarge":      {reason: "no key is that large", text: bytes.Repeat([]byte("-"), attestation.MaxKey+1), want: "larger"},
-		"PublicSigns":   {reason: "the public key cannot sign", text: plain.public, want: "can be read"},
+		"PublicSigns":   {reason: "the public key cannot sign", text: plain.public, want: "not a readable"},
 		"Public":        {reason: "the public key verifies", text: plain.public, public: true},
 		"PrivateChecks": {reason: "a private key does not belong to a verifier", text: plain.private, public: true, want: "private key"},
 		"OtherPublic":   {reason: "another curve", text: ecdsaPair(t, elliptic.P521()).public, public: true, want: "P-256"},
