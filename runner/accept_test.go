@@ -67,7 +67,7 @@ func TestAcceptingAGateHasNoEffect(t *testing.T) {
 	decided := w.run(t)
 	f := find(t, decided, "AcceptanceWithoutEffect")
 	if decided.Verdict.Decision != verdict.Blocked || !strings.Contains(f.Message, "AdminAck-ack-4.18-x (--accept)") ||
-		!strings.Contains(f.Message, "itself blocks the update") {
+		!strings.Contains(f.Message, "enforces whatever risks are accepted") {
 		t.Errorf("decision %s, %+v; want Blocked and a warning", decided.Verdict.Decision, f)
 	}
 	for _, f := range decided.Findings {
@@ -128,7 +128,7 @@ func TestAcceptanceByCVO(t *testing.T) {
 		},
 		"Gate": {
 			reason: "the condition of CVO does not report the gate yet",
-			want:   "PreconditionChecks: CVO refuses such an update because of AdminAck-ack-4.18-x",
+			want:   "PreconditionChecks: CVO rejects such an update because of AdminAck-ack-4.18-x",
 			change: func(w *world) { w.state.Gates = map[string]string{"ack-4.18-x": "Do."} },
 		},
 		"Upgradeable": {

@@ -200,7 +200,7 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 			want:  verdict.Ready, risks: preflight.Pass,
 		},
 		"Later": {
-			reason: "the graph has the update without risks", at: afterNext, graph: func(r graphsource.Request) graphsource.Request { return r },
+			reason: "the graph contains the update without risks", at: afterNext, graph: func(r graphsource.Request) graphsource.Request { return r },
 			want: verdict.NothingKnown, risks: preflight.Pass, path: []string{current, next, afterNext},
 		},
 		"LaterWithoutGraph": {

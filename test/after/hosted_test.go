@@ -23,7 +23,7 @@ func TestHostedCluster(t *testing.T) {
 	}{
 		"Good": {
 			reason: "its nodes have other names, and the pool that stays is named", want: afterupdate.Good,
-			stated: "pools that the rollout does not update are left out: stable (it requests another release, and has 4.18.1)",
+			stated: "pools that the rollout does not update are left out: stable (it requests another release, but runs 4.18.1)",
 		},
 		"Progressing": {reason: "HyperShift does not complete the update", change: condition(after.HostedCluster(), "Progressing", "True",
 			"Progressing"), want: afterupdate.Regressed, worse: []string{"HostedCluster clusters/example NotUpdated"}},
@@ -98,7 +98,7 @@ func TestHostedCluster(t *testing.T) {
 		},
 		"OnDelete": {
 			reason: "its machines are replaced by hand", want: afterupdate.Good,
-			stated: "workers (it replaces a machine only when that is deleted)", change: func(w *after.World) {
+			stated: "workers (it replaces a machine only when the machine is deleted)", change: func(w *after.World) {
 				w.Put(after.Workers(), "status.version", after.From)
 				w.Put(after.Workers(), "spec.management.replace.strategy", "OnDelete")
 			},

@@ -79,7 +79,7 @@ func TestOnlyTrueIsAnAck(t *testing.T) {
 		e.apply()
 		e.evaluate(exit.Blocked, "4.9.59").
 			expectCauses(causes{blocking: []string{removalsGate}}).
-			expectFinding(removalsGate, preflight.Fail, "AdminAckWrongValue", `the value "`+value+`", and only "true" counts`,
+			expectFinding(removalsGate, preflight.Fail, "AdminAckWrongValue", `the value "`+value+`", but only "true" counts`,
 				"oc preflight ack "+removals)
 		if t.Failed() {
 			t.Fatalf("the ack %q: %s", value, reason)

@@ -388,8 +388,8 @@ func TestPathAsText(t *testing.T) {
 	got := e.call(exit.Blocked, "run", "--path", "--to", last, "--graph", graph, "--prometheus", e.monitoring)
 	for _, want := range []string{
 		"Blocked: do not start the path to 4.18.17 yet.", "4.16.27 -> 4.17.33 -> 4.18.17", "Hop 1 of 2", "4.16.27 to 4.17.33: Ready",
-		"4.17.33 to 4.18.17: Blocked because of AdminAck-ack-4.17-apis; provisional", "Provisional: judged from 4.16.27.",
-		"Asked again when the cluster runs 4.17.33", "Decision for the path 4.16.27 -> 4.17.33 -> 4.18.17: Blocked",
+		"4.17.33 to 4.18.17: Blocked because of AdminAck-ack-4.17-apis; provisional", "Provisional: evaluated for 4.16.27.",
+		"Evaluated again when the cluster runs 4.17.33", "Decision for the path 4.16.27 -> 4.17.33 -> 4.18.17: Blocked",
 	} {
 		if !strings.Contains(got.Stdout, want) {
 			t.Errorf("the text does not contain %q:\n%s", want, got.Stdout)

@@ -122,7 +122,7 @@ func (e *environment) planOffline(service string, queries func() []url.Values) {
 		e.t.Errorf("the plan reports a recent graph as a limitation: %q", again.Notices)
 	}
 	verbose := e.call(exit.Ready, append(args, "-v=1")...)
-	if !strings.Contains(verbose.Stderr, "the stored update graph is used") {
+	if !strings.Contains(verbose.Stderr, "using the stored update graph") {
 		e.t.Errorf("the log does not state that the stored graph is used: %s", verbose.Stderr)
 	}
 	result := e.plan(exit.Ready, append(args, "--offline")...)

@@ -45,7 +45,7 @@ func TestRemovedAPIs(t *testing.T) {
 		expectCauses(causes{blocking: []string{imminent}}).
 		expectFinding(imminent, preflight.Fail, "RemovedAPIInUse", "Kubernetes 1.32", "system:serviceaccount:billing:reader", "billing/v2",
 			"42 requests").
-		expectFinding(far, preflight.Warn, "APIRemovalAhead", "4.19 still has it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
+		expectFinding(far, preflight.Warn, "APIRemovalAhead", "4.19 still serves it, but OpenShift 4.20 (Kubernetes 1.33) removes it").
 		expectNoFinding("RemovedAPI-horizontalpodautoscalers.v2beta2.autoscaling")
 	e.evaluate(exit.Ready, "4.18.16").expectCauses(causes{})
 }
@@ -95,9 +95,9 @@ func TestAPIsThatAreNoLongerUsed(t *testing.T) {
 		expectCauses(causes{blocking: []string{name}}).
 		expectFinding(name, preflight.Fail, "RemovedAPIInUse", "without further use this passes from "+next, "alice")
 	e.evaluate(exit.Blocked, "4.19.1", "--since", used.Add(59*time.Minute).Format(time.RFC3339)).
-		expectFinding(name, preflight.Fail, "RemovedAPIInUse", "requests are counted by the hour")
+		expectFinding(name, preflight.Fail, "RemovedAPIInUse", "request counts are hourly")
 	e.evaluate(exit.Ready, "4.19.1", "--since", used.Add(time.Hour).Format(time.RFC3339)).
-		expectFinding(name, preflight.Warn, "RemovedAPIFixStated", "before the stated time of the fix")
+		expectFinding(name, preflight.Warn, "RemovedAPIFixStated", "before the given time of the fix")
 	for since, want := range map[string]string{
 		"soon": `--since: "soon" is neither a time`, now.Add(time.Hour).Format(time.RFC3339): "is after the cluster's time",
 	} {

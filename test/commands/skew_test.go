@@ -28,12 +28,12 @@ func TestKubeletsAndThePausedPool(t *testing.T) {
 		"Below": {
 			reason: "4.20 supports kubelets one version older, too", from: "4.19.9", to: "4.20.2", kubelet: "v1.32.6", controlPlane: "v1.32.6",
 			outcome: preflight.Warn, finding: "PoolPaused",
-			words: []string{"has to be unpaused", "before the update to 4.21", "oc patch machineconfigpool worker"},
+			words: []string{"must be unpaused", "before the update to 4.21", "oc patch machineconfigpool worker"},
 		},
 		"AtTheLimit": {
 			reason: "4.20 supports no older kubelets", from: "4.19.9", to: "4.20.2", kubelet: "v1.31.9", controlPlane: "v1.32.6",
 			outcome: preflight.Warn, finding: "PoolPaused",
-			words: []string{"which 4.20 supports", "has to be unpaused", "before the update to 4.21", "from 1.33 on"},
+			words: []string{"which 4.20 supports", "must be unpaused", "before the update to 4.21", "from 1.33 on"},
 		},
 		"Beyond": {
 			reason: "4.21 does not support them", from: "4.20.2", to: "4.21.4", kubelet: "v1.31.9", controlPlane: "v1.33.5",

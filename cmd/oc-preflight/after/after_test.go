@@ -213,7 +213,7 @@ func TestHostedCluster(t *testing.T) {
 	hosted := []string{"after", "--hosted-cluster", "clusters/example"}
 	live := append(slices.Clone(hosted), "--guest-kubeconfig", server.Kubeconfig, "--prometheus", find.Host)
 	good := program.Call(t, append(live, "--watch", "--interval", "2s", run[:8])...)
-	if good.Code != 0 || !strings.Contains(good.Stdout, "left out: stable (it requests another release, and has 4.18.1)") {
+	if good.Code != 0 || !strings.Contains(good.Stdout, "left out: stable (it requests another release, but runs 4.18.1)") {
 		t.Errorf("exit code %d\n%s%s", good.Code, good.Stdout, good.Stderr)
 	}
 	alone := program.Call(t, "after", "--prometheus", find.Host)

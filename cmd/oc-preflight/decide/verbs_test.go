@@ -388,11 +388,11 @@ func TestDrainPlan(t *testing.T) {
 		"Node": {reason: "one node of the pool", args: []string{"--node", "node-1"}, output: "node-1", code: exit.Undecided},
 		"NoNode": {
 			reason: "the error has the nodes", args: []string{"--node", "none"},
-			error: `no node is called "none"; the nodes are node-0, node-1, node-2`, code: exit.BadInput,
+			error: `there is no node named "none"; the nodes are node-0, node-1, node-2`, code: exit.BadInput,
 		},
 		"NoPool": {
 			reason: "the error has the pools", args: []string{"--pool", "none"},
-			error: `no pool with nodes is called "none"; the pools are master`, code: exit.BadInput,
+			error: `there is no pool with nodes named "none"; the pools are master`, code: exit.BadInput,
 		},
 		"Format": {
 			reason: "the error has the formats", args: []string{"-o", "junit"}, error: `unknown output format "junit"`,

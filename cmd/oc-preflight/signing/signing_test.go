@@ -134,7 +134,7 @@ func TestNoKey(t *testing.T) {
 		want   string
 	}{
 		"Missing":  {reason: "there is no such file", args: []string{"--sign", "none.key"}, want: "no such file"},
-		"Public":   {reason: "a public key cannot sign", args: []string{"--sign", "cosign.pub"}, want: "no private key"},
+		"Public":   {reason: "a public key cannot sign", args: []string{"--sign", "cosign.pub"}, want: "not a readable private key"},
 		"Password": {reason: "the password is missing", args: []string{"--sign", "encrypted.key"}, want: "COSIGN_PASSWORD"},
 		"KMS":      {reason: "a KMS needs its plugin", args: []string{"--sign", "nosuchkms://alias/x"}, want: "sigstore-kms-nosuchkms"},
 		"Secret":   {reason: "the Secret has no namespace", args: []string{"--sign", "k8s://preflight"}, want: "k8s://NAMESPACE/SECRET"},

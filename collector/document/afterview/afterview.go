@@ -61,7 +61,7 @@ func (r Report) Document(view document.View) document.Document {
 	}
 	return document.Document{
 		Title: "After the update", Source: "The JSON document " +
-			"contains all data.", Cluster: r.Cluster.ID, Time: r.Samples.Last, Blocks: blocks,
+			"has all data.", Cluster: r.Cluster.ID, Time: r.Samples.Last, Blocks: blocks,
 		Ticket: document.Ticket{
 			Verdict: fmt.Sprintf("After the update from %s to %s: %s: %s.", r.Update.From, r.Update.To, r.Decision, r.Message),
 			By:      strings.TrimSpace("oc-preflight " + r.ToolVersion), Next: next,

@@ -47,7 +47,7 @@ func (p Plan) Document(view document.View) document.Document {
 	)
 	return document.Document{
 		Title: "Rehearsal of the drains", Source: "The JSON document " +
-			"contains all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
+			"has all data.", Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
 		Ticket: document.Ticket{
 			Verdict: fmt.Sprintf("Drains: %s: %s", verdict.Word, verdict.Meaning),
 			By:      strings.TrimSpace("oc-preflight " + p.ToolVersion),

@@ -212,7 +212,7 @@ func names(l document.List) g.Node {
 
 // more states how many are left out; nothing for none.
 func more(count int, noun string) g.Node {
-	return g.If(count > 0, line(h.P(g.Textf("%d more %s are omitted here because the page is bounded. The JSON document contains all of them.",
+	return g.If(count > 0, line(h.P(g.Textf("%d more %s are omitted here because the page is bounded. The JSON document has all of them.",
 		count, noun))))
 }
 

@@ -48,7 +48,7 @@ func (p Plan) Document(view document.View) document.Document {
 	return document.Document{
 		Title: fmt.Sprintf("Update plan from %s to %s", p.From, p.To), Cluster: p.Cluster, Time: p.Time, Blocks: blocks,
 		Ticket: document.Ticket{Verdict: "Plan: " + verdict, By: "oc-preflight " + p.ToolVersion, Next: p.next()},
-		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan contains all data.", p.ToolVersion),
+		Source: fmt.Sprintf("Written by oc preflight %s. The JSON document of the plan has all data.", p.ToolVersion),
 	}
 }
 

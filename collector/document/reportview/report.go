@@ -85,7 +85,7 @@ func by(version string) string { return strings.TrimSpace("oc-preflight " + vers
 
 // sourceOf states where a page comes from.
 func sourceOf(version, run string) string {
-	return fmt.Sprintf("Written by oc preflight %s. Run: %s. The JSON document of the run contains all data.", version, run)
+	return fmt.Sprintf("Written by oc preflight %s. Run: %s. The JSON document of the run has all data.", version, run)
 }
 
 func (r Report) blocks(view document.View) []document.Block {

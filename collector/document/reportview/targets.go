@@ -32,7 +32,7 @@ func (t Targets) Document(view document.View) document.Document {
 	made := document.Document{
 		Title: "Updates of the cluster from " + t.origin(),
 		Source: fmt.Sprintf("Written by oc preflight %s from the cluster at %s. "+
-			"The JSON document contains all data.", t.ToolVersion, t.Time),
+			"The JSON document has all data.", t.ToolVersion, t.Time),
 		Ticket: document.Ticket{By: by(t.ToolVersion)}, Cluster: t.Cluster.ID, Time: t.Time,
 	}
 	if len(t.Targets.Targets) == 1 {

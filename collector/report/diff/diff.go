@@ -287,7 +287,7 @@ func (c Changes) Document(document.View) document.Document {
 		items.Entries = append(items.Entries, fixedItem(change))
 	}
 	return document.Document{
-		Title: "Changes between two preflights", Source: "The JSON document contains all data.", Cluster: c.After.Cluster.ID,
+		Title: "Changes between two preflights", Source: "The JSON document has all data.", Cluster: c.After.Cluster.ID,
 		Blocks: []document.Block{
 			c.verdict(), c.sides(), items,
 			document.List{Lead: "ADDED", Entries: c.Added, Names: true},

@@ -213,7 +213,7 @@ const maxNames = 10
 // Document is the decision of a valid verdict or else the result, and what an authentic one states.
 func (v Verification) Document(document.View) document.Document {
 	made := document.Document{
-		Title: "Verification of a signed verdict", Source: "The JSON document contains all data.",
+		Title: "Verification of a signed verdict", Source: "The JSON document has all data.",
 		Blocks: []document.Block{document.Verdict{Mark: v.mark(), Meaning: words.Sentence(v.Message)}},
 	}
 	if v.Statement != nil {
