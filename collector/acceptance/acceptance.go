@@ -1,8 +1,7 @@
-// Package acceptance answers: which risks did the administrator accept, and do the
-// acceptances still hold?
+// Package acceptance answers: which risks did the administrator accept, and do the acceptances still hold?
 //
-// Acceptances are in ClusterVersion, in the request, and in a file that can be kept
-// in git for a fleet. Each may be limited to versions, to clusters and in time.
+// Acceptances come from ClusterVersion, from the request, and from a file that can be kept in git for a fleet.
+// Each can be limited to versions, to clusters and in time.
 package acceptance
 
 import (
@@ -83,7 +82,7 @@ func (a Acceptance) detail() string {
 	return strings.Join(parts, "; ")
 }
 
-// Scope is the update, the cluster and the time for which acceptances are judged.
+// Scope is the update, the cluster and the time for which acceptances are evaluated.
 type Scope struct {
 	// Target is the version of the target; empty when unknown.
 	Target string
@@ -109,7 +108,7 @@ type Account struct {
 	states []state
 }
 
-// Judge determines which acceptances hold. Of several acceptances of one risk, the first that holds is its origin.
+// Judge determines which acceptances hold. If several acceptances of one risk hold, the first is its origin.
 func Judge(all []Acceptance, scope Scope) Account {
 	account := Account{all: all, states: make([]state, len(all))}
 	for i, acceptance := range all {
@@ -203,7 +202,7 @@ const maxListed = 50
 
 // Target is one target with its findings.
 type Target struct {
-	// Account is of the same acceptances for all targets.
+	// Account has the same acceptances for all targets.
 	Account Account
 	// Findings are the findings of the target, folded or not.
 	Findings []finding.Finding

@@ -64,8 +64,8 @@ func (c *clusters) check() error {
 // named reports whether names or labels limit the acceptance, which only a fleet knows.
 func (a Acceptance) named() bool { return len(a.Names)+len(a.Labels) > 0 }
 
-// CheckSingle returns an error for an acceptance that is limited to clusters by name or label, where
-// one cluster is judged, which has neither.
+// CheckSingle returns an error for an acceptance that is limited to clusters by name or label, because a single
+// evaluated cluster has neither.
 func CheckSingle(all []Acceptance) error {
 	if at := slices.IndexFunc(all, Acceptance.named); at >= 0 {
 		return fmt.Errorf("%s is limited to clusters by name or label, which only \"fleet\" knows: limit it by cluster IDs, or omit "+
@@ -114,7 +114,7 @@ type Change struct {
 	Add, Remove []string
 	// Replace removes all risks that are not in Add.
 	Replace bool
-	// DryRun is that of the options of the write: the server validates the change, and stores nothing.
+	// DryRun is the DryRun option of the write: the server validates the change, and stores nothing.
 	DryRun []string
 }
 

@@ -1,10 +1,8 @@
-// Package access answers: which requests does a command make, may the user make them, and
-// which roles allow them?
+// Package access answers: which requests does a command make, may the user make them, and which roles allow them?
 //
-// Code that makes requests declares them as [Needs]. [Needs.Check] reviews the user before a
-// command starts, so that all missing permissions are reported at once, and [Needs.Roles]
-// makes the roles that grant what a command needs, and no more: both are made of the same
-// declaration.
+// Code that makes requests declares them as [Needs]. [Needs.Check] reviews the user before a command starts, so
+// that all missing permissions are reported at once, and [Needs.Roles] returns the roles that grant exactly what a
+// command needs: both use the same declaration.
 package access
 
 import (

@@ -38,7 +38,7 @@ const (
 	Matched
 )
 
-// Hook is what a webhook, a policy or a binding matches.
+// Hook is the set of requests that a webhook, a policy or a binding matches.
 type Hook struct {
 	resources  admissionregistrationv1.MatchResources
 	conditions []admissionregistrationv1.MatchCondition

@@ -1,10 +1,9 @@
-// Package admission answers: to which webhooks and policies does the API server submit
-// the requests that an update makes?
+// Package admission answers: to which webhooks and policies does the API server submit the requests that an update
+// makes?
 //
-// It is pure: [Requests] are made of objects that were read before, and [Matcher]
-// matches them with the API server's own library. Only the metadata of objects is
-// known, and the users are OpenShift's controllers. What depends on more, such
-// as a match condition on the spec of a pod, is [Uncertain].
+// It is pure: [Requests] builds the requests from objects that were read before, and [Matcher] matches them with
+// the API server's own library. Only the metadata of objects is known, and the users are OpenShift's controllers.
+// A match that depends on more, such as a condition on the spec of a pod, is [Uncertain].
 package admission
 
 import (
@@ -32,7 +31,7 @@ type Request struct {
 	attributes apiadmission.Attributes
 	// complete is true if the object has the whole metadata of the request.
 	complete bool
-	// userUnknown is true if the user may be another one than that of the attributes.
+	// userUnknown is true if the user may differ from the user in the attributes.
 	userUnknown bool
 }
 
@@ -43,7 +42,7 @@ type operation struct {
 	verb        apiadmission.Operation
 	resource    schema.GroupVersionResource
 	subresource string
-	// kind is the kind of the object of the request, which can differ from that of the resource.
+	// kind is the kind of the request's object, which can differ from the kind of the resource.
 	kind   schema.GroupVersionKind
 	action string
 }

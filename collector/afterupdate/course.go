@@ -15,8 +15,8 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Course is what the states of a cluster have shown since the update: how the last one compares with the baseline, and for how
-// much of the time each problem has been there. It keeps no state, which has megabytes. The zero value has seen nothing.
+// Course is the history of a cluster since the update: how its last state compares with the baseline, and for how
+// long each problem has lasted. It does not keep the states, which take megabytes. The zero value has no samples.
 type Course struct {
 	Past
 
@@ -25,10 +25,10 @@ type Course struct {
 	recovered  recovery
 }
 
-// seenLast is what the last sample had beside its objects.
+// seenLast is the last sample without its objects.
 type seenLast struct {
 	unread map[baseline.Kind]string
-	// forbidden are those of unread that the user may not list.
+	// forbidden are the unread kinds that the user may not list.
 	forbidden map[baseline.Kind]bool
 	apis      map[baseline.Kind]baseline.API
 	progress  settling.Progress
@@ -41,7 +41,7 @@ type Problem struct {
 	Reason string
 }
 
-// Seen is what samples have shown of a problem.
+// Seen is the history of a problem in the samples.
 type Seen struct {
 	// Began is when it began for the first time, at the earliest; zero where no sample was without it. First is when it was seen first.
 	Began, First time.Time
@@ -126,8 +126,8 @@ type Growth struct {
 	Latest time.Time `json:"latest,omitzero"`
 }
 
-// restarting are the objects of a sample, with the problem of those whose containers restart from time to time: what a single sample
-// does not show. One time may have any cause.
+// restarting returns the objects of a sample, with an added problem where containers restart from time to time,
+// which a single sample does not show. A single restart may have any cause.
 func (c *Course) restarting(before map[baseline.Key]Growth, objects map[baseline.Key]baseline.Object) map[baseline.Key]baseline.Object {
 	found := map[baseline.Key]baseline.Object{}
 	for key, object := range objects {
@@ -349,7 +349,7 @@ func nameOf(found regression.Found) string {
 	return notInName.ReplaceAllString(name, "-")
 }
 
-// apis are those of kinds: now, and in the baseline, which is nil for none.
+// apis are the APIs of kinds: now, and in the baseline, which is nil without one.
 type apis struct {
 	seen   map[baseline.Kind]baseline.API
 	before *baseline.State

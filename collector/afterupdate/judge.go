@@ -15,7 +15,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Question is what is judged.
+// Question is the input of [Judge].
 type Question struct {
 	Cluster report.Cluster
 	// Run is the run whose baseline it is; empty for none.
@@ -33,7 +33,7 @@ type Question struct {
 	Moment, Watched bool
 }
 
-// Judge judges an update by what its course has shown.
+// Judge evaluates an update by its course.
 func Judge(question Question, course Course) Report {
 	j := judge{timing{question: question, course: course, now: course.Last}}
 	made := Report{
@@ -61,7 +61,7 @@ func Judge(question Question, course Course) Report {
 	return made
 }
 
-// NotCovered is what no object of a cluster shows.
+// NotCovered lists problems that cannot be detected from cluster objects.
 func NotCovered() []string {
 	return []string{
 		"packets lost on the way, such as large ones (MTU): probe the paths between nodes",
@@ -70,7 +70,7 @@ func NotCovered() []string {
 	}
 }
 
-// judge makes the report.
+// judge builds the report.
 type judge struct{ timing timing }
 
 // timing answers when problems count.
@@ -175,7 +175,7 @@ func (j judge) never(kind baseline.Kind) bool {
 	return !kind.Known() && (before != nil && before.Unread[kind] != "" || j.timing.course.last.forbidden[kind])
 }
 
-// notCovered is what is not judged: that which no object shows, and the kinds that were never read.
+// notCovered lists problems that no object shows, and the kinds that could never be read.
 func (j judge) notCovered() []string {
 	var kinds []string
 	for kind := range j.timing.course.last.unread {
@@ -192,7 +192,8 @@ func (j judge) notCovered() []string {
 		": bind the ClusterRole cluster-reader")
 }
 
-// group is what is said about a problem. A cause is said to be what the first of its problems in this order is.
+// group is the part of the report that lists a problem. A cause belongs to the first group of its problems in this
+// order.
 type group int
 
 const (
@@ -209,8 +210,8 @@ type cause struct {
 	found []regression.Found
 }
 
-// causes are the problems by what is said about them, those of one origin as one. What was bad before is never part of
-// what is worse.
+// causes returns the problems by group; problems with one origin are merged. A problem that existed before the
+// update is never merged into a regression.
 func (j judge) causes() map[group][]cause {
 	type place struct {
 		origin regression.Origin

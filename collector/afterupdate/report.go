@@ -1,7 +1,7 @@
 // Package afterupdate answers: was the update good?
 //
-// [Judge] compares the states of a cluster after an update with the baseline of the run before it, and makes the
-// [Report]. It is pure: states, progress and times go in.
+// [Judge] compares the states of a cluster after an update with the baseline of the run before it, and returns the
+// [Report]. It is pure: its input is states, progress and times.
 package afterupdate
 
 import (
@@ -72,26 +72,26 @@ type Report struct {
 	Excused     []Regression `json:"excused,omitempty"`
 	// Unattributed are bad, and it is not known whether they were before.
 	Unattributed []Regression `json:"unattributed,omitempty"`
-	// Counts are how many there are of each, also of those that are not listed.
+	// Counts are the numbers of problems of each kind, including the ones that are not listed.
 	Counts Counts `json:"counts"`
 	// Waiting are why the update has not settled.
 	Waiting []string `json:"waiting,omitempty"`
-	// Notices are what else is to be said about the judgement, such as a paused pool, which it leaves out.
+	// Notices are further remarks on the judgement, such as a paused pool, which it excludes.
 	Notices []string `json:"notices,omitempty"`
 	// Unread are the kinds of objects that were not read completely, now or in the baseline.
 	Unread []string `json:"unread,omitempty"`
-	// NotCovered is what no object shows, so that it is not judged.
+	// NotCovered lists problems that cannot be detected from cluster objects.
 	NotCovered []string `json:"notCovered"`
 }
 
 // MaxListed bounds each list of a Report.
 const MaxListed = 500
 
-// Update is the update that is judged.
+// Update is the update that the report evaluates.
 type Update struct {
 	// Run is the ID of the run that took the baseline; empty for none.
 	Run string `json:"run,omitempty"`
-	// From and To are versions; To is that of the last request. Image is the pull spec of To.
+	// From and To are versions; To is the version of the last request. Image is the pull spec of To.
 	From  string `json:"from"`
 	To    string `json:"to"`
 	Image string `json:"image,omitempty"`
@@ -150,21 +150,21 @@ type Regression struct {
 	// Command shows more about it.
 	Command string         `json:"command"`
 	Action  finding.Action `json:"-"`
-	// Follows are the problems that follow from it, of the object and of those that depend on it, such as its Service.
-	// Unlisted is how many more there are.
+	// Follows are the problems that follow from this one, of the object and of its dependents, such as its Service.
+	// Unlisted is the number of further ones.
 	Follows  []Folded `json:"follows,omitempty"`
 	Unlisted int      `json:"unlisted,omitempty"`
 }
 
-// Folded is a problem that follows from another. Its fields are those of a Regression.
+// Folded is a problem that follows from another. It has the fields of a Regression.
 type Folded struct {
 	Name   string         `json:"name"`
 	Object finding.Object `json:"object"`
 	Is     string         `json:"is"`
 }
 
-// Past is what earlier samples leave, for a process that takes the next one. Keys are those of the compared states, which may be
-// redacted.
+// Past is the summary of earlier samples for a process that takes the next one. Keys are the keys of the compared
+// states, which may be redacted.
 type Past struct {
 	// Number is how many samples there were; Gaps are how many of the last ones, in a row, were not complete.
 	Number, Gaps int

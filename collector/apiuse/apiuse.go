@@ -137,10 +137,9 @@ func distinct(times []time.Time) []time.Time {
 	return slices.CompactFunc(times, time.Time.Equal)
 }
 
-// hourOf is the start of the hour that status.last24h has at this index, the hour of
-// the day in UTC. The API server empties the next hour in advance, so requests at that
-// index are of an hour that began after now. The time is zero for an index that is no
-// hour.
+// hourOf returns the start of the hour that status.last24h holds at this index, the hour of the day in UTC. The
+// API server empties the next hour in advance, so requests at that index belong to an hour that began after now.
+// The time is zero for an invalid index.
 func hourOf(index int, now time.Time) time.Time {
 	if index >= 24 {
 		return time.Time{}

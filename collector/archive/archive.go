@@ -1,13 +1,12 @@
-// Package archive answers: how is an archive of a cluster read as if it were the cluster?
+// Package archive answers: how can an archive of a cluster be read as if it were the cluster?
 //
-// [Open] reads a must-gather, the tree of "oc adm inspect", an archive of the insights-operator or
-// files of lists, and [Archive.Config] is the configuration by which clients reach it. It only
-// reads, and its clock shows the newest time of the archive; without a time in it, that of this machine.
+// [Open] reads a must-gather, the tree of "oc adm inspect", an archive of the insights-operator or files of lists,
+// and [Archive.Config] returns the configuration by which clients reach it. The archive is read-only, and its
+// clock shows its newest timestamp, or the time of this machine if it has none.
 //
-// An answer is complete, partial or absent. A response that lacks objects states so by
-// [gap.Gap.Header]; a request for objects that were not gathered fails with [gap.Reason], and
-// never with NotFound, which the archive must prove: by a list without the object, or by the APIs
-// that the cluster served.
+// An answer is complete, partial or absent. A response that lacks objects says so in [gap.Gap.Header]; a request
+// for objects that were not gathered fails with [gap.Reason]. It fails with NotFound only if the archive proves
+// it: by a list without the object, or by the APIs that the cluster served.
 package archive
 
 import (
@@ -79,8 +78,8 @@ func OpenHosted(ctx context.Context, name string, paths ...string) (management, 
 // About is the identity of the archive, and what of it could not be read so far.
 func (a *Archive) About() inventory.About { return a.state.About() }
 
-// Now is the time as of which the archive is judged: its newest, or that of this machine where it has
-// none. That is later, so that what has an end has ended.
+// Now is the time as of which the archive is evaluated: its newest timestamp, or the time of this machine if it
+// has none. That time is later, so that anything with an end has ended.
 func (a *Archive) Now() time.Time {
 	if newest := a.state.About().Time; !newest.IsZero() {
 		return newest
@@ -376,8 +375,8 @@ func (a *Archive) groups() map[string]map[string]map[string]bool {
 	return found
 }
 
-// listKind is the kind of a list of the resource, whose objects have the kind that the archive
-// knows. A typed client knows that of a list without objects, and other clients need none.
+// listKind returns the kind of a list of the resource, whose objects have the kind that the archive knows. A typed
+// client knows the kind of a list without objects, and other clients need none.
 func listKind(of resource, kind string) string {
 	if known := kinds()[of]; known != "" {
 		kind = known

@@ -1,9 +1,9 @@
 // Package baseline answers: what was this cluster like before the update?
 //
-// A [State] has every object that an update may break, by a key that survives a rollout, with
-// what is wrong with it. That of a run before the update is the baseline, with which package
-// afterupdate compares later ones; package sample reads one. [State.Pack] makes the bytes that are
-// stored beside the record of the run, and [Unpack] reads them.
+// A [State] contains every object that an update may break, by a key that survives a rollout, with its problems.
+// The state of a run before the update is the baseline, with which package afterupdate compares later states;
+// package sample reads a state. [State.Pack] returns the bytes that are stored beside the record of the run, and
+// [Unpack] reads them.
 package baseline
 
 import (
@@ -54,7 +54,7 @@ type State struct {
 	Objects                   map[Key]Object
 	// Unread is why a kind was not read, or not completely. What the State lacks of it is unknown.
 	Unread map[Kind]string
-	// APIs are those of the kinds without a row whose objects were read, also of those that have none.
+	// APIs are the APIs of the kinds without a row whose objects were read, including kinds without objects.
 	APIs map[Kind]API
 	// Occupied are the kinds of APIs that have objects, and Forbidden those that the user may not list, which are Unread as well. A packed
 	// State has neither.
@@ -121,12 +121,12 @@ type Problem struct {
 // by choice.
 const NoEndpoints = "NoEndpoints"
 
-// Ephemeral is the Detail of a Service that selects only pods which nothing makes again: those of a Job, which ends, and
-// those without an owner, which a drain deletes for good.
+// Ephemeral is the Detail of a Service that selects only pods that no controller recreates: the pods of a Job,
+// which ends, and pods without an owner, which a drain deletes for good.
 const Ephemeral = "ephemeral"
 
-// Default is the Detail of the StorageClass for claims that name none, and Automatic that of a Subscription whose operator OLM
-// updates by itself.
+// Default is the Detail of the StorageClass for claims that name none, and Automatic the Detail of a Subscription
+// whose operator OLM updates by itself.
 const (
 	Default   = "default"
 	Automatic = "Automatic"

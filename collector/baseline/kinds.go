@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind is the kind of an object, as in its API. That of a kind without a row in [Rows] has the API group after it:
+// Kind is the kind of an object, as in its API. A kind without a row in [Rows] is followed by its API group:
 // "Certificate.cert-manager.io".
 type Kind string
 
@@ -58,12 +58,13 @@ type Row struct {
 	Kind Kind
 	// Version is the group and version of its API, and Resource names it for oc; empty for an alert.
 	Version, Resource string
-	// Limit is how long a problem has to last before it counts, and Limits are those of the reasons that have another one.
+	// Limit is how long a problem must last before it counts, and Limits are the limits of the reasons that have
+	// another one.
 	Limit  time.Duration
 	Limits map[string]time.Duration
 	// Independent is true where problems of an object do not follow from each other.
 	Independent bool
-	// Pods is true for a controller of pods, whose problems are those of its pods.
+	// Pods is true for a controller of pods, whose problems are the problems of its pods.
 	Pods bool
 	// Served is true where a Service serves the object, which its Detail names.
 	Served bool
@@ -72,14 +73,14 @@ type Row struct {
 	// Updating is true for what makes the update: its problems count while nodes are still being updated. Workloads are
 	// evicted by that, and alerts follow them.
 	Updating bool
-	// Absence is what it means that an object is gone.
+	// Absence is what a missing object means.
 	Absence Absence
 	// Changes state what was done to an object since the baseline, beside a new UID, Revision or a scale to none, which
 	// explains its problem, and is no part of an update; nil where there is nothing.
 	Changes func(was, is Object) string
 }
 
-// Absence is what it means that an object of a kind is gone.
+// Absence is what a missing object of a kind means.
 type Absence string
 
 const (
@@ -93,8 +94,9 @@ const (
 	OfNodes Absence = "OfNodes"
 )
 
-// Those of the alerts KubePodNotReady (15 minutes) and KubePodCrashLooping (10 minutes). Containers that restart until
-// they reach what they depend on do so for some minutes after a reboot, and count as Restarting for 15 more.
+// The limits follow the alerts KubePodNotReady (15 minutes) and KubePodCrashLooping (10 minutes). Containers that
+// restart until their dependencies are up do so for some minutes after a reboot, and count as Restarting for 15
+// more.
 func limitsOfPods() map[string]time.Duration {
 	const short = 10 * time.Minute
 	return map[string]time.Duration{
@@ -104,13 +106,13 @@ func limitsOfPods() map[string]time.Duration {
 }
 
 const (
-	// standardLimit is the limit of a kind without a row, and of those that state no other.
+	// standardLimit is the limit of a kind without a row, and of rows without a limit.
 	standardLimit = 10 * time.Minute
 	// inProgress is how long a kind without a row may be reconciled, or its object have an unobserved generation.
 	inProgress = time.Hour
-	// MaxUnavailable is how long an operator may be unavailable before that counts as a failure of an update: this and the next
-	// two are the limits by which "oc adm upgrade status" reports an error (openshift/oc, pkg/cli/admin/upgrade/status), as are
-	// those of nodes.
+	// MaxUnavailable is how long an operator may be unavailable before that counts as a failure of an update: this and
+	// the next two are the limits after which "oc adm upgrade status" reports an error (openshift/oc,
+	// pkg/cli/admin/upgrade/status), and so are the limits of nodes.
 	MaxUnavailable = 20 * time.Minute
 	// MaxDegraded is how long an operator may be degraded.
 	MaxDegraded = 40 * time.Minute
@@ -120,7 +122,7 @@ const (
 	MaxProgressing = 2 * time.Hour
 )
 
-// Rows are those of the kinds whose health is read in a way of its own, or which have another limit than others.
+// Rows are the kinds whose health is read in a special way, or that have their own limit.
 func Rows() []Row {
 	return append(rowsOfWorkloads(), rowsOfPlatform()...)
 }
@@ -241,8 +243,8 @@ func changedSpec(was, is Object) string {
 	return ""
 }
 
-// RowOf is the row of a kind. That of a kind which has none judges its objects by what they report of themselves; their API is
-// in [State.APIs].
+// RowOf returns the row of a kind. A kind without a row gets one by which its objects are evaluated by their own
+// status; their API is in [State.APIs].
 func RowOf(kind Kind) Row {
 	if row, known := byKind()[kind]; known {
 		return row

@@ -57,7 +57,7 @@ type packedState struct {
 	Problems   []string `json:"p,omitempty"`
 	UID        string   `json:"u,omitempty"`
 	Release    bool     `json:"o,omitempty"`
-	// Refs are KIND/NAMESPACE/NAME, with sameNamespace for that of the object.
+	// Refs are KIND/NAMESPACE/NAME, with sameNamespace for the namespace of the object.
 	Refs  []string `json:"f,omitempty"`
 	Owner string   `json:"w,omitempty"`
 }
@@ -132,7 +132,7 @@ func unpackedKey(text string, from Key) Key {
 	return Key{Kind: Kind(kind), Namespace: namespace, Name: name}
 }
 
-// sameNamespace is the namespace of a reference that is that of the object.
+// sameNamespace stands for the object's own namespace in a reference.
 const sameNamespace = "."
 
 // maxRefs bounds the references of one object.

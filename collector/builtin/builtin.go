@@ -1,7 +1,7 @@
 // Package builtin answers: which checks does the preflight itself have?
 //
-// [Checks] lists all that need nothing of a release. Each folder of checks has its own
-// list; a new folder is one more here.
+// [Checks] lists all checks that need nothing from a release. Each folder of checks has its own list; add a new
+// folder here.
 package builtin
 
 import (

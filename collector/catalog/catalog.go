@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Explanation is what a reason means.
+// Explanation explains a reason.
 type Explanation struct {
 	// Meaning is when the reason is reported, Cause what brings that about: sentences.
 	Meaning, Cause string
-	// Remedy is what to do, in imperative sentences; empty where nothing needs to be done.
-	// A finding that warns, fails or is inconclusive has it unless it has its own.
+	// Remedy says what to do, in imperative sentences; empty if nothing needs to be done. A finding that warns, fails
+	// or is inconclusive gets it unless it has its own.
 	Remedy string
 	// Command is the command of the remedy with placeholders in capitals, or empty. It is
 	// documentation: a finding has the command for its own object as an action.

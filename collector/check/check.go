@@ -257,8 +257,8 @@ func ClusterVersionObject() finding.Object {
 // CVOPods is the action of listing the pods of CVO.
 func CVOPods() finding.Action { return finding.Read("oc -n openshift-cluster-version get pods") }
 
-// Stale reports whether the status of an object is of an earlier generation than
-// its spec, as the finding of a check that needs the present status.
+// Stale reports whether the status of an object has an earlier generation than its spec, as the finding of a check
+// that needs the current status.
 func Stale(object finding.Object, observed, generation int64) (finding.Finding, bool) {
 	if observed >= generation {
 		return finding.Finding{}, false

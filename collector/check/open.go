@@ -114,10 +114,10 @@ func (l *lack) finding() finding.Finding {
 		})
 }
 
-// MergeGaps makes one finding of those about what checks miss in an archive, in the place of the first: one archive
-// more ends all of them. It is a gate where one of them is, so that no acceptance covers more than it did. The finding of
-// a check that is accepted by name is left alone: what an acceptance covers does not depend on what other checks miss.
-// The input is not changed.
+// MergeGaps merges the findings about data that checks miss in an archive into one, in the place of the first: one
+// more archive fixes them all. The merged finding is a gate if one of them is, so that no acceptance covers more
+// than before. A finding that is accepted by name is not merged: the scope of an acceptance does not depend on
+// other checks. The input is not changed.
 func MergeGaps(findings []finding.Finding, accepted map[string]string) []finding.Finding {
 	var kept []finding.Finding
 	first := -1

@@ -1,10 +1,9 @@
 // Package cluster answers: how is this cluster reached?
 //
-// [Connect] is the only way to the API server. It owns what every request needs:
-// reads are retried while the API server restarts, no client-side rate limit
-// holds requests back, a request ends with its context, also while a credential plugin
-// hangs, what a server sends is bounded by the memory that it occupies, in all clusters of the process together,
-// and the time is the server's, not this machine's.
+// [Connect] is the only way to the API server. All requests share its rules: reads are retried while the API
+// server restarts, no client-side rate limit delays requests, a request ends with its context even while a
+// credential plugin hangs, responses are bounded by the memory that they occupy in all clusters of the process
+// together, and the time is the server's, not this machine's.
 package cluster
 
 import (

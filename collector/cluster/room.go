@@ -39,8 +39,8 @@ func (e *NoRoomError) Error() string {
 	return fmt.Sprintf("the response of the API server %s needs more memory than is left of %d MiB", e.Host, shared().size>>20)
 }
 
-// room is the memory that responses may occupy: those of all clusters, until they are decoded. What was decoded is
-// a part of the heap.
+// room is the memory that the responses of all clusters may occupy until they are decoded. Decoded objects are
+// part of the heap.
 type room struct {
 	size int64
 

@@ -1,10 +1,8 @@
-// Package cvo answers: what would this cluster's cluster-version operator (CVO)
-// do with the same request?
+// Package cvo answers: what would this cluster's cluster-version operator (CVO) do with the same request?
 //
-// It is pure: it judges the content of ClusterVersion as CVO does
-// (cluster-version-operator lib/validation, pkg/cvo and pkg/payload/precondition).
-// Where releases of CVO differ, the version that the cluster runs decides; releases
-// from 4.14 on are known.
+// It is pure: it evaluates the content of ClusterVersion as CVO does (cluster-version-operator lib/validation,
+// pkg/cvo and pkg/payload/precondition). Where releases of CVO differ, the version that the cluster runs decides;
+// releases from 4.14 on are known.
 package cvo
 
 import (
@@ -16,10 +14,10 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Judge runs the request through the steps of CVO: validation, retrieval of the
-// payload, the check of its version, the preconditions. A certain refusal is
-// returned even where an earlier step could not be evaluated. Where CVO fails with the same
-// request at present, none is predicted to be accepted: it retries, with the same result until the cause is gone.
+// Judge runs the request through the steps of CVO: validation, retrieval of the payload, the check of its version,
+// the preconditions. It returns a certain rejection even if an earlier step could not be evaluated. If CVO
+// currently fails with the same request, it never predicts acceptance: CVO retries, and fails until the cause is
+// fixed.
 func Judge(request Request) Prediction {
 	prediction := judge(request)
 	if request.ClusterVersion == nil || request.Force || prediction.Accepts != nil && !*prediction.Accepts {
@@ -32,7 +30,7 @@ func Judge(request Request) Prediction {
 	return prediction
 }
 
-// judge judges the steps without regard to what CVO reports of them.
+// judge evaluates the steps without regard to what CVO reports about them.
 func judge(request Request) Prediction {
 	if request.ClusterVersion == nil {
 		return unknown("the cluster has no ClusterVersion")
@@ -54,8 +52,8 @@ func judge(request Request) Prediction {
 	return preconditions(request)
 }
 
-// retrieve judges the retrieval of the payload and the check of its version. It
-// sets the image of a request by version.
+// retrieve evaluates the retrieval of the payload and the check of its version. It sets the image of a request by
+// version.
 func retrieve(request *Request) (prediction Prediction, done bool) {
 	running := request.ClusterVersion.Status.Desired
 	if request.Image == "" {
@@ -87,7 +85,7 @@ func retrieve(request *Request) (prediction Prediction, done bool) {
 	return Prediction{}, false
 }
 
-// preconditions judges all of them, in CVO's order. Force turns a violation that blocks into a warning.
+// preconditions evaluates all of them, in CVO's order. Force turns a violation that blocks into a warning.
 func preconditions(request Request) Prediction {
 	var violations []Violation
 	for _, precondition := range []func(*configv1.ClusterVersion, string) *Violation{Rollback, GiantHop, Upgradeable, recommended} {
@@ -131,7 +129,7 @@ func forced(request Request, violations []Violation) Prediction {
 // NotEvaluated is the reason of a Prediction whose Accepts is nil.
 const NotEvaluated = "NotEvaluated"
 
-// Prediction is what CVO would do.
+// Prediction predicts how CVO responds to a request.
 type Prediction struct {
 	// Accepts is nil when unknown.
 	Accepts *bool
@@ -288,8 +286,8 @@ func fromDesired() change {
 	return change{since: minor{4, 18}, partly: []backport{{minor: minor{4, 17}, settled: 5}}}
 }
 
-// acksOfDesired makes CVO judge the admin gates of its own release, not those of the
-// last completed one (pkg/risk/adminack).
+// acksOfDesired makes CVO evaluate the admin gates of its own release instead of the last completed one
+// (pkg/risk/adminack).
 func acksOfDesired() change { return change{since: minor{4, 23}} }
 
 // risksByName makes CVO evaluate each risk once for all updates, by its name. Before,
@@ -350,8 +348,8 @@ func AllowsRetarget(release semver.Version) (allowed, certain bool) {
 	return fromDesired().in(release)
 }
 
-// AcksOf is the release whose admin gates CVO judges, while an update from the
-// last completed release to the desired one is in progress.
+// AcksOf returns the release whose admin gates CVO evaluates while an update from the last completed release to
+// the desired one is in progress.
 func AcksOf(completed, desired semver.Version) semver.Version {
 	if has, _ := acksOfDesired().in(desired); has {
 		return desired

@@ -1,9 +1,8 @@
 // Package document answers: which parts does a document for people consist of?
 //
-// A value that people read implements [Source]: it lists the blocks of its [Document], in the
-// order in which they are read. A writer for a format writes every block, so a document states
-// nothing about formats. Texts are data: a writer bounds them, makes them printable and escapes
-// them for its format.
+// A value that people read implements [Source]: it lists the blocks of its [Document] in reading order. A writer
+// for a format writes every block, so a document does not depend on formats. Texts are data: a writer bounds them,
+// makes them printable and escapes them for its format.
 package document
 
 import (
@@ -42,8 +41,8 @@ func (v View) Entries(number, standard int) int {
 
 // Document is a document.
 type Document struct {
-	// Title and Source, which states where the document comes from, are those of a page: a
-	// text follows the command that asks for it.
+	// Title and Source, which names the origin of the document, belong to a page: a text follows the command that asks
+	// for it.
 	Title, Source string
 	// Cluster is the ID of the cluster that the document is about; empty for none, several, or one without an ID.
 	Cluster string
@@ -53,7 +52,7 @@ type Document struct {
 	Blocks []Block
 }
 
-// Ticket is what a change ticket needs of a document, beside the cluster.
+// Ticket contains the parts of a document that a change ticket needs, besides the cluster.
 type Ticket struct {
 	// Verdict is the result in one line that stands alone; a document without one has no ticket.
 	Verdict string
@@ -61,7 +60,7 @@ type Ticket struct {
 	Until string
 	// By is who made it: the program, with the user where that is known.
 	By string
-	// Next is the next step; empty for that of the first item that counts, or else the first command.
+	// Next is the next step; if empty, it is the next step of the first item that counts, or else the first command.
 	Next string
 }
 
@@ -163,7 +162,7 @@ type Block interface{ block() }
 type Verdict struct {
 	Mark
 
-	// Subject is what it is about; empty where Meaning states that.
+	// Subject is what the verdict is about; empty if Meaning says so.
 	Subject string
 	// Meaning is a sentence.
 	Meaning string
@@ -199,10 +198,10 @@ func (l List) shortened(view View) List {
 	return l
 }
 
-// Command is to be copied, with its lines. Lead may be empty.
+// Command is a command to copy, with its lines. Lead may be empty.
 type Command struct {
 	Lead, Text string
-	// Accepts is true for one that accepts or acknowledges what is stated: a choice of who reads that, and no next step.
+	// Accepts is true for a command that accepts or acknowledges something: the reader's choice, and not a next step.
 	Accepts bool
 }
 
@@ -275,7 +274,7 @@ func (Excerpt) block()   {}
 
 // Items are findings, risks or changes.
 type Items struct {
-	// Lead introduces a list of those that count against the update, on a page; empty for none.
+	// Lead introduces, on a page, a list of the items that count against the update; empty for none.
 	Lead    string
 	Entries []Item
 	// More counts the entries that are left out of the view.
@@ -289,7 +288,7 @@ type Item struct {
 	// Number is the place in a list; 0 for an item without one.
 	Number int
 	Mark   Mark
-	// Names are what the item is about. State follows them on the same line.
+	// Names identify the subject of the item. State follows them on the same line.
 	Names []string
 	State string
 	// Counts is true for an item that counts against the update: beside it, others are less important.

@@ -226,7 +226,8 @@ func refused(by reviewer.Answer) recreation.Answer {
 	return recreation.Answer{Outcome: recreation.Refused, By: "the API server", Why: "cannot be created: " + by.Why}
 }
 
-// creationLike is what webhooks and policies answer to the creation of a pod like one: once for each controller.
+// creationLike returns the response of webhooks and policies to the creation of a pod like this one, computed once
+// for each controller.
 func (b *builder) creationLike(pod *corev1.Pod) reviewer.Answer {
 	controller := b.controller(pod)
 	if known, ok := b.creations[controller]; ok && controller >= 0 {

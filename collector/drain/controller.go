@@ -106,7 +106,7 @@ func (b *builder) presence(p *pod) {
 	}
 }
 
-// sum is the scale of the controllers that have pods; -1 where that of one is unknown.
+// sum returns the total scale of the controllers that have pods; -1 if one of them is unknown.
 func (m *model) sum(present map[int]int) int32 {
 	total := 0
 	counted := map[string]bool{} // what scales several
@@ -137,8 +137,8 @@ const (
 	serviceVersion = "ClusterServiceVersion"
 )
 
-// managerOf is what creates a budget and restores it after a change, such as `Helm release
-// "shop"`; empty where that is not known.
+// managerOf returns the program that creates a budget and restores it after a change, such as `Helm release
+// "shop"`; empty if it is unknown.
 func managerOf(budget *policyv1.PodDisruptionBudget) string {
 	for _, owner := range budget.OwnerReferences {
 		return fmt.Sprintf("%s %q", owner.Kind, owner.Name)
@@ -192,8 +192,8 @@ const (
 type model struct {
 	input   *Input
 	cluster *placement.Cluster
-	// pods are those of the cluster, existing in number, and what is created in their place where that is
-	// another pod.
+	// pods are the pods of the cluster, existing in number, followed by the pods that are created in their place if
+	// these are different ones.
 	pods     []pod
 	existing int
 	quotas   *quota.Quotas
@@ -207,7 +207,7 @@ type model struct {
 	lowest int32
 }
 
-// pod is what a rehearsal reads of a pod.
+// pod contains the fields of a pod that a rehearsal reads.
 type pod struct {
 	eviction.Pod
 
@@ -219,7 +219,8 @@ type pod struct {
 	charges    []quota.Charge
 	owner      owner.Answer
 	controller int
-	// whether the pods of its controller are the same: those of a DaemonSet have a node each, and those of a StatefulSet volumes
+	// whether the pods of its controller are the same: the pods of a DaemonSet have a node each, and the pods of a
+	// StatefulSet have volumes
 	alike     bool
 	completes bool   // whether it runs to completion
 	absent    bool   // whether it does not exist at first, although its controller is to have it

@@ -1,9 +1,9 @@
 // Package drain answers: what will an update evict, node by node, and does it come back?
 //
-// [Rehearse] drains the nodes of an update on paper: it cordons them in the order of
-// [order.Order], evicts their pods under their budgets, places what is created again, and goes
-// on until nothing changes. It does so several times, with other choices where a controller or
-// the scheduler has one; a result on which these rehearsals differ is unknown, never clear.
+// [Rehearse] simulates the drains of an update: it cordons the nodes in the order of [order.Order], evicts their
+// pods under their budgets, places the recreated pods, and repeats this until nothing changes. It does so several
+// times, with different choices where a controller or the scheduler has one; a result on which these rehearsals
+// differ is unknown, never clear.
 package drain
 
 import (
@@ -36,8 +36,8 @@ type Input struct {
 	Owners *owner.Owners
 	// DaemonSet reports whether a DaemonSet exists. Where nil, all exist.
 	DaemonSet func(namespace, name string) bool
-	// Admission is what webhooks and policies answer to the eviction of a pod, and Creation to the creation of
-	// one. Where nil, all pass.
+	// Admission returns the response of webhooks and policies to the eviction of a pod, and Creation their response to
+	// the creation of one. If nil, all are admitted.
 	Admission, Creation *reviewer.Reviewers
 	// Room lists the MachineSets that the cluster autoscaler can grow.
 	Room []Room
@@ -74,7 +74,7 @@ type Outcome string
 const (
 	// Clear is a pool whose nodes are all drained.
 	Clear Outcome = "Clear"
-	// Sticks is a pool with a node whose drain does not end.
+	// Sticks is a pool with a node whose drain hangs.
 	Sticks Outcome = "Sticks"
 	// Blocked is a pool that drains no node, since too many of its nodes are unavailable.
 	Blocked Outcome = "Blocked"
@@ -82,7 +82,7 @@ const (
 	Undetermined Outcome = "Unknown"
 )
 
-// Rehearsal is what an update evicts.
+// Rehearsal is the simulated effect of an update on pods.
 type Rehearsal struct {
 	// Pools that are drained, in the order of Input.
 	Pools []Pool `json:"pools,omitempty"`
@@ -168,15 +168,15 @@ type Obstacle struct {
 	Cause   eviction.Cause   `json:"cause"`
 	// Budgets are the PodDisruptionBudgets that refuse its eviction.
 	Budgets []Reference `json:"budgets,omitempty"`
-	// By is a clause: who refuses it besides budgets, or what is not known. For a pod whose deletion does
-	// not end it is what keeps the pod, such as "its kubelet".
+	// By is a clause: what rejects the eviction besides budgets, or what is unknown. For a pod whose deletion hangs it
+	// names the cause, such as "its kubelet".
 	By string `json:"by,omitempty"`
 	// Reviewer is the name of the webhook, or of the binding of the policy, that refuses it or may.
 	Reviewer string `json:"reviewer,omitempty"`
 	// Controller is the name of the controller of the pod.
 	Controller string `json:"controller,omitempty"`
-	// Manager is what creates its only budget and restores it after a change, such as `Helm release
-	// "shop"`; empty where that is not known.
+	// Manager is the program that creates its only budget and restores it after a change, such as `Helm release
+	// "shop"`; empty if it is unknown.
 	Manager string `json:"manager,omitempty"`
 	// Remedy is what to do about the settings of its operator; empty for other obstacles.
 	Remedy string `json:"remedy,omitempty"`

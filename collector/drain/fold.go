@@ -22,7 +22,7 @@ type folding struct {
 	single *run
 }
 
-// rehearsal is what the rehearsals have in common. The first one is the example that is shown.
+// rehearsal returns what the rehearsals have in common. The first one is the example that is shown.
 func (f *folding) rehearsal() Rehearsal {
 	m, shown := f.m, f.runs[0]
 	found := Rehearsal{Preempted: shown.log.preempted, Graces: m.graces(shown.log.evicted)}
@@ -177,9 +177,9 @@ func (f *folding) pendingBehind(found []Pending) []Pending {
 	return found
 }
 
-// pending are the pods without a node of a rehearsal, those of all first. Of the pods of a
-// ReplicaSet, which are the same, it has as many as a rehearsal leaves without a node at most, and as many
-// of them are certain as each rehearsal leaves at least.
+// pending returns the pods without a node after a rehearsal, in the order of the first rehearsal. The pods of a
+// ReplicaSet are interchangeable: it has as many pending pods as one rehearsal leaves without a node at most, and
+// as many of them are certain as each rehearsal leaves at least.
 func (f *folding) pending(without func(*run) map[int]string) []Pending {
 	m, runs := f.m, f.runs
 	times, whys := map[int]int{}, map[int]string{}

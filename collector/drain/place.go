@@ -73,9 +73,9 @@ func (s *scheduler) machine(like int) *placement.State {
 	return made
 }
 
-// place places the pods that are without a node, those of the highest priority first, and those that
-// their controllers can create now. Pods that are created when the old ones are gone come after all that
-// were evicted with them. It reports whether one has got a node.
+// place places the pods without a node, highest priority first, and the pods that their controllers can create
+// now. Pods that are created only when the old ones are gone come after all pods that were evicted with them. It
+// reports whether a pod got a node.
 func (s *scheduler) place() bool {
 	if len(s.pending) == 0 {
 		return false
@@ -296,9 +296,8 @@ func (s *scheduler) divide(pods []int32) (violating, others []int32) {
 	return violating, others
 }
 
-// compareVictims prefers fewer violated budgets, a lower highest priority, a lower sum of priorities,
-// counted from below the lowest possible one, fewer pods, and those of the highest priority that started
-// later.
+// compareVictims prefers fewer violated budgets, a lower highest priority, a lower sum of priorities, counted from
+// below the lowest possible one, fewer pods, and then highest-priority pods that started later.
 func (s *scheduler) compareVictims(a, b victims) int {
 	highest := func(of victims) int32 {
 		most := s.r.m.lowest

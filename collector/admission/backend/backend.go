@@ -1,7 +1,7 @@
 // Package backend answers: can the Service of a webhook respond, and on which nodes?
 //
-// [NewBackends] indexes Services and their endpoints, which were read before, and
-// [Backends.Of] finds what serves one webhook.
+// [NewBackends] indexes Services and their endpoints, and [Backends.Of] finds the backend of one webhook. The
+// package reads nothing itself.
 package backend
 
 import (
@@ -79,7 +79,7 @@ const (
 	Elsewhere
 )
 
-// Backend is what serves a webhook.
+// Backend describes the Service that serves a webhook.
 type Backend struct {
 	State State
 	// Nodes are the nodes of the ready endpoints, sorted; nil if the node of an endpoint is not known.

@@ -1,7 +1,7 @@
 // Package observation answers: what does a cluster show now about its last update?
 //
-// [Of] reads it from a scene, and [Observation.Sample] makes the sample that package afterupdate compares with the
-// baseline.
+// [Of] reads the observation of a scene, and [Observation.Sample] returns the sample that package afterupdate
+// compares with the baseline.
 package observation
 
 import (
@@ -25,11 +25,11 @@ import (
 // Observation is a cluster at one time after its last update.
 type Observation struct {
 	Cluster report.Cluster
-	// History is that of ClusterVersion, the newest entry first, and Change the last update in it; nil where there was
+	// History is the history of ClusterVersion, newest entry first. Change is the last update in it; nil if there was
 	// none.
 	History []configv1.UpdateHistory
 	Change  *settling.Change
-	// State is what is compared with the baseline.
+	// State is compared with the baseline.
 	State baseline.State
 
 	rollout settling.Cluster
@@ -44,8 +44,8 @@ func Needs() access.Needs {
 	}
 }
 
-// Of reads the cluster of a scene: of the objects without a row in package baseline those of these kinds; nil for all.
-// An error is about ClusterVersion; what else could not be read is in the State.
+// Of reads the cluster of a scene. It limits the objects without a row in package baseline to the given kinds; nil
+// means all. It returns an error only for ClusterVersion; other read failures are recorded in the State.
 func Of(ctx context.Context, s scene.Scene, alerts *monitoring.Client, kinds map[baseline.Kind]bool) (Observation, error) {
 	controlPlane, _ := s.Settings.Estate.ControlPlane()
 	taken, err := sample.Look{Cluster: s.Snapshot, Hosted: controlPlane.State(), Monitoring: alerts, Now: s.Start, Kinds: kinds}.Take(ctx)
@@ -72,8 +72,8 @@ func (o *Observation) lacks(kind baseline.Kind, cause string) {
 	}
 }
 
-// readRollout reads what the rollout of an update consists of. That of a guest without its management cluster lacks the
-// NodePools, which the State names.
+// readRollout reads the parts of the rollout of an update. The rollout of a guest without its management cluster
+// lacks the NodePools, and the State records that.
 func (o *Observation) readRollout(ctx context.Context, s scene.Scene) error {
 	topology, topologyErr := s.Snapshot.Topology(ctx)
 	if topologyErr != nil {

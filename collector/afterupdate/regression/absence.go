@@ -48,8 +48,8 @@ func (c absence) absences(made *Comparison) {
 	made.Lost = lost(losses)
 }
 
-// unread reports whether it is not known which objects of a kind there are: those of a kind that is not served any more went with
-// its CustomResourceDefinition.
+// unread reports whether the objects of a kind are unknown. If the kind is no longer served, its objects were
+// deleted with its CustomResourceDefinition.
 func (c states) unread(kind baseline.Kind) bool {
 	_, served := c.now.APIs[kind]
 	return c.now.Unread[kind] != "" || !kind.Known() && !served && kind != baseline.Namespace && kind != baseline.Pod
@@ -120,7 +120,8 @@ func (c absence) hasDefaultClass() bool {
 	return false
 }
 
-// isUsed reports whether a Service that selected the pods of a workload is still there, and selects those of no other one.
+// isUsed reports whether a Service that selected the pods of a workload still exists, and selects pods of no other
+// workload.
 func (c absence) isUsed(workload baseline.Key) bool {
 	for key, was := range c.states.before.Objects {
 		if key.Kind != baseline.Service || key.Namespace != workload.Namespace || !slices.Contains(was.Refs, workload) {

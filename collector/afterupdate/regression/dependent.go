@@ -8,8 +8,8 @@ import (
 	"github.com/openshift/update-preflight/collector/baseline"
 )
 
-// act is what the owner of an object did to it since the baseline that explains a problem, as a clause; empty for nothing. That of the
-// release is changed by the update.
+// act describes, as a clause, a change by the owner of an object since the baseline that explains a problem; empty
+// if there is none. The update itself changes objects of the release.
 func (c states) act(key baseline.Key, reason string) string {
 	was, known := c.was(key)
 	is, exists := c.now.Objects[key]
@@ -112,7 +112,7 @@ func (c states) dependencies(key baseline.Key) []baseline.Key {
 // maxDepth bounds how far dependencies are followed.
 const maxDepth = 4
 
-// dependents are what depends on other objects.
+// dependents finds the problems that depend on other objects.
 type dependents struct{ states states }
 
 // excuseDependents excuses what depends on objects that their owners changed, scaled to none, deleted or created, unless it also
@@ -172,7 +172,8 @@ func (c dependents) isOf(key baseline.Key, worse, unknown map[baseline.Key]bool)
 	})
 }
 
-// excuse is what was done to an object that one depends on. One that is worse explains the problem as well, and more.
+// excuse describes a change of an object that another one depends on. If that object is worse, its problem
+// explains the dependent one, and more.
 func (c dependents) excuse(of baseline.Key, worse map[baseline.Key]bool) (dependency baseline.Key, text string, unread bool) {
 	for _, each := range c.states.reached(of) {
 		if worse[each] {
@@ -206,9 +207,10 @@ func (c states) reached(of baseline.Key) []baseline.Key {
 	return all
 }
 
-// originate sets what each problem follows from: that of an object which uses another one, from that; that of an owner, from what it
-// owns; that of what a ClusterOperator names, from the operator; and any other one from its own object. A workload with a ready pod
-// explains no Service without endpoints, which selects other pods then.
+// originate sets the origin of each problem: for an object that uses another one, the used object; for an owner,
+// the objects that it owns; for an object that a ClusterOperator names, the operator; and otherwise the object
+// itself. A workload with a ready pod does not explain a Service without endpoints, because that Service then
+// selects other pods.
 func (c dependents) originate(found []Found) {
 	worse, operators := map[baseline.Key]bool{}, map[baseline.Key]string{}
 	owned := map[baseline.Key]baseline.Key{}
@@ -276,8 +278,8 @@ func (c dependents) follows(key baseline.Key, worse map[baseline.Key]bool) (base
 	return baseline.Key{}, false
 }
 
-// CompareCauses orders the problems of one origin: those of the origin itself first, and of these what keeps pods from
-// running before how many are not ready.
+// CompareCauses orders the problems of one origin: the origin's own problems come first, and among them a cause
+// that keeps pods from running comes before the number of pods that are not ready.
 func CompareCauses(a, b Found) int {
 	rank := func(f Found) int {
 		switch {

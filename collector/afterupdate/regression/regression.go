@@ -1,8 +1,9 @@
-// Package regression answers: what is worse in this cluster than in its baseline, and may the update have caused it?
+// Package regression answers: what is worse in this cluster than in its baseline, and may the update have caused
+// it?
 //
-// [Compare] classifies every problem of a later state, and every object that is gone. It is pure, and knows neither times nor
-// limits: package afterupdate decides how long a problem has to last. What an owner did excuses the problems of that object
-// and of those that depend on it, and no others.
+// [Compare] classifies every problem of a later state, and every missing object. It is pure, and knows neither
+// times nor limits: package afterupdate decides how long a problem must last. A change by an owner excuses only
+// the problems of that object and of its dependents.
 package regression
 
 import (
@@ -17,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Class is what a comparison says about a problem.
+// Class is the result of a comparison for a problem.
 type Class string
 
 // The classes.
@@ -70,14 +71,14 @@ type Found struct {
 	Origin Origin
 }
 
-// Origin is what problems have in common that follow from each other: the object, or for conditions, which are independent
-// of each other, the object and the reason.
+// Origin identifies the common cause of related problems: the object, or for conditions, which are independent of
+// each other, the object and the reason.
 type Origin struct {
 	Key    baseline.Key
 	Reason string
 }
 
-// Comparison is what a state has in comparison with the baseline.
+// Comparison is the result of comparing a state with the baseline.
 type Comparison struct {
 	// Found are sorted by object and reason.
 	Found []Found
@@ -92,7 +93,7 @@ type Comparison struct {
 	Lost    []Loss
 }
 
-// Seen is what earlier states after the update had.
+// Seen is the summary of earlier states after the update.
 type Seen struct {
 	// Cordoned are the nodes that were unschedulable.
 	Cordoned map[baseline.Key]bool
@@ -195,7 +196,8 @@ func (c states) was(key baseline.Key) (baseline.Object, bool) {
 	return found, ok
 }
 
-// problems are those of the object now that can be a regression, with those that only the comparison finds.
+// problems returns the current problems of the object that can be regressions, including the ones that only the
+// comparison finds.
 func (c comparer) problems(key baseline.Key, object baseline.Object) []baseline.Problem {
 	var all []baseline.Problem
 	for _, each := range object.Problems {
@@ -240,7 +242,8 @@ func (c comparer) compared(key baseline.Key, was, is baseline.Object) (baseline.
 	return baseline.Problem{}, false
 }
 
-// hasEnded reports whether a phase is that of what has done its work, such as a volume whose claim was deleted.
+// hasEnded reports whether a phase means that the object has done its work, such as a volume whose claim was
+// deleted.
 func hasEnded(phase string) bool {
 	lower := strings.ToLower(phase)
 	return slices.ContainsFunc([]string{"complete", "finish", "done", "released"},
@@ -457,9 +460,9 @@ func of(key baseline.Key) string {
 	return alert
 }
 
-// request is the class of a request for a certificate that is neither approved nor denied. That of a node which an administrator
-// adds waits for the administrator: no node of the baseline can have made it, and no MachineSet or NodePool waits for a machine, whose
-// requests an operator of the release approves.
+// request returns the class of a certificate request that is neither approved nor denied. The request of a node
+// that an administrator adds waits for the administrator: no node of the baseline can have made it, and no
+// MachineSet or NodePool waits for a machine, whose requests an operator of the release would approve.
 func (c comparer) request(object baseline.Object) (class Class, text string) {
 	switch {
 	case object.Detail == "" || c.states.requests(object.Detail) || c.states.awaitsMachines():
@@ -514,7 +517,7 @@ func (c comparer) workload(was, is baseline.Object, problem baseline.Problem) (c
 	return Worse, good(was)
 }
 
-// lacksPods is true for a problem that pods have which do not run yet, such as those of a workload that was scaled.
+// lacksPods is true for a problem of pods that do not run yet, such as the pods of a workload that was scaled.
 func lacksPods(reason string) bool {
 	return slices.Contains([]string{
 		"Unavailable", "Unschedulable", "ContainerCreating", "FailedCreate", "RolloutIncomplete",

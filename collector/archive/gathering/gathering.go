@@ -1,14 +1,13 @@
-// Package gathering answers: how is an archive made from which checks read what they would read
-// from the cluster?
+// Package gathering answers: how is an archive made that gives checks the same objects as the cluster?
 //
-// [Gather] makes the requests that checks declare, and writes the objects in the layout of "oc adm
-// inspect", with an inventory.Collection beside them: which objects do not exist, and which could
-// not be read. What the monitoring reports is there, too.
+// [Gather] makes the requests that checks declare, and writes the objects in the layout of "oc adm inspect", with
+// an inventory.Collection that records which objects do not exist and which could not be read. The archive also
+// contains the data of the monitoring.
 //
-// Lists are read in pages and written object by object, so that the memory which it takes does not
-// grow with the cluster. Of each object the fields are written that checks read (package reduction), and
-// never values of Secrets or user info of URLs. What is redacted is read as a whole before it is written,
-// since each object may show what must be replaced in all others; until then it is on the disk.
+// Lists are read in pages and written object by object, so memory use does not grow with the cluster. Only the
+// fields that checks read are written (package reduction), and never values of Secrets or user info of URLs. With
+// redaction, everything is read before it is written, since each object may show names that must be replaced in
+// all others; until then it is stored on disk.
 package gathering
 
 import (
@@ -72,7 +71,7 @@ type Files interface {
 	Scratch() (*os.File, error)
 }
 
-// Summary is what was gathered.
+// Summary describes what was gathered.
 type Summary struct {
 	ClusterID string
 	// Time of the archive, by the cluster's clock.
@@ -259,7 +258,7 @@ func rank(r reading) int {
 const (
 	// parallelQueries bounds the concurrent queries.
 	parallelQueries = 8
-	// maxQueries bounds the queries, and maxResult one result, in bytes: that of a condition is one sample.
+	// maxQueries bounds the queries, and maxResult one result, in bytes: the result of a condition is one sample.
 	maxQueries, maxResult = 1000, 64 << 10
 	alertsFile            = "monitoring/alerts.json"
 )

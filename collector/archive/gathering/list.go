@@ -57,7 +57,7 @@ type cursor struct {
 	next  string
 	// revision is the resourceVersion of the page that was read last.
 	revision string
-	// count is the number of objects, and reported that of the last step.
+	// count is the number of objects, and reported the number at the last step.
 	count, reported int
 }
 

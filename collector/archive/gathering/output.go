@@ -159,7 +159,7 @@ type spool struct {
 	into    *bufio.Writer
 	encoder *json.Encoder
 	names   *redaction.Names
-	// sources are what was read, and count is the number of records.
+	// sources are the requests that were read, and count is the number of records.
 	sources []source
 	count   int
 }
@@ -177,7 +177,7 @@ type record struct {
 	Kind string `json:"kind"`
 	// Source is the position of what was read.
 	Source int `json:"source"`
-	// Object is that of a single object or an item, and Revision the resourceVersion of a list that ends.
+	// Object is a single object or an item of a list, and Revision the resourceVersion of a list that ends.
 	Object   json.RawMessage `json:"object,omitempty"`
 	Revision string          `json:"revision,omitempty"`
 }

@@ -33,7 +33,7 @@ const (
 type file struct {
 	path  string
 	place layout.Place
-	// packed are the parts of the compressed content, and size is that of the content, in bytes.
+	// packed are the parts of the compressed content, and size is the uncompressed size, in bytes.
 	packed [][]byte
 	size   int
 	// cause is why it could not be kept; empty where it was.

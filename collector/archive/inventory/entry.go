@@ -164,8 +164,8 @@ func encode(object []byte) []byte {
 	return bytes.Clone(packed)
 }
 
-// fits reports whether a kind is that of the resource by the rules of Kubernetes, or a plural itself
-// such as Endpoints and SecurityContextConstraints.
+// fits reports whether a kind belongs to the resource by the rules of Kubernetes, or is a plural itself, such as
+// Endpoints and SecurityContextConstraints.
 func (r Resource) fits(group, kind string) bool {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Group: group, Kind: kind})
 	singular := strings.ToLower(kind)

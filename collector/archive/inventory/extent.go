@@ -51,8 +51,9 @@ func (i *Inventory) extend(t *Table) {
 	t.disprove(i.trees, i.references)
 }
 
-// Inferred reports whether the objects of a namespace or, without one, of all are complete by no list of the API server, and no
-// index that counts them; name is that of an object that the index may state not to exist, and may be empty.
+// Inferred reports whether the objects of a namespace, or all objects without one, are taken to be complete
+// although neither a list of the API server nor an index that counts them proves it; name is the name of an object
+// that the index may list as not existing, and may be empty.
 func (t *Table) Inferred(namespace, name string) bool {
 	return !t.isNonexistent(namespace, name) && t.all != proofList && t.all != proofCollection &&
 		(namespace == "" || t.namespaces[namespace] != proofList)
@@ -85,7 +86,7 @@ func (t *Table) count(index Collection) {
 
 func (t *Table) lose(cause string) { t.broken = append(t.broken, brokenFile{cause: cause}) }
 
-// proof is what proves that a tree has all objects of a table; empty where nothing does.
+// proof returns the proof that a tree has all objects of a table; empty if there is none.
 func (t *tree) proof(of *Table) string {
 	switch {
 	case t.root.Kind == layout.Insights:
@@ -118,8 +119,8 @@ func (t *tree) gatherNamed(of *Table) bool {
 	return false
 }
 
-// relations are the resources, by namespace, of which a ClusterOperator that was inspected relates
-// to all objects: "oc adm inspect" gathers them. Without a namespace it gathers those of all.
+// relations are the resources, by namespace, for which an inspected ClusterOperator relates to all objects: "oc
+// adm inspect" gathers them. Without a namespace it gathers the objects of all namespaces.
 type relations map[Resource]map[string]bool
 
 func relationsOf(trees []*tree) relations {
@@ -284,7 +285,7 @@ func (i *Inventory) Kubernetes() string {
 	return ""
 }
 
-// aggregated are the groups, beside those of Kubernetes, that CustomResourceDefinitions do not define.
+// aggregated returns the groups that neither Kubernetes nor CustomResourceDefinitions define.
 func aggregated() []string {
 	return []string{
 		"apps.openshift.io", "authorization.openshift.io", "build.openshift.io", "image.openshift.io", "oauth.openshift.io",

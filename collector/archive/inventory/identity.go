@@ -20,15 +20,14 @@ import (
 // CollectionFile is the name of the file in the root of a tree that has a [Collection].
 const CollectionFile = layout.CollectionFile
 
-// Collection is what "oc preflight collect" states of an archive beside the objects.
+// Collection is the record that "oc preflight collect" adds to the objects of an archive.
 type Collection struct {
 	// Time is when the last object was read, by the cluster's clock.
 	Time time.Time `json:"time"`
 	// Version is the response to /version.
 	Version version.Info `json:"version"`
-	// Complete are the resources of which every object is in the archive, and Unserved those
-	// that the API server did not serve: "pods", "poddisruptionbudgets.policy". Objects counts
-	// the objects of those that are complete.
+	// Complete are the resources of which every object is in the archive, and Unserved the ones that the API server
+	// did not serve: "pods", "poddisruptionbudgets.policy". Objects counts the objects of each complete resource.
 	Complete []string       `json:"complete,omitempty"`
 	Objects  map[string]int `json:"objects,omitempty"`
 	Unserved []string       `json:"unserved,omitempty"`

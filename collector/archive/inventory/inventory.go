@@ -1,10 +1,9 @@
-// Package inventory answers: which objects of a cluster does an archive have, and which are
-// missing?
+// Package inventory answers: which objects of a cluster does an archive have, and which are missing?
 //
-// [Open] reads archives of one cluster. [Inventory.Table] has the objects of a resource, and
-// [Table.Missing] is what of them was not gathered: in a namespace that was gathered, a list
-// without objects means that there are none, and no list means that nothing is known.
-// [Inventory.Unserved] reports which resources the cluster did not serve at all.
+// [Open] reads archives of one cluster. [Inventory.Table] returns the objects of a resource, and [Table.Missing]
+// reports which of them were not gathered: in a namespace that was gathered, a list without objects means that
+// there are none, and a missing list means that nothing is known. [Inventory.Unserved] reports which resources the
+// cluster did not serve at all.
 package inventory
 
 import (
@@ -61,7 +60,7 @@ type Inventory struct {
 	tables map[part]*Table
 	// lists are the tables of the files of lists, before they are complete.
 	lists func() tables
-	// relations are what the ClusterOperators had gathered.
+	// relations are the relations of the ClusterOperators, which inspection gathered.
 	relations func() relations
 	// references are how its objects name others.
 	references func() []reference
@@ -427,7 +426,7 @@ func (t *tree) unread(name string) string {
 	return ""
 }
 
-// Collection is what "oc preflight collect" stated; the zero value where another program wrote the archive.
+// Collection is the record of "oc preflight collect"; the zero value if another program wrote the archive.
 func (i *Inventory) Collection() Collection { return i.index }
 
 // Resources of which the archive has files, sorted.

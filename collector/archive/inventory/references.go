@@ -64,8 +64,8 @@ func (t *Table) has(of reference) bool {
 	return found || t.namespaces[of.namespace] == proofList
 }
 
-// referencesOf are the references in the files of one object each, and of cluster-scoped objects: those of the
-// machine-config-operator, then the others, small ones first, as far as their bound. A definition refers to nothing.
+// referencesOf returns the references in the files of one object each, and of cluster-scoped objects: first of the
+// machine-config-operator, then the others, small ones first, up to a bound. A definition refers to nothing.
 func referencesOf(trees []*tree) []reference {
 	var files []*file
 	for _, tree := range trees {
@@ -123,8 +123,9 @@ func (f *file) refers() bool {
 	return refers || f.isJSON()
 }
 
-// referencesIn are the references of one object: to its owners, to what its spec names by apiVersion, kind and name, and those of the
-// machine-config-operator, which has names alone. A status may name what is gone.
+// referencesIn returns the references of one object: to its owners, to objects that its spec names by apiVersion,
+// kind and name, and the machine-config-operator's references, which are names alone. A status may name deleted
+// objects.
 func referencesIn(object []byte, place layout.Place) []reference {
 	var of struct {
 		Kind     string `json:"kind"`

@@ -106,8 +106,8 @@ func (i *Inventory) fill(t *Table, namespace string) {
 	i.extend(t)
 }
 
-// addTree adds the objects of a tree: first those of its lists, then of each file of one object
-// that is newer, since a must-gather has most objects twice.
+// addTree adds the objects of a tree: first from its lists, then from each newer file of one object, since a
+// must-gather contains most objects twice.
 func (t *Table) addTree(from *tree, namespace string, leftOut *omissions) {
 	var single []*file
 	for _, each := range from.places[t.resource] {
@@ -231,7 +231,7 @@ func (t *Table) In(namespace string) []Entry {
 	return found
 }
 
-// Missing is the gap in the objects of a namespace or, without one, of all; name is that of an
+// Missing returns the gap in the objects of a namespace, or in all objects without one; name is the name of an
 // object that was not found.
 func (t *Table) Missing(namespace, name string) (gap.Gap, bool) {
 	lack := gap.Gap{Group: t.resource.Group, Resource: t.resource.Name, Namespace: namespace, Name: name}
@@ -284,8 +284,8 @@ func listed(trees []*tree, leftOut *omissions) tables {
 	return all
 }
 
-// addList adds the objects of a file. One that is named by their resource has all of it; for a file
-// with objects of one namespace, those of the namespace.
+// addList adds the objects of a file. A file that is named after their resource contains all of them or, if the
+// objects have one namespace, all of that namespace.
 func (all tables) addList(in *tree, named Resource, from *file, leftOut *omissions) {
 	from.place = layout.Place{}
 	found := map[Resource]map[string]bool{} // the namespaces of the objects

@@ -1,8 +1,8 @@
 // Package layout answers: where in an archive is each object?
 //
-// [Roots] finds the trees of objects among the paths of an archive, and [Root.Place] is what a
-// file is about: in the tree of "oc adm inspect", of which a must-gather
-// has one for each image, in an archive of the insights-operator, or among files of lists.
+// [Roots] finds the trees of objects among the paths of an archive, and [Root.Place] returns the objects that a
+// file contains: in a tree of "oc adm inspect" (a must-gather has one for each image), in an archive of the
+// insights-operator, or among files of lists.
 package layout
 
 import (
@@ -55,8 +55,8 @@ const (
 	maxDepth = 4
 )
 
-// Wanted reports whether the content of a file can be needed. Logs and events are not, and neither are Secrets, whose
-// values an archive does not have, except those of which the annotations are read.
+// Wanted reports whether the content of a file can be needed. Logs and events are not needed, and neither are
+// Secrets, whose values an archive does not contain, except the ones whose annotations are read.
 func Wanted(name string) bool {
 	base := path.Base(name)
 	switch {
@@ -136,7 +136,7 @@ func (r Root) Below(name string) (string, bool) {
 	return strings.CutPrefix(name, r.Dir+"/")
 }
 
-// Place is what the file is about; name is relative to the root. A Resource that is empty follows
+// Place returns the objects that the file contains; name is relative to the root. If Resource is empty, it follows
 // from the kinds of the objects.
 func (r Root) Place(name string) (Place, bool) {
 	if !isObjects(name) {
@@ -334,7 +334,7 @@ type Extent struct {
 	// AnyGroup and AnyResource are true where Group and Resource do not limit them.
 	AnyGroup, AnyResource bool
 	Group, Resource       string
-	// Namespace is empty for those of all namespaces, and cluster-scoped ones.
+	// Namespace is empty for the objects of all namespaces, and for cluster-scoped ones.
 	Namespace string
 	// ClusterScoped and Namespaced are true where only such objects can be there.
 	ClusterScoped, Namespaced bool

@@ -90,8 +90,8 @@ const maxCompared = 16
 // level is an object or an array that is open.
 type level struct {
 	object bool
-	// keys are those of an object so far, and ascending is true where each is greater than the one before, as
-	// printers sort them. known has them once they are many, and do not ascend.
+	// keys are the keys of an object so far, and ascending is true while each is greater than the one before, as
+	// printers sort them. known contains them once they are many, and do not ascend.
 	keys      []key
 	ascending bool
 	known     map[string]int

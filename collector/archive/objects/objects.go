@@ -1,9 +1,9 @@
 // Package objects answers: which objects are in a file of YAML or JSON?
 //
-// [Read] calls a function for each object of a list, or for the only one, as JSON. A list of YAML
-// is read item by item, so that the memory which it takes is that of an item. A file that ends
-// within its content is an error, also where the part before is valid YAML, and so is a key that an
-// object has twice: parsers disagree on which of them counts, and on whether case matters.
+// [Read] calls a function for each object of a list, or for the only one, as JSON. A list of YAML is read item by
+// item, so it needs the memory of a single item only. A truncated file is an error, even if the part before is
+// valid YAML, and so is a duplicate key of an object: parsers disagree on which one counts, and on whether case
+// matters.
 package objects
 
 import (
@@ -32,7 +32,7 @@ const (
 	maxJSON = 32 << 20
 )
 
-// List is what a list of objects has beside them; its fields are empty where the file has one object.
+// List is a list of objects without its items; its fields are empty if the file contains one object.
 type List struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

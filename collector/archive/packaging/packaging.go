@@ -1,13 +1,12 @@
 // Package packaging answers: which files does an archive have?
 //
-// [Walk] reads each once, as a stream: nothing is written to disk, and only what the visitor
-// reads of a file is kept. What an archive is follows from its content, not from its name: a
-// directory, a tar, a zip, a tar compressed by gzip or xz, or one file of YAML or JSON.
+// [Walk] reads each file once, as a stream: nothing is written to disk, and only the data that the visitor keeps
+// stays in memory. The type of an archive follows from its content, not from its name: a directory, a tar, a zip,
+// a tar compressed by gzip or xz, or one file of YAML or JSON.
 //
-// Links, devices and pipes are not read, and neither are a path that leads out of the archive, or a
-// directory that cannot be listed: each is stated as an [Entry]. An archive that was cut
-// off, or whose checksum is wrong, is an error, since what it lacks is not known: a tar must have
-// its end mark, and a stream is read to its end.
+// Links, devices and pipes are not read, and neither are paths that lead out of the archive, or directories that
+// cannot be listed: each is reported as an [Entry]. A truncated archive, or one with a wrong checksum, is an
+// error, since its missing content is unknown: a tar must have its end mark, and a stream is read to its end.
 package packaging
 
 import (
@@ -33,8 +32,8 @@ import (
 )
 
 const (
-	// maxUnpacked bounds the content of an archive, read or not, in bytes: that of a large
-	// cluster has several GB of logs.
+	// maxUnpacked bounds the content of an archive, read or not, in bytes: the archive of a large cluster has several
+	// GB of logs.
 	maxUnpacked = 64 << 30
 	// maxFiles bounds the files of an archive. One of six nodes has 6 000.
 	maxFiles = 2_000_000
@@ -77,10 +76,10 @@ type Entry struct {
 // Skip is called for each entry that is not read.
 type Skip func(Entry)
 
-// Walk calls visit for the files of the archive in the order in which it has them; a directory
-// has them in lexical order. The path may continue below the file of an archive, as in
-// "a.tar.gz/dir": then only what is below that directory is visited or skipped, and paths are
-// relative to it. The error names the archive, and is that of visit where it returned one.
+// Walk calls visit for each file of the archive, in the archive's order; a directory is walked in lexical order.
+// The path may continue below the file of an archive, as in "a.tar.gz/dir": then only the files below that
+// directory are visited or skipped, and paths are relative to it. The error names the archive, or is the error
+// that visit returned.
 func Walk(ctx context.Context, name string, visit Visit, skip Skip) error {
 	file, within := split(name)
 	w := &walk{ctx: ctx, within: within, visit: visit, skip: skip}

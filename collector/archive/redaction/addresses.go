@@ -93,9 +93,9 @@ func undashed(text string) netip.Addr {
 	return addressOf(strings.ReplaceAll(strings.TrimPrefix(text, dashes), "-", "."))
 }
 
-// validities are certificates in place of those of a text in PEM, with their validity and nothing else; empty
-// without any. Its key is no secret. Of a name stays that it has an "@", as those of signers that an operator
-// has renewed (library-go pkg/operator/certrotation/signer.go).
+// validities returns certificates that replace the ones in a text in PEM, with their validity and nothing else;
+// empty if the text has none. Their key is not secret. Of a name only the "@" remains, which names of signers have
+// that an operator renewed (library-go pkg/operator/certrotation/signer.go).
 func validities(text string) string {
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	var redacted strings.Builder

@@ -1,16 +1,15 @@
-// Package redaction answers: how are the names of a cluster replaced, so that the findings about it
-// stay the same?
+// Package redaction answers: how are the names of a cluster replaced without changing the findings about it?
 //
-// [New] begins with what is known of the cluster, [Names.Learn] finds more names in each of its objects,
-// and after [Names.Seal], [Names.Object] replaces them: the names of nodes, IP addresses and domains.
-// What is replaced depends on all objects, and not on their order. Equal names have equal replacements
-// wherever they are, also within other names such as that of a static pod, and different names different
-// ones. Nodes and addresses keep their order.
+// [New] starts with the names that are known of the cluster, [Names.Learn] finds more names in each of its
+// objects, and after [Names.Seal], [Names.Object] replaces them: the names of nodes, IP addresses and domains. The
+// set of replaced names depends on all objects, and not on their order. Equal names get equal replacements
+// everywhere, even within other names such as the name of a static pod, and different names get different ones.
+// Nodes and addresses keep their order.
 //
-// API groups, labels and versions look like domains and addresses, so a domain is replaced only
-// where the cluster's objects show that it is one (learning.go). Public hosts of vendors stay, and so do
-// a domain that is, or ends, an API group of the cluster, and the name of a node that is an ordinary word,
-// such as "master": they are part of other texts, whose meaning would change.
+// API groups, labels and versions look like domains and addresses, so a domain is replaced only where the
+// cluster's objects show that it is one (learning.go). Public hosts of vendors stay, and so do a domain that is,
+// or ends, an API group of the cluster, and the name of a node that is an ordinary word, such as "master": they
+// are part of other texts, whose meaning would change.
 package redaction
 
 import (
@@ -84,7 +83,7 @@ func (n *Names) Seal() error {
 	return n.addresses.seal()
 }
 
-// Kept are the names that are not replaced, although they are those of nodes or domains, sorted.
+// Kept are the names of nodes or domains that are not replaced, sorted.
 func (n *Names) Kept() []string {
 	return slices.Compact(slices.Sorted(slices.Values(n.kept)))
 }
@@ -201,9 +200,9 @@ func (n *Names) parts(name string) string {
 	})
 }
 
-// Object is a value of JSON with the names replaced. PEM is removed: it has
-// names that cannot be replaced; of certificates the validity stays. The certificate authorities of webhooks, on which findings rest,
-// stay.
+// Object returns a value of JSON with the names replaced. PEM is removed, because it contains names that cannot be
+// replaced; only the validity of certificates remains. The certificate authorities of webhooks remain, because
+// findings rely on them.
 func (n *Names) Object(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -240,8 +239,8 @@ func (n *Names) fields(object map[string]any) map[string]any {
 // authority is the field with the certificate authority of a webhook or an APIService, in base64.
 const authority = "caBundle"
 
-// reserved are domains of which all hosts stay: those of keys of labels and annotations that have a meaning
-// for checks, and those of Services.
+// reserved are domains whose hosts are all kept: the domains in keys of labels and annotations that have a meaning
+// for checks, and the domains of Services.
 func reserved() []string {
 	return []string{
 		"openshift.io", "kubernetes.io", "k8s.io", "x-k8s.io", "operatorframework.io", "coreos.com", "prometheus.io", "kubevirt.io", "metal3.io",
@@ -251,7 +250,7 @@ func reserved() []string {
 	}
 }
 
-// public are hosts that say nothing of a cluster. Another host of their domains may be that of a customer.
+// public are hosts that reveal nothing about a cluster. Another host of their domains may belong to a customer.
 func public() []string {
 	return []string{
 		"openshift.com", "api.openshift.com", "docs.openshift.com", "mirror.openshift.com", "infogw.api.openshift.com", "console.openshift.com",
@@ -309,7 +308,7 @@ func (n *Names) keep(domain string) {
 var (
 	// hostname matches names of hosts with a domain, which does not begin with a digit at its end.
 	hostname = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*\.[a-z]([a-z0-9-]*[a-z0-9])?$`)
-	// urls matches the hosts of URLs, also where slashes are escaped, and mails those of mail addresses.
+	// urls matches the hosts of URLs, also if slashes are escaped, and mails the hosts of mail addresses.
 	urls  = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*:(?:\\?/){2}(?:[^/\s@"]*@)?([A-Za-z0-9.-]+)`)
 	mails = regexp.MustCompile(`[A-Za-z0-9._%+-]@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)`)
 	// images matches the registries of images with a tag or a digest.
@@ -319,8 +318,8 @@ var (
 	private = regexp.MustCompile(`\.(internal|intranet|corp|lan|home\.arpa|localdomain)$`)
 )
 
-// hostFields are the fields with hosts, images or their registries, such as that of a load balancer, an item
-// of a list of mirrors, or an entry of a list with commas.
+// hostFields are the fields with hosts, images or their registries, such as the host of a load balancer, an item
+// of a list of mirrors, or an entry of a comma-separated list.
 func hostFields() []string {
 	return []string{
 		"hostname", "host", "hostnames", "externalName", "baseDomain", "domain", "domainName", "etcdDiscoveryDomain", "address", "image",

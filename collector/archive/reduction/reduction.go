@@ -1,9 +1,9 @@
 // Package reduction answers: which fields of an object are in a collection?
 //
-// [Reducer.Reduce] removes the fields that no check reads, by a list of those that checks read for each
-// resource: an object of a resource that the list lacks is refused, so that a check which reads it finds
-// that the collection has none. The template of a pod is reduced wherever it stands, also in objects of
-// which all other fields stay. User info of URLs is removed from every text.
+// [Reducer.Reduce] removes the fields that no check reads, by a list of the fields that checks read for each
+// resource. It rejects an object of a resource that the list lacks, so a check that reads it finds that the
+// collection has none. The template of a pod is reduced wherever it occurs, even in objects whose other fields are
+// all kept. User info of URLs is removed from every text.
 package reduction
 
 import (
@@ -112,8 +112,8 @@ func hideValues(secret map[string]any) {
 	}
 }
 
-// Labels by which ConfigMaps are listed: those of signatures of releases (library-go
-// pkg/verify/store/configmap), and those of recorded runs.
+// Labels by which ConfigMaps are listed: the labels of signatures of releases (library-go
+// pkg/verify/store/configmap), and the labels of recorded runs.
 const (
 	signatureLabel = "release.openshift.io/verification-signatures"
 	ownPrefix      = "preflight.openshift.io/"

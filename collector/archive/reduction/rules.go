@@ -21,7 +21,7 @@ func annotations() []string {
 		"machineconfiguration.openshift.io/", "cluster.x-k8s.io/paused", "hypershift.openshift.io/",
 		"openshift.io/scc", "openshift.io/required-scc", // which SecurityContextConstraints a pod has
 		"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector", // on which nodes the pods of a namespace run
-		// which objects are of the release
+		// which objects belong to the release
 		"include.release.openshift.io/",
 		// what was changed since
 		"deployment.kubernetes.io/revision", "deployment.kubernetes.io/desired-replicas", "deprecated.daemonset.template.generation",
@@ -32,8 +32,8 @@ func annotations() []string {
 	}
 }
 
-// metadataOnly are the fields of the metadata that checks read of all objects. Labels are what selectors of
-// other objects select.
+// metadataOnly are the metadata fields that checks read of all objects. Selectors of other objects select by
+// labels.
 func metadataOnly() tree {
 	t := fields("apiVersion", "kind")
 	t["metadata"] = fields(
@@ -150,8 +150,8 @@ func workload(template string, paths ...string) tree {
 	return object(slices.Concat(under(template, podTemplate()...), conditions(), paths)...)
 }
 
-// rules are the fields that checks read of each resource. Where these are those of a whole part, such as the
-// status, nothing in it is confidential but what a user writes into a text.
+// rules are the fields that checks read of each resource. If a rule keeps a whole part, such as the status,
+// nothing in it is confidential except texts that users write.
 func rules() map[inventory.Resource]tree {
 	all := map[inventory.Resource]tree{}
 	for group, resources := range map[string]map[string]tree{

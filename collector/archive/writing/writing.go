@@ -1,8 +1,8 @@
-// Package writing answers: how is an archive written, so that it is there completely or not at all?
+// Package writing answers: how is an archive written completely or not at all?
 //
-// [Create] begins one beside its path, under a temporary name, [Writer.Begin] its next file, and
-// [Writer.Commit] gives the archive its name. Without Commit, [Writer.Close] leaves nothing. What
-// is written is not kept in memory.
+// [Create] starts an archive beside its path, under a temporary name, [Writer.Begin] starts its next file, and
+// [Writer.Commit] gives the archive its name. Without Commit, [Writer.Close] removes everything. Written content
+// is not kept in memory.
 package writing
 
 import (
@@ -22,7 +22,7 @@ import (
 // ErrExists is the error for a path at which something is already.
 var ErrExists = errors.New("it already exists, and is not overwritten")
 
-// Writer writes one archive. The content of the current file is what is written to it.
+// Writer writes one archive. Writes go to the current file.
 type Writer struct {
 	path string
 	// into has the files that are complete.

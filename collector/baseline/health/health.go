@@ -1,8 +1,8 @@
-// Package health answers: what does an object say is wrong with it?
+// Package health answers: which problems does an object report about itself?
 //
-// [Of] judges an object of any kind by what the conventions of the Kubernetes API make its controller report: by kstatus of
-// cli-utils, and by the words of its conditions and phases (package reported), how many of its parts are ready, and its
-// addresses. What has another convention is not judged.
+// [Of] evaluates an object of any kind by the fields that the conventions of the Kubernetes API make its
+// controller report: by kstatus of cli-utils, by the words of its conditions and phases (package reported), by the
+// number of its ready parts, and by its addresses. Objects with other conventions are not evaluated.
 package health
 
 import (
@@ -56,7 +56,8 @@ func Of(object *unstructured.Unstructured, now time.Time) baseline.Object {
 	return made
 }
 
-// hasEnded reports whether a status is that of a run: it states when that ended, as Jobs, TaskRuns, builds and backups do.
+// hasEnded reports whether a status belongs to a run: it records when the run ended, as Jobs, TaskRuns, builds and
+// backups do.
 func hasEnded(stated map[string]any) bool {
 	for _, field := range []string{"completionTime", "completionTimestamp", "finishedAt", "endTime", "stopTimestamp"} {
 		if text, _ := stated[field].(string); text != "" {

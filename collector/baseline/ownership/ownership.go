@@ -1,7 +1,7 @@
 // Package ownership answers: does the release decide about this object, or a user?
 //
-// [Of] is made from the ClusterOperators, and [Owners.Proves] decides. What is not proven to be of the release is a user's,
-// also in namespaces that begin with "openshift-": operators that users install are in such.
+// [Of] reads the ClusterOperators, and [Owners.Proves] decides. Objects that are not proven to belong to the
+// release belong to a user, even in namespaces that begin with "openshift-", where users also install operators.
 package ownership
 
 import (
@@ -16,7 +16,8 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// Owners are what the ClusterOperators name as theirs. The zero value proves only by what objects state.
+// Owners are the objects that the ClusterOperators name as their own. The zero value proves ownership only by the
+// objects themselves.
 type Owners struct {
 	related []configv1.ObjectReference
 	// Named are the objects that are named one by one, by the name of their ClusterOperator.
@@ -65,9 +66,9 @@ func (o Owners) names(resource schema.GroupResource, namespace, name string) boo
 	})
 }
 
-// Proves reports whether the object is proven to be of the release: the cluster-version operator applies or owns it, or a
-// ClusterOperator names it or its namespace, and no person made it. That of an owner which is of the release is as well,
-// which the caller has to follow.
+// Proves reports whether the object is proven to belong to the release: the cluster-version operator applies or
+// owns it, or a ClusterOperator names it or its namespace, and no person created it. An object whose owner belongs
+// to the release does so, too; the caller must follow owners.
 func (o Owners) Proves(resource schema.GroupResource, object metav1.Object) bool {
 	switch {
 	case Applied(object):
@@ -82,7 +83,7 @@ func (o Owners) Proves(resource schema.GroupResource, object metav1.Object) bool
 // (cluster-version-operator docs, "What do I put in /manifests?").
 const profiles = "include.release.openshift.io/"
 
-// fieldManager is that of the cluster-version operator.
+// fieldManager is the field manager of the cluster-version operator.
 const fieldManager = "cluster-version-operator"
 
 // Applied reports whether the cluster-version operator applies an object: it owns or has written it, or the object has the
@@ -100,7 +101,8 @@ func Applied(object metav1.Object) bool {
 	})
 }
 
-// ofOLM reports whether OLM made an object for an operator: those of the release but one are not installed by it.
+// ofOLM reports whether OLM created an object for an operator: except for one, OLM does not install the release's
+// own operators.
 func ofOLM(object metav1.Object) bool {
 	owner := object.GetLabels()["olm.owner"]
 	return owner != "" && owner != "packageserver"

@@ -303,7 +303,7 @@ func (s *sampler) others(ctx context.Context, only map[baseline.Kind]bool) {
 	}
 }
 
-// podController is what makes a pod again; false where that is not known.
+// podController returns the object that recreates a pod; false if it is unknown.
 func (s *sampler) podController(namespace, pod string) (baseline.Key, bool) {
 	at := slices.IndexFunc(s.pods, func(each corev1.Pod) bool { return each.Namespace == namespace && each.Name == pod })
 	if at < 0 {
@@ -316,8 +316,8 @@ func (s *sampler) podController(namespace, pod string) (baseline.Key, bool) {
 // everything stands for the kinds without a row, where it is not known which there are.
 const everything = baseline.Kind("objects of other kinds")
 
-// inherit notes the objects of the release by what they belong to: those of an owner that is of the release, and those of the cluster
-// that a Service in a namespace of the release serves. An owner of the cluster has no namespace.
+// inherit marks objects as the release's by their owners: objects whose owner belongs to the release, and cluster
+// objects that a Service in a namespace of the release serves. An owner that is a cluster object has no namespace.
 func (s *sampler) inherit() {
 	for key, object := range s.state.Objects {
 		object.Owner = s.existing(object.Owner)
@@ -349,7 +349,7 @@ func (s *sampler) existing(key baseline.Key) baseline.Key {
 // maxOwners bounds the owners of an object that are followed.
 const maxOwners = 5
 
-// ofRelease reports whether an owner, or one of that, is of the release.
+// ofRelease reports whether an owner, or one of its owners, belongs to the release.
 func (s *sampler) ofRelease(owner baseline.Key) bool {
 	for range maxOwners {
 		object, exists := s.state.Objects[owner]

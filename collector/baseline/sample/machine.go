@@ -185,8 +185,8 @@ func recovered(since time.Time, created metav1.Time) time.Time {
 	return since
 }
 
-// addTaints adds the problem of a node that a controller of Kubernetes keeps pods from. The taints of a cordon and of what the node
-// states as a condition are no problems by themselves, nor are those of its role.
+// addTaints adds the problem of a node that a controller of Kubernetes keeps pods from. The taints of a cordon, of
+// a condition of the node, and of its role are not problems by themselves.
 func addTaints(object *baseline.Object, node *corev1.Node) {
 	for _, taint := range node.Spec.Taints {
 		domain, name, _ := strings.Cut(taint.Key, "/")
@@ -264,7 +264,7 @@ func (s *sampler) clusterVersion(version *configv1.ClusterVersion) {
 	s.keep(baseline.Key{Kind: baseline.ClusterVersion, Name: version.Name}, object)
 }
 
-// operators are the ClusterOperators but that of the preflight itself.
+// operators are the ClusterOperators except the preflight's own.
 func (s *sampler) operators(found []configv1.ClusterOperator, version *configv1.ClusterVersion) {
 	history := version.Status.History
 	completed := len(history) > 0 && history[0].State == configv1.CompletedUpdate

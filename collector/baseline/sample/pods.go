@@ -53,7 +53,7 @@ type podProblem struct {
 	pods  int
 	first string
 	since time.Time
-	// node is that of all; empty for several.
+	// node is the node of all; empty if there are several.
 	node string
 }
 
@@ -83,7 +83,7 @@ func (p *podStates) add(pod *corev1.Pod) {
 		since := time.Time{} // a pod that has run does not state it
 		switch {
 		case reason == "Restarting":
-			if float64(count) >= steadily*p.now.Sub(started).Hours() { // otherwise those of long ago may be others
+			if float64(count) >= steadily*p.now.Sub(started).Hours() { // otherwise the restarts of long ago may be others
 				since = started.UTC()
 			}
 		case !hasRestarted(pod):
@@ -198,7 +198,7 @@ func (p *podProblem) message(reason string) string {
 	return fmt.Sprintf("%d pods %s, such as pod %s", p.pods, predicate(reason, "have", "are"), p.first)
 }
 
-// predicate is what pods with a problem have or are.
+// predicate describes pods with a problem.
 func predicate(reason, has, is string) string {
 	switch reason {
 	case "Restarting":

@@ -1,8 +1,8 @@
 // Package sample answers: what is this cluster like now?
 //
-// [Take] reads a [baseline.State]. What checks of the same run have read through the snapshot is not read again. A list
-// that cannot be read, or of which an archive has a part, is named in the State, and makes no error: a missing
-// permission must not make a cluster look good, nor keep the rest from being compared.
+// [Take] reads a [baseline.State]. It does not read again what checks of the same run have read through the
+// snapshot. A list that cannot be read, or that an archive contains only in part, is recorded in the State and is
+// not an error: a missing permission must not make a cluster look good, nor keep the rest from being compared.
 package sample
 
 import (
@@ -54,8 +54,8 @@ func Reads() []access.Request {
 		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"},
 		{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "subscriptions"},
 		egressIPs(), egressFirewalls(), corev1.SchemeGroupVersion.WithResource("namespaces"),
-		// Of the kinds without a row, these are of Kubernetes and OpenShift; ClusterRole cluster-reader has those of operators that users
-		// install.
+		// Of the kinds without a row, these belong to Kubernetes and OpenShift; ClusterRole cluster-reader covers the
+		// kinds of operators that users install.
 		{Resource: "persistentvolumes"},
 		{Resource: "resourcequotas"},
 		{Group: "batch", Resource: "cronjobs"},
@@ -119,16 +119,16 @@ func egressFirewalls() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "k8s.ovn.org", Version: "v1", Resource: "egressfirewalls"}
 }
 
-// Take reads the state of a cluster at a time by the clock of the cluster: of the guest of a hosted cluster with of, which its
-// management cluster has; nil for other clusters. client is nil for a cluster whose monitoring is not read. The error is about
-// the ClusterVersion, or that of ctx.
+// Take reads the state of a cluster at a time of the cluster's clock: with of, the state of the guest of a hosted
+// cluster, which its management cluster has; nil for other clusters. client is nil for a cluster whose monitoring
+// is not read. The error is about the ClusterVersion, or comes from ctx.
 func Take(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, client *monitoring.Client,
 	now time.Time,
 ) (baseline.State, error) {
 	return Look{Cluster: cluster, Hosted: of, Monitoring: client, Now: now}.Take(ctx)
 }
 
-// Look is what is read at one time.
+// Look is the result of one reading.
 type Look struct {
 	Cluster *snapshot.Cluster
 	// Hosted is the hosted cluster of a guest, and Monitoring what the alerts are read from; nil for none.
@@ -228,8 +228,8 @@ func listOf[T any](cluster *snapshot.Cluster, of schema.GroupVersionResource) fu
 	return func(ctx context.Context) ([]T, error) { return snapshot.List[T](ctx, cluster, of) }
 }
 
-// read reads a list for kinds of objects, which are unread where it is not complete: also for those that are judged by it. An API
-// that is not served has no objects.
+// read reads a list for kinds of objects. If the list is incomplete, these kinds are unread, including the kinds
+// that are evaluated by it. An API that is not served has no objects.
 func read[T any](ctx context.Context, s *sampler, list func(context.Context) ([]T, error), plural string, kinds ...baseline.Kind) []T {
 	ctx, missing := gap.Watch(ctx)
 	all, err := list(ctx)
@@ -315,7 +315,7 @@ const maxFact = 1 << 10
 // fact is a text from outside that is compared.
 func fact(text string) string { return words.Line(text, maxFact) }
 
-// clause is what a condition or another object states, as a message.
+// clause returns the reason and the message of a condition or another object, as one message.
 func clause(reason, message string) string {
 	switch {
 	case message == "":

@@ -275,7 +275,7 @@ func addBundle(object *baseline.Object, config admissionregistrationv1.WebhookCl
 	}
 }
 
-// errUnlisted is why the Service of a webhook is not judged.
+// errUnlisted is why the Service of a webhook is not evaluated.
 var errUnlisted = errors.New("the Service of a webhook could not be read")
 
 // webhook adds the problem of a configuration one of whose webhooks has no Service that can respond.

@@ -116,9 +116,9 @@ func (w *workloads) other(key baseline.Key, states *podStates) {
 	}
 }
 
-// controllerOf is the object of the State that makes a pod again; false for a pod that nothing makes again, or a Job. That of a
-// ReplicaSet of another controller than a Deployment, such as a Rollout, is the object of its name. A mirror of a static pod is
-// one by itself, whose name stays.
+// controllerOf returns the object of the State that recreates a pod; false for a pod that no controller recreates,
+// or whose controller is a Job. For a ReplicaSet of another controller than a Deployment, such as a Rollout, it is
+// the object of its name. A mirror of a static pod is its own controller, since its name does not change.
 func (w *workloads) controllerOf(pod *corev1.Pod, configs map[name]baseline.Key) (baseline.Key, bool) {
 	if key, ok := workloadOf(pod, configs); ok {
 		if _, exists := w.found[key]; exists {
@@ -282,7 +282,8 @@ func (w *workloads) daemonSets(ctx context.Context) {
 	}
 }
 
-// replicationControllers adds those that should have pods, those of a DeploymentConfig by its name, and returns the key of each.
+// replicationControllers adds the ReplicationControllers that should have pods, by the name of their
+// DeploymentConfig if they have one, and returns the key of each.
 func (w *workloads) replicationControllers(ctx context.Context) map[name]baseline.Key {
 	found := kept(w.sampler, baseline.ReplicationController,
 		read(ctx, w.sampler, w.sampler.cluster.ReplicationControllers, "ReplicationControllers", baseline.ReplicationController))
@@ -291,7 +292,7 @@ func (w *workloads) replicationControllers(ctx context.Context) map[name]baselin
 		of := &found[i]
 		desired := replicas(of.Spec.Replicas)
 		if desired == 0 {
-			continue // it is of an earlier revision, or scaled to none
+			continue // it has an earlier revision, or is scaled to none
 		}
 		key := baseline.Key{Kind: baseline.ReplicationController, Namespace: of.Namespace, Name: of.Name}
 		object := baseline.Object{Desired: desired, Ready: of.Status.ReadyReplicas, Generation: of.Generation}
@@ -320,7 +321,7 @@ func later(a, b string) string {
 	return b
 }
 
-// condition is what conditions of all APIs have in common.
+// condition has the fields that conditions of all APIs share.
 type condition struct {
 	Type               string      `json:"type"`
 	Status             string      `json:"status"`
@@ -334,10 +335,10 @@ const (
 	conditionFalse = string(metav1.ConditionFalse)
 )
 
-// conditions are those of one object.
+// conditions are the conditions of one object.
 type conditions []condition
 
-// of is a condition by its type; that of no status where it is absent.
+// of returns a condition by its type; without a status if it is absent.
 func (c conditions) of(kind string) condition {
 	for _, each := range c {
 		if each.Type == kind {
@@ -347,7 +348,8 @@ func (c conditions) of(kind string) condition {
 	return condition{Type: kind}
 }
 
-// problem is what a condition states, as a problem with a reason. A message says the status where there is no other text.
+// problem returns a condition as a problem with a reason. The message contains the status if there is no other
+// text.
 func (c condition) problem(reason string) baseline.Problem {
 	message := cmp.Or(clause(c.Reason, c.Message), c.Type+" is "+cmp.Or(words.External(c.Status), "absent"))
 	return baseline.Problem{Reason: reason, Since: at(c.LastTransitionTime), Message: message}

@@ -1,7 +1,7 @@
-// Package sweep answers: which objects of all kinds does a cluster have, and what do they say of themselves?
+// Package sweep answers: which objects of all kinds does a cluster have, and which problems do they report?
 //
-// [Read] lists each kind once that the cluster serves and whose objects have a status, but those with a row in package
-// baseline, which are read in a way of their own.
+// [Read] lists each served kind whose objects have a status once, except the kinds with a row in package baseline,
+// which are read in a special way.
 package sweep
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot"
 )
 
-// Options are what is read, and how.
+// Options select what [Read] reads.
 type Options struct {
 	Now    time.Time
 	Owners ownership.Owners
@@ -41,7 +41,7 @@ type Options struct {
 	Deleting func(baseline.Key)
 }
 
-// Swept is what was read.
+// Swept is the result of [Read].
 type Swept struct {
 	APIs   map[baseline.Kind]baseline.API
 	Unread map[baseline.Kind]error
@@ -56,7 +56,7 @@ const (
 	maxOfKind = 20_000
 )
 
-// Read reads the objects. The error is about the served APIs; that of a list is in the result.
+// Read reads the objects. The error is about the served APIs; the error of a list is in the result.
 func Read(ctx context.Context, cluster *snapshot.Cluster, options Options) (Swept, error) {
 	served, err := cluster.Served(ctx)
 	if err != nil {
@@ -82,11 +82,11 @@ func Read(ctx context.Context, cluster *snapshot.Cluster, options Options) (Swep
 	return made, ctx.Err()
 }
 
-// reading is that of one resource.
+// reading is the reading of one resource.
 type reading struct {
 	cluster  *snapshot.Cluster
 	resource snapshot.Resource
-	// kind is that of its objects; an archive may have only the names of the resources.
+	// kind is the kind of its objects; an archive may have only the names of the resources.
 	kind    baseline.Kind
 	options Options
 	// mutex is held for what all readings share.
@@ -165,7 +165,8 @@ func objectOf(object *unstructured.Unstructured, resource snapshot.Resource, opt
 	return made
 }
 
-// Describe adds to an object what its metadata state: its identity, its controller, and whether it is of the release.
+// Describe adds to an object what its metadata show: its identity, its controller, and whether it belongs to the
+// release.
 func Describe(made *baseline.Object, object metav1.Object, resource schema.GroupResource, owners ownership.Owners) {
 	made.UID = digest(object.GetUID())
 	made.Release = owners.Proves(resource, object)

@@ -34,9 +34,9 @@ import (
 
 const interval = time.Second
 
-// Do makes a request, and repeats it until ctx is done while its error is
-// [Temporary]. It returns the last error, but that of the attempt before where the end of ctx
-// ended the last one: it says what the attempts waited for.
+// Do makes a request, and repeats it until ctx is done while its error is [Temporary]. It returns the last error.
+// If the end of ctx caused that error, it returns the error of the attempt before, which shows what the attempts
+// waited for.
 func Do(ctx context.Context, request func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, interval, true, func(ctx context.Context) (bool, error) {
@@ -100,10 +100,10 @@ func Disconnected(err error) bool {
 		errors.Is(err, io.ErrUnexpectedEOF) || utilnet.IsProbableEOF(err) || utilnet.IsConnectionReset(err) || errors.Is(err, syscall.EPIPE)
 }
 
-// passing is true for a status of the API server, or a proxy before it, that is
-// about the server and not about the request. A 500 without a reason is an error
-// of etcd (k8s.io/apiserver pkg/endpoints/handlers/responsewriters,
-// ErrorToAPIStatus); one with the reason InternalError may be that of a webhook.
+// passing is true for a status of the API server, or of a proxy before it, that is about the server and not about
+// the request. A 500 without a reason is an error of etcd (k8s.io/apiserver
+// pkg/endpoints/handlers/responsewriters, ErrorToAPIStatus); with the reason InternalError, it may come from a
+// webhook.
 func passing(status metav1.Status) bool {
 	switch status.Code {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
@@ -132,7 +132,7 @@ func unreachable(err error) bool {
 // would often have none, since it has one for each processor.
 var spare atomic.Pointer[bytes.Buffer] //nolint:gochecknoglobals // a cache
 
-// maxSpare bounds the memory that is kept for the next body, in bytes: that of a page of 500 pods.
+// maxSpare bounds the memory that is kept for the next body, in bytes: the size of a page of 500 pods.
 const maxSpare = 8 << 20
 
 // Ahead reads the first bytes of the body of a response, at most limit, and restores it. They are valid until

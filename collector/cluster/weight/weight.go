@@ -1,7 +1,7 @@
 // Package weight answers: how much memory does a response of an API server occupy once it is decoded?
 //
-// An element of two bytes may become a struct of a kilobyte, so the size of a response says little. What is
-// decoded as a type that is known weighs as much as that type; anything else, as the largest that it could be.
+// An element of two bytes may become a struct of a kilobyte, so the size of a response says little. Data of a
+// known type weighs as much as that type; other data weighs as much as the largest type that it could have.
 package weight
 
 import (
@@ -207,7 +207,7 @@ func isMessage(value []byte) bool {
 	return true
 }
 
-// fields are those of a struct in protobuf, by number. A decoder skips others.
+// fields are the fields of a struct in protobuf, by number. A decoder skips others.
 type fields map[protowire.Number]field
 
 type field struct {
@@ -216,7 +216,7 @@ type field struct {
 	repeated bool
 }
 
-// weight is what a value of the field occupies, beside the struct that has it.
+// weight returns the memory that a value of the field occupies, besides the struct that contains it.
 func (f field) weight(value []byte, level int) int64 {
 	switch f.of.Kind() { //nolint:exhaustive // a string or number is within the struct
 	case reflect.Slice:

@@ -22,7 +22,7 @@ const entries = 20
 type Report struct {
 	afterupdate.Report
 
-	// Next is the next step, with its command; empty for that of what is worse, or none.
+	// Next is the next step, with its command; empty if the worse objects have their own, or there is none.
 	Next string `json:"-"`
 	// ToolVersion is the version of the program.
 	ToolVersion string `json:"-"`

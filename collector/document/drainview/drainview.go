@@ -204,8 +204,8 @@ func (p Plan) lost() []string {
 	return found
 }
 
-// interrupted are Services. Those of OpenShift itself, most of which have one replica by design, are
-// counted unless all are wanted.
+// interrupted are Services. Services of OpenShift itself, most of which have one replica by design, are only
+// counted unless all are requested.
 func (p Plan) interrupted(view document.View) []string {
 	var found []string
 	platform := 0

@@ -1,7 +1,7 @@
 // Package format answers: in which formats is a document written?
 //
-// [Write] writes a value in a format that it has. A new format is a function in a file of its
-// own and an entry of formats: all documents have it.
+// [Write] writes a value in a format that the value supports. A new format needs a function in a file of its own
+// and an entry in formats: all documents then support it.
 package format
 
 import (
@@ -85,11 +85,10 @@ type testCases interface {
 	JUnit() junit.Results
 }
 
-// Names are the names of the formats that a value has. Every value
-// is JSON and YAML; a document.Source is also text, Markdown and HTML. The others are those of
-// values with a method: wide with Wide(document.View) document.Document, name with Names()
-// ([]string, error), short with Short() string, junit with JUnit() junit.Results, images with
-// Images() []string, and imageset with ImageSet() ([]imageset.File, error).
+// Names returns the names of the formats that a value supports. Every value supports JSON and YAML; a
+// document.Source also supports text, Markdown and HTML. The others need a method: wide needs Wide(document.View)
+// document.Document, name needs Names() ([]string, error), short needs Short() string, junit needs JUnit()
+// junit.Results, images needs Images() []string, and imageset needs ImageSet() ([]imageset.File, error).
 func Names(value any) []string {
 	var names []string
 	for _, each := range formats() {

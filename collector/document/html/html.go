@@ -26,7 +26,7 @@ import (
 //go:embed page.css
 var style string
 
-// highest is the level of the headings below the title, and lowest that of HTML.
+// highest is the level of the headings below the title, and lowest the lowest level of HTML.
 const highest, lowest = 2, 6
 
 // Policy is the Content-Security-Policy of a page: it has no content but its style. A page states it itself; a server of

@@ -1,10 +1,9 @@
 // Package junit answers: how do CI systems read results as test cases?
 //
-// It writes the dialect that Prow, GitLab and Jenkins all read. Prow reads only the text
-// of a failure, not its attributes, and ignores error elements, so there are none: what is
-// inconclusive is a failure. GitLab counts only the first of two test cases of one class
-// and name, so names are unique. Texts are character data, never CDATA, which encoding/xml
-// does not sanitize. Control and direction characters are removed.
+// It writes the dialect that Prow, GitLab and Jenkins all read. Prow reads only the text of a failure, not its
+// attributes, and ignores error elements, so there are none: an inconclusive result is a failure. GitLab counts
+// only the first of two test cases of one class and name, so names are unique. Texts are character data, never
+// CDATA, which encoding/xml does not sanitize. Control and direction characters are removed.
 package junit
 
 import (

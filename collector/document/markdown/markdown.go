@@ -1,7 +1,7 @@
 // Package markdown answers: how is a document written in GitHub Flavored Markdown?
 //
-// [Write] writes it for tickets and pull requests. Texts are data: they make no element, link
-// or mention.
+// [Write] writes a document for tickets and pull requests. Texts are data: they are escaped, and never become
+// elements, links or mentions.
 package markdown
 
 import (
@@ -145,7 +145,7 @@ const (
 	maxSize = 50_000
 	// maxEntries bounds a list, and maxOpen the names of what counts.
 	maxEntries, maxOpen = 200, 20
-	// highest is the level of the headings of a document, and lowest that of Markdown.
+	// highest is the level of the headings of a document, and lowest the lowest level of Markdown.
 	highest, lowest = 2, 6
 )
 

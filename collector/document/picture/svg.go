@@ -1,8 +1,8 @@
 // Package picture answers: how is the data of a document drawn?
 //
-// Timeline, Matrix, Route, Ranges and Steps make a document.Picture of their data, with a drawing in
-// SVG and the same data as a table. A drawing is drawn with attributes, which no
-// Content-Security-Policy forbids, and its texts are made printable, bounded and escaped.
+// Timeline, Matrix, Route, Ranges and Steps return a document.Picture of their data, with a drawing in SVG and the
+// same data as a table. A drawing uses attributes, which no Content-Security-Policy forbids, and its texts are
+// made printable, bounded and escaped.
 package picture
 
 import (
@@ -132,8 +132,8 @@ func Icon(level document.Level) g.Node {
 
 func viewBox() g.Node { return g.Attr("viewBox", "0 0 16 16") }
 
-// shape fills a square of shapeSize. That of Unclear is no diamond: with a question mark it would look like the
-// character that replaces one that cannot be shown.
+// shape fills a square of shapeSize. The shape of Unclear is not a diamond: with a question mark it would look
+// like the replacement character.
 func shape(level document.Level) g.Node {
 	switch level {
 	case document.Good:
@@ -230,7 +230,7 @@ type Ranges struct {
 	Table document.Table
 }
 
-// RangeRow is what happens one after the other: the solid part, then the striped one.
+// RangeRow shows consecutive steps: the solid part, then the striped one.
 type RangeRow struct {
 	Name string
 	// Start is when the solid part begins.

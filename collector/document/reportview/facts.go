@@ -57,8 +57,8 @@ func (r Report) facts(view document.View) document.Table {
 	return table
 }
 
-// addBasis is what the verdict rests on; in a brief view what it does not lead one to expect: a
-// release that is not verified, and a CVO that does not act on the verdict.
+// addBasis adds the facts that the verdict rests on; a brief view only shows the unexpected ones: a release that
+// is not verified, and a CVO that does not act on the verdict.
 func addBasis(r Report, table *document.Table, view document.View) {
 	if !view.Brief || !r.Target.Verified {
 		table.Row("Signature", signature(r.Target))

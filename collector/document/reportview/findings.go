@@ -20,7 +20,7 @@ func quiet(f finding.Finding) bool {
 	return f.Outcome == preflight.Pass || f.Outcome == preflight.Skipped && f.Source != finding.SourceJob
 }
 
-// groups are what findings do to the verdict, in the order in which they are read.
+// groups are the headings of findings by their effect on the verdict, in reading order.
 func groups() []string {
 	return []string{"Blocks the update", "Inconclusive", "Warnings", "Accepted, acknowledged or forced"}
 }
@@ -171,7 +171,7 @@ func plural(word string, number int) string {
 	return word
 }
 
-// counts are the numbers of findings, after that of the checks that have reported where some have not.
+// counts returns the numbers of findings, preceded by the number of checks that have reported if some have not.
 func (r Report) counts() string {
 	text := countsOf(r.Findings)
 	if r.Run.Phase == report.PhaseRunning || r.Expected.Reported < r.Expected.Checks {
@@ -245,7 +245,8 @@ func aboveOf(findings []finding.Finding) map[string]string {
 	return above
 }
 
-// addBeneath names the findings beneath the entry of a finding, and adds the commands of those that cause it.
+// addBeneath names the findings beneath the entry of a finding, and adds the commands of the findings that cause
+// it.
 func addBeneath(item *document.Item, leading finding.Finding, beneath map[string][]finding.Finding) {
 	var facts []document.Fact
 	for _, name := range item.Names {

@@ -44,7 +44,7 @@ func (p Path) Document(view document.View) document.Document {
 	}
 }
 
-// ticket is that of the first update, which is the one to be made, with the decision for all.
+// ticket returns the ticket of the first update, which is the next one to make, with the decision for all.
 func (p Path) ticket() document.Ticket {
 	made := Report{Report: p.Updates[0]}.ticket()
 	made.Verdict, made.By = "Decision for the path "+p.route()+": "+p.standing(), by(p.ToolVersion)

@@ -1,8 +1,7 @@
 // Package reportview answers: how is a verdict shown to people?
 //
-// [Report], [Path] and [Targets] are the documents of the values of package report: they state
-// of which blocks they consist, in the order in which they are read, and their JSON is that of
-// the value. Nothing is decided here.
+// [Report], [Path] and [Targets] are the documents of the values of package report: they list their blocks in
+// reading order, and have the JSON of the value. Nothing is decided here.
 package reportview
 
 import (
@@ -29,8 +28,8 @@ type Report struct {
 	After string `json:"-"`
 }
 
-// Document is the decision first, then what is to be done, the most urgent first, the facts
-// that the decision rests on, and the decision again.
+// Document lists the decision first, then what to do, the most urgent first, then the facts that the decision
+// rests on, and the decision again.
 func (r Report) Document(view document.View) document.Document {
 	return document.Document{
 		Title:  "Update preflight: " + cmp.Or(r.From(), "unknown version") + " to " + cmp.Or(r.Target.Version, "unknown version"),
@@ -39,7 +38,7 @@ func (r Report) Document(view document.View) document.Document {
 	}
 }
 
-// judged is when the cluster was read for what is shown.
+// judged is when the cluster was read for the displayed state.
 func (r Report) judged() string {
 	if r.Standing != nil && r.Standing.Judged != "" {
 		return r.Standing.Judged
@@ -72,7 +71,7 @@ func (r Report) updated() bool {
 	return r.AfterUpdate != nil && r.AfterUpdate.Decision != "RolledBack"
 }
 
-// again is what to do about a verdict that no longer holds, as a clause.
+// again says, as a clause, what to do about a verdict that no longer holds.
 func (r Report) again() string {
 	if r.updated() {
 		return strings.TrimSuffix("see what is worse since the update: "+r.After, ": ")
@@ -318,7 +317,7 @@ func (r Report) took() string {
 	return fmt.Sprintf(" (%s)", took)
 }
 
-// Short is the verdict in one line that stands alone, with what was judged after the update.
+// Short is the verdict in one self-contained line, with the judgement after the update.
 func (r Report) Short() string {
 	const most = 2
 	text := "Verdict: " + summary(r.Verdict)

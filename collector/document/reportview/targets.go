@@ -323,9 +323,8 @@ func describeCauses(target report.Candidate, common []string) string {
 	return strings.Join(names, ", ")
 }
 
-// shared are the findings that need attention about one of the targets or about the list.
-// Those of the same name and label are one, except on a page: of their messages, that about
-// the newest target.
+// shared returns the findings that need attention about one of the targets or about the list. Findings with the
+// same name and label are merged, except on a page: the message about the newest target is kept.
 func (t Targets) shared(view document.View, rows []report.Candidate) []shared {
 	listed, place := map[string]bool{}, map[string]int{}
 	for _, row := range rows {

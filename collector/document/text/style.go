@@ -1,7 +1,7 @@
 // Package text answers: how is a document written as text for a terminal or a file?
 //
-// [Write] writes a document in a [Style]. Texts are made printable and bounded here; only what
-// a document states begins in the first column, not what a check reports.
+// [Write] writes a document in a [Style]. Texts are made printable and bounded here; only the document's own text
+// begins in the first column, never the text of a check.
 package text
 
 import (
@@ -99,7 +99,7 @@ func (s Style) ascii(text string) string {
 	return strings.NewReplacer("…", "...", "→", "->").Replace(text)
 }
 
-// View is what a text in the style shows of a document.
+// View returns the parts of a document that a text in the style shows.
 func (s Style) View() document.View { return document.View{Brief: s.Brief(), Limit: s.Limit} }
 
 // mark is Mark for a result whose word may be any.
@@ -183,9 +183,9 @@ func (s Style) with(has mark, word string) string {
 }
 
 const (
-	// briefLines is the number of lines of a message, and of a remedy with commands, on a terminal without
-	// details, and wholeLines that of a text that is to be read as a whole: a message that a command confirms, and a
-	// remedy without commands. The causes and commands of a few findings fit a terminal of 24 lines.
+	// briefLines is the number of lines of a message, and of a remedy with commands, on a terminal without details,
+	// and wholeLines the number of lines of a text that must be read as a whole: a message that a command confirms,
+	// and a remedy without commands. The causes and commands of a few findings fit a terminal of 24 lines.
 	briefLines, wholeLines = 2, 10
 	briefCommands          = 2
 	// maxOthers bounds the names of items that do not count, on a terminal.
@@ -217,8 +217,8 @@ func item(style Style, item document.Item) []string {
 	return lines
 }
 
-// remedy is what to do: the text and the commands. On a terminal without details, the commands that are left out
-// are counted: all where the message before them is not whole and has to be.
+// remedy returns the text of a remedy and its commands. On a terminal without details, omitted commands are
+// counted: all of them if the message before them is truncated but must be whole.
 func remedy(style Style, item document.Item) []string {
 	most, shown := wholeLines, item.Commands
 	if style.Brief() && len(shown) > 0 {

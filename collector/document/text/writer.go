@@ -183,8 +183,8 @@ func (w *writer) picture(p document.Picture) {
 	}
 }
 
-// items writes items, and of a brief view only the names of those that do not count where
-// others do: their causes and commands would not be on the screen.
+// items writes items. A brief view only names the items that do not count if others do: their causes and commands
+// would not fit on the screen.
 func (w *writer) items(items document.Items) {
 	short := w.style.Brief() && slices.ContainsFunc(items.Entries, func(i document.Item) bool { return i.Counts })
 	var marks []document.Mark
@@ -245,7 +245,7 @@ func (w *writer) table(t document.Table) {
 	}
 }
 
-// cells are the cells of a row, none of which is empty. That of the column result has a symbol.
+// cells are the cells of a row, none of which is empty. The cell of the column result has a symbol.
 func cells(style Style, row []string, result int) []string {
 	cells := make([]string, 0, len(row))
 	for i, each := range row {

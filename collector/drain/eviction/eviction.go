@@ -1,9 +1,8 @@
-// Package eviction answers: what does the API server answer to the eviction of a pod?
+// Package eviction answers: how does the API server respond to the eviction of a pod?
 //
-// [Of] is the answer, given a [Pod] and the budgets that select it, which [Budgets] finds. The
-// rules are those of kubectl's drain (pkg/drain/filters.go) and of the eviction subresource
-// (kubernetes pkg/registry/core/pod/storage/eviction.go) of Kubernetes 1.37, without those of
-// admission.
+// [Of] returns the response, given a [Pod] and the budgets that select it, which [Budgets] finds. The rules come
+// from kubectl's drain (pkg/drain/filters.go) and from the eviction subresource (kubernetes
+// pkg/registry/core/pod/storage/eviction.go) of Kubernetes 1.37, without the rules of admission.
 package eviction
 
 import (
@@ -16,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Outcome is what becomes of a pod on a node that is drained.
+// Outcome is the fate of a pod on a node that is drained.
 type Outcome string
 
 // The outcomes.
@@ -51,7 +50,7 @@ const (
 	Unhealthy Cause = "Unhealthy"
 	// SeveralBudgets is a pod that more than one budget selects: error 500.
 	SeveralBudgets Cause = "SeveralBudgets"
-	// StaleBudget is a budget whose status is of an earlier generation: error 429.
+	// StaleBudget is a budget whose status has an earlier generation: error 429.
 	StaleBudget Cause = "StaleBudget"
 	// NegativeBudget is a status with negative disruptionsAllowed: error 403.
 	NegativeBudget Cause = "NegativeBudget"
@@ -95,7 +94,7 @@ func Of(pod Pod, budgets []*Budget) Answer {
 
 func (b *Budget) answer() Answer {
 	switch {
-	case b.Failure != "": // whose status stays that of the earlier generation, or of none
+	case b.Failure != "": // whose status keeps an earlier generation, or none
 		return Answer{Outcome: Never, Cause: SyncFailed}
 	case b.Stale:
 		return Answer{Outcome: Unknown, Cause: StaleBudget}
@@ -187,7 +186,7 @@ func (b *Budgets) Of(namespace string, pod map[string]string) []int {
 	return found
 }
 
-// Pod is what the outcome of an eviction depends on, apart from budgets.
+// Pod contains the fields that decide the outcome of an eviction, apart from budgets.
 type Pod struct {
 	// Ready is true if the condition Ready is true.
 	Ready bool
@@ -210,9 +209,8 @@ const (
 	KeptMirror Kept = "Mirror"
 )
 
-// PodOf is the pod as an eviction meets it. daemonSet reports whether a DaemonSet exists; a
-// drain with the option Force, as that of MCO, evicts the pods of one that does not. Where nil,
-// all exist.
+// PodOf returns the pod as an eviction sees it. daemonSet reports whether a DaemonSet exists; a drain with the
+// option Force, such as MCO's, evicts the pods of a missing one. If nil, all exist.
 func PodOf(pod *corev1.Pod, daemonSet func(namespace, name string) bool) Pod {
 	return Pod{
 		Ready:       Ready(pod),
@@ -264,7 +262,7 @@ type Budget struct {
 	Allowed, Healthy, Desired, Expected int32
 	// Disrupted counts the pods in status.disruptedPods.
 	Disrupted int
-	// Stale is true if the status is of an earlier generation of the spec.
+	// Stale is true if the status has an earlier generation than the spec.
 	Stale bool
 	// AlwaysAllow is true for the unhealthyPodEvictionPolicy of that name.
 	AlwaysAllow bool

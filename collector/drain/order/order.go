@@ -1,7 +1,7 @@
 // Package order answers: which nodes does an update drain, and in which order?
 //
-// [Of] divides the nodes into pools, and [Pool.Next] is what a pool drains next, given what is
-// drained already. The rules are from machine-config-operator (MCO) pkg/controller/node.
+// [Of] divides the nodes into pools, and [Pool.Next] returns the nodes that a pool drains next, given the nodes
+// that are drained already. The rules are from machine-config-operator (MCO) pkg/controller/node.
 package order
 
 import (
@@ -81,14 +81,13 @@ type Pool struct {
 	MaxUnavailable int
 	// Nodes that are drained, in order.
 	Nodes []string
-	// Unavailable are its nodes that are unavailable from the start and that MCO does not
-	// update; they count against MaxUnavailable. Updating are those of them that return by themselves, since
-	// they are being updated.
+	// Unavailable are its nodes that are unavailable from the start and that MCO does not update; they count against
+	// MaxUnavailable. Updating are the unavailable nodes that return by themselves, since they are being updated.
 	Unavailable, Updating []string
 	// Later are the nodes that are drained once those that are being updated have returned: all of Nodes and
 	// Updating, in order; nil without Updating.
 	Later []string
-	// Unordered is true if the order of its nodes is not known: that of a NodePool.
+	// Unordered is true if the order of its nodes is unknown, as in a NodePool.
 	Unordered bool
 	// Surge is how many nodes a NodePool adds before it drains one; none where it updates in place.
 	Surge int
@@ -207,9 +206,9 @@ func (p *Pool) Waits() bool {
 	return len(p.Nodes) > 0 && !p.Blocked() && len(p.Unavailable) >= p.MaxUnavailable
 }
 
-// Next are the nodes that the pool drains next: those of Nodes for which started is false, as
-// many as may be unavailable besides the pool's Unavailable and the busy ones, which are being
-// drained or updated. The node of the machine-config-operator's pod is the last one of the pool.
+// Next returns the nodes that the pool drains next: the nodes for which started is false, as many as may be
+// unavailable besides the pool's Unavailable and the busy ones, which are being drained or updated. The node of
+// the machine-config-operator's pod is the last one of the pool.
 func (p *Pool) Next(started func(node string) bool, busy int) []string {
 	capacity := p.MaxUnavailable - len(p.Unavailable) - busy
 	if capacity <= 0 {

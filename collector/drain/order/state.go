@@ -25,8 +25,8 @@ const (
 	// Configuring is a node that is being updated, and returns by itself: also one that is cordoned or not
 	// ready for that.
 	Configuring Unavailability = "Configuring"
-	// Degraded is a node whose daemon failed, although it has the configuration that it should have. One that
-	// failed to apply another one is available: MCO gives it that of the update.
+	// Degraded is a node whose daemon failed, although it has the desired configuration. A node that failed to apply
+	// another configuration is available: MCO gives it the configuration of the update.
 	Degraded Unavailability = "Degraded"
 )
 

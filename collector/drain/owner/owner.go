@@ -1,7 +1,7 @@
 // Package owner answers: which operators move their pods themselves when a node is drained?
 //
-// [Owners.Of] is what the operator of a pod does, according to a table of operators
-// ([Table]) and the objects that they own.
+// [Owners.Of] returns what the operator of a pod does, according to a table of operators ([Table]) and the objects
+// that they own.
 package owner
 
 import (
@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Behavior is what an operator does with its pod when its node is drained.
+// Behavior says how an operator treats its pod when its node is drained.
 type Behavior string
 
 // The behaviors.
@@ -41,7 +41,7 @@ const (
 	Returns Behavior = "Returns"
 )
 
-// Answer is what the operator of a pod does.
+// Answer describes the reaction of a pod's operator to a drain.
 type Answer struct {
 	Behavior Behavior
 	// Operator is its name in the table; empty for a pod of which the table says nothing.
@@ -100,7 +100,7 @@ type Operator struct {
 	judge      func(*Owners, *corev1.Pod, *metav1.OwnerReference) Answer
 }
 
-// Of is what the operator of a pod does.
+// Of returns the reaction of the pod's operator to a drain.
 func (o *Owners) Of(pod *corev1.Pod) Answer {
 	if o == nil {
 		return Answer{}
@@ -130,8 +130,8 @@ func (row *Operator) answer(o *Owners, pod *corev1.Pod, reference *metav1.OwnerR
 	return answer
 }
 
-// KindOf is the kind of an owner with its API group: there are a StatefulSet and a DaemonSet in other
-// groups than that of Kubernetes.
+// KindOf returns the kind of an owner with its API group: other groups than Kubernetes' own also have a
+// StatefulSet and a DaemonSet.
 func KindOf(reference *metav1.OwnerReference) schema.GroupKind {
 	return schema.FromAPIVersionAndKind(reference.APIVersion, reference.Kind).GroupKind()
 }
@@ -297,8 +297,8 @@ func virtualMachine(o *Owners, pod *corev1.Pod, reference *metav1.OwnerReference
 	}
 }
 
-// kubevirtDefault is the evictionStrategy of machines without one: that of the KubeVirt object
-// (spec.configuration.evictionStrategy). Without such an object it is not known.
+// kubevirtDefault returns the evictionStrategy of machines without one, from the KubeVirt object
+// (spec.configuration.evictionStrategy). Without such an object it is unknown.
 func (o *Owners) kubevirtDefault() (strategy string, known bool) {
 	for _, object := range o.objects {
 		if object.GetKind() == "KubeVirt" {
@@ -365,9 +365,9 @@ func maintained(cluster *unstructured.Unstructured) bool {
 	return inProgress && (reuse || !found)
 }
 
-// kafka is a pod of Strimzi. Its drain cleaner marks the pods of Kafka and of ZooKeeper, and the
-// operator restarts them elsewhere; it ignores others, such as those of Kafka Connect. Its settings
-// may exclude namespaces and one of both, which the API shows only in its Deployment.
+// kafka evaluates a pod of Strimzi. Its drain cleaner marks the pods of Kafka and of ZooKeeper, and the operator
+// restarts them elsewhere; it ignores others, such as the pods of Kafka Connect. Its settings may exclude
+// namespaces and one of the two, which the API shows only in its Deployment.
 func kafka(o *Owners, pod *corev1.Pod, _ *metav1.OwnerReference) Answer {
 	name := pod.Labels["strimzi.io/name"]
 	broker := pod.Labels["strimzi.io/kind"] == "Kafka" && (strings.HasSuffix(name, "-kafka") || strings.HasSuffix(name, "-zookeeper"))

@@ -149,7 +149,8 @@ func (c *compiler) class(pod *corev1.Pod) *class {
 	return added
 }
 
-// specified is what the requests of pods depend on that share it: the first containers, and how many there are.
+// specified identifies the part that the requests of similar pods depend on: the first containers, and their
+// number.
 type specified struct {
 	containers, initContainers *corev1.Container
 	count, initCount           int

@@ -328,8 +328,9 @@ func (s *storage) attached(pod *corev1.Pod) []attachment {
 	return found
 }
 
-// driverOf is the driver of a volume that is attached to nodes; empty for one that is mounted only, or whose source is not
-// known, as in a collection. Those of the types before CSI are attached by the drivers that replaced them, or by Kubernetes.
+// driverOf returns the driver of a volume that is attached to nodes; empty for a volume that is only mounted, or
+// whose source is unknown, as in a collection. The types before CSI are attached by the drivers that replaced
+// them, or by Kubernetes.
 func driverOf(of *corev1.PersistentVolumeSource) string {
 	switch {
 	case of.CSI != nil:

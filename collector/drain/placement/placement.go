@@ -1,10 +1,9 @@
 // Package placement answers: on which nodes can this pod run?
 //
-// [Compile] prepares nodes and pods once; [Cluster.State] is an occupation of the nodes that
-// changes as pods are added and removed, and [State.Find] is a node for a pod, or why there is
-// none. The filters are those of the default profile of kube-scheduler
-// (kubernetes pkg/scheduler/apis/config/v1/default_plugins.go, 1.37) that are exact without its
-// caches. A pod whose placement depends on anything else has Pod.Unknown.
+// [Compile] prepares nodes and pods once; [Cluster.State] is an occupation of the nodes that changes as pods are
+// added and removed, and [State.Find] returns a node for a pod, or why there is none. The filters come from the
+// default profile of kube-scheduler (kubernetes pkg/scheduler/apis/config/v1/default_plugins.go, 1.37), as far as
+// they are exact without its caches. A pod whose placement depends on anything else has Pod.Unknown.
 package placement
 
 import (
@@ -313,7 +312,7 @@ func (c *class) evaluate(nodes []corev1.Node) {
 	}
 }
 
-// withoutCordon are the taints but that of an unschedulable node, which is a state.
+// withoutCordon returns the taints except the taint of an unschedulable node, which is a state.
 func withoutCordon(taints []corev1.Taint) []corev1.Taint {
 	kept := make([]corev1.Taint, 0, len(taints))
 	for _, taint := range taints {

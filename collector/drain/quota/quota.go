@@ -1,9 +1,8 @@
 // Package quota answers: do the ResourceQuotas of its namespace have room for this pod?
 //
-// [New] prepares the quotas, [Quotas.Of] is what a pod is charged, and [Quotas.Used] is what is
-// used at the start of a rehearsal, from which pods that leave are released and to which pods that
-// are created are admitted. The rules are from kubernetes pkg/quota/v1/evaluator/core/pods.go
-// and of the admission plugin resourcequota.
+// [New] prepares the quotas, [Quotas.Of] returns the charges of a pod, and [Quotas.Used] returns the usage at the
+// start of a rehearsal, from which deleted pods are released and against which new pods are admitted. The rules
+// are from kubernetes pkg/quota/v1/evaluator/core/pods.go and of the admission plugin resourcequota.
 package quota
 
 import (
@@ -31,8 +30,8 @@ type quota struct {
 	names []corev1.ResourceName
 }
 
-// New indexes quotas by namespace. Those of the cluster count the namespaces in their status together, as the admission
-// plugin of OpenShift does (apiserver-library-go pkg/admission/quota/clusterresourcequota).
+// New indexes quotas by namespace. Quotas of the cluster count the namespaces in their status together, as the
+// admission plugin of OpenShift does (apiserver-library-go pkg/admission/quota/clusterresourcequota).
 func New(quotas []corev1.ResourceQuota, ofCluster []quotav1.ClusterResourceQuota) *Quotas {
 	q := &Quotas{byNamespace: map[string][]int{}}
 	for i := range quotas {
@@ -62,7 +61,7 @@ func (q *Quotas) add(added quota, namespaces ...string) {
 	q.all = append(q.all, added)
 }
 
-// Charge is what one quota counts of a pod.
+// Charge is the amount that one quota counts for a pod.
 type Charge struct {
 	quota   int
 	amounts []int64 // in thousandths, by the resources of the quota

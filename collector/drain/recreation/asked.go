@@ -23,7 +23,7 @@ import (
 	preflight "github.com/openshift/update-preflight/preflight-sdk"
 )
 
-// Said is what the API server answered to the creation of the next pod of a controller, which was sent as a dry run.
+// Said is the API server's response to the creation of the next pod of a controller, which was sent as a dry run.
 type Said struct {
 	// Admitted is the pod as it would be stored; nil where it is refused.
 	Admitted *corev1.Pod
@@ -37,7 +37,7 @@ type Said struct {
 type Asks struct {
 	// Ask returns an answer for each of the controllers about which the API server could be asked.
 	Ask func(ctx context.Context, controllers []preflight.Object) (map[preflight.Object]Said, error)
-	// Differs is called with each difference between its answer and that of the model.
+	// Differs is called with each difference between the response and the model.
 	Differs func(difference string)
 }
 
@@ -121,7 +121,8 @@ func (a *answers) report(of preflight.Object, answer string, modeled Answer) {
 	a.differs(text)
 }
 
-// specOf is the spec of the pod that the model creates. Without a pod of its own, that is the one of the evicted pod.
+// specOf returns the spec of the pod that the model creates. If the model has no pod of its own, it is the spec of
+// the evicted pod.
 func specOf(modeled Answer, pod *corev1.Pod) *corev1.PodSpec {
 	if modeled.Pod != nil {
 		return &modeled.Pod.Spec
@@ -138,7 +139,8 @@ func alike(x, y *corev1.PodSpec) bool {
 		len(x.SchedulingGates) == len(y.SchedulingGates)
 }
 
-// admitted is the pod of a controller with the spec that the API server has admitted; without one, with that of its template.
+// admitted returns the pod of a controller with the spec that the API server has admitted; without one, with the
+// spec of its template.
 func admitted(w *Workloads, by *controller, pod *corev1.Pod, spec *corev1.PodSpec) Answer {
 	made, _ := by.created(pod, w.namespaces[pod.Namespace])
 	made = made.DeepCopy()
