@@ -34,7 +34,7 @@ type run struct {
 	choices choices
 	random  *rand.Rand
 	now     *situation
-	// pools are those of the input, of which a NodePool's nodes may be in another order.
+	// pools are the pools of the input; the nodes of a NodePool may be in another order.
 	pools     []order.Pool
 	scheduler *scheduler
 	workloads *workloads
@@ -47,7 +47,7 @@ type run struct {
 	beyond *beyond
 }
 
-// log is what a rehearsal records.
+// log is the record of a rehearsal.
 type log struct {
 	pools     []poolLog
 	evicted   []bool

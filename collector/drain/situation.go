@@ -31,13 +31,13 @@ type situation struct {
 	attaching []int32
 }
 
-// counts are those of the pods: active of each controller, failures how many more of them may fail, and ready of each group,
-// which are the Services and then the controllers.
+// counts are numbers of pods: active for each controller, failures (how many more may fail), and ready for each
+// group, which are the Services and then the controllers.
 type counts struct{ active, failures, ready []int }
 
 type live struct {
 	node int32
-	// form is the position of what the pod is like: its own, or that of what was created in its place.
+	// form is the position of the pod's spec: its own, or the spec of the pod that was created in its place.
 	form int32
 	// gone is true for a pod that nothing creates again.
 	gone bool

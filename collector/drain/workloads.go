@@ -106,7 +106,7 @@ func (w *workloads) await(at int) {
 	w.r.scheduler.pending = append(w.r.scheduler.pending, int32(at)) //nolint:gosec // bounded by the pods
 }
 
-// charges are what quotas count of a pod that exists.
+// charges returns the amounts that quotas count for an existing pod.
 func (w *workloads) charges(at int) []quota.Charge {
 	if w.r.now.live[at].moved {
 		return w.r.m.pods[at].recreation.Charges
@@ -194,13 +194,14 @@ func (w *workloads) create(at int) bool {
 	return true
 }
 
-// beyond is what a rehearsal has beyond the obstacles at which its drains stop. An acceptance removes an obstacle, and the update
-// continues: so does the rehearsal, as if each obstacle were removed, until all nodes are drained.
+// beyond is the part of a rehearsal after the obstacles at which its drains hang. If an acceptance removes an
+// obstacle, the update continues, and so does the rehearsal: as if each obstacle were removed, until all nodes are
+// drained.
 type beyond struct {
 	r    *run
 	stop stop
-	// removed are the pods that were removed in spite of an obstacle, behind those of an obstacle behind others, and broken the
-	// budgets of all; details has the obstacles of all rehearsals.
+	// removed are the pods that were removed in spite of an obstacle, behind the pods of obstacles behind others, and
+	// broken the budgets of all; details contains the obstacles of all rehearsals.
 	removed, behind, broken map[int]bool
 	details                 map[int]Obstacle
 	// waiting are the pods without a node then or at the end, and why.
@@ -245,7 +246,7 @@ func (b *beyond) note() {
 	}
 }
 
-// await records the pods without a node. What becomes of those that were removed is the matter of their obstacle.
+// await records the pods without a node. The fate of the removed pods belongs to their obstacle.
 func (b *beyond) await() {
 	b.r.now.unplaced = nil
 	for _, at := range b.r.now.waiting() {

@@ -16,7 +16,7 @@ type ActionType string
 const (
 	// ActionRun is a command whose words are in Action.Calls.
 	ActionRun ActionType = "Run"
-	// ActionScript is what the author of a check wrote, in Action.Command: a text, of which nothing else is known.
+	// ActionScript is a command that the author of a check wrote, in Action.Command: a text whose effect is unknown.
 	ActionScript ActionType = "Script"
 	// ActionAccept accepts the finding named by Action.Value.
 	ActionAccept ActionType = "Accept"
@@ -56,26 +56,26 @@ const maxText = 32 << 10
 // cluster is reached.
 type Action struct {
 	Type ActionType `json:"type"`
-	// Value is what the step is about: the name of a finding, of an admin gate, of an
-	// option or of a user, the ID of a run, or arguments.
+	// Value is the argument of the step: the name of a finding, of an admin gate, of an option or of a user, the ID of
+	// a run, or arguments.
 	Value string `json:"value,omitempty"`
 	// Calls are the words of the command, one list for each call of a pipeline.
 	Calls [][]string `json:"calls,omitempty"`
 	// Output is the file that gets what the command prints, which only its owner may read; empty for none.
 	Output string `json:"output,omitempty"`
-	// Operation is what the command does to its cluster.
+	// Operation is the effect of the command on its cluster.
 	Operation Operation `json:"operation,omitempty"`
 	// Command is the whole command line, each word quoted for a shell; empty where there is none that may be typed.
 	Command string `json:"command,omitempty"`
-	// Sentence is what to do where Command is empty: the connected cluster is not the one to change, or the reader has
-	// to give a value.
+	// Sentence says what to do if Command is empty: the connected cluster is not the one to change, or the reader must
+	// supply a value.
 	Sentence string `json:"sentence,omitempty"`
-	// Cluster is [Management] for a command about the management cluster of a hosted cluster, and may be [Guest] for
-	// one about the guest. It is empty for one about the cluster that is judged.
+	// Cluster is [Management] for a command about the management cluster of a hosted cluster, and may be [Guest] for a
+	// command about the guest. It is empty for the evaluated cluster.
 	Cluster string `json:"cluster,omitempty"`
 }
 
-// Operation is what a command does to the cluster that it is about.
+// Operation is the effect of a command on its cluster.
 type Operation string
 
 // The operations. A command of which nothing is known counts as one that changes something.
@@ -163,7 +163,7 @@ func JSON(value any) string {
 	return strings.TrimSpace(text.String())
 }
 
-// Script is what the author of a check wrote as a command: its line breaks and spaces are kept.
+// Script returns the command that the author of a check wrote, with its line breaks and spaces.
 func Script(command string) Action {
 	text := words.Lines(command, MaxCommand+1)
 	if len(text) > MaxCommand {
@@ -172,7 +172,7 @@ func Script(command string) Action {
 	return Action{Type: ActionScript, Command: text}
 }
 
-// In is the command for another cluster than the one that is judged.
+// In returns the command for a cluster other than the evaluated one.
 func (a Action) In(cluster string) Action {
 	a.Cluster = cluster
 	return a
@@ -273,8 +273,8 @@ func Roles() Action { return Action{Type: ActionRoles} }
 // lacks, by the name that its API server gives; empty for one who is unknown.
 func RolesOf(user string) Action { return Action{Type: ActionRoles, Value: user} }
 
-// Retry is the action of running the preflight again, with one option changed;
-// option is empty when the same request is to be repeated.
+// Retry is the action of running the preflight again, with one option changed; option is empty to repeat the same
+// request.
 func Retry(option string) Action { return Action{Type: ActionRetry, Value: option} }
 
 // Start is the command as the action of starting the update.

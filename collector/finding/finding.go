@@ -1,11 +1,9 @@
-// Package finding answers: what did a check find, and does it count against the
-// update?
+// Package finding answers: what did a check find, and does it count against the update?
 //
-// A [Finding] is what an author reports ([preflight.Finding]) together with what
-// only the runner knows: the kind of check, whether it blocks the update, what
-// bypasses it, and the Job it ran in. Findings are built by [Pass], [Warn],
-// [Fail], [Unknown] and [Skipped], never by a composite literal, so that Blocks
-// follows from the outcome and texts are printable.
+// A [Finding] combines the author's report ([preflight.Finding]) with the facts that only the runner knows: the
+// kind of check, whether it blocks the update, what bypasses it, and the Job it ran in. Findings are built by
+// [Pass], [Warn], [Fail], [Unknown] and [Skipped], never by a composite literal, so that Blocks follows from the
+// outcome and texts are printable.
 package finding
 
 import (
@@ -39,7 +37,7 @@ const (
 	SourceRisk Source = "risk"
 	// SourceHealth is the present state of the cluster.
 	SourceHealth Source = "health"
-	// SourceRehearsal is what the API server answers to the writes of the update, which are sent as dry runs.
+	// SourceRehearsal is the API server's response to the writes of the update, which are sent as dry runs.
 	SourceRehearsal Source = "rehearsal"
 )
 
@@ -52,8 +50,7 @@ type Finding struct {
 
 	// Source is the kind of check.
 	Source Source `json:"source"`
-	// Actions are the steps of the remedy that are a command or an option of the
-	// preflight, in the order in which they are to be tried.
+	// Actions are the steps of the remedy that are a command or an option of the preflight, in the order to try them.
 	Actions []Action `json:"actions,omitempty"`
 	// Blocks is true when this finding keeps the cluster from the target of this run unless it is bypassed.
 	Blocks bool `json:"blocks"`
@@ -61,7 +58,7 @@ type Finding struct {
 	BlockedTargets []string `json:"blockedTargets,omitempty"`
 	// Bypass is set when an administrator decided to go past this finding.
 	Bypass *Bypass `json:"bypass,omitempty"`
-	// Effect is what the finding does to the verdict; set when the verdict is made.
+	// Effect is the effect of the finding on the verdict; set when the verdict is made.
 	Effect Effect `json:"effect,omitempty"`
 	// CausedBy are the names of the findings of the report that this one only repeats: it ends when they do. Set when
 	// the verdict is made.
@@ -86,7 +83,7 @@ const (
 	ByAcceptedRisk = "AcceptedRisk"
 )
 
-// Effect is what a finding does to the verdict.
+// Effect is the effect of a finding on the verdict.
 type Effect string
 
 // The effects.
@@ -105,8 +102,8 @@ const (
 type Job struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Cluster is "management" for a Job in the management cluster of a hosted cluster; empty for one in the
-	// cluster that is judged.
+	// Cluster is "management" for a Job in the management cluster of a hosted cluster; empty for a Job in the
+	// evaluated cluster.
 	Cluster string `json:"cluster,omitempty"`
 	// Attempts counts the pods that were started for it.
 	Attempts int `json:"attempts"`
@@ -121,8 +118,8 @@ type Job struct {
 	Waits []Wait `json:"waits,omitempty"`
 }
 
-// Wait is a period in which a check did not run, by the clock of the runner. That of the
-// node, which Job.StartTime is by, may differ.
+// Wait is a period in which a check did not run, by the clock of the runner. The clock of the node, which
+// Job.StartTime uses, may differ.
 type Wait struct {
 	// Reason is why it waited, such as Queued or ImagePull.
 	Reason string `json:"reason"`
@@ -171,8 +168,8 @@ func WithoutPasses(findings []Finding) []Finding {
 	})
 }
 
-// Reported is a finding with the outcome that another program or package has concluded. A pass, and
-// what does not apply, depend on what was read, as those of [Pass] and [Skipped].
+// Reported returns a finding with the outcome that another program or package has concluded. Pass and Skipped
+// depend on the objects that were read, as in [Pass] and [Skipped].
 func Reported(read gap.Extent, outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
 	switch outcome {
 	case preflight.Pass:
@@ -205,10 +202,10 @@ func Skipped(read gap.Extent, reason Reason, format string, args ...any) Finding
 	return proven(read, preflight.Skipped, "the check may not apply", reason, fmt.Sprintf(format, args...))
 }
 
-// New is for an outcome that is itself the result of a computation. Pass and Skipped are no such outcomes,
-// and become Unknown: see [Reported]. The message is format and args as in
-// [fmt.Sprintf]; lines are kept, without control and direction characters, at most 32 KiB. Fail
-// and Unknown block. What is to be done has the remedy of the reason until Remedy sets another.
+// New returns a finding whose outcome is the result of a computation. It must not be Pass or Skipped, which become
+// Unknown: see [Reported]. The message is format and args as in [fmt.Sprintf]; lines are kept, without control and
+// direction characters, at most 32 KiB. Fail and Unknown block. A finding that needs action has the remedy of its
+// reason until Remedy sets another.
 func New(outcome preflight.Outcome, reason Reason, format string, args ...any) Finding {
 	if outcome == preflight.Pass || outcome == preflight.Skipped {
 		outcome = preflight.Unknown
@@ -225,8 +222,8 @@ func build(outcome preflight.Outcome, reason Reason, format string, args ...any)
 	return f.Judged(outcome)
 }
 
-// Judged sets the outcome, and whether it blocks: a failure does, and so does what is
-// inconclusive. No finding becomes Pass or Skipped by it, but Unknown.
+// Judged sets the outcome, and whether it blocks: failed and inconclusive findings do. It cannot make a finding
+// Pass or Skipped; it becomes Unknown instead.
 func (f Finding) Judged(outcome preflight.Outcome) Finding {
 	if (outcome == preflight.Pass || outcome == preflight.Skipped) && f.Outcome != outcome {
 		outcome = preflight.Unknown
@@ -314,7 +311,7 @@ type Reason struct {
 	meaning *Explanation // nil for a ReportedReason
 }
 
-// Explanation is what a reason means.
+// Explanation explains a reason.
 type Explanation = catalog.Explanation
 
 // NewReason declares a reason of the calling package, in a variable of that package.

@@ -1,9 +1,9 @@
 // Package gap answers: which state of the cluster was never gathered, so that it cannot be read?
 //
-// [Track] makes a context which records the gaps of what is read with it. A server that has only
-// a part of a cluster's state, such as an archive, states a gap by [Gap.Header], and [Warnings]
-// records it for the reader. A reader that finds nothing beside a gap has not found that there is
-// nothing: [ExtentOf] is what was read with a context, and whether it is complete.
+// [Track] returns a context that records the gaps in everything that is read with it. A server that has only a
+// part of a cluster's state, such as an archive, reports a gap by [Gap.Header], and [Warnings] records it for the
+// reader. With a gap, an empty result does not prove that no object exists: [ExtentOf] reports what was read with
+// a context, and whether it is complete.
 package gap
 
 import (
@@ -40,8 +40,8 @@ type Gap struct {
 	Name      string `json:"name,omitempty"`
 	// Partial is true where some of the objects were gathered.
 	Partial bool `json:"partial,omitempty"`
-	// Inferred is true where nothing is known to be missing, by what is known of the program that wrote an archive alone:
-	// then it is no gap, and what is counted is what the archive has.
+	// Inferred is true if only the program that wrote an archive indicates that nothing is missing: then there is no
+	// gap, and counts cover the objects in the archive.
 	Inferred bool `json:"inferred,omitempty"`
 	// Cause is why they are missing, as a clause, such as a file that cannot be read; may be empty.
 	Cause string `json:"cause,omitempty"`
@@ -159,8 +159,8 @@ type Extent struct {
 // Inferred is true where the completeness of what was read is inferred (Gap.Inferred).
 func (e Extent) Inferred() bool { return e.inferred }
 
-// Proven is the extent of a conclusion that depends on no list of objects, or whose list is
-// proven otherwise. by is what proves it, as a noun phrase, such as "the exit code of the check".
+// Proven is the extent of a conclusion that depends on no list of objects, or whose list is proven otherwise. by
+// names the proof, as a noun phrase, such as "the exit code of the check".
 func Proven(by string) Extent { return Extent{proofs: []string{by}} }
 
 // Complete is true where something was read, nothing was missing and no reading failed.
@@ -171,7 +171,7 @@ func (e Extent) Complete() bool {
 // Gaps are the gaps, each once, in the order in which they were noted.
 func (e Extent) Gaps() []Gap { return slices.Clone(e.gaps) }
 
-// Missing is what was not read, as clauses; empty where the extent is complete.
+// Missing lists what was not read, as clauses; empty if the extent is complete.
 func (e Extent) Missing() []string {
 	var missing []string
 	for _, each := range e.gaps {
@@ -230,7 +230,7 @@ func (l *Log) Lacks(resource string) bool {
 // All are the gaps, each once, in the order in which they were noted.
 func (l *Log) All() []Gap { return l.Extent().Gaps() }
 
-// Extent is what was read until now.
+// Extent returns the extent of everything read so far.
 func (l *Log) Extent() Extent {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -252,7 +252,8 @@ func Watch(ctx context.Context) (context.Context, *Log) {
 	return context.WithValue(ctx, key{}, log), log
 }
 
-// ExtentOf is what was read with a context of Track or Watch; of another context it is the zero value.
+// ExtentOf returns the extent of everything read with a context of Track or Watch; for another context it is the
+// zero value.
 func ExtentOf(ctx context.Context) Extent {
 	if log, ok := ctx.Value(key{}).(*Log); ok {
 		return log.Extent()
@@ -277,7 +278,7 @@ func (l *Log) add(read Extent) {
 // Note records gaps.
 func Note(ctx context.Context, gaps ...Gap) { Add(ctx, Extent{gaps: gaps}) }
 
-// Prove records that something was read entirely; by is what proves it, as for Proven.
+// Prove records that something was read completely; by names the proof, as in Proven.
 func Prove(ctx context.Context, by string) { Add(ctx, Proven(by)) }
 
 // Fail records that something could not be read.

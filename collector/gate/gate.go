@@ -88,12 +88,12 @@ func untilThen(u update.Update) string {
 	return fmt.Sprintf("The nodes must be updated while the cluster runs %s, before the update to %s.", u.From, u.To)
 }
 
-// WithCauses are folded findings, of which those that only repeat others name these: the condition Upgradeable of
-// ClusterVersion repeats ClusterOperators and admin gates, and that of the machine-config-operator repeats its pools.
-// The input is not changed.
+// WithCauses returns folded findings; a finding that only repeats others names these as its causes. The condition
+// Upgradeable of ClusterVersion repeats ClusterOperators and admin gates, and the machine-config-operator's
+// condition repeats its pools. The input is not changed.
 //
-// Source: syncUpgradeableStatus in pkg/operator/status.go of the machine-config-operator, whose reasons are those of
-// the findings about pools; see also [clusterversion.Repeats].
+// Source: syncUpgradeableStatus in pkg/operator/status.go of the machine-config-operator, which uses the reasons
+// of the findings about pools; see also [clusterversion.Repeats].
 func WithCauses(findings []finding.Finding) []finding.Finding {
 	caused := slices.Clone(findings)
 	for i, f := range findings {

@@ -112,7 +112,7 @@ func unknownKubernetes(u update.Update) finding.Finding {
 		Do(finding.Read("oc get nodes"), finding.OnThisMachine("oc adm release info %s", u.To))
 }
 
-// kubeletSkew judges kubelets by the limits of one update. All minors are of Kubernetes.
+// kubeletSkew evaluates kubelets by the limits of one update. All minors are minor versions of Kubernetes.
 type kubeletSkew struct {
 	measure.Measure
 

@@ -63,9 +63,8 @@ var (
 )
 
 const (
-	// machineNamespace is the namespace of the MachineSets that MUO copies, machinePool
-	// the label of those of workers, and surge the suffix of the copies
-	// (managed-upgrade-operator pkg/scaler/machineSetScaler.go).
+	// machineNamespace is the namespace of the MachineSets that MUO copies, machinePool the label of worker
+	// MachineSets, and surge the suffix of the copies (managed-upgrade-operator pkg/scaler/machineSetScaler.go).
 	machineNamespace = "openshift-machine-api"
 	machinePool      = "hive.openshift.io/machine-pool"
 	surge            = "-upgrade"
@@ -292,8 +291,8 @@ func unreadable(err error) finding.Finding {
 	return finding.Warn(reasonUnreadable, message, err)
 }
 
-// judgeWindow judges whether the window is open at a time, and whether it is for the
-// target, unless its version is empty.
+// judgeWindow evaluates whether the window is open at a time, and whether it is for the target, unless its version
+// is empty.
 func judgeWindow(read gap.Extent, config *snapshot.UpgradeConfig, target string, now time.Time) finding.Finding {
 	object := upgradeConfigObject(config)
 	edit := finding.Change("oc -n %s edit upgradeconfig %s", config.Namespace, config.Name)

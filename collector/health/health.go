@@ -1,23 +1,22 @@
-// Package health answers: is the cluster in a state in which an update can
-// complete?
+// Package health answers: is the cluster in a state in which an update can complete?
 //
-// [Checks] are what the managed-upgrade-operator (MUO) checks before it starts an
-// update, for any cluster: operators, nodes, what prevents nodes from being
-// drained, reserved capacity, external dependencies (package dependency), and the window of an
-// UpgradeConfig; whether the update can make its own requests (package deadlock); whether a
-// migration of the cluster is in progress (package migration); what any object of the platform reports
-// (package platform), and what users configured that changes how the platform is updated (packages
-// intrusion and mirrors). Critical alerts, which MUO checks too, are among the risks (package risk).
+// [Checks] returns the checks that the managed-upgrade-operator (MUO) makes before it starts an update, for any
+// cluster: operators, nodes, obstacles to draining nodes, reserved capacity, external dependencies (package
+// dependency), and the window of an UpgradeConfig. Other checks find out whether the update can make its own
+// requests (package deadlock), whether a migration of the cluster is in progress (package migration), which
+// problems objects of the platform report (package platform), and which configuration of users changes how the
+// platform is updated (packages intrusion and mirrors). Critical alerts, which MUO checks too, are among the risks
+// (package risk).
 //
-// The findings may be accepted by name. They concern all updates: patch updates
-// reboot nodes too. Differences from MUO:
+// The findings may be accepted by name. They concern all updates: patch updates reboot nodes too. Differences from
+// MUO:
 //
 //   - An operator without the conditions Available and Degraded is Unknown. MUO
 //     treats it as healthy.
 //   - All nodes are checked, not only workers: a control plane that cannot be
 //     scheduled to prevents its own guards from moving.
-//   - A PodDisruptionBudget is judged by its status, unless that is out of date. MUO
-//     judges spec.maxUnavailable of the first violation.
+//   - A PodDisruptionBudget is evaluated by its status, unless that is out of date. MUO
+//     evaluates spec.maxUnavailable of the first violation.
 //   - A dependency that redirects is reachable. MUO requires 200.
 package health
 

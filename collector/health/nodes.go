@@ -198,7 +198,7 @@ func judgeNodes(read gap.Extent, nodes []corev1.Node, rules []nodeRule) []findin
 	return findings
 }
 
-// judge is about the nodes that violate the rule. The message names the first few.
+// judge returns the finding about the nodes that violate the rule. The message names the first few.
 func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
 	var names, details []string
 	var objects []finding.Object
@@ -386,8 +386,8 @@ func drained(node *corev1.Node) (string, bool) {
 		cmp.Or(words.Line(node.Annotations[configState], maxQuoted), "without a state")), true
 }
 
-// drainRequested reports whether the machine-config-operator keeps the node
-// cordoned: from the request of a drain until it has completed that of an uncordon.
+// drainRequested reports whether the machine-config-operator keeps the node cordoned: from the request of a drain
+// until it has completed the request of an uncordon.
 func drainRequested(node *corev1.Node) bool {
 	desired := node.Annotations[desiredDrain]
 	return strings.HasPrefix(desired, drainPrefix) ||

@@ -148,8 +148,8 @@ func judgeObserved(c *ControlPlane) []finding.Finding {
 		c.name(), c.Cluster.Generation, active.ObservedGeneration))}
 }
 
-// replaced reports whether the refusal of a release is about its version, and about another one than that
-// of a request, which HyperShift then judges instead.
+// replaced reports whether a release is rejected because of its version, and differs from the release of a
+// request, which HyperShift then evaluates instead.
 func replaced(message, version string) bool {
 	refused, ok := hypershift.RefusedVersion(message)
 	return ok && refused != version

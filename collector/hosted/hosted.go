@@ -1,9 +1,9 @@
 // Package hosted answers: may the control plane and the NodePools of this hosted cluster be updated?
 //
-// A hosted cluster (HyperShift) is two clusters: its control plane runs in a management cluster, and
-// its nodes are the guest. [Reach] opens both, and [Estate] answers what depends on whether a cluster is hosted.
-// [ControlPlane.Checks] judge the management cluster; the guest has the checks of every cluster. What
-// HyperShift itself does with a request is package hypershift.
+// A hosted cluster (HyperShift) is two clusters: its control plane runs in a management cluster, and its nodes are
+// the guest. [Reach] opens both, and [Estate] hides whether a cluster is hosted. [ControlPlane.Checks] evaluate
+// the management cluster; the guest has the checks of every cluster. Package hypershift predicts how HyperShift
+// handles a request.
 package hosted
 
 import (
@@ -83,8 +83,8 @@ func (c *ControlPlane) State() *hypershift.State {
 	return &hypershift.State{Cluster: c.Cluster, Pools: c.all, PoolsError: c.poolsError}
 }
 
-// Reads are the requests in the management cluster for a hosted cluster in this namespace: those of Open,
-// and to find the monitoring.
+// Reads returns the requests in the management cluster for a hosted cluster in this namespace: the requests of
+// Open, and the requests that find the monitoring.
 func Reads(namespace, name string) access.Needs {
 	controlPlane := hypershift.ControlPlaneNamespace(namespace, name)
 	return access.Needs{
@@ -150,8 +150,8 @@ func selectPools(c *ControlPlane, names []string) error {
 
 func (c *ControlPlane) name() string { return c.Cluster.Namespace + "/" + c.Cluster.Name }
 
-// selected names what is judged: the hosted cluster, NAMESPACE/NAME, and the pools that are to be
-// updated as well, sorted by name.
+// selected names the evaluated objects: the hosted cluster, NAMESPACE/NAME, and the pools that will be updated as
+// well, sorted by name.
 func (c *ControlPlane) selected() (name string, pools []string) {
 	for i := range c.pools {
 		if c.named {
@@ -230,8 +230,8 @@ func notFound(ctx context.Context, management *cluster.Cluster, namespace, name 
 // Selection names a hosted cluster of a management cluster.
 type Selection struct {
 	Namespace, Name string
-	// Pools are the NodePools that are judged, since they are to be updated as well; none for all, none of
-	// which is to be updated.
+	// Pools are the NodePools that will be updated as well, and are therefore evaluated; none means that all are
+	// evaluated and none will be updated.
 	Pools []string
 	// Guest connects the guest; nil for the kubeconfig that the status of the HostedCluster names.
 	Guest func() (*cluster.Cluster, error)
@@ -260,7 +260,7 @@ func Reach(ctx context.Context, management *cluster.Cluster, selected Selection,
 	return guest, c.Estate(), err
 }
 
-// reachGuest connects the guest, and confirms that it is the one of the HostedCluster.
+// reachGuest connects to the guest, and confirms that it belongs to the HostedCluster.
 func (c *ControlPlane) reachGuest(ctx context.Context, given func() (*cluster.Cluster, error),
 	connect func(*rest.Config) (*cluster.Cluster, error),
 ) (*cluster.Cluster, error) {
@@ -286,9 +286,9 @@ const kubeconfigKey = "kubeconfig"
 // maxKubeconfig bounds the kubeconfig, in bytes.
 const maxKubeconfig = 1 << 20
 
-// kubeconfig is the configuration by which the guest is reached: that of the Secret which the status of the
-// HostedCluster names. It runs no program and reads no file that the kubeconfig names. The error states
-// why there is none.
+// kubeconfig returns the configuration by which the guest is reached, from the Secret that the status of the
+// HostedCluster names. It runs no program and reads no file that the kubeconfig names. The error says why there is
+// none.
 func (c *ControlPlane) kubeconfig(ctx context.Context) (*rest.Config, error) {
 	named := c.Cluster.Status.KubeConfig
 	if named == nil || named.Name == "" {

@@ -129,8 +129,8 @@ func poolsCheck(c *ControlPlane) check.Check {
 	}
 }
 
-// asWarnings are the findings about a pool that is not updated: none of them blocks, no machine is added, and no
-// node is to be updated by hand.
+// asWarnings returns the findings about a pool that is not updated: none of them blocks, no machine is added, and
+// no node must be updated by hand.
 func asWarnings(judged []finding.Finding) []finding.Finding {
 	judged = slices.DeleteFunc(judged, func(f finding.Finding) bool {
 		return f.Reason == reasonPoolSurge.String() || f.Reason == reasonPoolManual.String()
@@ -169,7 +169,7 @@ func Drains(pools []hypershift.NodePool, now time.Time) []order.NodePool {
 	return drained
 }
 
-// judgePool is what keeps a pool from being updated to a release.
+// judgePool returns the obstacles to updating a pool to a release.
 func judgePool(c *ControlPlane, pool *hypershift.NodePool, s check.Subject) []finding.Finding {
 	found := judgePause(pool, s.Now)
 	if pool.DeletionTimestamp != nil {
@@ -293,7 +293,7 @@ func judgePoolConditions(c *ControlPlane, pool *hypershift.NodePool, to semver.V
 	return found
 }
 
-// aboutOther reports whether a message is about the present release of a pool, which is another one than that of a
+// aboutOther reports whether a message is about the current release of a pool, and that release differs from the
 // version. The message quotes the image.
 func aboutOther(c *ControlPlane, pool *hypershift.NodePool, message, version string) bool {
 	present := pool.Spec.Release.Image
@@ -332,10 +332,10 @@ func judgeOwner(c *ControlPlane, pool *hypershift.NodePool) []finding.Finding {
 		"HyperShift does not reconcile NodePool %s until it has reconciled HostedCluster %s: %s", nameOf(pool), c.name(), cause)}
 }
 
-// judgeArchitecture is about a pool of an architecture that the release lacks. HyperShift takes that of spec.release
-// (hostedcluster_controller.go, DetermineHostedClusterPayloadArch); spec.platform.aws.multiArch has no effect any more.
-// HyperShift also reports ValidArchPlatform False of an architecture that it does not support on the platform,
-// and continues.
+// judgeArchitecture evaluates a pool whose architecture the release lacks. HyperShift uses the architecture of
+// spec.release (hostedcluster_controller.go, DetermineHostedClusterPayloadArch); spec.platform.aws.multiArch no
+// longer has an effect. HyperShift also reports ValidArchPlatform False for an architecture that it does not
+// support on the platform, and continues.
 func judgeArchitecture(c *ControlPlane, pool *hypershift.NodePool, version string) []finding.Finding {
 	condition := meta.FindStatusCondition(pool.Status.Conditions, "ValidArchPlatform")
 	invalid := condition != nil && condition.Status == metav1.ConditionFalse

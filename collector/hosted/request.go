@@ -90,7 +90,7 @@ func requestCheck(c *ControlPlane) check.Check {
 	}
 }
 
-// judgeRequest is what HyperShift would do with the request for a version.
+// judgeRequest predicts how HyperShift handles the request for a version.
 func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 	if c.Cluster.Status.Version == nil {
 		return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown,
@@ -152,9 +152,9 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 	return []finding.Finding{found.Do(request(found.Objects[0], c.Cluster.Desired()))}
 }
 
-// refusal is why HyperShift refuses the release that is requested at present: by its own report, the
-// condition Progressing with the reason Blocked, or by its rules, where it has not reconciled yet. The gate
-// judges each request anew.
+// refusal returns why HyperShift rejects the currently requested release: by its own report, the condition
+// Progressing with the reason Blocked, or by its rules, if it has not reconciled yet. The gate evaluates each
+// request anew.
 func refusal(c *ControlPlane, wanted string) (cause string, byGate, refused bool) {
 	if reported := meta.FindStatusCondition(c.Cluster.Status.Conditions, "Progressing"); reported != nil && reported.Reason == "Blocked" {
 		gate := strings.HasPrefix(reported.Message, "ClusterVersionUpgradeable condition is false: ") // isProgressing
@@ -164,9 +164,9 @@ func refusal(c *ControlPlane, wanted string) (cause string, byGate, refused bool
 	return decision.Message, true, err == nil && !decision.Accepts
 }
 
-// Predict is what HyperShift would do with the request for a version now, as a report has it: the
-// cluster-version operator of a hosted cluster evaluates no request. Where HyperShift does not
-// reconcile the HostedCluster, it carries out none that its gate accepts.
+// Predict returns how HyperShift would handle the request for a version now, in the form of a report: the
+// cluster-version operator of a hosted cluster evaluates no request. If HyperShift does not reconcile the
+// HostedCluster, it does not carry out requests that its gate accepts.
 func (c *ControlPlane) Predict(version string) report.CVO {
 	predicted := predictRequest(c, version)
 	if predicted.Accepts != nil && !*predicted.Accepts {
@@ -206,7 +206,7 @@ func (c *ControlPlane) desiredVersion() string {
 	return c.Cluster.Status.Version.Desired.Version
 }
 
-// predictRequest is what the gate of HyperShift would do with the request.
+// predictRequest predicts how the gate of HyperShift handles the request.
 func predictRequest(c *ControlPlane, version string) report.CVO {
 	findings := judgeRequest(c, version)
 	predicted := report.CVO{Reason: report.ReasonHyperShift, Message: findings[0].Message}

@@ -123,9 +123,9 @@ func skips(c *ControlPlane, path []semver.Version) string {
 		to, from)
 }
 
-// Estate has the clusters that an update concerns beside the judged one: none, which is the zero value, or the
-// management cluster of a hosted cluster, whose guest is judged then. It answers all questions that depend on whether
-// a cluster is hosted.
+// Estate contains the clusters that an update concerns besides the evaluated one: none, which is the zero value,
+// or the management cluster of a hosted cluster, whose guest is then evaluated. It answers all questions that
+// depend on whether a cluster is hosted.
 type Estate struct{ controlPlane *ControlPlane }
 
 // Estate returns the estate of the hosted cluster.
@@ -134,8 +134,8 @@ func (c *ControlPlane) Estate() Estate { return Estate{c} }
 // ControlPlane is the hosted cluster as its management cluster has it; false where there is none.
 func (e Estate) ControlPlane() (*ControlPlane, bool) { return e.controlPlane, e.controlPlane != nil }
 
-// Management is the cluster that runs the control plane of the judged one: its nodes pull the release, and its
-// keys and image policies decide.
+// Management returns the cluster that runs the control plane of the evaluated one: its nodes pull the release, and
+// its keys and image policies decide.
 func (e Estate) Management(judged *cluster.Cluster) *cluster.Cluster {
 	if e.controlPlane == nil {
 		return judged
@@ -143,8 +143,8 @@ func (e Estate) Management(judged *cluster.Cluster) *cluster.Cluster {
 	return e.controlPlane.Management
 }
 
-// Namespace is the namespace of the control plane in the management cluster, where the checks of a release that
-// are for it run; empty where all run in the judged cluster.
+// Namespace is the namespace of the control plane in the management cluster, where a release's checks for the
+// control plane run; empty if all run in the evaluated cluster.
 func (e Estate) Namespace() string {
 	if e.controlPlane == nil {
 		return ""
@@ -152,8 +152,8 @@ func (e Estate) Namespace() string {
 	return e.controlPlane.Namespace()
 }
 
-// Selected names the hosted cluster, NAMESPACE/NAME, and the pools that are to be updated as well, sorted by
-// name; empty for a cluster that is judged by itself.
+// Selected names the hosted cluster, NAMESPACE/NAME, and the pools that will be updated as well, sorted by name;
+// empty for a cluster that is not hosted.
 func (e Estate) Selected() (name string, pools []string) {
 	if e.controlPlane == nil {
 		return "", nil
@@ -161,7 +161,7 @@ func (e Estate) Selected() (name string, pools []string) {
 	return e.controlPlane.selected()
 }
 
-// GuestError is why the guest cannot be reached; nil where the judged cluster can.
+// GuestError says why the guest is unreachable; nil if the evaluated cluster is reachable.
 func (e Estate) GuestError() error {
 	if e.controlPlane == nil {
 		return nil
@@ -169,7 +169,7 @@ func (e Estate) GuestError() error {
 	return e.controlPlane.guestError
 }
 
-// Guest returns the checks of the judged cluster that can be made: none for a guest that cannot be reached.
+// Guest returns the checks that can run in the evaluated cluster: none for an unreachable guest.
 func (e Estate) Guest(checks []check.Check) []check.Check {
 	if e.GuestError() != nil {
 		return nil
@@ -199,8 +199,8 @@ func (e Estate) Ahead() (first, later []check.Check) {
 	return []check.Check{reconciliationCheck(c), requestCheck(c), versionCheck(c)}, []check.Check{versionCheck(c)}
 }
 
-// Subject is a subject with what checks of the judged cluster depend on. The NodePools are those that are named for
-// this update; empty where none is, since the update of a control plane drains no node.
+// Subject adds to a subject what checks of the evaluated cluster depend on. The NodePools are the ones that are
+// named for this update; empty if there are none, since the update of a control plane drains no node.
 func (e Estate) Subject(s check.Subject) check.Subject {
 	if e.controlPlane == nil {
 		return s
@@ -221,12 +221,12 @@ func (e Estate) Drains(now time.Time) ([]order.NodePool, error) {
 	return Drains(e.controlPlane.pools, now), e.controlPlane.poolsError
 }
 
-// HasMachineConfig reports whether a machine-config-operator configures and updates the nodes of the judged cluster.
-// The nodes of a guest belong to NodePools: each pool is updated by itself, and gets no image policies.
+// HasMachineConfig reports whether a machine-config-operator configures and updates the nodes of the evaluated
+// cluster. The nodes of a guest belong to NodePools: each pool is updated separately, and gets no image policies.
 func (e Estate) HasMachineConfig() bool { return e.controlPlane == nil }
 
-// Profile is the cluster profile of the manifests of a release that apply, where HyperShift decides; empty where
-// the judged cluster states it.
+// Profile is the cluster profile of the release's manifests that apply, if HyperShift decides; empty if the
+// evaluated cluster sets it.
 func (e Estate) Profile() string {
 	if e.controlPlane == nil {
 		return ""
@@ -234,8 +234,8 @@ func (e Estate) Profile() string {
 	return hypershift.Profile
 }
 
-// Predict is what HyperShift would do with the request for a version; false where the cluster-version operator of
-// the judged cluster decides.
+// Predict returns how HyperShift would handle the request for a version; false if the cluster-version operator of
+// the evaluated cluster decides.
 func (e Estate) Predict(version string) (report.CVO, bool) {
 	if e.controlPlane == nil {
 		return report.CVO{}, false

@@ -310,7 +310,7 @@ func judgeTarget(c *ControlPlane, pool *hypershift.NodePool, target semver.Versi
 		explainRefusal(c, refusal), now)
 }
 
-// poolTargets are the listed releases after that of the pool that it may go to now, the newest first.
+// poolTargets returns the listed releases after the pool's that it may be updated to now, newest first.
 func poolTargets(c *ControlPlane, present, limit semver.Version) []string {
 	var versions []semver.Version
 	for _, each := range c.Cluster.Releases() {

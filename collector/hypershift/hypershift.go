@@ -1,10 +1,9 @@
-// Package hypershift answers: what would HyperShift do with the request to update a hosted cluster?
+// Package hypershift answers: how would HyperShift handle the request to update a hosted cluster?
 //
-// [Judge] predicts it for the control plane and [Skewed] for a NodePool, from the objects
-// [HostedCluster] and [NodePool] alone. HyperShift has no admission check of a release: every
-// request is stored, and a refusal is a condition (hypershift-operator
-// controllers/hostedcluster/hostedcluster_controller.go). It knows nothing of available updates,
-// conditional updates, alerts or admin-acks of the target, and verifies no signature.
+// [Judge] predicts it for the control plane and [Skewed] for a NodePool, from the objects [HostedCluster] and
+// [NodePool] alone. HyperShift has no admission check of a release: every request is stored, and a rejection is a
+// condition (hypershift-operator controllers/hostedcluster/hostedcluster_controller.go). It knows nothing of
+// available updates, conditional updates, alerts or admin-acks of the target, and verifies no signature.
 package hypershift
 
 import (
@@ -43,7 +42,7 @@ type HostedCluster struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Spec struct {
-		// Release is what is requested, and ControlPlaneRelease replaces it for the control plane.
+		// Release is the requested release, and ControlPlaneRelease replaces it for the control plane.
 		Release             Release  `json:"release"`
 		ControlPlaneRelease *Release `json:"controlPlaneRelease,omitempty"`
 		ClusterID           string   `json:"clusterID,omitempty"`
@@ -56,7 +55,7 @@ type HostedCluster struct {
 			NetworkType string `json:"networkType,omitempty"`
 		} `json:"networking"`
 		// PullSecret is the Secret in the namespace of the HostedCluster by which releases are pulled, and
-		// ImageContentSources are mirrors beside those of the management cluster.
+		// ImageContentSources are mirrors besides the management cluster's.
 		PullSecret          corev1.LocalObjectReference `json:"pullSecret"`
 		ImageContentSources []ImageContentSource        `json:"imageContentSources,omitempty"`
 	} `json:"spec"`
@@ -91,7 +90,7 @@ type ImageContentSource struct {
 	Mirrors []string `json:"mirrors,omitempty"`
 }
 
-// VersionStatus is the status of the version of the control plane, as that of ClusterVersion.
+// VersionStatus is the status of the version of the control plane, as in ClusterVersion.
 type VersionStatus struct {
 	Desired            configv1.Release             `json:"desired"`
 	History            []configv1.UpdateHistory     `json:"history,omitempty"`
@@ -138,8 +137,8 @@ type NodePool struct {
 		PausedUntil string     `json:"pausedUntil,omitempty"`
 		Replicas    *int32     `json:"replicas,omitempty"`
 		Management  Management `json:"management"`
-		// Config names the ConfigMaps with the configuration of the nodes, and OSImageStream their operating system; empty for
-		// that of the release.
+		// Config names the ConfigMaps with the configuration of the nodes, and OSImageStream their operating system;
+		// empty for the release's default.
 		Config        []corev1.LocalObjectReference `json:"config,omitempty"`
 		OSImageStream OSImageStream                 `json:"osImageStream,omitzero"`
 		// NodeDrainTimeout bounds the drain of a node; zero and absent do not.
@@ -268,11 +267,11 @@ type Request struct {
 	// Image is compared as text, as HyperShift does: a tag never equals the digest of the same
 	// release.
 	Image string
-	// Version is what the image contains.
+	// Version is the version of the image.
 	Version string
 }
 
-// Decision is what HyperShift does with a request.
+// Decision is HyperShift's decision about a request.
 type Decision struct {
 	Rule    Rule
 	Accepts bool
@@ -280,8 +279,8 @@ type Decision struct {
 	Message string
 }
 
-// Judge predicts the gate of HyperShift (isUpgrading): the first rule that applies decides. An error
-// means that the version of the request cannot be compared, which HyperShift learns from the image.
+// Judge predicts the gate of HyperShift (isUpgrading): the first rule that applies decides. An error means that
+// the version of the request, which HyperShift reads from the image, cannot be compared.
 func Judge(h *HostedCluster, request Request) (Decision, error) {
 	status := h.Status.Version
 	if status == nil || status.Desired.Image == request.Image {

@@ -109,9 +109,9 @@ func RefusesPool(h *HostedCluster, from, limit, to semver.Version, supported Sup
 	return ""
 }
 
-// PoolLimit is the version whose minor version no NodePool may exceed: that of the newest entry of the history
-// which has a completion time, also of an update that another one superseded, else that of the requested
-// release; empty where it is unknown (getHostedClusterVersion).
+// PoolLimit is the version whose minor version no NodePool may exceed: the version of the newest history entry
+// that has a completion time, even if another update superseded it, else the version of the requested release;
+// empty if it is unknown (getHostedClusterVersion).
 func (h *HostedCluster) PoolLimit() string {
 	if h.Status.Version == nil {
 		return ""
@@ -130,8 +130,8 @@ func (h *HostedCluster) Unvalidated() bool {
 	return unvalidated
 }
 
-// IsVersionRefusal reports whether a condition ValidReleaseImage is False because of the version of a
-// release, by its message: another request is then judged anew. What cannot be pulled or read is another cause.
+// IsVersionRefusal reports, by its message, whether a condition ValidReleaseImage is False because of the version
+// of a release: another request is then evaluated anew. An image that cannot be pulled or read is another cause.
 func IsVersionRefusal(message string) bool {
 	return slices.ContainsFunc([]string{
 		"releases before 4.8 are not supported", "y-stream downgrade from ", "y-stream upgrade from ", "cannot use OpenShiftSDN with OCP version",
@@ -152,15 +152,16 @@ func RefusedVersion(message string) (string, bool) {
 // Multi is the architecture of a release for all architectures.
 const Multi = "Multi"
 
-// PayloadHas reports whether the requested release has the architecture of a pool; true where that of the
-// release is unknown. HyperShift stops the reconciliation of a pool for which it has not (validateHCPayloadSupportsNodePoolCPUArch).
+// PayloadHas reports whether the requested release has the architecture of a pool; true if the architecture of the
+// release is unknown. HyperShift stops the reconciliation of a pool whose architecture the release lacks
+// (validateHCPayloadSupportsNodePoolCPUArch).
 func (h *HostedCluster) PayloadHas(pool *NodePool) bool {
 	return h.Status.PayloadArch == "" || h.Status.PayloadArch == Multi || strings.EqualFold(h.Status.PayloadArch, pool.Architecture())
 }
 
-// ChecksArchitecture reports whether HyperShift compares the architecture of the pool with that of the release, which it does
-// where it supports the architecture on the platform (nodepool_controller.go, isArchAndPlatformSupported at 3ee9615); known is
-// false for a platform that this program does not know.
+// ChecksArchitecture reports whether HyperShift compares the architecture of the pool with the release's, which it
+// does if it supports the architecture on the platform (nodepool_controller.go, isArchAndPlatformSupported at
+// 3ee9615); known is false for a platform that this program does not know.
 func (p *NodePool) ChecksArchitecture() (checks, known bool) {
 	supported, known := map[string][]string{
 		"AWS": {"amd64", "arm64"}, "Azure": {"amd64", "arm64"}, "GCP": {"amd64", "arm64"}, "None": {"amd64", "arm64"},
@@ -191,7 +192,7 @@ func (p *NodePool) MayHaveRunc() bool {
 	return p.Spec.OSImageStream.Name == RHEL10 && len(p.Spec.Config) > 0 && p.Status.OSImageStream.Name != RHEL10
 }
 
-// Architecture is that of the nodes of the pool.
+// Architecture is the architecture of the pool's nodes.
 func (p *NodePool) Architecture() string { return cmp.Or(p.Spec.Arch, "amd64") }
 
 // Skipped is how many minor versions an update leaves out; 0 for a downgrade and for versions that
@@ -238,10 +239,10 @@ type Running struct {
 	Version semver.Version
 }
 
-// Order are the updates of a hosted cluster along the releases of a path, that of the control plane
-// first. The control plane precedes its NodePools, which may not be newer. A pool is updated as rarely as
-// its skew permits: before the control plane would leave it behind by more than [MaxSkew] minor versions,
-// and after the last update of the control plane. HyperShift updates a pool across minor versions at once.
+// Order returns the updates of a hosted cluster along the releases of a path, with the control plane first,
+// because its NodePools must not be newer. A pool is updated as rarely as its skew permits: before the control
+// plane would leave it behind by more than [MaxSkew] minor versions, and after the last update of the control
+// plane. HyperShift updates a pool across minor versions at once.
 func Order(path []semver.Version, pools []Running) []Step {
 	var steps []Step
 	present := map[string]semver.Version{}
@@ -288,7 +289,7 @@ const (
 	SkewUnknown Skew = "Unknown"
 )
 
-// Skewed compares the version of a NodePool with that of its control plane.
+// Skewed compares the version of a NodePool with the version of its control plane.
 func Skewed(pool, controlPlane semver.Version) Skew {
 	older, known := normalize(pool)
 	newer, comparable := normalize(controlPlane)

@@ -1,7 +1,6 @@
 // Package input answers: is a request itself wrong, so that only another one can succeed?
 //
-// [Errorf] makes the error for it. Everything else that fails is about the cluster, the
-// release or the network.
+// [Errorf] returns the error for it. All other failures are about the cluster, the release or the network.
 package input
 
 import "fmt"

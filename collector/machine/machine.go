@@ -1,10 +1,9 @@
-// Package machine answers: what keeps the machines of this cluster from being updated and
-// from coming back?
+// Package machine answers: what prevents the machines of this cluster from being updated and from coming back?
 //
-// The checks are about what the update does to nodes by way of their machines and
-// kubelets: certificates that are not approved, health checks that replace a machine while
-// it reboots, a configuration or boot images that the target does not support, and MachineConfigs that
-// nodes need and that are not there. What prevents nodes from being drained is in package health.
+// The checks are about the effects of the update on nodes through their machines and kubelets: certificates that
+// are not approved, health checks that replace a machine while it reboots, a configuration or boot images that the
+// target does not support, and missing MachineConfigs that nodes need. Package health checks what prevents nodes
+// from being drained.
 package machine
 
 import (
@@ -249,7 +248,7 @@ func judgeMode(ctx context.Context, s check.Subject) ([]finding.Finding, error) 
 	return []finding.Finding{cgroupV1(operators, s.Update.To.String())}, nil
 }
 
-// withoutPre is a version without its prerelease: that of 4.19.0 is one of 4.19.
+// withoutPre returns a version without its prerelease: a prerelease of 4.19.0 belongs to 4.19.
 func withoutPre(version semver.Version) semver.Version {
 	version.Pre = nil
 	return version

@@ -85,7 +85,7 @@ type Error struct {
 	Reason finding.Reason
 	// Message is the cause, on one line.
 	Message string
-	// Remedy is what to do, in imperative sentences, and Actions are its steps that are commands or options.
+	// Remedy says what to do, in imperative sentences, and Actions are its steps that are commands or options.
 	Remedy  string
 	Actions []finding.Action
 	Err     error

@@ -1,14 +1,12 @@
 // Package monitoring answers: what does the cluster's monitoring report?
 //
-// It reads the active alerts, and evaluates the PromQL of risks, as the
-// cluster-version operator (CVO, pkg/clusterconditions/promql) does: through
-// Prometheus' own API, which the cluster's thanos-querier implements.
+// It reads the active alerts, and evaluates the PromQL of risks, as the cluster-version operator (CVO,
+// pkg/clusterconditions/promql) does: through Prometheus' own API, which the cluster's thanos-querier implements.
 //
-// It differs from CVO where CVO accepts an inconclusive response. CVO uses old
-// alerts, or none, when they cannot be read; here that is an error. CVO only logs
-// the warnings of a response, by which Thanos reports that data is missing; here
-// they are an error. CVO treats a histogram as 0; here it is an error. Nothing is
-// throttled, and nothing is read twice.
+// It differs from CVO where CVO accepts an inconclusive response. CVO uses old alerts, or none, when they cannot
+// be read; here that is an error. CVO only logs the warnings of a response, by which Thanos reports that data is
+// missing; here they are an error. CVO treats a histogram as 0; here it is an error. Requests are not throttled,
+// and nothing is read twice.
 package monitoring
 
 import (
@@ -68,9 +66,8 @@ func New(find Finder, timeout time.Duration) *Client {
 	return &Client{timeout: timeout, slots: make(chan struct{}, parallelism), find: find, queries: map[string]*gap.Once[bool]{}}
 }
 
-// Alerts are the active alerts, pending and firing, in the order of the server. The
-// result is shared, and must not be changed. The error is an *[Error], or that of
-// ctx.
+// Alerts returns the active alerts, pending and firing, in the order of the server. The result is shared, and must
+// not be changed. The error is an *[Error], or comes from ctx.
 func (c *Client) Alerts(ctx context.Context) ([]prometheusv1.Alert, error) {
 	return c.alerts.Get(ctx, c.readAlerts)
 }
@@ -106,8 +103,8 @@ func (c *Client) readQuery(ctx context.Context, promql string) (bool, error) {
 	return parseMatch(data)
 }
 
-// AlertsData is the data of a response with the active alerts, which is read each time. The error
-// is that of Alerts.
+// AlertsData returns the data of a response with the active alerts, and reads it each time. It returns the same
+// errors as Alerts.
 func (c *Client) AlertsData(ctx context.Context) (json.RawMessage, error) {
 	data, err := c.get(ctx, "/api/v1/alerts", nil)
 	return data, wrap("reading the alerts", err)
@@ -329,7 +326,8 @@ func noMonitoring() *Error {
 	}
 }
 
-// unread is an error of the API server while the monitoring is found; that of a context stays as it is.
+// unread returns an error of the API server while the monitoring is found; the error of a context is returned
+// unchanged.
 func unread(object string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err

@@ -1,9 +1,9 @@
-// Package nodeconfig answers: what does a MachineConfig set that decides whether a release takes it?
+// Package nodeconfig answers: which settings of a MachineConfig decide whether a release accepts it?
 //
-// A MachineConfig has files with secrets, and megabytes of them. Of these this package reads one
-// setting, the default runtime of CRI-O, and the paths of network scripts; of the kernel arguments those
-// that select the version of cgroups, and whether one configures a network team. [Files.Ignition] is the
-// reverse: a configuration with nothing else.
+// A MachineConfig contains megabytes of files, some with secrets. Of these this package reads only the default
+// runtime of CRI-O and the paths of network scripts; of the kernel arguments, only the ones that select the
+// version of cgroups or configure a network team. [Files.Ignition] is the reverse: it returns a configuration with
+// nothing else.
 package nodeconfig
 
 import (
@@ -23,7 +23,7 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Files is what the files of an Ignition configuration state, as far as it is read.
+// Files contains the settings that were read from the files of an Ignition configuration.
 type Files struct {
 	// DefaultRuntime is the container runtime that they make the default of CRI-O. RuntimeUnread is ErrUnread where it is
 	// not known.
@@ -116,8 +116,8 @@ const (
 	LegacyController Cgroups = "legacy controller"
 )
 
-// SelectedCgroups is what kernel arguments select, and by which argument. Of several with one name the last one counts
-// (systemd src/basic/proc-cmdline.c).
+// SelectedCgroups returns the version that kernel arguments select, and the argument that does. Of several
+// arguments with one name, the last one counts (systemd src/basic/proc-cmdline.c).
 func SelectedCgroups(arguments []string) (selected Cgroups, by string) {
 	for _, argument := range slices.Backward(CgroupArguments(arguments)) {
 		name, _, _ := strings.Cut(argument, "=")
@@ -151,8 +151,8 @@ func enabledBy(argument string) (enabled, valid bool) {
 }
 
 const (
-	// scriptsDirectory is where NetworkManager of RHEL 9 reads connections in the format ifcfg, each in a file of which the
-	// name begins with scriptPrefix (nm-settings-ifcfg-rh(5)). It ignores that of the loopback device.
+	// scriptsDirectory is where NetworkManager of RHEL 9 reads connections in the format ifcfg, each in a file whose
+	// name begins with scriptPrefix (nm-settings-ifcfg-rh(5)). It ignores the file of the loopback device.
 	scriptsDirectory, scriptPrefix, loopback = "/etc/sysconfig/network-scripts", "ifcfg-", "ifcfg-lo"
 	// maxScripts bounds these files, and maxName the name of one in bytes: Linux has no longer ones (NAME_MAX).
 	maxScripts, maxName = 100, 255

@@ -1,16 +1,14 @@
 // Package ownsignal answers: which signals of this cluster are the preflight's own?
 //
-// A verdict that is not Ready may be raised as an alert, as a ClusterOperator or as a
-// risk of an update. The cluster-version operator (CVO) repeats these in ClusterVersion.
-// A check that counted them would keep a cluster Blocked that was Blocked once, so own
-// signals are skipped, with the reason OwnSignal. What CVO does with them is still
-// reported, as the cvo of a report.
+// A verdict that is not Ready may be raised as an alert, as a ClusterOperator or as a risk of an update. The
+// cluster-version operator (CVO) repeats these in ClusterVersion. A check that counted them would keep a cluster
+// Blocked that was Blocked once, so own signals are skipped, with the reason OwnSignal. A report still contains
+// CVO's reaction to them, in its field cvo.
 //
-// A signal is own only where it takes the rights of a cluster administrator to raise it: an
-// alert needs the label namespace, which the rules of another namespace cannot have;
-// ClusterOperators and the guard of a run are cluster-scoped. A risk of an update is the exception: who
-// can write the update graph can imitate one, by the fields that CVO copies from there. SECURITY.md
-// has what follows from that.
+// A signal is the preflight's own only if raising it takes the rights of a cluster administrator: an alert needs
+// the label namespace, which the rules of another namespace cannot have; ClusterOperators and the guard of a run
+// are cluster-scoped. A risk of an update is the exception: a writer of the update graph can imitate one with the
+// fields that CVO copies from there. SECURITY.md describes the consequences.
 package ownsignal
 
 import (
@@ -71,9 +69,10 @@ func PodOfRun(run, name string) bool {
 // with the label and a name of a run that has one are own.
 func Guard(run string) string { return guardPrefix + Suffix(run) }
 
-// Requester is the condition, in the Common Expression Language of admission policies, that a request
-// comes from a pod of the run with this suffix: the name of the pod has it, or that of the ServiceAccount. A user cannot
-// set these for a request; admission can change one of them in a pod, but one with both has nothing of the run.
+// Requester returns the condition, in the Common Expression Language of admission policies, that a request comes
+// from a pod of the run with this suffix: the name of the pod contains it, or the name of the ServiceAccount. A
+// user cannot set these for a request; admission can change one of them in a pod, but a pod with both changed has
+// nothing of the run.
 func Requester(suffix string) string {
 	const podName = "authentication.kubernetes.io/pod-name"
 	return fmt.Sprintf("(has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && "+
@@ -99,12 +98,11 @@ func Alert(name, namespace string) bool {
 	return (strings.HasPrefix(name, AlertPrefix) || name == AlertRegressed) && namespace == Namespace
 }
 
-// Risk reports whether a risk of the update to a version has the form of the one that CVO has from
-// the preflight's source of risks: its name, its URL, and Always as its only rule, which CVO copies
-// unchanged. Its message and conditions do not count. They change with the verdict, and CVO replaces the
-// reason of Applies by its own, such as EvaluationFailed (pkg/cvo/availableupdates.go, loadRiskConditions),
-// or by one of the update graph, which may have conditions. Of two risks with one name CVO keeps
-// that of the update service (pkg/risk/risk.go, Merge).
+// Risk reports whether a risk of the update to a version has the form of the one that CVO has from the preflight's
+// source of risks: its name, its URL, and Always as its only rule, which CVO copies unchanged. Its message and
+// conditions do not count. They change with the verdict, and CVO replaces the reason of Applies with its own, such
+// as EvaluationFailed (pkg/cvo/availableupdates.go, loadRiskConditions), or with a reason from the update graph,
+// which may have conditions. Of two risks with one name, CVO keeps the update service's (pkg/risk/risk.go, Merge).
 //
 // A version with build metadata has no such risk: its name is invalid for CVO.
 func Risk(risk configv1.ConditionalUpdateRisk, version string) bool {

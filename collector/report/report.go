@@ -1,8 +1,8 @@
 // Package report answers: how is a verdict written down?
 //
-// [Report] is the result of a run, [Path] that of a path, and [Targets] that of all updates:
-// the documents of the product, which are its stable interface. [Read] reads one that was
-// stored. Package reportview shows them to people.
+// [Report] is the result of a run, [Path] the result of a path, and [Targets] the result of all updates: these
+// documents are the stable interface of the product. [Read] reads a stored document. Package reportview shows them
+// to people.
 package report
 
 import (
@@ -46,8 +46,8 @@ type Report struct {
 	Run        Run     `json:"run"`
 	Cluster    Cluster `json:"cluster"`
 	Target     Target  `json:"target"`
-	// Path is set for a later update of a path: the versions that the cluster goes
-	// through, its own first and that of the target last. The verdict is provisional.
+	// Path is set for a later update of a path: the versions that the cluster goes through, from its own to the
+	// target's. The verdict is provisional.
 	Path []string `json:"path,omitempty"`
 	// AskedAgain are the checks that can be evaluated only when the cluster runs the
 	// release before the target; none for an update from the present release.
@@ -69,12 +69,12 @@ type Report struct {
 	// Switches are those by which the controller has CVO honor its verdicts, at the time
 	// when the report is shown again; the report that a run returns has none.
 	Switches []Switch `json:"switches,omitempty"`
-	// AfterUpdate is how the update after the run was, when the report is shown again later; nil where that was not judged.
+	// AfterUpdate is the judgement of the update, when the report is shown again later; nil if there is none.
 	AfterUpdate *AfterUpdate `json:"afterUpdate,omitempty"`
-	// Notices are what else is to be said about the run, such as that no baseline is stored.
+	// Notices are further remarks on the run, for example that no baseline is stored.
 	Notices []string `json:"notices,omitempty"`
-	// Actions are next steps. A run returns the one that starts the update, if it permits the update: see
-	// Permits. The program that shows the report adds those of its own command line.
+	// Actions are next steps. A run returns the step that starts the update, if it permits the update: see Permits.
+	// The program that shows the report adds the steps of its own command line.
 	Actions []finding.Action `json:"actions,omitempty"`
 }
 
@@ -96,8 +96,8 @@ func (r Report) From() string {
 type Standing struct {
 	// Time is when that was determined, RFC 3339 in UTC, by the cluster's clock where it is known.
 	Time string `json:"time"`
-	// Judged is when gates, risks and health were judged, RFC 3339 in UTC: everything else
-	// was judged at the end of the run. Empty where all of it was.
+	// Judged is when gates, risks and health were evaluated, RFC 3339 in UTC; everything else was evaluated at the end
+	// of the run. Empty if all was.
 	Judged string `json:"judged,omitempty"`
 	// Holder is the process that holds a run in progress; empty when none does.
 	Holder string `json:"holder,omitempty"`
@@ -105,11 +105,12 @@ type Standing struct {
 	Ended []string `json:"ended,omitempty"`
 	// Lacks lists what is asked and the verdict does not cover, as clauses; empty for nothing.
 	Lacks []string `json:"lacks,omitempty"`
-	// Remarks list in what the run differs from those of who asks without a consequence, such as the version of the tool.
+	// Remarks list differences between the run and the current request that have no consequence, such as the version
+	// of the tool.
 	Remarks []string `json:"remarks,omitempty"`
 }
 
-// Holds reports whether the verdict of the report is current. That of a new report is.
+// Holds reports whether the verdict of the report is current. The verdict of a new report is.
 func (r Report) Holds() bool { return r.Standing == nil || len(r.Standing.Ended) == 0 }
 
 // Refusal is why the report does not permit the update now, as a clause; empty where it does. The
@@ -148,9 +149,9 @@ type Switch struct {
 	Name string `json:"name"`
 	// Mode is Warn or Deny; empty for a switch without modes.
 	Mode string `json:"mode,omitempty"`
-	// Limit is what the switch does and what it does not.
+	// Limit says what the switch does and what it does not.
 	Limit string `json:"limit"`
-	// WithoutController is what happens while the controller does not run.
+	// WithoutController says what happens while the controller is not running.
 	WithoutController string `json:"withoutController"`
 }
 
@@ -169,8 +170,8 @@ type AfterUpdate struct {
 type Object struct {
 	preflight.Object
 
-	// Cluster is "management" for an object in the management cluster of a hosted cluster; empty for one in
-	// the cluster that is judged.
+	// Cluster is "management" for an object in the management cluster of a hosted cluster; empty for an object in the
+	// evaluated cluster.
 	Cluster string `json:"cluster,omitempty"`
 }
 
@@ -183,8 +184,8 @@ func (o Object) String() string {
 	return text
 }
 
-// Removal is what became of the objects of the run. Where Left is empty, a final
-// list of all objects of the run was empty.
+// Removal describes the removal of the run's objects. If Left is empty, a final list of all objects of the run was
+// empty.
 type Removal struct {
 	// Deleted are the objects that are gone, pods included.
 	Deleted []Object `json:"deleted"`
@@ -212,7 +213,7 @@ type Run struct {
 	Baseline string `json:"baseline,omitempty"`
 }
 
-// Cluster is what would be updated.
+// Cluster is the cluster that would be updated.
 type Cluster struct {
 	// ID is spec.clusterID of ClusterVersion.
 	ID string `json:"id"`
@@ -223,7 +224,7 @@ type Cluster struct {
 	Kubernetes string `json:"kubernetes"`
 }
 
-// Target is what the cluster would be updated to.
+// Target is the release that the cluster would be updated to.
 type Target struct {
 	// Version is empty when the release is selected by image and may not be read.
 	Version string `json:"version"`
@@ -243,8 +244,8 @@ type Target struct {
 // ReasonHyperShift is the Reason of CVO for a hosted cluster: HyperShift decides on the request.
 const ReasonHyperShift = "HyperShift"
 
-// CVO is what the cluster-version operator of this cluster would do with the same
-// request; for a hosted cluster, what HyperShift would do.
+// CVO is the expected response of this cluster's cluster-version operator to the same request; for a hosted
+// cluster, the response of HyperShift.
 type CVO struct {
 	// Accepts is nil where it is unknown.
 	Accepts *bool `json:"accepts"`
@@ -309,7 +310,7 @@ type Duration struct {
 	DrainsRehearsed bool `json:"drainsRehearsed,omitempty"`
 	// Basis is where the numbers come from.
 	Basis []string `json:"basis"`
-	// ProlongedBy is what makes the updates take longer than that.
+	// ProlongedBy lists what makes the updates take longer.
 	ProlongedBy []string `json:"prolongedBy,omitempty"`
 }
 

@@ -118,11 +118,11 @@ type Path struct {
 	// Time is when the last of the preflights ended, RFC 3339 in UTC.
 	Time    string  `json:"time"`
 	Cluster Cluster `json:"cluster"`
-	// Versions are those that the cluster goes through, its own first. That of an update
-	// that is selected by image and was not read is empty.
+	// Versions are the versions that the cluster goes through, its own first. The version of an update that was
+	// selected by image and not read is empty.
 	Versions []string `json:"versions"`
-	// Decision is Blocked if that of an update is; otherwise Undecided if one is Undecided
-	// or has no report; otherwise that of the first update.
+	// Decision is Blocked if the decision about an update is; otherwise Undecided if one is Undecided or has no
+	// report; otherwise the decision about the first update.
 	Decision verdict.Decision `json:"decision"`
 	// Forced is true when force was requested.
 	Forced bool `json:"forced"`
@@ -176,8 +176,8 @@ func (p Path) Interrupted() bool {
 	return false
 }
 
-// maxStored bounds a stored report, in bytes: that of 5 000 checks which all use
-// the 4 KiB of a container's message is a third of it.
+// maxStored bounds a stored report, in bytes: a report of 5 000 checks that all use the 4 KiB of a container's
+// message needs a third of it.
 const maxStored = 64 << 20
 
 // Read reads a report that was written as JSON or YAML. Fields that it does not
@@ -193,9 +193,9 @@ func Read(r io.Reader) (Report, error) {
 
 // Document is a stored document whose content has not been decoded.
 type Document struct {
-	// Kind is that which the document states; empty for none.
+	// Kind is the kind that the document gives; empty for none.
 	Kind string
-	// apiVersion is that which the document states, and text its content as JSON.
+	// apiVersion is the apiVersion that the document gives, and text its content as JSON.
 	apiVersion string
 	text       []byte
 }
@@ -235,7 +235,7 @@ func (d Document) Report() (Report, error) {
 	return stored, stored.check()
 }
 
-// unforce gives a report the decision without force: in those of earlier versions, force bypassed findings.
+// unforce gives a report the decision without force: in reports of earlier versions, force bypassed findings.
 func (r *Report) unforce() {
 	if !r.Verdict.Forced || r.Verdict.Decision == verdict.Blocked || r.Verdict.Decision == verdict.Undecided {
 		return

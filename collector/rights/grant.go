@@ -159,7 +159,7 @@ func addGrant(grants []Grant, more Grant) []Grant {
 	return grants
 }
 
-// permissions are what RBAC grants to a subject.
+// permissions are the permissions that RBAC grants to a subject.
 type permissions []Grant
 
 // namespaces are own and those in which p grants something, sorted.

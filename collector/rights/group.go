@@ -22,9 +22,9 @@ import (
 	"github.com/openshift/update-preflight/collector/cluster/retry"
 )
 
-// GroupRights are what every ServiceAccount of a namespace may do as a member of its
-// groups: the accounts of the namespace, all accounts, and all authenticated users; and as
-// system:anonymous, which it is without its token.
+// GroupRights lists the permissions of every ServiceAccount of a namespace as a member of its groups: the accounts
+// of the namespace, all accounts, and all authenticated users; and as system:anonymous, which it is without its
+// token.
 type GroupRights struct {
 	Namespace string
 	// Writes are the write requests that RBAC allows, sorted, without those that OpenShift allows every user.
@@ -87,8 +87,8 @@ const unknownAccount = "preflight-unknown"
 // groupAudit is the audit of the accounts of a namespace by their groups.
 type groupAudit struct {
 	namespace string
-	// roles counts the roles that are bound to the groups; granted has those of their
-	// rules that allow more than reading objects other than Secrets.
+	// roles counts the roles that are bound to the groups; granted contains their rules that allow more than reading
+	// objects other than Secrets.
 	roles   int
 	granted permissions
 	// anonymous has the roles of users without a token.
@@ -160,8 +160,8 @@ func groupAudits(ctx context.Context, client kubernetes.Interface, namespaces []
 type groupBindings struct {
 	// accountsOf has the roles of the group of the accounts of a namespace.
 	accountsOf map[string][]boundRole
-	// everyAccount has the roles of all accounts and of all users, also of those without a
-	// token, which anonymous has alone.
+	// everyAccount has the roles of all accounts and of all users, including users without a token; anonymous has only
+	// the roles of users without a token.
 	everyAccount, anonymous []boundRole
 }
 
@@ -195,8 +195,8 @@ func isAnonymous(subject rbacv1.Subject) bool {
 		subject.Kind == rbacv1.GroupKind && slices.Contains(anonymous().groups, subject.Name)
 }
 
-// distinct is true for a namespace whose accounts may have other permissions by their
-// groups than those of other namespaces, or whose objects are open to all of them.
+// distinct is true for a namespace whose accounts may have other permissions by their groups than the accounts of
+// other namespaces, or whose objects are open to all accounts.
 func (b groupBindings) distinct(namespace string) bool {
 	return len(b.accountsOf[namespace]) > 0 || slices.ContainsFunc(b.everyAccount, func(role boundRole) bool { return role.in == namespace })
 }
@@ -216,9 +216,8 @@ func (a groupAudit) secretReads() []access.Request {
 	return reads
 }
 
-// review returns those of the requests that the API server allows an account of the
-// namespace that does not exist, and all writes that it allows a user without a token: the
-// guard knows a check by its token.
+// review returns the requests that the API server allows a nonexistent account of the namespace, and all writes
+// that it allows a user without a token: the guard identifies a check by its token.
 func (a groupAudit) review(ctx context.Context, client authorizationv1client.SubjectAccessReviewsGetter,
 	requests []access.Request,
 ) ([]access.Request, error) {

@@ -1,17 +1,16 @@
 // Package rights answers: what may ServiceAccounts do in this cluster?
 //
-// [Writes] finds out which write requests accounts may make by their roles, and [Groups] what
-// all ServiceAccounts of a namespace may do through their groups. [Grants] are the rules that
-// bindings grant, of which [API.Reads] is the part that only reads, which is copied for checks.
+// [Writes] returns the write requests that accounts may make by their roles, and [Groups] the permissions of all
+// ServiceAccounts of a namespace through their groups. [Grants] returns the rules that bindings grant, and
+// [API.Reads] their read-only part, which is copied for checks.
 //
 // # Limitations
 //
-// [Grants], [Writes] and [Groups] have the permissions of RBAC only, the authorizer of
-// every OpenShift cluster: an access review for each write request to each resource would
-// be thousands of requests for one run, and an authorizer observes a role only a moment
-// after it was created. [Groups] makes access reviews, which all authorizers answer, of
-// what [Unguarded] returns: about the whole cluster, the account's own namespace, and
-// those in which roles of its groups write.
+// [Grants], [Writes] and [Groups] cover the permissions of RBAC only, the authorizer of every OpenShift cluster:
+// an access review for each write request to each resource would be thousands of requests for one run, and an
+// authorizer observes a role only a moment after it was created. [Groups] makes access reviews, which all
+// authorizers answer, for the requests of [Unguarded]: about the whole cluster, the account's own namespace, and
+// the namespaces in which roles of its groups write.
 package rights
 
 import (

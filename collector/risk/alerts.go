@@ -111,8 +111,8 @@ func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.
 		Do(finding.Accept(a.check()))}, nil
 }
 
-// judge makes one finding for each name: of the alerts that count, then of those
-// that are ignored, then of the preflight's own.
+// judge returns one finding for each name: of the alerts that count, then of the ignored ones, then of the
+// preflight's own.
 func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
 	counted, passed, own := map[string][]alert{}, map[string][]alert{}, map[string][]alert{}
 	for _, each := range active {

@@ -108,7 +108,7 @@ func (r recommended) findings(ctx context.Context) ([]finding.Finding, error) {
 	return findings, ctx.Err()
 }
 
-// judge judges all risks of the update, in the order of their names.
+// judge evaluates all risks of the update, in the order of their names.
 func (r recommended) judge(ctx context.Context, target target, risks []namedRisk) []finding.Finding {
 	if len(risks) == 0 {
 		return []finding.Finding{target.withoutRisks()}
@@ -136,8 +136,8 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 	return findings
 }
 
-// judgedElsewhere is the kind of check that judges a risk instead; empty for none.
-// Alerts are judged in their present state, if they can be read.
+// judgedElsewhere returns the kind of check that evaluates a risk instead; empty for none. Alerts are evaluated in
+// their current state, if they can be read.
 func (r recommended) judgedElsewhere(ctx context.Context, risk namedRisk) string {
 	switch {
 	case r.subject.Update.LeavesMinor() && risk.isGate():

@@ -1,12 +1,11 @@
 // Package risk answers: which risks of this update apply to this cluster?
 //
-// [Checks] are the checks: for risks that the update service declares, and for those that
-// the cluster's own alerts indicate. Each has the name by which it is accepted: that of the risk
-// or of the alert, as in the cluster-version operator (CVO).
+// [Checks] returns the checks for risks that the update service declares, and for risks that the cluster's own
+// alerts indicate. Each has the name by which it is accepted: the name of the risk or of the alert, as in the
+// cluster-version operator (CVO).
 //
-// The risks are read from ClusterVersion, with CVO's assessment of each. Where CVO
-// has none, could not evaluate a risk, or its status is out of date, the rules of
-// the risk are evaluated here. Differences from CVO:
+// The risks are read from ClusterVersion, with CVO's assessment of each. If CVO has none, could not evaluate a
+// risk, or its status is out of date, the rules of the risk are evaluated here. Differences from CVO:
 //
 //   - Every risk is a finding with its own cause. CVO folds them into one condition,
 //     whose reason depends on their order, or is MultipleReasons.
@@ -17,8 +16,8 @@
 //   - A rule of an unknown type does not mean that the risk does not apply. CVO drops
 //     such rules, and a target that has no others.
 //   - A risk that CVO drops, because its name is invalid or because two definitions of
-//     it differ, is judged and reported.
-//   - A gate is left to the gates, also where CVO lists it among the risks, as it does
+//     it differ, is evaluated and reported.
+//   - A gate is left to the gates, even if CVO lists it among the risks, as it does
 //     from 4.23 on: accepting it does not bypass CVO's precondition
 //     ClusterVersionUpgradeable, so it must not look acceptable.
 //   - Rules are evaluated at once. CVO waits a second between two, and an hour before
@@ -200,8 +199,8 @@ func (r namedRisk) judge(ctx context.Context, evaluator evaluator, version strin
 	})
 }
 
-// isGate reports whether CVO made the risk of a gate. Its rules are always Always; another
-// risk with such a name is judged as any risk.
+// isGate reports whether CVO made the risk for a gate. Its rules are always Always; another risk with such a name
+// is evaluated like any risk.
 func (r namedRisk) isGate() bool { return cvo.NamesGate(r.name) && r.isAlways() }
 
 // isAlert reports whether CVO made the risk of an alert (pkg/risk/alert).

@@ -48,9 +48,9 @@ type evaluator struct {
 	id      configv1.ClusterID
 }
 
-// match reports whether a risk applies. The rules are in order of precedence: the
-// first one that can be evaluated decides. The error belongs to the first rule where
-// none can be: a *monitoring.Error, or that of a context.
+// match reports whether a risk applies. The rules are in order of precedence: the first one that can be evaluated
+// decides. If none can be evaluated, the error belongs to the first rule: a *monitoring.Error, or the error of a
+// context.
 func (e evaluator) match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
 	if len(rules) == 0 {
 		return false, badRule(reasonNoMatchingRules, "the risk has no matching rules")
@@ -135,7 +135,7 @@ func badRule(reason finding.Reason, message string) error {
 	return &monitoring.Error{Reason: reason, Message: message, Remedy: monitoring.ReportQuery}
 }
 
-// unreadable is the error of an object that a rule depends on; that of a context stays as it is.
+// unreadable returns the error of an object that a rule depends on; the error of a context is returned unchanged.
 func unreadable(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -164,8 +164,8 @@ func Conditions(rules []graph.Rule) []configv1.ClusterCondition {
 	return all
 }
 
-// Evaluator evaluates the matching rules of risks that ClusterVersion does not list, such
-// as those of later updates of a path.
+// Evaluator evaluates the matching rules of risks that ClusterVersion does not list, such as risks of later
+// updates of a path.
 type Evaluator struct {
 	// Subject is the cluster; its update is not used.
 	Subject   check.Subject
@@ -173,9 +173,9 @@ type Evaluator struct {
 	ClusterID configv1.ClusterID
 }
 
-// Match reports whether a risk with these matching rules applies to the cluster at
-// present: the first rule that can be evaluated decides. The error is a
-// *monitoring.Error, or that of a context: then it is unknown whether the risk applies.
+// Match reports whether a risk with these matching rules currently applies to the cluster: the first rule that can
+// be evaluated decides. An error means that it is unknown whether the risk applies; it is a *monitoring.Error, or
+// comes from a context.
 func (e Evaluator) Match(ctx context.Context, rules []configv1.ClusterCondition) (bool, error) {
 	return e.evaluator().match(ctx, rules)
 }
@@ -184,8 +184,8 @@ func (e Evaluator) evaluator() evaluator {
 	return evaluator{subject: e.Subject, client: e.Client, id: e.ClusterID}
 }
 
-// Judge is the finding about a risk of an update to that version, as the present cluster
-// is. Conditions of the risk are not used.
+// Judge returns the finding about a risk of an update to that version, for the current state of the cluster.
+// Conditions of the risk are not used.
 func (e Evaluator) Judge(ctx context.Context, risk configv1.ConditionalUpdateRisk, version string) finding.Finding {
 	return definition{risk: risk}.judge(ctx, e.evaluator(), version)
 }
@@ -236,7 +236,7 @@ func (c conditions) of(risk configv1.ConditionalUpdateRisk) assessment {
 	return slices.MinFunc(found, func(a, b assessment) int { return a.rank() - b.rank() })
 }
 
-// recommended is what the condition of the update implies for one risk: nothing where that is ambiguous.
+// recommended returns what the condition of the update implies for one risk: nothing if that is ambiguous.
 func (c conditions) recommended(risk configv1.ConditionalUpdateRisk) assessment {
 	condition := c.find(c.update.Conditions, "Recommended")
 	if condition == nil {
@@ -256,7 +256,8 @@ func (c conditions) recommended(risk configv1.ConditionalUpdateRisk) assessment 
 	return implied
 }
 
-// exposed is what Recommended=False implies: its reason names a single risk, its message lists all that apply.
+// exposed returns what Recommended=False implies: its reason names a single risk, its message lists all that
+// apply.
 func (c conditions) exposed(risk configv1.ConditionalUpdateRisk, condition *metav1.Condition) metav1.ConditionStatus {
 	named := func(other configv1.ConditionalUpdateRisk) bool { return other.Name == condition.Reason }
 	several := slices.Contains([]string{"MultipleReasons", "ExposedToRisks", "EvaluationFailed"}, condition.Reason)
@@ -271,11 +272,10 @@ func (c conditions) exposed(risk configv1.ConditionalUpdateRisk, condition *meta
 	return ""
 }
 
-// listed is what the message of Recommended implies for one risk. CVO lists every
-// risk of the update that applies or could not be evaluated, and no other, in the
-// order of the update (pkg/cvo/availableupdates.go, evaluateConditionalUpdate). It
-// is empty where the risk is not listed, and either the message has other text too
-// or risks that apply were accepted, which CVO does not list.
+// listed returns what the message of Recommended implies for one risk. CVO lists every risk of the update that
+// applies or could not be evaluated, and no other, in the order of the update (pkg/cvo/availableupdates.go,
+// evaluateConditionalUpdate). It is empty if the risk is not listed, and either the message has other text too or
+// risks that apply were accepted, which CVO does not list.
 func (c conditions) listed(risk configv1.ConditionalUpdateRisk, message string) metav1.ConditionStatus {
 	switch {
 	case hasBlock(message, applying(risk)):
@@ -318,7 +318,7 @@ func unevaluated(risk configv1.ConditionalUpdateRisk) unknownText {
 	}
 }
 
-// formerlyUnevaluated is the text up to 4.13. It ends with that of a risk that applies.
+// formerlyUnevaluated is the text up to 4.13. It ends with the text of a risk that applies.
 func formerlyUnevaluated(risk configv1.ConditionalUpdateRisk) unknownText {
 	return unknownText{
 		start: "Exposure to " + risk.Name + " is unknown due to an evaluation failure: ",

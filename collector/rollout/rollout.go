@@ -1,8 +1,8 @@
-// Package rollout answers: when are the nodes of a pool rebooted on the way to a release,
-// and how long does that way take?
+// Package rollout answers: when are the nodes of a pool rebooted on the way to a release, and how long does that
+// way take?
 //
-// A paused pool is not rebooted. It has to be unpaused before an update whose API server
-// would no longer support its kubelets, and at the end.
+// A paused pool is not rebooted. It must be unpaused before an update whose API server would no longer support its
+// kubelets, and at the end.
 package rollout
 
 import (
@@ -62,9 +62,9 @@ func waiting() Range { return Range{10 * time.Second, 2 * time.Minute, 6 * time.
 // defaultGrace is the grace period of most pods, which the times of nodes have.
 const defaultGrace = 30 * time.Second
 
-// Drains is how much longer than quick ones the drains of each pool take that waits for
-// PodDisruptionBudgets or for pods with long grace periods, by a rehearsal. Pods may end before
-// their grace periods do: these count at most. Nodes after one whose drain does not end do not count.
+// Drains returns, for each pool, how much longer its drains take than quick ones because they wait for
+// PodDisruptionBudgets or for pods with long grace periods, according to a rehearsal. Pods may terminate before
+// their grace periods end: these count only for the upper limit. Nodes after one whose drain hangs do not count.
 func Drains(of *drain.Rehearsal) map[string]Range {
 	found := map[string]Range{}
 	for i := range of.Pools {
@@ -337,13 +337,13 @@ const (
 	minNode, maxNode = 2 * time.Minute, 4 * time.Hour
 )
 
-// NodeTimes are how long the nodes took in the last roll-out of each pool, sorted, by their
+// NodeTimes returns how long the nodes took in the last roll-out of each pool, sorted, according to their
 // MachineConfigNodes. Parallel is how many nodes of a pool are updated at a time.
 //
-// Of a roll-out, MachineConfigNodes keep the time at which each node was completed: MCO
-// then resets all other conditions (machine-config-operator pkg/upgrademonitor). A node
-// starts when the node before it in its place is completed, so the time between both is
-// that of the node. Nodes that were not rebooted, as new ones, do not count.
+// Of a roll-out, MachineConfigNodes keep the time at which each node was completed: MCO then resets all other
+// conditions (machine-config-operator pkg/upgrademonitor). A node starts when the node before it in its place is
+// completed, so the time between both belongs to the node. Nodes that were not rebooted, such as new ones, do not
+// count.
 func NodeTimes(nodes []machineconfigurationv1.MachineConfigNode, parallel func(pool string) int) []time.Duration {
 	type rollout struct{ pool, config string }
 	completed := map[rollout][]time.Time{}

@@ -1,8 +1,8 @@
-// Package scene answers: what does this cluster look like when an update is judged?
+// Package scene answers: what does this cluster look like when an update is evaluated?
 //
-// [Open] reads it once, and [OpenSettled] waits until the cluster-version operator (CVO)
-// has processed the last change of ClusterVersion. Everything that is judged afterwards
-// gets the same [Scene]: one snapshot, one clock, the acceptances of the administrator.
+// [Open] reads it once, and [OpenSettled] waits until the cluster-version operator (CVO) has processed the last
+// change of ClusterVersion. All later evaluations get the same [Scene]: one snapshot, one clock, the acceptances
+// of the administrator.
 package scene
 
 import (
@@ -256,9 +256,9 @@ func KnownReleases(clusterVersion *configv1.ClusterVersion) []update.Release {
 	return known
 }
 
-// InstalledError means that there is no update to judge: the cluster runs the release already.
+// InstalledError means that there is no update to evaluate: the cluster runs the release already.
 type InstalledError struct {
-	// Version is that of the release, and ClusterID the ID of the cluster.
+	// Version is the version of the release, and ClusterID the ID of the cluster.
 	Version, ClusterID string
 }
 
@@ -316,9 +316,8 @@ func currentRelease(clusterVersion *configv1.ClusterVersion) (update.Release, er
 		"history nor desired")
 }
 
-// Predict is what CVO would do with a request, completed with what the administrator
-// decided. CVO's precondition reads the condition Upgradeable, which may lag behind its
-// causes.
+// Predict returns how CVO would respond to a request, completed with the administrator's decisions. CVO's
+// precondition reads the condition Upgradeable, which may lag behind its causes.
 func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []finding.Finding) report.CVO {
 	if predicted, decides := s.Settings.Estate.Predict(request.Version); decides {
 		return predicted
@@ -362,8 +361,8 @@ func upgradeableCauses(version *configv1.ClusterVersion, findings []finding.Find
 	return names
 }
 
-// StartOf is the step that starts the update of the cluster to a release, of a hosted cluster that of its control
-// plane; none where there is no such command.
+// StartOf returns the step that starts the update of the cluster, or of the control plane of a hosted cluster, to
+// a release; none if there is no such command.
 func (s Scene) StartOf(target update.Release) []finding.Action {
 	start, isHosted := s.Settings.Estate.Start(target.Image)
 	if !isHosted && s.Version != nil {

@@ -21,15 +21,15 @@ import (
 // DefaultTimeout bounds a judgement.
 const DefaultTimeout = 10 * time.Minute
 
-// Settings are what may be chosen about reading and judging a cluster. The zero value uses
-// the monitoring of the cluster, and accepts what ClusterVersion accepts.
+// Settings are the options for reading and evaluating a cluster. The zero value uses the monitoring of the
+// cluster, and accepts what ClusterVersion accepts.
 type Settings struct {
 	Judgement Judgement
 	// Timeout bounds the judgement, from start to verdict; 0 means DefaultTimeout.
 	Timeout time.Duration
 	// ToolVersion is recorded in reports and on Jobs.
 	ToolVersion string
-	// Estate has the management cluster of a hosted cluster; the zero value is a cluster that is judged by itself.
+	// Estate contains the management cluster of a hosted cluster; the zero value is a cluster that is not hosted.
 	Estate hosted.Estate
 	// Asks is how the API server is asked about the next pods of what is drained; nil where it is not.
 	Asks *recreation.Asks
@@ -37,7 +37,7 @@ type Settings struct {
 	Step func(string)
 }
 
-// Judgement is what the administrator decides about findings.
+// Judgement contains the administrator's decisions about findings.
 type Judgement struct {
 	// Force reads and runs a release that could not be verified. The decision stays the one without force.
 	// The verdict reports it, with the reason (see CheckForceReason) and the user who requested it.

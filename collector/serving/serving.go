@@ -1,9 +1,7 @@
-// Package serving answers: does the API server of this cluster serve every API, and can it
-// delete what is being deleted?
+// Package serving answers: does the API server of this cluster serve every API, and can it complete deletions?
 //
-// Garbage collection, the deletion of namespaces and the migration of stored objects stop at
-// an API that is not served. Few of these conditions stop the cluster-version operator itself,
-// so most findings warn.
+// Garbage collection, the deletion of namespaces and the migration of stored objects hang at an API that is not
+// served. Few of these conditions stop the cluster-version operator itself, so most findings warn.
 package serving
 
 import (
@@ -108,8 +106,8 @@ func judgeAPIService(service *snapshot.APIService) (finding.Finding, bool) {
 		About(finding.Object{APIVersion: "apiregistration.k8s.io/v1", Kind: "APIService", Name: service.Name}), true
 }
 
-// unlessOwned is what deletes the APIService of an operator that OLM has installed: OLM creates it again while the
-// ClusterServiceVersion exists (operator-lifecycle-manager pkg/lib/ownerutil labels it).
+// unlessOwned names the ClusterServiceVersion to delete before an APIService that OLM has installed: OLM recreates
+// the APIService while the ClusterServiceVersion exists (operator-lifecycle-manager pkg/lib/ownerutil labels it).
 func unlessOwned(service *snapshot.APIService) string {
 	owner, namespace := service.Labels["olm.owner"], service.Labels["olm.owner.namespace"]
 	if owner == "" || namespace == "" {
@@ -351,8 +349,8 @@ func judgeNamespace(namespace *corev1.Namespace, now time.Time) (finding.Finding
 		About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: namespace.Name}), true
 }
 
-// stopped is what stops the deletion, in the words of the namespace controller
-// (Kubernetes pkg/controller/namespace/deletion/status_condition_utils.go).
+// stopped returns what blocks the deletion, in the words of the namespace controller (Kubernetes
+// pkg/controller/namespace/deletion/status_condition_utils.go).
 func stopped(namespace *corev1.Namespace) string {
 	var causes []string
 	for _, condition := range namespace.Status.Conditions {
@@ -372,8 +370,8 @@ type obstacle struct {
 	inspect finding.Action
 }
 
-// obstacles are those of the conditions of the namespace controller. A new deletion changes nothing: the present one
-// continues by itself when the obstacle is gone.
+// obstacles are the obstacles in the conditions of the namespace controller. Deleting again has no effect: the
+// current deletion continues by itself when the obstacle is gone.
 func obstacles(namespace string) map[corev1.NamespaceConditionType]obstacle {
 	left := finding.Read("oc api-resources --verbs=list --namespaced -o name | xargs -n 1 oc -n %s get --ignore-not-found --show-kind -o "+
 		"custom-columns=KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers", namespace)

@@ -1,6 +1,6 @@
 // Package settling answers: has the rollout of an update settled?
 //
-// [ChangeOf] finds the update in the history of ClusterVersion, and [Of] states what its rollout waits for. The
+// [ChangeOf] finds the update in the history of ClusterVersion, and [Of] reports what its rollout waits for. The
 // cluster-version operator (CVO) reports the end of an update hours before the nodes of all pools are updated.
 package settling
 
@@ -102,7 +102,7 @@ const (
 // maxNames bounds the names in a message.
 const maxNames = 5
 
-// Cluster is what a rollout consists of.
+// Cluster contains the objects of a rollout.
 type Cluster struct {
 	Change    Change
 	Operators []configv1.ClusterOperator
@@ -125,7 +125,7 @@ type Step struct {
 
 // Progress is how far a rollout is.
 type Progress struct {
-	// Waiting are what the rollout waits for, as clauses; none if all is rolled out.
+	// Waiting lists what the rollout waits for, as clauses; none if all is rolled out.
 	Waiting []string
 	// Settled is since when the rollout has settled, or when it will have, if nothing else happens; zero while it
 	// waits for something.
@@ -134,10 +134,10 @@ type Progress struct {
 	Draining bool
 	// Steps are sorted by time.
 	Steps []Step
-	// Paused are the MachineConfigPools that are paused: the rollout is judged without them.
+	// Paused are the MachineConfigPools that are paused: the rollout is evaluated without them.
 	Paused []string
-	// LeftOut are the NodePools, and the MachineConfigPools, that no part of the rollout updates, with why: the rollout is judged
-	// without them.
+	// LeftOut are the NodePools, and the MachineConfigPools, that no part of the rollout updates, with the cause: the
+	// rollout is evaluated without them.
 	LeftOut []string
 }
 
@@ -211,8 +211,8 @@ func (p *Progress) operators(cluster Cluster, change Change) time.Time {
 	return last
 }
 
-// Behind reports whether an operator states another version than that of the release. That of the preflight itself is of
-// no release.
+// Behind reports whether an operator reports another version than the release. The preflight's own ClusterOperator
+// belongs to no release.
 func Behind(operator *configv1.ClusterOperator, version string) bool {
 	return operator.Name != ownsignal.ClusterOperator &&
 		slices.ContainsFunc(operator.Status.Versions, func(each configv1.OperandVersion) bool {
@@ -220,7 +220,8 @@ func Behind(operator *configv1.ClusterOperator, version string) bool {
 		})
 }
 
-// Progressing reports whether an operator states that it is rolling out. That of the preflight itself is of no release.
+// Progressing reports whether an operator is rolling out. The preflight's own ClusterOperator belongs to no
+// release.
 func Progressing(operator *configv1.ClusterOperator) bool {
 	return operator.Name != ownsignal.ClusterOperator &&
 		slices.ContainsFunc(operator.Status.Conditions, func(each configv1.ClusterOperatorStatusCondition) bool {
@@ -228,8 +229,8 @@ func Progressing(operator *configv1.ClusterOperator) bool {
 		})
 }
 
-// Outdated describes a pool that is not updated, such as "worker (1 of 3 nodes)"; empty for one that is. The status of a
-// pool whose controller has not observed its last change is of the former configuration.
+// Outdated describes a pool that is not updated, such as "worker (1 of 3 nodes)"; empty for an updated pool. If
+// the controller of a pool has not observed its last change, its status describes the former configuration.
 func Outdated(pool *machineconfigurationv1.MachineConfigPool) string {
 	updated := slices.ContainsFunc(pool.Status.Conditions, func(each machineconfigurationv1.MachineConfigPoolCondition) bool {
 		return each.Type == machineconfigurationv1.MachineConfigPoolUpdated && each.Status == corev1.ConditionTrue

@@ -153,7 +153,7 @@ func (c *Cluster) Served(ctx context.Context) ([]Resource, error) {
 // noKind is the kind of a resource of which only the status was found so far.
 const noKind = "-"
 
-// addServed adds the resources of a version of an API: those of the preferred version replace others.
+// addServed adds the resources of a version of an API: the preferred version replaces others.
 func addServed(found map[schema.GroupResource]Resource, version schema.GroupVersion, preferred bool, resources []metav1.APIResource) {
 	for i := range resources {
 		of := &resources[i]

@@ -197,8 +197,8 @@ func HeldBy(node *corev1.Node) (by, state string) {
 // maxState bounds what an annotation says of the state of a node, in bytes: a longer one is none.
 const maxState = 64
 
-// Holds reports whether an annotation of a node states that a program drains or reboots it, or has paused its pool. The
-// convention is that of the SR-IOV operator (sriovnetwork.openshift.io/state and current-state) and of kured
+// Holds reports whether an annotation of a node means that a program drains or reboots it, or has paused its pool.
+// The convention is used by the SR-IOV operator (sriovnetwork.openshift.io/state and current-state) and by kured
 // (weave.works/kured-reboot-in-progress).
 func Holds(annotation, value string) bool {
 	domain, key, ok := strings.Cut(annotation, "/")
@@ -299,7 +299,8 @@ type MachineConfig struct {
 	KernelType string
 	// OSImageURL is empty where the release decides. A rendered configuration always has it.
 	OSImageURL string
-	// DefaultRuntime is the container runtime that its files make the default of CRI-O; empty for that of the release.
+	// DefaultRuntime is the container runtime that its files make the default of CRI-O; empty for the release's
+	// default.
 	DefaultRuntime string
 	// RuntimeUnread is true where the default runtime is not known, since files cannot be decoded.
 	RuntimeUnread bool

@@ -30,8 +30,8 @@ type message interface {
 	Unmarshal([]byte) error
 }
 
-// reader reads the objects of a resource. A response of the API server in protobuf, which all have but those of
-// archives, is reduced before it is decoded: of a pod of ten kilobytes, a tenth is kept. One in JSON is reduced
+// reader reads the objects of a resource. A response of the API server in protobuf, which only archives lack, is
+// reduced before it is decoded: of a pod of ten kilobytes, a tenth is kept. A response in JSON is reduced
 // afterwards, by the same rules.
 type reader[T any] struct {
 	cluster  *Cluster

@@ -19,12 +19,12 @@ import (
 // maxPods bounds the pods that are listed: three times as many as Kubernetes supports.
 const maxPods = 500_000
 
-// Pods are all pods, sorted by namespace and name, with the fields on which their eviction and
-// their placement depend ([podRules]), and the volumes that are bound to a place or to the host. Of their
-// containers and init containers, they have the states of those that wait or have restarted: the reason of the
-// waiting, the restarts, and the end of the last one.
-// Pods of a controller share what they have in common. Of annotations, they have the mark of a mirror; pods in the
-// namespaces of the cluster itself also those about SCCs, and the keys of those that nothing of the cluster sets ([Foreign]).
+// Pods returns all pods, sorted by namespace and name, with the fields on which their eviction and their placement
+// depend ([podRules]), and the volumes that are bound to a place or to the host. The status contains the
+// containers and init containers that wait or have restarted: the reason for waiting, the restarts, and the last
+// termination. Pods of a controller share equal parts. Of annotations, only the mark of a mirror pod is kept; pods
+// in the namespaces of the cluster itself also keep the annotations about SCCs, and the keys of annotations that
+// no component of the cluster sets ([Foreign]).
 func (c *Cluster) Pods(ctx context.Context) ([]corev1.Pod, error) {
 	return once(ctx, c, "pods", func(ctx context.Context) ([]corev1.Pod, error) {
 		r := &reader[corev1.Pod]{

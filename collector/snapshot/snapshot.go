@@ -1,10 +1,8 @@
-// Package snapshot answers: what is the present state of this cluster?
+// Package snapshot answers: what is the current state of this cluster?
 //
-// Every resource is read once in each shape, by the first check that needs it, for all
-// checks and all targets: as its objects, and as what they report ([Cluster.Reports]). Lists are read in pages, and
-// only fields that a check uses are
-// kept. [List] reads any resource; a method exists where fields are dropped or
-// values derived.
+// Every resource is read once in each form, by the first check that needs it, for all checks and all targets: as
+// its objects, and as their reported status ([Cluster.Reports]). Lists are read in pages, and only fields that a
+// check uses are kept. [List] reads any resource; a method exists where fields are dropped or values derived.
 package snapshot
 
 import (
@@ -85,8 +83,8 @@ func kept[T any](ctx context.Context, c *Cluster, key string, read func(context.
 	return r.Get(ctx, read)
 }
 
-// Derived is what is computed from this cluster once for all that need it, by a key that begins
-// with the name of the package.
+// Derived caches a value computed from the cluster, so that all checks share it. The key begins with the name of
+// the package.
 func Derived[T any](ctx context.Context, c *Cluster, key string, compute func(context.Context) (T, error)) (T, error) {
 	return kept(ctx, c, "derived "+key, compute)
 }
@@ -354,9 +352,9 @@ func (c *Cluster) Deployments(ctx context.Context) ([]appsv1.Deployment, error) 
 	})
 }
 
-// ReplicaSets are all ReplicaSets, sorted by namespace and name, without what the containers of their
-// pods run. Those of earlier revisions, which keep no pod and have none, are without the template of their
-// pods, too: a Deployment has ten of them.
+// ReplicaSets returns all ReplicaSets, sorted by namespace and name, without the programs of their containers.
+// ReplicaSets of earlier revisions, which have no pods, also lack the template of their pods: a Deployment has ten
+// of them.
 func (c *Cluster) ReplicaSets(ctx context.Context) ([]appsv1.ReplicaSet, error) {
 	return once(ctx, c, "replicaSets", func(ctx context.Context) ([]appsv1.ReplicaSet, error) {
 		r := &reader[appsv1.ReplicaSet]{

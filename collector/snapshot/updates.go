@@ -20,8 +20,8 @@ import (
 	"github.com/openshift/update-preflight/collector/snapshot/reported"
 )
 
-// ConditionalUpdates are an index of those in ClusterVersion: hundreds are possible,
-// and every target searches them.
+// ConditionalUpdates is an index of the conditional updates in ClusterVersion: hundreds are possible, and every
+// target searches them.
 type ConditionalUpdates struct {
 	// ByVersion are the updates by the version of their release, as it is spelled. Data
 	// with defects has several of one version.
@@ -373,8 +373,8 @@ func (d *Definition) HasStatus() bool {
 	})
 }
 
-// Reporting is the resource in a served version in which its objects report anything, that of the storage if it is one;
-// false where there is none.
+// Reporting returns the resource in a served version in which its objects have a status, preferably the storage
+// version; false if there is none.
 func (d *Definition) Reporting() (schema.GroupVersionResource, bool) {
 	found := ""
 	for i := range d.Spec.Versions {

@@ -119,8 +119,8 @@ func cronJobOf(job string, created time.Time) (string, bool) {
 	return match[1], err == nil && age > -time.Hour && age < maxJobAge
 }
 
-// installerOf is what installed a pod, according to the annotations and labels that OLM,
-// Helm and Argo CD give. Their objects are not read.
+// installerOf returns the installer of a pod, according to the annotations and labels that OLM, Helm and Argo CD
+// set. Their objects are not read.
 func installerOf(pod *metav1.PartialObjectMetadata) (kind, name string) {
 	instance := pod.Labels["app.kubernetes.io/instance"]
 	release := pod.Annotations["meta.helm.sh/release-name"]

@@ -1,7 +1,7 @@
 // Package targets answers: which of the updates that the cluster knows may it take?
 //
-// [Judge] judges each by gates, risks and health: no release is read, and no check of a
-// release is run, so no target is proven to be Ready.
+// [Judge] evaluates each by gates, risks and health: no release is read, and no check of a release is run, so no
+// target is proven to be Ready.
 package targets
 
 import (
@@ -52,14 +52,13 @@ var (
 	})
 )
 
-// parallelTargets bounds the targets that are judged at one time. What they need
-// is read once for all of them.
+// parallelTargets bounds the targets that are evaluated at one time. Their common input is read once for all of
+// them.
 const parallelTargets = 8
 
-// Judge judges every available and conditional update that the cluster knows, newest
-// first; with a version, that target only, also where the cluster does not list it. An *input.Error is
-// about a text that is not a version, or about the release that the cluster runs ([scene.InstalledError]). The time of the scene
-// bounds it.
+// Judge evaluates every available and conditional update that the cluster knows, newest first; with a version,
+// only that target, even if the cluster does not list it. An *input.Error is about a text that is not a version,
+// or about the release that the cluster runs ([scene.InstalledError]). The time of the scene bounds it.
 func Judge(ctx context.Context, s scene.Scene, version string) (report.Targets, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
 	defer cancel()
@@ -81,7 +80,7 @@ func Judge(ctx context.Context, s scene.Scene, version string) (report.Targets, 
 	return judged, nil
 }
 
-// Needs are the permissions to open a scene for Judge, and to judge.
+// Needs returns the permissions to open a scene for Judge, and to evaluate it.
 func Needs() access.Needs {
 	return access.Needs{Required: []access.Request{
 		{Verb: "get", Group: "config.openshift.io", Resource: "clusterversions", Name: "version"},

@@ -102,8 +102,8 @@ func (b Basis) updates(best path.Path) []Update {
 	return updates
 }
 
-// channelsOf is the channel of each update: as few as possible, of equally good ones the
-// present one, then that of the highest minor version.
+// channelsOf returns the channel of each update, with as few changes as possible; among equally good ones the
+// current channel, then the channel of the highest minor version.
 func channelsOf(present string, best path.Path) []string {
 	chosen := make([]string, 0, len(best))
 	for len(chosen) < len(best) {

@@ -1,9 +1,9 @@
-// Package updateplan answers: how does this cluster get to a release, what does it cost, and
-// what blocks each update on the way?
+// Package updateplan answers: how does this cluster get to a release, what does it cost, and what blocks each
+// update on the way?
 //
-// A plan is advice from an update graph: whether an update is safe is decided by a
-// preflight of its release. Only the first update can be evaluated as CVO will evaluate
-// it; what is about later ones is provisional, since the cluster will have changed.
+// A plan is advice from an update graph: only a preflight of its release decides whether an update is safe. Only
+// the first update can be evaluated as CVO will evaluate it; statements about later ones are provisional, since
+// the cluster will have changed.
 package updateplan
 
 import (
@@ -109,8 +109,8 @@ type Update struct {
 	// its risks and findings were evaluated on the present cluster.
 	Provisional bool   `json:"provisional"`
 	Risks       []Risk `json:"risks"`
-	// Findings are those of all gates for the first update; for later ones, of the gates that can be
-	// evaluated in advance: admin acknowledgements, removed APIs, and OLM operators.
+	// Findings are the findings of all gates for the first update; for later ones, of the gates that can be evaluated
+	// in advance: admin acknowledgements, removed APIs, and OLM operators.
 	Findings []finding.Finding `json:"findings"`
 	// Unpause are the pools to unpause before the update.
 	Unpause []string `json:"unpause"`
@@ -161,7 +161,7 @@ type Assessment struct {
 	Detail      string    `json:"detail,omitempty"`
 }
 
-// Evaluator is what evaluated a risk.
+// Evaluator names the program that evaluated a risk.
 type Evaluator string
 
 // The evaluators.
@@ -207,7 +207,7 @@ type Pool struct {
 	RebootsUnpaused int `json:"rebootsUnpaused"`
 }
 
-// Comparison is what became of a stored plan.
+// Comparison is the result of comparing a stored plan with the current graph.
 type Comparison struct {
 	// Time is when the stored plan was made.
 	Time string `json:"time"`
@@ -218,7 +218,7 @@ type Comparison struct {
 	Changes []Change `json:"changes"`
 }
 
-// ChangeReason is what changed.
+// ChangeReason names a kind of change.
 type ChangeReason string
 
 // The reasons of a Change.

@@ -1,6 +1,6 @@
 // Package verdict answers: may the cluster be updated, given all findings?
 //
-// It is pure: findings and policy go in, the decision comes out.
+// It is pure: its input is findings and policy, its output the decision.
 package verdict
 
 import (
@@ -173,9 +173,9 @@ func (v *Verdict) clear() Decision {
 	return Ready
 }
 
-// Whole is the decision about a path of which each update has one, in order: Blocked if an
-// update is; otherwise Undecided if an update is, or if there is none; otherwise that of
-// the first update, the only one that can be Ready.
+// Whole returns the decision about a path from the decisions about its updates, in order: Blocked if an update is;
+// otherwise Undecided if an update is, or if there is none; otherwise the decision about the first update, the
+// only one that can be Ready.
 func Whole(updates []Decision) Decision {
 	switch {
 	case slices.Contains(updates, Blocked):

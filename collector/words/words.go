@@ -36,7 +36,7 @@ func Aside(text string) string {
 	return " (" + text + ")"
 }
 
-// Condition is what a condition states: "False (Reason): message". What is empty is left out; a condition
+// Condition returns the content of a condition: "False (Reason): message". Empty parts are omitted; a condition
 // without a status is "absent".
 func Condition[Status ~string](status Status, reason, message string) string {
 	text := cmp.Or(string(status), "absent") + Aside(reason)

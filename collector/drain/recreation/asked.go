@@ -243,8 +243,8 @@ func leaving(of *metav1.ObjectMeta) string {
 	return fmt.Sprintf("belongs to %q, which is being deleted", of.Name)
 }
 
-// failureOf is the message of a failed creation; empty for that of a quota, which has room when a pod
-// of it is gone, and for one that was not read.
+// failureOf returns the message of a failed creation; empty for the failure of a quota, which has room when one of
+// its pods is gone, and for a failure that was not read.
 func failureOf(message string) string {
 	if strings.Contains(message, "exceeded quota") {
 		return ""
@@ -350,8 +350,8 @@ var evaluator = sync.OnceValues(func() (policy.Evaluator, error) { //nolint:goch
 	return policy.NewEvaluator(policy.DefaultChecks(), nil)
 })
 
-// secure is what refuses a pod for its namespace's level of Pod Security, or for its ServiceAccount, and
-// that as a clause about the pod; both are empty where nothing does.
+// secure returns what rejects a pod because of its namespace's level of Pod Security, or of its ServiceAccount,
+// and the reason as a clause about the pod; both are empty if nothing does.
 func (w *Workloads) secure(pod *corev1.Pod) (by, why string) {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {

@@ -1,8 +1,8 @@
-// Package recreation answers: is a pod that a drain evicts created again, and as which pod?
+// Package recreation answers: is an evicted pod recreated, and as which pod?
 //
-// [New] indexes what creates pods and what may refuse them, and [Workloads.Of] is the answer
-// for one pod: what its controller creates from its template of now, as the API server admits it.
-// What webhooks and policies decide is not read here.
+// [New] indexes the controllers that create pods and the objects that may reject them, and [Workloads.Of] returns
+// the answer for one pod: what its controller creates from its current template, as the API server admits it.
+// Decisions of webhooks and policies are not read here.
 package recreation
 
 import (
@@ -26,8 +26,8 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/quota"
 )
 
-// Input is what the answer depends on. With Unread, a list may be incomplete, and a controller
-// that is not in it is not taken for missing.
+// Input contains the objects that the answer depends on. With Unread, a list may be incomplete, so a controller
+// that is not in it is not considered missing.
 type Input struct {
 	ReplicaSets  []appsv1.ReplicaSet
 	StatefulSets []appsv1.StatefulSet
@@ -49,7 +49,7 @@ type Input struct {
 	Unread   bool
 }
 
-// Outcome is what becomes of a pod after its eviction.
+// Outcome is the fate of a pod after its eviction.
 type Outcome string
 
 // The outcomes.
@@ -64,12 +64,12 @@ const (
 	Unknown Outcome = "Unknown"
 )
 
-// Answer is what becomes of a pod, and why.
+// Answer is the fate of a pod, with its cause.
 type Answer struct {
 	Outcome Outcome
-	// Pod is what is created; nil where it runs on the same nodes as the evicted one.
+	// Pod is the new pod; nil if it runs on the same nodes as the evicted one.
 	Pod *corev1.Pod
-	// Charges are what quotas count of it.
+	// Charges are the amounts that quotas count for it.
 	Charges []quota.Charge
 	// Why is a clause without a subject, such as "has no controller"; empty for Recreated.
 	Why string
@@ -269,7 +269,7 @@ func (c *controller) fresh(of key, name string) corev1.Pod {
 	return *c.make(stub)
 }
 
-// Of is what becomes of a pod after its eviction.
+// Of returns the fate of a pod after its eviction.
 func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	reference := metav1.GetControllerOfNoCopy(pod)
 	if reference == nil && len(pod.OwnerReferences) > 0 {
@@ -296,12 +296,12 @@ func (w *Workloads) Of(pod *corev1.Pod) Answer {
 	return asked(w, found, pod, w.create(found, pod))
 }
 
-// asked is the answer of the model, or that of the API server.
+// asked returns the answer of the model, or of the API server.
 func asked(w *Workloads, by *controller, pod *corev1.Pod, modeled Answer) Answer {
 	return w.answers.counted(by, pod, modeled, func(spec *corev1.PodSpec) Answer { return admitted(w, by, pod, spec) })
 }
 
-// create is what a controller creates in place of a pod. Defaults and limits concern the template: they
+// create returns the answer for a pod that a controller recreates. Defaults and limits concern the template: they
 // may be newer than the pod.
 func (w *Workloads) create(by *controller, pod *corev1.Pod) Answer {
 	made, same := by.created(pod, w.namespaces[pod.Namespace])
@@ -341,8 +341,8 @@ func (w *Workloads) createLike(by *controller, pod *corev1.Pod) Answer {
 	return answer
 }
 
-// createOther creates a pod of a template that is another one than that of the evicted pod. What
-// admission changes of it is known as far as it depends on no webhook.
+// createOther creates a pod from a template that differs from the evicted pod's. Changes by admission are known as
+// far as they depend on no webhook.
 func (w *Workloads) createOther(made *corev1.Pod) Answer {
 	answer := w.admit(made)
 	if answer.Outcome != Recreated {
@@ -374,7 +374,7 @@ func withResources(pod, admitted *corev1.Pod) *corev1.Pod {
 	return made
 }
 
-// Like is what becomes of a pod whose operator creates one like it.
+// Like returns the fate of a pod whose operator creates a similar one.
 func (w *Workloads) Like(pod *corev1.Pod) Answer {
 	created := pod.DeepCopy()
 	answer := w.admit(created)

@@ -98,8 +98,8 @@ func (c *controller) changed(pod *corev1.Pod, namespace *metav1.PartialObjectMet
 		!requested(of.Containers, has.Containers) || !requested(of.InitContainers, has.InitContainers)
 }
 
-// requirements is what a template and its pods have in common, other than what admission adds. The API
-// server merges matchLabelKeys into the selectors of a pod, so that a selector with keys is left out.
+// requirements are the parts that a template and its pods have in common, without the additions of admission. The
+// API server merges matchLabelKeys into the selectors of a pod, so a selector with keys is omitted.
 type requirements struct {
 	HostNetwork bool
 	Node        *corev1.NodeSelector
@@ -210,8 +210,8 @@ func Ordinal(pod *corev1.Pod) int {
 	return number
 }
 
-// selectorAnnotations are those of a namespace whose nodes its pods select (OpenShift's
-// project node selector, and the admission plugin PodNodeSelector).
+// selectorAnnotations are the annotations of a namespace with the node selector of its pods (OpenShift's project
+// node selector, and the admission plugin PodNodeSelector).
 func selectorAnnotations() []string {
 	return []string{"openshift.io/node-selector", "scheduler.alpha.kubernetes.io/node-selector"}
 }
@@ -240,8 +240,8 @@ func addSelector(pod *corev1.Pod, namespace *metav1.PartialObjectMetadata) error
 	return nil
 }
 
-// admit is what the API server answers to the creation of a pod, to which it adds its defaults. Quotas
-// are asked for what the pod does not specify, and for their room by the rehearsal.
+// admit returns the API server's response to the creation of a pod, to which it adds its defaults. Quotas are
+// checked for values that the pod does not specify; the rehearsal checks their room.
 func (w *Workloads) admit(created *corev1.Pod) Answer {
 	if err := addSelector(created, w.namespaces[created.Namespace]); err != nil {
 		return Answer{Outcome: Unknown, Why: "may not be created: " + err.Error()}

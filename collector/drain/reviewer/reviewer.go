@@ -1,10 +1,10 @@
-// Package reviewer answers: which webhooks and policies decide on the eviction of a pod, and on the creation
-// of the next one?
+// Package reviewer answers: which webhooks and policies decide on the eviction of a pod, and on the creation of
+// the next one?
 //
-// [Evictions] and [Creations] prepare them, and [Reviewers.Of] is their answer: one that cannot respond and
-// must refuses the request, and what one that responds answers is unknown, unless package owner
-// knows its operator. One that receives evictions by a wildcard among all other requests, as those
-// of policy engines do, is not taken for one that decides on them: [Reviewers.General] are these.
+// [Evictions] and [Creations] prepare them, and [Reviewers.Of] returns their answer. A webhook that must respond
+// and cannot rejects the request. The response of a working webhook is unknown, unless package owner knows its
+// operator. A webhook that receives evictions by a wildcard among all other requests, as the webhooks of policy
+// engines do, is assumed not to decide about them: [Reviewers.General] lists these.
 package reviewer
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/openshift/update-preflight/collector/drain/owner"
 )
 
-// Input is what decides on requests.
+// Input contains the webhooks and policies that decide about requests, and the objects that they depend on.
 type Input struct {
 	Validating []admissionregistrationv1.ValidatingWebhookConfiguration
 	Mutating   []admissionregistrationv1.MutatingWebhookConfiguration
@@ -34,7 +34,7 @@ type Input struct {
 	Namespaces []metav1.PartialObjectMetadata
 	Services   []corev1.Service
 	Endpoints  []discoveryv1.EndpointSlice
-	// Unread is what of these could not be read, for messages; empty if all was.
+	// Unread names the objects that could not be read, for messages; empty if all were read.
 	Unread string
 	// Listed reports whether all Services and EndpointSlices of a namespace are there; nil for all.
 	Listed func(namespace string) bool
@@ -70,7 +70,7 @@ type webhook struct {
 	name, backend string
 }
 
-// Answer is what webhooks and policies answer to the eviction of a pod.
+// Answer is the response of webhooks and policies to the eviction of a pod.
 type Answer struct {
 	// Outcome is Evicted where they let it pass, else Refused or Unknown.
 	Outcome eviction.Outcome
@@ -245,9 +245,9 @@ func (w *webhook) decides(match admission.Match) Answer {
 // evictions are the evictions of pods among the resources of a rule.
 const evictions = "pods/eviction"
 
-// general reports whether no rule is about evictions: a rule with a wildcard receives them among other
-// requests, as those of Gatekeeper (charts/gatekeeper, "*" with pods/eviction among its subresources)
-// and of Kyverno (pkg/controllers/webhook, "*/*").
+// general reports whether no rule is about evictions: a rule with a wildcard receives them among other requests,
+// like the rules of Gatekeeper (charts/gatekeeper, "*" with pods/eviction among its subresources) and of Kyverno
+// (pkg/controllers/webhook, "*/*").
 func general(rules []admissionregistrationv1.RuleWithOperations) bool {
 	return !slices.ContainsFunc(rules, func(rule admissionregistrationv1.RuleWithOperations) bool {
 		wildcard := func(of string) bool { return strings.Contains(of, "*") }
@@ -255,7 +255,7 @@ func general(rules []admissionregistrationv1.RuleWithOperations) bool {
 	})
 }
 
-// backendOf is what serves a webhook: webhooks of one operator have the same.
+// backendOf returns the backend of a webhook: webhooks of one operator share it.
 func backendOf(of admissionregistrationv1.ValidatingWebhook) string {
 	if reference, ok := backend.ReferenceOf(of.ClientConfig); ok {
 		return reference.Namespace + "/" + reference.Name
@@ -275,7 +275,7 @@ type General struct {
 // General are those that receive the eviction of at least one of the pods.
 func (r *Reviewers) General(pods []*corev1.Pod) []General {
 	if r == nil || r.unread != "" {
-		return nil // without a decision, or with that of Of
+		return nil // without a decision, or with the decision of Of
 	}
 	ctx := context.Background() //nolint:forbidigo // nothing is requested
 	var found []General
@@ -357,7 +357,7 @@ func (r *Reviewers) bind(of *admissionregistrationv1.ValidatingAdmissionPolicy,
 	r.policies = append(r.policies, added)
 }
 
-// decides is what the policy answers to a request: Evicted to let it pass, Refused or Unknown.
+// decides returns the response of the policy to a request: Evicted to let it pass, Refused or Unknown.
 func (p *policy) decides(ctx context.Context, matcher *admission.Matcher, request admission.Request) eviction.Outcome {
 	certain := true
 	for _, match := range p.matches {

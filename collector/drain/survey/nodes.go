@@ -68,15 +68,15 @@ type machineAutoscaler struct {
 }
 
 const (
-	// leastPriority is that of the pods for which a cluster autoscaler adds machines, where its configuration has none
-	// (kubernetes/autoscaler cluster-autoscaler, expendable-pods-priority-cutoff).
+	// leastPriority is the lowest priority of pods for which a cluster autoscaler adds machines, if its configuration
+	// sets none (kubernetes/autoscaler cluster-autoscaler, expendable-pods-priority-cutoff).
 	leastPriority = -10
 	machineOfNode = "machine.openshift.io/machine"
 	gibibyte      = 1 << 30
 )
 
-// room is what the cluster autoscaler can add to MachineSets that have a node, like which the new ones are; nothing where
-// something of it could not be read.
+// room returns the nodes that the cluster autoscaler can add to MachineSets that have a node, which serves as the
+// model for new ones; none if some object could not be read.
 func (r *reader) room(ctx context.Context, nodes []corev1.Node) []drain.Room {
 	ctx, missing := gap.Track(ctx) // apart: less room is no gap of the rehearsal
 	found := few[autoscaler](ctx, r, autoscalers())
@@ -108,7 +108,7 @@ func (r *reader) room(ctx context.Context, nodes []corev1.Node) []drain.Room {
 			continue
 		}
 		all = append(all, drain.Room{MachineSet: set, Node: like.Name, Machines: machines, Priority: found[0].threshold()})
-		counted = append(counted, slices.Repeat([]corev1.Node{*like}, machines)...) // the limits are those of all MachineSets
+		counted = append(counted, slices.Repeat([]corev1.Node{*like}, machines)...) // the limits apply to all MachineSets together
 	}
 	return all
 }
@@ -173,7 +173,8 @@ func l2Advertisements() resource {
 	return of(schema.GroupVersion{Group: "metallb.io", Version: "v1beta1"}, "l2advertisements", "L2Advertisements")
 }
 
-// egressLabel is that of nodes which OVN-Kubernetes assigns EgressIPs to (ovn-org/ovn-kubernetes go-controller/pkg/util).
+// egressLabel is the label of nodes to which OVN-Kubernetes assigns EgressIPs (ovn-org/ovn-kubernetes
+// go-controller/pkg/util).
 const egressLabel = "k8s.ovn.org/egress-assignable"
 
 // selecting is an object that selects nodes: a KeepalivedGroup by labels, an L2Advertisement by any of several selectors,
@@ -298,7 +299,8 @@ func surgeNodes(pools []order.Pool, nodes []corev1.Node, pods []corev1.Pod) []co
 	return made
 }
 
-// likeNode is a node without other pods than those of DaemonSets, whose requests are taken from what it has.
+// likeNode returns a node without pods other than the pods of DaemonSets, whose requests are subtracted from its
+// resources.
 func likeNode(of *corev1.Node, name string, pods []corev1.Pod) corev1.Node {
 	made := *of.DeepCopy()
 	made.Name, made.UID = name, ""

@@ -1,7 +1,7 @@
-// Package survey answers: what of this cluster does a rehearsal of its drains read?
+// Package survey answers: which objects of this cluster does a rehearsal of its drains read?
 //
-// [Read] reads it, and names what could not be read ([Gap]); what depends on that is unknown in
-// the rehearsal.
+// [Read] reads them, and reports the ones that could not be read ([Gap]); results that depend on those are unknown
+// in the rehearsal.
 package survey
 
 import (
@@ -91,11 +91,12 @@ func Reads() []access.Request {
 	return needs
 }
 
-// Read reads what a rehearsal needs, at a time by the cluster's clock. An error is about what no
-// rehearsal can do without. NodePools are those of a hosted cluster that are updated; nil where that is
-// not known, and for any other cluster.
+// Read reads the objects that a rehearsal needs, at a time of the cluster's clock. It returns an error only for
+// objects that every rehearsal needs. NodePools are the updated NodePools of a hosted cluster; nil if they are
+// unknown, and for any other cluster.
 //
-// Where asks is not nil, the API server is asked about the next pods of the controllers whose pods are on nodes that are drained.
+// If asks is not nil, Read asks the API server about the next pods of the controllers whose pods are on nodes that
+// are drained.
 func Read(
 	ctx context.Context, cluster *snapshot.Cluster, now time.Time, nodePools []order.NodePool, asks *recreation.Asks,
 ) (drain.Input, []Gap, error) {

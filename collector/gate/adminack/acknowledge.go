@@ -73,10 +73,9 @@ func AcknowledgeRequests() (always, rarely []authorizationv1.ResourceAttributes)
 	return always, rarely
 }
 
-// Acknowledge opens one gate: it sets the gate's key in admin-acks to "true",
-// creates the ConfigMap where it is missing, and verifies what the API server
-// stored. The gate is named by its key or by its risk name, AdminAck-<key>. A
-// gate that is not defined is an *[UnknownGateError]. dryRun is that of the options of the writes.
+// Acknowledge opens one gate: it sets the gate's key in admin-acks to "true", creates the ConfigMap if it is
+// missing, and verifies what the API server stored. The gate is named by its key or by its risk name,
+// AdminAck-<key>. A gate that is not defined is an *[UnknownGateError]. dryRun is the DryRun option of the writes.
 func Acknowledge(ctx context.Context, configMaps corev1client.ConfigMapsGetter, name string, dryRun ...string) (Acknowledgement, error) {
 	pairs, err := readPairs(ctx, uncached(configMaps))
 	if err != nil {

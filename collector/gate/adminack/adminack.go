@@ -1,8 +1,7 @@
-// Package adminack answers: which tasks does an administrator have to acknowledge before an
-// update?
+// Package adminack answers: which tasks must an administrator acknowledge before an update?
 //
-// [Check] is the gate of the present release, [Later] that of a later update of a path, and
-// [Ahead] lists what the target will require. [Acknowledge] opens one gate.
+// [Check] is the gate of the current release, [Later] the gate of a later update of a path, and [Ahead] lists what
+// the target will require. [Acknowledge] opens one gate.
 package adminack
 
 import (
@@ -174,8 +173,8 @@ func acksMissing(location location) finding.Finding {
 		About(location.objects()...)
 }
 
-// unusedAcks warns of acknowledgements for this version that no gate requires,
-// most likely because of a misspelled name. Those of other versions are ignored.
+// unusedAcks warns of acknowledgements for this version that no gate requires, most likely because of a misspelled
+// name. Acknowledgements for other versions are ignored.
 func (a adminAck) unusedAcks(pair pair) []finding.Finding {
 	var findings []finding.Finding
 	for _, key := range slices.Sorted(maps.Keys(pair.acks.Data)) {

@@ -92,7 +92,7 @@ func ownOperator(f finding.Finding) finding.Finding {
 		About(f.Objects...)
 }
 
-// judgeOperator judges one operator; false means that it does not block the update and has no warning.
+// judgeOperator evaluates one operator; false means that it does not block the update and has no warning.
 func judgeOperator(operator *configv1.ClusterOperator, minor string) (finding.Finding, bool) {
 	condition := upgradeableOf(operator)
 	message := fmt.Sprintf("ClusterOperator %q reports Upgradeable=%s: %s", operator.Name, condition.Status,
@@ -126,10 +126,10 @@ func upgradeableOf(operator *configv1.ClusterOperator) configv1.ClusterOperatorS
 	return configv1.ClusterOperatorStatusCondition{}
 }
 
-// Repeats are the names of the open findings that f states a second time: CVO makes the condition
-// Upgradeable of ClusterVersion of those of the ClusterOperators and of the admin gates, among other
-// causes. There are none unless f is ClusterVersionUpgradeable, and all of its message is what these
-// findings state. Where they are fixed, the condition ends.
+// Repeats returns the names of the open findings that f repeats: CVO sets the condition Upgradeable of
+// ClusterVersion because of the ClusterOperators' conditions and of admin gates, among other causes. It returns
+// none unless f is ClusterVersionUpgradeable and its whole message comes from these findings. Once they are fixed,
+// CVO removes the condition.
 //
 // Source: setUpgradeableCondition in pkg/cvo/status.go of CVO, and for releases up to 4.22
 // setUpgradeableConditions in pkg/cvo/upgradeable.go.
@@ -186,7 +186,7 @@ func introduced(message string) []string {
 	return ends
 }
 
-// listed is what follows a bullet, as CVO writes them.
+// listed returns the text after a bullet, in CVO's form.
 func listed(text string) string { return strings.TrimLeft(text, "\n *") }
 
 // consume takes the known texts out of a message; all is false where something else is in it, or

@@ -1,10 +1,8 @@
-// Package clusterversion answers: which condition of the ClusterVersion or of a ClusterOperator
-// blocks the update?
+// Package clusterversion answers: which condition of ClusterVersion or of a ClusterOperator blocks the update?
 //
-// Each function returns one check. Names repeat the preconditions and risks of the
-// cluster-version operator (CVO). [Failing] and [RetrievedUpdates] are about what `oc adm
-// upgrade` checks in addition; their findings may be accepted by name, as with `oc adm upgrade
-// recommend --accept`.
+// Each function returns one check. Names repeat the preconditions and risks of the cluster-version operator (CVO).
+// [Failing] and [RetrievedUpdates] are about what `oc adm upgrade` checks in addition; their findings may be
+// accepted by name, as with `oc adm upgrade recommend --accept`.
 package clusterversion
 
 import (
@@ -59,7 +57,7 @@ type situation struct {
 	requested update.Update
 }
 
-// judgement judges a situation with at least one finding.
+// judgement evaluates a situation and returns at least one finding.
 type judgement func(situation) []finding.Finding
 
 // onClusterVersion is the Run of a check that reads only the ClusterVersion.
@@ -99,11 +97,10 @@ func invalidVersion(version *configv1.ClusterVersion, err error) finding.Finding
 		About(check.ClusterVersionObject())
 }
 
-// current judges a status that may be older than the spec, which RequestValid
-// reports. Of a status that is, only failures count, and only while no other release
-// than that of status.desired is requested. A change of spec.channel, spec.upstream
-// or the accepted risks changes the known updates and RetrievedUpdates, and a change
-// of spec.desiredUpdate changes Invalid: neither can open a gate.
+// current evaluates a status that may be older than the spec, which RequestValid reports. If it is older, only
+// failures count, and only while no release other than status.desired is requested. A change of spec.channel,
+// spec.upstream or the accepted risks changes the known updates and RetrievedUpdates, and a change of
+// spec.desiredUpdate changes Invalid: neither can open a gate.
 func current(judge judgement) judgement {
 	return func(s situation) []finding.Finding {
 		if _, stale := s.stale(); !stale {
@@ -132,8 +129,8 @@ func (s situation) stale() (finding.Finding, bool) {
 		Do(check.CVOPods()), true
 }
 
-// requestsAnother reports whether the spec requests another release than that of
-// status.desired, from which updates are measured.
+// requestsAnother reports whether the spec requests a release other than status.desired, from which updates are
+// measured.
 func (s situation) requestsAnother() bool {
 	request, desired := s.version.Spec.DesiredUpdate, s.version.Status.Desired
 	return request != nil &&

@@ -147,8 +147,9 @@ func implicitCapabilities(condition configv1.ClusterOperatorStatusCondition) (fi
 // maxChannels bounds the channels of which a command is printed.
 const maxChannels = 3
 
-// Channels are commands that set a channel which has the running release: the last supported ones that the cluster knows.
-// Where it knows none, that of its minor version is one; whether that of a later one has the release is not known.
+// Channels returns commands that set a channel with the running release: the last supported ones that the cluster
+// knows. If it knows none, the channel of its minor version contains the release; whether a later channel does is
+// unknown.
 func Channels(version *configv1.ClusterVersion) []finding.Action {
 	known := slices.Clone(version.Status.Desired.Channels)
 	if running, err := semver.Parse(version.Status.Desired.Version); err == nil && len(known) == 0 {
@@ -303,8 +304,7 @@ func (s situation) request() finding.Finding {
 		Do(finding.Read(listUpdates))
 }
 
-// nothingRequested is the finding of a target that is the release of the cluster, or that of the
-// update in progress.
+// nothingRequested is the finding of a target that is the release of the cluster, or of the update in progress.
 func nothingRequested(s situation) finding.Finding {
 	if cvo.CompletedVersion(s.version.Status) != s.target() {
 		return finding.Pass(s.read, reasonNothingAsked, "%s is already in status.desired of ClusterVersion", s.target())

@@ -1,8 +1,7 @@
-// Package measure answers: from which release does a gate measure an update, and what is the
-// effect of a closed gate on it, while another update may be in progress?
+// Package measure answers: from which release does a gate measure an update, and what is the effect of a closed
+// gate on it, while another update may be in progress?
 //
-// [Run] makes the function of a check from a judgement; a check that reads ClusterVersion
-// itself calls [Of].
+// [Run] returns the function of a check for a judgement; a check that reads ClusterVersion itself calls [Of].
 package measure
 
 import (
@@ -49,22 +48,21 @@ const (
 
 // Measure is how a gate measures an update, which another update in progress may precede.
 type Measure struct {
-	// Update is the one that is judged. It starts at the release that CVO measures
-	// from, and for a retarget at the last completed one: a retarget is a change of
-	// the update in progress, so it is judged as a whole.
+	// Update is the evaluated update. It starts at the release that CVO measures from, and for a retarget at the last
+	// completed one: a retarget changes the update in progress, so it is evaluated as a whole.
 	Update update.Update
 	// Completed is the last completed release; Desired is status.desired,
 	// which is later while an update is in progress.
 	Completed, Desired semver.Version
 	// Within is the minor version in which updates are not blocked.
 	Within string
-	// Effect is what the gate does to the update where it is closed.
+	// Effect is the effect of a closed gate on the update.
 	Effect Effect
 }
 
-// Of measures an update. It is the only place that decides from which release a gate
-// measures. requested is the update from the last completed release. CVO, whose release is
-// taken to be status.desired, measures updates that leave the minor version from there:
+// Of measures an update. It is the only place that decides from which release a gate measures. requested is the
+// update from the last completed release. CVO, whose release is taken to be status.desired, measures updates that
+// leave the minor version from there:
 //
 //   - An update that leaves the minor version of status.desired is blocked.
 //   - A retarget of an update from another minor version is blocked by
@@ -72,8 +70,8 @@ type Measure struct {
 //     With RetargetFree it is always a warning.
 //   - Another update within that minor version is not concerned.
 //
-// Without an update in progress both releases are the same. An earlier minor version
-// than that of desired is no retarget.
+// Without an update in progress both releases are the same. A target with an earlier minor version than desired is
+// not a retarget.
 func Of(by Rule, desired semver.Version, requested update.Update) Measure {
 	m := Measure{
 		Update: update.Update{From: desired, To: requested.To}, Completed: requested.From, Desired: desired,

@@ -35,14 +35,12 @@ const (
 	minHours = 6
 )
 
-// fixes judges whether the clients of APIs are fixed. A client is fixed where it has been
-// silent since its workloads changed, for two periods of use, each an hour longer than the
-// counts show, since these are by the hour. Where stated is not zero, it is also fixed
-// where all its requests are of hours that ended by then.
+// fixes evaluates whether the clients of APIs are fixed. A client is fixed if it has been silent since its
+// workloads changed, for two periods of use, each an hour longer than the counts show, because counts are hourly.
+// If stated is not zero, a client is also fixed if all its requests belong to hours that ended before stated.
 //
-// What is unknown counts as use: an hour that an API server did not report, requests
-// without a client, a client without a workload or with one that is not read, and a period
-// that cannot be derived.
+// Unknown facts count as use: an hour that an API server did not report, requests without a client, a client
+// without a workload or with one that is not read, and a period that cannot be derived.
 type fixes struct {
 	now, stated time.Time
 	owners      owners
@@ -63,7 +61,7 @@ type progress struct {
 	passes time.Time
 }
 
-// judge changes the outcome of the removal of an API where all its clients are fixed, and sets its note.
+// judge changes the outcome of the removal of an API if all its clients are fixed, and sets its note.
 func (f fixes) judge(api removal) removal {
 	if api.reason == reasonUnknownRelease {
 		return api
@@ -95,7 +93,7 @@ func (f fixes) judge(api removal) removal {
 	return api
 }
 
-// all is the progress of each client, and of those without a name.
+// all returns the progress of each client, and of the clients without a name.
 func (f fixes) all(c clients) []progress {
 	var found []progress
 	for _, client := range c.named {
@@ -165,7 +163,7 @@ func (f fixes) unreported(since time.Time, reported []time.Time) time.Time {
 	return time.Time{}
 }
 
-// byStatement judges by the time that the administrator states. An hour that contains it counts as use.
+// byStatement evaluates a client by the time that the administrator gives. An hour that contains it counts as use.
 func (f fixes) byStatement(found progress, end time.Time) progress {
 	switch {
 	case end.After(f.stated):
@@ -182,7 +180,7 @@ func (f fixes) byStatement(found progress, end time.Time) progress {
 	return found
 }
 
-// byChange judges by the last change of the client's workloads and its silence since.
+// byChange evaluates a client by the last change of its workloads and its silence since.
 func (f fixes) byChange(found progress, end time.Time) progress {
 	change, doubt := f.owners.changeOf(found.client, end)
 	if doubt != "" {
@@ -215,8 +213,8 @@ func (f fixes) byChange(found progress, end time.Time) progress {
 	return found
 }
 
-// period is the longest time without a request, between those of the client and before
-// its first one. It is unknown for a client with few of them.
+// period returns the longest time without a request, between the requests of the client and before its first one.
+// It is unknown for a client with few requests.
 func (f fixes) period(hours []time.Time) (time.Duration, bool) {
 	if len(hours) < minHours {
 		return 0, false

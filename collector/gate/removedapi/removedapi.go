@@ -1,7 +1,7 @@
 // Package removedapi answers: which clients would lose an API by the update?
 //
-// [Check] is the gate. [ParseFixTime] parses the time at which an administrator states that
-// the clients were fixed.
+// [Check] is the gate. [ParseFixTime] parses the time at which, according to an administrator, the clients were
+// fixed.
 package removedapi
 
 import (
@@ -243,8 +243,8 @@ func remover(minor uint64) string {
 // maxOwned bounds the service accounts whose workloads are read.
 const maxOwned = 50
 
-// accountsOf are the users of the first clients that are service accounts, those of
-// failures first, at most maxOwned.
+// accountsOf returns the users of the first clients that are service accounts, clients of failures first, at most
+// maxOwned.
 func accountsOf(inUse []removal) []string {
 	failing := func(api removal) bool { return api.outcome == preflight.Fail }
 	rest := slices.DeleteFunc(slices.Clone(inUse), failing)
@@ -354,7 +354,7 @@ func ParseFixTime(text string) (FixTime, error) {
 	return FixTime{at: at}, nil
 }
 
-// At is the stated time, for a run that starts now; zero where none is stated. A time after now is an error.
+// At returns the given time, for a run that starts now; zero if none was given. A time after now is an error.
 func (f FixTime) At(now time.Time) (time.Time, error) {
 	if f.ago > 0 {
 		return now.UTC().Add(-f.ago), nil
@@ -365,7 +365,7 @@ func (f FixTime) At(now time.Time) (time.Time, error) {
 	return f.at, nil
 }
 
-// String is the text that ParseFixTime parses, and empty where nothing is stated.
+// String is the text that ParseFixTime parses, and empty if no time was given.
 func (f FixTime) String() string {
 	if f.ago > 0 {
 		return f.ago.String()

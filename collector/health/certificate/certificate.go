@@ -1,8 +1,9 @@
-// Package certificate answers: which certificates of the cluster end before an update is over, or soon after it?
+// Package certificate answers: which certificates of the cluster expire before an update is over, or soon after
+// it?
 //
-// The certificate authorities that verify are public, in ConfigMaps. Of Secrets only the metadata is read, which has
-// the validity as annotations, and only where the user may list Secrets anyway: no role has that permission, since it
-// permits to read the keys as well.
+// The CA certificates that verify are public, in ConfigMaps. Of Secrets only the metadata is read, which contains
+// the validity in annotations, and only if the user may list Secrets anyway: no role grants that permission, since
+// it also exposes the keys.
 package certificate
 
 import (
@@ -71,7 +72,7 @@ var (
 // authority is a ConfigMap with certificates for one purpose, in the key ca-bundle.crt.
 type authority struct {
 	namespace, name string
-	// purpose is what the certificates verify, as a noun phrase.
+	// purpose is the purpose of the certificates, as a noun phrase.
 	purpose string
 	// operator is the ClusterOperator that renews them; empty where none does.
 	operator string
@@ -241,7 +242,7 @@ type subject struct {
 	object   finding.Object
 }
 
-// judge is false where nothing is wrong.
+// judge returns false if nothing is wrong.
 func (s subject) judge(valid validity, now, limit time.Time) (finding.Finding, bool) {
 	var f finding.Finding
 	switch {
@@ -291,8 +292,8 @@ const (
 	controlPlane, master = 3, "master"
 )
 
-// window is the time for which certificates have to be valid. Without the pools it is that of most clusters, and what
-// depends on it is no pass.
+// window is the time for which certificates must be valid. If the pools are unknown, it is the usual time, and a
+// result that depends on it is not a pass.
 func window(ctx context.Context, s check.Subject) time.Duration {
 	found, err := s.Cluster.MachineConfigPools(ctx)
 	if err != nil || len(found) == 0 {
@@ -362,8 +363,8 @@ func PausedPools() check.Check {
 	}
 }
 
-// renewed is true for a signer that the operator has made: its name ends in the time, and that of the installer does not
-// (library-go pkg/operator/certrotation/signer.go).
+// renewed is true for a signer that the operator has created: its name ends with the time, unlike the names of the
+// installer (library-go pkg/operator/certrotation/signer.go).
 func renewed(signer *x509.Certificate) bool { return strings.Contains(signer.Subject.CommonName, "@") }
 
 // keeps is true for a paused pool with a pending configuration.

@@ -239,14 +239,13 @@ func requestsOf(ctx context.Context, cluster *snapshot.Cluster) (*updateRequests
 	return found, nil
 }
 
-// named is what is known of an object in a request.
+// named returns the known metadata of an object in a request.
 func named(object metav1.ObjectMeta) metav1.PartialObjectMetadata {
 	return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: object.Name, Labels: object.Labels}}
 }
 
-// groupsOf are the requests of an update. Pods of all namespaces are evicted and
-// deleted; those of other namespaces than the cluster's own may stay away during the
-// update.
+// groupsOf returns the requests of an update. Pods of all namespaces are evicted and deleted; pods outside the
+// cluster's own namespaces may stay away during the update.
 func groupsOf(replicas, nodes, operators []metav1.PartialObjectMetadata) []admission.Group {
 	var own, drained []metav1.PartialObjectMetadata
 	for i := range replicas {

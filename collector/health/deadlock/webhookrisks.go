@@ -90,7 +90,7 @@ type risk struct {
 	reason  finding.Reason
 	// cause is a clause on the webhook, remedy an imperative sentence.
 	cause, remedy string
-	// effect is what follows for the request; empty for the rejection of it.
+	// effect is the consequence for the request; empty if it is rejected.
 	effect  string
 	actions []finding.Action
 }
@@ -114,7 +114,7 @@ func (j *webhookJudge) complete(ctx context.Context, namespace string, resources
 	return true
 }
 
-// servicesAndEndpoints are what decides whether a Service responds.
+// servicesAndEndpoints are the resources that decide whether a Service responds.
 func servicesAndEndpoints() []schema.GroupVersionResource {
 	return []schema.GroupVersionResource{corev1.SchemeGroupVersion.WithResource("services"), endpointSlices()}
 }
@@ -154,8 +154,8 @@ func (j *webhookJudge) risks(ctx context.Context, w *webhook) []risk {
 	return risks
 }
 
-// certificate judges the caBundle of a webhook. Of several certificates, the API server
-// uses any that is valid. An empty bundle is not judged.
+// certificate evaluates the caBundle of a webhook. Of several certificates, the API server uses any that is valid.
+// An empty bundle is not evaluated.
 func (j *webhookJudge) certificate(w *webhook) (risk, bool) {
 	last, ok := lastExpiry(w.ClientConfig.CABundle)
 	r := risk{remedy: "Renew the certificate of the webhook, and write it to clientConfig.caBundle."}
@@ -205,7 +205,8 @@ func unavailable(reference backend.Reference, served backend.Backend) (risk, boo
 	}, ok
 }
 
-// placement judges a backend by where its pods are, and whether it receives the requests that create them.
+// placement evaluates a backend by the nodes of its pods, and by whether it receives the requests that create
+// them.
 func (j *webhookJudge) placement(ctx context.Context, w *webhook, reference backend.Reference, served backend.Backend) []risk {
 	pods := j.podsOf(reference, served)
 	own, self := j.requests.matcher.First(ctx, w.hook, j.creations(pods))
@@ -255,8 +256,8 @@ func (j *webhookJudge) podsOf(reference backend.Reference, served backend.Backen
 	return pods
 }
 
-// creations are the requests that replace pods which a drain evicts. Those of a
-// DaemonSet and static pods stay, and pods without a controller are not replaced.
+// creations returns the requests that replace pods that a drain evicts. Pods of a DaemonSet and static pods stay,
+// and pods without a controller are not replaced.
 func (j *webhookJudge) creations(pods []metav1.PartialObjectMetadata) []admission.Group {
 	replaced := slices.DeleteFunc(slices.Clone(pods), func(pod metav1.PartialObjectMetadata) bool {
 		owner := metav1.GetControllerOfNoCopy(&pod)
@@ -290,7 +291,7 @@ func (j *webhookJudge) budgeted(pod metav1.PartialObjectMetadata) bool {
 	return false
 }
 
-// timeouts judges the longest time of the webhooks for one new pod.
+// timeouts evaluates the longest time of the webhooks for one new pod.
 func (j *webhookJudge) timeouts(ctx context.Context, webhooks []webhook) (finding.Finding, bool) {
 	creations := j.requests.groups[0]
 	concerned := slices.DeleteFunc(slices.Clone(webhooks), func(w webhook) bool { return !j.requests.matcher.Concerns(w.hook, creations) })

@@ -1,9 +1,7 @@
-// Package deadlock answers: which webhook or policy would reject the requests of the update
-// itself?
+// Package deadlock answers: which webhook or policy would reject the requests of the update itself?
 //
-// Such a request is rejected where a webhook must respond and cannot, because the update moves
-// the pods behind it, or where a ValidatingAdmissionPolicy has no parameter. The checks are
-// [Webhooks] and [Policies].
+// Such a request is rejected if a webhook must respond and cannot, because the update moves its pods, or if a
+// ValidatingAdmissionPolicy has no parameter. The checks are [Webhooks] and [Policies].
 package deadlock
 
 import (
@@ -85,7 +83,7 @@ func backendsOf(ctx context.Context, cluster *snapshot.Cluster) (*backend.Backen
 	return backend.NewBackends(services, endpoints), nil
 }
 
-// judge returns the findings of all webhooks; one per configuration and reason.
+// judge returns the findings of all webhooks; one for each configuration and reason.
 func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.Finding {
 	var drafts []finding.Draft
 	reported := map[string]bool{}
@@ -267,8 +265,8 @@ var reasonWebhookDelays = finding.NewReason("WebhookDelaysHeartbeats", finding.E
 // nodeStatusUpdateFrequency (kubernetes cmd/kubelet/app/server.go, heartbeatClientConfig).
 const heartbeatTimeout = 10
 
-// delays judges a webhook that the API server ignores where it does not respond in time. Requests wait for
-// it, although none is rejected.
+// delays evaluates a webhook that the API server ignores if it does not respond in time. Requests wait for it,
+// although none is rejected.
 func (j *webhookJudge) delays(ctx context.Context, w *webhook) []webhookDraft {
 	reference, ok := backend.ReferenceOf(w.ClientConfig)
 	if !ok || w.FailurePolicy == nil || *w.FailurePolicy != admissionregistrationv1.Ignore || w.timeout() < heartbeatTimeout {

@@ -1,7 +1,6 @@
-// Package dependency answers: can the systems outside of the cluster that an update needs be
-// reached?
+// Package dependency answers: are the external systems that an update needs reachable?
 //
-// [New] makes the set of them, and [Check] is the check; it is made where the preflight runs.
+// [New] returns the set of these systems, and [Check] probes them from where the preflight runs.
 package dependency
 
 import (
@@ -62,8 +61,8 @@ const (
 	maxDependencies = 100
 )
 
-// Set is what the cluster needs outside of itself. Its members are probed once, by the first
-// check that needs the results, for the checks of all updates.
+// Set is the set of external systems that the cluster needs. The first check that needs the results probes its
+// members, once for the checks of all updates.
 type Set struct {
 	client *http.Client
 	urls   []string

@@ -163,7 +163,7 @@ func (r *rehearsed) unread() error {
 	}
 }
 
-// pools are the pools that are drained. Those of a hosted cluster are NodePools.
+// pools are the pools that are drained. For a hosted cluster they are NodePools.
 type pools struct {
 	all []order.Pool
 	// limits are the times after which the nodes of NodePools are deleted, by node.
@@ -201,15 +201,15 @@ func (p pools) about(name string, f finding.Finding) finding.Finding {
 		Do(finding.Read("oc get machineconfigpool %s", name))
 }
 
-// daemonState is what the machine-config-daemon reports of its node (machine-config-operator
-// pkg/daemon/constants). The check NodeHealth reports each state but this one.
+// daemonState is the state that the machine-config-daemon reports for its node (machine-config-operator
+// pkg/daemon/constants). The check NodeHealth reports every state except this one.
 const (
 	daemonState = "machineconfiguration.openshift.io/state"
 	stateDone   = "Done"
 )
 
-// unreached warns of nodes that this update does not reach: those of a paused pool, of several pools and of
-// none, and those that get another configuration before it. Reported are the reasons that another check has.
+// unreached warns of nodes that this update does not reach: nodes of a paused pool, of several pools and of none,
+// and nodes that first get another configuration. Reported are the reasons that another check reports.
 func (r *rehearsed) unreached(reported ...order.Skip) []finding.Finding {
 	type group struct {
 		why  order.Skip

@@ -1,7 +1,7 @@
-// Package draining answers: which drains of this update do not end, and what do they interrupt?
+// Package draining answers: which drains of this update would hang, and what do they interrupt?
 //
-// [Check] is the built-in check: it rehearses the drains (package drain), and makes findings of
-// the rehearsal, one for each cause. [Rehearse] is the whole rehearsal, for the command.
+// [Check] is the built-in check: it rehearses the drains (package drain), and returns a finding for each cause.
+// [Rehearse] returns the whole rehearsal, for the command.
 package draining
 
 import (
@@ -25,7 +25,7 @@ import (
 // maxNamed bounds the pods that a message names; all are objects of the finding.
 const maxNamed = 5
 
-// judge is what the rehearsal of an update comes to. Only a drain that does not end blocks.
+// judge returns the findings of the rehearsal of an update. Only a drain that hangs blocks.
 func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []finding.Finding {
 	pools := poolsOf(drained)
 	findings := obstacles(rehearsal, pools)
@@ -103,7 +103,7 @@ func room(why string) string {
 	return "Change what keeps the pods off the other nodes, which the message names, then run the preflight again."
 }
 
-// cause is what several obstacles have in common.
+// cause is the common cause of several obstacles.
 type cause struct {
 	eviction.Cause
 
@@ -218,8 +218,8 @@ func describe(of cause, pods []drain.Obstacle) finding.Finding {
 	return found.Do(append(actions, inspect)...)
 }
 
-// remedyOf is the remedy where that of the reason does not fit, and the command to apply it. What
-// restores a budget has to change it: a change of the budget does not last.
+// remedyOf returns the remedy if the reason's remedy does not fit, and the command to apply it. If a program
+// restores a budget, its settings must be changed: a change of the budget does not last.
 func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 	if first.Remedy != "" {
 		return first.Remedy, nil
@@ -246,7 +246,7 @@ func remedyOf(of cause, first drain.Obstacle) (string, []finding.Action) {
 		`oc -n %s patch poddisruptionbudget %s --type merge --patch {"spec":{"maxUnavailable":1,"minAvailable":null}}`, of.namespace, of.of)}
 }
 
-// clause is what keeps pods on their nodes.
+// clause describes what keeps pods on their nodes.
 func clause(first drain.Obstacle, pods int) string {
 	subject := words.Count(pods, "pod")
 	var budgets []string
@@ -293,8 +293,8 @@ func because(why string) string {
 	return " (" + why + ")"
 }
 
-// nameOf is the name of a finding: that of the budget, or of what else keeps the pods. That of a pod is
-// another one after a rollout, and so would be the name, which an acceptance has.
+// nameOf returns the name of a finding: the name of the budget, or of what else keeps the pods. A pod's name
+// changes with a rollout, and so would the name of the finding, which an acceptance uses.
 func nameOf(of cause, first drain.Obstacle) string {
 	switch {
 	case of.Cause == drain.Admission && first.Reviewer == "":

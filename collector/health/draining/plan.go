@@ -39,7 +39,7 @@ type Selection struct {
 type Plan struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Cluster is the ID of the cluster, of a hosted one that of the guest; empty where it has none.
+	// Cluster is the ID of the cluster, or of the guest of a hosted cluster; empty if it has none.
 	Cluster string `json:"cluster,omitempty"`
 	// Time is when the cluster was read, in UTC (RFC 3339).
 	Time string `json:"time"`
@@ -49,9 +49,9 @@ type Plan struct {
 	Rehearsal drain.Rehearsal `json:"rehearsal"`
 	// Skipped are the nodes that are not drained.
 	Skipped []order.Skipped `json:"skipped"`
-	// Unread is what could not be read: what depends on it is unknown.
+	// Unread lists what could not be read: results that depend on it are unknown.
 	Unread []string `json:"unread"`
-	// Findings are what the drains come to, one for each cause.
+	// Findings are the results of the drains, one for each cause.
 	Findings []finding.Finding `json:"findings"`
 }
 
@@ -64,9 +64,9 @@ func Needs() access.Needs {
 	}
 }
 
-// Rehearse rehearses the drains of an update of all nodes, at a time by the cluster's clock. All
-// pools are rehearsed, since they are drained in parallel; the selection is what the plan has of
-// it. An *input.Error is a selection that does not exist.
+// Rehearse rehearses the drains of an update of all nodes, at a time of the cluster's clock. All pools are
+// rehearsed, since they are drained in parallel; the plan contains the selected part. An *input.Error means that
+// the selection does not exist.
 func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, selected Selection) (Plan, error) {
 	ctx, missing := gap.Track(ctx)
 	of, err := rehearsalOf(ctx, cluster, now, selected.NodePools, selected.Asks)
@@ -141,8 +141,8 @@ func unread(errs []survey.Gap, missing []gap.Gap) []string {
 	return all
 }
 
-// Causes are the findings that are not in the lists of the rehearsal: why drains do not end, and
-// which budgets are unused.
+// Causes returns the findings that are not in the lists of the rehearsal: why drains hang, and which budgets are
+// unused.
 func (p *Plan) Causes() []finding.Finding {
 	listed := []string{namePending, nameLost, nameGraces, nameInterrupted, nameUnreached}
 	return keep(p.Findings, func(f finding.Finding) bool { return f.Outcome != preflight.Pass && !slices.Contains(listed, f.Name) })
@@ -181,8 +181,8 @@ func (s Selection) check(of order.Order) error {
 	return nil
 }
 
-// of is the part of a rehearsal that is about the selection: its pools, and what happens to the
-// pods on its nodes. Pods without a node are of the cluster.
+// of returns the part of a rehearsal that is about the selection: its pools, and what happens to the pods on its
+// nodes. Pods without a node belong to the whole cluster.
 func (s Selection) of(all drain.Rehearsal, from order.Order) drain.Rehearsal {
 	if s.Pool == "" && s.Node == "" {
 		return all

@@ -225,7 +225,7 @@ func reasonOf(cause eviction.Cause) finding.Reason {
 	}
 }
 
-// warnings are what an update interrupts or loses without a drain that does not end, each in one finding.
+// warnings returns a finding for each kind of thing that an update interrupts or loses although no drain hangs.
 func warnings(rehearsal drain.Rehearsal) []finding.Finding {
 	all := []named{
 		pending(rehearsal.Pending), lost(rehearsal.Lost), graces(rehearsal.Graces), delayed(rehearsal.Delayed),
@@ -345,7 +345,8 @@ func addresses(all []drain.Address) named {
 	return found
 }
 
-// together are what the pools interrupt only since they drain several nodes at a time, one finding for each pool.
+// together returns one finding for each pool that interrupts workloads only because it drains several nodes at a
+// time.
 func together(rehearsal drain.Rehearsal, pools []order.Pool) []finding.Finding {
 	var found []finding.Finding
 	for i := range pools {

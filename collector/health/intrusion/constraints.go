@@ -78,8 +78,8 @@ func (c *constraint) before(other *constraint) bool {
 	return cmp.Or(cmp.Compare(other.priority(), c.priority()), slices.Compare(c.laxity(), other.laxity()), cmp.Compare(c.Name, other.Name)) < 0
 }
 
-// laxity is what admission compares of SCCs with the same priority: the first difference decides (there, ByRestrictions
-// adds points, of which those of each line exceed all of the next ones).
+// laxity returns the values that admission compares for SCCs with the same priority: the first difference decides
+// (there, ByRestrictions adds points, and the points of each line exceed the sum of all following ones).
 func (c *constraint) laxity() []int {
 	asAny := map[string]int{"RunAsAny": 4, "MustRunAsNonRoot": 3, "MustRunAsRange": 2, "MustRunAs": 1}
 	capabilities := 5000 + 300*len(c.DefaultAddCapabilities)

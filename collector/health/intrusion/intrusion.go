@@ -1,9 +1,9 @@
-// Package intrusion answers: what do users' objects change of the pods that the platform's controllers make?
+// Package intrusion answers: how do users' objects change the pods that the platform's controllers create?
 //
-// [PlatformPods] looks at the SecurityContextConstraints, mutating webhooks, NetworkPolicies, ResourceQuotas and LimitRanges
-// that users made, and that concern pods in the namespaces of the cluster itself. An update creates these pods again, so
-// that what did no harm to the present ones decides whether the new ones start. Every finding is a warning: whether a pod
-// tolerates the change is not known.
+// [PlatformPods] checks the SecurityContextConstraints, mutating webhooks, NetworkPolicies, ResourceQuotas and
+// LimitRanges that users created and that concern pods in the namespaces of the cluster itself. An update
+// recreates these pods, so an object that did not harm the current pods may keep the new ones from starting. Every
+// finding is a warning: whether a pod tolerates the change is unknown.
 package intrusion
 
 import (
@@ -256,7 +256,8 @@ type controller struct {
 	types.NamespacedName
 }
 
-// source is the template of a controller. A pod of it whose label has another value is of an earlier template.
+// source is the template of a controller. A pod of the controller whose label has another value comes from an
+// earlier template.
 type source struct {
 	template     *corev1.PodTemplateSpec
 	label, value string

@@ -99,7 +99,7 @@ func injectorOf(configuration string, webhook *admissionregistrationv1.MutatingW
 	return made, nil
 }
 
-// trace is what a pod has and its template has not.
+// trace is a part of a pod that its template does not have.
 type trace struct {
 	text string
 	// words are those that name the program, the most telling ones last: the domain of a key, without its top level.
@@ -167,7 +167,7 @@ func (t trace) origins(receivers []receiver) []*injector {
 	return any
 }
 
-// changed is what the webhooks of a configuration change.
+// changed lists the changes by the webhooks of a configuration.
 type changed struct {
 	configuration                string
 	webhooks, namespaces, traces map[string]bool

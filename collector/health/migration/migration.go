@@ -1,16 +1,15 @@
 // Package migration answers: which migration of the cluster itself is in progress?
 //
-// [Check] reads what operators report of themselves, by one table: the objects of which a cluster has one
-// each, with the conditions and fields by which an operator documents that it moves the cluster to another
-// network, encryption, storage version, storage or revision. A migration is a warning, since no operator
-// documents that an update breaks it, and each documents that it ends by itself or by a last step of the
-// administrator. Where an operator blocks updates meanwhile, its Upgradeable=False is a gate of its own: the
-// cluster-network-operator does so since 4.16.
+// [Check] reads the status of operators by one table: the singleton objects of the cluster, with the conditions
+// and fields by which an operator documents that it moves the cluster to another network, encryption, storage
+// version, storage or revision. A migration is a warning, since no operator documents that an update breaks it,
+// and each documents that it ends by itself or by a last step of the administrator. If an operator blocks updates
+// meanwhile, its Upgradeable=False is a separate gate: the cluster-network-operator does so since 4.16.
 //
-// An update costs nine lists, which package platform reads as well. A resource that the API server does not serve has
-// nothing to migrate: those of a hosted cluster, of a disabled capability such as ImageRegistry, and of an
-// older release. Where a resource may not be read, or an archive does not have it, the check is Unknown, and
-// what the others report stays.
+// An update costs nine lists, which package platform reads as well. A resource that the API server does not serve
+// has nothing to migrate: on a hosted cluster, with a disabled capability such as ImageRegistry, or on an older
+// release. If a resource may not be read, or an archive does not contain it, the check is Unknown, and the other
+// resources are still reported.
 package migration
 
 import (
@@ -77,8 +76,8 @@ func read(ctx context.Context, cluster *snapshot.Cluster) (map[string][]reported
 	return objects, errors.Join(failures...)
 }
 
-// judge returns a finding for each migration that is in progress; none where there is none and something
-// could not be read.
+// judge returns a finding for each migration that is in progress; none if there is none and something could not be
+// read.
 func judge(extent gap.Extent, objects map[string][]reported.Object, failure error) []finding.Finding {
 	var findings []finding.Finding
 	for _, each := range migrations() {
@@ -101,7 +100,7 @@ func judge(extent gap.Extent, objects map[string][]reported.Object, failure erro
 		words.Count(count, "object"))}
 }
 
-// judge is the finding about a migration that is in progress; false for one that is not.
+// judge returns the finding about a migration that is in progress; false if it is not.
 func (m migration) judge(objects map[string][]reported.Object) (finding.Finding, bool) {
 	var texts, failures []string
 	var about []finding.Object

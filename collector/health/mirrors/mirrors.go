@@ -1,14 +1,15 @@
 // Package mirrors answers: does the machine-config-operator (MCO) accept the mirror sets of the cluster together?
 //
-// MCO writes all ImageDigestMirrorSets, ImageTagMirrorSets and ImageContentSourcePolicies to one registries.conf, and
-// rejects them all where two of them have different mirrorSourcePolicies for one source (pkg/controller/
-// container-runtime-config, syncImageConfig). The MachineConfig 99-POOL-generated-registries of each pool then stays as it
-// is, until the update brings a new MCO, which renders no pool whose MachineConfigs are of the old one (pkg/controller/render,
-// generateRenderedMachineConfig): the update waits for the pools.
+// MCO writes all ImageDigestMirrorSets, ImageTagMirrorSets and ImageContentSourcePolicies to one registries.conf,
+// and rejects them all if two of them have different mirrorSourcePolicies for one source (pkg/controller/
+// container-runtime-config, syncImageConfig). The MachineConfig 99-POOL-generated-registries of each pool then
+// does not change until the update brings a new MCO, which renders no pool whose MachineConfigs come from the old
+// one (pkg/controller/render, generateRenderedMachineConfig): the update waits for the pools.
 //
-// [Check] costs three lists. A resource that the API server does not serve has no objects, as ImageDigestMirrorSets
-// before 4.13 and ImageContentSourcePolicies after their removal. Where a resource may not be read, or an archive does
-// not have it, the check is Unknown, and the contradictions among the others stay.
+// [Check] costs three lists. A resource that the API server does not serve has no objects, such as
+// ImageDigestMirrorSets before 4.13 and ImageContentSourcePolicies after their removal. If a resource may not be
+// read, or an archive does not contain it, the check is Unknown, and contradictions among the others are still
+// reported.
 package mirrors
 
 import (
@@ -58,7 +59,7 @@ var (
 	})
 )
 
-// maxNamed bounds the objects of one policy in a message, and those of a command.
+// maxNamed bounds the objects of one policy in a message, and the objects in a command.
 const maxNamed = 5
 
 // Check is the check MirrorSets.
@@ -133,7 +134,7 @@ type sets struct {
 	sources map[string]*stated
 }
 
-// stated is what mirror sets state of one source.
+// stated is the content of mirror sets for one source.
 type stated struct {
 	policies map[string][]finding.Object
 	// mirrors are the objects that list the source among its mirrors, and forbid contacting it.
@@ -180,7 +181,7 @@ func (s *sets) add(of kind, set *mirrorSet) {
 	}
 }
 
-// with adds an object once: those of one object follow one another.
+// with adds an object once: repeated mentions of one object follow one another.
 func with(objects []finding.Object, object finding.Object) []finding.Object {
 	if len(objects) > 0 && objects[len(objects)-1] == object {
 		return objects
@@ -188,7 +189,7 @@ func with(objects []finding.Object, object finding.Object) []finding.Object {
 	return append(objects, object)
 }
 
-// judge returns a finding for each source that MCO rejects; none where there is none and something could not be read.
+// judge returns a finding for each source that MCO rejects; none if there is none and something could not be read.
 func (s *sets) judge(extent gap.Extent, failure error) []finding.Finding {
 	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(s.sources)) {

@@ -1,13 +1,14 @@
 // Package platform answers: which object of the platform reports that something is wrong?
 //
-// [Check] reads what operators report in their own objects, of every kind that the release ships: conditions by the
-// conventions of the Kubernetes API, a phase, an error, and installers of static pods that failed. The kinds come from
-// the CustomResourceDefinitions of the cluster and from what ClusterOperators name as theirs, and the meaning of a
-// condition from its type ([reported.MeaningOf]). No kind and no type of a condition has to be known: one whose meaning does not
-// follow from its type is listed as not evaluated. What another check reports of an object is left to it ([elsewhere]).
+// [Check] reads the status of the operators' own objects, of every kind that the release ships: conditions by the
+// conventions of the Kubernetes API, a phase, an error, and failed installers of static pods. The kinds come from
+// the CustomResourceDefinitions of the cluster and from the related objects of ClusterOperators, and the meaning
+// of a condition from its type ([reported.MeaningOf]). No kind and no type of a condition must be known: a
+// condition whose meaning does not follow from its type is listed as not evaluated. Problems that another check
+// reports are left to it ([elsewhere]).
 //
-// A finding warns: an operator whose trouble stops an update says so in its ClusterOperator, which is checked by
-// itself.
+// A finding warns: an operator whose problem blocks an update reports it in its ClusterOperator, which has its own
+// check.
 package platform
 
 import (
@@ -126,7 +127,7 @@ func elsewhere() map[string][]string {
 	}
 }
 
-// operatorsOfUsers is the group of OLM: the check Subscriptions reads its objects, which are those of users.
+// operatorsOfUsers is the group of OLM: the check Subscriptions reads its objects, which belong to users.
 const operatorsOfUsers = "operators.coreos.com"
 
 func whollyElsewhere(resource schema.GroupVersionResource) bool {
@@ -159,8 +160,8 @@ func (p *platform) read(ctx context.Context, cluster *snapshot.Cluster) error {
 	return reading.Wait()
 }
 
-// newestRuns are the reports without those of runs that a later one replaces: of the builds and backups of one owner,
-// only the newest states how things are.
+// newestRuns returns the reports without runs that a later one replaces: of the builds and backups of one owner,
+// only the newest shows the current state.
 func newestRuns(reports []reported.Object) []*reported.Object {
 	newest := map[run]*reported.Object{}
 	var all []*reported.Object
@@ -187,7 +188,7 @@ func newestRuns(reports []reported.Object) []*reported.Object {
 	return all
 }
 
-// run is what the executions of one owner have in common.
+// run identifies the executions of one owner.
 type run struct {
 	namespace string
 	owner     types.UID
@@ -324,7 +325,7 @@ func (p *platform) judgeReport(of *kind, report *reported.Object, others map[str
 
 func isEmpty(text string) bool { return text == "" }
 
-// statements are what an object says against itself, as clauses.
+// statements are the problems that an object reports, as clauses.
 type statements struct{ failures, slow []string }
 
 func (p *platform) statementsOf(of *kind, report *reported.Object, others map[string]bool) statements {

@@ -1,8 +1,8 @@
-// Package subscription answers: which operators that OLM has installed are not at the version to which OLM updates them,
-// and from which catalogs can it read none?
+// Package subscription answers: which operators has OLM not updated as requested, and which catalogs can it not
+// read?
 //
-// Nothing of it stops the cluster-version operator, so all of it warns. What the next minor version requires of these
-// operators is the gate IncompatibleOperator.
+// None of these problems stops the cluster-version operator, so all of them are warnings. The requirements of the
+// next minor version are the gate IncompatibleOperator.
 package subscription
 
 import (

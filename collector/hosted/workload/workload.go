@@ -1,7 +1,7 @@
 // Package workload answers: do the pods of a hosted control plane run, and is there room to update them?
 //
-// [Read] reads its namespace and the nodes of the management cluster, and [State.Judge] judges them. A
-// drain is judged by package eviction and a node by package placement, as in every cluster.
+// [Read] reads its namespace and the nodes of the management cluster, and [State.Judge] evaluates them. As in
+// every cluster, package eviction evaluates drains and package placement evaluates nodes.
 package workload
 
 import (
@@ -63,8 +63,8 @@ func Reads(namespace string) []access.Request {
 	}
 }
 
-// Read reads the namespace of a control plane, and the nodes with their pods. What cannot be read is a
-// finding of Judge.
+// Read reads the namespace of a control plane, and the nodes with their pods. Read failures become findings of
+// Judge.
 func Read(ctx context.Context, management *cluster.Cluster, namespace string) *State {
 	s := &State{namespace: namespace}
 	if s.unread = s.readNamespace(ctx, management); s.unread == nil {
@@ -139,7 +139,7 @@ func gathered(log *gap.Log) error {
 	return nil
 }
 
-// Name is the name of the check that Judge makes the findings of.
+// Name is the name of the check whose findings Judge returns.
 var Name = finding.NewName("HostedControlPlanePods",
 	"Checks the pods of the control plane in its namespace of the management cluster: replicas of etcd and of the API server, "+
 		"PodDisruptionBudgets that allow no eviction, and room on the nodes for the pods that a rollout adds.")
@@ -194,15 +194,15 @@ var (
 	})
 )
 
-// Said is what the conditions of the HostedCluster report already, so that it is not reported again.
+// Said lists what the conditions of the HostedCluster report already, so that it is not reported again.
 type Said struct {
 	// Etcd and APIServer are true where they are reported as unavailable. Unmanaged is true for etcd
 	// outside of the management cluster.
 	Etcd, APIServer, Unmanaged bool
 }
 
-// Judge has at least one finding. What could not be read of the namespace is one inconclusive finding;
-// budgets and room only warn.
+// Judge returns at least one finding. Read failures in the namespace are one inconclusive finding; budgets and
+// room only warn.
 func (s *State) Judge(said Said) []finding.Finding {
 	if s.unread != nil {
 		return []finding.Finding{finding.Unknown(reasonPodsUnknown, "the pods of the control plane are unknown: %s", s.unread).

@@ -1,6 +1,7 @@
-// Package hostedcondition answers: which conditions of a HostedCluster or a NodePool state that something is wrong with it?
+// Package hostedcondition answers: which conditions of a HostedCluster or a NodePool report a problem?
 //
-// [Unmet] and [UnmetOfPool] are those of an object. The tables by which they decide are those of the checks before an update, too.
+// [Unmet] and [UnmetOfPool] return the conditions of an object. They share their tables with the checks before an
+// update.
 package hostedcondition
 
 import (
@@ -71,13 +72,14 @@ func OfControlPlane() []Expectation {
 	}
 }
 
-// Stops are the conditions that are False while HyperShift does not reconcile a HostedCluster, or
-// its control plane (hypershift at 3ee9615: hypershift-operator hostedcluster_controller.go, reconcile, and
+// Stops are the conditions that are False while HyperShift does not reconcile a HostedCluster, or its control
+// plane (hypershift at 3ee9615: hypershift-operator hostedcluster_controller.go, reconcile, and
 // control-plane-operator hostedcontrolplane_controller.go). The gate of a request, which is the last stop, is
-// hypershift.Judge. An error that stops a reconciliation is in ReconciliationSucceeded, which
-// [OfControlPlane] has. ValidReleaseImage False with the reason SecretNotFound stops only a part of it, as does
-// PlatformCredentialsFound False: the control-plane-operator of the release is not deployed. ValidProxyConfiguration,
-// ValidOIDCConfiguration, ValidAWSIdentityProvider, ValidIDPConfiguration, ValidReleaseInfo and those of KMS stop nothing.
+// hypershift.Judge. An error that stops a reconciliation is in ReconciliationSucceeded, which [OfControlPlane]
+// has. ValidReleaseImage False with the reason SecretNotFound stops only a part of it, as does
+// PlatformCredentialsFound False: the control-plane-operator of the release is not deployed.
+// ValidProxyConfiguration, ValidOIDCConfiguration, ValidAWSIdentityProvider, ValidIDPConfiguration,
+// ValidReleaseInfo and the conditions about KMS stop nothing.
 func Stops() []string {
 	return []string{
 		"ReconciliationActive", "ValidConfiguration", "SupportedHostedCluster", "ValidReleaseImage", "PlatformCredentialsFound",
@@ -98,18 +100,19 @@ type Pool struct {
 	Continues bool
 }
 
-// OfPools are the conditions of a NodePool while HyperShift stops before it updates the nodes, those of nodes
-// that are not in order, and those by which a component advises against an update (hypershift at 3ee9615:
-// hypershift-operator controllers/nodepool, nodepool_controller.go, reconcile, with conditions.go, capi.go, nto.go and
-// the file of each platform). AWSSecurityGroupAvailable stops a pool whose control-plane-operator creates the
-// default security group, as that of each supported release does (aws.go, buildAWSSecurityGroups). ValidPlatformConfig
-// stops nothing (conditions.go, validPlatformConfigCondition). An update in place does not continue beside a degraded
-// node (hostedclusterconfigoperator/controllers/inplaceupgrader, reconcileInPlaceUpgrade). Not here are
+// OfPools returns the conditions of a NodePool while HyperShift stops before it updates the nodes, the conditions
+// about unhealthy nodes, and the conditions by which a component advises against an update (hypershift at 3ee9615:
+// hypershift-operator controllers/nodepool, nodepool_controller.go, reconcile, with conditions.go, capi.go, nto.go
+// and the file of each platform). AWSSecurityGroupAvailable stops a pool whose control-plane-operator creates the
+// default security group, as every supported release does (aws.go, buildAWSSecurityGroups). ValidPlatformConfig
+// stops nothing (conditions.go, validPlatformConfigCondition). An update in place does not continue beside a
+// degraded node (hostedclusterconfigoperator/controllers/inplaceupgrader, reconcileInPlaceUpgrade). Not here are
 // SupportedVersionSkew, which NodePoolSkew computes for the target, and AutoscalingEnabled, AutorepairEnabled,
-// ReachedIgnitionEndpoint, Ready, ClusterNetworkCIDRConflict, KubeVirtNodesLiveMigratable and AWSResourceTagConflict,
-// which stop nothing. Other stops have findings of their own: the pause, ValidArchPlatform, the deletion, and those
-// of the HostedCluster. An error to read a Secret or a ConfigMap of the HostedCluster has no condition of the
-// pool: those of the HostedCluster report it. The absence of these means that HyperShift has nothing to report.
+// ReachedIgnitionEndpoint, Ready, ClusterNetworkCIDRConflict, KubeVirtNodesLiveMigratable and
+// AWSResourceTagConflict, which stop nothing. Other stops have findings of their own: the pause,
+// ValidArchPlatform, the deletion, and the conditions of the HostedCluster. If a Secret or a ConfigMap of the
+// HostedCluster cannot be read, only conditions of the HostedCluster report it. If these conditions are absent,
+// HyperShift has nothing to report.
 func OfPools() []Pool {
 	var all []Pool
 	for _, name := range []string{

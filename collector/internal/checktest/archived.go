@@ -103,8 +103,8 @@ func runOn(t *testing.T, c check.Check, dir string, subject check.Subject) []fin
 	return collector.Collect(t.Context(), collector.Bind(subject, []check.Check{c}), func(collector.Source, []finding.Finding) {}).Findings
 }
 
-// lacks reports whether what the check reports of an archive is what it reports of the cluster but
-// for details, or states that something is missing: then nothing is wrong that is not in the cluster.
+// lacks reports whether the findings for an archive equal the findings for the cluster except for details, or
+// report that something is missing: then they contain no problem that the cluster does not have.
 func lacks(live, got []finding.Finding) bool {
 	if slices.ContainsFunc(got, func(f finding.Finding) bool { return f.Reason == notInArchive }) {
 		return !slices.ContainsFunc(got, func(f finding.Finding) bool {

@@ -1,6 +1,5 @@
-// Package checktest answers: what does a built-in check report of a cluster in a
-// given state? The cluster is a real API server in which the test creates that
-// state.
+// Package checktest answers: what does a built-in check report for a cluster in a given state? The cluster is a
+// real API server in which the test creates that state.
 package checktest
 
 import (

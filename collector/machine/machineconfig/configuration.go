@@ -1,9 +1,10 @@
-// Package machineconfig answers: does a release take the MachineConfigs of this cluster, and do nodes and pools have them?
+// Package machineconfig answers: does a release accept the MachineConfigs of this cluster, and do nodes and pools
+// have them?
 //
-// A MachineConfig configures the nodes of pools: the machine-config-controller merges those of a pool into a rendered
-// one, and names that in an annotation of each node. The checks read the metadata and a few fields of each, in one list
-// for all of them; of their files only the default runtime of CRI-O and the paths of network scripts are decoded (package
-// nodeconfig).
+// A MachineConfig configures the nodes of pools: the machine-config-controller merges the MachineConfigs of a pool
+// into a rendered one, and names it in an annotation of each node. The checks read the metadata and a few fields
+// of each, in one list for all of them; of their files only the default runtime of CRI-O and the paths of network
+// scripts are decoded (package nodeconfig).
 package machineconfig
 
 import (
@@ -48,7 +49,8 @@ func Checks() []check.Check {
 	return []check.Check{RenderedConfigs(), MachineConfigs(), GeneratedConfigs()}
 }
 
-// Reads are the requests of all of them: two lists, that of the MachineConfigs with a request for every five of them.
+// Reads returns the requests of all these checks: two lists; the list of MachineConfigs needs one request for
+// every five of them.
 func Reads() []access.Request {
 	group := machineconfigurationv1.GroupName
 	return append(check.ReadsTopology(), check.List(group, "machineconfigpools"), check.List(group, "machineconfigs"))
@@ -118,7 +120,8 @@ func (c *configuration) renderedOf(pool *machineconfigurationv1.MachineConfigPoo
 	return c.configs[pool.Status.Configuration.Name]
 }
 
-// sourcesOf are the MachineConfigs that the machine-config-controller merges for a pool, in its order: that of their names.
+// sourcesOf returns the MachineConfigs that the machine-config-controller merges for a pool, in its order: by
+// name.
 func (c *configuration) sourcesOf(pool *machineconfigurationv1.MachineConfigPool) []*snapshot.MachineConfig {
 	selector, err := metav1.LabelSelectorAsSelector(pool.Spec.MachineConfigSelector)
 	if err != nil || selector.Empty() { // which the controller refuses, or which selects nothing

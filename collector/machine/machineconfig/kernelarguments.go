@@ -45,8 +45,8 @@ var (
 // FirstWithoutV1 is the first release whose nodes do not support cgroup v1.
 func FirstWithoutV1() semver.Version { return release(4, 19) }
 
-// firstRefusing is the first release whose kubelet, that of Kubernetes 1.35, does not start with cgroup v1 (failCgroupV1,
-// KEP-5573).
+// firstRefusing is the first release whose kubelet, of Kubernetes 1.35, does not start with cgroup v1
+// (failCgroupV1, KEP-5573).
 func firstRefusing() semver.Version { return release(4, 22) }
 
 // JudgeArguments is about the kernel arguments of the pools: a finding without a name about those with which the target does
@@ -100,7 +100,8 @@ func aboutArguments(f finding.Finding, of subjects) finding.Finding {
 		About(of.all()...)
 }
 
-// selectedCgroups is what the rendered MachineConfig of a pool selects, or else what its sources select.
+// selectedCgroups returns the cgroup version that the rendered MachineConfig of a pool selects, or else its
+// sources.
 func (p *configuredPool) selectedCgroups() (nodeconfig.Cgroups, string) {
 	if p.rendered != nil && len(p.rendered.CgroupArguments) > 0 {
 		return nodeconfig.SelectedCgroups(p.rendered.CgroupArguments)

@@ -70,7 +70,7 @@ var (
 )
 
 const (
-	// osImageOverridden is the annotation of a rendered MachineConfig whose image is not that of the release
+	// osImageOverridden is the annotation of a rendered MachineConfig whose image differs from the release's
 	// (machine-config-operator pkg/controller/common, since 4.12).
 	osImageOverridden = "machineconfiguration.openshift.io/os-image-url-overridden"
 	// generatedBy annotates MachineConfigs of the machine-config-operator; those up to 4.9 set the image of the release.
@@ -84,7 +84,7 @@ const prebuiltPrefix = "10-prebuiltimage-osimageurl-"
 // maxValues bounds a text of a MachineConfig in a message, in bytes.
 const maxValues = 200
 
-// withoutPre is a version without its prerelease: that of 4.19.0 is one of 4.19.
+// withoutPre returns a version without its prerelease: a prerelease of 4.19.0 belongs to 4.19.
 func withoutPre(version semver.Version) semver.Version {
 	version.Pre = nil
 	return version
@@ -99,8 +99,9 @@ func (l lifetime) has(target semver.Version) bool {
 	return target.GTE(l.since) && (l.until.EQ(semver.Version{}) || target.LT(l.until))
 }
 
-// extensions are those of RHEL CoreOS (machine-config-operator pkg/daemon/update.go, getSupportedExtensions, and since 4.16
-// pkg/controller/common/helpers.go, SupportedExtensions, of the branches 4.8 to 5.2).
+// extensions are the extensions of RHEL CoreOS (machine-config-operator pkg/daemon/update.go,
+// getSupportedExtensions, and since 4.16 pkg/controller/common/helpers.go, SupportedExtensions, of the branches
+// 4.8 to 5.2).
 func extensions() map[string]lifetime {
 	always := release(4, 6)
 	return map[string]lifetime{
@@ -174,7 +175,7 @@ func (c *configuration) judgeContent(ctx context.Context, s check.Subject) ([]fi
 	return found, nil
 }
 
-// configuredPool is a pool with its MachineConfigs, and the release that it is to be updated to.
+// configuredPool is a pool with its MachineConfigs, and the target release.
 type configuredPool struct {
 	*machineconfigurationv1.MachineConfigPool
 
@@ -258,7 +259,8 @@ func (p *configuredPool) refused(of func(*snapshot.MachineConfig) []string) (cla
 	return clauses, configs
 }
 
-// overriding are the MachineConfigs that set another image than that of the release: sources, or else the rendered one.
+// overriding returns the MachineConfigs that set another image than the release's: sources, or else the rendered
+// one.
 func (p *configuredPool) overriding() []*snapshot.MachineConfig {
 	if p.target.LT(firstOverridden()) {
 		return nil
@@ -313,8 +315,8 @@ func (p *configuredPool) osStream() (finding.Finding, string) {
 
 const (
 	runc = "runc"
-	// workerPool is the pool by whose stream those of custom pools are, and controlPlanePool and arbiterPool are, besides,
-	// those that are not custom (machine-config-operator pkg/controller/common, GetEffectiveOSImageStreamName).
+	// workerPool is the pool whose stream custom pools use; besides it, controlPlanePool and arbiterPool are not
+	// custom (machine-config-operator pkg/controller/common, GetEffectiveOSImageStreamName).
 	workerPool, controlPlanePool, arbiterPool = "worker", "master", "arbiter"
 )
 
@@ -371,8 +373,8 @@ func explainRuntime(config *snapshot.MachineConfig) string {
 	return fmt.Sprintf("MachineConfig %s makes runc the default container runtime", config.Name)
 }
 
-// withRunc is the MachineConfig by which runc is, or may be, the default runtime of the pool; nil where none is. The files of a
-// rendered MachineConfig are those of all its sources.
+// withRunc returns the MachineConfig by which runc is, or may be, the default runtime of the pool; nil if there is
+// none. The files of a rendered MachineConfig come from all its sources.
 func (p *configuredPool) withRunc() *snapshot.MachineConfig {
 	mayBe := func(config *snapshot.MachineConfig) bool {
 		return config.DefaultRuntime == runc || config.RuntimeUnread

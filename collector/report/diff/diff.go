@@ -195,8 +195,8 @@ type runTexts struct {
 	names *regexp.Regexp
 }
 
-// runNames matches the names of the run's Jobs and pods: they end with the first ten
-// hex digits of its ID, and those of pods with what the Job controller adds.
+// runNames matches the names of the run's Jobs and pods: they end with the first ten hex digits of its ID; the Job
+// controller adds a suffix to names of pods.
 func runNames(run report.Run) runTexts {
 	const digits, hex = 10, "0123456789abcdef"
 	suffix := strings.ReplaceAll(run.ID, "-", "")
@@ -329,7 +329,7 @@ func ran(side Side) string {
 		phase = side.Run.Phase + " since " + side.Run.StartTime
 	}
 	of := ""
-	if side.Run.ID != "" { // that of an archive is not recorded
+	if side.Run.ID != "" { // the ID of an archive's run is not recorded
 		of = " of run " + side.Run.ID
 	}
 	return fmt.Sprintf("%s%s, from %s to %s, %s", side.Verdict.Summary(), of,

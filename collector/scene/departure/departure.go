@@ -1,9 +1,7 @@
-// Package departure answers: from which release does an update start, and what of it can
-// be evaluated now?
+// Package departure answers: from which release does an update start, and what can be evaluated now?
 //
-// There are two: [Present], the release that the cluster runs, and [After] other updates
-// of a path. Most of an update from a later release can only be evaluated when the cluster
-// runs that release, so its verdict is provisional.
+// There are two: [Present], the release that the cluster runs, and [After] other updates of a path. An update from
+// a later release can mostly be evaluated only when the cluster runs that release, so its verdict is provisional.
 package departure
 
 import (
@@ -36,15 +34,15 @@ import (
 type Departure interface {
 	// From is the version of the release.
 	From(scene.Scene) string
-	// Path has the releases of a path before the target, that of the cluster first; none for
-	// an update from the present release.
+	// Path lists the releases of a path before the target, the cluster's first; none for an update from the current
+	// release.
 	Path() []update.Release
 	// Checks are the built-in checks that can be evaluated now.
 	Checks(scene.Scene) []check.Check
 	// Postponed are the other built-in checks, and why each is evaluated later.
 	Postponed(scene.Scene) []report.AskedAgain
-	// Annotate adds to the findings that the updates before may change from which release
-	// they were judged.
+	// Annotate adds to the findings from which release they were evaluated, because the updates before may change
+	// them.
 	Annotate(s scene.Scene, findings []finding.Finding)
 }
 
@@ -66,8 +64,8 @@ func (present) Postponed(scene.Scene) []report.AskedAgain { return nil }
 
 func (present) Annotate(scene.Scene, []finding.Finding) {}
 
-// Provisional reports whether the verdict of an update is to be confirmed when the cluster
-// runs the release that the update starts from.
+// Provisional reports whether the verdict of an update must be confirmed when the cluster runs the release that
+// the update starts from.
 func Provisional(d Departure) bool { return len(d.Path()) > 0 }
 
 // Versions lists the versions of the path that the update is a part of, its target last; nil for an
@@ -88,7 +86,7 @@ func Kind(s scene.Scene, d Departure, version string) string {
 	return update.KindOf(d.From(s), version)
 }
 
-// Policy is what the administrator decided about a target of that version.
+// Policy returns the administrator's decisions about a target of that version.
 func Policy(s scene.Scene, d Departure, version string) verdict.Policy {
 	judged := s.Settings.Judgement
 	return verdict.Policy{
@@ -97,22 +95,23 @@ func Policy(s scene.Scene, d Departure, version string) verdict.Policy {
 	}
 }
 
-// Fold makes one verdict of all findings, as [verdict.Fold], and names the causes of those that only repeat others.
+// Fold makes one verdict of all findings, like [verdict.Fold], and names the causes of findings that only repeat
+// others.
 func Fold(findings []finding.Finding, expected verdict.Expectation, policy verdict.Policy) (verdict.Verdict, []finding.Finding) {
 	decided, folded := verdict.Fold(findings, expected, policy)
 	return decided, gate.WithCauses(folded)
 }
 
-// Subject is what built-in checks of the update to a version are run on. The error is about
-// versions that cannot be compared.
+// Subject returns the subject on which built-in checks of the update to a version run. The error is about versions
+// that cannot be compared.
 func Subject(s scene.Scene, d Departure, version string) (check.Subject, error) {
 	requested, err := update.Parse(d.From(s), version)
 	subject := check.Subject{Cluster: s.Snapshot, Update: requested, Now: s.Start, Later: Provisional(d), Asks: s.Settings.Asks}
 	return s.Settings.Estate.Subject(subject), err
 }
 
-// Sources are the built-in checks of the update to a version. Of one that cannot be compared,
-// they are those of the health that concern every update.
+// Sources returns the built-in checks of the update to a version. If the version cannot be compared, it returns
+// the health checks that concern every update.
 func Sources(s scene.Scene, d Departure, version string) []collector.Source {
 	subject, err := Subject(s, d, version)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package field answers: which fields of an encoded object are kept, and which may it share with others?
 //
-// [Rules] are made of the paths of fields; [Rules.Split] applies them to an object in protobuf before it is
-// decoded. A path that a type does not have changes nothing: all is kept.
+// [Rules] are built from paths of fields; [Rules.Split] applies them to an object in protobuf before it is
+// decoded. A path that a type does not have has no effect: all fields are kept.
 package field
 
 import (
@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Rules are what is done with the fields of a message, by number. Those without a rule are kept.
+// Rules map the fields of a message, by number, to their treatment. Fields without a rule are kept.
 type Rules map[protowire.Number]*rule
 
 type rule struct {

@@ -1,7 +1,7 @@
-// Package reported answers: what does an object say of itself?
+// Package reported answers: what does an object report about itself?
 //
-// An [Object] has the conditions, the phase and the errors that its controller reports, by the conventions of the
-// Kubernetes API. A snapshot lists the objects of any resource as such.
+// An [Object] contains the conditions, the phase and the errors that its controller reports, by the conventions of
+// the Kubernetes API. A snapshot lists the objects of any resource as such.
 package reported
 
 import (
@@ -25,10 +25,10 @@ type Object struct {
 
 	Spec   map[string]any `json:"spec"`
 	Status map[string]any `json:"status"`
-	// Phase is that of the status, and Errors its errors, as clauses.
+	// Phase is the phase in the status, and Errors its errors, as clauses.
 	Phase  string   `json:"-"`
 	Errors []string `json:"-"`
-	// Conditions are those of the object, and those of the items of lists in its status.
+	// Conditions are the conditions of the object, and of the items of lists in its status.
 	Conditions []Condition `json:"-"`
 }
 
@@ -44,7 +44,7 @@ type Condition struct {
 	Of string `json:"-"`
 }
 
-// For is how long the condition is what it is; zero where it does not state since when.
+// For returns how long the condition has had its status; zero if it does not record the time.
 func (c Condition) For(now time.Time) time.Duration {
 	if c.LastTransitionTime.IsZero() {
 		return 0
@@ -182,7 +182,7 @@ func Groups() []string {
 	}
 }
 
-// Meaning is what it says of an object that a condition is True, or that a phase has this name.
+// Meaning says whether a True condition, or a phase of this name, is good or bad for an object.
 type Meaning int
 
 const (

@@ -1,8 +1,6 @@
-// Package duration answers: how long does an update of this cluster take, and what
-// prolongs it?
+// Package duration answers: how long does an update of this cluster take, and what prolongs it?
 //
-// [Of] estimates one update for a report, and [Rollout] has what a plan estimates all its
-// updates from.
+// [Of] estimates one update for a report, and [Rollout] returns the basis of a plan's estimates.
 package duration
 
 import (
@@ -52,9 +50,8 @@ func Of(ctx context.Context, s scene.Scene, kind update.Kind) *report.Duration {
 	return &report.Duration{ControlPlane: report.RangeOf(estimate.ControlPlane[0]), Total: report.RangeOf(estimate.Total), Basis: nodes.Basis}
 }
 
-// Rollout is what the durations and the reboots of a plan depend on, with what only a plan
-// reads: the MachineConfigNodes and the DaemonSets. It calls miss with each part that could
-// not be determined.
+// Rollout returns the basis of the durations and the reboots of a plan, including what only a plan reads: the
+// MachineConfigNodes and the DaemonSets. It calls miss with each part that could not be determined.
 func Rollout(ctx context.Context, s scene.Scene, miss func(string, ...any)) updateplan.Rollout {
 	i := inventory{scene: s, miss: miss}
 	on := i.rollout(ctx)

@@ -1,9 +1,7 @@
-// Package graph answers: which updates between which releases does the update service
-// offer, and at which risks?
+// Package graph answers: which updates between which releases does the update service offer, and at which risks?
 //
-// A graph is advice: what is run or mirrored is decided by signatures and digests. It
-// comes from outside, so its size is bounded, and what contradicts itself is refused or
-// ignored with a [Notice].
+// A graph is advice: signatures and digests decide which releases are run or mirrored. It comes from outside, so
+// its size is bounded, and contradictory content is rejected or ignored with a [Notice].
 //
 // Source: openshift/cincinnati docs/design/openshift.md, and the reader of it in CVO
 // (pkg/cincinnati/cincinnati.go).

@@ -1,7 +1,6 @@
-// Package graphsource answers: from where is the update graph of a plan read?
+// Package graphsource answers: where does the update graph of a plan come from?
 //
-// [Request.Read] reads and unites all graphs that are requested: files, update services,
-// or what was stored of them.
+// [Request.Read] reads and merges all requested graphs: files, update services, or stored copies of them.
 package graphsource
 
 import (
@@ -39,8 +38,8 @@ type Request struct {
 	Graphs updateservice.Store
 	// Offline uses the graphs of Graphs instead of requesting them.
 	Offline bool
-	// Architecture is by the name that update services use; empty for that of the
-	// cluster or, without one, of this program.
+	// Architecture is the name that update services use; empty for the architecture of the cluster or, without one, of
+	// this program.
 	Architecture string
 }
 

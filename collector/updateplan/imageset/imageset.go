@@ -1,12 +1,10 @@
 // Package imageset answers: what does oc-mirror need to mirror the releases of a path?
 //
-// oc-mirror follows recommended updates of one channel only, breadth first. Where that
-// search finds the path, one configuration suffices; else there is one for each release.
-// The release that the path starts from is mirrored as well: an update service offers
-// updates only between releases that it has.
+// oc-mirror follows recommended updates of one channel only, breadth first. If that search finds the path, one
+// configuration suffices; otherwise there is one for each release. The release that the path starts from is
+// mirrored as well: an update service offers updates only between releases that it has.
 //
-// Source: openshift/oc-mirror, internal/pkg/release/core-cincinnati.go and
-// api/v2alpha1/type_config.go.
+// Source: openshift/oc-mirror, internal/pkg/release/core-cincinnati.go and api/v2alpha1/type_config.go.
 package imageset
 
 import (

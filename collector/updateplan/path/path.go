@@ -246,7 +246,7 @@ func (f *Finder) search(start, end int, weigh func(open int) cost, usable func(i
 			if to > end || costs[to] == unreachable || !usable(i) {
 				continue
 			}
-			// Updates are sorted by version: of those with equal cost, the newest wins.
+			// Updates are sorted by version: among updates of equal cost, the newest wins.
 			if total := weigh(len(f.open[i])).plus(costs[to]); total.compare(costs[release]) <= 0 {
 				costs[release], next[release] = total, i
 			}

@@ -1,8 +1,7 @@
-// Package planner answers: how does this cluster get to a release, given what can be read
-// now?
+// Package planner answers: how does this cluster get to a release, given what can be read now?
 //
-// [Plan] reads the update graph, evaluates risks, nodes and gates, and makes an
-// updateplan.Plan of them. [PlanWithout] does so without a cluster.
+// [Plan] reads the update graph, evaluates risks, nodes and gates, and returns an updateplan.Plan. [PlanWithout]
+// does so without a cluster.
 package planner
 
 import (
@@ -46,10 +45,9 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
-// Request is what to plan.
+// Request selects what to plan.
 type Request struct {
-	// From is the release to start from, without a cluster; empty for that of the
-	// cluster.
+	// From is the release to start from, without a cluster; empty for the release of the cluster.
 	From string
 	// Target is where to go to.
 	Target updateplan.Target
@@ -174,8 +172,7 @@ type planner struct {
 	survey  survey
 }
 
-// survey is what a cluster adds to a plan. It calls miss with each part that could not be
-// determined.
+// survey is the cluster's contribution to a plan. It calls miss with each part that could not be determined.
 type survey interface {
 	// assess evaluates risks.
 	assess(ctx context.Context, risks []graph.Risk) func(graph.Risk) updateplan.Assessment
@@ -309,7 +306,7 @@ func notAssessed(detail string) func(graph.Risk) updateplan.Assessment {
 	}
 }
 
-// assessWithout is what is known of a risk without a cluster.
+// assessWithout returns what is known about a risk without a cluster.
 func assessWithout(risk graph.Risk) updateplan.Assessment {
 	if len(risk.Rules) > 0 && risk.Rules[0] == (graph.Rule{Type: "Always"}) {
 		return updateplan.Assessment{Applies: updateplan.True, EvaluatedBy: updateplan.Preflight}

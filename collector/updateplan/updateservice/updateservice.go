@@ -41,7 +41,7 @@ type Query struct {
 	ID string
 }
 
-// Check returns an error for a URL that is not that of a service.
+// Check returns an error for a URL that does not belong to a service.
 func Check(address string) error {
 	parsed, err := url.Parse(address)
 	if err != nil {

@@ -1,10 +1,10 @@
 // Package attestation answers: what was decided about this cluster, so that others can verify it?
 //
-// [Of] makes the statement of a report, [Sign] its signed envelope, and [Verify] reads an
-// envelope back. It is pure: texts, keys and times go in.
+// [Of] returns the statement of a report, [Sign] its signed envelope, and [Verify] reads an envelope back. It is
+// pure: its input is texts, keys and times.
 //
-// The statement is an in-toto Statement v1 in a DSSE envelope, whatever the decision is. [Encode],
-// [Open] and [Content] are those of statements with other predicates, too.
+// The statement is an in-toto Statement v1 in a DSSE envelope, whatever the decision is. [Encode], [Open] and
+// [Content] also handle statements with other predicates.
 package attestation
 
 import (
@@ -61,7 +61,7 @@ type statement struct {
 	Predicate     any       `json:"predicate"`
 }
 
-// Subject is what a statement is about. It is matched by its digest alone.
+// Subject is the subject of a statement. It is matched by its digest alone.
 type Subject struct {
 	Name   string            `json:"name"`
 	Digest map[string]string `json:"digest"`
@@ -72,9 +72,9 @@ func Encode(subjects []Subject, predicateType string, predicate any) ([]byte, er
 	return json.Marshal(statement{Type: statementType, Subject: subjects, PredicateType: predicateType, Predicate: predicate})
 }
 
-// Of makes the statement of a report, in JSON. Its subjects are the release, by the digest of its
-// pull spec and, if that is an index, by that of the image for the architecture of the cluster, and
-// the cluster, by the SHA-256 of its ID. A report without release or cluster is an error.
+// Of returns the statement of a report, in JSON. Its subjects are the release, by the digest of its pull spec and,
+// if that is an index, by the digest of the image for the architecture of the cluster, and the cluster, by the
+// SHA-256 of its ID. A report without release or cluster is an error.
 func Of(decided report.Report) ([]byte, error) {
 	subjects, err := subjectsOf(decided.Cluster.ID, decided.Target)
 	if err != nil {

@@ -68,7 +68,7 @@ ValidityEnded | The validity of the verdict has ended. | Run the preflight again
 NotComplete | Not all checks have reported. | Wait until the run has ended, then sign again.
 OfTheFuture | The verdict is dated more than an hour after the local clock. | Correct the clocks.`)
 
-// maxClockDifference is how far the clock of the cluster may be ahead of that of the verifier.
+// maxClockDifference is how far the clock of the cluster may be ahead of the verifier's.
 const maxClockDifference = time.Hour
 
 // Expectation is the subject that a verdict has to have. Its zero value expects nothing.
@@ -88,7 +88,7 @@ type Verification struct {
 	// Reason is one word about the result, and Message a sentence.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	// Statement is what the key signed; nil where it is not authentic.
+	// Statement is the content that the key signed; nil if it is not authentic.
 	Statement *Predicate `json:"statement,omitempty"`
 }
 

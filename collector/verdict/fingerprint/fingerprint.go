@@ -1,7 +1,6 @@
 // Package fingerprint answers: has the cluster changed since a verdict?
 //
-// A preflight judges the state of the cluster at one time; the state from which the
-// update starts may differ.
+// A preflight evaluates the state of the cluster at one time; the update may start from a different state.
 package fingerprint
 
 import (
