@@ -108,11 +108,11 @@ type Account struct {
 	states []state
 }
 
-// Judge determines which acceptances hold. If several acceptances of one risk hold, the first is its origin.
-func Judge(all []Acceptance, scope Scope) Account {
+// Evaluate determines which acceptances hold. If several acceptances of one risk hold, the first is its origin.
+func Evaluate(all []Acceptance, scope Scope) Account {
 	account := Account{all: all, states: make([]state, len(all))}
 	for i, acceptance := range all {
-		account.states[i] = acceptance.judge(scope)
+		account.states[i] = acceptance.evaluate(scope)
 	}
 	return account
 }
@@ -129,7 +129,7 @@ func (a Account) Until(risks []string) time.Time {
 	return first
 }
 
-func (a Acceptance) judge(scope Scope) state {
+func (a Acceptance) evaluate(scope Scope) state {
 	switch {
 	case !a.isFor(scope):
 		return outOfScope

@@ -55,7 +55,7 @@ func TestLimitsOfAcceptances(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			scope := acceptance.Scope{Target: tc.target, Cluster: tc.cluster, Now: noon}
-			got := acceptance.Judge(read(t, entry("RiskA", "  "+tc.limit)), scope).Accepted()
+			got := acceptance.Evaluate(read(t, entry("RiskA", "  "+tc.limit)), scope).Accepted()
 			if _, accepted := got["RiskA"]; accepted != tc.want {
 				t.Errorf("%s: accepted %t", tc.reason, accepted)
 			}
@@ -73,7 +73,7 @@ func TestTheFirstThatHoldsIsTheOrigin(t *testing.T) {
 		"RiskB": "accept.yaml, entry 2; seen; accepted by ann; until 2027-01-01",
 		"RiskC": "request",
 	}
-	if diff := cmp.Diff(want, acceptance.Judge(all, acceptance.Scope{Now: noon}).Accepted()); diff != "" {
+	if diff := cmp.Diff(want, acceptance.Evaluate(all, acceptance.Scope{Now: noon}).Accepted()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -163,7 +163,7 @@ func TestReview(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			account := acceptance.Judge(tc.accepted, acceptance.Scope{Target: "4.18.5", Cluster: "c1", Now: noon})
+			account := acceptance.Evaluate(tc.accepted, acceptance.Scope{Target: "4.18.5", Cluster: "c1", Now: noon})
 			for _, force := range []bool{false, true} {
 				policy := verdict.Policy{Accepted: account.Accepted(), Force: force}
 				_, folded := verdict.Fold(tc.findings, verdict.Expectation{Checks: 1, Reported: 1}, policy)
@@ -202,7 +202,7 @@ func TestReviewOfManyTargets(t *testing.T) {
 	)
 	var targets []acceptance.Target
 	for target, name := range map[string]string{"4.18.5": "RiskA", "4.19.0": "RiskC"} {
-		account := acceptance.Judge(all, acceptance.Scope{Target: target, Now: noon})
+		account := acceptance.Evaluate(all, acceptance.Scope{Target: target, Now: noon})
 		targets = append(targets, acceptance.Target{
 			Account:  account,
 			Findings: []finding.Finding{found(name, finding.SourceRisk, preflight.Fail)}, NoJobs: true,
@@ -220,7 +220,7 @@ func TestReviewOfManyTargets(t *testing.T) {
 }
 
 func TestManyAreCounted(t *testing.T) {
-	account := acceptance.Judge(read(t, many(60)), acceptance.Scope{Now: noon})
+	account := acceptance.Evaluate(read(t, many(60)), acceptance.Scope{Now: noon})
 	findings := acceptance.Review(acceptance.Target{Account: account})
 	if len(findings) != 1 || !strings.HasSuffix(findings[0].Message, " and 10 more") {
 		t.Errorf("%+v, want the first 50 of 60 and that there are 10 more", findings)

@@ -232,7 +232,7 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("the error is not one line: %q", err)
 		}
 		scope := acceptance.Scope{Target: "4.18.5", Cluster: "a", Now: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
-		for risk := range acceptance.Judge(read, scope).Accepted() {
+		for risk := range acceptance.Evaluate(read, scope).Accepted() {
 			if err := acceptance.CheckName(risk); err != nil {
 				t.Errorf("accepted: %v", err)
 			}

@@ -288,7 +288,7 @@ func resting(s Seen) time.Duration {
 }
 
 // listed are the entries of causes, at most MaxListed, and how many there are.
-func (j judge) listed(causes []cause) ([]Regression, int) {
+func (j evaluation) listed(causes []cause) ([]Regression, int) {
 	entries := make([]Regression, 0, min(len(causes), MaxListed))
 	for _, each := range causes[:min(len(causes), MaxListed)] {
 		root := each.found[0]
@@ -355,7 +355,7 @@ type apis struct {
 	before *baseline.State
 }
 
-func (j judge) apis() apis { return apis{j.timing.course.last.apis, j.timing.question.Before} }
+func (j evaluation) apis() apis { return apis{j.timing.course.last.apis, j.timing.question.Before} }
 
 func (a apis) objectOf(key baseline.Key) finding.Object {
 	version, _ := a.apiOf(key.Kind)

@@ -35,7 +35,7 @@ type Question struct {
 
 // Judge evaluates an update by its course.
 func Judge(question Question, course Course) Report {
-	j := judge{timing{question: question, course: course, now: course.Last}}
+	j := evaluation{timing{question: question, course: course, now: course.Last}}
 	made := Report{
 		APIVersion: report.APIVersion, Kind: Kind, Cluster: question.Cluster, Update: j.update(),
 		Samples: Samples{Number: course.Number, First: timeOf(course.First), Last: timeOf(course.Last)},
@@ -70,8 +70,8 @@ func NotCovered() []string {
 	}
 }
 
-// judge builds the report.
-type judge struct{ timing timing }
+// evaluation builds the report.
+type evaluation struct{ timing timing }
 
 // timing answers when problems count.
 type timing struct {
@@ -87,7 +87,7 @@ func timeOf(t time.Time) string {
 	return words.Time(t)
 }
 
-func (j judge) update() Update {
+func (j evaluation) update() Update {
 	made := Update{Run: j.timing.question.Run, From: j.timing.question.Cluster.Version, To: j.timing.question.Cluster.Version}
 	if change := j.timing.question.Change; change != nil {
 		made.From, made.To, made.Image, made.Retargeted = change.From.Version, change.To.Version, change.To.Image, change.Retargeted
@@ -96,7 +96,7 @@ func (j judge) update() Update {
 	return made
 }
 
-func (j judge) notices() []string {
+func (j evaluation) notices() []string {
 	var notices []string
 	if paused := j.timing.course.last.progress.Paused; len(paused) > 0 {
 		notices = append(notices, "paused MachineConfigPools are left out, and their nodes are not updated: "+words.List(paused, maxNames))
@@ -124,7 +124,7 @@ func (j judge) notices() []string {
 }
 
 // gone names what no longer exists, by its namespace.
-func (j judge) gone() []string {
+func (j evaluation) gone() []string {
 	names := map[string][]string{}
 	for _, key := range j.timing.course.comparison.Gone {
 		named := j.timing.course.named(key)
@@ -149,7 +149,7 @@ func (j judge) gone() []string {
 // maxNames bounds the names in a notice.
 const maxNames = 10
 
-func (j judge) unread() []string {
+func (j evaluation) unread() []string {
 	var unread []string
 	for kind, cause := range j.timing.course.last.unread {
 		if j.never(kind) {
@@ -170,13 +170,13 @@ func (j judge) unread() []string {
 
 // never reports whether a kind that is not a part of each cluster is not covered: it could not be read before the update, either, or
 // the user may not list it, such as custom resources of an operator that a user has installed.
-func (j judge) never(kind baseline.Kind) bool {
+func (j evaluation) never(kind baseline.Kind) bool {
 	before := j.timing.question.Before
 	return !kind.Known() && (before != nil && before.Unread[kind] != "" || j.timing.course.last.forbidden[kind])
 }
 
 // notCovered lists problems that no object shows, and the kinds that could never be read.
-func (j judge) notCovered() []string {
+func (j evaluation) notCovered() []string {
 	var kinds []string
 	for kind := range j.timing.course.last.unread {
 		if j.never(kind) {
@@ -212,7 +212,7 @@ type cause struct {
 
 // causes returns the problems by group; problems with one origin are merged. A problem that existed before the
 // update is never merged into a regression.
-func (j judge) causes() map[group][]cause {
+func (j evaluation) causes() map[group][]cause {
 	type place struct {
 		origin regression.Origin
 		group  group
@@ -235,7 +235,7 @@ func (j judge) causes() map[group][]cause {
 	return made
 }
 
-func (j judge) groupOf(found *regression.Found) group {
+func (j evaluation) groupOf(found *regression.Found) group {
 	switch {
 	case found.Class == regression.Unchanged:
 		return unchanged
@@ -340,7 +340,7 @@ func (j timing) settled() bool {
 }
 
 // decide makes the decision, the first that applies.
-func (j judge) decide(made Report) (Decision, string) {
+func (j evaluation) decide(made Report) (Decision, string) {
 	change := j.timing.question.Change
 	switch {
 	case change == nil:
@@ -369,7 +369,7 @@ func (q Question) notBegun() bool {
 	return q.Before.Version == q.Change.To.Version && !q.Change.Completed.IsZero()
 }
 
-func (j judge) compare(made Report) (Decision, string) {
+func (j evaluation) compare(made Report) (Decision, string) {
 	progress, counts := j.timing.course.last.progress, made.Counts
 	again, recent := j.timing.ended()
 	switch {
@@ -407,7 +407,7 @@ const (
 )
 
 // lost states what so much was lost of that no owner is assumed.
-func (j judge) lost() []string {
+func (j evaluation) lost() []string {
 	var clauses []string
 	for _, each := range j.timing.course.comparison.Lost {
 		namespace := each.Namespace
@@ -425,7 +425,7 @@ func (j judge) lost() []string {
 }
 
 // unknown states why nothing is decided.
-func (j judge) unknown(made Report) string {
+func (j evaluation) unknown(made Report) string {
 	var clauses []string
 	for _, each := range made.Unattributed {
 		if each.Was != "" && strings.HasPrefix(each.Is, baseline.Missing) {

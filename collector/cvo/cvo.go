@@ -14,12 +14,12 @@ import (
 	configv1 "github.com/openshift/api/config/v1"
 )
 
-// Judge runs the request through the steps of CVO: validation, retrieval of the payload, the check of its version,
+// Evaluate runs the request through the steps of CVO: validation, retrieval of the payload, the check of its version,
 // the preconditions. It returns a certain rejection even if an earlier step could not be evaluated. If CVO
 // currently fails with the same request, it never predicts acceptance: CVO retries, and fails until the cause is
 // fixed.
-func Judge(request Request) Prediction {
-	prediction := judge(request)
+func Evaluate(request Request) Prediction {
+	prediction := evaluate(request)
 	if request.ClusterVersion == nil || request.Force || prediction.Accepts != nil && !*prediction.Accepts {
 		return prediction
 	}
@@ -30,8 +30,8 @@ func Judge(request Request) Prediction {
 	return prediction
 }
 
-// judge evaluates the steps without regard to what CVO reports about them.
-func judge(request Request) Prediction {
+// evaluate evaluates the steps without regard to what CVO reports about them.
+func evaluate(request Request) Prediction {
 	if request.ClusterVersion == nil {
 		return unknown("the cluster has no ClusterVersion")
 	}

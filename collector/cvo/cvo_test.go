@@ -136,7 +136,7 @@ func check(t *testing.T, rows map[string]row) {
 	t.Helper()
 	for name, tc := range rows {
 		t.Run(name, func(t *testing.T) {
-			prediction := cvo.Judge(tc.request)
+			prediction := cvo.Evaluate(tc.request)
 			if diff := cmp.Diff(tc.want, resultOf(prediction)); diff != "" {
 				t.Errorf("%s: -want +got:\n%s\nmessage: %s", tc.reason, diff, prediction.Message)
 			}
@@ -596,7 +596,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add("5.0.0-rc.1", "5.2.0", "4.22.1+multi", "tag", "", false)
 	f.Fuzz(func(t *testing.T, current, target, before, image, upgradeable string, force bool) {
 		cluster := with(toward(current, before), configv1.OperatorUpgradeable, configv1.ConditionStatus(upgradeable), "Reason", "message")
-		prediction := cvo.Judge(cvo.Request{ClusterVersion: cluster, Version: target, Image: image, Force: force})
+		prediction := cvo.Evaluate(cvo.Request{ClusterVersion: cluster, Version: target, Image: image, Force: force})
 		if prediction.Reason == "" || prediction.Message == "" {
 			t.Errorf("%+v has no reason or no message", prediction)
 		}

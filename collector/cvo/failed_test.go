@@ -70,7 +70,7 @@ func TestFailed(t *testing.T) {
 			if got := cvo.Failed(v, tc.version, tc.image) != nil; got != tc.want {
 				t.Errorf("%s: %t, want %t", tc.reason, got, tc.want)
 			}
-			p := cvo.Judge(cvo.Request{ClusterVersion: v, Version: tc.version, Image: tc.image})
+			p := cvo.Evaluate(cvo.Request{ClusterVersion: v, Version: tc.version, Image: tc.image})
 			if tc.want && (p.Accepts != nil && *p.Accepts || p.Accepts == nil && !strings.Contains(p.Message, tc.message)) {
 				t.Errorf("%s: the prediction is %+v", tc.reason, p)
 			}

@@ -93,7 +93,7 @@ func KubeletSkew() check.Check {
 				return nil, err
 			}
 			skew.read = gap.ExtentOf(ctx)
-			findings := skew.judge(kubelets)
+			findings := skew.evaluate(kubelets)
 			if err != nil {
 				findings = finding.WithoutPasses(findings)
 			}
@@ -133,7 +133,7 @@ func newKubeletSkew(m measure.Measure) (kubeletSkew, bool) {
 	return kubeletSkew{Measure: m, now: now, newest: max(completed, desired), oldest: oldest, oldestNow: oldestNow}, known && limitNow && limit
 }
 
-func (k kubeletSkew) judge(groups []snapshot.Kubelets) []finding.Finding {
+func (k kubeletSkew) evaluate(groups []snapshot.Kubelets) []finding.Finding {
 	var unreadable, ahead []snapshot.Kubelets
 	pools := map[string]*poolKubelets{}
 	for _, group := range groups {

@@ -187,7 +187,7 @@ type nodeRule struct {
 func judgeNodes(read gap.Extent, nodes []corev1.Node, rules []nodeRule) []finding.Finding {
 	var findings []finding.Finding
 	for _, rule := range rules {
-		if f, violated := rule.judge(nodes); violated {
+		if f, violated := rule.evaluate(nodes); violated {
 			findings = append(findings, f)
 		}
 	}
@@ -198,8 +198,8 @@ func judgeNodes(read gap.Extent, nodes []corev1.Node, rules []nodeRule) []findin
 	return findings
 }
 
-// judge returns the finding about the nodes that violate the rule. The message names the first few.
-func (r nodeRule) judge(nodes []corev1.Node) (finding.Finding, bool) {
+// evaluate returns the finding about the nodes that violate the rule. The message names the first few.
+func (r nodeRule) evaluate(nodes []corev1.Node) (finding.Finding, bool) {
 	var names, details []string
 	var objects []finding.Object
 	for i := range nodes {

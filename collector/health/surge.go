@@ -49,7 +49,7 @@ func RollingUpdates() check.Check {
 			of, unread, err := readRollouts(ctx, s.Cluster)
 			var found []finding.Finding
 			for i := range of.deployments {
-				if f, waits := of.judge(&of.deployments[i]); waits {
+				if f, waits := of.evaluate(&of.deployments[i]); waits {
 					found = append(found, f)
 				}
 			}
@@ -130,7 +130,7 @@ func startsFirst(deployment *appsv1.Deployment) bool {
 	return err == nil && err2 == nil && more > 0 && fewer == 0
 }
 
-func (r *rollouts) judge(deployment *appsv1.Deployment) (finding.Finding, bool) {
+func (r *rollouts) evaluate(deployment *appsv1.Deployment) (finding.Finding, bool) {
 	template := &deployment.Spec.Template.Spec
 	eligible := len(r.eligible(template))
 	causes := append(r.held(deployment.Namespace, template, eligible), r.ports(deployment, template, eligible)...)

@@ -97,7 +97,7 @@ func judgeRequest(c *ControlPlane, version string) []finding.Finding {
 			"what HyperShift does with the request is unknown: status.version of HostedCluster %s is missing", c.name()))}
 	}
 	image, known := c.Cluster.ImageOf(version)
-	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
+	decision, err := hypershift.Evaluate(c.Cluster, hypershift.Request{Image: image, Version: version})
 	if err != nil {
 		return []finding.Finding{c.about(finding.Unknown(reasonRequestUnknown, "what HyperShift does with the request is unknown: %s", err))}
 	}
@@ -145,7 +145,7 @@ func judgePending(c *ControlPlane, version string) []finding.Finding {
 		"HostedCluster %s requests %s, which HyperShift rejects, so it reconciles nothing else of the hosted cluster: %s",
 		c.name(), words.External(wanted), words.External(cause)))
 	image, _ := c.Cluster.ImageOf(version)
-	instead, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: image, Version: version})
+	instead, err := hypershift.Evaluate(c.Cluster, hypershift.Request{Image: image, Version: version})
 	if replaced(cause, version) || byGate && err == nil && instead.Accepts {
 		found = found.Judged(preflight.Warn)
 	}
@@ -160,7 +160,7 @@ func refusal(c *ControlPlane, wanted string) (cause string, byGate, refused bool
 		gate := strings.HasPrefix(reported.Message, "ClusterVersionUpgradeable condition is false: ") // isProgressing
 		return reported.Message, gate || reported.Message == "cluster version is not upgradeable", true
 	}
-	decision, err := hypershift.Judge(c.Cluster, hypershift.Request{Image: wanted, Version: c.Cluster.VersionOf(wanted)})
+	decision, err := hypershift.Evaluate(c.Cluster, hypershift.Request{Image: wanted, Version: c.Cluster.VersionOf(wanted)})
 	return decision.Message, true, err == nil && !decision.Accepts
 }
 

@@ -300,7 +300,7 @@ func podsCheck(c *ControlPlane) check.Check {
 	return check.Check{
 		Name: workload.Name, Kind: finding.SourceHealth, Side: check.Management,
 		Run: func(context.Context, check.Subject) ([]finding.Finding, error) {
-			return c.workload.Judge(workload.Said{
+			return c.workload.Evaluate(workload.Said{
 				Etcd:      c.Cluster.Is("EtcdAvailable", metav1.ConditionFalse),
 				APIServer: c.Cluster.Is("KubeAPIServerAvailable", metav1.ConditionFalse),
 				Unmanaged: meta.FindStatusCondition(c.Cluster.Status.Conditions, "UnmanagedEtcdAvailable") != nil,

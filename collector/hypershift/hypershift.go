@@ -1,6 +1,6 @@
 // Package hypershift answers: how would HyperShift handle the request to update a hosted cluster?
 //
-// [Judge] predicts it for the control plane and [Skewed] for a NodePool, from the objects [HostedCluster] and
+// [Evaluate] predicts it for the control plane and [Skewed] for a NodePool, from the objects [HostedCluster] and
 // [NodePool] alone. HyperShift has no admission check of a release: every request is stored, and a rejection is a
 // condition (hypershift-operator controllers/hostedcluster/hostedcluster_controller.go). It knows nothing of
 // available updates, conditional updates, alerts or admin-acks of the target, and verifies no signature.
@@ -279,9 +279,9 @@ type Decision struct {
 	Message string
 }
 
-// Judge predicts the gate of HyperShift (isUpgrading): the first rule that applies decides. An error means that
+// Evaluate predicts the gate of HyperShift (isUpgrading): the first rule that applies decides. An error means that
 // the version of the request, which HyperShift reads from the image, cannot be compared.
-func Judge(h *HostedCluster, request Request) (Decision, error) {
+func Evaluate(h *HostedCluster, request Request) (Decision, error) {
 	status := h.Status.Version
 	if status == nil || status.Desired.Image == request.Image {
 		return Decision{Rule: RuleCurrent, Accepts: true}, nil

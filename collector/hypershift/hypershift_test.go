@@ -92,7 +92,7 @@ func TestJudge(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := hypershift.Judge(hostedCluster(tc.upgradeable, tc.change), tc.request)
+			got, err := hypershift.Evaluate(hostedCluster(tc.upgradeable, tc.change), tc.request)
 			if err != nil {
 				t.Fatal(err)
 			}

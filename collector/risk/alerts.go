@@ -84,7 +84,7 @@ func (a alerts) findings(ctx context.Context) ([]finding.Finding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("could not read the alerts: %w", err)
 	}
-	findings := a.judge(active)
+	findings := a.evaluate(active)
 	if len(findings) == 0 {
 		return []finding.Finding{finding.Pass(gap.Proven("the response of the alerts API").And(gap.ExtentOf(ctx)), reasonNoAlerts,
 			"of %d active alerts none is firing that is critical or affects updates", len(active))}, nil
@@ -111,9 +111,9 @@ func (a alerts) unread(ctx context.Context, cause *monitoring.Error) ([]finding.
 		Do(finding.Accept(a.check()))}, nil
 }
 
-// judge returns one finding for each name: of the alerts that count, then of the ignored ones, then of the
+// evaluate returns one finding for each name: of the alerts that count, then of the ignored ones, then of the
 // preflight's own.
-func (a alerts) judge(active []prometheusv1.Alert) []finding.Finding {
+func (a alerts) evaluate(active []prometheusv1.Alert) []finding.Finding {
 	counted, passed, own := map[string][]alert{}, map[string][]alert{}, map[string][]alert{}
 	for _, each := range active {
 		selected, ok := selectAlert(each)

@@ -100,7 +100,7 @@ func (r recommended) findings(ctx context.Context) ([]finding.Finding, error) {
 	if len(target.updates) == 0 {
 		findings = append(findings, target.withoutEntry())
 	} else {
-		findings = append(findings, r.judge(ctx, target, risks)...)
+		findings = append(findings, r.evaluate(ctx, target, risks)...)
 	}
 	for i, f := range findings {
 		findings[i] = f.About(check.ClusterVersionObject())
@@ -108,8 +108,8 @@ func (r recommended) findings(ctx context.Context) ([]finding.Finding, error) {
 	return findings, ctx.Err()
 }
 
-// judge evaluates all risks of the update, in the order of their names.
-func (r recommended) judge(ctx context.Context, target target, risks []namedRisk) []finding.Finding {
+// evaluate evaluates all risks of the update, in the order of their names.
+func (r recommended) evaluate(ctx context.Context, target target, risks []namedRisk) []finding.Finding {
 	if len(risks) == 0 {
 		return []finding.Finding{target.withoutRisks()}
 	}
@@ -127,7 +127,7 @@ func (r recommended) judge(ctx context.Context, target target, risks []namedRisk
 			elsewhere = append(elsewhere, fmt.Sprintf("%s (%s)", risk.name, source))
 			continue
 		}
-		findings = append(findings, r.ignore(risk, risk.judge(ctx, evaluator, target.name)))
+		findings = append(findings, r.ignore(risk, risk.evaluate(ctx, evaluator, target.name)))
 	}
 	if len(elsewhere) > 0 {
 		findings = append(findings, finding.Skipped(target.read, reasonJudgedElsewhere,

@@ -188,11 +188,11 @@ type namedRisk struct {
 	definitions []definition
 }
 
-// judge evaluates a risk that the cluster could not evaluate. Of several definitions the worst counts.
-func (r namedRisk) judge(ctx context.Context, evaluator evaluator, version string) finding.Finding {
+// evaluate evaluates a risk that the cluster could not evaluate. Of several definitions the worst counts.
+func (r namedRisk) evaluate(ctx context.Context, evaluator evaluator, version string) finding.Finding {
 	var findings []finding.Finding
 	for _, definition := range r.definitions {
-		findings = append(findings, definition.judge(ctx, evaluator, version))
+		findings = append(findings, definition.evaluate(ctx, evaluator, version))
 	}
 	return slices.MinFunc(findings, func(a, b finding.Finding) int {
 		return cmp.Or(a.Outcome.Compare(b.Outcome), cmp.Compare(a.Message, b.Message))
@@ -222,7 +222,7 @@ type definition struct {
 	assessment assessment
 }
 
-func (d definition) judge(ctx context.Context, evaluator evaluator, version string) finding.Finding {
+func (d definition) evaluate(ctx context.Context, evaluator evaluator, version string) finding.Finding {
 	switch d.assessment.applies {
 	case metav1.ConditionTrue:
 		return d.applies(version, byCluster)

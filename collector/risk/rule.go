@@ -184,10 +184,10 @@ func (e Evaluator) evaluator() evaluator {
 	return evaluator{subject: e.Subject, client: e.Client, id: e.ClusterID}
 }
 
-// Judge returns the finding about a risk of an update to that version, for the current state of the cluster.
+// Evaluate returns the finding about a risk of an update to that version, for the current state of the cluster.
 // Conditions of the risk are not used.
-func (e Evaluator) Judge(ctx context.Context, risk configv1.ConditionalUpdateRisk, version string) finding.Finding {
-	return definition{risk: risk}.judge(ctx, e.evaluator(), version)
+func (e Evaluator) Evaluate(ctx context.Context, risk configv1.ConditionalUpdateRisk, version string) finding.Finding {
+	return definition{risk: risk}.evaluate(ctx, e.evaluator(), version)
 }
 
 type assessment struct {

@@ -103,7 +103,7 @@ func (s Scene) Remaining() time.Duration { return s.Deadline().Sub(s.Cluster.Now
 
 // Account has the acceptances that hold for a target of that version.
 func (s Scene) Account(version string) acceptance.Account {
-	return acceptance.Judge(s.Acceptances, acceptance.Scope{Target: version, Cluster: s.About.ID, Now: s.Start})
+	return acceptance.Evaluate(s.Acceptances, acceptance.Scope{Target: version, Cluster: s.About.ID, Now: s.Start})
 }
 
 // Management is the cluster that runs the control plane: its nodes pull the release, and its keys and
@@ -324,7 +324,7 @@ func (s Scene) Predict(request cvo.Request, policy verdict.Policy, findings []fi
 	}
 	request.ClusterVersion, request.Force = s.Version, policy.Force
 	request.AcceptRisks = slices.Sorted(maps.Keys(policy.Accepted))
-	prediction := cvo.Judge(request)
+	prediction := cvo.Evaluate(request)
 	if causes := upgradeableCauses(s.Version, findings); len(causes) > 0 && (prediction.Accepts == nil || *prediction.Accepts) &&
 		!policy.Force {
 		return report.CVO{

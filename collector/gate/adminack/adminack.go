@@ -132,7 +132,7 @@ func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
 	}
 	var findings []finding.Finding
 	for _, pair := range pairs {
-		findings = append(findings, a.judge(pair)...)
+		findings = append(findings, a.evaluate(pair)...)
 	}
 	if len(findings) > 0 {
 		return findings
@@ -140,7 +140,7 @@ func (a adminAck) judgeAll(pairs []pair) []finding.Finding {
 	return []finding.Finding{finding.Pass(a.read, reasonNothingToAcknowledge, "no admin acknowledgement is required to leave %s", a.minor)}
 }
 
-func (a adminAck) judge(pair pair) []finding.Finding {
+func (a adminAck) evaluate(pair pair) []finding.Finding {
 	if pair.acks == nil {
 		return []finding.Finding{acksMissing(pair.location)}
 	}
@@ -148,7 +148,7 @@ func (a adminAck) judge(pair pair) []finding.Finding {
 	for _, key := range slices.Sorted(maps.Keys(pair.gates.Data)) {
 		gate := adminGate{key: key, text: pair.gates.Data[key], location: pair.location}
 		gate.ack, gate.acked = pair.acks.Data[key]
-		if f, applies := gate.judge(a.minor); applies {
+		if f, applies := gate.evaluate(a.minor); applies {
 			findings = append(findings, f)
 		}
 	}
@@ -202,9 +202,9 @@ type adminGate struct {
 // where it is not anchored at the end either.
 var gateKey = regexp.MustCompile(`^ack-([4-5][.][0-9]{1,})-[^-]`)
 
-// judge returns the finding of a gate; false when the gate does not apply to a
+// evaluate returns the finding of a gate; false when the gate does not apply to a
 // cluster at this minor version. An acknowledged gate is a bypassed failure.
-func (g adminGate) judge(current string) (finding.Finding, bool) {
+func (g adminGate) evaluate(current string) (finding.Finding, bool) {
 	minor, ok := minorOf(g.key)
 	if ok && minor != current {
 		return finding.Finding{}, false

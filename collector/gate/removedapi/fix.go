@@ -61,8 +61,8 @@ type progress struct {
 	passes time.Time
 }
 
-// judge changes the outcome of the removal of an API if all its clients are fixed, and sets its note.
-func (f fixes) judge(api removal) removal {
+// evaluate changes the outcome of the removal of an API if all its clients are fixed, and sets its note.
+func (f fixes) evaluate(api removal) removal {
 	if api.reason == reasonUnknownRelease {
 		return api
 	}

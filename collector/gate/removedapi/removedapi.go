@@ -87,7 +87,7 @@ func Check(fixed FixTime) check.Check {
 			owned := readOwners(ctx, s.Cluster, accountsOf(inUse))
 			for i, api := range inUse {
 				api.clients.owners, api.clients.writers = owned, readWriters(ctx, s.Cluster, api.name)
-				inUse[i] = fixes{now: s.Now.UTC(), stated: stated, owners: owned}.judge(api)
+				inUse[i] = fixes{now: s.Now.UTC(), stated: stated, owners: owned}.evaluate(api)
 			}
 			return r.describeUses(inUse), nil
 		}),

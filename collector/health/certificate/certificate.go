@@ -180,7 +180,7 @@ func judgeAuthorities(ctx context.Context, s check.Subject) ([]finding.Finding, 
 		if first.until.IsZero() || valid.until.Before(first.until) {
 			first = valid
 		}
-		if f, ok := (subject{what: "the certificates for " + each.purpose, operator: each.operator, object: each.object()}).judge(valid, s.Now,
+		if f, ok := (subject{what: "the certificates for " + each.purpose, operator: each.operator, object: each.object()}).evaluate(valid, s.Now,
 			limit); ok {
 			found = append(found, f)
 		}
@@ -242,8 +242,8 @@ type subject struct {
 	object   finding.Object
 }
 
-// judge returns false if nothing is wrong.
-func (s subject) judge(valid validity, now, limit time.Time) (finding.Finding, bool) {
+// evaluate returns false if nothing is wrong.
+func (s subject) evaluate(valid validity, now, limit time.Time) (finding.Finding, bool) {
 	var f finding.Finding
 	switch {
 	case !now.Before(valid.until):
@@ -358,7 +358,7 @@ func PausedPools() check.Check {
 				return nil, fmt.Errorf("could not read ConfigMap %s/%s: %w", apiServers, toKubelets, err)
 			}
 			by := func(pool *machineconfigurationv1.MachineConfigPool) string { return s.PausedBy(ctx, pool) }
-			return pausedPools{by: by, signers: parse(bundle.Data["ca-bundle.crt"]), now: s.Now}.judge(gap.ExtentOf(ctx), paused), nil
+			return pausedPools{by: by, signers: parse(bundle.Data["ca-bundle.crt"]), now: s.Now}.evaluate(gap.ExtentOf(ctx), paused), nil
 		},
 	}
 }
@@ -380,7 +380,7 @@ type pausedPools struct {
 	now     time.Time
 }
 
-func (p pausedPools) judge(read gap.Extent, paused []machineconfigurationv1.MachineConfigPool) []finding.Finding {
+func (p pausedPools) evaluate(read gap.Extent, paused []machineconfigurationv1.MachineConfigPool) []finding.Finding {
 	signers := p.signers
 	if len(signers) == 0 {
 		return []finding.Finding{without(authority{namespace: apiServers, name: toKubelets}.object())}

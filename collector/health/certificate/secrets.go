@@ -115,7 +115,7 @@ func judgeSecrets(ctx context.Context, s check.Subject) ([]finding.Finding, erro
 			}
 			judged++
 			object := finding.Object{APIVersion: "v1", Kind: "Secret", Namespace: each.namespace, Name: name}
-			if f, ok := (subject{what: "the certificates of " + name, operator: each.operator, object: object}).judge(valid, s.Now, limit); ok {
+			if f, ok := (subject{what: "the certificates of " + name, operator: each.operator, object: object}).evaluate(valid, s.Now, limit); ok {
 				found = append(found, f)
 			}
 		}

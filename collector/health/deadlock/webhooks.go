@@ -65,7 +65,7 @@ func Webhooks() check.Check {
 				return nil, fmt.Errorf("could not list the PodDisruptionBudgets: %w", err)
 			}
 			judge := &webhookJudge{requests: requests, backends: backends, budgets: budgets, now: s.Now, listed: s.Cluster.Listed}
-			found := judge.judge(ctx, webhooks)
+			found := judge.evaluate(ctx, webhooks)
 			return found, errors.Join(judge.unread, ctx.Err())
 		},
 	}
@@ -83,8 +83,8 @@ func backendsOf(ctx context.Context, cluster *snapshot.Cluster) (*backend.Backen
 	return backend.NewBackends(services, endpoints), nil
 }
 
-// judge returns the findings of all webhooks; one for each configuration and reason.
-func (j *webhookJudge) judge(ctx context.Context, webhooks []webhook) []finding.Finding {
+// evaluate returns the findings of all webhooks; one for each configuration and reason.
+func (j *webhookJudge) evaluate(ctx context.Context, webhooks []webhook) []finding.Finding {
 	var drafts []finding.Draft
 	reported := map[string]bool{}
 	for i := range webhooks {

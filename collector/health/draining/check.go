@@ -44,7 +44,7 @@ func Check() check.Check {
 			case !of.pooled():
 				return s.WithoutAPI(ctx, "MachineConfigPools", machineconfigurationv1.GroupName)
 			}
-			findings := judge(gap.ExtentOf(ctx), of.rehearsal, of.read.Order.Pools)
+			findings := evaluate(gap.ExtentOf(ctx), of.rehearsal, of.read.Order.Pools)
 			if len(of.gaps) > 0 {
 				findings = finding.WithoutPasses(findings)
 			}

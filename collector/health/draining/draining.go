@@ -25,8 +25,8 @@ import (
 // maxNamed bounds the pods that a message names; all are objects of the finding.
 const maxNamed = 5
 
-// judge returns the findings of the rehearsal of an update. Only a drain that hangs blocks.
-func judge(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []finding.Finding {
+// evaluate returns the findings of the rehearsal of an update. Only a drain that hangs blocks.
+func evaluate(read gap.Extent, rehearsal drain.Rehearsal, drained []order.Pool) []finding.Finding {
 	pools := poolsOf(drained)
 	findings := obstacles(rehearsal, pools)
 	for i := range rehearsal.Pools {

@@ -52,7 +52,7 @@ func TestSentences(t *testing.T) {
 					for i := range pools {
 						pools[i].Why = why
 					}
-					found := draining.Judge(gap.Proven("a test"), drain.Rehearsal{
+					found := draining.Evaluate(gap.Proven("a test"), drain.Rehearsal{
 						Pools:   pools,
 						Pending: []drain.Pending{{Pod: of("new"), Node: "w1", Why: why}}, Lost: []drain.Lost{{Pod: of("debug"), Node: "w0", Why: why}},
 					}, nil)
@@ -170,7 +170,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			findings := draining.Judge(gap.Proven("a test"), tc.rehearsal, nil)
+			findings := draining.Evaluate(gap.Proven("a test"), tc.rehearsal, nil)
 			var got []string
 			for _, f := range findings {
 				got = append(got, strings.Join([]string{f.Name, string(f.Outcome), f.Reason}, " "))

@@ -1,4 +1,4 @@
 package draining
 
-// Judge is judge, for tests of its findings.
-var Judge = judge
+// Evaluate is evaluate, for tests of its findings.
+var Evaluate = evaluate

@@ -88,7 +88,7 @@ func Rehearse(ctx context.Context, cluster *snapshot.Cluster, now time.Time, sel
 		}
 	}
 	made.Rehearsal = selected.of(of.rehearsal, read.Order)
-	made.Findings = append(judge(missing.Extent(), made.Rehearsal, read.Order.Pools), of.besides(ctx, cluster)...)
+	made.Findings = append(evaluate(missing.Extent(), made.Rehearsal, read.Order.Pools), of.besides(ctx, cluster)...)
 	if selected.NodePools == nil {
 		made.Findings = append(made.Findings, of.unreached()...)
 	}

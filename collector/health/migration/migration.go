@@ -52,7 +52,7 @@ func Check() check.Check {
 				return []finding.Finding{check.PlainKubernetes("operators")}, nil
 			}
 			objects, err := read(ctx, s.Cluster)
-			return judge(gap.ExtentOf(ctx), objects, err), err
+			return evaluate(gap.ExtentOf(ctx), objects, err), err
 		},
 	}
 }
@@ -76,12 +76,12 @@ func read(ctx context.Context, cluster *snapshot.Cluster) (map[string][]reported
 	return objects, errors.Join(failures...)
 }
 
-// judge returns a finding for each migration that is in progress; none if there is none and something could not be
+// evaluate returns a finding for each migration that is in progress; none if there is none and something could not be
 // read.
-func judge(extent gap.Extent, objects map[string][]reported.Object, failure error) []finding.Finding {
+func evaluate(extent gap.Extent, objects map[string][]reported.Object, failure error) []finding.Finding {
 	var findings []finding.Finding
 	for _, each := range migrations() {
-		if f, inProgress := each.judge(objects); inProgress {
+		if f, inProgress := each.evaluate(objects); inProgress {
 			findings = append(findings, f)
 		}
 	}
@@ -100,8 +100,8 @@ func judge(extent gap.Extent, objects map[string][]reported.Object, failure erro
 		words.Count(count, "object"))}
 }
 
-// judge returns the finding about a migration that is in progress; false if it is not.
-func (m migration) judge(objects map[string][]reported.Object) (finding.Finding, bool) {
+// evaluate returns the finding about a migration that is in progress; false if it is not.
+func (m migration) evaluate(objects map[string][]reported.Object) (finding.Finding, bool) {
 	var texts, failures []string
 	var about []finding.Object
 	for _, each := range m.signs {

@@ -85,7 +85,7 @@ func Check() check.Check {
 			case snapshot.SelfManaged:
 			}
 			found, err := read(ctx, s.Cluster)
-			return found.judge(gap.ExtentOf(ctx), err), err
+			return found.evaluate(gap.ExtentOf(ctx), err), err
 		},
 	}
 }
@@ -189,8 +189,8 @@ func with(objects []finding.Object, object finding.Object) []finding.Object {
 	return append(objects, object)
 }
 
-// judge returns a finding for each source that MCO rejects; none if there is none and something could not be read.
-func (s *sets) judge(extent gap.Extent, failure error) []finding.Finding {
+// evaluate returns a finding for each source that MCO rejects; none if there is none and something could not be read.
+func (s *sets) evaluate(extent gap.Extent, failure error) []finding.Finding {
 	var findings []finding.Finding
 	for _, name := range slices.Sorted(maps.Keys(s.sources)) {
 		if source := s.sources[name]; len(source.policies) > 1 || len(source.mirrors) > 0 {

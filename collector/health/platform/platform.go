@@ -68,7 +68,7 @@ func Check() check.Check {
 			if err := of.read(ctx, s.Cluster); err != nil {
 				return nil, err
 			}
-			return of.judge(gap.ExtentOf(ctx)), nil
+			return of.evaluate(gap.ExtentOf(ctx)), nil
 		},
 	}
 }
@@ -252,7 +252,7 @@ type platform struct {
 	kinds     []*kind
 }
 
-func (p *platform) judge(read gap.Extent) []finding.Finding {
+func (p *platform) evaluate(read gap.Extent) []finding.Finding {
 	var found []finding.Finding
 	others, count := map[string]bool{}, 0
 	for _, each := range p.kinds {

@@ -101,7 +101,7 @@ func Check() check.Check {
 			if err != nil && !apierrors.IsNotFound(err) {
 				return check.Unread("ClusterServiceVersions", err), ctx.Err()
 			}
-			return judge(gap.ExtentOf(ctx), state{subscriptions, catalogs, operators}), nil
+			return evaluate(gap.ExtentOf(ctx), state{subscriptions, catalogs, operators}), nil
 		},
 	}
 }
@@ -112,7 +112,7 @@ type state struct {
 	operators     []snapshot.InstalledOperator
 }
 
-func judge(read gap.Extent, s state) []finding.Finding {
+func evaluate(read gap.Extent, s state) []finding.Finding {
 	found := slices.Concat(each(s.catalogs, judgeCatalog), each(s.subscriptions, judgeSubscription), each(s.operators, judgeOperator))
 	if len(found) == 0 {
 		return []finding.Finding{finding.Pass(read, reasonOperatorsUpdated, "OLM has updated the operators of all %s, and can read all %s",
@@ -121,10 +121,10 @@ func judge(read gap.Extent, s state) []finding.Finding {
 	return finding.Bounded(finding.Drafts(found...))
 }
 
-func each[T any](all []T, judge func(*T) (finding.Finding, bool)) []finding.Finding {
+func each[T any](all []T, evaluate func(*T) (finding.Finding, bool)) []finding.Finding {
 	var found []finding.Finding
 	for i := range all {
-		if f, ok := judge(&all[i]); ok {
+		if f, ok := evaluate(&all[i]); ok {
 			found = append(found, f)
 		}
 	}

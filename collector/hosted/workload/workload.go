@@ -1,6 +1,6 @@
 // Package workload answers: do the pods of a hosted control plane run, and is there room to update them?
 //
-// [Read] reads its namespace and the nodes of the management cluster, and [State.Judge] evaluates them. As in
+// [Read] reads its namespace and the nodes of the management cluster, and [State.Evaluate] evaluates them. As in
 // every cluster, package eviction evaluates drains and package placement evaluates nodes.
 package workload
 
@@ -64,7 +64,7 @@ func Reads(namespace string) []access.Request {
 }
 
 // Read reads the namespace of a control plane, and the nodes with their pods. Read failures become findings of
-// Judge.
+// Evaluate.
 func Read(ctx context.Context, management *cluster.Cluster, namespace string) *State {
 	s := &State{namespace: namespace}
 	if s.unread = s.readNamespace(ctx, management); s.unread == nil {
@@ -139,7 +139,7 @@ func gathered(log *gap.Log) error {
 	return nil
 }
 
-// Name is the name of the check whose findings Judge returns.
+// Name is the name of the check whose findings Evaluate returns.
 var Name = finding.NewName("HostedControlPlanePods",
 	"Checks the pods of the control plane in its namespace of the management cluster: replicas of etcd and of the API server, "+
 		"PodDisruptionBudgets that allow no eviction, and room on the nodes for the pods that a rollout adds.")
@@ -201,9 +201,9 @@ type Said struct {
 	Etcd, APIServer, Unmanaged bool
 }
 
-// Judge returns at least one finding. Read failures in the namespace are one inconclusive finding; budgets and
+// Evaluate returns at least one finding. Read failures in the namespace are one inconclusive finding; budgets and
 // room only warn.
-func (s *State) Judge(said Said) []finding.Finding {
+func (s *State) Evaluate(said Said) []finding.Finding {
 	if s.unread != nil {
 		return []finding.Finding{finding.Unknown(reasonPodsUnknown, "the pods of the control plane are unknown: %s", s.unread).
 			About(finding.Object{APIVersion: "v1", Kind: "Namespace", Name: s.namespace})}

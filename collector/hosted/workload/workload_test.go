@@ -223,7 +223,7 @@ func TestJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found := workload.Read(t.Context(), management, namespace).Judge(tc.said)
+			found := workload.Read(t.Context(), management, namespace).Evaluate(tc.said)
 			var got []string
 			for _, f := range found {
 				got = append(got, f.Reason+" "+string(f.Outcome))

@@ -75,7 +75,7 @@ func OfControlPlane() []Expectation {
 // Stops are the conditions that are False while HyperShift does not reconcile a HostedCluster, or its control
 // plane (hypershift at 3ee9615: hypershift-operator hostedcluster_controller.go, reconcile, and
 // control-plane-operator hostedcontrolplane_controller.go). The gate of a request, which is the last stop, is
-// hypershift.Judge. An error that stops a reconciliation is in ReconciliationSucceeded, which [OfControlPlane]
+// hypershift.Evaluate. An error that stops a reconciliation is in ReconciliationSucceeded, which [OfControlPlane]
 // has. ValidReleaseImage False with the reason SecretNotFound stops only a part of it, as does
 // PlatformCredentialsFound False: the control-plane-operator of the release is not deployed.
 // ValidProxyConfiguration, ValidOIDCConfiguration, ValidAWSIdentityProvider, ValidIDPConfiguration,

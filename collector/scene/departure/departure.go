@@ -266,7 +266,7 @@ func (l later) risks(s scene.Scene) check.Check {
 func (l later) judgeRisks(ctx context.Context, evaluator risk.Evaluator) ([]finding.Finding, error) {
 	var findings []finding.Finding
 	for _, each := range l.Edge.Risks {
-		findings = append(findings, evaluator.Judge(ctx, configv1.ConditionalUpdateRisk{
+		findings = append(findings, evaluator.Evaluate(ctx, configv1.ConditionalUpdateRisk{
 			Name: each.Name, Message: each.Message, URL: each.URL, MatchingRules: risk.Conditions(each.Rules),
 		}, evaluator.Subject.Update.To.String()))
 	}

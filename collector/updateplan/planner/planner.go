@@ -125,7 +125,7 @@ func PlanWithout(ctx context.Context, request Request, settings scene.Settings) 
 		From: request.From, Architecture: cmp.Or(request.Graph.Architecture, runtime.GOARCH), ImageSet: request.ImageSet,
 		Now: now, ToolVersion: settings.ToolVersion, Assess: assessWithout,
 		Accepted: func(version string) map[string]string {
-			return acceptance.Judge(accepted, acceptance.Scope{Target: version, Now: now}).Accepted()
+			return acceptance.Evaluate(accepted, acceptance.Scope{Target: version, Now: now}).Accepted()
 		},
 		Missing: []string{
 			"whether a risk that depends on the cluster applies: no cluster was read, and each risk is open unless it is accepted",
