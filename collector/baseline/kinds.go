@@ -73,14 +73,14 @@ type Row struct {
 	// Updating is true for what makes the update: its problems count while nodes are still being updated. Workloads are
 	// evicted by that, and alerts follow them.
 	Updating bool
-	// Absence is what a missing object means.
+	// Absence says what a missing object means.
 	Absence Absence
 	// Changes state what was done to an object since the baseline, beside a new UID, Revision or a scale to none, which
 	// explains its problem, and is no part of an update; nil where there is nothing.
 	Changes func(was, is Object) string
 }
 
-// Absence is what a missing object of a kind means.
+// Absence says what a missing object of a kind means.
 type Absence string
 
 const (

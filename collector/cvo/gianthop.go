@@ -233,8 +233,8 @@ func blocksPatches(clusterVersion *configv1.ClusterVersion, versions pair) bool 
 
 func (p pair) leavesMinor() bool { return minorOf(p.current).before(minorOf(p.target)) }
 
-// measuredFromCompleted is the comparison of CVO before it measured from status.desired: every minor version other
-// than the one of the last completed release counts, later or earlier.
+// measuredFromCompleted is the comparison of CVO before it measured from status.desired: every minor version that
+// differs from the last completed release counts, later or earlier.
 func measuredFromCompleted(clusterVersion *configv1.ClusterVersion, target semver.Version) bool {
 	completed, err := semver.Parse(CompletedVersion(clusterVersion.Status))
 	return err == nil && minorOf(completed) != minorOf(target)

@@ -162,7 +162,7 @@ type Block interface{ block() }
 type Verdict struct {
 	Mark
 
-	// Subject is what the verdict is about; empty if Meaning says so.
+	// Subject names the subject of the verdict; empty if Meaning does.
 	Subject string
 	// Meaning is a sentence.
 	Meaning string

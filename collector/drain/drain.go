@@ -178,7 +178,7 @@ type Obstacle struct {
 	// Manager is the program that creates its only budget and restores it after a change, such as `Helm release
 	// "shop"`; empty if it is unknown.
 	Manager string `json:"manager,omitempty"`
-	// Remedy is what to do about the settings of its operator; empty for other obstacles.
+	// Remedy says how to change the settings of its operator; empty for other obstacles.
 	Remedy string `json:"remedy,omitempty"`
 	// Behind are the pods of the budget that are without a node, at most ten, and why.
 	Behind []Pending `json:"behind,omitempty"`

@@ -380,8 +380,8 @@ func obstacles(namespace string) map[corev1.NamespaceConditionType]obstacle {
 		left,
 	}
 	return map[corev1.NamespaceConditionType]obstacle{
-		corev1.NamespaceDeletionDiscoveryFailure: {"Repair the servers of the APIServices that are not available, or delete those of " +
-			"servers that were removed.", finding.Read("oc get apiservices")},
+		corev1.NamespaceDeletionDiscoveryFailure: {"Repair the servers of the APIServices that are not available, or delete the " +
+			"APIServices of removed servers.", finding.Read("oc get apiservices")},
 		corev1.NamespaceDeletionGVParsingFailure: {"Correct the API group whose version cannot be parsed.", finding.Read("oc api-versions")},
 		corev1.NamespaceDeletionContentFailure: {
 			"Restore the objects in the message. If a conversion webhook was removed, set spec.conversion.strategy of the " +

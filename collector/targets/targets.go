@@ -69,7 +69,7 @@ func Judge(ctx context.Context, s scene.Scene, version string) (report.Targets, 
 	if err != nil {
 		return report.Targets{}, err
 	}
-	s.Step("judging %s", words.Count(len(candidates), "target"))
+	s.Step("evaluating %s", words.Count(len(candidates), "target"))
 	judged, err := judgeAll(ctx, s, candidates)
 	if err != nil {
 		return report.Targets{}, err

@@ -247,7 +247,7 @@ func (t *Table) Missing(namespace, name string) (gap.Gap, bool) {
 	lack.Cause = cmp.Or(lack.Cause, t.unreadCause(namespace, name))
 	some := len(t.In(namespace)) > 0 || namespace == "" && len(t.namespaces) > 0
 	if lack.Partial = name == "" && some; lack.Partial && lack.Cause == "" && namespace == "" && len(t.namespaces) > 0 {
-		lack.Cause = "those of " + words.Count(len(t.namespaces), "namespace")
+		lack.Cause = "from " + words.Count(len(t.namespaces), "namespace")
 	}
 	return lack, true
 }

@@ -201,7 +201,7 @@ func (n *Names) parts(name string) string {
 }
 
 // Object returns a value of JSON with the names replaced. PEM is removed, because it contains names that cannot be
-// replaced; only the validity of certificates remains. The certificate authorities of webhooks remain, because
+// replaced; only the validity of certificates remains. The CA certificates of webhooks remain, because
 // findings rely on them.
 func (n *Names) Object(value any) any {
 	switch value := value.(type) {

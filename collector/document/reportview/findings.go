@@ -171,7 +171,7 @@ func plural(word string, number int) string {
 	return word
 }
 
-// counts returns the numbers of findings, preceded by the number of checks that have reported if some have not.
+// counts returns the numbers of findings, preceded by the number of reporting checks if some are missing.
 func (r Report) counts() string {
 	text := countsOf(r.Findings)
 	if r.Run.Phase == report.PhaseRunning || r.Expected.Reported < r.Expected.Checks {

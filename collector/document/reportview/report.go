@@ -33,13 +33,13 @@ type Report struct {
 func (r Report) Document(view document.View) document.Document {
 	return document.Document{
 		Title:  "Update preflight: " + cmp.Or(r.From(), "unknown version") + " to " + cmp.Or(r.Target.Version, "unknown version"),
-		Source: sourceOf(r.Run.ToolVersion, cmp.Or(r.Run.ID, "not recorded")), Cluster: r.Cluster.ID, Time: r.judged(),
+		Source: sourceOf(r.Run.ToolVersion, cmp.Or(r.Run.ID, "not recorded")), Cluster: r.Cluster.ID, Time: r.evaluated(),
 		Blocks: r.blocks(view), Ticket: r.ticket(),
 	}
 }
 
-// judged is when the cluster was read for the displayed state.
-func (r Report) judged() string {
+// evaluated is when the cluster was read for the displayed state.
+func (r Report) evaluated() string {
 	if r.Standing != nil && r.Standing.Judged != "" {
 		return r.Standing.Judged
 	}

@@ -314,7 +314,7 @@ func readPairs(ctx context.Context, get getter) ([]pair, error) {
 func read(ctx context.Context, get getter, namespace, name string) (*corev1.ConfigMap, error) {
 	configMap, err := get(ctx, namespace, name)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // the callers judge a missing ConfigMap
+		return nil, nil //nolint:nilnil // a missing ConfigMap is a valid result, which the callers evaluate
 	}
 	if err != nil {
 		return nil, fmt.Errorf("could not read the ConfigMap %s/%s: %w", namespace, name, err)

@@ -369,8 +369,8 @@ var (
 			"json --patch '[{\"op\":\"remove\",\"path\":\"/spec/overrides\"}]'`.",
 	})
 	reasonNothingUnmanaged = finding.NewReason("NothingUnmanaged", finding.Explanation{
-		Meaning: "Reported when CVO manages all objects of the release.",
-		Cause:   "spec.overrides of ClusterVersion makes nothing unmanaged.",
+		Meaning: "CVO manages all objects of the release.",
+		Cause:   "spec.overrides of ClusterVersion makes no object unmanaged.",
 	})
 )
 

@@ -23,7 +23,7 @@ var (
 	nameAdmissionPolicies = finding.NewName("AdmissionPolicies",
 		"Checks for ValidatingAdmissionPolicies that deny a request of every update (see the check Webhooks): each binding has a "+
 			"finding PolicyBinding-<binding>. A denial by the validations is only a warning, and only if they depend on the attributes "+
-			"of a request, or the name and labels of its object; policies on anything else, such as those of OpenShift and Kubernetes, "+
+			"of a request, or the name and labels of its object; policies on anything else, such as the policies of OpenShift and Kubernetes, "+
 			"are not evaluated. Parameters can be of any kind in any namespace and are not read, so a missing parameter, which denies "+
 			"everything if parameterNotFoundAction is Deny, is not found.")
 
@@ -111,7 +111,7 @@ func judgePolicies(ctx context.Context, requests *updateRequests, bindings []bou
 	if len(drafts) == 0 {
 		drafts = finding.Drafts(finding.Pass(gap.ExtentOf(ctx), check.ReasonAsExpected,
 			"none of %d ValidatingAdmissionPolicyBindings is expected to deny a "+
-				"request of the update, judging by metadata alone", len(bindings)))
+				"request of the update, as far as metadata decides", len(bindings)))
 	}
 	return finding.Bounded(drafts), ctx.Err()
 }
