@@ -181,7 +181,7 @@ func (c *Course) follow(past Past, before *baseline.State, state baseline.State)
 		case c.last.unread[at.Key.Kind] != "": // what was not read now is no break
 		case seen.Ended.IsZero():
 			seen.Ended = c.Last
-			seen.Bad += c.counted(past.Last, c.Last) / 2 //nolint:mnd // it ended between two samples
+			seen.Bad += c.counted(past.Last, c.Last) / 2 //nolint:mnd // the midpoint, because it ended between two samples
 		case c.Last.Sub(seen.Ended) > forgotten:
 			continue
 		}
@@ -222,7 +222,7 @@ func (c *Course) again(seen Seen, known bool, last time.Time, found regression.F
 		from = last
 	}
 	if own.IsZero() && anew && !last.IsZero() {
-		from = last.Add(c.Last.Sub(last) / 2) //nolint:mnd // it began between two samples
+		from = last.Add(c.Last.Sub(last) / 2) //nolint:mnd // the midpoint, because it began between two samples
 	}
 	seen.Bad += c.counted(from, c.Last)
 	seen.Ended, seen.Found = time.Time{}, found
@@ -374,7 +374,7 @@ func (a apis) apiOf(kind baseline.Kind) (version, resource string) {
 func (a apis) inspect(key baseline.Key) finding.Action {
 	_, plural := a.apiOf(key.Kind)
 	var made finding.Action
-	switch key.Kind { //nolint:exhaustive // the others are shown by their name
+	switch key.Kind { //nolint:exhaustive // "oc get KIND NAME" shows the others
 	case baseline.Alert:
 		alert, _, _ := strings.Cut(key.Name, "/")
 		return finding.Read("oc get prometheusrules -A -o yaml | grep -A 20 -F %s", "alert: "+alert)

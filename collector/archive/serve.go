@@ -76,7 +76,7 @@ func (a *Archive) get(of target) (answer, error) {
 		object, err = present(object, found.Version, of)
 	}
 	if err != nil {
-		//nolint:nilerr // the response states it
+		//nolint:nilerr // the response reports the error
 		return absent(gap.Gap{Group: of.Group, Resource: of.Name, Namespace: of.namespace, Name: of.name, Cause: err.Error()}), nil
 	}
 	return answer{code: http.StatusOK, body: object}, nil
@@ -224,10 +224,9 @@ func absent(lack gap.Gap) answer {
 	return failed
 }
 
-func failure(code int, reason metav1.StatusReason, message string, of gap.Gap) answer {
+func failure(code int32, reason metav1.StatusReason, message string, of gap.Gap) answer {
 	status := metav1.Status{
-		//nolint:gosec // three digits
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason,
 		Message: message,
 		Details: &metav1.StatusDetails{Group: of.Group, Kind: of.Resource, Name: of.Name},
 	}
@@ -235,7 +234,7 @@ func failure(code int, reason metav1.StatusReason, message string, of gap.Gap) a
 	if err != nil {
 		body = nil // strings always encode
 	}
-	return answer{code: code, body: body}
+	return answer{code: int(code), body: body}
 }
 
 // conversion is from one version of a resource to another. A nil change means that all fields of

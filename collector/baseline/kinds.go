@@ -252,7 +252,7 @@ func RowOf(kind Kind) Row {
 	return Row{Kind: kind, Limit: standardLimit, Independent: true, Absence: Listed, Limits: limitsOfOthers()}
 }
 
-var byKind = sync.OnceValue(func() map[Kind]Row { //nolint:gochecknoglobals // they are derived once
+var byKind = sync.OnceValue(func() map[Kind]Row { //nolint:gochecknoglobals // a constant that is computed once
 	rows := map[Kind]Row{}
 	for _, each := range Rows() {
 		rows[each.Kind] = each
@@ -260,7 +260,7 @@ var byKind = sync.OnceValue(func() map[Kind]Row { //nolint:gochecknoglobals // t
 	return rows
 })
 
-var limitsOfOthers = sync.OnceValue(func() map[string]time.Duration { //nolint:gochecknoglobals // they are derived once
+var limitsOfOthers = sync.OnceValue(func() map[string]time.Duration { //nolint:gochecknoglobals // a constant that is computed once
 	limits := limitsOfPods()
 	limits["InProgress"] = inProgress
 	return limits

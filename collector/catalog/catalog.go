@@ -31,7 +31,7 @@ type Declaration struct {
 }
 
 // declarations has one element for each call of Declare, and each line of Reasons.
-var declarations []Declaration //nolint:gochecknoglobals // only the initialization of packages appends to it
+var declarations []Declaration //nolint:gochecknoglobals // appended only while packages are initialized
 
 // Declarations are the reasons and the names of all packages that the program has.
 func Declarations() []Declaration { return declarations }

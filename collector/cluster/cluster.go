@@ -202,7 +202,7 @@ func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	case strings.HasSuffix(request.URL.Path, "/log"):
 		return response, nil
 	default:
-		return body.readObject(response) //nolint:contextcheck // the request has the context
+		return body.readObject(response) //nolint:contextcheck // the body is read with the context of its request
 	}
 	body.json = &weight.JSON{}
 	return response, nil

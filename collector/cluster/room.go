@@ -52,7 +52,7 @@ type room struct {
 	collected  time.Time
 }
 
-var shared = sync.OnceValue(func() *room { //nolint:gochecknoglobals // the memory of the process
+var shared = sync.OnceValue(func() *room { //nolint:gochecknoglobals // the memory belongs to the whole process
 	made := &room{size: min(maxRoom, debug.SetMemoryLimit(-1)/3*2), claims: map[*claim]struct{}{}}
 	if limit, ok := addressSpace(); ok {
 		made.size = min(made.size, max(limit-reserved, 0)/4)
@@ -179,7 +179,7 @@ func (r *room) collect() {
 func heap() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64()) //nolint:gosec // less than the address space
+	return int64(sample[0].Value.Uint64()) //nolint:gosec // the heap is smaller than 2^63 bytes
 }
 
 // interruptible makes the HTTP client of a configuration. Its requests end with their
@@ -191,7 +191,7 @@ func interruptible(config *rest.Config) (*http.Client, error) {
 	}
 	client := *made // it can be http.DefaultClient
 	if client.Transport == nil {
-		client.Transport = http.DefaultTransport //nolint:forbidigo // where client-go chose it, such as for http without options
+		client.Transport = http.DefaultTransport //nolint:forbidigo // client-go chose it, for example for http without options
 	}
 	client.Transport = interruptibleTransport{next: client.Transport}
 	return &client, nil

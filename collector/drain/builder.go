@@ -212,7 +212,7 @@ func (b *builder) admitted(of *corev1.Pod, answer recreation.Answer) recreation.
 		}
 		return answer
 	}
-	switch by := b.input.Creation.Of(answer.Pod); by.Outcome { //nolint:exhaustive // reviewers answer nothing else
+	switch by := b.input.Creation.Of(answer.Pod); by.Outcome { //nolint:exhaustive // reviewers return no other outcome
 	case eviction.Refused:
 		return refused(by)
 	case eviction.Unknown:

@@ -383,7 +383,7 @@ func (s *situation) obstacle(at, node int) Obstacle {
 // by is who refuses an eviction besides budgets, or what is not known.
 func (s *situation) by(at int, answer eviction.Answer) string {
 	p := &s.m.pods[at]
-	switch answer.Cause { //nolint:exhaustive // the budgets explain the others
+	switch answer.Cause { //nolint:exhaustive // Budgets explain the other causes
 	case Terminating:
 		return cmp.Or(p.stuck, "its finalizer "+s.m.pods[s.live[at].form].finalizer)
 	case Admission:

@@ -236,7 +236,7 @@ func (f *folding) together() []Together {
 	var found []Together
 	for _, group := range slices.Sorted(maps.Keys(shown.log.dark)) {
 		controller := group - len(m.input.Services)
-		if _, alone := f.single.log.dark[group]; alone || ready[controller] < 2 { //nolint:mnd // several
+		if _, alone := f.single.log.dark[group]; alone || ready[controller] <= 1 {
 			continue
 		}
 		pod := &m.input.Cluster.Pods[example[controller]]

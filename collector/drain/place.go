@@ -36,7 +36,7 @@ func (s *scheduler) expand(at int) bool {
 		s.expanded[at] = s.r.m.input.Room[i].MachineSet
 		l := &s.r.now.live[at]
 		l.moved, l.gone, l.why = true, true, ""
-		if s.r.m.pods[at].becomesReady(s.r.choices.settles, l.form != int32(at)) { //nolint:gosec // bounded by the pods
+		if s.r.m.pods[at].becomesReady(s.r.choices.settles, int(l.form) != at) {
 			s.r.now.recover(at)
 		}
 		return true
@@ -206,7 +206,7 @@ func (s *scheduler) preempt(at int) int {
 	tried, from := 0, s.r.random.IntN(len(s.r.now.onNode))
 	for i := range s.r.now.onNode {
 		node := (from + i) % len(s.r.now.onNode)
-		switch s.r.now.state.Reject(s.r.now.shape(at), node) { //nolint:exhaustive // a preemption helps against no other rejection
+		switch s.r.now.state.Reject(s.r.now.shape(at), node) { //nolint:exhaustive // preemption cannot fix other rejections
 		case placement.Resources, placement.Ports, placement.Exclusive, placement.PodAntiAffinity, placement.Spread:
 		default:
 			continue

@@ -66,7 +66,7 @@ type poolLog struct {
 
 func (m *model) run(choices choices, details map[int]Obstacle) *run {
 	r := &run{
-		//nolint:gosec // choices need no secrecy
+		//nolint:gosec // a seeded generator makes rehearsals repeatable
 		m: m, choices: choices, random: rand.New(rand.NewPCG(choices.seed, 0)), now: m.situation(choices),
 		log: log{evicted: make([]bool, len(m.pods)), lost: map[int]bool{}, dark: map[int][]string{}},
 	}
@@ -218,7 +218,7 @@ func (r *run) evict(at, node int) bool {
 		return false // its controller has deleted it
 	}
 	answer := r.now.answer(at)
-	switch answer.Outcome { //nolint:exhaustive // the others keep the pod
+	switch answer.Outcome { //nolint:exhaustive // with other outcomes the pod stays
 	case eviction.Evicted:
 	case eviction.Unknown:
 		if !r.choices.hopeful {

@@ -76,11 +76,13 @@ func (m *model) situation(of choices) *situation {
 	return s
 }
 
+// position is the position of a pod or a node in a list, in four bytes: each rehearsal keeps them for every pod.
+func position(at int) int32 { return int32(at) } //nolint:gosec // a snapshot has far fewer than 2^31 objects of a resource
+
 // start puts a pod where it is at first.
 func (s *situation) start(at int, of choices) {
 	p := &s.m.pods[at]
-	//nolint:gosec // bounded by the nodes and the pods
-	s.live[at] = live{node: int32(p.node), form: int32(at), created: true, healthy: p.Ready && !p.Terminating}
+	s.live[at] = live{node: position(p.node), form: position(at), created: true, healthy: p.Ready && !p.Terminating}
 	if p.starting && of.settles && p.node >= 0 {
 		s.live[at].healthy = true
 		for _, budget := range p.budgets {
@@ -101,7 +103,7 @@ func (s *situation) start(at int, of choices) {
 		s.live[at].why = "it has no node now"
 		return
 	}
-	s.onNode[p.node] = append(s.onNode[p.node], int32(at)) //nolint:gosec // bounded by the pods
+	s.onNode[p.node] = append(s.onNode[p.node], position(at))
 	if !p.Ended {
 		s.state.Add(&s.m.cluster.Pods[at], p.node)
 		s.live[at].attached = s.state.Volumes.Attach(&s.m.cluster.Pods[at], p.node)
@@ -226,16 +228,16 @@ func (s *situation) leave(at, node int) []int {
 // arrive puts a pod on a node. A replacement is ready if the pod was.
 func (s *situation) arrive(at, node int, settles bool) {
 	s.state.Add(s.shape(at), node)
-	s.onNode[node] = append(s.onNode[node], int32(at)) //nolint:gosec // bounded by the pods
+	s.onNode[node] = append(s.onNode[node], position(at))
 	l := &s.live[at]
-	l.node, l.moved, l.stays, l.why = int32(node), true, s.state.Cordoned(node), "" //nolint:gosec // bounded by the nodes
+	l.node, l.moved, l.stays, l.why = position(node), true, s.state.Cordoned(node), ""
 	l.attached = s.state.Volumes.Attach(s.shape(at), node)
-	switch ready := s.m.pods[at].becomesReady(settles, l.form != int32(at)); { //nolint:gosec // bounded by the pods
+	switch ready := s.m.pods[at].becomesReady(settles, int(l.form) != at); {
 	case !ready:
 	case l.attached:
 		s.recover(at)
 	default:
-		s.attaching = append(s.attaching, int32(at)) //nolint:gosec // bounded by the pods
+		s.attaching = append(s.attaching, position(at))
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *workloads) recreate(at int) {
 	}
 	failed := active && w.fails(at)
 	superfluous := p.Ended && !l.moved || w.superfluous(p, active)
-	l.form, l.created = int32(p.next), false //nolint:gosec // bounded by the pods
+	l.form, l.created = position(p.next), false
 	switch {
 	case superfluous:
 		w.vanish(at)
@@ -82,7 +82,7 @@ func (w *workloads) recreate(at int) {
 		w.exists(at, -1)
 	case p.owner.Behavior == owner.Returns:
 		l.moved, l.created, l.why = true, true, p.owner.Why
-		w.r.now.returning = append(w.r.now.returning, int32(at)) //nolint:gosec // bounded by the pods
+		w.r.now.returning = append(w.r.now.returning, position(at))
 	default:
 		w.await(at)
 	}
@@ -103,7 +103,7 @@ func (w *workloads) await(at int) {
 		w.r.now.counts.active[controller]++
 	}
 	w.r.now.live[at].moved, w.r.now.live[at].since = true, w.r.since()
-	w.r.scheduler.pending = append(w.r.scheduler.pending, int32(at)) //nolint:gosec // bounded by the pods
+	w.r.scheduler.pending = append(w.r.scheduler.pending, position(at))
 }
 
 // charges returns the amounts that quotas count for an existing pod.

@@ -119,7 +119,7 @@ func withoutSkew(read gap.Extent, infrastructure *configv1.Infrastructure) (find
 
 func platformOf(infrastructure *configv1.Infrastructure) configv1.PlatformType {
 	if infrastructure.Status.PlatformStatus == nil {
-		return infrastructure.Status.Platform //nolint:staticcheck // of clusters that were installed before 4.2
+		return infrastructure.Status.Platform //nolint:staticcheck // clusters installed before 4.2 set only this field
 	}
 	return infrastructure.Status.PlatformStatus.Type
 }

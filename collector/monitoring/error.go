@@ -354,7 +354,7 @@ func (s *server) get(ctx context.Context, path string, arguments url.Values) ([]
 	if err != nil {
 		return nil, badResponse(err)
 	}
-	response, body, err := s.client.Do(ctx, request) //nolint:bodyclose // Do has read and closed it
+	response, body, err := s.client.Do(ctx, request) //nolint:bodyclose // Do reads and closes the body
 	if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, badResponse(fmt.Errorf("it is larger than %d bytes", tooLarge.Limit))
 	}

@@ -157,7 +157,7 @@ const (
 	// by a transport of its own: no network leads to the querier.
 	proxyPath = "/api/v1/namespaces/" + namespace + "/services/https:" + querier + ":web/proxy"
 	// podToken is the token file of rest.InClusterConfig.
-	podToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // a path
+	podToken = "/var/run/secrets/kubernetes.io/serviceaccount/token" //nolint:gosec // the path of a token, not a token
 )
 
 // Finder finds a Prometheus: Host is its URL, and requests to it have the

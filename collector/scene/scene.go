@@ -228,7 +228,7 @@ func (s Scene) AwaitStatus(ctx context.Context) Scene {
 		current := snapshot.Of(s.Cluster)
 		version, err := readClusterVersion(ctx, current)
 		if err != nil {
-			return false, nil //nolint:nilerr // the last version that was read stays
+			return false, nil //nolint:nilerr // polling continues, and the last version that was read remains
 		}
 		s.Snapshot, s.Version = current, version
 		return cvo.HasProcessed(version), nil

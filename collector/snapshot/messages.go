@@ -134,7 +134,7 @@ const (
 func (r *reader[T]) readList(into *metav1.ListMeta, list []byte) error {
 	count := 0
 	err := eachMessage(list, func(number protowire.Number, value []byte) error {
-		switch number { //nolint:exhaustive // the others are of no list
+		switch number { //nolint:exhaustive // lists have no other fields
 		case fieldMeta:
 			return into.Unmarshal(value)
 		case fieldItems:

@@ -127,13 +127,13 @@ func marks(annotations, known map[string]string) map[string]string {
 	return kept
 }
 
-var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // they are derived once
+var podRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // a constant that is computed once
 	of := commonPodRules()
 	of.Drop(reflect.TypeFor[corev1.Pod](), "metadata.annotations["+corev1.MirrorPodAnnotationKey+"]")
 	return of
 })
 
-var platformPodRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // they are derived once
+var platformPodRules = sync.OnceValue(func() field.Rules { //nolint:gochecknoglobals // a constant that is computed once
 	of := commonPodRules()
 	of.Own(reflect.TypeFor[corev1.Pod](), "metadata.annotations")
 	return of

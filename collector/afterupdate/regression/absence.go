@@ -90,7 +90,7 @@ func (c absence) missing(key baseline.Key, was baseline.Object) (class Class, te
 }
 
 // when is a class where a condition holds, and none otherwise.
-func when(holds bool, class Class) Class { //nolint:revive // it chooses a value
+func when(holds bool, class Class) Class { //nolint:revive // a conditional value, not a mode
 	if holds {
 		return class
 	}
@@ -151,7 +151,7 @@ func isWorkload(key baseline.Key, object baseline.Object) bool {
 }
 
 // count counts a workload of users, but in a namespace that is deleted.
-func (c absence) count(losses map[string]*loss, key baseline.Key, was baseline.Object, exists bool) { //nolint:revive // what is counted
+func (c absence) count(losses map[string]*loss, key baseline.Key, was baseline.Object, exists bool) { //nolint:revive // a fact, not a mode
 	if was.Release || key.Namespace == "" || c.states.unread(key.Kind) || c.states.now.Deleting[key] || c.states.left(key) {
 		return
 	}

@@ -47,7 +47,7 @@ func (c states) act(key baseline.Key, reason string) string {
 
 // changed reports whether the owner of an object changed more of it than the number of its replicas.
 func (c states) changed(key baseline.Key, was, is baseline.Object) bool {
-	switch key.Kind { //nolint:exhaustive // the others are compared by their revisions
+	switch key.Kind { //nolint:exhaustive // other kinds are compared by their revisions below
 	case baseline.StatefulSet: // an update may change the revision of the pods, but not the generation of the spec
 		return was.Generation != is.Generation && was.Detail != is.Detail
 	case baseline.Node:

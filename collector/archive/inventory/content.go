@@ -95,7 +95,7 @@ func (p *packer) pack(name string, content io.Reader) (made *file, cause string,
 
 // unpackers are readers of the content of files, each with buffers of some blocks.
 //
-//nolint:gochecknoglobals // a pool is shared
+//nolint:gochecknoglobals // all calls share the pool
 var unpackers = sync.Pool{New: func() any { return s2.NewReader(nil, s2.ReaderMaxBlockSize(packedBlock)) }}
 
 // unpack calls do with the content, which ends with the call. Of a file that is not read, it returns the cause.
@@ -138,7 +138,7 @@ func (f *file) text() (text []byte, err error) {
 	return text, err
 }
 
-var lineBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, packedBlock) }} //nolint:gochecknoglobals // a pool is shared
+var lineBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, packedBlock) }} //nolint:gochecknoglobals // all calls share it
 
 // lines calls do with each line, which ends with the call, until it returns false. A line that is longer than a
 // buffer comes in pieces, of which only the first begins a line.

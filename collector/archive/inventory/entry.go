@@ -151,7 +151,7 @@ func withType(object []byte, of identity) ([]byte, error) {
 }
 
 // encoded are buffers in which objects are compressed.
-var encoded = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // a pool is shared
+var encoded = sync.Pool{New: func() any { return new([]byte) }} //nolint:gochecknoglobals // all calls share the pool
 
 func encode(object []byte) []byte {
 	buffer, ok := encoded.Get().(*[]byte)

@@ -64,7 +64,7 @@ type stack struct {
 // maxKept bounds the JSON whose memory may be kept until the next, in bytes: the keys are in it.
 const maxKept = 1 << 20
 
-var stacks = sync.Pool{New: func() any { return &stack{} }} //nolint:gochecknoglobals // a pool is shared
+var stacks = sync.Pool{New: func() any { return &stack{} }} //nolint:gochecknoglobals // all calls share the pool
 
 func (s *stack) reset() {
 	s.depth = 0

@@ -53,7 +53,7 @@ func (l List) Whole() bool {
 	return l.Kind == AnyList || l.Kind != "" && l.Metadata.ResourceVersion != ""
 }
 
-var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }} //nolint:gochecknoglobals // a pool is shared
+var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }} //nolint:gochecknoglobals // all calls share the pool
 
 // Read calls do with each object, which ends with the call. An error of do ends the reading.
 func Read(content io.Reader, do func(object []byte) error) (List, error) {
@@ -241,7 +241,7 @@ func (s *splitter) flush() error {
 
 // end parses what is left. A document ends with a line break, and the printers write the kind of a
 // list after its items: without them, the file is torn.
-func (s *splitter) end(complete bool) (List, error) { //nolint:revive // a state of the text, not a mode
+func (s *splitter) end(complete bool) (List, error) { //nolint:revive // complete describes the text, and selects no mode
 	if !complete {
 		return List{}, errors.New("it ends within a line")
 	}

@@ -28,7 +28,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/therootcompany/xz"
 
-	"github.com/openshift/update-preflight/signature/localfile" //nolint:depguard // opens files, and knows no release
+	"github.com/openshift/update-preflight/signature/localfile" //nolint:depguard // it only opens files, and does not depend on releases
 )
 
 const (
@@ -108,7 +108,7 @@ func split(name string) (file, within string) {
 }
 
 type walk struct {
-	ctx    context.Context //nolint:containedctx // of one call
+	ctx    context.Context //nolint:containedctx // a walk lives for a single call of Walk
 	within string
 	visit  Visit
 	skip   Skip
@@ -144,7 +144,7 @@ func (w *walk) directory(name string) error {
 			return err
 		case err != nil:
 			w.omit(Entry{Path: name, Type: Directory, Cause: err.Error()})
-			return nil //nolint:nilerr // the entry states it
+			return nil //nolint:nilerr // the omitted entry records the error
 		case entry.IsDir():
 			return nil
 		case entry.Type()&fs.ModeSymlink != 0:
@@ -169,7 +169,7 @@ func (w *walk) regular(root *os.Root, name string) error {
 	file, err := localfile.OpenRegularIn(root, name)
 	if err != nil {
 		w.omit(Entry{Path: name, Cause: err.Error()})
-		return nil //nolint:nilerr // the entry states it
+		return nil //nolint:nilerr // the omitted entry records the error
 	}
 	info, err := file.Stat()
 	if err == nil {
@@ -179,11 +179,11 @@ func (w *walk) regular(root *os.Root, name string) error {
 }
 
 // The first bytes of the formats.
-var (
-	magicGzip = []byte{0x1f, 0x8b}                  //nolint:gochecknoglobals // never changed
-	magicXZ   = []byte{0xfd, '7', 'z', 'X', 'Z', 0} //nolint:gochecknoglobals // never changed
-	magicZip  = []byte{'P', 'K', 3, 4}              //nolint:gochecknoglobals // never changed
-	emptyZip  = []byte{'P', 'K', 5, 6}              //nolint:gochecknoglobals // never changed
+const (
+	magicGzip = "\x1f\x8b"
+	magicXZ   = "\xfd7zXZ\x00"
+	magicZip  = "PK\x03\x04"
+	emptyZip  = "PK\x05\x06"
 )
 
 const blockSize = 512
@@ -195,12 +195,13 @@ func (w *walk) stream(file io.Reader, name string, info fs.FileInfo) error {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
+	magic := string(head)
 	switch {
-	case bytes.HasPrefix(head, magicZip), bytes.HasPrefix(head, emptyZip):
+	case strings.HasPrefix(magic, magicZip), strings.HasPrefix(magic, emptyZip):
 		return w.zip(file, info)
-	case bytes.HasPrefix(head, magicGzip):
+	case strings.HasPrefix(magic, magicGzip):
 		return w.compressed(func(into io.Writer) error { return unpackGzip(into, buffered) })
-	case bytes.HasPrefix(head, magicXZ):
+	case strings.HasPrefix(magic, magicXZ):
 		return w.compressed(func(into io.Writer) error { return unpackXZ(into, buffered) })
 	case isTar(head):
 		return w.tar(buffered)
@@ -328,7 +329,7 @@ func (w *walk) tar(content io.Reader) error {
 
 func (w *walk) tarEntry(header *tar.Header, content io.Reader) error {
 	switch header.Typeflag {
-	case tar.TypeReg, tar.TypeRegA: //nolint:staticcheck // of old archives
+	case tar.TypeReg, tar.TypeRegA: //nolint:staticcheck // old tar writers set TypeRegA
 		return w.entry(header.Name, header.Size, content)
 	case tar.TypeDir, tar.TypeXGlobalHeader:
 	case tar.TypeSymlink:
@@ -373,7 +374,7 @@ func (w *walk) zipEntry(entry *zip.File) error {
 	content, err := entry.Open()
 	if err != nil {
 		w.omitInside(entry.Name, Entry{Cause: err.Error()})
-		return nil //nolint:nilerr // the entry states it
+		return nil //nolint:nilerr // the omitted entry records the error
 	}
 	size := int64(min(entry.UncompressedSize64, maxUnpacked))
 	return errors.Join(w.entry(entry.Name, size, &bounded{walk: w, next: content}), content.Close())

@@ -92,7 +92,7 @@ func (n *Names) Kept() []string {
 var ordinary = regexp.MustCompile(`^[a-z]*$`)
 
 // addNode has a name of a node replaced, which may be another one of a host.
-func (n *Names) addNode(name, replacement string, another bool) { //nolint:revive // what kind of name it is
+func (n *Names) addNode(name, replacement string, another bool) { //nolint:revive // another describes the name, and selects no mode
 	short, _, qualified := strings.Cut(name, ".")
 	switch {
 	case n.nodes[name] != "" || netip.Addr.IsValid(addressOf(name)):

@@ -337,7 +337,7 @@ func desired(value any) int32 {
 			count += max(number, 0)
 		}
 	}, 0)
-	return int32(min(count, math.MaxInt32)) //nolint:gosec // bounded here
+	return int32(min(count, math.MaxInt32)) //nolint:gosec // min bounds it to an int32
 }
 
 // maxDepth bounds how deep the spec of an object is read.

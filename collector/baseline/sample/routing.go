@@ -175,7 +175,7 @@ func sameAddress(a, b string) bool {
 }
 
 // count is a number of items of one object.
-func count(items int) int32 { return int32(min(items, math.MaxInt32)) } //nolint:gosec // bounded here
+func count(items int) int32 { return int32(min(items, math.MaxInt32)) } //nolint:gosec // min bounds it to an int32
 
 var _ = catalog.Reasons("A volume or a PersistentVolumeClaim has a problem after the update that it did not have before.", `
 AttachFailed | The CSI driver could not attach it to the node of its pod. | Read the error of the VolumeAttachment. | oc get volumeattachments -o yaml

@@ -130,7 +130,7 @@ func unreachable(err error) bool {
 
 // spare is used for one body after another: a page of a list has megabytes, and a list many pages. A sync.Pool
 // would often have none, since it has one for each processor.
-var spare atomic.Pointer[bytes.Buffer] //nolint:gochecknoglobals // a cache
+var spare atomic.Pointer[bytes.Buffer] //nolint:gochecknoglobals // a cache that all requests share
 
 // maxSpare bounds the memory that is kept for the next body, in bytes: the size of a page of 500 pods.
 const maxSpare = 8 << 20
@@ -352,7 +352,7 @@ func isPassing(response *http.Response) bool {
 	if err := json.Unmarshal(body, &status); err != nil { // not a status of an API server
 		status.Reason = metav1.StatusReasonInternalError
 	}
-	status.Code = int32(response.StatusCode) //nolint:gosec // three digits
+	status.Code = int32(response.StatusCode) //nolint:gosec // an HTTP status has three digits
 	return passing(status)
 }
 

@@ -150,7 +150,7 @@ func ofObject(object []byte, level int) int64 {
 }
 
 // kinds are the types that client-go decodes from protobuf.
-var kinds = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type { //nolint:gochecknoglobals // they are derived once
+var kinds = sync.OnceValue(func() map[schema.GroupVersionKind]reflect.Type { //nolint:gochecknoglobals // a constant that is computed once
 	all := runtime.NewScheme()
 	utilruntime.Must(scheme.AddToScheme(all))
 	utilruntime.Must(metav1.AddMetaToScheme(all))
@@ -218,7 +218,7 @@ type field struct {
 
 // weight returns the memory that a value of the field occupies, besides the struct that contains it.
 func (f field) weight(value []byte, level int) int64 {
-	switch f.of.Kind() { //nolint:exhaustive // a string or number is within the struct
+	switch f.of.Kind() { //nolint:exhaustive // the struct contains all other kinds
 	case reflect.Slice:
 		switch elem := f.of.Elem(); {
 		case elem.Kind() == reflect.Uint8 && bytes.HasPrefix(value, []byte(Prefix)): // an event of a watch has an object
@@ -242,7 +242,7 @@ func (f field) weight(value []byte, level int) int64 {
 	return within(value, f.of, level)
 }
 
-func sizeOf(of reflect.Type) int64 { return int64(of.Size()) } //nolint:gosec // kilobytes
+func sizeOf(of reflect.Type) int64 { return int64(of.Size()) } //nolint:gosec // a Go type has kilobytes at most
 
 func within(value []byte, of reflect.Type, level int) int64 {
 	if of.Kind() != reflect.Struct {
@@ -251,11 +251,12 @@ func within(value []byte, of reflect.Type, level int) int64 {
 	return ofMessage(value, fieldsOf(of), level+1)
 }
 
-var known sync.Map //nolint:gochecknoglobals // the fields of types, which are derived once
+var known sync.Map //nolint:gochecknoglobals // caches the fields of each type
 
 func fieldsOf(of reflect.Type) fields {
-	if found, ok := known.Load(of); ok {
-		return found.(fields) //nolint:forcetypeassert,errcheck // nothing else is stored
+	cached, _ := known.Load(of)
+	if found, ok := cached.(fields); ok {
+		return found
 	}
 	found := fields{}
 	for each := range of.Fields() {

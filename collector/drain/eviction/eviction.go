@@ -348,9 +348,10 @@ func (b *Budget) Expect(scale int32) {
 	if err != nil {
 		return
 	}
-	b.Failure, b.Expected, b.Desired = "", scale, int32(scaled) //nolint:gosec // a share of the scale
+	share := int32(scaled) //nolint:gosec // an int32 of the spec, or a percentage of the scale
+	b.Failure, b.Expected, b.Desired = "", scale, share
 	if fewer {
-		b.Desired = max(0, scale-int32(scaled)) //nolint:gosec // a share of the scale
+		b.Desired = max(0, scale-share)
 	}
 	b.count()
 }

@@ -51,7 +51,7 @@ func StateOf(node *corev1.Node) Unavailability {
 	ready := false
 	for i := range node.Status.Conditions {
 		condition := &node.Status.Conditions[i]
-		switch condition.Type { //nolint:exhaustive // MCO reads no other condition
+		switch condition.Type { //nolint:exhaustive // MCO ignores other conditions
 		case corev1.NodeReady:
 			ready = condition.Status == corev1.ConditionTrue
 		case corev1.NodeDiskPressure, corev1.NodeNetworkUnavailable:

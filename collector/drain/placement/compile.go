@@ -118,6 +118,9 @@ func (c *compiler) pod(pod *corev1.Pod) Pod {
 	return compiled
 }
 
+// ordinal is the position of a pod, a node or a volume in a list, in four bytes, since every state keeps many.
+func ordinal(at int) int32 { return int32(at) } //nolint:gosec // a snapshot has far fewer than 2^31 objects of a resource
+
 func (c *compiler) owner(pod *corev1.Pod) int32 {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -125,7 +128,7 @@ func (c *compiler) owner(pod *corev1.Pod) int32 {
 	}
 	key := pod.Namespace + "/" + owner.KindOf(controller).String() + "/" + controller.Name
 	if _, ok := c.owned[key]; !ok {
-		c.owned[key] = int32(len(c.owned)) //nolint:gosec // bounded by the pods
+		c.owned[key] = ordinal(len(c.owned))
 	}
 	return c.owned[key]
 }
@@ -274,7 +277,7 @@ func (c *compiler) term(pod *corev1.Pod, of *corev1.PodAffinityTerm, compiled *P
 		return at, true
 	}
 	added := &term{selector: selector, topology: c.topology(of.TopologyKey)}
-	at := int32(len(c.of.terms)) //nolint:gosec // bounded by the pods
+	at := ordinal(len(c.of.terms))
 	if len(namespaces) == 1 && namespaces[0] == "" {
 		c.inNamespace[""] = append(c.inNamespace[""], at)
 	} else {
@@ -326,7 +329,7 @@ func (c *compiler) topology(key string) *topology {
 			continue
 		}
 		if _, ok := domains[value]; !ok {
-			domains[value] = int32(len(domains)) //nolint:gosec // bounded by the nodes
+			domains[value] = ordinal(len(domains))
 		}
 		added.of[i] = domains[value]
 	}
@@ -380,7 +383,7 @@ func (c *compiler) spreadTerm(namespace string, selector labels.Selector) int32 
 	if at, ok := c.byKey[key]; ok {
 		return at
 	}
-	at := int32(len(c.of.spreads)) //nolint:gosec // bounded by the pods
+	at := ordinal(len(c.of.spreads))
 	c.of.spreads, c.byKey[key] = append(c.of.spreads, &spreadTerm{namespace: namespace, selector: selector}), at
 	c.spreadIn[namespace] = append(c.spreadIn[namespace], at)
 	return at

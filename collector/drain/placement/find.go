@@ -268,7 +268,7 @@ func (s *storage) spare(claim *corev1.PersistentVolumeClaim) *corev1.PersistentV
 // exclusively is the number of a claim with the access mode ReadWriteOncePod.
 func (s *storage) exclusively(claim string) int32 {
 	if _, ok := s.exclusive[claim]; !ok {
-		s.exclusive[claim] = int32(len(s.exclusive)) //nolint:gosec // bounded by the claims
+		s.exclusive[claim] = ordinal(len(s.exclusive))
 	}
 	return s.exclusive[claim]
 }
@@ -355,7 +355,7 @@ func driverOf(of *corev1.PersistentVolumeSource) string {
 
 func (s *storage) number(volume string) int32 {
 	if _, ok := s.numbers[volume]; !ok {
-		s.numbers[volume] = int32(len(s.numbers)) //nolint:gosec // bounded by the volumes
+		s.numbers[volume] = ordinal(len(s.numbers))
 	}
 	return s.numbers[volume]
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	scheduling "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/klog/v2" //nolint:depguard // the helper of the scheduler takes such a logger
+	"k8s.io/klog/v2" //nolint:depguard // the scheduler's helper takes a logger of this type
 )
 
 // Input of the filters.

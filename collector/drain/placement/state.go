@@ -72,17 +72,17 @@ func (s *State) Remove(pod *Pod, node int) {
 	}
 }
 
-func (s *State) change(pod *Pod, node int, by int) {
+func (s *State) change(pod *Pod, node int, by int16) {
 	for _, request := range pod.requests {
 		s.used[node][request.resource] += int64(by) * request.amount
 	}
 	s.free[node] = s.share(node)
-	s.Volumes.count(pod, node, int32(by), s.used[node]) //nolint:gosec // one
+	s.Volumes.count(pod, node, int32(by), s.used[node])
 	for _, at := range pod.counted {
-		s.counted[at][node] += int16(by) //nolint:gosec // one
+		s.counted[at][node] += by
 	}
 	if pod.owner >= 0 {
-		s.siblings[pod.owner][node] += int16(by) //nolint:gosec // one
+		s.siblings[pod.owner][node] += by
 	}
 	s.constrain(pod, node, by)
 }
@@ -94,20 +94,20 @@ func (s *State) End(pod *Pod, node int) { s.constrain(pod, node, 1) }
 // Gone ends what End began.
 func (s *State) Gone(pod *Pod, node int) { s.constrain(pod, node, -1) }
 
-func (s *State) constrain(pod *Pod, node int, by int) {
+func (s *State) constrain(pod *Pod, node int, by int16) {
 	for _, at := range pod.matched {
-		s.total[at] += int32(by) //nolint:gosec // one
+		s.total[at] += int32(by)
 		if domain := s.c.terms[at].topology.of[node]; domain >= 0 {
-			s.matching[at][domain] += int32(by) //nolint:gosec // one
+			s.matching[at][domain] += int32(by)
 		}
 	}
 	for _, at := range pod.anti {
 		if domain := s.c.terms[at].topology.of[node]; domain >= 0 {
-			s.holding[at][domain] += int32(by) //nolint:gosec // one
+			s.holding[at][domain] += int32(by)
 		}
 	}
 	for _, at := range pod.exclusive {
-		s.exclusive[at] += int32(by) //nolint:gosec // one
+		s.exclusive[at] += int32(by)
 	}
 }
 

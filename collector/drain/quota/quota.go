@@ -218,7 +218,7 @@ func scoped(pod *corev1.Pod, quota *corev1.ResourceQuotaSpec) bool {
 func matches(pod *corev1.Pod, scope corev1.ResourceQuotaScope) bool {
 	bestEffort := len(helpers.PodRequests(pod, helpers.PodResourcesOptions{}))+len(helpers.PodLimits(pod, helpers.PodResourcesOptions{})) == 0
 	terminating := pod.Spec.ActiveDeadlineSeconds != nil
-	switch scope { //nolint:exhaustive // the others are unknown
+	switch scope { //nolint:exhaustive // scopes of later releases are unknown
 	case corev1.ResourceQuotaScopeBestEffort:
 		return bestEffort
 	case corev1.ResourceQuotaScopeNotBestEffort:

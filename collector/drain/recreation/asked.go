@@ -346,7 +346,7 @@ func ignoresDisruptions(job *batchv1.Job) bool {
 	return false
 }
 
-var evaluator = sync.OnceValues(func() (policy.Evaluator, error) { //nolint:gochecknoglobals // checks that do not change
+var evaluator = sync.OnceValues(func() (policy.Evaluator, error) { //nolint:gochecknoglobals // a constant that is computed once
 	return policy.NewEvaluator(policy.DefaultChecks(), nil)
 })
 

@@ -369,7 +369,7 @@ func setDefaults(pod *corev1.Pod, limit *corev1.LimitRange) {
 
 func exceeds(pod *corev1.Pod, limit *corev1.LimitRange) string {
 	for _, item := range limit.Spec.Limits {
-		switch item.Type { //nolint:exhaustive // the others do not concern pods
+		switch item.Type { //nolint:exhaustive // other types do not limit pods
 		case corev1.LimitTypeContainer:
 			for _, container := range containers(pod) {
 				if why := outside(container.Resources, item); why != "" {

@@ -199,7 +199,7 @@ func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 	case r.unread != "":
 		return Answer{Outcome: eviction.Unknown, Why: r.unread + " could not be read"}
 	}
-	ctx := context.Background() //nolint:forbidigo // nothing is requested
+	ctx := context.Background() //nolint:forbidigo // the matcher evaluates in memory, without requests
 	request := r.request(pod.ObjectMeta)
 	found := Answer{Outcome: eviction.Evicted}
 	for i := range r.webhooks {
@@ -211,7 +211,7 @@ func (r *Reviewers) Of(pod *corev1.Pod) Answer {
 	}
 	for i := range r.policies {
 		by := r.policies[i].binding
-		switch r.policies[i].decides(ctx, r.matcher, request) { //nolint:exhaustive // a policy decides nothing else
+		switch r.policies[i].decides(ctx, r.matcher, request) { //nolint:exhaustive // policies return no other outcome
 		case eviction.Refused:
 			return Answer{Outcome: eviction.Refused, By: by, Why: fmt.Sprintf("ValidatingAdmissionPolicyBinding %q denies it", by)}
 		case eviction.Unknown:
@@ -277,7 +277,7 @@ func (r *Reviewers) General(pods []*corev1.Pod) []General {
 	if r == nil || r.unread != "" {
 		return nil // without a decision, or with the decision of Of
 	}
-	ctx := context.Background() //nolint:forbidigo // nothing is requested
+	ctx := context.Background() //nolint:forbidigo // the matcher evaluates in memory, without requests
 	var found []General
 	known := map[string]int{}
 	for i := range r.webhooks {

@@ -133,7 +133,7 @@ func (s *Set) probe(ctx context.Context, text string) (*finding.Finding, error) 
 	for try := 1; ; try++ {
 		err := s.try(ctx, dependency)
 		if err == nil {
-			return nil, nil //nolint:nilnil // a reachable dependency has no finding
+			return nil, nil //nolint:nilnil // a reachable dependency has neither finding nor error
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("the run ended before the external dependency %s was probed: %w", address, ctx.Err())

@@ -265,7 +265,7 @@ func (r *rehearsed) concerns(skipped order.Skipped) bool {
 	}
 	node := &r.read.Cluster.Nodes[at]
 	state := node.Annotations[daemonState]
-	switch skipped.Why { //nolint:exhaustive // the others are of clusters without pools, or reported
+	switch skipped.Why { //nolint:exhaustive // other checks report the others, or clusters without pools have them
 	case order.Paused, order.SeveralPools:
 		return true
 	case order.NoPool:
@@ -283,7 +283,7 @@ func (r *rehearsed) waits(pool string) bool {
 }
 
 func unreachedSince(why order.Skip, pool string) string {
-	switch why { //nolint:exhaustive // the others are reached, or reported
+	switch why { //nolint:exhaustive // the update reaches the others, or other checks report them
 	case order.Paused:
 		return fmt.Sprintf("MachineConfigPool %q is paused", pool)
 	case order.SeveralPools:

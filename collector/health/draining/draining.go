@@ -254,7 +254,7 @@ func clause(first drain.Obstacle, pods int) string {
 		budgets = append(budgets, budget.Name)
 	}
 	by := strings.Join(budgets, ", ")
-	switch first.Cause { //nolint:exhaustive // one text has the others
+	switch first.Cause { //nolint:exhaustive // the other causes share the text below
 	case drain.Operator:
 		return fmt.Sprintf("an operator decides about the eviction%s: %s", because(first.By), subject)
 	case drain.Admission:

@@ -203,7 +203,7 @@ var (
 )
 
 func reasonOf(cause eviction.Cause) finding.Reason {
-	switch cause { //nolint:exhaustive // the others are waits
+	switch cause { //nolint:exhaustive // with the other causes a drain waits
 	case eviction.SeveralBudgets:
 		return reasonSeveralBudgets
 	case eviction.RequiresAll:
@@ -367,7 +367,7 @@ func together(rehearsal drain.Rehearsal, pools []order.Pool) []finding.Finding {
 		if slices.ContainsFunc(rehearsal.Pools, func(of drain.Pool) bool { return of.Name == pool.Name && of.Single }) {
 			texts = append(texts, "a drain hangs or may hang")
 		}
-		if len(texts) == 0 || pool.MaxUnavailable < 2 { //nolint:mnd // several
+		if len(texts) == 0 || pool.MaxUnavailable <= 1 {
 			continue
 		}
 		made := finding.Warn(reasonTogether, "pool %q drains %s at a time, which has effects that "+

@@ -256,7 +256,7 @@ type admitted struct {
 
 // constraints returns a finding for each SCC of a user that pods of the platform get.
 func (i *inspection) constraints(ctx context.Context, pods []created) []finding.Finding {
-	all, err := snapshot.List[constraint](ctx, i.cluster, securityGroup.WithResource("securitycontextconstraints"))
+	all, err := snapshot.List[constraint](ctx, i.cluster, securityGroup().WithResource("securitycontextconstraints"))
 	if !i.lists("SecurityContextConstraints", err) {
 		return nil
 	}
@@ -330,5 +330,5 @@ func (c *constraint) describe(got *admitted) finding.Finding {
 		Remedy("Set priority of SCC %s to null, and allow it for the service accounts of your workloads instead of the platform's. "+
 			"Then delete the platform pods that use it.", name).
 		Do(finding.Read("oc get scc %s -o yaml", c.Name)).
-		About(finding.Object{APIVersion: securityGroup.String(), Kind: "SecurityContextConstraints", Name: c.Name})
+		About(finding.Object{APIVersion: securityGroup().String(), Kind: "SecurityContextConstraints", Name: c.Name})
 }

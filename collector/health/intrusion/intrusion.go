@@ -38,8 +38,10 @@ const (
 	maxText  = 256
 )
 
-// securityGroup is the API group of SecurityContextConstraints. Importing its types would link their codecs.
-var securityGroup = schema.GroupVersion{Group: "security.openshift.io", Version: "v1"} //nolint:gochecknoglobals // it is a constant
+// securityGroup returns the API group of SecurityContextConstraints. Importing its types would link their codecs.
+func securityGroup() schema.GroupVersion {
+	return schema.GroupVersion{Group: "security.openshift.io", Version: "v1"}
+}
 
 var namePlatformPods = finding.NewName("PlatformPods",
 	"Checks for objects of users that change the pods of the platform, or may keep them from starting: SecurityContextConstraints that "+
@@ -54,7 +56,7 @@ func PlatformPods() check.Check {
 			check.List("", "pods"), check.List("", "namespaces"), check.List("", "resourcequotas"), check.List("", "limitranges"),
 			check.List(appsv1.GroupName, "replicasets"), check.List(appsv1.GroupName, "daemonsets"), check.List(appsv1.GroupName, "statefulsets"),
 			check.List(batchv1.GroupName, "jobs"), check.List(networkingv1.GroupName, "networkpolicies"),
-			check.List(securityGroup.Group, "securitycontextconstraints"),
+			check.List(securityGroup().Group, "securitycontextconstraints"),
 			check.List(admissionregistrationv1.GroupName, "mutatingwebhookconfigurations"),
 		}...),
 		Run: func(ctx context.Context, s check.Subject) ([]finding.Finding, error) {

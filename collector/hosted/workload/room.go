@@ -52,7 +52,7 @@ func (s *State) rollouts() []rollout {
 			state.Add(&cluster.Pods[i], node)
 		}
 	}
-	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // whether there is a node does not depend on it
+	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the choice among suitable nodes does not change the result
 	for i, deployment := range surging {
 		pod := &cluster.Pods[len(s.all)+i]
 		node, why := state.Find(pod, placement.Any, random)

@@ -190,7 +190,7 @@ func unstructuredOf(t *testing.T, object runtime.Object) *unstructured.Unstructu
 // Define makes the server serve the resource of a CustomResourceDefinition in a file, until all tests have ended.
 func (s Server) Define(t *testing.T, file string) {
 	t.Helper()
-	data, err := os.ReadFile(file) //nolint:gosec // a file of the test
+	data, err := os.ReadFile(file) //nolint:gosec // the test names the file
 	if err != nil {
 		t.Fatal(err)
 	}

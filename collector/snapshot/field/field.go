@@ -92,7 +92,7 @@ func openMessage(to, tag []byte) []byte {
 func closeMessage(of []byte, begin int) []byte {
 	size := len(of) - begin
 	for i := range sizeBytes {
-		of[begin-sizeBytes+i] = byte(size>>(7*i))&0x7f | 0x80 //nolint:gosec // seven bits
+		of[begin-sizeBytes+i] = byte(size>>(7*i))&0x7f | 0x80 //nolint:gosec // the mask keeps seven bits
 	}
 	of[begin-1] &^= 0x80
 	return of
@@ -174,17 +174,17 @@ func numbersOf(of reflect.Type, name string) ([]protowire.Number, reflect.Type) 
 		if len(parts) < 2 { // a kind and a number
 			continue
 		}
-		number, err := strconv.Atoi(parts[1])
+		number, err := strconv.ParseInt(parts[1], 10, 32)
 		if err != nil {
 			continue
 		}
 		known, _, _ := strings.Cut(each.Tag.Get("json"), ",")
 		if known == name {
-			return []protowire.Number{protowire.Number(number)}, element(each.Type) //nolint:gosec // a tag of the API
+			return []protowire.Number{protowire.Number(number)}, element(each.Type)
 		}
 		if known == "" && each.Type.Kind() == reflect.Struct {
 			if rest, found := numbersOf(each.Type, name); found != nil {
-				return append([]protowire.Number{protowire.Number(number)}, rest...), found //nolint:gosec // a tag of the API
+				return append([]protowire.Number{protowire.Number(number)}, rest...), found
 			}
 		}
 	}
