@@ -70,7 +70,7 @@ func (c Collection) Merged(accepted map[string]string) Collection {
 	return c
 }
 
-// Expectation counts the sources and those that have reported.
+// Expectation counts the sources, and the ones that have reported.
 func (c Collection) Expectation() verdict.Expectation {
 	return verdict.Expectation{Checks: c.Expected, Reported: c.Expected - len(c.Missing), Missing: c.Missing}
 }

@@ -211,9 +211,9 @@ type Target struct {
 	NoJobs bool
 }
 
-// Review warns of acceptances without effect: those that have expired, that no target
-// needs, that are not for the target whose finding they name, and that name a finding
-// which cannot be accepted. The warnings change no decision.
+// Review warns of acceptances without effect: acceptances that have expired, that no target needs, that are not
+// for the target whose finding they name, or that name a finding that cannot be accepted. The warnings change no
+// decision.
 func Review(targets ...Target) []finding.Finding {
 	if len(targets) == 0 {
 		return nil

@@ -44,11 +44,10 @@ func (e *NotKeptError) Error() string {
 		"Accept the risks for each preflight instead, by name or in an acceptance file", Origin, e.Cause)
 }
 
-// Write changes which risks ClusterVersion accepts, and nothing else in
-// spec.desiredUpdate, and verifies the result. A dry run comes first: where the
-// feature gate ClusterUpdateAcceptRisks is off, the API server silently drops the
-// field, and the remaining update may be invalid for CVO. The error of such a cluster
-// is a *[NotKeptError]. A conflict with another writer is retried.
+// Write changes which risks ClusterVersion accepts, and nothing else in spec.desiredUpdate, and verifies the
+// result. It makes a dry run first: if the feature gate ClusterUpdateAcceptRisks is off, the API server silently
+// drops the field, and the remaining update may be invalid for CVO. The error for such a cluster is a
+// *[NotKeptError]. A conflict with another writer is retried.
 func Write(ctx context.Context, client dynamic.Interface, change Change) (Kept, error) {
 	if len(change.Add) > 0 {
 		if err := checkTopology(ctx, client); err != nil {

@@ -96,7 +96,7 @@ func Everything() Request {
 	return Request{Verb: "*", Group: "*", Version: "*", Resource: "*"}
 }
 
-// Essential are the requests, sorted, without duplicates and without those that another one includes.
+// Essential returns the requests, sorted, without duplicates and without requests that another one includes.
 func Essential(requests []Request) []Request {
 	kept := slices.Clone(requests)
 	slices.SortFunc(kept, Compare)
@@ -128,8 +128,8 @@ func Compare(a, b Request) int {
 	)
 }
 
-// Needs are the requests of a command to the API server, without those that every
-// authenticated user may make: discovery, and reviews of the user's own permissions.
+// Needs are the requests of a command to the API server, without the requests that every authenticated user may
+// make: discovery, and reviews of the user's own permissions.
 type Needs struct {
 	// Required are requests without which the command does not start.
 	Required []Request
@@ -209,7 +209,7 @@ func (n Needs) Check(ctx context.Context, reviews authorizationv1client.SelfSubj
 
 // MissingError is the error of a user who lacks permissions.
 type MissingError struct {
-	// Missing are all of them, as Describe states them.
+	// Missing are all missing permissions, in the form of Describe.
 	Missing []string
 }
 
@@ -334,9 +334,9 @@ const Anonymous = "system:anonymous"
 // maxUser bounds the name of a user, in bytes.
 const maxUser = 512
 
-// User is the name that the API server gives to the user of a client, such as
-// "system:serviceaccount:NAMESPACE:NAME"; empty where it states none. Releases before 4.15 serve no
-// SelfSubjectReview, and state it as the User "~" of OpenShift.
+// User returns the name that the API server gives to the user of a client, such as
+// "system:serviceaccount:NAMESPACE:NAME"; empty if it gives none. Releases before 4.15 serve no SelfSubjectReview,
+// and return the name as the User "~" of OpenShift.
 func User(ctx context.Context, client kubernetes.Interface) string {
 	ctx, cancel := context.WithTimeout(ctx, reviewTimeout)
 	defer cancel()
@@ -385,8 +385,8 @@ func printable(name string) string {
 	return name
 }
 
-// Subject is a user as the subject of a binding, as "user:NAME" or "serviceaccount:NAMESPACE:NAME". It is empty
-// for a user who is unknown or has no credentials: what is bound to that one is bound to all users.
+// Subject returns a user as the subject of a binding, as "user:NAME" or "serviceaccount:NAMESPACE:NAME". It is
+// empty for an unknown user, or one without credentials: a role that is bound to that user is bound to all users.
 func Subject(user string) string {
 	account, isAccount := strings.CutPrefix(user, "system:serviceaccount:")
 	switch {

@@ -32,7 +32,7 @@ type Match int
 const (
 	// Excluded is a request that is not submitted.
 	Excluded Match = iota
-	// Uncertain is a request for which it depends on what is not known.
+	// Uncertain is a request whose match depends on unknown facts.
 	Uncertain
 	// Matched is a request that is submitted.
 	Matched
@@ -295,9 +295,8 @@ func (m *Matcher) compile(conditions []admissionregistrationv1.MatchCondition) m
 	return matchconditions.NewMatcher(evaluator, &fail, "webhook", "validating", "")
 }
 
-// Validations are the validations of a policy that depend only on what a [Request] has,
-// as a hook: it matches a request for which all of them hold. It is nil without such
-// validations.
+// Validations returns the validations of a policy that depend only on the fields of a [Request], as a hook: it
+// matches a request for which all of them hold. It is nil without such validations.
 func Validations(policy *admissionregistrationv1.ValidatingAdmissionPolicy) *Hook {
 	hook := &Hook{namespaces: labels.Everything(), objects: labels.Everything()}
 	for i, validation := range policy.Spec.Validations {

@@ -179,8 +179,8 @@ func RenewLeases(renewed []metav1.PartialObjectMetadata) Group {
 	return group
 }
 
-// UpdateDefinitions are the requests by which the cluster-version operator updates
-// CustomResourceDefinitions, of which only the names are known.
+// UpdateDefinitions returns the requests by which the cluster-version operator updates CustomResourceDefinitions,
+// given only their names.
 func UpdateDefinitions(names ...string) Group {
 	update := operation{
 		verb: apiadmission.Update, resource: apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions"),

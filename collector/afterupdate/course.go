@@ -64,7 +64,7 @@ type recovery struct {
 type Sample struct {
 	State    baseline.State
 	Progress settling.Progress
-	// Names are the keys that a redacted state has replaced, by the others; nil for a state that is not redacted.
+	// Names maps the keys of a redacted state to the replaced ones; nil for a state that is not redacted.
 	Names map[baseline.Key]baseline.Key
 }
 

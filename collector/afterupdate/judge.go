@@ -20,7 +20,7 @@ type Question struct {
 	Cluster report.Cluster
 	// Run is the run whose baseline it is; empty for none.
 	Run string
-	// Change is the update; nil where none has begun since the cluster was installed.
+	// Change is the update; nil if none has begun since the cluster was installed.
 	Change *settling.Change
 	// Before is the baseline; nil for none, and NoBaseline is why, as a clause.
 	Before     *baseline.State
@@ -29,7 +29,7 @@ type Question struct {
 	Stored time.Time
 	// Soak is for how long the cluster has to be good after it has settled.
 	Soak time.Duration
-	// Moment is true for an archive, of which there is no later sample, and Watched where there is one soon.
+	// Moment is true for an archive, which has no later sample, and Watched if a sample follows soon.
 	Moment, Watched bool
 }
 

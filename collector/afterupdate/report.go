@@ -30,7 +30,8 @@ const (
 	Good Decision = "Good"
 	// Regressed means that something that was good before the update is bad, for longer than its limit.
 	Regressed Decision = "Regressed"
-	// Settling means that the update is complete and its rollout is not, or that what is bad is not bad for long enough.
+	// Settling means that the update is complete but its rollout is not, or that a problem has not lasted long enough
+	// to count.
 	Settling Decision = "Settling"
 	// Unfinished means that the cluster-version operator has not completed the update.
 	Unfinished Decision = "Unfinished"
@@ -45,7 +46,7 @@ func Decisions() []Decision {
 	return []Decision{Good, Regressed, Settling, Unfinished, RolledBack, Undecided}
 }
 
-// Final reports whether later states do not change the decision.
+// Final reports whether later states cannot change the decision.
 func (d Decision) Final() bool { return d == Good || d == Regressed || d == RolledBack }
 
 // Report is the judgement of one update.
@@ -59,8 +60,8 @@ type Report struct {
 	Message string `json:"message"`
 	// Baseline is that with which the cluster was compared; nil for none.
 	Baseline *Baseline `json:"baseline,omitempty"`
-	// Stored is when a baseline of the release that the cluster runs was taken, with which the next update is compared,
-	// RFC 3339 in UTC; empty where none is stored, or Baseline is set.
+	// Stored is when a baseline of the cluster's current release was taken, with which the next update is compared,
+	// RFC 3339 in UTC; empty if none is stored, or Baseline is set.
 	Stored  string  `json:"stored,omitempty"`
 	Samples Samples `json:"samples"`
 	// Regressions were good before, and have been bad for longer than their limit. Pending have not been bad for that
@@ -70,7 +71,7 @@ type Report struct {
 	Pending     []Regression `json:"pending,omitempty"`
 	Unchanged   []Regression `json:"unchanged,omitempty"`
 	Excused     []Regression `json:"excused,omitempty"`
-	// Unattributed are bad, and it is not known whether they were before.
+	// Unattributed are problems that may have existed before the update.
 	Unattributed []Regression `json:"unattributed,omitempty"`
 	// Counts are the numbers of problems of each kind, including the ones that are not listed.
 	Counts Counts `json:"counts"`
@@ -132,7 +133,7 @@ type Counts struct {
 	Good int `json:"good"`
 }
 
-// Regression is one cause: a problem of an object, with those that follow from it.
+// Regression is one cause: a problem of an object, with the problems that follow from it.
 type Regression struct {
 	// Name is a finding's name of the kind of the object and the reason, such as "RouteNotAdmitted". It has no name of
 	// an object, unless that is part of the release: "ClusterOperatorDegraded-ingress".
@@ -141,9 +142,9 @@ type Regression struct {
 	// Was and Is are clauses.
 	Was string `json:"was"`
 	Is  string `json:"is"`
-	// Since is since when, RFC 3339 in UTC; empty where it is not known.
+	// Since is when the problem began, RFC 3339 in UTC; empty if unknown.
 	Since string `json:"since,omitempty"`
-	// CountsTime is when one that is pending counts, if it lasts, RFC 3339 in UTC; empty where that depends on the rollout.
+	// CountsTime is when a pending problem counts, if it lasts, RFC 3339 in UTC; empty if that depends on the rollout.
 	CountsTime string `json:"countsTime,omitempty"`
 	// Step is the step of the update that it coincides with, such as "the reboot of node worker-1"; empty for none.
 	Step string `json:"step,omitempty"`
@@ -209,7 +210,7 @@ type packedSeen struct {
 // maxProblems bounds the problems of a packed Past: the first ones are kept.
 const maxProblems = 10_000
 
-// Pack encodes what the samples have shown.
+// Pack encodes the history of the samples.
 func (p Past) Pack() ([]byte, error) {
 	made := packedPast{
 		Number: p.Number, Gaps: p.Gaps, First: p.First, Last: p.Last,

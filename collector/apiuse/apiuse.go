@@ -1,7 +1,7 @@
 // Package apiuse answers: which programs use an API that a release of Kubernetes removes?
 //
-// [Of] adds up one APIRequestCount. Of a cluster that has none, [ReadMetrics] reads the
-// metrics of an API server. It reads nothing itself.
+// [Of] adds up one APIRequestCount. For a cluster without APIRequestCounts, [ReadMetrics] parses the metrics of an
+// API server. The package makes no requests.
 package apiuse
 
 import (
@@ -42,8 +42,8 @@ type Use struct {
 	// UnnamedHours are the starts of the hours with requests of clients that are not
 	// among Clients, sorted. A zero time is an unknown hour.
 	UnnamedHours []time.Time
-	// Clients are those with the latest use, and of these the ones with the most
-	// requests, in this order, at most 100; the API server does not keep all.
+	// Clients are the clients with the latest use and, among these, with the most requests, in this order, at most
+	// 100; the API server does not keep all.
 	Clients []Client
 }
 
@@ -54,8 +54,8 @@ type Client struct {
 	Requests int64
 	// Verbs are the verbs of the requests, sorted, at most 10.
 	Verbs []string
-	// LastUse is the start of the last hour with a request, in UTC; requests are counted
-	// by the hour. It is zero where the hour is unknown.
+	// LastUse is the start of the last hour with a request, in UTC, because requests are counted by the hour. It is
+	// zero if the hour is unknown.
 	LastUse time.Time
 	// Hours are the starts of all hours with a request, sorted, at most 26. A zero time is an unknown hour.
 	Hours []time.Time

@@ -51,8 +51,8 @@ const (
 // Archive answers requests as the API server of the cluster would, without a network.
 type Archive struct{ state *inventory.Inventory }
 
-// Open reads the archives of one cluster, each a directory or a file. A path may continue within
-// a file. Where there are several clusters, or none, the error lists what was found.
+// Open reads the archives of one cluster, each a directory or a file. A path may continue within a file. If there
+// are several clusters, or none, the error lists the ones that were found.
 func Open(ctx context.Context, paths ...string) (*Archive, error) {
 	state, err := inventory.Open(ctx, paths...)
 	if err != nil {
@@ -61,8 +61,8 @@ func Open(ctx context.Context, paths ...string) (*Archive, error) {
 	return &Archive{state: state}, nil
 }
 
-// OpenHosted reads both clusters of a dump of HyperShift: the management cluster, and the guest of the
-// hosted cluster of that name, nil where the dump has none.
+// OpenHosted reads both clusters of a dump of HyperShift: the management cluster, and the guest of the hosted
+// cluster of that name; the guest is nil if the dump does not contain it.
 func OpenHosted(ctx context.Context, name string, paths ...string) (management, guest *Archive, err error) {
 	above, below, err := inventory.OpenHosted(ctx, name, paths...)
 	if err != nil {
@@ -75,7 +75,7 @@ func OpenHosted(ctx context.Context, name string, paths ...string) (management, 
 	return management, guest, nil
 }
 
-// About is the identity of the archive, and what of it could not be read so far.
+// About returns the identity of the archive, and the parts that could not be read so far.
 func (a *Archive) About() inventory.About { return a.state.About() }
 
 // Now is the time as of which the archive is evaluated: its newest timestamp, or the time of this machine if it

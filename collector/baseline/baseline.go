@@ -35,9 +35,9 @@ func (k Key) Compare(other Key) int {
 	return cmp.Or(cmp.Compare(k.Kind, other.Kind), cmp.Compare(k.Namespace, other.Namespace), cmp.Compare(k.Name, other.Name))
 }
 
-// Platform reports whether the name of the object is no secret of a user: one of the cluster that only operators of the
-// release make, or one in a namespace "openshift", "openshift-*" or "kube-*". It does not prove whose the object is: see
-// Object.Release.
+// Platform reports whether the name of the object is not a secret of a user: a cluster-scoped object that only
+// operators of the release create, or an object in a namespace "openshift", "openshift-*" or "kube-*". It does not
+// prove who owns the object: see Object.Release.
 func (k Key) Platform() bool {
 	if slices.Contains([]Kind{ClusterVersion, ClusterOperator, MachineConfigPool, IngressController}, k.Kind) {
 		return true
@@ -52,15 +52,15 @@ type State struct {
 	// ClusterID is spec.clusterID of ClusterVersion; Version and Image are the release of its status.desired.
 	ClusterID, Version, Image string
 	Objects                   map[Key]Object
-	// Unread is why a kind was not read, or not completely. What the State lacks of it is unknown.
+	// Unread says why a kind was not read, or not completely. Objects of the kind that the State lacks are unknown.
 	Unread map[Kind]string
 	// APIs are the APIs of the kinds without a row whose objects were read, including kinds without objects.
 	APIs map[Kind]API
-	// Occupied are the kinds of APIs that have objects, and Forbidden those that the user may not list, which are Unread as well. A packed
-	// State has neither.
+	// Occupied are the kinds of APIs that have objects, and Forbidden the kinds that the user may not list, which are
+	// Unread as well. A packed State has neither.
 	Occupied, Forbidden map[Kind]bool
-	// Leaving are the namespaces that are being deleted. Their objects are left out. Named are the objects without a row that a
-	// ClusterOperator names as its own, with the name of that. A packed State has neither.
+	// Leaving are the namespaces that are being deleted; their objects are omitted. Named maps the objects without a
+	// row that a ClusterOperator names as its own to the name of the operator. A packed State has neither.
 	Leaving map[string]bool
 	// Deleting are the objects that are being deleted, which are left out, too.
 	Deleting map[Key]bool
@@ -74,11 +74,11 @@ type Object struct {
 	Desired, Ready int32
 	// Restarts is how often the containers of a workload restarted per pod and day, since each pod began.
 	Restarts float64
-	// Revision changes when the owner of the object changes it in more than its number of replicas; of a Service, when
-	// the pods change that it selects. It is empty where that cannot be known.
+	// Revision changes when the owner of the object changes more than its number of replicas; for a Service, when the
+	// pods change that it selects. It is empty if unknown.
 	Revision string
-	// Generation is metadata.generation, which every change of the spec increases, also one of the number of
-	// replicas; 0 where the API has none, or where every update or a controller changes it, too.
+	// Generation is metadata.generation, which every change of the spec increases, including the number of replicas; 0
+	// if the API has none, or if updates or controllers change it, too.
 	Generation int64
 	// Detail is another fact by which kinds are compared: the phase of a kind without a row, the versions of an operator,
 	// the boot ID of a node, the
@@ -90,16 +90,16 @@ type Object struct {
 	UID string
 	// Release is true for an object that the release decides about, not a user (package ownership).
 	Release bool
-	// Owner is the controller that made it; the zero value for none. Refs are the objects that it depends on: those that it
-	// selects, and those that it names.
+	// Owner is the controller that created it; the zero value for none. Refs are the objects that it depends on: the
+	// objects that it selects or names.
 	Owner Key
 	Refs  []Key
-	// Recovered is since when it is good, by the object itself; zero where it does not state that. A packed State does not have
-	// it.
+	// Recovered is when it became good, according to the object itself; zero if it does not record that. A packed
+	// State does not contain it.
 	Recovered time.Time
-	// Restarted is how often the containers of its pods have restarted. A packed State does not have it.
+	// Restarted is how often the containers of its pods have restarted. A packed State does not contain it.
 	Restarted int64
-	// Cordoned is true for a node that is unschedulable. A packed State does not have it.
+	// Cordoned is true for a node that is unschedulable. A packed State does not contain it.
 	Cordoned bool
 	// Problems are sorted by reason, one of each. None means that the object is good.
 	Problems []Problem
@@ -109,11 +109,12 @@ type Object struct {
 type Problem struct {
 	// Reason is in CamelCase.
 	Reason string
-	// Since is since when, by the object itself; zero where it does not state that. A packed State does not have it.
+	// Since is when the problem began, according to the object itself; zero if it does not record that. A packed State
+	// does not contain it.
 	Since time.Time
-	// Message is a clause about it, such as "2 of 3 pods are ready". A packed State does not have it.
+	// Message is a clause about it, such as "2 of 3 pods are ready". A packed State does not contain it.
 	Message string
-	// Node is where, for a problem of pods of one node; empty for others. A packed State does not have it.
+	// Node is the node of a problem of pods on one node; empty for others. A packed State does not contain it.
 	Node string
 }
 
@@ -132,7 +133,7 @@ const (
 	Automatic = "Automatic"
 )
 
-// AnyNode is the Detail of the first CertificateSigningRequest of a kubelet, which does not state its node.
+// AnyNode is the Detail of the first CertificateSigningRequest of a kubelet, which does not name its node.
 const AnyNode = "*"
 
 // Problem is the problem of that reason; false if the object does not have it.
@@ -144,7 +145,7 @@ func (o Object) Problem(reason string) (Problem, bool) {
 	return o.Problems[at], true
 }
 
-// Add adds a problem, of which the first of each reason is kept.
+// Add adds a problem; only the first one of each reason is kept.
 func (o *Object) Add(found Problem) {
 	at, exists := slices.BinarySearchFunc(o.Problems, found.Reason,
 		func(p Problem, reason string) int { return cmp.Compare(p.Reason, reason) })
@@ -166,10 +167,10 @@ func (s State) Keys() []Key {
 // redactedCause is why a kind is not read in a redacted State: the cause may name what was not read.
 const redactedCause = "it was not read completely"
 
-// Redacted is the State in which hash replaces the names of the namespaces of users and of what is in them, and the
-// facts that are made of names; problems have neither messages nor nodes, and what is Unread has no cause. A later
-// State that is redacted by the same hash has the same keys and facts, so that the two can be compared; names of users
-// cannot be read from it. Objects of the cluster, such as its nodes, keep their names.
+// Redacted returns the State with hashes in place of the names of users' namespaces and of their objects, and of
+// facts that contain names; problems have neither messages nor nodes, and Unread has no causes. A later State that
+// is redacted with the same hash has the same keys and facts, so the two can be compared; names of users cannot be
+// read from it. Objects of the cluster, such as its nodes, keep their names.
 func (s State) Redacted(hash func(name string) string) State {
 	redacted := s
 	redacted.Objects = make(map[Key]Object, len(s.Objects))
@@ -198,7 +199,7 @@ func (s State) Redacted(hash func(name string) string) State {
 	return redacted
 }
 
-// Redacted is the key with its namespace and name replaced, where the namespace is one of a user.
+// Redacted returns the key with its namespace and name replaced, if the namespace belongs to a user.
 func (k Key) Redacted(hash func(name string) string) Key {
 	if !k.ofUser() {
 		if name, labels, found := strings.Cut(k.Name, labelsOfAlert); found && k.Kind == Alert { // which may name what it is about

@@ -66,17 +66,17 @@ type Row struct {
 	Independent bool
 	// Pods is true for a controller of pods, whose problems are the problems of its pods.
 	Pods bool
-	// Served is true where a Service serves the object, which its Detail names.
+	// Served is true if a Service, which its Detail names, serves the object.
 	Served bool
-	// Named is true where the Detail has the name of an object of a user.
+	// Named is true if the Detail contains the name of a user's object.
 	Named bool
 	// Updating is true for what makes the update: its problems count while nodes are still being updated. Workloads are
 	// evicted by that, and alerts follow them.
 	Updating bool
 	// Absence says what a missing object means.
 	Absence Absence
-	// Changes state what was done to an object since the baseline, beside a new UID, Revision or a scale to none, which
-	// explains its problem, and is no part of an update; nil where there is nothing.
+	// Changes describes a change of an object since the baseline, besides a new UID, Revision or a scale to zero, that
+	// explains its problem and is no part of an update; nil if there is no such change.
 	Changes func(was, is Object) string
 }
 
@@ -88,7 +88,7 @@ const (
 	Listed Absence = "Listed"
 	// Fleeting is as it should be: such an object ends.
 	Fleeting Absence = "Fleeting"
-	// Lost is a loss, whose cause is not known if the object was a user's.
+	// Lost is a loss; its cause is unknown if the object belonged to a user.
 	Lost Absence = "Lost"
 	// OfNodes is decided for all nodes together.
 	OfNodes Absence = "OfNodes"
@@ -274,7 +274,7 @@ func (r Row) LimitOf(reason string) time.Duration {
 	return r.Limit
 }
 
-// KindOf is the kind of an API group; its name alone where it has a row, or is one of Kubernetes' core.
+// KindOf returns the kind of an API group; only its name if it has a row, or belongs to Kubernetes' core.
 func KindOf(group, kind string) Kind {
 	if group == "" || Kind(kind).group() == group {
 		return Kind(kind)
@@ -310,7 +310,7 @@ type API struct {
 	Resource string `json:"r"`
 }
 
-// APIOf is the API of a kind, by its row or by what the State has seen.
+// APIOf returns the API of a kind, from its row or from the State.
 func (s State) APIOf(kind Kind) (version, resource string) {
 	row, seen := RowOf(kind), s.APIs[kind]
 	group, _, _ := strings.Cut(seen.Version, "/")

@@ -62,8 +62,8 @@ type packedState struct {
 	Owner string   `json:"w,omitempty"`
 }
 
-// Pack encodes the State: gzip of JSON, of about ten bytes for each object. It leaves out the times and messages of
-// problems, and Restarts have three digits.
+// Pack encodes the State: gzip of JSON, about ten bytes for each object. It omits the times and messages of
+// problems, and rounds Restarts to three digits.
 func (s State) Pack() ([]byte, error) {
 	if len(s.Objects) > MaxObjects {
 		return nil, fmt.Errorf("the state of the cluster contains more than %d objects", MaxObjects)
@@ -147,8 +147,8 @@ func rounded(number float64) float64 {
 	return short
 }
 
-// Unpack decodes a packed State. It is an error if the bytes are none, have the format of another version of the
-// tool, or are too large.
+// Unpack decodes a packed State. It returns an error if the bytes are not a State, have the format of another
+// version of the tool, or are too many.
 func Unpack(data []byte) (State, error) {
 	if len(data) > MaxPacked {
 		return State{}, fmt.Errorf("the baseline has %d bytes, more than %d", len(data), MaxPacked)

@@ -26,7 +26,7 @@ func Checks(judgement scene.Judgement) []check.Check {
 		machine.Checks(), serving.Checks())
 }
 
-// ManagementChecks read the management cluster of a hosted cluster; none where it is not one.
+// ManagementChecks returns the checks of the management cluster of a hosted cluster; none for another cluster.
 func ManagementChecks(estate hosted.Estate, judgement scene.Judgement) []check.Check {
 	return estate.Checks(func(c *hosted.ControlPlane) check.Check { return risk.ControlPlaneAlerts(c, ignored(judgement)) })
 }

@@ -42,9 +42,10 @@ func Declare(d Declaration) {
 	declarations = append(declarations, d)
 }
 
-// Reasons declares reasons of the calling package that are words in a document and no values of type Reason, such as the
-// ones of a condition, in a variable of that package, and returns their explanations. All have the meaning. Each line of
-// the table is "NAME | cause | remedy | command", without what is empty at its end; an indented line continues it.
+// Reasons declares reasons of the calling package that occur as words in a document and are not values of type
+// Reason, such as the reasons of a condition. Call it in a variable of that package; it returns the explanations.
+// All reasons share the meaning. Each line of the table is "NAME | cause | remedy | command", without empty
+// columns at its end; an indented line continues it.
 func Reasons(meaning, table string) map[string]Explanation {
 	explained, of := map[string]Explanation{}, caller(direct)
 	for line := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(table), "\n\t", " "), "\n") {

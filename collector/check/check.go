@@ -51,12 +51,12 @@ type Subject struct {
 	// Cluster reads each resource once for all checks and all targets.
 	Cluster *snapshot.Cluster
 	Update  update.Update
-	// Later is true for an update that starts from a release which the cluster does not
-	// run yet: what the cluster reports of its own release does not concern it.
+	// Later is true for an update that starts from a release that the cluster does not run yet: the status of the
+	// cluster's own release does not concern it.
 	Later bool
-	// Hosted is true where the update is one of a hosted cluster that its management cluster requests.
+	// Hosted is true if the management cluster of a hosted cluster requests the update.
 	Hosted bool
-	// Asks is how the API server is asked about the next pods of what is drained; nil where it is not.
+	// Asks says how to ask the API server about the next pods of drained controllers; nil if it is not asked.
 	Asks *recreation.Asks
 	// NodePools of a hosted cluster that are updated as well. They are meaningful with Hosted.
 	NodePools []order.NodePool
@@ -88,15 +88,14 @@ type Check struct {
 	// NotHosted is why the check does not apply to an update that the management cluster of a
 	// hosted cluster requests, as a clause; empty for one that does.
 	NotHosted string
-	// Reads are the requests that Run makes. They are optional permissions: where
-	// one is missing, the check is Unknown, unless its constructor states otherwise.
+	// Reads are the requests that Run makes. They are optional permissions: if one is missing, the check is Unknown,
+	// unless its constructor says otherwise.
 	Reads []access.Request
-	// IfPermitted are requests that Run makes only where a review states that the user may make them. No role
-	// has them: they permit more than the check does.
+	// IfPermitted are requests that Run makes only if a review confirms that the user may make them. No role grants
+	// them: they permit more than the check does.
 	IfPermitted []access.Request
-	// Run returns at least one finding. Fail and Unknown block the update; what is
-	// worth knowing and does not block is a Warn. An error means that the check
-	// was inconclusive.
+	// Run returns at least one finding. Fail and Unknown block the update; use Warn for findings that do not block. An
+	// error means that the check was inconclusive.
 	Run func(context.Context, Subject) ([]finding.Finding, error)
 }
 
@@ -207,7 +206,7 @@ func (s Subject) ClusterVersion(ctx context.Context) (*configv1.ClusterVersion, 
 	return version, nil
 }
 
-// WithoutClusterVersion is the result of a check of the ClusterVersion on a cluster that has none.
+// WithoutClusterVersion returns the result of a check of the ClusterVersion on a cluster without one.
 func (s Subject) WithoutClusterVersion(ctx context.Context) ([]finding.Finding, error) {
 	topology, err := s.Topology(ctx)
 	if err != nil {
@@ -223,8 +222,8 @@ func (s Subject) WithoutClusterVersion(ctx context.Context) ([]finding.Finding, 
 		About(ClusterVersionObject())}, nil
 }
 
-// WithoutAPI is the result of a check that lists objects of this kind, where the
-// API server does not serve them or has none.
+// WithoutAPI returns the result of a check that lists objects of this kind, if the API server does not serve them
+// or has none.
 func (s Subject) WithoutAPI(ctx context.Context, kind, group string) ([]finding.Finding, error) {
 	topology, err := s.Topology(ctx)
 	if err != nil {
@@ -293,8 +292,8 @@ func OfRelease(object metav1.Object) bool {
 	return false
 }
 
-// Unread is the result of a check that warns at most and could not list objects: it warns
-// of that, since a missing permission must not block what its presence would not.
+// Unread returns the result of a check that only warns and could not list objects: a warning, since a missing
+// permission must not block an update that the check would not block.
 func Unread(kind string, err error) []finding.Finding {
 	f := finding.Warn(reasonUnread, "could not list the %s: %v", kind, err)
 	if apierrors.IsForbidden(err) {
@@ -303,8 +302,8 @@ func Unread(kind string, err error) []finding.Finding {
 	return []finding.Finding{f.Remedy("Fix the error in the message, then run the preflight again.")}
 }
 
-// PausedBy is the program that has paused a pool; empty for a person, and where it is not known. It needs the nodes, and
-// does without them where they cannot be read.
+// PausedBy returns the program that paused a pool; empty for a person, and if it is unknown. It also reads the
+// nodes, if they can be read.
 func (s Subject) PausedBy(ctx context.Context, pool *machineconfigurationv1.MachineConfigPool) string {
 	if !pool.Spec.Paused {
 		return ""

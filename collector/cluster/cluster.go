@@ -51,8 +51,8 @@ func Connect(config *rest.Config, userAgent string) (*Cluster, error) {
 	return connect(config, userAgent, &clock{})
 }
 
-// ConnectAt is Connect for what has the state of a cluster at one time, such as an archive: Now is
-// always that time.
+// ConnectAt is Connect for a server that has the state of a cluster at one time, such as an archive: Now is always
+// that time.
 func ConnectAt(config *rest.Config, userAgent string, at time.Time) (*Cluster, error) {
 	return connect(config, userAgent, &clock{fixed: at})
 }
@@ -91,7 +91,7 @@ func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
 // Before the first response it is this machine's.
 func (c *Cluster) Now() time.Time { return c.clock.now().UTC() }
 
-// Fixed reports whether the state is of one time (an archive), so that waiting cannot change it.
+// Fixed reports whether the state belongs to one time (an archive), so that waiting cannot change it.
 func (c *Cluster) Fixed() bool { return !c.clock.fixed.IsZero() }
 
 const (
@@ -114,7 +114,7 @@ const (
 type TooMuchError struct {
 	// Host is the address of the API server.
 	Host string
-	// Sent is a noun phrase for what the server has sent.
+	// Sent describes the server's response, as a noun phrase.
 	Sent string
 }
 
@@ -146,8 +146,8 @@ func (b *bounds) fail(err error) error {
 	return err
 }
 
-// Exceeded is the first TooMuchError or NoRoomError of the cluster's clients; nil for none. What was concluded from
-// the rest of such a server's responses is not known to be about a cluster.
+// Exceeded returns the first TooMuchError or NoRoomError of the cluster's clients; nil for none. Conclusions from
+// the other responses of such a server may be wrong.
 func (c *Cluster) Exceeded() error {
 	if c.bounds == nil {
 		return nil

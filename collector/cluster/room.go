@@ -28,8 +28,8 @@ const (
 	collecting = 250 * time.Millisecond
 )
 
-// NoRoomError is the error of a request whose response would need more memory than this process may use, beside
-// what it has read of other clusters and of this one.
+// NoRoomError is the error of a request whose response would need more memory than this process may use, given
+// what it has read of this and other clusters.
 type NoRoomError struct {
 	// Host is the address of the API server.
 	Host string
@@ -240,8 +240,8 @@ const slowAnswer = 10 * time.Second
 
 type noticeKey struct{}
 
-// WithNotice is a context whose requests call notify, with a sentence about what they wait for, after ten seconds
-// without an answer.
+// WithNotice returns a context whose requests call notify, with a sentence about what they wait for, after ten
+// seconds without a response.
 func WithNotice(ctx context.Context, notify func(string)) context.Context {
 	return context.WithValue(ctx, noticeKey{}, notify)
 }

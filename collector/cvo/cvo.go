@@ -133,14 +133,12 @@ const NotEvaluated = "NotEvaluated"
 type Prediction struct {
 	// Accepts is nil when unknown.
 	Accepts *bool
-	// Reason is the reason of the condition of ClusterVersion that would report the
-	// prediction: InvalidClusterVersion of Invalid; of ReleaseAccepted the step that
-	// refuses (RetrievePayload, VerifyPayloadVersion, PreconditionChecks) or
-	// PayloadLoaded. NoTarget, which is not a reason of CVO, means that CVO stays at
-	// the present release and reports nothing. NotEvaluated means that Accepts is
-	// nil.
+	// Reason is the reason of the condition of ClusterVersion that would report the prediction: InvalidClusterVersion
+	// of Invalid; of ReleaseAccepted the step that rejects the request (RetrievePayload, VerifyPayloadVersion,
+	// PreconditionChecks) or PayloadLoaded. NoTarget, which is not a reason of CVO, means that CVO stays at the
+	// current release and reports nothing. NotEvaluated means that Accepts is nil.
 	Reason string
-	// Message is the cause, in CVO's own words where it has a message.
+	// Message is the cause, in CVO's own words if it has a message.
 	Message string
 }
 
@@ -370,8 +368,8 @@ func OverridesBlockPatches(version string) bool {
 	return ok && !has
 }
 
-// CompletedVersion is the release that CVO considers installed: the last completed
-// one, else the first in status.history; empty where the history is.
+// CompletedVersion returns the release that CVO considers installed: the last completed one, else the first in
+// status.history; empty if the history is.
 func CompletedVersion(status configv1.ClusterVersionStatus) string {
 	for _, past := range status.History {
 		if past.State == configv1.CompletedUpdate {

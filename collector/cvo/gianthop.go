@@ -87,9 +87,8 @@ func parse(precondition string, clusterVersion *configv1.ClusterVersion, target 
 	return pair{current, desired}, nil
 }
 
-// Rollback is the precondition ClusterVersionRollback: an earlier release than the
-// present one is refused, except the previous release of the cluster in the same
-// minor version. It returns nil for no violation.
+// Rollback is the precondition ClusterVersionRollback: CVO rejects a release that is earlier than the current one,
+// except the previous release of the cluster in the same minor version. It returns nil for no violation.
 func Rollback(clusterVersion *configv1.ClusterVersion, target string) *Violation {
 	const name = "ClusterVersionRollback"
 	versions, violation := parse(name, clusterVersion, target)
@@ -290,10 +289,10 @@ func find(clusterVersion *configv1.ClusterVersion, kind configv1.ClusterStatusCo
 // word matches text that is one word of a shell: versions and images come from outside.
 var word = regexp.MustCompile(`^[A-Za-z0-9.:@/_+-]+$`)
 
-// Start is how oc requests a release of the cluster, as the words behind its name, in the way that oc and CVO accept
-// (openshift/oc, pkg/cli/admin/upgrade): by version only where that selects this image, and with the flags
-// without which oc refuses. It is empty where the cluster runs the image already or is being updated to it, and for
-// an image without a digest.
+// Start returns the arguments of the oc command that requests a release of the cluster, in the form that oc and
+// CVO accept (openshift/oc, pkg/cli/admin/upgrade): by version only if that selects this image, and with the flags
+// that oc requires. It is empty if the cluster already runs the image or is being updated to it, and for an image
+// without a digest.
 func Start(cluster *configv1.ClusterVersion, version, image string) []string {
 	desired := cluster.Status.Desired
 	if !word.MatchString(image) || digestOf(image) == "" || digestOf(image) == digestOf(desired.Image) {

@@ -71,13 +71,12 @@ func (r Request) applies(name string) metav1.ConditionStatus {
 	return metav1.ConditionUnknown
 }
 
-// HasProcessed reports whether the status of ClusterVersion is of its present spec.
+// HasProcessed reports whether the status of ClusterVersion reflects its current spec.
 //
-// CVO raises status.observedGeneration when it applies the release next, which may be
-// minutes after a change of the spec that does not change the release (pkg/cvo/status.go,
-// pkg/cvo/sync_worker.go). It reports an update that is selected before that: the condition
-// ReleaseAccepted then names the update, in a status that was written after the last change
-// of the spec.
+// CVO raises status.observedGeneration when it applies the release next, which may be minutes after a change of
+// the spec that does not change the release (pkg/cvo/status.go, pkg/cvo/sync_worker.go). It reports an update that
+// is selected before that: the condition ReleaseAccepted then names the update, in a status that was written after
+// the last change of the spec.
 func HasProcessed(clusterVersion *configv1.ClusterVersion) bool {
 	if clusterVersion.Status.ObservedGeneration >= clusterVersion.Generation {
 		return true
@@ -105,8 +104,8 @@ func namesSelected(clusterVersion *configv1.ClusterVersion) bool {
 	return false
 }
 
-// Failed is the condition ReleaseAccepted, where it is False and is about the version or the image; else nil.
-// Without an image, those by which the cluster knows the version count: a request by image has no version in
+// Failed returns the condition ReleaseAccepted if it is False and concerns the version or the image; else nil.
+// Without an image, the images by which the cluster knows the version count: a request by image has no version in
 // the message. The cluster-version operator then does not carry out the request for it (pkg/cvo/status.go,
 // sync_worker.go).
 func Failed(clusterVersion *configv1.ClusterVersion, version, image string) *configv1.ClusterOperatorStatusCondition {

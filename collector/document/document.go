@@ -22,15 +22,16 @@ type Source interface {
 
 // View is how much of a document is shown. Its zero value is for a text in a file.
 type View struct {
-	// Brief leaves out what does not change what to do: a terminal is small.
+	// Brief omits everything that does not change what to do, because a terminal is small.
 	Brief bool
-	// Full has all columns and entries, pictures, and where a document comes from: a page stands alone.
+	// Full includes all columns and entries, pictures, and the origin of the document, because a page is read on its
+	// own.
 	Full bool
 	// Limit is the most entries of a long list; 0 is its default, and a negative one lists all.
 	Limit int
 }
 
-// Entries is how many of a number of entries are listed, where standard is the default limit; 0 is none.
+// Entries returns how many of a number of entries to list, where standard is the default limit; 0 means no limit.
 func (v View) Entries(number, standard int) int {
 	limit := cmp.Or(v.Limit, standard)
 	if v.Full || limit <= 0 {
@@ -46,7 +47,7 @@ type Document struct {
 	Title, Source string
 	// Cluster is the ID of the cluster that the document is about; empty for none, several, or one without an ID.
 	Cluster string
-	// Time is when the cluster was read, or the newest time of its archive, RFC 3339 in UTC; empty where it is not known.
+	// Time is when the cluster was read, or the newest time of its archive, RFC 3339 in UTC; empty if unknown.
 	Time   string
 	Ticket Ticket
 	Blocks []Block
@@ -56,16 +57,16 @@ type Document struct {
 type Ticket struct {
 	// Verdict is the result in one line that stands alone; a document without one has no ticket.
 	Verdict string
-	// Until is until when it holds; empty where that is not limited, or it does not hold.
+	// Until is when the verdict expires; empty if it has no limit, or no longer holds.
 	Until string
-	// By is who made it: the program, with the user where that is known.
+	// By is who made it: the program, and the user if known.
 	By string
 	// Next is the next step; if empty, it is the next step of the first item that counts, or else the first command.
 	Next string
 }
 
-// Complete is the document that is written: without blocks that have no content, with the cluster first and the ticket
-// last, whose last line is the verdict. reached is how the cluster is reached; empty where that is not known.
+// Complete returns the document as it is written: without empty blocks, with the cluster first and the ticket
+// last, whose last line is the verdict. reached says how the cluster is reached; empty if unknown.
 func (d Document) Complete(reached string, view View) Document {
 	id, time := d.Cluster, d.Time
 	if view.Brief { // the ticket has the whole ID, and the first line the time
@@ -183,7 +184,7 @@ type Paragraph struct{ Text string }
 type List struct {
 	Lead    string
 	Entries []string
-	// Most is how many are listed where the view has no limit of its own; 0 for all.
+	// Most is the number of entries to list if the view has no limit of its own; 0 for all.
 	Most int
 	// Names is true for entries that are names, which are listed side by side.
 	Names bool
@@ -224,8 +225,8 @@ type Table struct {
 	// Result is the heading of the column whose words are results; empty for none.
 	Result string
 	Rows   [][]string
-	// Whole is true where the table is all of a text: its columns are named also without rows,
-	// and a row is never cut to fit a terminal.
+	// Whole is true if the table is the whole text: its columns are named even without rows, and a row is never cut to
+	// fit a terminal.
 	Whole bool
 	// More counts the rows that are left out of the view.
 	More int
@@ -245,8 +246,8 @@ type Details struct {
 	Blocks  []Block
 }
 
-// Picture is drawn where that is possible. A format without drawings has the text, or the
-// table where the text is empty; a page has the drawing and the table.
+// Picture is drawn if possible. A format without drawings shows the text, or the table if the text is empty; a
+// page shows the drawing and the table.
 type Picture struct {
 	// Title names the picture, and Legend explains it.
 	Title, Legend string
@@ -291,12 +292,12 @@ type Item struct {
 	// Names identify the subject of the item. State follows them on the same line.
 	Names []string
 	State string
-	// Counts is true for an item that counts against the update: beside it, others are less important.
+	// Counts is true for an item that counts against the update: others are less important.
 	Counts bool
 	// Message and Remedy may have lines. Commands are the remedy's; each may have a lead.
 	Message, Remedy string
 	Commands        []Command
-	// Whole is true where the commands confirm what the message requires: they are not shown below a part of it.
+	// Whole is true if the commands confirm what the message requires: they are not shown below a truncated message.
 	Whole bool
 	Facts []Fact
 	// Evidence is for a page alone.

@@ -41,7 +41,7 @@ type Input struct {
 	Admission, Creation *reviewer.Reviewers
 	// Room lists the MachineSets that the cluster autoscaler can grow.
 	Room []Room
-	// Addresses are those that some nodes can have.
+	// Addresses are the addresses that only some nodes can have.
 	Addresses []Address
 	Now       time.Time
 }
@@ -53,7 +53,7 @@ type Address struct {
 	// Namespace is empty for an object without one.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
-	// Nodes are those that can have them.
+	// Nodes are the nodes that can have them.
 	Nodes []string `json:"nodes"`
 }
 
@@ -78,7 +78,7 @@ const (
 	Sticks Outcome = "Sticks"
 	// Blocked is a pool that drains no node, since too many of its nodes are unavailable.
 	Blocked Outcome = "Blocked"
-	// Undetermined is a pool whose outcome depends on what is not known.
+	// Undetermined is a pool whose outcome depends on unknown facts.
 	Undetermined Outcome = "Unknown"
 )
 
@@ -86,9 +86,8 @@ const (
 type Rehearsal struct {
 	// Pools that are drained, in the order of Input.
 	Pools []Pool `json:"pools,omitempty"`
-	// Never are the pods on nodes that are drained whose eviction is refused as long as the
-	// objects are as they are, also those to which the rehearsal does not come: it ends at the
-	// first.
+	// Never are the pods on drained nodes that cannot be evicted unless an object changes, including pods that the
+	// rehearsal does not reach because it stops at the first.
 	Never []Obstacle `json:"never,omitempty"`
 	// Behind are the pods that keep other nodes from being drained once the obstacles of Never, and those at which the
 	// pools stick, are removed, as by an acceptance.
@@ -105,7 +104,7 @@ type Rehearsal struct {
 	Expanded []Expansion `json:"expanded,omitempty"`
 	// Together are the workloads that only lose all their ready pods since several nodes are drained at the same time.
 	Together []Together `json:"together,omitempty"`
-	// Addresses are those that only one node can have, which is drained.
+	// Addresses are the addresses that only one node can have, and that node is drained.
 	Addresses []Address `json:"addresses,omitempty"`
 	// Interrupted are the Services that have no ready pod for a time.
 	Interrupted []Interruption `json:"interrupted,omitempty"`
@@ -123,13 +122,13 @@ type Pool struct {
 	Why string `json:"why,omitempty"`
 	// Nodes that are drained, in order.
 	Nodes []Node `json:"nodes,omitempty"`
-	// Stuck are the nodes at which the pool sticks. Those that differ between rehearsals have Node.Uncertain.
+	// Stuck are the nodes at which the pool sticks. Nodes that differ between rehearsals have Node.Uncertain.
 	Stuck []Node `json:"stuck,omitempty"`
-	// Single is true where the drains end if the pool drains one node at a time.
+	// Single is true if the drains complete when the pool drains one node at a time.
 	Single bool `json:"single,omitempty"`
 	// Waiting counts the nodes that the pool does not come to.
 	Waiting int `json:"waiting,omitempty"`
-	// Unreached counts the nodes that are not rehearsed, also without the obstacles.
+	// Unreached counts the nodes that are not rehearsed, even without the obstacles.
 	Unreached int `json:"unreached,omitempty"`
 }
 
@@ -143,8 +142,8 @@ type Node struct {
 	Kept    int `json:"kept"`
 	// Waits counts how often the drain waits for a replacement to be ready.
 	Waits int `json:"waits,omitempty"`
-	// GraceSeconds is the longest grace period of a pod that is evicted from it, also of one that
-	// came from another node.
+	// GraceSeconds is the longest grace period of a pod that is evicted from it, including pods that came from another
+	// node.
 	GraceSeconds int64 `json:"graceSeconds,omitempty"`
 	// Obstacles are the pods that stay, sorted by name.
 	Obstacles []Obstacle `json:"obstacles,omitempty"`
@@ -205,7 +204,7 @@ type Expansion struct {
 	MachineSet Reference `json:"machineSet"`
 }
 
-// Together is a workload with several ready pods, none of which is ready while the nodes are drained.
+// Together is a workload with several ready pods, none of which remains ready while the nodes are drained.
 type Together struct {
 	APIVersion string    `json:"apiVersion"`
 	Kind       string    `json:"kind"`

@@ -24,9 +24,9 @@ const (
 	ActionAcknowledge ActionType = "Acknowledge"
 	// ActionTargets lists the updates that the cluster knows.
 	ActionTargets ActionType = "Targets"
-	// ActionRoles prints the roles that grant what is missing.
+	// ActionRoles prints the roles that grant the missing permissions.
 	ActionRoles ActionType = "Roles"
-	// ActionRetry runs the preflight again, with the option named by Action.Value changed where there is one.
+	// ActionRetry runs the preflight again, with the option in Action.Value changed if there is one.
 	ActionRetry ActionType = "Retry"
 	// ActionAttach attaches to the run named by Action.Value, whose checks continue.
 	ActionAttach ActionType = "Attach"
@@ -61,11 +61,11 @@ type Action struct {
 	Value string `json:"value,omitempty"`
 	// Calls are the words of the command, one list for each call of a pipeline.
 	Calls [][]string `json:"calls,omitempty"`
-	// Output is the file that gets what the command prints, which only its owner may read; empty for none.
+	// Output is the file for the output of the command, which only its owner may read; empty for none.
 	Output string `json:"output,omitempty"`
 	// Operation is the effect of the command on its cluster.
 	Operation Operation `json:"operation,omitempty"`
-	// Command is the whole command line, each word quoted for a shell; empty where there is none that may be typed.
+	// Command is the whole command line, each word quoted for a shell; empty if there is no command to type.
 	Command string `json:"command,omitempty"`
 	// Sentence says what to do if Command is empty: the connected cluster is not the one to change, or the reader must
 	// supply a value.
@@ -101,9 +101,9 @@ const MaxCommand = 4 << 10
 // type, so no text from outside makes a word.
 type line string
 
-// Read is the action of typing a command that changes nothing. In the line, %s stands for the next operand; one of type
-// []string that is a whole word is as many words. There is no command where an operand would be taken for a flag, or
-// cannot be shown as it is.
+// Read is the action of typing a command that changes nothing. In the line, %s stands for the next operand; an
+// operand of type []string that is a whole word becomes as many words. There is no command if an operand would be
+// taken for a flag, or cannot be shown unchanged.
 func Read(command line, operands ...any) Action { return action(Reads, command, operands) }
 
 // Change is Read for a command that changes something.
@@ -197,7 +197,7 @@ func (a Action) Adding(words ...string) Action {
 	return a.Written()
 }
 
-// Into is the command with what it prints in a file that only its owner may read.
+// Into returns the command with its output in a file that only its owner may read.
 func (a Action) Into(file string) Action {
 	a.Output = file
 	return a.Written()
@@ -213,7 +213,7 @@ func (a Action) Calling(replaced func(call []string) []string) Action {
 	return a.Written()
 }
 
-// Mapped is the action with each of its words, and what it is about, replaced.
+// Mapped returns the action with each of its words, and its value, replaced.
 func (a Action) Mapped(replaced func(word string) string) Action {
 	a.Value, a.Sentence = replaced(a.Value), replaced(a.Sentence)
 	if len(a.Calls) == 0 {
@@ -229,8 +229,9 @@ func (a Action) Mapped(replaced func(word string) string) Action {
 	})
 }
 
-// Written is the action with its Command written from its words; none where it would be too long, or where a word cannot
-// be shown as it is. One without words, such as what an author wrote, is as it was.
+// Written returns the action with its Command written from its words; without a command if it would be too long,
+// or if a word cannot be shown unchanged. An action without words, such as the text of an author, is returned
+// unchanged.
 func (a Action) Written() Action {
 	if len(a.Calls) == 0 {
 		return a

@@ -113,10 +113,9 @@ func (s Source) Acceptable() bool {
 	return false
 }
 
-// Compare orders findings for a report: those that decide first, then by name
-// and the other fields, so that the same findings give the same bytes in
-// whatever order they were collected. Findings without an effect are ordered by
-// outcome before name.
+// Compare orders findings for a report: deciding findings first, then by name and the other fields, so that the
+// same findings give the same bytes in whatever order they were collected. Findings without an effect are ordered
+// by outcome before name.
 func Compare(a, b Finding) int {
 	order := cmp.Compare(a.EffectOf().rank(), b.EffectOf().rank())
 	if order == 0 && a.EffectOf() == EffectNone {

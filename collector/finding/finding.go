@@ -35,7 +35,7 @@ const (
 	SourceGate Source = "gate"
 	// SourceRisk is a risk that an administrator may accept by name.
 	SourceRisk Source = "risk"
-	// SourceHealth is the present state of the cluster.
+	// SourceHealth is the current state of the cluster.
 	SourceHealth Source = "health"
 	// SourceRehearsal is the API server's response to the writes of the update, which are sent as dry runs.
 	SourceRehearsal Source = "rehearsal"
@@ -133,7 +133,7 @@ type Wait struct {
 // maxURL bounds a URL, in bytes.
 const maxURL = 2 << 10
 
-// ReasonNotRead is the reason of a check that would pass by what it did not read.
+// ReasonNotRead is the reason of a check that would pass but could not read everything.
 var ReasonNotRead = NewReason("NotRead", Explanation{
 	Meaning: "A check found nothing wrong, or found that it does not apply, but could not read everything that this result depends on.",
 	Cause:   "A list could not be read, or is incomplete. The message names it.",
@@ -143,8 +143,8 @@ var ReasonNotRead = NewReason("NotRead", Explanation{
 // maxMissing bounds what a message names.
 const maxMissing = 4
 
-// Pass reports that the check found nothing that blocks the update in what it read. Where that is
-// not complete, the finding is Unknown: what was not read is never a pass.
+// Pass reports that the check found nothing that blocks the update in the objects that it read. If the extent is
+// incomplete, the finding is Unknown: unread objects never pass.
 func Pass(read gap.Extent, reason Reason, format string, args ...any) Finding {
 	return proven(read, preflight.Pass, "nothing wrong was found", reason, fmt.Sprintf(format, args...))
 }
@@ -196,8 +196,8 @@ func Unknown(reason Reason, format string, args ...any) Finding {
 	return New(preflight.Unknown, reason, format, args...)
 }
 
-// Skipped reports that the check does not apply, by what it read: [gap.ExtentOf] where it depends on
-// objects that are not there, and otherwise [gap.Proven]. Where not all was read, the finding is Unknown.
+// Skipped reports that the check does not apply, given what it read: [gap.ExtentOf] if it depends on missing
+// objects, and otherwise [gap.Proven]. If not all was read, the finding is Unknown.
 func Skipped(read gap.Extent, reason Reason, format string, args ...any) Finding {
 	return proven(read, preflight.Skipped, "the check may not apply", reason, fmt.Sprintf(format, args...))
 }
@@ -270,8 +270,8 @@ func (f Finding) Noted(format string, args ...any) Finding {
 	return f
 }
 
-// Remedy sets what to do, in imperative sentences, where the remedy of the reason does not
-// fit. Lines are kept. An empty one changes nothing.
+// Remedy sets what to do, in imperative sentences, if the remedy of the reason does not fit. Lines are kept. An
+// empty one has no effect.
 func (f Finding) Remedy(format string, args ...any) Finding {
 	if text := words.Lines(fmt.Sprintf(format, args...), maxText); text != "" {
 		f.Remediation = text
@@ -300,12 +300,12 @@ func (f Finding) Documented(url string) Finding {
 	return f
 }
 
-// Reason is why a check has its outcome: one CamelCase word, stable between releases, and what
-// it means. The zero value is none.
+// Reason is why a check has its outcome: one CamelCase word, stable between releases, and its explanation. The
+// zero value is no reason.
 //
-// Documents have the word only, so a reason is compared with a document by its word, and with
-// another reason by ==: two packages may use one word for two reasons, and a word that another
-// program reports is never a reason of this one.
+// Documents contain only the word, so compare a reason with a document by its word, and with another reason by ==:
+// two packages may use one word for two reasons, and a word that another program reports is never a reason of this
+// one.
 type Reason struct {
 	name    string
 	meaning *Explanation // nil for a ReportedReason
@@ -336,8 +336,8 @@ func (r Reason) Names(name string) string {
 // maxReason bounds the reason of another program, in bytes.
 const maxReason = 256
 
-// ReportedReason is a reason that another program states, such as a condition of an operator or
-// the check of a component, which documents it. An empty one is none.
+// ReportedReason returns a reason that another program reports and documents, such as a condition of an operator
+// or the check of a component. An empty name is no reason.
 func ReportedReason(name string) Reason { return Reason{name: words.Line(name, maxReason)} }
 
 // String is the word; empty for none.
@@ -365,9 +365,8 @@ func ValidName(name string) bool {
 	return name != "" && len(name) <= MaxName && 'A' <= name[0] && name[0] <= 'Z' && strings.IndexFunc(name, notInName) < 0
 }
 
-// NameOf is the name of the finding about one object: the kind, which is a valid
-// name, a dash and the object, in which a dash replaces every character that a
-// valid name cannot have. The object is cut where the name would be too long.
+// NameOf returns the name of the finding about one object: the kind, which is a valid name, a dash and the object,
+// in which a dash replaces every invalid character. The object is cut if the name would be too long.
 func NameOf(kind, object string) string {
 	object = strings.Map(func(r rune) rune {
 		if notInName(r) {

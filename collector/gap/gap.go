@@ -35,7 +35,7 @@ const (
 type Gap struct {
 	Group    string `json:"group,omitempty"`
 	Resource string `json:"resource"`
-	// Namespace and Name are empty where the objects of all namespaces, or all objects, were asked for.
+	// Namespace and Name are empty if the objects of all namespaces, or all objects, were requested.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	// Partial is true where some of the objects were gathered.
@@ -78,7 +78,7 @@ func (g Gap) Qualified() string {
 	return g.Resource + "." + g.Group
 }
 
-// Header is the value of the header Warning which states the gap.
+// Header returns the value of the header Warning that reports the gap.
 func (g Gap) Header() (string, error) {
 	text, err := json.Marshal(g)
 	if err != nil {
@@ -98,7 +98,7 @@ func Is(err error) bool {
 	return err != nil && apierrors.ReasonForError(err) == Reason
 }
 
-// Warnings records the gaps that responses state, and which are inferred, and ignores other warnings.
+// Warnings records the gaps that responses report, including inferred completeness, and ignores other warnings.
 type Warnings struct{}
 
 // HandleWarningHeaderWithContext implements rest.WarningHandlerWithContext.
@@ -147,16 +147,15 @@ func (o *Once[T]) Get(ctx context.Context, read func(context.Context) (T, error)
 // maxRecorded bounds the gaps of one reader, and the failures.
 const maxRecorded = 100
 
-// Extent is how much of the state on which a conclusion depends was read. The zero value has
-// nothing, and is not complete: a passing finding takes an Extent, so that no check passes by
-// what it did not read.
+// Extent is how much of the state on which a conclusion depends was read. The zero value contains nothing, and is
+// incomplete: a passing finding takes an Extent, so that no check passes because of unread objects.
 type Extent struct {
 	proofs, failures []string
 	gaps             []Gap
 	inferred         bool
 }
 
-// Inferred is true where the completeness of what was read is inferred (Gap.Inferred).
+// Inferred is true if the completeness is inferred (Gap.Inferred).
 func (e Extent) Inferred() bool { return e.inferred }
 
 // Proven is the extent of a conclusion that depends on no list of objects, or whose list is proven otherwise. by
@@ -261,7 +260,7 @@ func ExtentOf(ctx context.Context) Extent {
 	return Extent{}
 }
 
-// Add records what was read in the log of the context, if it has one.
+// Add records an extent in the log of the context, if it has one.
 func Add(ctx context.Context, read Extent) {
 	log, _ := ctx.Value(key{}).(*Log)
 	for ; log != nil; log = log.outer {

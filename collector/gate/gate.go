@@ -51,10 +51,9 @@ func Checks(fixed removedapi.FixTime) []check.Check {
 	}
 }
 
-// Later are the gates that can be evaluated for a later update of a path, which starts
-// from a release that the cluster does not run yet. before are the admin gates of that
-// release, by key; nil where it could not be read. fixed is passed to [removedapi.Check]. A
-// subject of these checks has Later set.
+// Later returns the gates that can be evaluated for a later update of a path, which starts from a release that the
+// cluster does not run yet. before are the admin gates of that release, by key; nil if it could not be read. fixed
+// is passed to [removedapi.Check]. A subject of these checks has Later set.
 func Later(before map[string]string, fixed removedapi.FixTime) []check.Check {
 	return []check.Check{
 		adminack.Later(before),

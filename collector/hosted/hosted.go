@@ -75,7 +75,8 @@ type ControlPlane struct {
 	named bool
 }
 
-// State is the hosted cluster with all its NodePools, by name, also those that are not selected; nil for a nil ControlPlane.
+// State is the hosted cluster with all its NodePools, by name, including the ones that are not selected; nil for a
+// nil ControlPlane.
 func (c *ControlPlane) State() *hypershift.State {
 	if c == nil {
 		return nil
@@ -237,10 +238,10 @@ type Selection struct {
 	Guest func() (*cluster.Cluster, error)
 }
 
-// Reach opens both clusters of a hosted cluster: it returns the guest, with the estate that it belongs to. A
-// guest that cannot be reached is no error: its clients read ClusterVersion, made from the status of
-// the HostedCluster, and nothing else. An *input.Error is about a name that does not exist, or a guest that is
-// another cluster. connect makes the clients of a configuration; it sends no request.
+// Reach opens both clusters of a hosted cluster: it returns the guest, with its estate. An unreachable guest is
+// not an error: its clients then only read ClusterVersion, built from the status of the HostedCluster. An
+// *input.Error is about a name that does not exist, or a guest that is another cluster. connect creates the
+// clients of a configuration; it sends no request.
 func Reach(ctx context.Context, management *cluster.Cluster, selected Selection,
 	connect func(*rest.Config) (*cluster.Cluster, error),
 ) (*cluster.Cluster, Estate, error) {

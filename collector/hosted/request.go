@@ -242,8 +242,8 @@ func (c *ControlPlane) about(f finding.Finding) finding.Finding {
 	})
 }
 
-// Start requests a release for the control plane; it has no command where there is none,
-// where the control plane runs the release already, and where spec.controlPlaneRelease decides on it.
+// Start requests a release for the control plane; it has no command if there is none, if the control plane already
+// runs the release, or if spec.controlPlaneRelease decides on it.
 func Start(cluster *hypershift.HostedCluster, image string) finding.Action {
 	if cluster.Spec.ControlPlaneRelease != nil || image == "" || hypershift.SameImage(image, cluster.Desired()) {
 		return finding.Action{}

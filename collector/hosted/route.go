@@ -25,7 +25,8 @@ import (
 // Route is the order in which a control plane and its NodePools are updated along a path.
 type Route struct {
 	Steps []Step
-	// Missing states what of the order is unknown, and Notices what HyperShift would accept although the path has it not.
+	// Missing lists unknown parts of the order, and Notices releases that HyperShift would accept although they are
+	// not on the path.
 	Missing, Notices []string
 }
 
@@ -37,8 +38,8 @@ type Step struct {
 	Action finding.Action
 }
 
-// Route is that along a path that starts with the present release; empty where there is no hosted cluster. The error
-// is about a version.
+// Route returns the route along a path that starts with the current release; empty if there is no hosted cluster.
+// The error is about a version.
 func (e Estate) Route(path []update.Release) (Route, error) {
 	c := e.controlPlane
 	if c == nil {
@@ -131,7 +132,7 @@ type Estate struct{ controlPlane *ControlPlane }
 // Estate returns the estate of the hosted cluster.
 func (c *ControlPlane) Estate() Estate { return Estate{c} }
 
-// ControlPlane is the hosted cluster as its management cluster has it; false where there is none.
+// ControlPlane returns the hosted cluster as its management cluster describes it; false if there is none.
 func (e Estate) ControlPlane() (*ControlPlane, bool) { return e.controlPlane, e.controlPlane != nil }
 
 // Management returns the cluster that runs the control plane of the evaluated one: its nodes pull the release, and
@@ -212,7 +213,7 @@ func (e Estate) Subject(s check.Subject) check.Subject {
 	return s
 }
 
-// Drains are the selected NodePools as their nodes are drained when each of them is updated, at a time; nil where the
+// Drains returns the selected NodePools with their drains when each of them is updated, at a time; nil if the
 // machine-config-operator drains the nodes.
 func (e Estate) Drains(now time.Time) ([]order.NodePool, error) {
 	if e.controlPlane == nil {
@@ -243,8 +244,8 @@ func (e Estate) Predict(version string) (report.CVO, bool) {
 	return e.controlPlane.Predict(version), true
 }
 
-// Start requests a release for the control plane; it has no command where there is none. False where ClusterVersion is
-// to request it.
+// Start requests a release for the control plane; it has no command if there is none. It is false if the request
+// goes to ClusterVersion.
 func (e Estate) Start(image string) (start finding.Action, ok bool) {
 	if e.controlPlane == nil {
 		return finding.Action{}, false

@@ -62,7 +62,7 @@ type HostedCluster struct {
 	Status struct {
 		Version    *VersionStatus     `json:"version,omitempty"`
 		Conditions []metav1.Condition `json:"conditions,omitempty"`
-		// PayloadArch is the architecture of the requested release, such as AMD64 or Multi; empty where it is unknown.
+		// PayloadArch is the architecture of the requested release, such as AMD64 or Multi; empty if unknown.
 		PayloadArch string `json:"payloadArch,omitempty"`
 		// KubeConfig names the Secret with the kubeconfig of the guest.
 		KubeConfig *struct {
@@ -71,7 +71,7 @@ type HostedCluster struct {
 	} `json:"status"`
 }
 
-// State is a hosted cluster as its management cluster has it.
+// State is a hosted cluster as its management cluster describes it.
 type State struct {
 	Cluster *HostedCluster
 	// Pools are all NodePools of the cluster; PoolsError is why they could not be read.
@@ -205,7 +205,7 @@ func UpdatingConditions() []string {
 	return []string{"UpdatingVersion", "UpdatingConfig", "UpdatingPlatformMachineTemplate"}
 }
 
-// Updating is the condition that states that the pool is being updated; nil for none.
+// Updating returns the condition by which the pool is being updated; nil for none.
 func (p *NodePool) Updating() *metav1.Condition {
 	for _, name := range UpdatingConditions() {
 		if condition := meta.FindStatusCondition(p.Status.Conditions, name); condition != nil && condition.Status == metav1.ConditionTrue {
@@ -221,8 +221,8 @@ func (p *NodePool) OnDelete() bool {
 	return p.Spec.Management.UpgradeType == "Replace" && replace != nil && replace.Strategy == "OnDelete"
 }
 
-// Versions are the versions of the nodes of the pool, distinct and sorted as text: those that the
-// pool counts, else the version of the pool.
+// Versions are the versions of the nodes of the pool, distinct and sorted as text: the versions that the pool
+// counts, else the version of the pool.
 func (p *NodePool) Versions() []string {
 	var versions []string
 	if p.Status.NodesInfo != nil {
@@ -244,7 +244,7 @@ type Rule string
 
 // The rules, in the order in which HyperShift applies them (isUpgrading).
 const (
-	// RuleCurrent: the release is the one that the cluster-version operator of the guest wants already.
+	// RuleCurrent: the release is the one that the cluster-version operator of the guest already wants.
 	RuleCurrent Rule = "Current"
 	// RuleUpgradeable: the condition ClusterVersionUpgradeable is True, or does not exist.
 	RuleUpgradeable Rule = "Upgradeable"
@@ -254,9 +254,9 @@ const (
 	RuleForced Rule = "Forced"
 	// RuleOverridden: spec.controlPlaneRelease is set, which HyperShift takes for a decision.
 	RuleOverridden Rule = "ControlPlaneRelease"
-	// RuleUnknownVersion: the present version is none.
+	// RuleUnknownVersion: the current version is not a version.
 	RuleUnknownVersion Rule = "UnknownVersion"
-	// RulePatch: the release has the minor version of the present one.
+	// RulePatch: the release has the current minor version.
 	RulePatch Rule = "Patch"
 	// RuleNotUpgradeable: the condition is False or Unknown, and the minor version differs.
 	RuleNotUpgradeable Rule = "NotUpgradeable"
@@ -334,7 +334,7 @@ func (h *HostedCluster) Desired() string {
 	return h.Status.Version.Desired.Image
 }
 
-// Releases are those that the status lists: present, available, conditional and past.
+// Releases returns the releases that the status lists: current, available, conditional and past.
 func (h *HostedCluster) Releases() []configv1.Release {
 	status := h.Status.Version
 	if status == nil {
@@ -360,8 +360,8 @@ func (h *HostedCluster) ImageOf(version string) (string, bool) {
 	return "", false
 }
 
-// IsMulti reports whether the status lists a version as one for all architectures; false for another, and where the
-// cluster-version operator of the guest states no architectures.
+// IsMulti reports whether the status lists a version as a multi-architecture release; false for another, and if
+// the cluster-version operator of the guest reports no architectures.
 func (h *HostedCluster) IsMulti(version string) bool {
 	return slices.ContainsFunc(h.Releases(), func(known configv1.Release) bool {
 		return known.Version == version && known.Architecture == configv1.ClusterVersionArchitectureMulti
@@ -378,7 +378,7 @@ func (h *HostedCluster) VersionOf(image string) string {
 	return ""
 }
 
-// SameImage compares images as HyperShift does where it can, by the digest.
+// SameImage compares images as HyperShift does: by the digest if it can.
 func SameImage(a, b string) bool {
 	digest := func(image string) string {
 		_, after, found := strings.Cut(image, "@")

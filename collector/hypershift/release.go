@@ -64,9 +64,9 @@ const (
 	RefusalControlPlane Refusal = "AfterControlPlane"
 )
 
-// Refuses is the rule by which HyperShift does not accept an update of the control plane to a release;
-// empty where it does. Without supported versions none is too new. An earlier patch and an update
-// that skips minor versions are accepted.
+// Refuses returns the rule by which HyperShift rejects an update of the control plane to a release; empty if it
+// accepts the update. Without supported versions, no release is too new. HyperShift accepts an earlier patch and
+// an update that skips minor versions.
 func Refuses(h *HostedCluster, from, to semver.Version, supported Supported) Refusal {
 	if h.Unvalidated() {
 		return ""
@@ -90,9 +90,9 @@ func Refuses(h *HostedCluster, from, to semver.Version, supported Supported) Ref
 	return ""
 }
 
-// RefusesPool is the rule by which HyperShift does not accept a release for a NodePool of a version, as
-// its condition ValidReleaseImage has it; empty where it does. These are the rules of Refuses, and no
-// minor version may be after the limit, which is [HostedCluster.PoolLimit] (hypershift-operator
+// RefusesPool returns the rule by which HyperShift rejects a release for a NodePool of a version, as in its
+// condition ValidReleaseImage; empty if it accepts the release. These are the rules of Refuses, and no minor
+// version may be after the limit, which is [HostedCluster.PoolLimit] (hypershift-operator
 // controllers/nodepool/nodepool_controller.go, getReleaseImage).
 func RefusesPool(h *HostedCluster, from, limit, to semver.Version, supported Supported) Refusal {
 	if refusal := Refuses(h, from, to, supported); refusal != "" || h.Unvalidated() {
@@ -173,8 +173,8 @@ func (p *NodePool) ChecksArchitecture() (checks, known bool) {
 // RHEL10 is the name of an OS stream that releases have from 5.0 on.
 const RHEL10 = "rhel-10"
 
-// RefusesStream is why HyperShift does not accept spec.osImageStream of the pool for a release, as a clause; empty where it does,
-// for a runtime other than runc (osstream.go and rhel_stream.go at 3ee9615, GetRHELStream).
+// RefusesStream returns why HyperShift rejects spec.osImageStream of the pool for a release, as a clause; empty if
+// it accepts the stream, for a runtime other than runc (osstream.go and rhel_stream.go at 3ee9615, GetRHELStream).
 func (p *NodePool) RefusesStream(to semver.Version) string {
 	switch stream := p.Spec.OSImageStream.Name; {
 	case stream == "" || stream == "rhel-9" || stream == RHEL10 && to.Major >= 5:

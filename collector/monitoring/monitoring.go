@@ -41,9 +41,9 @@ const DefaultTimeout = 30 * time.Second
 // time by default, and has other clients.
 const parallelism = 8
 
-// Client reads the present state of the monitoring. Nothing is read before the
-// first call that needs it, and everything once: later and concurrent calls share
-// the result or the error. Its methods may be called concurrently.
+// Client reads the current state of the monitoring. Nothing is read before the first call that needs it, and
+// everything once: later and concurrent calls share the result or the error. Its methods may be called
+// concurrently.
 type Client struct {
 	timeout time.Duration
 	slots   chan struct{}
@@ -72,10 +72,9 @@ func (c *Client) Alerts(ctx context.Context) ([]prometheusv1.Alert, error) {
 	return c.alerts.Get(ctx, c.readAlerts)
 }
 
-// Query evaluates PromQL that is a condition, as CVO does: the result must be an
-// instant vector of exactly one sample, with the value 1 (true) or 0 (false). Any
-// other result is an *[Error], with CVO's message where it has one; or the error
-// of ctx.
+// Query evaluates PromQL that is a condition, as CVO does: the result must be an instant vector of exactly one
+// sample, with the value 1 (true) or 0 (false). Any other result is an *[Error], with CVO's message if it has one.
+// The error may also come from ctx.
 func (c *Client) Query(ctx context.Context, promql string) (bool, error) {
 	c.mutex.Lock()
 	query := c.queries[promql]
@@ -181,10 +180,9 @@ func Reads() []access.Request {
 	}
 }
 
-// Find finds the cluster's own thanos-querier: through its Route or, in a pod of
-// the cluster, through its Service. Requests have the user's token; certificates
-// and passwords are sent only to the API server. The error is an *[Error]:
-// NoMonitoring where the cluster has none, NoToken for a user without a token.
+// Find finds the cluster's own thanos-querier: through its Route or, in a pod of the cluster, through its Service.
+// Requests have the user's token; certificates and passwords are sent only to the API server. The error is an
+// *[Error]: NoMonitoring if the cluster has none, NoToken for a user without a token.
 func (c Querier) Find(ctx context.Context) (*rest.Config, error) {
 	if c.Config.Transport != nil {
 		return &rest.Config{Host: c.Config.Host + proxyPath, Transport: c.Config.Transport}, nil

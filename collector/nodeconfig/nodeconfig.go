@@ -25,11 +25,11 @@ import (
 
 // Files contains the settings that were read from the files of an Ignition configuration.
 type Files struct {
-	// DefaultRuntime is the container runtime that they make the default of CRI-O. RuntimeUnread is ErrUnread where it is
-	// not known.
+	// DefaultRuntime is the container runtime that they make the default of CRI-O. RuntimeUnread is ErrUnread if it is
+	// unknown.
 	DefaultRuntime string
 	RuntimeUnread  error
-	// NetworkScripts are paths. ScriptsUnread is ErrScriptsUnread where they are not known.
+	// NetworkScripts are paths. ScriptsUnread is ErrScriptsUnread if they are unknown.
 	NetworkScripts []string
 	ScriptsUnread  error
 }
@@ -42,7 +42,8 @@ func FilesOf(ignition json.RawMessage) Files {
 	return f
 }
 
-// Ignition is a configuration of which FilesOf is the same; nil where there is nothing to state. It has the content of no file.
+// Ignition returns a configuration with an equal FilesOf; nil if there is nothing to record. It contains the
+// content of no file.
 func (f Files) Ignition() map[string]any {
 	var files []any
 	if f.DefaultRuntime != "" || f.RuntimeUnread != nil {
@@ -64,8 +65,8 @@ func (f Files) Ignition() map[string]any {
 	return map[string]any{"storage": map[string]any{"files": files}}
 }
 
-// KeptArguments are the kernel arguments that are read, in their order, and at the end the name of the one that configures a
-// network team. All others may be confidential.
+// KeptArguments returns the kernel arguments that are read, in their order, and at the end the name of the
+// argument that configures a network team. All others may be confidential.
 func KeptArguments(arguments []string) []string {
 	kept := CgroupArguments(arguments)
 	if HasNetworkTeam(arguments) {
@@ -160,8 +161,8 @@ const (
 	team = "team"
 )
 
-// ErrScriptsUnread is the error of a configuration of which the network scripts are not known. It does not have the cause, so
-// that it is the same where the files are left out.
+// ErrScriptsUnread is the error of a configuration whose network scripts are unknown. It does not contain the
+// cause, so that it is the same if the files are omitted.
 var ErrScriptsUnread = errors.New("the paths of its files cannot be decoded")
 
 // NetworkScripts are the paths of the files of an Ignition configuration that configure connections in the format ifcfg,
@@ -211,8 +212,8 @@ const (
 // runtimeName matches the name of a runtime, which is the only value of a file that is kept.
 var runtimeName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,63}$`)
 
-// ErrUnread is the error of a configuration of which the default runtime is not known. It does not have the cause, so that it is
-// the same where the files are left out.
+// ErrUnread is the error of a configuration whose default runtime is unknown. It does not contain the cause, so
+// that it is the same if the files are omitted.
 var ErrUnread = errors.New("a file below " + dropIns + " cannot be decoded")
 
 // ignitionConfig are the fields of an Ignition configuration that are read. They are the same in all versions.
@@ -230,8 +231,8 @@ type ignitionFile struct {
 	} `json:"contents"`
 }
 
-// DefaultRuntime is the container runtime that the files of an Ignition configuration make the default of CRI-O; empty where
-// none does. Of several files the last one by path counts. The error is ErrUnread.
+// DefaultRuntime returns the container runtime that the files of an Ignition configuration make the default of
+// CRI-O; empty if none does. Of several files, the last one by path counts. The error is ErrUnread.
 func DefaultRuntime(ignition json.RawMessage) (string, error) {
 	if !bytes.Contains(ignition, []byte("crio.conf.d")) {
 		return "", nil

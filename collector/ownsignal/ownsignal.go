@@ -55,8 +55,8 @@ func Suffix(run string) string {
 	return digits[:min(len(digits), suffixDigits)]
 }
 
-// OfRun is true for the name of an object of a run, which ends with its suffix. What has such a name and the label of the
-// run is deleted when the run ends.
+// OfRun is true for the name of an object of a run, which ends with its suffix. An object with such a name and the
+// label of the run is deleted when the run ends.
 func OfRun(run, name string) bool { return strings.HasSuffix(name, "-"+Suffix(run)) }
 
 // PodOfRun is OfRun for the name of a pod, which may have in addition the characters that the Job controller appends.

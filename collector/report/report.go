@@ -49,8 +49,8 @@ type Report struct {
 	// Path is set for a later update of a path: the versions that the cluster goes through, from its own to the
 	// target's. The verdict is provisional.
 	Path []string `json:"path,omitempty"`
-	// AskedAgain are the checks that can be evaluated only when the cluster runs the
-	// release before the target; none for an update from the present release.
+	// AskedAgain are the checks that can be evaluated only when the cluster runs the release before the target; none
+	// for an update from the current release.
 	AskedAgain []AskedAgain        `json:"askedAgain,omitempty"`
 	Verdict    verdict.Verdict     `json:"verdict"`
 	Expected   verdict.Expectation `json:"expected"`
@@ -62,12 +62,12 @@ type Report struct {
 	// Created are the objects that the run created in the cluster, sorted by kind,
 	// namespace and name, without the pods of the Jobs.
 	Created []Object `json:"created"`
-	// Removal is nil before the objects are deleted, and where they are kept or there are none.
+	// Removal is nil before the objects are deleted, and if they are kept or there are none.
 	Removal *Removal `json:"removal,omitempty"`
 	// Standing is nil in the report that a run returns, and set when it is shown again later.
 	Standing *Standing `json:"standing,omitempty"`
-	// Switches are those by which the controller has CVO honor its verdicts, at the time
-	// when the report is shown again; the report that a run returns has none.
+	// Switches are the switches by which the controller makes CVO honor its verdicts, at the time when the report is
+	// shown again; the report that a run returns has none.
 	Switches []Switch `json:"switches,omitempty"`
 	// AfterUpdate is the judgement of the update, when the report is shown again later; nil if there is none.
 	AfterUpdate *AfterUpdate `json:"afterUpdate,omitempty"`
@@ -94,7 +94,7 @@ func (r Report) From() string {
 
 // Standing is whether the verdict of a stored report still holds.
 type Standing struct {
-	// Time is when that was determined, RFC 3339 in UTC, by the cluster's clock where it is known.
+	// Time is when that was determined, RFC 3339 in UTC, by the cluster's clock if known.
 	Time string `json:"time"`
 	// Judged is when gates, risks and health were evaluated, RFC 3339 in UTC; everything else was evaluated at the end
 	// of the run. Empty if all was.
@@ -103,7 +103,7 @@ type Standing struct {
 	Holder string `json:"holder,omitempty"`
 	// Ended lists why the verdict no longer holds; empty while it does.
 	Ended []string `json:"ended,omitempty"`
-	// Lacks lists what is asked and the verdict does not cover, as clauses; empty for nothing.
+	// Lacks lists requested parts that the verdict does not cover, as clauses; empty for none.
 	Lacks []string `json:"lacks,omitempty"`
 	// Remarks list differences between the run and the current request that have no consequence, such as the version
 	// of the tool.
@@ -113,9 +113,9 @@ type Standing struct {
 // Holds reports whether the verdict of the report is current. The verdict of a new report is.
 func (r Report) Holds() bool { return r.Standing == nil || len(r.Standing.Ended) == 0 }
 
-// Refusal is why the report does not permit the update now, as a clause; empty where it does. The
-// verdict must be Ready, current and complete, not forced, and leave nothing out that is asked: everything, unless
-// Standing states what.
+// Refusal says why the report does not permit the update now, as a clause; empty if it does. The verdict must be
+// Ready, current and complete, not forced, and cover everything that is requested: everything, unless Standing
+// narrows it.
 func (r Report) Refusal() string {
 	lacks := r.Verdict.LeavesOut()
 	if r.Standing != nil {
@@ -158,7 +158,7 @@ type Switch struct {
 // AfterUpdate is the judgement of the update after a run, without its lists.
 type AfterUpdate struct {
 	// Decision is Good, Regressed or RolledBack, Unverified for a stored judgement that is not authentic, or NotJudged
-	// where none is stored.
+	// if none is stored.
 	Decision string `json:"decision"`
 	// Message is a clause about the decision.
 	Message string `json:"message"`
@@ -208,8 +208,8 @@ type Run struct {
 	ToolVersion string `json:"toolVersion"`
 	// ChecksFrom is the ID of the earlier run whose Job results are reused; empty when the Jobs are this run's own.
 	ChecksFrom string `json:"checksFrom,omitempty"`
-	// Baseline is when the stored state of the cluster was taken with which "after" compares, RFC 3339 in UTC; empty where
-	// none is stored.
+	// Baseline is when the stored state of the cluster was taken with which "after" compares, RFC 3339 in UTC; empty
+	// if none is stored.
 	Baseline string `json:"baseline,omitempty"`
 }
 
@@ -247,7 +247,7 @@ const ReasonHyperShift = "HyperShift"
 // CVO is the expected response of this cluster's cluster-version operator to the same request; for a hosted
 // cluster, the response of HyperShift.
 type CVO struct {
-	// Accepts is nil where it is unknown.
+	// Accepts is nil if unknown.
 	Accepts *bool `json:"accepts"`
 	// Reason is the step that refuses, as the reason of the condition ReleaseAccepted
 	// of ClusterVersion, NotEvaluated, or ReasonHyperShift.
@@ -305,10 +305,10 @@ type Duration struct {
 	// ControlPlane is without the nodes of other pools. Total has those as well.
 	ControlPlane Range `json:"controlPlane"`
 	Total        Range `json:"total"`
-	// DrainsRehearsed is true if both have what the drains take by a rehearsal; otherwise each
-	// drain is assumed to be quick.
+	// DrainsRehearsed is true if both include the time of the rehearsed drains; otherwise each drain is assumed to be
+	// quick.
 	DrainsRehearsed bool `json:"drainsRehearsed,omitempty"`
-	// Basis is where the numbers come from.
+	// Basis lists the sources of the numbers.
 	Basis []string `json:"basis"`
 	// ProlongedBy lists what makes the updates take longer.
 	ProlongedBy []string `json:"prolongedBy,omitempty"`
@@ -323,7 +323,7 @@ func (d Duration) String() string {
 	return text
 }
 
-// AllNodes is the total on one line, with what is assumed of the drains.
+// AllNodes is the total on one line, with the assumption about the drains.
 func (d Duration) AllNodes() string {
 	if d.DrainsRehearsed {
 		return d.Total.String() + ", with the drains as rehearsed"

@@ -44,8 +44,8 @@ type Targets struct {
 	Actions []finding.Action `json:"actions,omitempty"`
 }
 
-// Next is the target to continue with: the newest that is clear, or the newest if none
-// is, and an available update rather than a conditional one; false if there are no targets.
+// Next returns the target to continue with: the newest clear one, or the newest if none is clear, and an available
+// update rather than a conditional one; false if there are no targets.
 func (t Targets) Next() (Candidate, bool) {
 	listed := t.ByUrgency()
 	if len(listed) == 0 {
@@ -80,7 +80,7 @@ type Candidate struct {
 	Image   string `json:"image"`
 	// URL links to the errata of the release.
 	URL string `json:"url,omitempty"`
-	// UpdateKind is as in Target, and empty where the version is not SemVer.
+	// UpdateKind is as in Target, and empty if the version is not SemVer.
 	UpdateKind string `json:"updateKind,omitempty"`
 	// Available and Conditional are the lists of ClusterVersion's status that have it:
 	// CVO lists a conditional update that it recommends in both.
@@ -93,7 +93,7 @@ type Candidate struct {
 	CVO         CVO                 `json:"cvo"`
 	// Duration is as in Report.
 	Duration *Duration `json:"duration,omitempty"`
-	// Actions have the one that starts the update, once a run of the target is Ready; none unless no finding
+	// Actions contains the step that starts the update, once a run of the target is Ready; none unless no finding
 	// counts, and the request left nothing out.
 	Actions []finding.Action `json:"actions,omitempty"`
 }
@@ -102,15 +102,15 @@ type Candidate struct {
 type TargetFinding struct {
 	finding.Finding
 
-	// Targets are the versions that it is about; none where it is about the list.
+	// Targets are the versions that it is about; none if it is about the list.
 	Targets []string `json:"targets"`
 }
 
 // PathKind is the kind of Path.
 const PathKind = "PreflightPath"
 
-// Path is the result of the preflights of all updates of a path. The first starts from
-// the present release; the others are provisional, since the cluster will have changed.
+// Path is the result of the preflights of all updates of a path. The first starts from the current release; the
+// others are provisional, since the cluster will have changed.
 type Path struct {
 	APIVersion  string `json:"apiVersion"`
 	Kind        string `json:"kind"`
@@ -126,7 +126,7 @@ type Path struct {
 	Decision verdict.Decision `json:"decision"`
 	// Forced is true when force was requested.
 	Forced bool `json:"forced"`
-	// ForceReason is why, and ForcedBy the user who requested it; empty without force, and where it is not known.
+	// ForceReason is why, and ForcedBy the user who requested it; empty without force, and if unknown.
 	ForceReason string `json:"forceReason,omitempty"`
 	ForcedBy    string `json:"forcedBy,omitempty"`
 	// Updates are the reports in order. There are fewer than updates of the path if the preflight ended before.

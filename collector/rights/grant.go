@@ -34,7 +34,7 @@ func GrantsNeeds() []access.Request {
 	}
 }
 
-// Granted has what RBAC grants to one account.
+// Granted contains the permissions that RBAC grants to one account.
 type Granted struct {
 	// Grants are sorted by namespace, at most one each.
 	Grants []Grant
@@ -129,7 +129,7 @@ func (r roleReader) rules(ctx context.Context, role boundRole) ([]rbacv1.PolicyR
 	return rules, nil
 }
 
-// ClusterRoleRules reads the rules of ClusterRoles by name. A ClusterRole that does not exist has none.
+// ClusterRoleRules reads the rules of ClusterRoles by name. A missing ClusterRole has none.
 func ClusterRoleRules(ctx context.Context, client rbacv1client.RbacV1Interface, names []string) (map[string][]rbacv1.PolicyRule, error) {
 	read := newRoleReader(client, maxBindings)
 	found := map[string][]rbacv1.PolicyRule{}

@@ -27,11 +27,10 @@ import (
 // token.
 type GroupRights struct {
 	Namespace string
-	// Writes are the write requests that RBAC allows, sorted, without those that OpenShift allows every user.
+	// Writes are the write requests that RBAC allows, sorted, without the requests that OpenShift allows every user.
 	Writes []access.Request
-	// Unguarded are the write requests that Unguarded returns, and those without a token, that
-	// an access review, with all authorizers of the API server, allows; sorted, without the
-	// same defaults.
+	// Unguarded are the write requests that Unguarded returns, and requests without a token, that an access review,
+	// with all authorizers of the API server, allows; sorted, without the same defaults.
 	Unguarded []access.Request
 	// Secrets are the requests that read Secrets of any name, sorted.
 	Secrets []access.Request
@@ -281,13 +280,11 @@ const (
 	maxAPIServices = 5000
 )
 
-// Unguarded returns the write requests that no admission policy of the API server can
-// deny: those with verbs of an authorizer alone, such as impersonation, after which the
-// policy receives the impersonated user; changes of the
-// admission configuration, which Kubernetes exempts from policies; connections to
-// kubelets, which have no admission; writes to these aggregated API groups, whose
-// servers have their own admission; and the permission to grant any of them. An
-// asterisk in a request is a wildcard.
+// Unguarded returns the write requests that no admission policy of the API server can deny: requests with verbs of
+// an authorizer alone, such as impersonation, after which the policy receives the impersonated user; changes of
+// the admission configuration, which Kubernetes exempts from policies; connections to kubelets, which have no
+// admission; writes to these aggregated API groups, whose servers have their own admission; and the permission to
+// grant any of them. An asterisk in a request is a wildcard.
 func Unguarded(writes []access.Request, aggregated []string) []access.Request {
 	var unguarded []access.Request
 	for _, request := range writes {

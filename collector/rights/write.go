@@ -149,11 +149,10 @@ type Rights struct {
 	Unserved []string
 }
 
-// Writes finds out which write requests ServiceAccounts may make by their roles: every
-// write verb of every resource, in the account's own namespace, in those with a
-// RoleBinding for it, and in the whole cluster. The accounts need not exist. An error
-// means that a binding or role could not be read, or that more than 200 roles are bound
-// to an account. It needs what Grants needs.
+// Writes returns the write requests that ServiceAccounts may make by their roles: every write verb of every
+// resource, in the account's own namespace, in namespaces with a RoleBinding for it, and in the whole cluster. The
+// accounts need not exist. An error means that a binding or role could not be read, or that more than 200 roles
+// are bound to an account. It needs the permissions of Grants.
 func Writes(ctx context.Context, client kubernetes.Interface, accounts []types.NamespacedName) ([]Rights, error) {
 	if len(accounts) == 0 {
 		return nil, nil
@@ -188,7 +187,7 @@ type API struct {
 	resources map[string][]string
 }
 
-// Discover lists the resources of all API groups. A group that the API server could not list is no error.
+// Discover lists the resources of all API groups. A group that the API server could not list is not an error.
 func Discover(ctx context.Context, client discovery.ServerResourcesInterface) (API, error) {
 	lists, unserved, err := served(ctx, client)
 	if err != nil {

@@ -111,10 +111,9 @@ type Assessed struct {
 	Applies bool
 }
 
-// AssessedByCluster are the risks of the conditional updates of ClusterVersion that CVO has
-// evaluated, by the version of the update, then by name. Without are those that CVO could not
-// evaluate, and assessments that are out of date or may be about another definition of
-// the risk.
+// AssessedByCluster returns the risks of the conditional updates of ClusterVersion that CVO has evaluated, by the
+// version of the update, then by name. It omits risks that CVO could not evaluate, and assessments that are out of
+// date or may be about another definition of the risk.
 func AssessedByCluster(ctx context.Context, cluster *snapshot.Cluster) ([]Assessed, error) {
 	version, err := cluster.ClusterVersion(ctx)
 	if err != nil {

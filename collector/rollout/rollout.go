@@ -34,10 +34,9 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("the Kubernetes version of %s, or its oldest supported kubelet, is unknown", e.Release)
 }
 
-// Unpause are the versions at which a pool has to be unpaused, as indexes of the path,
-// which starts with the present version: as late as the kubelets permit, so that its nodes
-// are rebooted as rarely as possible. The last is the end of the path. The oldest kubelet
-// of the pool has the version 1.kubelet. The error is an *UnknownError.
+// Unpause returns the versions at which a pool must be unpaused, as indexes of the path, which starts with the
+// current version: as late as the kubelets permit, so that its nodes are rebooted as rarely as possible. The last
+// is the end of the path. The oldest kubelet of the pool has the version 1.kubelet. The error is an *UnknownError.
 func Unpause(path []semver.Version, kubelet uint64) ([]int, error) {
 	var at []int
 	for i, release := range path {
@@ -159,7 +158,7 @@ func Documented(masters int, platform configv1.PlatformType) Model {
 	return model
 }
 
-// Pool is a pool of nodes beside the control plane.
+// Pool is a pool of nodes outside the control plane.
 type Pool struct {
 	Name string
 	// Nodes is their number, and Parallel how many are updated at a time, at least 1.
@@ -280,7 +279,7 @@ type Sequential struct {
 	Takes time.Duration
 }
 
-// String states what prolongs an update, and by how much.
+// String says what prolongs an update, and by how much.
 func (s Sequential) String() string {
 	return fmt.Sprintf("DaemonSet %s/%s replaces one pod at a time (maxUnavailable 1) on %s: about %.0f minutes",
 		s.Namespace, s.Name, words.Count(s.Nodes, "node"), s.Takes.Round(5*time.Minute).Minutes())

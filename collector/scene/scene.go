@@ -38,7 +38,7 @@ import (
 // Scene is one cluster at the time at which its judgement starts. It is a value: what
 // changes it, such as AwaitStatus, returns another one.
 type Scene struct {
-	// Cluster has the clients, and Snapshot what was read by them.
+	// Cluster contains the clients, and Snapshot the objects that they read.
 	Cluster  *cluster.Cluster
 	Snapshot *snapshot.Cluster
 	Settings Settings
@@ -92,7 +92,7 @@ func OpenSettled(ctx context.Context, c *cluster.Cluster, settings Settings) (Sc
 	return s, nil
 }
 
-// Step reports what is done next.
+// Step reports the next step.
 func (s Scene) Step(format string, args ...any) { s.Settings.Step(fmt.Sprintf(format, args...)) }
 
 // Deadline is when the time of the judgement is up, by the cluster's clock.
@@ -213,11 +213,10 @@ const (
 	catchUpInterval = time.Second
 )
 
-// AwaitStatus waits until CVO has processed the last change of the spec of
-// ClusterVersion, such as an accepted risk, since most findings about an out-of-date
-// status are inconclusive. It waits no longer than CVO normally needs, and for a third
-// of the time of the judgement; a status that is out of date then is a finding. Where ctx
-// ends before, it returns what was read last.
+// AwaitStatus waits until CVO has processed the last change of the spec of ClusterVersion, such as an accepted
+// risk, since most findings about an out-of-date status are inconclusive. It waits no longer than CVO normally
+// needs, and for at most a third of the time of the judgement; a status that is still out of date is a finding. If
+// ctx ends first, it returns the last state that was read.
 func (s Scene) AwaitStatus(ctx context.Context) Scene {
 	limit := min(cvo.SpecChange(s.Version).Add(catchUpTime).Sub(s.Cluster.Now()), s.Settings.Timeout/catchUpShare).Round(time.Second)
 	if cvo.HasProcessed(s.Version) || limit <= 0 || s.Cluster.Fixed() {

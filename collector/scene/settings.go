@@ -31,9 +31,9 @@ type Settings struct {
 	ToolVersion string
 	// Estate contains the management cluster of a hosted cluster; the zero value is a cluster that is not hosted.
 	Estate hosted.Estate
-	// Asks is how the API server is asked about the next pods of what is drained; nil where it is not.
+	// Asks says how to ask the API server about the next pods of drained controllers; nil if it is not asked.
 	Asks *recreation.Asks
-	// Step reports what is done next, in words; nil reports nothing.
+	// Step reports the next step, in words; nil reports nothing.
 	Step func(string)
 }
 
@@ -43,15 +43,14 @@ type Judgement struct {
 	// The verdict reports it, with the reason (see CheckForceReason) and the user who requested it.
 	Force                 bool
 	ForceReason, ForcedBy string
-	// Accepted are acceptances of files, Accept the acceptances of this request. Where a
-	// finding is accepted more than once, the report names the file before
-	// ClusterVersion's spec.desiredUpdate.acceptRisks, and that before Accept.
+	// Accepted are acceptances from files, Accept the acceptances of this request. If a finding is accepted more than
+	// once, the report names the file before ClusterVersion's spec.desiredUpdate.acceptRisks, and that before Accept.
 	Accepted, Accept []acceptance.Acceptance
 	// IgnoredAlerts and IgnoredNamespaces select alerts that only warn, by name and
 	// by their label "namespace".
 	IgnoredAlerts, IgnoredNamespaces []string
-	// Fixed is when the clients of removed APIs were fixed; the zero value states nothing.
-	// It is part of what a run covers.
+	// Fixed is when the clients of removed APIs were fixed; the zero value means that no time was given. It is part of
+	// what a run covers.
 	Fixed removedapi.FixTime
 	// Dependencies are outside the cluster and must respond; nil means none.
 	Dependencies *dependency.Set

@@ -28,7 +28,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Checks are all checks of what is served. A new one is added here.
+// Checks returns all checks of served APIs. Add a new one here.
 func Checks() []check.Check {
 	return []check.Check{APIServices(), Namespaces(), Conversions()}
 }

@@ -28,7 +28,7 @@ type Change struct {
 	From, To configv1.UpdateHistory
 	// Retargeted are the versions that were requested before To and were not completed, the oldest first.
 	Retargeted []string
-	// Started is when the first of them, or To, was requested; zero where the history does not state that.
+	// Started is when the first of them, or To, was requested; zero if the history does not show that.
 	Started time.Time
 	// Completed is when CVO completed To; zero while it has not.
 	Completed time.Time
@@ -36,7 +36,7 @@ type Change struct {
 	RolledBack bool
 }
 
-// ChangeOf is the last update in a history, the newest entry first; false for a cluster that was only installed.
+// ChangeOf returns the last update in a history, newest entry first; false for a cluster that was only installed.
 //
 // An update that is interrupted, and continued with another release, is one change: it starts from the release
 // that was completed, so the state before its first start counts.
@@ -325,8 +325,8 @@ func (p *Progress) nodes(cluster Cluster, before baseline.State, updated time.Ti
 
 // NodePools are the NodePools of a hosted cluster by how far they are in the rollout of a release.
 type NodePools struct {
-	// Updated have the release, and Outdated, by name, do not have it yet. LeftOut are those that no part of the rollout
-	// updates, with why, such as "workers (paused)".
+	// Updated have the release, and Outdated, by name, do not have it yet. LeftOut are the NodePools that no part of
+	// the rollout updates, with the cause, such as "workers (paused)".
 	Updated           []*hypershift.NodePool
 	Outdated, LeftOut []string
 }
@@ -399,7 +399,8 @@ func requests(of *hypershift.HostedCluster, pool *hypershift.NodePool, to config
 	return pool.Status.Version == to.Version
 }
 
-// UpdateEnd is when the last update of a pool ended that is not being updated; zero where no condition states that.
+// UpdateEnd returns when the last update of a pool ended that is not being updated; zero if no condition shows
+// that.
 func UpdateEnd(pool *hypershift.NodePool) time.Time {
 	var ended time.Time
 	for _, name := range hypershift.UpdatingConditions() {

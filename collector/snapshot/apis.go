@@ -55,9 +55,8 @@ func (c *Cluster) APIUses(ctx context.Context, now time.Time) ([]apiuse.Use, err
 	})
 }
 
-// DeprecatedAPIs are those that were requested from one API server since it started,
-// sorted by name. The server does not count the requests, and does not name the
-// clients.
+// DeprecatedAPIs returns the deprecated APIs that were requested from one API server since it started, sorted by
+// name. The server does not count the requests, and does not name the clients.
 func (c *Cluster) DeprecatedAPIs(ctx context.Context) ([]apiuse.Deprecated, error) {
 	return once(ctx, c, "deprecatedAPIs", func(ctx context.Context) ([]apiuse.Deprecated, error) {
 		metrics, err := c.api.Kubernetes.Discovery().RESTClient().Get().AbsPath("/metrics").Stream(ctx)
@@ -76,10 +75,9 @@ type Writer struct {
 	Objects int
 }
 
-// WritersOf are the field managers that wrote objects of the resource in another version
-// of its group, according to metadata.managedFields: those with the most objects first,
-// at most 20. Only metadata is read, through the version of the resource, since a request
-// through the other one would count as its use.
+// WritersOf returns the field managers that wrote objects of the resource in another version of its group,
+// according to metadata.managedFields: managers of the most objects first, at most 20. Only metadata is read,
+// through the version of the resource, since a request through the other one would count as its use.
 func (c *Cluster) WritersOf(ctx context.Context, resource schema.GroupVersionResource, version string) ([]Writer, error) {
 	return once(ctx, c, "writers "+resource.String()+" "+version, func(ctx context.Context) ([]Writer, error) {
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -122,8 +120,8 @@ type Resource struct {
 	Status bool
 }
 
-// Served are the resources whose objects can be listed, sorted. An API whose server does not answer has none: its APIService
-// states that.
+// Served returns the resources whose objects can be listed, sorted. An API whose server does not respond has none;
+// its APIService reports that.
 func (c *Cluster) Served(ctx context.Context) ([]Resource, error) {
 	return once(ctx, c, "served resources", func(ctx context.Context) ([]Resource, error) {
 		groups, lists, err := discovery.ToServerResourcesInterfaceWithContext(c.api.Kubernetes.Discovery()).ServerGroupsAndResourcesWithContext(
@@ -178,8 +176,8 @@ func addServed(found map[schema.GroupResource]Resource, version schema.GroupVers
 // ErrMany means that a resource has more objects than are read.
 var ErrMany = errors.New("there are more objects than oc-preflight reads")
 
-// Each reads the objects of a resource page by page, and keeps none. The error is an ErrMany for more than most of them, of
-// which the first ones were read.
+// Each reads the objects of a resource page by page, and keeps none. If there are more than most, it reads the
+// first ones, and returns ErrMany.
 func (c *Cluster) Each(ctx context.Context, resource schema.GroupVersionResource, most int, do func(*unstructured.Unstructured)) error {
 	reading, done := cluster.Reading(ctx)
 	defer done()

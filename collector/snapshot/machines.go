@@ -86,8 +86,7 @@ func (c *Cluster) MachineConfiguration(ctx context.Context) (*operatorv1.Machine
 type Kubelets struct {
 	// Version is the version that the nodes report; empty where they do not.
 	Version string
-	// Pool is the MachineConfigPool that updates the nodes; empty where none does, as
-	// for Windows, or none is known to.
+	// Pool is the MachineConfigPool that updates the nodes; empty if none does, as for Windows, or if it is unknown.
 	Pool string
 	// PoolUnknown is true where no pool is known to update the nodes, and not all pools could be read.
 	PoolUnknown bool
@@ -97,8 +96,8 @@ type Kubelets struct {
 	Nodes    []string
 }
 
-// Kubelets returns the kubelets of all nodes, sorted by pool and version. Beside an error about
-// the MachineConfigPools, the kubelets are returned without a pool.
+// Kubelets returns the kubelets of all nodes, sorted by pool and version. If it returns an error about the
+// MachineConfigPools, it also returns the kubelets, without a pool.
 func (c *Cluster) Kubelets(ctx context.Context) ([]Kubelets, error) {
 	return once(ctx, c, "kubelets", func(ctx context.Context) ([]Kubelets, error) {
 		nodes, err := c.Nodes(ctx)
@@ -151,8 +150,8 @@ func groupKubelets(nodes []corev1.Node, pools []pool) []Kubelets {
 	return groups
 }
 
-// PausedBy is the program that paused a pool, by its managed fields: it unpauses the pool, too. It is empty for the client
-// of a person, and where it is unknown.
+// PausedBy returns the program that paused a pool, by its managed fields: that program unpauses the pool, too. It
+// is empty for the client of a person, and if unknown.
 func PausedBy(pool *machineconfigurationv1.MachineConfigPool, nodes []corev1.Node) string {
 	for _, fields := range pool.ManagedFields {
 		if fields.FieldsV1 == nil || !pool.Spec.Paused || !strings.Contains(fields.FieldsV1.GetRawString(), `"f:paused":`) {
@@ -182,8 +181,8 @@ func OfPerson(manager string) bool {
 // pool: "Draining_MCP_Paused", "Drain_Required".
 var held = regexp.MustCompile(`(?i)draining|drain.?required|rebooting|reboot.?required|paused`)
 
-// HeldBy is who else than the machine-config-operator drains or reboots a node, as the domain of the annotation by which
-// it says so, and what it says. Both are empty where no program does.
+// HeldBy returns the program other than the machine-config-operator that drains or reboots a node, as the domain
+// of the annotation by which it says so, and the value. Both are empty if there is none.
 func HeldBy(node *corev1.Node) (by, state string) {
 	for _, name := range slices.Sorted(maps.Keys(node.Annotations)) {
 		if value := node.Annotations[name]; Holds(name, value) {
@@ -297,18 +296,18 @@ type MachineConfig struct {
 	Extensions []string
 	// KernelType is empty for the default one.
 	KernelType string
-	// OSImageURL is empty where the release decides. A rendered configuration always has it.
+	// OSImageURL is empty if the release decides. A rendered configuration always has it.
 	OSImageURL string
 	// DefaultRuntime is the container runtime that its files make the default of CRI-O; empty for the release's
 	// default.
 	DefaultRuntime string
-	// RuntimeUnread is true where the default runtime is not known, since files cannot be decoded.
+	// RuntimeUnread is true if the default runtime is unknown, since files cannot be decoded.
 	RuntimeUnread bool
 	// NetworkScripts are the paths of its files that configure connections in the format ifcfg.
 	NetworkScripts []string
-	// ScriptsUnread is true where these are not known, since files cannot be decoded.
+	// ScriptsUnread is true if these are unknown, since files cannot be decoded.
 	ScriptsUnread bool
-	// NetworkTeam is true where a kernel argument configures a network team.
+	// NetworkTeam is true if a kernel argument configures a network team.
 	NetworkTeam bool
 }
 
@@ -322,8 +321,8 @@ const (
 	configAnnotations = "machineconfiguration.openshift.io/"
 )
 
-// MachineConfigs are all MachineConfigs, also those that were rendered for pools and are not used any more, sorted by
-// name. They are decoded one by one as they arrive.
+// MachineConfigs returns all MachineConfigs, including rendered ones that pools no longer use, sorted by name.
+// They are decoded one by one as they arrive.
 func (c *Cluster) MachineConfigs(ctx context.Context) ([]MachineConfig, error) {
 	return once(ctx, c, "machineConfigs", func(ctx context.Context) ([]MachineConfig, error) {
 		r := &configReader{cluster: c}

@@ -208,9 +208,9 @@ func (c *Cluster) Restrictions(ctx context.Context, resource schema.GroupVersion
 	})
 }
 
-// HandMade is the client of a person, or the tool that applies what a person wrote, if nothing else wrote the object, by
-// its managed fields. It is empty for the object of another program, and where it is unknown. The writers of the metadata
-// alone, and of subresources, do not count.
+// HandMade returns the client of a person, or the tool that applies what a person wrote, if no other writer
+// changed the object, by its managed fields. It is empty for the object of another program, and if unknown.
+// Writers that change only the metadata or subresources do not count.
 func HandMade(object metav1.Object) string {
 	by := ""
 	for _, entry := range object.GetManagedFields() {

@@ -110,7 +110,7 @@ func (c *Cluster) ConfigMap(ctx context.Context, namespace, name string) (*corev
 	})
 }
 
-// Permitted is true where the API server states that the user may make a request.
+// Permitted is true if the API server confirms that the user may make a request.
 func (c *Cluster) Permitted(ctx context.Context, request access.Request) (bool, error) {
 	return once(ctx, c, "may "+access.Describe(request), func(ctx context.Context) (bool, error) {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &request}}
@@ -220,7 +220,7 @@ func (c *Cluster) ClusterServiceVersions(ctx context.Context) ([]metav1.PartialO
 	})
 }
 
-// DaemonSets are all DaemonSets, sorted by namespace and name, without what the containers of their pods run.
+// DaemonSets returns all DaemonSets, sorted by namespace and name, without the programs of their containers.
 func (c *Cluster) DaemonSets(ctx context.Context) ([]appsv1.DaemonSet, error) {
 	return once(ctx, c, "daemonSets", func(ctx context.Context) ([]appsv1.DaemonSet, error) {
 		resource := appsv1.SchemeGroupVersion.WithResource("daemonsets")
@@ -228,8 +228,8 @@ func (c *Cluster) DaemonSets(ctx context.Context) ([]appsv1.DaemonSet, error) {
 	})
 }
 
-// Namespaces are the metadata of all namespaces, sorted by name, of the annotations those with the nodes that
-// their pods select (OpenShift's project node selector, and the admission plugin PodNodeSelector).
+// Namespaces returns the metadata of all namespaces, sorted by name; of the annotations, only the node selectors
+// of their pods (OpenShift's project node selector, and the admission plugin PodNodeSelector).
 func (c *Cluster) Namespaces(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	return once(ctx, c, "namespaces", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 		page := func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -289,9 +289,9 @@ func (c *Cluster) EndpointSlices(ctx context.Context) ([]discoveryv1.EndpointSli
 	})
 }
 
-// Replicas are one pod of each controller, and every pod that has none or is a mirror
-// of a static pod, sorted by namespace and name. Of a pod, name, namespace, labels and
-// controller are read. Pods that are pending or have ended are left out.
+// Replicas returns one pod of each controller, and every pod that has none or is a mirror of a static pod, sorted
+// by namespace and name. Of a pod, name, namespace, labels and controller are read. Pods that are pending or have
+// ended are omitted.
 func (c *Cluster) Replicas(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 	return once(ctx, c, "replicas", func(ctx context.Context) ([]metav1.PartialObjectMetadata, error) {
 		pods, err := c.Pods(ctx)
@@ -344,7 +344,7 @@ func replica(pod *metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
 	return kept
 }
 
-// Deployments are all Deployments, sorted by namespace and name, without what the containers of their pods run.
+// Deployments returns all Deployments, sorted by namespace and name, without the programs of their containers.
 func (c *Cluster) Deployments(ctx context.Context) ([]appsv1.Deployment, error) {
 	return once(ctx, c, "deployments", func(ctx context.Context) ([]appsv1.Deployment, error) {
 		resource := appsv1.SchemeGroupVersion.WithResource("deployments")
@@ -370,7 +370,7 @@ func (c *Cluster) ReplicaSets(ctx context.Context) ([]appsv1.ReplicaSet, error) 
 	})
 }
 
-// StatefulSets are all StatefulSets, sorted by namespace and name, without what the containers of their pods run.
+// StatefulSets returns all StatefulSets, sorted by namespace and name, without the programs of their containers.
 func (c *Cluster) StatefulSets(ctx context.Context) ([]appsv1.StatefulSet, error) {
 	return once(ctx, c, "statefulSets", func(ctx context.Context) ([]appsv1.StatefulSet, error) {
 		return (&reader[appsv1.StatefulSet]{
@@ -380,8 +380,8 @@ func (c *Cluster) StatefulSets(ctx context.Context) ([]appsv1.StatefulSet, error
 	})
 }
 
-// ReplicationControllers are all ReplicationControllers, sorted by namespace and name, without what the
-// containers of their pods run.
+// ReplicationControllers returns all ReplicationControllers, sorted by namespace and name, without the programs of
+// their containers.
 func (c *Cluster) ReplicationControllers(ctx context.Context) ([]corev1.ReplicationController, error) {
 	return once(ctx, c, "replicationControllers", func(ctx context.Context) ([]corev1.ReplicationController, error) {
 		return (&reader[corev1.ReplicationController]{
@@ -391,7 +391,7 @@ func (c *Cluster) ReplicationControllers(ctx context.Context) ([]corev1.Replicat
 	})
 }
 
-// Jobs are all Jobs, sorted by namespace and name, without what the containers of their pods run.
+// Jobs returns all Jobs, sorted by namespace and name, without the programs of their containers.
 func (c *Cluster) Jobs(ctx context.Context) ([]batchv1.Job, error) {
 	return once(ctx, c, "jobs", func(ctx context.Context) ([]batchv1.Job, error) {
 		return (&reader[batchv1.Job]{

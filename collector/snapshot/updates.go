@@ -114,8 +114,8 @@ type UpgradeConfig struct {
 	} `json:"spec"`
 }
 
-// UpgradeConfigs are all UpgradeConfigs, sorted by namespace and name. Where the API
-// is not served, the error is NotFound, also without permission to read it.
+// UpgradeConfigs returns all UpgradeConfigs, sorted by namespace and name. If the API is not served, the error is
+// NotFound, even without permission to read it.
 func (c *Cluster) UpgradeConfigs(ctx context.Context) ([]UpgradeConfig, error) {
 	return once(ctx, c, "upgradeConfigs", func(ctx context.Context) ([]UpgradeConfig, error) {
 		resource := schema.GroupVersionResource{Group: "upgrade.managed.openshift.io", Version: "v1alpha1", Resource: "upgradeconfigs"}
@@ -195,7 +195,7 @@ type InstalledOperator struct {
 	metav1.ObjectMeta `json:"metadata"`
 
 	Status struct {
-		// Phase is Succeeded where the operator runs.
+		// Phase is Succeeded if the operator is running.
 		Phase   string `json:"phase"`
 		Reason  string `json:"reason"`
 		Message string `json:"message"`
@@ -205,8 +205,8 @@ type InstalledOperator struct {
 // operatorsPage is the number of ClusterServiceVersions that are read at a time: each has hundreds of kilobytes.
 const operatorsPage = 10
 
-// InstalledOperators are the ClusterServiceVersions that are no copies, sorted by namespace and name. Their content is
-// dropped page by page.
+// InstalledOperators returns the ClusterServiceVersions that are not copies, sorted by namespace and name. Their
+// content is dropped page by page.
 func (c *Cluster) InstalledOperators(ctx context.Context) ([]InstalledOperator, error) {
 	return once(ctx, c, "statesOfOperators", func(ctx context.Context) ([]InstalledOperator, error) {
 		resource := schema.GroupVersionResource{Group: "operators.coreos.com", Version: "v1alpha1", Resource: "clusterserviceversions"}
@@ -386,15 +386,15 @@ func (d *Definition) Reporting() (schema.GroupVersionResource, bool) {
 	return schema.GroupVersionResource{Group: d.Spec.Group, Version: found, Resource: d.Spec.Names.Plural}, found != ""
 }
 
-// Reports are all objects of a resource with what they report, sorted by namespace and name.
+// Reports returns all objects of a resource with their reported status, sorted by namespace and name.
 func (c *Cluster) Reports(ctx context.Context, resource schema.GroupVersionResource) ([]reported.Object, error) {
 	return once(ctx, c, "reports of "+resource.String(), func(ctx context.Context) ([]reported.Object, error) {
 		return listAs(ctx, c.api.Dynamic, resource, (*reported.Object).Reduce)
 	})
 }
 
-// PodDisruptionBudgets are all PodDisruptionBudgets, sorted by namespace and name. Of the
-// labels and annotations they have those that name an operator or a Helm release.
+// PodDisruptionBudgets returns all PodDisruptionBudgets, sorted by namespace and name. Of the labels and
+// annotations, only the ones that name an operator or a Helm release are kept.
 func (c *Cluster) PodDisruptionBudgets(ctx context.Context) ([]policyv1.PodDisruptionBudget, error) {
 	return once(ctx, c, "budgets", func(ctx context.Context) ([]policyv1.PodDisruptionBudget, error) {
 		r := &reader[policyv1.PodDisruptionBudget]{cluster: c, resource: policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")}

@@ -23,8 +23,8 @@ import (
 type Workload struct {
 	// Kind and Name identify it in the namespace of the pods. Without a controller it is the pod.
 	Kind, Name string
-	// Installer is the kind of what installed it: ClusterServiceVersion, Helm release,
-	// Argo application, or application. It is empty where the pods do not name it.
+	// Installer is the kind of its installer: ClusterServiceVersion, Helm release, Argo application, or application.
+	// It is empty if the pods do not name it.
 	Installer    string
 	Installation string
 	// Oldest and Newest are the creation times of its pods.
@@ -144,9 +144,8 @@ func installerOf(pod *metav1.PartialObjectMetadata) (kind, name string) {
 // PodOwner is a Deployment, a DaemonSet, a StatefulSet or a CronJob.
 type PodOwner struct {
 	Kind, Name string
-	// Changed is when its last change took effect: for a Deployment the completion of
-	// its last rollout, for a CronJob the last write of its spec.jobTemplate. It is zero
-	// where that is unknown, and for other kinds.
+	// Changed is when its last change took effect: for a Deployment the completion of its last rollout, for a CronJob
+	// the last write of its spec.jobTemplate. It is zero if unknown, and for other kinds.
 	Changed time.Time
 	// Schedule and Succeeded, the last success, belong to a CronJob.
 	Schedule  string

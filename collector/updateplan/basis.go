@@ -17,14 +17,14 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan/path"
 )
 
-// Basis is everything that a plan is made of.
+// Basis is the input of a plan.
 type Basis struct {
 	Graph *graph.Graph
 	// Sources are the names of the graphs that Graph is the union of.
 	Sources      []string
 	From         string
 	Architecture string
-	// Channel is the present channel; empty without a cluster.
+	// Channel is the current channel; empty without a cluster.
 	Channel string
 	// Accepted are the details of the acceptances for a version, by the name of the risk.
 	Accepted func(version string) map[string]string
@@ -37,7 +37,7 @@ type Basis struct {
 	Rollout Rollout
 	// Findings are the findings of gates, by the version that they are about.
 	Findings map[string][]finding.Finding
-	// Missing are parts that could not be determined, and Notices limitations of what the plan is made of.
+	// Missing are parts that could not be determined, and Notices limitations of the input.
 	Missing     []string
 	Notices     []string
 	Now         time.Time
@@ -47,7 +47,7 @@ type Basis struct {
 // Rollout has the inputs of the times and reboots.
 type Rollout struct {
 	Model rollout.Model
-	// Basis is where the numbers of the model come from.
+	// Basis lists the sources of the model's numbers.
 	Basis []string
 	Pools []Nodes
 	// ProlongedBy names what makes the updates take longer.
@@ -56,7 +56,7 @@ type Rollout struct {
 	Notices []string
 }
 
-// Nodes are the nodes of one pool beside the control plane.
+// Nodes are the nodes of one pool outside the control plane.
 type Nodes struct {
 	Name            string
 	Nodes, Parallel int
@@ -83,8 +83,8 @@ type Target struct {
 	Version, Minor string
 }
 
-// Resolve is the version of a target. The notice is about newer releases that cannot be
-// reached; empty if there are none. The error is an *Unreachable.
+// Resolve returns the version of a target. The notice is about newer releases that cannot be reached; empty if
+// there are none. The error is an *Unreachable.
 func (b Basis) Resolve(target Target) (version, notice string, err error) {
 	if target.Version != "" {
 		return target.Version, "", nil
@@ -185,7 +185,7 @@ func (b Basis) Risks(to string) []graph.Risk {
 	})
 }
 
-// Key identifies what is evaluated of a risk: its name and rules.
+// Key identifies the evaluated part of a risk: its name and rules.
 func Key(risk graph.Risk) string {
 	parts := []string{risk.Name}
 	for _, rule := range risk.Rules {

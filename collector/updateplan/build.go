@@ -256,7 +256,7 @@ func (p Plan) UnpausedAt(pool Pool) []int {
 	return at
 }
 
-// Versions lists the versions of the path, the present one first.
+// Versions lists the versions of the path, the current one first.
 func (p Plan) Versions() []string {
 	versions := []string{p.From}
 	for _, each := range p.Updates {

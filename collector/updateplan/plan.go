@@ -36,8 +36,8 @@ const (
 	Blocked Decision = "Blocked"
 	// Undecided: a finding about the first update is inconclusive.
 	Undecided Decision = "Undecided"
-	// LaterFindings: nothing is against the first update, and a finding about a later one is against that, as
-	// of the present cluster.
+	// LaterFindings: no finding is against the first update, and a finding is against a later one, based on the
+	// current cluster.
 	LaterFindings Decision = "LaterFindings"
 	// OpenRisks: every path has open risks, and one on the best path applies to the cluster.
 	OpenRisks Decision = "OpenRisks"
@@ -65,7 +65,7 @@ type Plan struct {
 	Graphs []string `json:"graphs"`
 	// NoPath is why there is no path; nil unless Decision is NoPath.
 	NoPath *NoPathCause `json:"noPath,omitempty"`
-	// Updates are the updates of the path, in order; none if the cluster has the target or there is no path.
+	// Updates are the updates of the path, in order; none if the cluster already runs the target or there is no path.
 	Updates []Update `json:"updates"`
 	// Steps are, for a hosted cluster, the updates of its control plane and of its NodePools, in order.
 	Steps []Step `json:"steps,omitempty"`
@@ -105,8 +105,8 @@ type Update struct {
 	// Channel is the channel to set before the update: one of Channels, which have it.
 	Channel  string   `json:"channel"`
 	Channels []string `json:"channels"`
-	// Provisional is true for an update that does not start from the present release:
-	// its risks and findings were evaluated on the present cluster.
+	// Provisional is true for an update that does not start from the current release: its risks and findings were
+	// evaluated on the current cluster.
 	Provisional bool   `json:"provisional"`
 	Risks       []Risk `json:"risks"`
 	// Findings are the findings of all gates for the first update; for later ones, of the gates that can be evaluated
@@ -123,7 +123,7 @@ type Step struct {
 	Object finding.Object `json:"object"`
 	From   string         `json:"from"`
 	To     string         `json:"to"`
-	// Command requests the update in the management cluster; empty where there is none. It is written from Action.
+	// Command requests the update in the management cluster; empty if there is none. It is written from Action.
 	Command string         `json:"command,omitempty"`
 	Action  finding.Action `json:"-"`
 }
@@ -136,7 +136,7 @@ type Risk struct {
 
 	Assessment
 
-	// Accepted is by whom or where the risk was accepted; empty if it was not.
+	// Accepted names who or what accepted the risk; empty if it was not accepted.
 	Accepted string `json:"accepted,omitempty"`
 	// Open is true for a risk that applies, or might, and is not accepted.
 	Open bool `json:"open"`
@@ -152,7 +152,7 @@ const (
 	Unknown Applies = "Unknown"
 )
 
-// Assessment is whether a risk applies to the cluster at present, and why that is unknown.
+// Assessment says whether a risk currently applies to the cluster, and why that is unknown.
 type Assessment struct {
 	Applies Applies `json:"applies"`
 	// EvaluatedBy is CVO or Preflight; empty for a risk that was not evaluated.
@@ -172,7 +172,7 @@ const (
 	Preflight Evaluator = "Preflight"
 )
 
-// Alternative is another path, with what it has more or less of than the best one.
+// Alternative is another path, with its differences from the best one.
 type Alternative struct {
 	// Name is FewestUpdates, or Recommended for a path without conditional updates.
 	Name     string   `json:"name"`
@@ -190,13 +190,13 @@ const (
 	Recommended   = "Recommended"
 )
 
-// Pool is a pool of nodes beside the control plane.
+// Pool is a pool of nodes outside the control plane.
 type Pool struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`
 	// Parallel is how many of its nodes are updated at a time.
 	Parallel int `json:"parallel"`
-	// Paused is whether the pool is paused at present.
+	// Paused says whether the pool is currently paused.
 	Paused bool `json:"paused"`
 	// Unpause are the versions at which to unpause the pool until its nodes are updated, if
 	// it is paused otherwise; empty if it is not paused and pausing saves no reboot, or
@@ -211,7 +211,7 @@ type Pool struct {
 type Comparison struct {
 	// Time is when the stored plan was made.
 	Time string `json:"time"`
-	// Rest are the versions that the stored plan still goes through, the present one included.
+	// Rest are the versions that the stored plan still goes through, including the current one.
 	Rest []string `json:"rest"`
 	// Holds is true if nothing changed about the rest.
 	Holds   bool     `json:"holds"`
@@ -250,7 +250,7 @@ const (
 	maxPools   = 200
 )
 
-// Read reads a plan that was stored as JSON. The error states what is wrong with it.
+// Read reads a plan that was stored as JSON. The error says what is wrong with it.
 func Read(r io.Reader) (Plan, error) {
 	content, err := io.ReadAll(io.LimitReader(r, maxStored+1))
 	if err != nil {

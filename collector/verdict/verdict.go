@@ -27,8 +27,8 @@ const (
 type Policy struct {
 	// Accepted maps the name of a finding to where it was accepted, e.g. "spec.desiredUpdate.acceptRisks".
 	Accepted map[string]string
-	// Force is the request to go on although the release is not verified or findings block. It changes no
-	// decision: the verdict states it, with the reason, one line in the words of who requested it, and the user.
+	// Force requests to continue although the release is not verified or findings block. It changes no decision: the
+	// verdict records it, with the requester's reason, in one line, and the user.
 	Force                 bool
 	ForceReason, ForcedBy string
 	// Provisional is for a later update of a path, which starts from a release that the
@@ -41,8 +41,8 @@ type Verdict struct {
 	Decision Decision `json:"decision"`
 	// Forced is true when force was requested, needed or not. The decision is the one without it.
 	Forced bool `json:"forced"`
-	// ForceReason is why force was requested, and ForcedBy the user who requested it; empty without force,
-	// and where it is not known.
+	// ForceReason is why force was requested, and ForcedBy the user who requested it; empty without force, and if
+	// unknown.
 	ForceReason string `json:"forceReason,omitempty"`
 	ForcedBy    string `json:"forcedBy,omitempty"`
 	// Provisional is true for a later update of a path, whose decision is never Ready.
@@ -51,10 +51,10 @@ type Verdict struct {
 	Blocking []string `json:"blocking"`
 	// Undecided names the unbypassed inconclusive findings.
 	Undecided []string `json:"undecided"`
-	// Accepted names what was bypassed by acceptance.
+	// Accepted names the findings that were bypassed by acceptance.
 	Accepted []string `json:"accepted"`
-	// Narrowed states what the request left out of the judgement, such as ignored alerts; none for a
-	// complete one. The caller of Fold sets it.
+	// Narrowed lists what the request left out of the evaluation, such as ignored alerts; none if it is complete. The
+	// caller of Fold sets it.
 	Narrowed []string `json:"narrowed,omitempty"`
 	// ValidUntil is the RFC 3339 time until when the decision holds, unless the
 	// cluster changes before (package fingerprint); empty when the run was not
@@ -62,7 +62,7 @@ type Verdict struct {
 	ValidUntil string `json:"validUntil,omitempty"`
 }
 
-// LeavesOut states what the request left out, as a clause; empty for nothing.
+// LeavesOut says what the request left out, as a clause; empty for nothing.
 func (v Verdict) LeavesOut() []string {
 	const most = 5
 	if len(v.Narrowed) == 0 {
@@ -79,7 +79,7 @@ func (v Verdict) Summary() string {
 	return string(v.Decision)
 }
 
-// Expectation counts the checks that had to report, and those that did.
+// Expectation counts the checks that were expected to report, and the ones that did.
 type Expectation struct {
 	Checks   int `json:"checks"`
 	Reported int `json:"reported"`
@@ -128,7 +128,7 @@ func Fold(findings []finding.Finding, expected Expectation, policy Policy) (Verd
 	return verdict, folded
 }
 
-// Refold makes the verdict again from findings with their recorded bypasses. The result states the force of v.
+// Refold folds the verdict again from findings with their recorded bypasses. The result records the force of v.
 func (v Verdict) Refold(findings []finding.Finding, expected Expectation) Verdict {
 	accepted := map[string]string{}
 	for _, f := range findings {

@@ -82,9 +82,9 @@ const (
 // Backend describes the Service that serves a webhook.
 type Backend struct {
 	State State
-	// Nodes are the nodes of the ready endpoints, sorted; nil if the node of an endpoint is not known.
+	// Nodes are the nodes of the ready endpoints, sorted; nil if the node of an endpoint is unknown.
 	Nodes []string
-	// Selector selects the pods in the namespace of the Service; it selects none where the endpoints are not pods.
+	// Selector selects the pods in the namespace of the Service; it selects none if the endpoints are not pods.
 	Selector labels.Selector
 }
 

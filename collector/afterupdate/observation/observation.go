@@ -35,8 +35,8 @@ type Observation struct {
 	rollout settling.Cluster
 }
 
-// Needs are the permissions for an observation. Without an optional one, what it is for is not read, and the update is
-// never Good.
+// Needs returns the permissions for an observation. If an optional one is missing, its objects are not read, and
+// the update is never Good.
 func Needs() access.Needs {
 	return access.Needs{
 		Required: []access.Request{{Verb: "get", Group: configv1.GroupName, Resource: "clusterversions", Name: "version"}},

@@ -30,7 +30,8 @@ const (
 	// Excused means that the owner of the object, or of one that it depends on, changed, scaled, deleted or created that since
 	// the baseline.
 	Excused Class = "Excused"
-	// Unattributed means that the baseline does not state whether the object had the problem, or nothing who deleted it.
+	// Unattributed means that the baseline does not show whether the object had the problem, or that it is unknown who
+	// deleted the object.
 	Unattributed Class = "Unattributed"
 )
 
@@ -84,7 +85,7 @@ type Comparison struct {
 	Found []Found
 	// Good is how many objects have no problem.
 	Good int
-	// Gone are the objects that do not exist any more, and whose absence is no problem: a release or their owner deleted them.
+	// Gone are the objects that no longer exist, without this being a problem: a release or their owner deleted them.
 	Gone []baseline.Key
 	// Stopped are the objects that their owners scaled to none. Lost are sorted by namespace.
 	Stopped []baseline.Key

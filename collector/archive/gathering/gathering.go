@@ -50,13 +50,13 @@ import (
 
 // Options select what to gather, and how it is written.
 type Options struct {
-	// Reads are requests as checks declare them; those with other verbs than get and list are ignored.
+	// Reads are requests as checks declare them; requests with other verbs than get and list are ignored.
 	Reads []access.Request
 	// Monitoring is the monitoring of the cluster; nil gathers nothing of it.
 	Monitoring *monitoring.Client
 	// Redact replaces the names of nodes, IP addresses and domains (package redaction).
 	Redact bool
-	// Step reports what is done next.
+	// Step reports the next step.
 	Step func(string)
 }
 

@@ -175,7 +175,7 @@ const (
 // record is a step of the writing of an archive.
 type record struct {
 	Kind string `json:"kind"`
-	// Source is the position of what was read.
+	// Source is the position of the request that was read.
 	Source int `json:"source"`
 	// Object is a single object or an item of a list, and Revision the resourceVersion of a list that ends.
 	Object   json.RawMessage `json:"object,omitempty"`

@@ -56,7 +56,7 @@ func newPacker() *packer {
 
 var errTooLarge = fmt.Errorf("it is larger than %d bytes after compression", maxPackedFile)
 
-// Write implements io.Writer for what is compressed.
+// Write implements io.Writer for the compressed data.
 func (p *packer) Write(packed []byte) (int, error) {
 	if p.count += len(packed); p.count > maxPackedFile {
 		return 0, errTooLarge
@@ -138,7 +138,7 @@ func (f *file) text() (text []byte, err error) {
 	return text, err
 }
 
-var lineBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, packedBlock) }} //nolint:gochecknoglobals // all calls share it
+var lineBuffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, packedBlock) }} //nolint:gochecknoglobals // a shared pool
 
 // lines calls do with each line, which ends with the call, until it returns false. A line that is longer than a
 // buffer comes in pieces, of which only the first begins a line.

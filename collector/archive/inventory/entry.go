@@ -225,9 +225,8 @@ func (r Resource) names(other Resource) bool {
 	return r.Name == other.Name && (r.Group == "" || r.Group == other.Group)
 }
 
-// OpenHosted reads both clusters of a dump of HyperShift ("hypershift dump cluster"): the management
-// cluster, and below hostedcluster-NAME the guest of the hosted cluster of that name, nil where there
-// is none.
+// OpenHosted reads both clusters of a dump of HyperShift ("hypershift dump cluster"): the management cluster, and
+// below hostedcluster-NAME the guest of the hosted cluster of that name, which is nil if it is missing.
 func OpenHosted(ctx context.Context, name string, paths ...string) (management, guest *Inventory, err error) {
 	management, guest = &Inventory{tables: map[part]*Table{}}, &Inventory{tables: map[part]*Table{}}
 	trees, err := loadAll(ctx, paths, &management.leftOut)

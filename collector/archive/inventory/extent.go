@@ -259,7 +259,7 @@ func discoverGroup(object []byte, served map[Resource]bool) error {
 	return nil
 }
 
-// Kubernetes is the version of the API server, such as "1.31.4"; empty where the archive does not have it.
+// Kubernetes is the version of the API server, such as "1.31.4"; empty if the archive does not contain it.
 func (i *Inventory) Kubernetes() string {
 	found, ok := i.Table(clusterOperators(), "").Find("", "kube-apiserver")
 	if !ok {

@@ -34,7 +34,7 @@ const (
 
 // About is the identity of an archive.
 type About struct {
-	// Kind says what it is, such as "must-gather".
+	// Kind is the type of the archive, such as "must-gather".
 	Kind string
 	// Root is the path of the cluster's objects.
 	Root string
@@ -85,8 +85,8 @@ type tree struct {
 	extra bool
 }
 
-// Open reads the archives of one cluster. Where a path has several clusters, or none, the error
-// lists what was found.
+// Open reads the archives of one cluster. If a path contains several clusters, or none, the error lists the ones
+// that were found.
 func Open(ctx context.Context, paths ...string) (*Inventory, error) {
 	i := &Inventory{tables: map[part]*Table{}}
 	trees, err := loadAll(ctx, paths, &i.leftOut)
@@ -396,8 +396,8 @@ func (i *Inventory) About() About {
 	return about
 }
 
-// Text is the content of the first of these files that a tree has, by its path in the tree, and
-// its name; empty where none has one. Where one is there and none can be read, the error says why.
+// Text returns the content of the first of these files that a tree contains, by its path in the tree, and its
+// name; empty if there is none. If a file exists and none can be read, the error says why.
 func (i *Inventory) Text(names ...string) (name, text string, err error) {
 	for _, name := range names {
 		for _, tree := range i.trees {
@@ -429,7 +429,7 @@ func (t *tree) unread(name string) string {
 // Collection is the record of "oc preflight collect"; the zero value if another program wrote the archive.
 func (i *Inventory) Collection() Collection { return i.index }
 
-// Resources of which the archive has files, sorted.
+// Resources returns the resources for which the archive contains files, sorted.
 func (i *Inventory) Resources() []Resource {
 	found := map[Resource]bool{}
 	for _, tree := range i.trees {

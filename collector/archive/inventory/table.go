@@ -14,7 +14,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Table has the objects of one resource, and what is known of its completeness.
+// Table contains the objects of one resource, and records how complete they are.
 type Table struct {
 	resource Resource
 	// once is done when the files were read.

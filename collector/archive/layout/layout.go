@@ -38,7 +38,7 @@ type Root struct {
 // Place is the resource, and the object or namespace, of a file.
 type Place struct {
 	Group, Resource string
-	// Namespace is empty where the objects are cluster-scoped, or of several namespaces.
+	// Namespace is empty if the objects are cluster-scoped, or belong to several namespaces.
 	Namespace string
 	// Name is empty for a list.
 	Name string
@@ -220,7 +220,7 @@ type gathered struct {
 // Gatherer is a part of the insights-operator, as insights-operator/gathers.json names it.
 type Gatherer struct {
 	Name string
-	// Counts is true where it records nothing but the objects of one resource.
+	// Counts is true if it records nothing but the objects of one resource.
 	Counts bool
 }
 
@@ -314,7 +314,7 @@ func ofInsights(parts []string) (Place, bool) {
 	return place, ok
 }
 
-// Complete are the resources of which an insights archive has all objects unless their gatherer
+// Complete returns the resources whose objects an insights archive contains completely unless their gatherer
 // failed, with the gatherers; the zero value for a single object.
 func Complete() map[Place]Gatherer {
 	found := map[Place]Gatherer{}

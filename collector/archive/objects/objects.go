@@ -36,16 +36,15 @@ const (
 type List struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Metadata is nil where the list has none.
+	// Metadata is nil if the list has none.
 	Metadata *metav1.ListMeta `json:"metadata"`
 }
 
 // AnyList is the kind of a list that kubectl has put together, of objects of any kind.
 const AnyList = "List"
 
-// Whole reports whether the list has all objects that were asked for: an API server states the
-// resourceVersion of a list, and a token where it continues. kubectl, which reads all pages, prints
-// the metadata with an empty resourceVersion.
+// Whole reports whether the list contains all requested objects: an API server sets the resourceVersion of a list,
+// and a token if it continues. kubectl, which reads all pages, prints the metadata with an empty resourceVersion.
 func (l List) Whole() bool {
 	if l.Metadata == nil || l.Metadata.Continue != "" {
 		return false
@@ -55,7 +54,7 @@ func (l List) Whole() bool {
 
 var buffers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }} //nolint:gochecknoglobals // all calls share the pool
 
-// Read calls do with each object, which ends with the call. An error of do ends the reading.
+// Read calls do with each object, which is valid only during the call. An error of do stops Read.
 func Read(content io.Reader, do func(object []byte) error) (List, error) {
 	buffered, ok := buffers.Get().(*bufio.Reader)
 	if !ok {

@@ -43,8 +43,8 @@ const (
 	maxDictionary = 64 << 20
 )
 
-// Visit is called for each file, with its path in the archive and its size; content ends with the
-// call. An error ends the walk.
+// Visit is called for each file, with its path in the archive and its size; content is valid only during the call.
+// An error stops the walk.
 type Visit func(path string, size int64, content io.Reader) error
 
 // EntryType is the type of an entry that is not read.
@@ -67,7 +67,7 @@ type Entry struct {
 	// Path is that in the archive. One that leads out of the archive is given as if it began in the root.
 	Path string
 	Type EntryType
-	// Target is the path of the file that a hard link names; empty where it is not visited.
+	// Target is the path of the file that a hard link names; empty if it is not visited.
 	Target string
 	// Cause completes "the entry is not read, since ...".
 	Cause string

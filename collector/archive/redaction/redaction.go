@@ -69,7 +69,7 @@ func New(known Known) *Names {
 	return n
 }
 
-// Seal makes the replacements of what was learned. The error is for more names than can be replaced.
+// Seal assigns the replacements of the learned names. It returns an error if there are too many.
 func (n *Names) Seal() error {
 	if n.exceeded {
 		return fmt.Errorf("the names cannot be replaced: there are more than %d domains", maxDomains)

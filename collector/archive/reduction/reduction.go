@@ -30,7 +30,7 @@ type Reducer struct {
 	named []string
 }
 
-// New is the reducer for what is read by these requests.
+// New returns the reducer for objects that these requests read.
 func New(reads []access.Request) *Reducer {
 	r := &Reducer{rules: rules()}
 	for _, each := range reads {
@@ -44,8 +44,8 @@ func New(reads []access.Request) *Reducer {
 	return r
 }
 
-// Reduce is an object with the fields that checks read. The error is for a resource whose fields are not
-// known. The object is changed.
+// Reduce returns an object with only the fields that checks read, and changes the given one. It returns an error
+// for a resource whose fields are unknown.
 func (r *Reducer) Reduce(object map[string]any, resource inventory.Resource) (map[string]any, error) {
 	rule, known := r.rules[resource]
 	reports := slices.Contains(r.reporting, resource.Group)

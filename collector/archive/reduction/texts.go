@@ -17,8 +17,8 @@ var (
 	port = regexp.MustCompile(`^[0-9]{1,5}[/?#\\]`)
 )
 
-// WithoutUsers is a text without the user info of URLs, such as USER:PASSWORD in http://USER:PASSWORD@HOST.
-// What is no URL stays: a password that stands alone cannot be recognized.
+// WithoutUsers returns a text without the user info of URLs, such as USER:PASSWORD in http://USER:PASSWORD@HOST.
+// Other text remains: a password outside a URL cannot be recognized.
 func WithoutUsers(text string) string {
 	if !strings.Contains(text, "@") || !strings.Contains(text, ":") {
 		return text

@@ -47,9 +47,9 @@ type packing interface {
 	remove() error
 }
 
-// Create begins an archive: a tar that is compressed by gzip where the path ends in ".tar.gz" or
-// ".tgz", and otherwise a directory. Its files can be read by their owner only. In a tar they are
-// below a directory with the name of the archive, and have the time now.
+// Create starts an archive: a tar compressed by gzip if the path ends in ".tar.gz" or ".tgz", and otherwise a
+// directory. Only their owner can read its files. In a tar they are below a directory with the name of the
+// archive, and have the time now.
 func Create(path string, now time.Time) (*Writer, error) {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
@@ -79,8 +79,8 @@ func unpackedName(name string) (string, bool) {
 	return name, false
 }
 
-// Scratch is an empty file beside the archive that is not part of it. It has no name where the system allows
-// that, so that it does not outlive the process, and ends with Close.
+// Scratch returns an empty file beside the archive that is not part of it. If the system allows it, the file has
+// no name, so that it does not outlive the process; Close removes it.
 func (w *Writer) Scratch() (*os.File, error) {
 	file, err := os.CreateTemp(filepath.Dir(w.path), "."+filepath.Base(w.path)+".*")
 	if err != nil {
@@ -144,7 +144,7 @@ func (w *Writer) Commit() (int64, error) {
 	return size, nil
 }
 
-// Close removes what was not committed.
+// Close removes everything that was not committed.
 func (w *Writer) Close() error {
 	if w.closed {
 		return nil

@@ -38,7 +38,8 @@ ReportsError | Its status reports an error. | Fix the cause in the message. | oc
 NotScheduled | A CronJob was due twice since it last created a Job. | Read its events. | oc describe cronjob NAME -n NAMESPACE
 PartsNotReady | Fewer of its parts are ready than requested. | Read its conditions, and its pods. | oc describe KIND NAME -n NAMESPACE`)
 
-// Of is the state of an object, with its problems, at a time by the clock of the cluster. A run, which ends, has none.
+// Of returns the state of an object, with its problems, at a time of the cluster's clock. A run, which ends, has
+// no problems.
 func Of(object *unstructured.Unstructured, now time.Time) baseline.Object {
 	made := baseline.Object{Revision: Revision(object.Object), Desired: desired(object.Object["spec"]), Detail: phaseOf(object.Object)}
 	stated, _ := object.Object["status"].(map[string]any)
@@ -360,8 +361,8 @@ func walk(value any, visit func(field string, value any), depth int) {
 	}
 }
 
-// Revision identifies what the owner of an object decides about: all of it but its metadata, its status and how many
-// replicas it has, which autoscalers change. It is empty where it cannot be encoded.
+// Revision identifies the part of an object that its owner decides about: everything except its metadata, its
+// status and its number of replicas, which autoscalers change. It is empty if it cannot be encoded.
 func Revision(object map[string]any) string {
 	content := maps.Clone(object)
 	for _, field := range []string{"metadata", "status", "apiVersion", "kind"} {

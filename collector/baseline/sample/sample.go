@@ -131,11 +131,11 @@ func Take(ctx context.Context, cluster *snapshot.Cluster, of *hypershift.State, 
 // Look is the result of one reading.
 type Look struct {
 	Cluster *snapshot.Cluster
-	// Hosted is the hosted cluster of a guest, and Monitoring what the alerts are read from; nil for none.
+	// Hosted is the hosted cluster of a guest, and Monitoring the client that reads alerts; nil for none.
 	Hosted     *hypershift.State
 	Monitoring *monitoring.Client
 	Now        time.Time
-	// Kinds are those that are read of the kinds without a row; nil for all.
+	// Kinds limits the kinds without a row that are read; nil for all.
 	Kinds map[baseline.Kind]bool
 }
 

@@ -30,13 +30,13 @@ const (
 	ofMap    = 336
 	ofMember = 64
 	ofScalar = 32
-	// PerByte is for each byte of a text: the text itself, two copies, and the strings that are made of it.
+	// PerByte is the weight of each byte of a text: the text itself, two copies, and the strings in it.
 	PerByte = 4
 	// grown is the factor of a slice that grows, in quarters.
 	grown = 9
 )
 
-// MaxLevels bounds the depth of objects, arrays and messages. What is deeper is [TooMuch].
+// MaxLevels bounds the depth of objects, arrays and messages. Deeper ones are [TooMuch].
 const MaxLevels = 1000
 
 // TooMuch is the weight of what must not be decoded.
@@ -50,8 +50,7 @@ type JSON struct {
 	escaped  bool
 }
 
-// Add reads the next part, and returns the weight of the heaviest text of which a part was in it, as far as that
-// was read.
+// Add reads the next part, and returns the weight of the heaviest text that overlaps it, as far as it was read.
 func (j *JSON) Add(text []byte) int64 {
 	heaviest := j.weight
 	for len(text) > 0 {
@@ -131,8 +130,8 @@ func (j *JSON) skipString(text []byte) []byte {
 // Prefix is how Kubernetes begins an object in protobuf.
 const Prefix = "k8s\x00"
 
-// Protobuf is the weight of an object with the Prefix, as client-go decodes it: as the kind that it states. One of
-// a kind that is not known weighs as much as any could.
+// Protobuf returns the weight of an object with the Prefix, as client-go decodes it: by the kind that it names. An
+// object of an unknown kind weighs as much as any object could.
 func Protobuf(object []byte) int64 {
 	return int64(len(object))*PerByte + ofObject(object, 0)
 }

@@ -28,7 +28,7 @@ type Report struct {
 	ToolVersion string `json:"-"`
 }
 
-// Document has the decision, what is worse than before the update, then what is left out.
+// Document lists the decision, the regressions, then the objects that are left out.
 func (r Report) Document(view document.View) document.Document {
 	blocks := []document.Block{document.Verdict{Mark: mark(r.Decision), Meaning: r.Message + "."}, r.facts(view)}
 	number := 0

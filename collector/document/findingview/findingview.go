@@ -70,7 +70,7 @@ func Outcome(f finding.Finding) string { return Label(f) + " " + state(f) }
 // Findings are the document of findings alone.
 type Findings []finding.Finding
 
-// Document has every finding in full, also those that passed.
+// Document lists every finding in full, including the passed ones.
 func (f Findings) Document(document.View) document.Document {
 	var items document.Items
 	for _, each := range f {
@@ -82,7 +82,7 @@ func (f Findings) Document(document.View) document.Document {
 // maxFacts bounds the evidence and the objects of a finding.
 const maxFacts = 20
 
-// Item is a finding with everything about it. What to do about a finding that does not count is left out.
+// Item returns a finding with all its facts. The remedy of a finding that does not count is omitted.
 func Item(f finding.Finding) document.Item {
 	item := document.Item{Mark: Mark(f), Names: []string{f.Name}, State: state(f), Counts: f.Open(), Message: f.Message}
 	if f.Bypass == nil {
@@ -110,8 +110,8 @@ func Item(f finding.Finding) document.Item {
 	return item
 }
 
-// AddCommands adds the commands of actions to an entry. Where one of them acknowledges what its message requires, that is
-// shown whole.
+// AddCommands adds the commands of actions to an entry. If one of them acknowledges what its message requires, the
+// whole message is shown.
 func AddCommands(item *document.Item, actions []finding.Action) {
 	for _, action := range actions {
 		item.Whole = item.Whole || action.Type == finding.ActionAcknowledge

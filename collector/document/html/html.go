@@ -1,10 +1,9 @@
 // Package html answers: how is a document written as one HTML page?
 //
-// [Write] writes one file without scripts, links to elsewhere and requests. It is readable
-// without its style sheet, which a Content-Security-Policy may forbid: the order, the
-// headings and the tables carry everything, and pictures are drawn with attributes.
-// Texts are data: they are made printable, bounded and escaped here. A page that is too large
-// is cut, and states that.
+// [Write] writes one file without scripts, links to elsewhere and requests. It is readable without its style
+// sheet, which a Content-Security-Policy may forbid: the order, the headings and the tables carry everything, and
+// pictures are drawn with attributes. Texts are data: they are made printable, bounded and escaped here. A page
+// that is too large is cut, and says so.
 package html
 
 import (
@@ -29,8 +28,8 @@ var style string
 // highest is the level of the headings below the title, and lowest the lowest level of HTML.
 const highest, lowest = 2, 6
 
-// Policy is the Content-Security-Policy of a page: it has no content but its style. A page states it itself; a server of
-// pages sends it as well, and adds what a page cannot state (frame-ancestors).
+// Policy is the Content-Security-Policy of a page: it allows only its own style. A page contains its policy; a
+// server of pages sends it as well, and adds what a page cannot set (frame-ancestors).
 func Policy() string {
 	hash := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'; base-uri 'none'; form-action 'none'"

@@ -80,7 +80,7 @@ type note struct {
 	Text    string `xml:",chardata"`
 }
 
-// Results are test cases with what they are about.
+// Results are test cases with their subject.
 type Results struct {
 	// Time is RFC 3339 in UTC, or empty.
 	Time string

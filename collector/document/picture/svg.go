@@ -124,7 +124,7 @@ func colorOf(level document.Level) string {
 	return gray
 }
 
-// Icon is the shape of a level, beside a word that means the same.
+// Icon returns the shape of a level, shown beside a word with the same meaning.
 func Icon(level document.Level) g.Node {
 	return h.SVG(h.Class("icon"), size(strconv.Itoa(shapeSize), shapeSize), viewBox(), g.Attr("aria-hidden", "true"),
 		g.Attr("focusable", "false"), shape(level))
@@ -281,8 +281,8 @@ func (r RangeRow) node(top int, width scale) g.Node {
 	)
 }
 
-// Matrix is a picture of which findings are about which targets, with the same data as a
-// table. Findings are referred to by their numbers, from 1.
+// Matrix shows which findings are about which targets, with the same data as a table. Findings are referred to by
+// their numbers, from 1.
 type Matrix struct {
 	Title    string
 	Findings []string

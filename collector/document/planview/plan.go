@@ -22,7 +22,7 @@ import (
 // Plan is the document of a plan.
 type Plan struct{ updateplan.Plan }
 
-// Document is the decision, the path, the durations, then each update, and what the plan leaves open.
+// Document lists the decision, the path, the durations, then each update, and what the plan does not cover.
 func (p Plan) Document(view document.View) document.Document {
 	decision, meaning, _ := strings.Cut(p.headline(), ": ")
 	blocks := []document.Block{
@@ -210,7 +210,7 @@ func minutes(number int) time.Duration {
 	return time.Duration(min(max(number, 0), maxMinutes)) * time.Minute
 }
 
-// Images are the pull specs of the releases of the path, without the present one.
+// Images returns the pull specs of the releases of the path, without the current one.
 func (p Plan) Images() []string {
 	var images []string
 	for _, each := range p.Updates {
@@ -219,7 +219,7 @@ func (p Plan) Images() []string {
 	return images
 }
 
-// ImageSet is the configurations of oc-mirror. A plan that was read has none, which is an error.
+// ImageSet returns the configurations of oc-mirror. A plan that was read from a file has none, which is an error.
 func (p Plan) ImageSet() ([]imageset.File, error) {
 	if len(p.Mirror()) == 0 && len(p.Updates) > 0 {
 		return nil, errors.New("a stored plan does not have the configurations of oc-mirror: plan again")

@@ -24,7 +24,7 @@ import (
 type Report struct {
 	report.Report
 
-	// After is the command that shows the judgement of the update; empty where it is not known.
+	// After is the command that shows the judgement of the update; empty if unknown.
 	After string `json:"-"`
 }
 

@@ -25,9 +25,8 @@ const (
 	notAsked                           = "the signature and the checks of the release were not evaluated"
 )
 
-// Document is the decisions in one sentence, a table, those that are clear first, then every
-// finding about them once, with the targets that it is about, then the next step. One target
-// alone is shown as a report is.
+// Document lists the decisions in one sentence, a table with the clear targets first, then every finding about
+// them once, with its targets, then the next step. A single target is shown as a report.
 func (t Targets) Document(view document.View) document.Document {
 	made := document.Document{
 		Title: "Updates of the cluster from " + t.origin(),

@@ -22,7 +22,7 @@ type Style struct {
 	Width int
 	// Color adds ANSI colors to words that have the same meaning without them.
 	Color bool
-	// Symbols adds characters outside of ASCII beside words.
+	// Symbols adds non-ASCII characters to words.
 	Symbols bool
 	// Details adds what needs no attention: what passed by name, every fact of a finding, and long texts in full.
 	Details bool
@@ -79,7 +79,7 @@ func (s Style) clip(row string) (line string, cut bool) {
 	return Beginning(row, s.Columns()-utf8.RuneCountInString(more)) + more, true
 }
 
-// Ellipsis stands for what is left out.
+// Ellipsis stands for omitted text.
 func (s Style) Ellipsis() string {
 	if s.Symbols {
 		return "…"
@@ -354,8 +354,8 @@ func broken(text string, limit int) string {
 	return parts.String()
 }
 
-// Beginning is the longest beginning of a text, of at most that many characters, that ends with a word and leaves no
-// quotation open: a part of a command would be another command. A first word that is longer is cut.
+// Beginning returns the longest beginning of a text, of at most that many characters, that ends with a word and
+// leaves no quotation open: a part of a command would be another command. A first word that is longer is cut.
 func Beginning(text string, most int) string {
 	characters := []rune(text)
 	if len(characters) <= most {

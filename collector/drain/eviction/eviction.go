@@ -31,7 +31,7 @@ const (
 	Never Outcome = "Never"
 	// Refused is a request that admission refuses.
 	Refused Outcome = "Refused"
-	// Unknown is a request whose answer depends on what is not known.
+	// Unknown is a request whose response depends on unknown facts.
 	Unknown Outcome = "Unknown"
 )
 
@@ -60,9 +60,9 @@ const (
 	SyncFailed Cause = "SyncFailed"
 	// RequiresAll is a budget that requires all expected pods to be healthy: error 429.
 	RequiresAll Cause = "RequiresAll"
-	// Unmanaged is a budget that expects no pods, since those that it selects have no controller: error 429.
+	// Unmanaged is a budget that expects no pods, since the pods that it selects have no controller: error 429.
 	Unmanaged Cause = "Unmanaged"
-	// TooFewHealthy is a budget of which too few pods are healthy at present: error 429.
+	// TooFewHealthy is a budget with too few healthy pods at present: error 429.
 	TooFewHealthy Cause = "TooFewHealthy"
 )
 

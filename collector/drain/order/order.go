@@ -26,15 +26,14 @@ const nodePoolLabel = "hypershift.openshift.io/nodePool"
 type Input struct {
 	Nodes []corev1.Node
 	Pools []machineconfigurationv1.MachineConfigPool
-	// NodePools of a hosted cluster that are updated; the nodes of others are not drained.
-	// Where nil, it is not known which are updated, and the nodes of all are drained one at a time.
+	// NodePools are the updated NodePools of a hosted cluster; the nodes of others are not drained. If nil, the
+	// updated ones are unknown, and the nodes of all are drained one at a time.
 	NodePools []NodePool
 	// Topology is status.controlPlaneTopology of the Infrastructure "cluster".
 	Topology configv1.TopologyMode
 	// AtTarget reports whether a node has the configuration of the target already. Where nil, none has.
 	AtTarget func(*corev1.Node) bool
-	// Last is the node of the machine-config-operator's pod, which is updated as the last of
-	// its pool; empty where that is unknown.
+	// Last is the node of the machine-config-operator's pod, which is updated last in its pool; empty if unknown.
 	Last string
 }
 
@@ -84,12 +83,12 @@ type Pool struct {
 	// Unavailable are its nodes that are unavailable from the start and that MCO does not update; they count against
 	// MaxUnavailable. Updating are the unavailable nodes that return by themselves, since they are being updated.
 	Unavailable, Updating []string
-	// Later are the nodes that are drained once those that are being updated have returned: all of Nodes and
+	// Later are the nodes that are drained once the nodes that are being updated have returned: all of Nodes and
 	// Updating, in order; nil without Updating.
 	Later []string
 	// Unordered is true if the order of its nodes is unknown, as in a NodePool.
 	Unordered bool
-	// Surge is how many nodes a NodePool adds before it drains one; none where it updates in place.
+	// Surge is how many nodes a NodePool adds before it drains one; 0 if it updates in place.
 	Surge int
 	// Timeout is after what time a NodePool deletes a node whose drain has not ended; 0 for never.
 	Timeout time.Duration
@@ -195,8 +194,8 @@ func (o *Order) add(p *pool, nodes []*corev1.Node, input *Input) error {
 	return nil
 }
 
-// Blocked reports whether the pool drains no node at all, since as many nodes as may be
-// unavailable are so before it starts, without those that are being updated. MCO reports no error then.
+// Blocked reports whether the pool drains no node at all, because the maximum number of nodes is unavailable
+// before it starts, not counting nodes that are being updated. MCO reports no error then.
 func (p *Pool) Blocked() bool {
 	return len(p.Nodes) > 0 && len(p.Unavailable)-len(p.Updating) >= p.MaxUnavailable
 }
@@ -322,14 +321,14 @@ func compareZones(a, b *corev1.Node) int {
 // NodePool is how a NodePool of a hosted cluster is updated (HyperShift hypershift-operator/controllers/nodepool).
 type NodePool struct {
 	Name string
-	// Replicas is nil where the pool is scaled automatically.
+	// Replicas is nil if the pool is scaled automatically.
 	Replicas *int32
 	// InPlace is true for a pool that keeps its machines: each is drained, updated and used again.
 	// The others replace them, as a MachineDeployment of Cluster API.
 	InPlace bool
 	// MaxUnavailable is by default 1 in place, else 0. MaxSurge is by default 1, and unused in place.
 	MaxUnavailable, MaxSurge *intstr.IntOrString
-	// Timeout is spec.nodeDrainTimeout: 0 is none. It has no effect in place.
+	// Timeout is spec.nodeDrainTimeout; 0 means no timeout. It has no effect on updates in place.
 	Timeout time.Duration
 	// Skip is why none of its nodes is drained; empty where they are.
 	Skip Skip

@@ -26,15 +26,15 @@ const (
 	Moves Behavior = "Moves"
 	// Migrates is a pod that stays until the operator runs it on another node.
 	Migrates Behavior = "Migrates"
-	// Stops is a pod that is evicted with an interruption of what it serves.
+	// Stops is a pod whose eviction interrupts its service.
 	Stops Behavior = "Stops"
 	// Stays is a pod whose eviction the operator denies until its settings change.
 	Stays Behavior = "Stays"
 	// Holds is a pod whose budget the operator keeps until its settings change: a refusal by
 	// its budget does not end.
 	Holds Behavior = "Holds"
-	// Adjusts is a pod whose operator changes the budget by the health of what it runs,
-	// which the API does not show.
+	// Adjusts is a pod whose operator changes the budget by the health of its application, which the API does not
+	// show.
 	Adjusts Behavior = "Adjusts"
 	// Returns is a pod that its budget lets go, and that the operator creates again on the same
 	// node once that is schedulable.
@@ -44,7 +44,7 @@ const (
 // Answer describes the reaction of a pod's operator to a drain.
 type Answer struct {
 	Behavior Behavior
-	// Operator is its name in the table; empty for a pod of which the table says nothing.
+	// Operator is its name in the table; empty for a pod that the table does not cover.
 	Operator string
 	// Why is a clause with its subject, such as "the machine is migrated to another node"; empty only
 	// where Operator is.

@@ -159,7 +159,7 @@ func (p port) clashes(other port) bool {
 	return p.number == other.number && p.protocol == other.protocol && (p.address == other.address || p.address == any || other.address == any)
 }
 
-// Node is the position of a node, -1 if there is none of that name.
+// Node returns the position of a node, -1 if no node has that name.
 func (c *Cluster) Node(name string) int {
 	if at, ok := c.positions[name]; ok {
 		return at

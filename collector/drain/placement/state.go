@@ -25,7 +25,7 @@ type State struct {
 	Volumes Volumes
 }
 
-// State is the nodes without pods. Nodes are schedulable as in their spec.
+// State returns the nodes without pods. Nodes are schedulable as in their spec.
 func (c *Cluster) State() *State {
 	s := &State{
 		c: c, used: make([][]int64, len(c.nodes)), free: make([]int64, len(c.nodes)), cordoned: make([]bool, len(c.nodes)),
@@ -270,8 +270,8 @@ type holder struct {
 	pods int
 }
 
-// Attach has a pod use its volumes on its node, and reports whether it can: a volume of which one node has it at a time
-// may be on another node. The scheduler does not ask.
+// Attach makes a pod use its volumes on its node, and reports whether it can: a volume that only one node can have
+// at a time may be on another node. The scheduler does not check this.
 func (v *Volumes) Attach(pod *Pod, node int) bool {
 	for _, each := range pod.attached {
 		if of := v.holders[each.volume]; each.single && of.pods > 0 && of.node != node {

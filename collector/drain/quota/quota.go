@@ -88,8 +88,8 @@ func (q *Quotas) Of(pod *corev1.Pod) []Charge {
 	return charges
 }
 
-// Refuses is the quota that refuses a pod for what it does not specify, and that as a clause, such
-// as "does not specify requests.cpu"; both are empty where none does.
+// Refuses returns the quota that rejects a pod because the pod does not specify a value, and the cause as a
+// clause, such as "does not specify requests.cpu"; both are empty if there is none.
 func (q *Quotas) Refuses(pod *corev1.Pod) (by, why string) {
 	if q == nil {
 		return "", ""
@@ -112,7 +112,7 @@ type Use struct {
 	used   [][]int64
 }
 
-// Used is the usage that the status of the quotas states.
+// Used returns the usage in the status of the quotas.
 func (q *Quotas) Used() *Use {
 	u := &Use{quotas: q}
 	if q == nil {
@@ -129,7 +129,7 @@ func (q *Quotas) Used() *Use {
 	return u
 }
 
-// Release takes a pod that is gone from what is used.
+// Release subtracts a deleted pod from the usage.
 func (u *Use) Release(charges []Charge) {
 	for _, charge := range charges {
 		for i, amount := range charge.amounts {
@@ -138,8 +138,8 @@ func (u *Use) Release(charges []Charge) {
 	}
 }
 
-// Admit adds a pod to what is used, and reports true. Where a quota has no room for it, nothing is
-// added, and the quota and a clause about the pod say why.
+// Admit adds a pod to the usage, and reports true. If a quota has no room for it, nothing is added, and the quota
+// and a clause about the pod say why.
 func (u *Use) Admit(charges []Charge) (by, why string, admitted bool) {
 	for _, charge := range charges {
 		of := u.quotas.all[charge.quota]

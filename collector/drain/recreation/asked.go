@@ -25,7 +25,7 @@ import (
 
 // Said is the API server's response to the creation of the next pod of a controller, which was sent as a dry run.
 type Said struct {
-	// Admitted is the pod as it would be stored; nil where it is refused.
+	// Admitted is the pod as it would be stored; nil if it is rejected.
 	Admitted *corev1.Pod
 	// By refuses it, with Why as a message. Full is true where only a quota without room does, which decides after all else: its room when
 	// the pod is evicted is another one than now.
@@ -156,12 +156,12 @@ func admitted(w *Workloads, by *controller, pod *corev1.Pod, spec *corev1.PodSpe
 type Controller struct {
 	// Replicas is how many pods it keeps.
 	Replicas int
-	// Ordered is true for a StatefulSet that creates a pod only while those with lower ordinals are ready.
+	// Ordered is true for a StatefulSet that creates a pod only while the pods with lower ordinals are ready.
 	Ordered bool
 	// Late is true for one that creates a pod when the one before is gone, and not when its deletion begins.
 	Late bool
-	// Failures is how many of its pods may fail before it creates none: of a Job, of which an evicted pod
-	// counts as failed; Unlimited for others.
+	// Failures is how many of its pods may fail before it creates none: for a Job, where an evicted pod counts as
+	// failed; Unlimited for others.
 	Failures int
 	// First is the lowest ordinal of a StatefulSet.
 	First int
@@ -169,7 +169,7 @@ type Controller struct {
 	// have together. Scaler is empty for a controller that is scaled alone.
 	Scaler string
 	Scale  int
-	// Unscaled is true for a Job, of which the disruption controller cannot count the expected pods.
+	// Unscaled is true for a Job, whose expected pods the disruption controller cannot count.
 	Unscaled bool
 }
 

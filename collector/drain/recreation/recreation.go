@@ -43,8 +43,8 @@ type Input struct {
 	AllRuntimes bool
 	// Namespaces have the node selectors of projects, and the levels of Pod Security.
 	Namespaces []metav1.PartialObjectMetadata
-	// Accounts are all ServiceAccounts. In a namespace without, where their controller does not run, and where
-	// they are not known, all exist.
+	// Accounts are all ServiceAccounts. In a namespace without any, where their controller is not running, and if they
+	// are unknown, all exist.
 	Accounts []metav1.PartialObjectMetadata
 	Unread   bool
 }
@@ -75,7 +75,7 @@ type Answer struct {
 	Why string
 	// By is the object that refuses the pod, such as ResourceQuota "compute".
 	By string
-	// Asked is true where the API server itself has admitted the pod.
+	// Asked is true if the API server itself has admitted the pod.
 	Asked bool
 }
 
@@ -188,7 +188,7 @@ func (w *Workloads) addControllers(input *Input) {
 // Quotas are the quotas of the input.
 func (w *Workloads) Quotas() *quota.Quotas { return w.quotas }
 
-// Controller is how the controller of a pod creates pods; false where that is unknown.
+// Controller returns how the controller of a pod creates pods; false if unknown.
 func (w *Workloads) Controller(pod *corev1.Pod) (Controller, bool) {
 	reference := metav1.GetControllerOfNoCopy(pod)
 	if reference == nil {

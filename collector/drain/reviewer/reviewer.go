@@ -76,10 +76,10 @@ type Answer struct {
 	Outcome eviction.Outcome
 	// By is the name of the webhook, or of the binding of the policy; empty where something could not be read.
 	By string
-	// Why is a clause, such as: what webhook "a" answers is not known. It is empty for Evicted.
+	// Why is a clause, such as: the response of webhook "a" is unknown. It is empty for Evicted.
 	Why string
-	// Since is when the youngest of the policies came whose answer is not known: it has admitted the pods that are younger.
-	// It is zero for a webhook, most of which admit what exists.
+	// Since is when the youngest policy with an unknown response was created: it has admitted the pods that are
+	// younger. It is zero for a webhook, because most webhooks admit existing pods.
 	Since metav1.Time
 }
 
@@ -263,8 +263,8 @@ func backendOf(of admissionregistrationv1.ValidatingWebhook) string {
 	return of.Name
 }
 
-// General are webhooks and policies that receive evictions of pods among other requests, and of which it is
-// not known what they answer.
+// General are webhooks and policies that receive evictions of pods among other requests, and whose response is
+// unknown.
 type General struct {
 	// Name is the name of the first webhook, or of the binding of the policy.
 	Name string
@@ -272,7 +272,7 @@ type General struct {
 	Labels []string
 }
 
-// General are those that receive the eviction of at least one of the pods.
+// General returns the webhooks and policies that receive the eviction of at least one of the pods.
 func (r *Reviewers) General(pods []*corev1.Pod) []General {
 	if r == nil || r.unread != "" {
 		return nil // without a decision, or with the decision of Of

@@ -30,7 +30,7 @@ const maxDefined = 20
 // Acknowledgement is the result of Acknowledge.
 type Acknowledgement struct {
 	Gate string
-	// Description is the text of the gate: what the administrator acknowledges to have done.
+	// Description is the text of the gate: the tasks that the administrator acknowledges.
 	Description string
 	// ConfigMap is the namespace and name of the ConfigMap with the acknowledgement.
 	ConfigMap string
@@ -54,9 +54,8 @@ func (e *UnknownGateError) Error() string {
 	return fmt.Sprintf("there is no gate %q; the gates of this cluster are: %s", e.Gate, words.List(e.Defined, maxDefined))
 }
 
-// AcknowledgeRequests are the requests of Acknowledge to the API server: those
-// that it always makes, and those that it makes only where the ConfigMap of the
-// acknowledgements is missing or in its former location.
+// AcknowledgeRequests returns the requests of Acknowledge to the API server: the ones that it always makes, and
+// the ones that it makes only if the ConfigMap of the acknowledgements is missing or in its former location.
 func AcknowledgeRequests() (always, rarely []authorizationv1.ResourceAttributes) {
 	request := func(verb, namespace, name string) authorizationv1.ResourceAttributes {
 		return authorizationv1.ResourceAttributes{Verb: verb, Resource: "configmaps", Namespace: namespace, Name: name}

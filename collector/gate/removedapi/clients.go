@@ -74,7 +74,7 @@ func (c clients) any() bool { return len(c.named) > 0 || c.unnamed > 0 }
 
 func (c clients) first() []apiuse.Client { return c.named[:min(len(c.named), maxNamedClients)] }
 
-// String names the first clients. Clients are empty where the API server's metrics measured the use.
+// String names the first clients. Clients are empty if the API server's metrics measured the use.
 func (c clients) String() string {
 	var texts []string
 	for _, client := range c.first() {

@@ -334,8 +334,8 @@ func removedMinor(release string) (uint64, bool) {
 	return minor, ok && err == nil
 }
 
-// FixTime is when the clients of removed APIs were fixed, as an administrator states it:
-// a time, or a duration before the run. The zero value states nothing.
+// FixTime is when the clients of removed APIs were fixed, according to an administrator: a time, or a duration
+// before the run. The zero value means that no time was given.
 type FixTime struct {
 	at  time.Time
 	ago time.Duration

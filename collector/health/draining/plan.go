@@ -31,7 +31,7 @@ type Selection struct {
 	Pool, Node string
 	// NodePools are the pools of a hosted cluster that are updated; nil for any other cluster.
 	NodePools []order.NodePool
-	// Asks is how the API server is asked about the next pods; nil where it is not.
+	// Asks says how to ask the API server about the next pods; nil if it is not asked.
 	Asks *recreation.Asks
 }
 
@@ -43,8 +43,8 @@ type Plan struct {
 	Cluster string `json:"cluster,omitempty"`
 	// Time is when the cluster was read, in UTC (RFC 3339).
 	Time string `json:"time"`
-	// Outcome is the worst of the pools that are shown; Unknown where nothing worse is known
-	// and something could not be read.
+	// Outcome is the worst outcome of the pools that are shown; Unknown if no worse outcome is known and something
+	// could not be read.
 	Outcome   drain.Outcome   `json:"outcome"`
 	Rehearsal drain.Rehearsal `json:"rehearsal"`
 	// Skipped are the nodes that are not drained.
@@ -235,8 +235,8 @@ func keep[T any](all []T, wanted func(T) bool) []T {
 	return slices.DeleteFunc(slices.Clone(all), func(each T) bool { return !wanted(each) })
 }
 
-// Rehearsal is the rehearsal of the drains of an update, at a time by the cluster's clock. An error
-// is about what could not be read; the rehearsal is nil if there is none without it.
+// Rehearsal returns the rehearsal of the drains of an update, at a time of the cluster's clock. An error is about
+// objects that could not be read; the rehearsal is nil if it is impossible without them.
 func Rehearsal(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (*drain.Rehearsal, error) {
 	of, err := rehearsalOf(ctx, cluster, now, nil, nil)
 	if err != nil {
@@ -245,8 +245,8 @@ func Rehearsal(ctx context.Context, cluster *snapshot.Cluster, now time.Time) (*
 	return &of.rehearsal, of.unread()
 }
 
-// Prolonging are the drains of an update that take long, a clause for each pool and for each long
-// grace period: drains that do not end first, those that wait for budgets, then grace periods.
+// Prolonging returns the drains of an update that take long, a clause for each pool and for each long grace
+// period: first drains that hang, then drains that wait for budgets, then grace periods.
 func Prolonging(of *drain.Rehearsal) []string {
 	var endless, slow, graces []string
 	for i := range of.Pools {

@@ -131,16 +131,16 @@ func (m migration) evaluate(objects map[string][]reported.Object) (finding.Findi
 	return f, true
 }
 
-// Reports is true where the check has a finding while an object of the resource has a condition of that type, so that no
-// other one need have it.
+// Reports is true if the check has a finding while an object of the resource has a condition of that type, so that
+// other checks need none.
 func Reports(resource, condition string) bool {
 	return slices.ContainsFunc(migrations(), func(m migration) bool {
 		return slices.ContainsFunc(m.signs, func(s sign) bool { return s.resource == resource && s.condition == condition })
 	})
 }
 
-// Failures state which nodes cannot be moved to a later revision: the installer of a static pod failed, and no newer
-// revision is being installed (StaticPodOperatorStatus of operator.openshift.io; library-go
+// Failures lists the nodes that cannot move to a later revision: the installer of a static pod failed, and no
+// newer revision is being installed (StaticPodOperatorStatus of operator.openshift.io; library-go
 // pkg/operator/staticpod/controller/installer).
 func Failures(report *reported.Object) []string {
 	var status struct {

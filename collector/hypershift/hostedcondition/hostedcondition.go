@@ -13,8 +13,8 @@ import (
 	"github.com/openshift/update-preflight/collector/hypershift"
 )
 
-// Unmet are the conditions of a HostedCluster that are not as they are in a cluster that works. One that every
-// HostedCluster has, and this one lacks, has no status. A pause is a decision, and is none of them.
+// Unmet returns the conditions of a HostedCluster that differ from a working cluster's. A missing condition that
+// every HostedCluster has is returned without status. A pause is a decision, and is not returned.
 func Unmet(of *hypershift.HostedCluster) []metav1.Condition {
 	wanted := OfControlPlane()
 	for _, name := range append([]string{"DataPlaneConnectionAvailable", "ControlPlaneConnectionAvailable"}, Stops()...) {
@@ -36,7 +36,7 @@ func Unmet(of *hypershift.HostedCluster) []metav1.Condition {
 	return unmet
 }
 
-// UnmetOfPool are the conditions of a NodePool by which something is wrong with it, but for those that only advise.
+// UnmetOfPool returns the conditions of a NodePool that report a problem, except the ones that only advise.
 func UnmetOfPool(pool *hypershift.NodePool) []metav1.Condition {
 	wrong := slices.DeleteFunc(OfPools(), func(each Pool) bool { return each.Continues })
 	wrong = append(wrong, Pool{Name: "SupportedVersionSkew", Status: metav1.ConditionFalse})
@@ -131,8 +131,8 @@ func OfPools() []Pool {
 	)
 }
 
-// Meets reports whether a condition is as it is where something is wrong. HyperShift leaves the status of
-// ValidGeneratedPayload empty where the payload is not valid, and reports AsExpected of a pool without replicas.
+// Meets reports whether a condition reports a problem. HyperShift leaves the status of ValidGeneratedPayload empty
+// if the payload is invalid, and reports AsExpected for a pool without replicas.
 func (w *Pool) Meets(condition *metav1.Condition) bool {
 	switch {
 	case condition == nil || condition.Reason == "AsExpected" || w.Reason != "" && condition.Reason != w.Reason:

@@ -219,7 +219,7 @@ func Contains(t *testing.T, name, text string, parts []string) {
 	}
 }
 
-// MinorUpdate is an update, from 4.18.3 to 4.19.0 where a version is empty.
+// MinorUpdate returns an update; an empty version means from 4.18.3 or to 4.19.0.
 func MinorUpdate(t *testing.T, from, to string) update.Update {
 	t.Helper()
 	return Update(t, cmp.Or(from, "4.18.3"), cmp.Or(to, "4.19.0"))

@@ -80,7 +80,7 @@ type View struct {
 	requests *recorder
 }
 
-// Snapshot is a snapshot of the present state of the cluster.
+// Snapshot returns a snapshot of the current state of the cluster.
 func (s Server) Snapshot(t *testing.T) View {
 	t.Helper()
 	requests := &recorder{}

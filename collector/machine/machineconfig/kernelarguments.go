@@ -49,8 +49,9 @@ func FirstWithoutV1() semver.Version { return release(4, 19) }
 // (failCgroupV1, KEP-5573).
 func firstRefusing() semver.Version { return release(4, 22) }
 
-// JudgeArguments is about the kernel arguments of the pools: a finding without a name about those with which the target does
-// not work, and one about others of cgroup v1. A cluster without MachineConfigPools has none.
+// JudgeArguments evaluates the kernel arguments of the pools: it returns a finding without a name about arguments
+// with which the target does not work, and one about others of cgroup v1. A cluster without MachineConfigPools has
+// none.
 func JudgeArguments(ctx context.Context, s check.Subject) ([]finding.Finding, error) {
 	if skipped, err := withoutPools(ctx, s); skipped != nil || err != nil {
 		return nil, err

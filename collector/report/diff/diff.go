@@ -274,7 +274,7 @@ func match(before, after []*entry, likeness func(*entry) string) (matched []coup
 	return matched, left, slices.DeleteFunc(slices.Clone(after), func(e *entry) bool { return taken[e] })
 }
 
-// Document is the two verdicts, what the reports are about, then what is new, changed and fixed.
+// Document lists the two verdicts, the subjects of the reports, then new, changed and fixed findings.
 func (c Changes) Document(document.View) document.Document {
 	var items document.Items
 	for _, change := range c.New {

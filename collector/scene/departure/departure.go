@@ -68,8 +68,8 @@ func (present) Annotate(scene.Scene, []finding.Finding) {}
 // the update starts from.
 func Provisional(d Departure) bool { return len(d.Path()) > 0 }
 
-// Versions lists the versions of the path that the update is a part of, its target last; nil for an
-// update from the present release.
+// Versions lists the versions of the path that contains the update, its target last; nil for an update from the
+// current release.
 func Versions(d Departure, target string) []string {
 	if !Provisional(d) {
 		return nil
@@ -152,7 +152,7 @@ type Later struct {
 // Edge is the update as the update graph has it.
 type Edge struct {
 	Risks []graph.Risk
-	// Known is true if the graph has the update; otherwise Cause states why not.
+	// Known is true if the graph contains the update; otherwise Cause says why not.
 	Known bool
 	Cause string
 }

@@ -26,11 +26,11 @@ type rule struct {
 	within Rules
 }
 
-// ErrEncoding is the error of a message that is none.
+// ErrEncoding is the error of data that is not a message.
 var ErrEncoding = errors.New("it is not encoded as protobuf")
 
-// Split divides a message into what objects may have in common and what they have of their own, without what is
-// dropped, and appends them to two messages of the same type.
+// Split divides a message into the part that objects may share and the object's own part, without dropped fields,
+// and appends them to two messages of the same type.
 func (r Rules) Split(message, common, own []byte) (newCommon, newOwn []byte, err error) {
 	for len(message) > 0 {
 		number, kind, tag := protowire.ConsumeTag(message)
@@ -112,7 +112,7 @@ func (r *rule) is(value []byte) bool {
 	return size >= 0 && string(text) == r.only
 }
 
-// Drop marks fields of a type by their paths in JSON. A path that ends in "[KEY]" leaves the entry with that key.
+// Drop marks fields of a type by their paths in JSON. A path that ends in "[KEY]" keeps the entry with that key.
 func (r Rules) Drop(of reflect.Type, paths ...string) {
 	for _, path := range paths {
 		path, only, keyed := strings.Cut(strings.TrimSuffix(path, "]"), "[")
@@ -124,8 +124,8 @@ func (r Rules) Drop(of reflect.Type, paths ...string) {
 	}
 }
 
-// Own marks fields of a type by their paths in JSON. What leads to them must be structs: what is own of an object
-// would be added to the elements, or to what a pointer leads to, of another.
+// Own marks fields of a type by their paths in JSON. All fields on the path must be structs: otherwise an object's
+// own part would be added to the elements, or to the pointer's target, of another.
 func (r Rules) Own(of reflect.Type, paths ...string) {
 	for _, path := range paths {
 		r.at(of, path).own = true

@@ -18,7 +18,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Object is an object with what its controller reports of it ([Parts]).
+// Object is an object with the problems that its controller reports ([Parts]).
 type Object struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -38,7 +38,7 @@ type Condition struct {
 	Status  metav1.ConditionStatus `json:"status"`
 	Reason  string                 `json:"reason"`
 	Message string                 `json:"message"`
-	// LastTransitionTime is zero where the controller states none.
+	// LastTransitionTime is zero if the controller sets none.
 	LastTransitionTime metav1.Time `json:"lastTransitionTime"`
 	// Of is the field of the status whose items have the condition; empty for one of the object.
 	Of string `json:"-"`
@@ -61,7 +61,7 @@ const (
 	conditionsField = "conditions"
 )
 
-// NotEvaluated is the fact of a finding that lists the types of conditions whose meaning is not known.
+// NotEvaluated is the fact of a finding that lists the types of conditions with an unknown meaning.
 const NotEvaluated = "notEvaluated"
 
 // Is reports whether a field of a status is one by which an object reports how it is.
@@ -69,8 +69,8 @@ func Is(field string) bool {
 	return slices.Contains([]string{conditionsField, phaseField, errorMessage, failureMessage}, field)
 }
 
-// Parts are the parts of the spec and of the status that an [Object] is made of. Of the storage of the
-// image registry that is which type it has.
+// Parts returns the parts of the spec and of the status from which an [Object] is built. For the storage of the
+// image registry, this is its type.
 func Parts(object map[string]any) map[string]map[string]any {
 	spec, _ := object["spec"].(map[string]any)
 	status, _ := object["status"].(map[string]any)
@@ -125,7 +125,7 @@ func conditionsOf(value any) []any {
 	return items
 }
 
-// Condition is the condition of the object of that type; false where it has none.
+// Condition returns the condition of the object of that type; false if it has none.
 func (r *Object) Condition(kind string) (Condition, bool) {
 	at := slices.IndexFunc(r.Conditions, func(each Condition) bool { return each.Type == kind && each.Of == "" })
 	if at < 0 {
@@ -134,7 +134,7 @@ func (r *Object) Condition(kind string) (Condition, bool) {
 	return r.Conditions[at], true
 }
 
-// Reduce keeps of a decoded object what it reports.
+// Reduce keeps only the reported parts of a decoded object.
 func (r *Object) Reduce() {
 	parts := Parts(map[string]any{"spec": r.Spec, "status": r.Status})
 	r.Spec, r.Status = parts["spec"], parts["status"]
@@ -168,8 +168,8 @@ func (r *Object) add(listed any, of string) {
 	}
 }
 
-// Groups are the API groups of the platform, of which all kinds are read: which there are is known from the cluster only, and a role
-// names groups. A test compares them with the definitions of openshift/api.
+// Groups returns the API groups of the platform, whose kinds are all read: only the cluster knows which kinds
+// exist, and a role names groups. A test compares them with the definitions of openshift/api.
 func Groups() []string {
 	return []string{
 		"apiextensions.openshift.io", "cloud.network.openshift.io", "cloudcredential.openshift.io", "config.openshift.io",

@@ -25,8 +25,8 @@ import (
 	"github.com/openshift/update-preflight/collector/updateplan"
 )
 
-// Of estimates an update of that kind, from what the checks read; nil where the nodes or
-// their pools could not be read. Paused pools are not updated.
+// Of estimates an update of that kind, from the objects that the checks read; nil if the nodes or their pools
+// could not be read. Paused pools are not updated.
 func Of(ctx context.Context, s scene.Scene, kind update.Kind) *report.Duration {
 	if kind != update.Patch && kind != update.Minor && kind != update.Major {
 		return nil

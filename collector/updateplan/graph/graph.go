@@ -198,7 +198,7 @@ func merged(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// Cause is why a graph is refused, or what a Notice is about.
+// Cause is why a graph is rejected, or the subject of a Notice.
 type Cause string
 
 // The reasons of an Error.

@@ -25,7 +25,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Request is where the graph comes from.
+// Request says where the graph comes from.
 type Request struct {
 	// Channels are channels of the update service; none for the channel of the cluster.
 	Channels []string
@@ -97,7 +97,7 @@ func (e *NotStoredError) Error() string {
 		redacted(e.Key.URL))
 }
 
-// Remedy is the command that stores the graph, where the update service can be reached.
+// Remedy returns the command that stores the graph, for use where the update service is reachable.
 func (e *NotStoredError) Remedy() (sentence string, commands []finding.Action) {
 	command := finding.Read("oc preflight plan --from %s --channel %s --arch %s", e.From, e.Key.Channel, e.Key.Architecture)
 	if e.Key.URL != updateservice.Default {
@@ -153,9 +153,9 @@ func upstream(clusterVersion *configv1.ClusterVersion) string {
 	return cmp.Or(string(clusterVersion.Spec.Upstream), updateservice.Default)
 }
 
-// InChannel returns the release of a version that a channel has, from the update service that
-// CVO uses; the zero release where the channel does not have it. The ID of the cluster is not
-// sent. Of the scene, Cluster and Version are used.
+// InChannel returns the release of a version in a channel, from the update service that CVO uses; the zero release
+// if the channel does not contain it. The ID of the cluster is not sent. Of the scene, Cluster and Version are
+// used.
 func InChannel(ctx context.Context, s scene.Scene, transport http.RoundTripper, channel, version string) (update.Release, error) {
 	found, _, err := updateservice.Graph(ctx, transport, updateservice.Query{
 		URL: upstream(s.Version), Channel: channel, Version: s.Version.Status.Desired.Version,
@@ -170,8 +170,8 @@ func InChannel(ctx context.Context, s scene.Scene, transport http.RoundTripper, 
 	return update.Release{}, nil
 }
 
-// Architecture is the architecture that CVO requests, by the name that update services use.
-// It calls miss where that is assumed.
+// Architecture returns the architecture that CVO requests, by the name that update services use. It calls miss if
+// that is an assumption.
 func Architecture(ctx context.Context, s scene.Scene, miss func(string, ...any)) string {
 	if s.Version.Status.Desired.Architecture == configv1.ClusterVersionArchitectureMulti {
 		return "multi"

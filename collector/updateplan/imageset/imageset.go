@@ -119,8 +119,8 @@ func write(c channel, architecture string, format Format) (File, error) {
 	return File{Content: content}, err
 }
 
-// Search is the path that oc-mirror finds with shortestPath in one channel: the fewest
-// recommended updates, the newest first; nil if there is none.
+// Search returns the path that oc-mirror finds with shortestPath in one channel: the fewest recommended updates,
+// newest first; nil if there is none.
 func Search(g *graph.Graph, channel, from, to string) []string {
 	start, end := g.Find(from), g.Find(to)
 	if start < 0 || end < 0 {

@@ -126,8 +126,8 @@ func NewFinder(g *graph.Graph, isOpen func(to graph.Node, risk graph.Risk) bool)
 // Paths are the best path and the two alternatives to it that are worth knowing.
 type Paths struct {
 	Best Path
-	// Fewest has the fewest updates, and Recommended no conditional update; nil where that
-	// is the best path, or there is none.
+	// Fewest has the fewest updates, and Recommended no conditional update; nil if that is the best path, or there is
+	// none.
 	Fewest, Recommended Path
 }
 
@@ -202,8 +202,8 @@ func (f *Finder) reachable(start int) []bool {
 	return found
 }
 
-// Risks are the risks of all updates on any path between two versions, in the order of the
-// updates; none where a version is not in the graph.
+// Risks returns the risks of all updates on any path between two versions, in the order of the updates; none if a
+// version is not in the graph.
 func Risks(g *graph.Graph, from, to string) []graph.Risk {
 	start, end := g.Find(from), g.Find(to)
 	if start < 0 || end < 0 {

@@ -51,7 +51,7 @@ type Request struct {
 	From string
 	// Target is where to go to.
 	Target updateplan.Target
-	// Graph is where the update graph comes from.
+	// Graph says where the update graph comes from.
 	Graph graphsource.Request
 	// ImageSet is the format of ImageSetConfigurations; empty for V2.
 	ImageSet imageset.Format
@@ -76,11 +76,10 @@ func Needs() access.Needs {
 	}})
 }
 
-// Plan plans the path from the release of a cluster to a target, with what is known of the
-// cluster. Nothing is created, and the time of the scene bounds it. An *input.Error is a
-// target without a path, or a graph that cannot be used. With a *updateplan.Unreachable as
-// its cause it has a remedy, and the plan has the decision NoPath; beside other errors the
-// plan is empty.
+// Plan plans the path from the release of a cluster to a target, using the current state of the cluster. Nothing
+// is created, and the time of the scene bounds it. An *input.Error is a target without a path, or an unusable
+// graph. With a *updateplan.Unreachable as its cause it has a remedy, and the plan has the decision NoPath; with
+// other errors the plan is empty.
 func Plan(ctx context.Context, s scene.Scene, request Request) (updateplan.Plan, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.Remaining())
 	defer cancel()
@@ -139,8 +138,8 @@ func PlanWithout(ctx context.Context, request Request, settings scene.Settings) 
 	return p.plan(ctx)
 }
 
-// Graph reads the update graph for a path from the release of a cluster. Beside an error it
-// has the notices.
+// Graph reads the update graph for a path from the release of a cluster. With an error it also returns the
+// notices.
 func Graph(ctx context.Context, s scene.Scene, request Request) (graphsource.United, error) {
 	p, err := read(ctx, s, request)
 	return graphsource.United{Graph: p.basis.Graph, Sources: p.basis.Sources, Notices: p.basis.Notices}, err

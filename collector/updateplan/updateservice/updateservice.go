@@ -53,8 +53,8 @@ func Check(address string) error {
 	return nil
 }
 
-// Graph requests the graph of a channel, and returns the content as well. The error names
-// the service, and has its own words where it failed.
+// Graph requests the graph of a channel, and also returns the content. The error names the service, and contains
+// the service's own message if it failed.
 func Graph(ctx context.Context, transport http.RoundTripper, query Query) (*graph.Graph, []byte, error) {
 	if err := Check(query.URL); err != nil {
 		return nil, nil, err

@@ -38,7 +38,7 @@ import (
 )
 
 const (
-	// PredicateType is the type of the predicate that states a verdict.
+	// PredicateType is the type of a predicate that contains a verdict.
 	PredicateType = "https://preflight.openshift.io/verdict/v1alpha1"
 	payloadType   = "application/vnd.in-toto+json"
 	statementType = "https://in-toto.io/Statement/v1"
@@ -141,8 +141,8 @@ var errKeyType = errors.New("it is neither an ECDSA P-256 nor an Ed25519 key")
 // ErrPassword means that a private key is encrypted and no password was given.
 var ErrPassword = errors.New("the private key is encrypted, and no password was given")
 
-// PrivateKey reads a private key in PEM: PKCS #8 or SEC 1, or encrypted as cosign writes it.
-// A nil password is none.
+// PrivateKey reads a private key in PEM: PKCS #8 or SEC 1, or encrypted as cosign writes it. A nil password means
+// none.
 func PrivateKey(text, password []byte) (signature.Signer, error) {
 	block, err := decode(text)
 	if err != nil {

@@ -109,8 +109,8 @@ func (p Predicate) summary() string {
 	return p.Verdict.Summary()
 }
 
-// Verify verifies a signed verdict: that the key signed it, that it is about what is expected,
-// and that it holds at that time.
+// Verify verifies a signed verdict: that the key signed it, that it is about the expected cluster and release, and
+// that it holds at that time.
 func Verify(envelope []byte, key signature.Verifier, expected Expectation, now time.Time) Verification {
 	made := Verification{APIVersion: report.APIVersion, Kind: Kind, Time: words.Time(now), Result: Valid}
 	stated, problem := open(envelope, key)
@@ -210,7 +210,7 @@ func validity(run report.Run, stated verdict.Verdict) (from, until time.Time, er
 // maxNames is how many names of findings a row lists.
 const maxNames = 10
 
-// Document is the decision of a valid verdict or else the result, and what an authentic one states.
+// Document shows the decision of a valid verdict or else the result, and the content of an authentic one.
 func (v Verification) Document(document.View) document.Document {
 	made := document.Document{
 		Title: "Verification of a signed verdict", Source: "The JSON document has all data.",

@@ -95,8 +95,8 @@ func (f Fingerprint) definitions(ctx context.Context, cluster *snapshot.Cluster)
 	return err
 }
 
-// Changes are the differences to the present fingerprint, sorted; none means that the
-// verdict still holds. A kind that could not be read, then or now, is a difference.
+// Changes returns the differences to the current fingerprint, sorted; none means that the verdict still holds. A
+// kind that could not be read, then or now, is a difference.
 func (f Fingerprint) Changes(now Fingerprint) []string {
 	var changes []string
 	for _, key := range slices.Sorted(maps.Keys(union(f, now))) {
