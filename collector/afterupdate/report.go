@@ -81,7 +81,7 @@ type Report struct {
 	Notices []string `json:"notices,omitempty"`
 	// Unread are the kinds of objects that were not read completely, now or in the baseline.
 	Unread []string `json:"unread,omitempty"`
-	// NotCovered lists problems that cannot be detected from cluster objects.
+	// NotCovered are problems that cannot be detected from cluster objects.
 	NotCovered []string `json:"notCovered"`
 }
 

@@ -128,7 +128,7 @@ type Pool struct {
 	Single bool `json:"single,omitempty"`
 	// Waiting counts the nodes that the pool does not come to.
 	Waiting int `json:"waiting,omitempty"`
-	// Unreached counts the nodes that are not rehearsed, even without the obstacles.
+	// Unreached is the number of nodes that are not rehearsed, even without the obstacles.
 	Unreached int `json:"unreached,omitempty"`
 }
 
@@ -177,7 +177,7 @@ type Obstacle struct {
 	// Manager is the program that creates its only budget and restores it after a change, such as `Helm release
 	// "shop"`; empty if it is unknown.
 	Manager string `json:"manager,omitempty"`
-	// Remedy says how to change the settings of its operator; empty for other obstacles.
+	// Remedy is an instruction to change the settings of its operator; empty for other obstacles.
 	Remedy string `json:"remedy,omitempty"`
 	// Behind are the pods of the budget that are without a node, at most ten, and why.
 	Behind []Pending `json:"behind,omitempty"`

@@ -67,7 +67,7 @@ type Action struct {
 	Operation Operation `json:"operation,omitempty"`
 	// Command is the whole command line, each word quoted for a shell; empty if there is no command to type.
 	Command string `json:"command,omitempty"`
-	// Sentence says what to do if Command is empty: the connected cluster is not the one to change, or the reader must
+	// Sentence is the instruction if Command is empty: the connected cluster is not the one to change, or the reader must
 	// supply a value.
 	Sentence string `json:"sentence,omitempty"`
 	// Cluster is [Management] for a command about the management cluster of a hosted cluster, and may be [Guest] for a

@@ -103,9 +103,9 @@ type Standing struct {
 	Holder string `json:"holder,omitempty"`
 	// Ended lists why the verdict no longer holds; empty while it does.
 	Ended []string `json:"ended,omitempty"`
-	// Lacks lists requested parts that the verdict does not cover, as clauses; empty for none.
+	// Lacks are requested parts that the verdict does not cover, as clauses; empty for none.
 	Lacks []string `json:"lacks,omitempty"`
-	// Remarks list differences between the run and the current request that have no consequence, such as the version
+	// Remarks are differences between the run and the current request that have no consequence, such as the version
 	// of the tool.
 	Remarks []string `json:"remarks,omitempty"`
 }
@@ -149,9 +149,9 @@ type Switch struct {
 	Name string `json:"name"`
 	// Mode is Warn or Deny; empty for a switch without modes.
 	Mode string `json:"mode,omitempty"`
-	// Limit says what the switch does and what it does not.
+	// Limit is the extent of the switch: its effects, and what it does not do.
 	Limit string `json:"limit"`
-	// WithoutController says what happens while the controller is not running.
+	// WithoutController is the behavior while the controller is not running.
 	WithoutController string `json:"withoutController"`
 }
 
@@ -308,9 +308,9 @@ type Duration struct {
 	// DrainsRehearsed is true if both include the time of the rehearsed drains; otherwise each drain is assumed to be
 	// quick.
 	DrainsRehearsed bool `json:"drainsRehearsed,omitempty"`
-	// Basis lists the sources of the numbers.
+	// Basis are the sources of the numbers.
 	Basis []string `json:"basis"`
-	// ProlongedBy lists what makes the updates take longer.
+	// ProlongedBy are the causes that make the updates take longer.
 	ProlongedBy []string `json:"prolongedBy,omitempty"`
 }
 

@@ -93,7 +93,7 @@ type Candidate struct {
 	CVO         CVO                 `json:"cvo"`
 	// Duration is as in Report.
 	Duration *Duration `json:"duration,omitempty"`
-	// Actions contains the step that starts the update, once a run of the target is Ready; none unless no finding
+	// Actions are the step that starts the update, once a run of the target is Ready; none unless no finding
 	// counts, and the request left nothing out.
 	Actions []finding.Action `json:"actions,omitempty"`
 }

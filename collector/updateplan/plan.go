@@ -123,7 +123,7 @@ type Step struct {
 	Object finding.Object `json:"object"`
 	From   string         `json:"from"`
 	To     string         `json:"to"`
-	// Command requests the update in the management cluster; empty if there is none. It is written from Action.
+	// Command is the request of the update in the management cluster; empty if there is none. It is written from Action.
 	Command string         `json:"command,omitempty"`
 	Action  finding.Action `json:"-"`
 }
@@ -136,7 +136,7 @@ type Risk struct {
 
 	Assessment
 
-	// Accepted names who or what accepted the risk; empty if it was not accepted.
+	// Accepted is who or what accepted the risk; empty if it was not accepted.
 	Accepted string `json:"accepted,omitempty"`
 	// Open is true for a risk that applies, or might, and is not accepted.
 	Open bool `json:"open"`
@@ -196,7 +196,7 @@ type Pool struct {
 	Nodes int    `json:"nodes"`
 	// Parallel is how many of its nodes are updated at a time.
 	Parallel int `json:"parallel"`
-	// Paused says whether the pool is currently paused.
+	// Paused is true if the pool is currently paused.
 	Paused bool `json:"paused"`
 	// Unpause are the versions at which to unpause the pool until its nodes are updated, if
 	// it is paused otherwise; empty if it is not paused and pausing saves no reboot, or

@@ -51,10 +51,10 @@ type Verdict struct {
 	Blocking []string `json:"blocking"`
 	// Undecided names the unbypassed inconclusive findings.
 	Undecided []string `json:"undecided"`
-	// Accepted names the findings that were bypassed by acceptance.
+	// Accepted are the names of findings that were bypassed by acceptance.
 	Accepted []string `json:"accepted"`
-	// Narrowed lists what the request left out of the evaluation, such as ignored alerts; none if it is complete. The
-	// caller of Fold sets it.
+	// Narrowed are the parts that the request left out of the evaluation, such as ignored alerts; none if it is
+	// complete. The caller of Fold sets it.
 	Narrowed []string `json:"narrowed,omitempty"`
 	// ValidUntil is the RFC 3339 time until when the decision holds, unless the
 	// cluster changes before (package fingerprint); empty when the run was not
@@ -79,7 +79,7 @@ func (v Verdict) Summary() string {
 	return string(v.Decision)
 }
 
-// Expectation counts the checks that were expected to report, and the ones that did.
+// Expectation is the number of expected checks, and of checks that reported.
 type Expectation struct {
 	Checks   int `json:"checks"`
 	Reported int `json:"reported"`

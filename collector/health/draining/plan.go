@@ -49,7 +49,7 @@ type Plan struct {
 	Rehearsal drain.Rehearsal `json:"rehearsal"`
 	// Skipped are the nodes that are not drained.
 	Skipped []order.Skipped `json:"skipped"`
-	// Unread lists what could not be read: results that depend on it are unknown.
+	// Unread are the objects that could not be read: results that depend on it are unknown.
 	Unread []string `json:"unread"`
 	// Findings are the results of the drains, one for each cause.
 	Findings []finding.Finding `json:"findings"`
