@@ -74,7 +74,7 @@ func each(t *testing.T, files []string, do func(string) error) {
 }
 
 // counted ends a finding of a check that has a gap.
-const counted = ": this counts what is there."
+const counted = ": this counts the objects in the archive."
 
 // TestUnread removes the files of each resource from an archive, or half of them, tears them and replaces
 // them by links: no check that reads the resource may pass, and whatever it finds states that it counts a part.

@@ -47,7 +47,7 @@ func open(name string, found []finding.Finding, err error, gaps []gap.Gap) ([]fi
 	})
 	for at := range kept {
 		if kept[at].Outcome != preflight.Skipped {
-			kept[at] = kept[at].Noted("The archive has %s: this counts what is there.", words.Clauses(clausesOf(gaps), maxNamed))
+			kept[at] = kept[at].Noted("The archive has %s: this counts the objects in the archive.", words.Clauses(clausesOf(gaps), maxNamed))
 		}
 	}
 	if slices.ContainsFunc(kept, func(f finding.Finding) bool { return f.Outcome == preflight.Fail || f.Outcome == preflight.Unknown }) {
