@@ -34,11 +34,11 @@ import (
 var (
 	nameCertificates = finding.NewName("Certificates",
 		"Checks for expired and expiring CA bundles of the cluster, and for the default certificate of its ingress: each ConfigMap "+
-		"with them has a finding Certificate-<namespace>.<name>. An expired certificate fails. A certificate that expires within the "+
-		"duration of the update plus a week causes a warning if no operator rotates it, or if its operator should have rotated it "+
-		"already, which it does at 80 % of the validity (library-go pkg/operator/certrotation). The check concerns every update, and "+
-		"makes at most 9 requests. A ConfigMap that cannot be read, or has no certificate, is Unknown. A cluster that is less than a "+
-		"day old has CAs that expire within a day, and are rotated.")
+			"with them has a finding Certificate-<namespace>.<name>. An expired certificate fails. A certificate that expires within the "+
+			"duration of the update plus a week causes a warning if no operator rotates it, or if its operator should have rotated it "+
+			"already, which it does at 80 % of the validity (library-go pkg/operator/certrotation). The check concerns every update, and "+
+			"makes at most 9 requests. A ConfigMap that cannot be read, or has no certificate, is Unknown. A cluster that is less than a "+
+			"day old has CAs that expire within a day, and are rotated.")
 
 	nameCertificate = finding.NewName("Certificate",
 		"An object whose certificate has expired or is about to expire, found by the checks Certificates and CertificateSecrets: "+
