@@ -92,7 +92,7 @@ func read(path string, text []byte) map[int]string {
 		if kind == token.EOF {
 			return lines
 		}
-		if kind != token.COMMENT && kind != token.STRING {
+		if kind != token.COMMENT && kind != token.STRING || strings.HasPrefix(literal, "`json:") {
 			continue
 		}
 		for i, line := range strings.Split(literal, "\n") {
