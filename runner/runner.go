@@ -378,8 +378,8 @@ func (p preparation) predict(inside contents.Contents, policy verdict.Policy, fi
 	return p.scene.Predict(request, policy, findings)
 }
 
-var _ = catalog.Reasons("The cluster-version operator refuses the update.", `
-RetrievePayload | It cannot download or verify the release. | Do what the finding about the release states.`)
+var _ = catalog.Reasons("The cluster-version operator rejects the update.", `
+RetrievePayload | It cannot download or verify the release. | Follow the finding about the release.`)
 
 // refusedByNodes reports whether the image policies of the cluster refuse the
 // release to the pod in which CVO unpacks it. Force does not get past them.

@@ -30,59 +30,61 @@ var (
 			"namespace and the ServiceAccount, appended.")
 
 	reasonReadOnly = finding.NewReason("ReadOnly", finding.Explanation{
-		Meaning: "Reported for a ServiceAccount of checks that has no write access, and for a namespace whose " +
-			"ServiceAccounts have none through their groups.",
-		Cause: "Its roles only read.",
+		Meaning: "The ServiceAccount of a check has no write access, or the groups of a namespace's ServiceAccounts " +
+			"grant none.",
+		Cause: "Its roles grant read access only.",
 	})
 	reasonMayWrite = finding.NewReason("MayWrite", finding.Explanation{
-		Meaning: "Reported for write access of the ServiceAccounts of checks that the read-only guard of the run denies.",
-		Cause: "A role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts, or to all users; or the " +
-			"ClusterRole view or cluster-reader of the cluster has write access.",
-		Remedy: "Remove the binding, or the write access of the ClusterRole.",
+		Meaning: "The ServiceAccounts of checks have write access, and the read-only guard of the run denies these writes.",
+		Cause: "A role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts, or to all users; or " +
+			"the cluster's ClusterRole view or cluster-reader grants write access.",
+		Remedy: "Remove the binding, or remove the write access from the ClusterRole.",
 	})
 	reasonUnguardedAccess = finding.NewReason("UnguardedAccess", finding.Explanation{
-		Meaning: "Reported for write access of the ServiceAccounts of checks that the read-only guard of the run cannot " +
-			"deny: impersonation, changes of admission policies, connections to kubelets, writes to aggregated APIs, " +
-			"and the permission to grant permissions; without a guard in force, every write access. Checks with such an " +
+		Meaning: "The ServiceAccounts of checks have write access that the read-only guard of the run cannot deny: " +
+			"impersonation, changes of admission policies, connections to kubelets, writes to aggregated APIs, or " +
+			"granting permissions. Without a guard in force, this includes all write access. Checks with such an " +
 			"account do not run.",
-		Cause: "A role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts, or to all users; or the " +
-			"ClusterRole view or cluster-reader of the cluster has such access.",
-		Remedy: "Remove the binding, or the access of the ClusterRole, or let the run create the guard. To run the checks " +
-			"all the same, accept the finding whose name starts with ReadOnlyAccess.",
+		Cause: "A role is bound to all ServiceAccounts of the namespace, to all ServiceAccounts, or to all users; or " +
+			"the cluster's ClusterRole view or cluster-reader grants such access.",
+		Remedy: "Remove the binding, remove the access from the ClusterRole, or let the run create the guard. To run " +
+			"the checks anyway, accept the finding whose name starts with ReadOnlyAccess.",
 	})
 	reasonReadsSecrets = finding.NewReason("ReadsSecrets", finding.Explanation{
-		Meaning: "Reported for checks that read Secrets, which the message names, and for ServiceAccounts of checks that may " +
-			"read Secrets of any name. A Secret may have a credential with which the check could write as another user: " +
-			"the read-only guard of the run applies to the tokens of its pods only. Known kinds of credentials are " +
-			"refused where the user may read the Secret (RefusedTokenSecret); others cannot be recognized.",
-		Cause: "A volume or an environment variable of the check refers to the Secret, or a role of its ServiceAccount " +
-			"names it; or a role has get, list or watch of secrets without resourceNames.",
-		Remedy: "Find out what the Secrets that the message names are for. Ask the owners of the check to name the Secrets " +
-			"in the role, and delete unused Secrets with tokens: `oc get secrets -A --field-selector " +
+		Meaning: "A check reads the Secrets that the message names, or its ServiceAccount may read Secrets of any " +
+			"name. A Secret may contain a credential with which the check could write as another user: the read-only " +
+			"guard of the run only covers the tokens of its pods. Known kinds of credentials are rejected where the " +
+			"user may read the Secret (RefusedTokenSecret); other credentials cannot be recognized.",
+		Cause: "A volume or an environment variable of the check refers to the Secret, or a role of its " +
+			"ServiceAccount names it; or a role grants get, list or watch on secrets without resourceNames.",
+		Remedy: "Find out what the Secrets in the message are used for. Ask the owners of the check to name the " +
+			"Secrets in the role, and delete unused Secrets with tokens: `oc get secrets -A --field-selector " +
 			"type=kubernetes.io/service-account-token`.",
 	})
 	reasonUnknownSecret = finding.NewReason("UnknownSecret", finding.Explanation{
-		Meaning: "Reported for checks that read a Secret of which the user may not even read the type, or a ConfigMap that the user " +
-			"may not read: it may have a token with which the check could write as another user. The checks do not run.",
+		Meaning: "A check reads a Secret whose type the user may not read, or a ConfigMap that the user may not " +
+			"read. The object may contain a token with which the check could write as another user, so the checks do " +
+			"not run.",
 		Cause: "The user may neither list nor get the object.",
-		Remedy: "Bind the roles that \"auth run\" prints. To run the checks all the same, accept the finding whose name " +
+		Remedy: "Bind the roles that \"auth run\" prints. To run the checks anyway, accept the finding whose name " +
 			"starts with ReadOnlyAccess.",
 	})
 	reasonSecretChanged = finding.NewReason("SecretChanged", finding.Explanation{
-		Meaning: "Reported when a Secret that a check reads was created while the checks ran, or when a Secret or ConfigMap has a " +
-			"credential of the API server since, or could not be read again: the check may have written with it.",
+		Meaning: "A Secret that a check reads was created while the checks ran, a Secret or ConfigMap has contained " +
+			"an API server credential since then, or it could not be read again. The check may have used the " +
+			"credential to write.",
 		Cause:  "A user or a controller changed the object.",
 		Remedy: "Find the user who changed it in the audit log of the API server, then run the preflight again.",
 	})
 	reasonPartlyAudited = finding.NewReason("PartlyAudited", finding.Explanation{
-		Meaning: "Reported when the API server could not list some of its APIs, so the access to them is unknown.",
+		Meaning: "The API server could not list some of its APIs. The access to these APIs is unknown.",
 		Cause:   "An aggregated API server is unavailable.",
 		Remedy:  "Check \"oc get apiservices\".",
 	})
 	reasonNotAudited = finding.NewReason("NotAudited", finding.Explanation{
-		Meaning: "Reported when the access of the checks' accounts could not be reviewed, or not be copied: the checks " +
-			"have less access then.",
-		Cause:  "The permission to create SubjectAccessReviews, to list bindings and APIServices, or to get roles is missing.",
+		Meaning: "The access of the checks' accounts could not be reviewed or copied. The checks run with less access.",
+		Cause: "The user lacks the permission to create SubjectAccessReviews, to list bindings and APIServices, or " +
+			"to get roles.",
 		Remedy: "Bind the roles that \"auth run\" prints.",
 	})
 )

@@ -164,13 +164,13 @@ func TestEveryReasonIsReported(t *testing.T) {
 			}
 		}
 	}
-	text, err := os.ReadFile("requirement/reason.go")
+	text, err := os.ReadFile("requirement/attempt.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	declared := regexp.MustCompile(`[rR]eason\w+\s+= finding\.NewReason\("(\w+)"`).FindAllSubmatch(text, -1)
 	if len(declared) == 0 {
-		t.Fatal("no reasons in reason.go")
+		t.Fatal("no reasons in attempt.go")
 	}
 	for _, reason := range declared {
 		if !reported[string(reason[1])] {

@@ -171,13 +171,13 @@ var (
 	namePayload = finding.NewName("ReleasePayload", "The findings about the content of the release image.")
 
 	reasonVersionMismatch = finding.NewReason("VersionMismatch", finding.Explanation{
-		Meaning: "Reported when the release image has another version than ClusterVersion lists it with.",
+		Meaning: "The release image has a different version than the one listed in ClusterVersion.",
 		Cause:   "The update graph or the mirror is wrong.",
 		Remedy:  "Do not use this image. Refresh the available updates.",
 		Command: "oc adm upgrade",
 	})
 	reasonRead = finding.NewReason("Read", finding.Explanation{
-		Meaning: "Reported when the manifests of the release were read.",
+		Meaning: "The manifests of the release were read.",
 		Cause:   "The release is verified and complete.",
 	})
 )

@@ -207,7 +207,7 @@ func unreadable(all []unread) finding.Finding {
 		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader, which an " +
 			"administrator binds: `oc adm policy add-cluster-role-to-user cluster-reader USER`.")
 	}
-	return f.Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
+	return f.Remedy("Fix the problem in the message, then run the preflight again.").Do(finding.Retry(""))
 }
 
 // The names of the findings, by condition.

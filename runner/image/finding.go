@@ -142,7 +142,7 @@ func (c Check) groupOf(each result) group {
 	if remedy, actions := c.remedy(one); remedy != "" {
 		one.remedy, one.actions = remedy, actions
 	}
-	one.remedy = cmp.Or(one.remedy, "Fix what the message names, then run the preflight again.")
+	one.remedy = cmp.Or(one.remedy, "Fix the problem in the message, then run the preflight again.")
 	return one
 }
 

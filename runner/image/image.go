@@ -112,47 +112,47 @@ func (c Check) checkAll(ctx context.Context, access *registry.Access) []result {
 
 var (
 	reasonImagesPresent = finding.NewReason("ImagesPresent", finding.Explanation{
-		Meaning: "Reported when all images are available from where nodes would pull them.",
+		Meaning: "All images are available from the repositories that nodes pull from.",
 		Cause:   "The images are available.",
 	})
 	reasonNotSelected = finding.NewReason("NotSelected", finding.Explanation{
-		Meaning: "Reported when the check is excluded by the selection.",
+		Meaning: "The selection of the run excludes the check.",
 		Cause:   "Images are excluded for this run.",
 		Remedy:  "Check the images, or accept the finding.",
 	})
 	reasonImagesMissing = finding.NewReason("ImagesMissing", finding.Explanation{
-		Meaning: "Reported when images are not available from any repository.",
-		Cause:   "The release was not mirrored, or only in part.",
+		Meaning: "Images are not available from any repository.",
+		Cause:   "The release was not mirrored, or only partly.",
 		Remedy:  "Mirror the release again: oc adm release mirror.",
 	})
 	reasonBlobsMissing = finding.NewReason("BlobsMissing", finding.Explanation{
-		Meaning: "Reported when a manifest names blobs that the registry lacks.",
-		Cause:   "The image was mirrored only in part.",
+		Meaning: "A manifest refers to blobs that the registry does not have.",
+		Cause:   "The image was mirrored only partly.",
 		Remedy:  "Mirror the release again: oc adm release mirror.",
 	})
 	reasonDigestMismatch = finding.NewReason("DigestMismatch", finding.Explanation{
-		Meaning: "Reported when a registry serves other content than a digest identifies.",
-		Cause:   "A defect or compromise of the registry.",
+		Meaning: "A registry serves content that does not match the digest.",
+		Cause:   "The registry is defective or compromised.",
 		Remedy:  "Mirror the release again, or report it to the operators of the registry.",
 	})
 	reasonInvalidManifest = finding.NewReason("InvalidManifest", finding.Explanation{
-		Meaning: "Reported when a manifest is not one that nodes accept.",
+		Meaning: "Nodes do not accept a manifest.",
 		Cause:   "The image is malformed.",
 		Remedy:  "Do not update to this release.",
 	})
 	reasonManifestTooLarge = finding.NewReason("ManifestTooLarge", finding.Explanation{
-		Meaning: "Reported when a manifest is larger than nodes accept.",
+		Meaning: "A manifest is larger than nodes accept.",
 		Cause:   "The image is malformed.",
 		Remedy:  "Do not update to this release.",
 	})
 	reasonArchitectureMissing = finding.NewReason("ArchitectureMissing", finding.Explanation{
-		Meaning: "Reported when an image is missing for an architecture of the nodes.",
+		Meaning: "An image is missing for an architecture of the nodes.",
 		Cause:   "The release was not mirrored for all architectures.",
 		Remedy:  "Mirror all architectures: oc adm release mirror --keep-manifest-list.",
 	})
 	reasonMoreImages = finding.NewReason("MoreImages", finding.Explanation{
-		Meaning: "Reported when several causes are combined in one finding.",
-		Cause:   "Images are unavailable for too many causes.",
+		Meaning: "Several causes are combined in one finding.",
+		Cause:   "Images are unavailable for too many different causes.",
 		Remedy:  "Fix the other findings first.",
 	})
 )

@@ -48,22 +48,24 @@ var (
 			"registry that spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" does not list.")
 
 	reasonAccepted = finding.NewReason("ImageStreamsAccepted", finding.Explanation{
-		Meaning: "The cluster imports images from the registries of all ImageStreams of the target.",
-		Cause:   "Spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" is not set, or lists them.",
+		Meaning: "The cluster may import images from the registries of all ImageStreams of the target.",
+		Cause:   "spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" is not set, or lists all of them.",
 	})
 	reasonNotAllowed = finding.NewReason("RegistryNotAllowedForImport", finding.Explanation{
-		Meaning: "The API server rejects an ImageStream of the target, so the cluster-version operator does not complete the update.",
-		Cause: "Spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" does not list the registry, and the " +
-			"ImageStream does not have an image of the same repository yet. An entry without a port covers port 443, and only " +
-			"port 80 where it is insecure.",
+		Meaning: "The API server rejects an ImageStream of the target, so the cluster-version operator does not " +
+			"complete the update.",
+		Cause: "spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" does not list the registry, " +
+			"and the ImageStream does not contain an image of the same repository yet. An entry without a port " +
+			"covers port 443, and port 80 only if it is insecure.",
 		Remedy:  "Add the registry to spec.allowedRegistriesForImport, and wait until openshift-apiserver is rolled out.",
 		Command: "oc edit image.config.openshift.io cluster",
 	})
 	reasonUnread = finding.NewReason("ImageStreamsUnread", finding.Explanation{
-		Meaning: "It is unknown whether the cluster accepts an ImageStream of the target, which has an image of a registry that is not listed.",
-		Cause: "The ImageStream in the cluster cannot be read, or a filter of the manifest is inconclusive; the message has " +
-			"the cause for each.",
-		Remedy: "Obtain get on the ImageStreams that the message names, or fix what it names.",
+		Meaning: "It is unknown whether the cluster accepts an ImageStream of the target with an image from an " +
+			"unlisted registry.",
+		Cause: "The ImageStream in the cluster cannot be read, or a filter of the manifest is inconclusive. The " +
+			"message contains the cause for each.",
+		Remedy: "Obtain get on the ImageStreams in the message, or fix the causes that it names.",
 	})
 )
 

@@ -212,13 +212,13 @@ func (s *source) complete(findings []finding.Finding) []finding.Finding {
 
 var (
 	reasonQueued = finding.NewReason("Queued", finding.Explanation{
-		Meaning: "Reported for the time in which a check had no Job.",
-		Cause: "As many Jobs of the run were unfinished as the parallelism allows, or another check of the component " +
-			"ran, and its checks run one at a time.",
-		Remedy: "None needed; a higher parallelism shortens it.",
+		Meaning: "The check waited before its Job was created.",
+		Cause: "The run had reached its limit of parallel Jobs, or another check of the component was running; its " +
+			"checks run one at a time.",
+		Remedy: "None needed; a higher parallelism shortens the wait.",
 	})
 	reasonStarting = finding.NewReason("Starting", finding.Explanation{
-		Meaning: "Reported for the time in which the pod of a check was started without an error.",
+		Meaning: "The pod of the check was starting, without an error.",
 		Cause:   "The cluster created the Job, its pod and its containers, and pulled their images.",
 	})
 )

@@ -31,63 +31,64 @@ import (
 // The reasons for which the objects of a check were not created.
 var (
 	reasonNamespaceMissing = finding.NewReason("NamespaceMissing", finding.Explanation{
-		Meaning: "Reported for a check whose namespace does not exist. A preflight creates no namespaces.",
+		Meaning: "The namespace of the check does not exist. A preflight does not create namespaces.",
 		Cause:   "The component is new in the target release, or disabled in this cluster.",
 		Remedy:  "Accept the finding, or create the namespace: `oc create namespace NAME`.",
 	})
 	reasonNamespaceTerminating = finding.NewReason("NamespaceTerminating", finding.Explanation{
-		Meaning: "Reported for a check whose namespace is being deleted.",
-		Cause:   "The namespace was deleted, and some object in it has a finalizer.",
-		Remedy:  "Wait until the namespace is gone, or read what delays it: `oc get namespace NAME -o yaml`.",
+		Meaning: "The namespace of the check is being deleted.",
+		Cause:   "The namespace was deleted, and an object in it has a finalizer.",
+		Remedy:  "Wait until the namespace is gone, or find out what delays its deletion: `oc get namespace NAME -o yaml`.",
 	})
 	ReasonServiceAccountMissing = finding.NewReason("ServiceAccountMissing", finding.Explanation{
-		Meaning: "Reported for a check whose ServiceAccount does not exist.",
+		Meaning: "The ServiceAccount of the check does not exist.",
 		Cause:   "The release expects the ServiceAccount to exist in the cluster.",
 		Remedy:  "Create the ServiceAccount: `oc -n NAMESPACE get serviceaccounts`.",
 	})
 	ReasonQuotaExceeded = finding.NewReason("QuotaExceeded", finding.Explanation{
-		Meaning: "Reported for a check that the quota of its namespace does not allow.",
-		Cause:   "The quota is used up.",
+		Meaning: "The quota of the namespace does not allow the check.",
+		Cause:   "The quota is exhausted.",
 		Remedy:  "Increase the quota or delete objects that use it: `oc -n NAMESPACE describe quota`.",
 	})
 	ReasonQuotaRequires = finding.NewReason("QuotaRequires", finding.Explanation{
-		Meaning: "Reported for a check whose pod lacks a request or a limit that the quota of its namespace requires.",
-		Cause: "The quota is for a resource that the containers of the check do not specify, and no LimitRange of the " +
-			"namespace has a default for it.",
+		Meaning: "The pod of the check lacks a request or limit that the quota of its namespace requires.",
+		Cause: "The quota covers a resource that the containers of the check do not specify, and no LimitRange of " +
+			"the namespace sets a default for it.",
 		Remedy: "Create a LimitRange with defaults in the namespace, and report it to the owners of the component: `oc -n " +
 			"NAMESPACE describe quota`.",
 	})
 	reasonAccountNotCopied = finding.NewReason("AccountNotCopied", finding.Explanation{
-		Meaning: "Reported for a check that is to run as an existing ServiceAccount, of which no temporary copy can be " +
-			"created. A check never runs as an existing ServiceAccount, which may have write access.",
-		Cause: "The user may not create roles, or does not have the read access of the ServiceAccount, and Kubernetes " +
-			"allows no user to grant permissions that it does not have; or the ServiceAccount has too many rules.",
+		Meaning: "No temporary copy of the ServiceAccount of the check can be created. A check never runs as an " +
+			"existing ServiceAccount, because that account may have write access.",
+		Cause: "The user may not create roles, or lacks read access that the ServiceAccount has: Kubernetes does not " +
+			"let users grant permissions that they do not have. Or the ServiceAccount has too many rules.",
 		Remedy: "Run the preflight as a user with the permissions that the message names, or accept the finding.",
 	})
 	ReasonAdmissionDenied = finding.NewReason("AdmissionDenied", finding.Explanation{
-		Meaning: "Reported for a check that an admission policy or webhook denies.",
-		Cause:   "The policy or webhook that the message names.",
+		Meaning: "An admission policy or webhook rejects the check.",
+		Cause:   "The message names the policy or webhook.",
 		Remedy:  "Check it: `oc get validatingadmissionpolicies,validatingwebhookconfigurations`.",
 	})
 	reasonRightsNotHeld = finding.NewReason("RightsNotHeld", finding.Explanation{
-		Meaning: "Reported for a check whose roles grant permissions that the user of the preflight does not have.",
-		Cause:   "Kubernetes allows no user to grant permissions that it does not have.",
+		Meaning: "The roles of the check grant permissions that the user of the preflight does not have.",
+		Cause:   "Kubernetes does not let users grant permissions that they do not have.",
 		Remedy:  "Run the preflight as a user with these permissions; \"auth\" prints a role.",
 	})
 	reasonInvalidManifest = finding.NewReason("InvalidManifest", finding.Explanation{
-		Meaning: "Reported for a check whose manifest the API server rejects.",
+		Meaning: "The API server rejects the manifest of the check.",
 		Cause:   "The manifest is invalid, or uses an API that this cluster does not have.",
 		Remedy:  "Report it to the owners of the component.",
 	})
 	reasonAPIUnavailable = finding.NewReason("APIUnavailable", finding.Explanation{
-		Meaning: "Reported for a check that was not started because the API server did not respond.",
-		Cause:   "The API server is down, restarts, or is overloaded.",
+		Meaning: "The check was not started because the API server did not respond.",
+		Cause:   "The API server is down, restarting or overloaded.",
 		Remedy:  "Check it with `oc get --raw '/readyz?verbose'`, then run the preflight again.",
 	})
 	ReasonNotStarted = finding.NewReason("NotStarted", finding.Explanation{
-		Meaning: "Reported for a check whose Job was not created.",
-		Cause:   "The message has it: an error of the API server, or other checks that did not end before the deadline of the run.",
-		Remedy:  "Fix what the message names, or raise the timeout or the parallelism, then run the preflight again.",
+		Meaning: "The Job of the check was not created.",
+		Cause: "The API server returned the error in the message, or other checks did not finish before the " +
+			"deadline of the run.",
+		Remedy: "Fix the problem in the message, or raise the timeout or the parallelism, then run the preflight again.",
 	})
 )
 
@@ -180,7 +181,7 @@ func classifyStatus(check jobplan.Check, err error) finding.Finding {
 		return unknown(reasonAPIUnavailable).Remedy("Check the API server, then run the preflight again.").
 			Do(finding.Read("oc get --raw /readyz?verbose"), finding.Retry(""))
 	}
-	return unknown(ReasonNotStarted).Remedy("Fix what the message names, then run the preflight again.").Do(finding.Retry(""))
+	return unknown(ReasonNotStarted).Remedy("Fix the problem in the message, then run the preflight again.").Do(finding.Retry(""))
 }
 
 // escalationDenied is part of the API server's error for an RBAC escalation

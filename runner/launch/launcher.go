@@ -58,9 +58,9 @@ func (l *Launcher) UID(check jobplan.Check) types.UID {
 }
 
 var reasonForeignObject = finding.NewReason("ForeignObject", finding.Explanation{
-	Meaning: "Reported for a check that does not run because an object of the same name as one of its own exists, and " +
-		"differs from it. The run does not delete the object.",
-	Cause:  "Another client created the object, or changed it; or a version of this tool created it that makes other objects.",
+	Meaning: "An object of the check already exists with the same name but different content, so the check does not " +
+		"run. The run does not delete the object.",
+	Cause:  "Another client created or changed the object, or another version of this tool created it.",
 	Remedy: "Find out who created the object, delete it, then run the preflight again.",
 })
 

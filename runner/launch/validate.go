@@ -159,11 +159,11 @@ func roleMissing(object payload.Object, err error) bool {
 }
 
 var reasonRefusedTokenSecret = finding.NewReason("RefusedTokenSecret", finding.Explanation{
-	Meaning: "Reported for a check whose containers, or whose account, read a Secret or ConfigMap with a credential of the API server: " +
-		"a token of a ServiceAccount, of OAuth or to join a node, a kubeconfig, or a client certificate of a user of " +
-		"Kubernetes itself. The read-only guard does not apply to it: it is not the token of the check's pod.",
-	Cause: "A volume or an environment variable of the manifest refers to the object, or a role of the check's " +
-		"account names it.",
+	Meaning: "The containers or the account of the check read a Secret or ConfigMap with an API server credential: a " +
+		"token of a ServiceAccount, of OAuth or for joining a node, a kubeconfig, or a client certificate of a " +
+		"Kubernetes user. The read-only guard does not cover this credential, because it is not the token of the " +
+		"check's pod.",
+	Cause:  "A volume or environment variable of the manifest refers to the object, or a role of the check's account names it.",
 	Remedy: "Report it to the owners of the component. To update without this check, accept the finding.",
 })
 

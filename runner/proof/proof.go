@@ -81,7 +81,7 @@ func unproven(failure error) finding.Finding {
 			Remedy("%s", known.Remediation).Do(finding.Retry(finding.OptionTrust))
 	}
 	return finding.Unknown(collector.ReasonError, "%v", failure).
-		Remedy("Fix what the message names, or name keyrings and signature stores for this run.").
+		Remedy("Fix the problem in the message, or name keyrings and signature stores for this run.").
 		Do(finding.Retry(finding.OptionTrust))
 }
 
@@ -92,19 +92,19 @@ var (
 		"The finding about a release image that contains another version than its signature names.")
 
 	reasonVerified = finding.NewReason("Verified", finding.Explanation{
-		Meaning: "Reported when the release is signed by a key that the cluster trusts.",
-		Cause:   "A signature of the release's digest was found and is valid.",
+		Meaning: "The release is signed with a key that the cluster trusts.",
+		Cause:   "A valid signature of the release's digest was found.",
 	})
 	reasonNotListed = finding.NewReason("NotListed", finding.Explanation{
-		Meaning: "Reported for a version that the cluster does not list as an update, and has not run before. What does not depend on " +
-			"the content of the release is judged nevertheless.",
-		Cause:   "The channel of the cluster does not have the version, or the cluster could not retrieve its updates.",
-		Remedy:  "Name the release by its image.",
+		Meaning: "The cluster does not list the version as an update, and has never run it. Checks that do not need " +
+			"the content of the release still run.",
+		Cause:   "The channel of the cluster does not contain the version, or the cluster could not retrieve its updates.",
+		Remedy:  "Specify the release by its image.",
 		Command: "oc preflight run --to-image PULLSPEC",
 	})
 	reasonSignatureWarning = finding.NewReason("SignatureWarning", finding.Explanation{
-		Meaning: "Reported when the signature is valid, with a property that other verifiers may not accept.",
-		Cause:   "The message has it.",
+		Meaning: "The signature is valid, but has a property that other verifiers may reject.",
+		Cause:   "The message contains the property.",
 		Remedy:  "Report it to the publisher of the release.",
 	})
 )
@@ -258,8 +258,8 @@ func (v Verifier) HoldAgainst(ctx context.Context, proven Proof, policies imagep
 }
 
 var reasonImagePoliciesUnavailable = finding.NewReason("ImagePoliciesUnavailable", finding.Explanation{
-	Meaning: "Reported when the image policies of the cluster could not be read.",
-	Cause:   "The permission to list ClusterImagePolicies is missing.",
+	Meaning: "The image policies of the cluster could not be read.",
+	Cause:   "The user lacks the permission to list ClusterImagePolicies.",
 	Remedy:  "Bind the roles that \"auth run\" prints.",
 })
 

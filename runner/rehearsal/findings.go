@@ -33,56 +33,57 @@ const (
 
 var (
 	reasonAccepted = finding.NewReason("WritesAccepted", finding.Explanation{
-		Meaning: "Reported when the API server accepts every write of the update of which it could be asked.",
-		Cause:   "Its validation, webhooks, policies and quotas admit the writes as dry runs.",
+		Meaning: "The API server accepts every write of the update that could be rehearsed.",
+		Cause:   "Validation, webhooks, policies and quotas accept the writes as dry runs.",
 	})
 	reasonCounted = finding.NewReason("WritesCounted", finding.Explanation{
-		Meaning: "Reported with the counts of a rehearsal in which writes were refused, or had no answer.",
-		Cause:   "Other findings of the rehearsal have the writes.",
+		Meaning: "Some rehearsed writes were rejected or could not be answered. The finding contains their counts.",
+		Cause:   "Other findings of the rehearsal contain the writes.",
 		Remedy:  "Follow the findings whose names begin with Rehearsal.",
 	})
 	reasonRefused = finding.NewReason("WriteRefused", finding.Explanation{
-		Meaning: "Reported for a write of the update that the API server refuses: the update would be stuck at it.",
-		Cause: "The message has what refuses it, in its own words: a webhook, a policy, a quota, Pod Security, or the validation of " +
-			"the API server.",
-		Remedy: "Change what refuses the write, then run the preflight again.",
+		Meaning: "The API server rejects a write of the update. The update would be stuck there.",
+		Cause: "The message quotes the component that rejects the write: a webhook, a policy, a quota, Pod Security, " +
+			"or the validation of the API server.",
+		Remedy: "Fix the cause of the rejection, then run the preflight again.",
 	})
 	reasonAltered = finding.NewReason("PodAltered", finding.Explanation{
-		Meaning: "Reported for a pod of the platform that admission would change in a way in which it does not change the pods of today.",
-		Cause:   "A mutating webhook or policy, or another SecurityContextConstraints, is newer than the running pods, or selects the next ones.",
-		Remedy:  "Exempt the namespaces of the platform from the webhook or policy.",
+		Meaning: "Admission would change a pod of the platform in a way in which it did not change the running pods.",
+		Cause: "A mutating webhook or policy, or a different SecurityContextConstraints, is newer than the running " +
+			"pods, or selects the next pods.",
+		Remedy: "Exempt the namespaces of the platform from the webhook or policy.",
 	})
 	reasonNoAnswer = finding.NewReason("WriteNotAsked", finding.Explanation{
-		Meaning: "Reported for a write of the update of which the API server could not be asked, or whose answer the update itself changes.",
-		Cause: "A webhook does not support dry runs or could not be reached, a permission is missing, or the update replaces what " +
-			"refuses the write.",
-		Remedy: "Fix what the message names, or accept the finding by its name.",
+		Meaning: "A write of the update could not be rehearsed, or the update itself changes the answer.",
+		Cause: "A webhook does not support dry runs or could not be reached, a permission is missing, or the update " +
+			"replaces the object that rejects the write.",
+		Remedy: "Fix the problem in the message, or accept the finding by its name.",
 	})
 	reasonNotYet = finding.NewReason("BroughtByTarget", finding.Explanation{
-		Meaning: "Reported for objects of kinds, and in namespaces, that the update brings: the API server cannot be asked about them before.",
-		Cause:   "The target has new CustomResourceDefinitions or Namespaces.",
+		Meaning: "The update brings objects of new kinds, or in new namespaces. The API server cannot rehearse these " +
+			"writes before the update.",
+		Cause: "The target has new CustomResourceDefinitions or Namespaces.",
 	})
 	reasonNotRehearsed = finding.NewReason("NotRehearsed", finding.Explanation{
-		Meaning: "Reported when no write was rehearsed.",
+		Meaning: "No write was rehearsed.",
 		Cause:   "The cluster is an archive, the guard of the rehearsal could not be created, or a permission is missing.",
-		Remedy: "Rehearse on the cluster, as a user with the permissions that \"auth run --rehearse\" prints. Before Kubernetes 1.30, " +
-			"which has no " +
-			"ValidatingAdmissionPolicies, pass --rehearse=unguarded.",
+		Remedy: "Rehearse on the cluster, as a user with the permissions that \"auth run --rehearse\" prints. Before " +
+			"Kubernetes 1.30, which has no ValidatingAdmissionPolicies, pass --rehearse=unguarded.",
 	})
 	reasonUnguarded = finding.NewReason("RehearsalUnguarded", finding.Explanation{
-		Meaning: "Reported for a rehearsal without the policy by which the API server denies all but dry runs.",
-		Cause:   "--rehearse=unguarded was given.",
-		Remedy:  "Rehearse with --rehearse, where Kubernetes is 1.30 or later.",
+		Meaning: "The rehearsal runs without the policy by which the API server rejects all writes that are not dry runs.",
+		Cause:   "The run used --rehearse=unguarded.",
+		Remedy:  "Rehearse with --rehearse, if Kubernetes is 1.30 or later.",
 	})
 	reasonGuardLost = finding.NewReason("RehearsalGuardChanged", finding.Explanation{
-		Meaning: "Reported when the policy of a rehearsal was deleted or changed before the rehearsal had ended.",
+		Meaning: "The policy of a rehearsal was deleted or changed before the rehearsal finished.",
 		Cause:   "A user or a controller changed it.",
 		Remedy:  "Find the user who changed it in the audit log of the API server, then run the preflight again.",
 	})
 	reasonGuardLeft = finding.NewReason("RehearsalGuardLeft", finding.Explanation{
-		Meaning: "Reported when the policy of a rehearsal could not be deleted.",
+		Meaning: "The policy of a rehearsal could not be deleted.",
 		Cause:   "The API server could not be reached, or the user may not delete it.",
-		Remedy:  "Delete it with cleanup.",
+		Remedy:  "Delete it with \"cleanup\".",
 	})
 )
 

@@ -26,8 +26,8 @@ import (
 )
 
 var reasonNotSelected = finding.NewReason("NotSelected", finding.Explanation{
-	Meaning: "Reported for a check that the selection of the run leaves out.",
-	Cause:   "The check is excluded by name, or the run is without Jobs.",
+	Meaning: "The selection of the run excludes the check.",
+	Cause:   "The check is excluded by name, or the run does not use Jobs.",
 	Remedy:  "Run the check, or accept the finding.",
 })
 

@@ -158,17 +158,17 @@ var (
 	NameSource = finding.NewName("SiteChecks", "The findings about a source of checks of the site.")
 
 	reasonRead = finding.NewReason("SiteChecksRead", finding.Explanation{
-		Meaning: "Reported when the manifests of a directory or an image were read.",
-		Cause:   "The content is that of the digest in the message.",
+		Meaning: "The manifests of a directory or an image were read.",
+		Cause:   "The message contains the digest of the content.",
 	})
 	reasonNotRead = finding.NewReason("SiteChecksNotRead", finding.Explanation{
-		Meaning: "Reported when the checks of the site cannot be read or must not be used, so that none of that source is run.",
-		Cause: "The registry does not have the image, the image policies of the cluster reject it, a manifest exceeds a " +
-			"limit, there is no check in it, or the release was not read.",
-		Remedy: "Fix what the message names. To update without these checks, accept the finding.",
+		Meaning: "The checks of the site cannot be read or must not be used. No check from that source runs.",
+		Cause: "The registry does not have the image, the image policies of the cluster reject it, a manifest " +
+			"exceeds a limit, the source contains no check, or the release was not read.",
+		Remedy: "Fix the problem in the message. To update without these checks, accept the finding.",
 	})
 	reasonUnused = finding.NewReason("SiteManifestUnused", finding.Explanation{
-		Meaning: "Reported for a manifest of the site without an object of a check.",
+		Meaning: "A manifest of the site contains no object of a check.",
 		Cause:   "No object in the file has the annotation openshift.io/preflight-check: \"true\".",
 		Remedy:  "Annotate the Job and the objects that it needs, or move the files out of the directory.",
 	})

@@ -103,14 +103,14 @@ const distrust = "Do not use this copy of the release: get it and its signatures
 var (
 	ReasonInvalidPullSpec = declare(Reason{
 		Name:    "InvalidPullSpec",
-		Meaning: "Reported when the release is not named by a digest.",
-		Cause:   "The pull spec has a tag, or is not a pull spec.",
-		Remedy: "Name the release by digest; oc adm release info PULLSPEC -o 'jsonpath={.digest}' prints the digest " +
-			"of a tag.",
+		Meaning: "The release is not specified by a digest.",
+		Cause:   "The pull spec contains a tag, or is invalid.",
+		Remedy: "Specify the release by digest; oc adm release info PULLSPEC -o 'jsonpath={.digest}' prints the " +
+			"digest of a tag.",
 	})
 	ReasonNoKeys = declare(Reason{
 		Name:    "NoKeys",
-		Meaning: "Reported when the cluster provides no keys to verify releases with.",
+		Meaning: "The cluster provides no keys for verifying releases.",
 		Cause: "The ConfigMap openshift-config-managed/release-verification does not exist or has no " +
 			"verifier-public-key-* entry.",
 		Remedy: "Check the verifier-public-key-* entries of ConfigMap openshift-config-managed/release-verification, " +
@@ -119,7 +119,7 @@ var (
 	})
 	ReasonNoStores = declare(Reason{
 		Name:    "NoStores",
-		Meaning: "Reported when there is no signature store to search.",
+		Meaning: "There is no signature store to search.",
 		Cause: "spec.signatureStores of ClusterVersion \"version\" is an empty list, which replaces the stores of the " +
 			"release, or no store was provided.",
 		Remedy: "Check spec.signatureStores of ClusterVersion version and the store-* entries of ConfigMap " +
@@ -128,7 +128,7 @@ var (
 	})
 	ReasonTrustUnavailable = declare(Reason{
 		Name:    "TrustUnavailable",
-		Meaning: "Reported when the keyrings or stores of the cluster could not be read.",
+		Meaning: "The keyrings or stores of the cluster could not be read.",
 		Cause:   "A permission is missing, or the API server did not respond.",
 		Remedy: "Obtain get and list on ConfigMaps in namespace openshift-config-managed, and get on ClusterVersion " +
 			"version and Proxy cluster, or provide keyrings and signature stores for this run.",
@@ -136,7 +136,7 @@ var (
 	})
 	ReasonInvalidKeyring = declare(Reason{
 		Name:    "InvalidKeyring",
-		Meaning: "Reported when a keyring cannot be read.",
+		Meaning: "A keyring cannot be read.",
 		Cause:   "The keyring is not a set of OpenPGP public keys, or is too large.",
 		Remedy: "Check the verifier-public-key-* entries of ConfigMap openshift-config-managed/release-verification, " +
 			"or provide keyrings for this run.",
@@ -144,14 +144,14 @@ var (
 	})
 	ReasonUnsupportedKeyring = declare(Reason{
 		Name:         "UnsupportedKeyring",
-		Meaning:      "Reported when no key of a keyring is supported.",
-		Cause:        "The keys have an algorithm or version that the OpenPGP library rejects.",
+		Meaning:      "No key of a keyring is supported.",
+		Cause:        "The OpenPGP library rejects the algorithm or version of the keys.",
 		Remedy:       "Ask the provider of the release for an OpenPGP version 4 signature by a supported key.",
 		Inconclusive: true,
 	})
 	ReasonInvalidStore = declare(Reason{
 		Name:    "InvalidStore",
-		Meaning: "Reported when a signature store cannot be used.",
+		Meaning: "A signature store cannot be used.",
 		Cause:   "Its location is not a supported URL, or its CA is missing or invalid.",
 		Remedy: "Check spec.signatureStores of ClusterVersion version and the store-* entries of ConfigMap " +
 			"openshift-config-managed/release-verification, or provide a signature store for this run.",
@@ -159,70 +159,71 @@ var (
 	})
 	ReasonKeyRevoked = declare(Reason{
 		Name:    "KeyRevoked",
-		Meaning: "Reported when a revoked key made the signature.",
-		Cause:   "The keyring holds a revocation of the key.",
+		Meaning: "The signature was made with a revoked key.",
+		Cause:   "The keyring contains a revocation of the key.",
 		Remedy:  "Do not use this copy of the release; ask its provider for a signature by a valid key.",
 		CVO:     cvoRejects,
 	})
 	ReasonInvalidSignature = declare(Reason{
 		Name:    "InvalidSignature",
-		Meaning: "Reported when a signature does not match the content and the key that it names.",
+		Meaning: "A signature does not match the content and the key that it names.",
 		Cause:   "The signature or the content was modified.",
 		Remedy:  distrust,
 		CVO:     cvoRejects,
 	})
 	ReasonWrongDigest = declare(Reason{
 		Name:    "WrongDigest",
-		Meaning: "Reported when the signature claim is for another digest.",
+		Meaning: "The signature claim is for another digest.",
 		Cause:   "A signature of another image was stored under this digest.",
 		Remedy:  distrust,
 		CVO:     cvoRejects,
 	})
 	ReasonInvalidClaim = declare(Reason{
 		Name:    "InvalidClaim",
-		Meaning: "Reported when the signed content is not a signature claim.",
-		Cause:   "The key signed something other than a container image.",
+		Meaning: "The signed content is not a signature claim.",
+		Cause:   "The key was used to sign something other than a container image.",
 		Remedy:  distrust,
 		CVO:     cvoRejects,
 	})
 	ReasonSignatureExpired = declare(Reason{
 		Name:    "SignatureExpired",
-		Meaning: "Reported when the lifetime of the signature is over.",
+		Meaning: "The signature has expired.",
 		Cause:   "The signer limited the lifetime of the signature.",
 		Remedy:  "Ask the provider of the release for a new signature.",
 		CVO:     cvoRejects,
 	})
 	ReasonNotYetValid = declare(Reason{
 		Name:    "SignatureNotYetValid",
-		Meaning: "Reported when the signature is dated in the future.",
-		Cause:   "The clock of this machine, or of the signer, is wrong.",
+		Meaning: "The signature is dated in the future.",
+		Cause:   "The clock of this machine or of the signer is wrong.",
 		Remedy:  "Check the clock of this machine.",
 		CVO:     cvoAccepts,
 	})
 	ReasonKeyNotYetValid = declare(Reason{
 		Name:    "KeyNotYetValid",
-		Meaning: "Reported when the signature is older than its key.",
+		Meaning: "The signature is older than its key.",
 		Cause:   "The signature was backdated, or the clock of the signer was wrong.",
 		Remedy:  distrust,
 		CVO:     cvoAccepts,
 	})
 	ReasonWeakDigest = declare(Reason{
 		Name:    "WeakDigest",
-		Meaning: "Reported when the signature uses a digest that can be forged.",
+		Meaning: "The signature uses a digest algorithm that can be forged.",
 		Cause:   "It was made with MD5, RIPEMD-160, SHA-1 or SHA-224.",
 		Remedy:  "Ask the provider of the release for a signature over SHA-256 or longer.",
 		CVO:     cvoAccepts,
 	})
 	ReasonUnsupportedSignature = declare(Reason{
-		Name:         "UnsupportedSignature",
-		Meaning:      "Reported when the signature has a form that the OpenPGP library does not support.",
-		Cause:        "It is a version 3 signature, has an unknown algorithm or a critical notation, or is compressed with bzip2.",
+		Name:    "UnsupportedSignature",
+		Meaning: "The OpenPGP library does not support the form of the signature.",
+		Cause: "It is a version 3 signature, has an unknown algorithm or a critical notation, or is " +
+			"compressed with bzip2.",
 		Remedy:       "Ask the provider of the release for an OpenPGP version 4 signature by a supported key.",
 		Inconclusive: true,
 	})
 	ReasonTimeout = declare(Reason{
 		Name:    "Timeout",
-		Meaning: "Reported when a signature store did not respond in time.",
+		Meaning: "A signature store did not respond in time.",
 		Cause:   "The store is slow, or a firewall drops the connection.",
 		Remedy: "Make the signature store reachable from here (proxy, firewall), or mirror the signatures of the " +
 			"release and provide the mirrored signature store for this run.",
@@ -230,7 +231,7 @@ var (
 	})
 	ReasonStoreUnavailable = declare(Reason{
 		Name:    "StoreUnavailable",
-		Meaning: "Reported when a signature store could not be read.",
+		Meaning: "A signature store could not be read.",
 		Cause:   "The store is down, denies access, or cannot be reached from here.",
 		Remedy: "Make the signature store reachable from here (proxy, firewall), or mirror the signatures of the " +
 			"release and provide the mirrored signature store for this run.",
@@ -238,63 +239,63 @@ var (
 	})
 	ReasonUnknownKey = declare(Reason{
 		Name:    "UnknownKey",
-		Meaning: "Reported when no trusted key made the signature.",
+		Meaning: "No trusted key made the signature.",
 		Cause:   "The release was signed by another provider, or the keyring is outdated.",
 		Remedy:  distrust,
 		CVO:     cvoRejects,
 	})
 	ReasonMalformedSignature = declare(Reason{
 		Name:    "MalformedSignature",
-		Meaning: "Reported when a signature is not an OpenPGP message as gpg --sign makes it.",
+		Meaning: "A signature is not an OpenPGP message as created by gpg --sign.",
 		Cause:   "The store serves something else, or the signature is damaged.",
 		Remedy:  "Get the signatures of the release again from its provider.",
 	})
 	ReasonTooLarge = declare(Reason{
 		Name:    "TooLarge",
-		Meaning: "Reported when a signature exceeds 64 KiB.",
+		Meaning: "A signature is larger than 64 KiB.",
 		Cause:   "The store serves something else under the digest.",
 		Remedy: "Check the digest; in a disconnected cluster, mirror the signatures with the release (oc-mirror and " +
 			"oc adm release mirror write them as a ConfigMap to apply).",
 	})
 	ReasonTooManySignatures = declare(Reason{
 		Name:    "TooManySignatures",
-		Meaning: "Reported when a store has more signatures of the digest than are read.",
+		Meaning: "A store has more signatures of the digest than the limit.",
 		Cause:   "Signatures of other keys were added to the store.",
-		Remedy: "Remove from the signature store what the provider of the release did not publish, or provide " +
+		Remedy: "Remove signatures that the provider of the release did not publish from the store, or provide " +
 			"another signature store for this run.",
 		CVO: cvoRejects,
 	})
 	ReasonTrailingData = declare(Reason{
 		Name:    "TrailingData",
-		Meaning: "Reported when data follows the signature claim.",
+		Meaning: "Data follows the signature claim.",
 		Cause:   "The signed content is ambiguous.",
 		Remedy:  distrust,
 		CVO:     cvoAccepts,
 	})
 	ReasonDuplicateField = declare(Reason{
 		Name:    "DuplicateField",
-		Meaning: "Reported when the signature claim has a field twice.",
+		Meaning: "The signature claim contains a field twice.",
 		Cause:   "The signed content is ambiguous.",
 		Remedy:  distrust,
 		CVO:     cvoAccepts,
 	})
 	ReasonFieldCase = declare(Reason{
 		Name:    "FieldCase",
-		Meaning: "Reported when a field of the signature claim has unexpected letter case.",
+		Meaning: "A field of the signature claim has unexpected letter case.",
 		Cause:   "The signed content is ambiguous.",
 		Remedy:  distrust,
 		CVO:     cvoAccepts,
 	})
 	ReasonUnsignedAttributes = declare(Reason{
 		Name:    "UnsignedAttributes",
-		Meaning: "Reported when the signature packet has attributes that the signature does not cover.",
+		Meaning: "The signature packet has attributes that the signature does not cover.",
 		Cause:   "The signature was modified after it was made.",
 		Remedy:  distrust,
 		CVO:     cvoAccepts,
 	})
 	ReasonWrongRepository = declare(Reason{
 		Name:    "WrongRepository",
-		Meaning: "Reported when the image was signed under the name of a repository that is not one of releases.",
+		Meaning: "The image was signed under the name of a repository that is not known for releases.",
 		Cause:   "A trusted key signed another image, or the provider publishes releases under another name.",
 		Remedy: "Do not use this image as a release; if its provider signs releases under that name, allow the " +
 			"repository for this run.",
@@ -302,14 +303,14 @@ var (
 	})
 	ReasonWrongVersion = declare(Reason{
 		Name:    "WrongVersion",
-		Meaning: "Reported when the image was signed as another version than its metadata states.",
+		Meaning: "The image was signed as a different version than its metadata contains.",
 		Cause:   "The signature belongs to another release.",
 		Remedy:  distrust,
 		CVO:     cvoAccepts,
 	})
 	ReasonNoSignedVersion = declare(Reason{
 		Name:    "NoSignedVersion",
-		Meaning: "Reported when the signature does not name a version.",
+		Meaning: "The signature does not name a version.",
 		Cause:   "The signed reference has no tag.",
 		Remedy: "Ask the provider of the release for a signature that names the version, and compare the digest with " +
 			"the announcement of the release.",
@@ -318,15 +319,15 @@ var (
 	})
 	ReasonNotVerified = declare(Reason{
 		Name:         "NotVerified",
-		Meaning:      "Reported when a release is used that was not verified.",
-		Cause:        "A defect of the calling program.",
+		Meaning:      "A release is used that was not verified.",
+		Cause:        "The calling program is defective.",
 		Remedy:       "Verify the release first.",
 		Inconclusive: true,
 	})
 	ReasonNoSignature = declare(Reason{
 		Name:    "NoSignature",
-		Meaning: "Reported when no store has a signature of the release.",
-		Cause:   "The digest is not that of a release, or its signatures were not mirrored.",
+		Meaning: "No store has a signature of the release.",
+		Cause:   "The digest is not the digest of a release, or its signatures were not mirrored.",
 		Remedy: "Check the digest; in a disconnected cluster, mirror the signatures with the release (oc-mirror and " +
 			"oc adm release mirror write them as a ConfigMap to apply).",
 		CVO: cvoRejects,

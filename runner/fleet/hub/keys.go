@@ -377,27 +377,28 @@ const (
 	showReport = "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster."
 )
 
-var explained = catalog.Reasons("The report of a cluster on a hub does not count, or has only the name of a finding.", `
-Blocks | A finding blocks the cluster; its verdict names the finding only. | `+showReport+`
+var explained = catalog.Reasons("The report of a cluster on a hub does not count, or contains only the name of a finding.", `
+Blocks | A finding blocks the cluster; its verdict contains only the finding's name. | `+showReport+`
 ClockNotSynced | The clock of the cluster differs from that of the hub. | `+setClock+`
-Expired | The verdict of the cluster has ended. | `+awaitRun+`
-Forced | The run was forced, which permits no update. | Run the preflight in the cluster again, without force.
-Inconclusive | A finding leaves the cluster undecided; its verdict names the finding only. | `+showReport+`
-Narrowed | The request of the verdict left something out. | Run the preflight in the cluster again, without ignoring or leaving out anything.
+Expired | The verdict of the cluster has expired. | `+awaitRun+`
+Forced | The run was forced and does not permit an update. | Run the preflight in the cluster again, without force.
+Inconclusive | A finding leaves the cluster undecided; its verdict contains only the finding's name. | `+showReport+`
+Narrowed | The request of the verdict excluded something. | Run the preflight in the cluster again, without ignoring or excluding anything.
 NoAnswer | The cluster has not answered the ManagedClusterView. | `+awaitAgent+`
-NoCause | The verdict is not Ready, and names no cause. | Do not update the cluster before it is known who changed its report.
+NoCause | The verdict is not Ready, but names no cause. | Do not update the cluster before you know who changed its report.
 NoFeedback | The work agent reports no feedback about the UpdatePreflight. | `+awaitAgent+`
-NoKey | The hub has no public key of the cluster, or none was given. | `+sign+`
-NoObject | The ManifestWork brings no UpdatePreflight to the cluster. | `+applySet+`
+NoKey | The public key of the cluster is not on the hub, or was not provided. | `+sign+`
+NoObject | The ManifestWork contains no UpdatePreflight for the cluster. | `+applySet+`
 NoVerdict | The cluster has no valid verdict on the update. | `+awaitRun+`
 NotApplied | The work agent has not applied the ManifestWork in the cluster. | `+awaitAgent+`
-NotAsked | No ManifestWork asks the cluster about the update. | `+applySet+`
+NotAsked | No ManifestWork requests a preflight of the update in the cluster. | `+applySet+`
 NotAvailable | The UpdatePreflight does not exist in the cluster. | `+awaitAgent+`
 NotRead | The user may not list the reports. | Have an administrator of the hub apply the roles that the command prints.
-NotReadable | What a ManagedClusterView brings is no report. | `+awaitAgent+`
-NotReported | The controller of the cluster has not reported, or without a time. | `+startAgain+`
+NotReadable | The content of a ManagedClusterView is not a report. | `+awaitAgent+`
+NotReported | The controller of the cluster has not reported, or its report has no time. | `+startAgain+`
 NotSigned | The verdict of the cluster is not signed. | `+sign+`
 OfTheFuture | The time of the report is more than an hour ahead of the clock of the hub. | `+setClock+`
-Outdated | The report is old: the controller or the agent of the cluster does not run. | `+startAgain+`
-SameID | Two clusters claim the same ID. | Detach the cluster that does not have this ID in spec.clusterID of its ClusterVersion.
-UpdateNotSigned | The cluster reports that it runs the release, and only verdicts are signed. | Compare status.history of ClusterVersion in the cluster.`)
+Outdated | The report is old: the controller or the agent of the cluster is not running. | `+startAgain+`
+SameID | Two clusters claim the same ID. | Detach the cluster whose ClusterVersion has a different spec.clusterID.
+UpdateNotSigned | The cluster reports that it runs the release, but only verdicts are signed. | Compare status.history of
+	ClusterVersion in the cluster.`)

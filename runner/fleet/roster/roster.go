@@ -214,16 +214,17 @@ func (f *Failure) Error() string { return f.Err.Error() }
 func (f *Failure) Unwrap() error { return f.Err }
 
 var explained = catalog.Reasons("A cluster of the fleet cannot be reached.", `
-ArchiveUnreadable | The file is no archive, or it is damaged. | Gather the archive again, or leave it out.
-ClusterDeploymentInvalid | The ClusterDeployment of Hive names no Secret with a kubeconfig. | Correct the ClusterDeployment: its
+ArchiveUnreadable | The file is not an archive, or is damaged. | Gather the archive again, or exclude it.
+ClusterDeploymentInvalid | The Hive ClusterDeployment does not name a Secret with a kubeconfig. | Correct the ClusterDeployment: its
 	spec.clusterMetadata.adminKubeconfigSecretRef must name the Secret with the kubeconfig of the cluster.
-KubeconfigForbidden | The user may not get the Secret with the kubeconfig of the cluster. | Have an administrator of the cluster with the
-	ClusterDeployments permit you to get the Secret: apply the role that "auth run --hive" prints.
-KubeconfigInvalid | The kubeconfig cannot be read, or has no usable context. | Correct the kubeconfig of the cluster, or leave the cluster out.
-KubeconfigMissing | The Secret with the kubeconfig of the cluster does not exist. | Create the Secret again with the admin kubeconfig of the
-	cluster, or correct the name of it in the ClusterDeployment.
-OtherCluster | The kubeconfig reaches a cluster with another ID than Hive knows. | Correct the Secret with the admin kubeconfig, or
-	spec.clusterMetadata.clusterID of the ClusterDeployment.`)
+KubeconfigForbidden | The user may not get the Secret with the kubeconfig of the cluster. | Ask an administrator of the cluster with
+	the ClusterDeployments to permit you to get the Secret: apply the role that "auth run --hive" prints.
+KubeconfigInvalid | The kubeconfig cannot be read, or has no usable context. | Correct the kubeconfig of the cluster, or exclude the
+	cluster.
+KubeconfigMissing | The Secret with the kubeconfig of the cluster does not exist. | Create the Secret again with the cluster's admin
+	kubeconfig, or correct its name in the ClusterDeployment.
+OtherCluster | The kubeconfig connects to a cluster with a different ID than the one recorded by Hive. | Correct the Secret with the
+	admin kubeconfig, or spec.clusterMetadata.clusterID of the ClusterDeployment.`)
 
 func failure(reason string, err error) *Failure {
 	return &Failure{Err: err, Reason: reason, Remedy: explained[reason].Remedy}

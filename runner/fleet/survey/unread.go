@@ -50,34 +50,46 @@ func refused(ctx context.Context, reached roster.Connection, cause error) string
 	return user
 }
 
-var explained = catalog.Reasons("A cluster of the fleet gave no verdict.", `
-ClientCertificateExpired | The client certificate of the kubeconfig has expired. | Get a new kubeconfig of the cluster, or log in to it again with "oc login".
-ClusterUnread | The message states the error. | Fix what the message states, then run the command again.
-ConnectionFailed | The connection to the API server could not be made, or has ended. | `+check+`
-ConnectionRefused | Nothing listens at the address of the API server. | `+check+`
-Forbidden | The user lacks permissions in the cluster. | Have an administrator of the cluster apply the roles that the command prints.
-Interrupted | The command was interrupted before the cluster was judged. | Run the command again.
-NoCredentials | The program that the kubeconfig names for the credentials has failed. | Install or repair the program that the kubeconfig names for the
-	credentials of its user, then run the command again.
-NoOpenShift | Another server answers. | Check the URL of the API server in the kubeconfig, or leave the cluster out: what answers there is no API server of OpenShift.
-NoRoom | Its responses need more memory than this program may use, also when the cluster is asked alone. | Run the command for this cluster alone, and check
-	what answers at this address: the largest clusters of OpenShift need less memory.
-NoTLS | What answers has no usable certificate. | Correct the URL of the API server in the kubeconfig: what answers there has no usable certificate.
+var explained = catalog.Reasons("A cluster of the fleet has no verdict.", `
+ClientCertificateExpired | The client certificate of the kubeconfig has expired. | Get a new kubeconfig of the cluster, or log in to
+	it again with "oc login".
+ClusterUnread | The message contains the error. | Fix the error in the message, then run the command again.
+ConnectionFailed | The connection to the API server failed or was closed. | `+check+`
+ConnectionRefused | No server listens at the address of the API server. | `+check+`
+Forbidden | The user lacks permissions in the cluster. | Ask an administrator of the cluster to apply the roles that the command prints.
+Interrupted | The command was interrupted before the cluster was evaluated. | Run the command again.
+NoCredentials | The credential plugin of the kubeconfig failed. | Install or repair the credential plugin that the kubeconfig names for its
+	user, then run the command again.
+NoOpenShift | Another server answers at the address. | Check the URL of the API server in the kubeconfig, or exclude the
+	cluster: no OpenShift API server answers there.
+NoRoom | The responses need more memory than this program may use, even when no other cluster is read. | Run the command for
+	this cluster alone, and check
+	which server answers at this address: the largest OpenShift clusters need less memory.
+NoTLS | The server that answers has no usable certificate. | Correct the URL of the API server in the kubeconfig: the server
+	that answers there has no usable certificate.
 NotAsked | The command was interrupted. | Run the command again.
-OtherServerName | The URL has another name than the certificate. | Correct the URL or the tls-server-name in the kubeconfig: the certificate of the API
-	server has other names.
-ServerCertificateExpired | The certificate has expired, or the clock of this machine is wrong. | Renew the certificate of the API server, after you have
-	compared the clock of this machine with that of the cluster.
-ServerFailed | The API server answers with an error of its own. | Check the API server, which fails to answer the request, then run the command again.
-TimedOut | It did not answer within --cluster-timeout. | Check that the API server answers, then run the command again, with a longer --cluster-timeout where
+OtherServerName | The host in the URL does not match the certificate. | Correct the URL or the tls-server-name in the
+	kubeconfig: the certificate of the API
+	server is for other names.
+ServerCertificateExpired | The certificate has expired, or the clock of this machine is wrong. | Compare the clock of this
+	machine with the cluster's,
+	then renew the certificate of the API server.
+ServerFailed | The API server returns an internal error. | Check the API server, which fails to answer the request, then run
+	the command again.
+TimedOut | The API server did not answer within --cluster-timeout. | Check that the API server answers, then run the command
+	again, with a longer --cluster-timeout if
 	the cluster is only slow.
-TooManyRequests | It rejects requests for a while. | Wait until the API server, or the load balancer before it, accepts more requests, then run the command again.
-TooMuchSent | Another server answers. | Check what answers at this address: the responses of an API server of OpenShift are smaller.
-Unauthorized | The credentials are wrong, or have expired. | Log in to the cluster again with "oc login", or get a new kubeconfig of it: the API server rejects
+TooManyRequests | The API server throttles requests. | Wait until the API server, or the load balancer in front of it, accepts
+	more requests, then run the command again.
+TooMuchSent | Another server answers at the address. | Check which server answers at this address: responses of an OpenShift
+	API server are smaller.
+Unauthorized | The credentials are wrong, or have expired. | Log in to the cluster again with "oc login", or get a new
+	kubeconfig: the API server rejects
 	the credentials, which may have expired.
-UnknownAuthority | The kubeconfig lacks the certificate authority of the API server. | Put the certificate authority of the API server into the kubeconfig, as
+UnknownAuthority | The kubeconfig lacks the certificate authority of the API server. | Add the certificate authority of the API
+	server to the kubeconfig as
 	certificate-authority-data, or get a new kubeconfig of the cluster.
-UnknownHost | The name of the API server cannot be resolved. | `+check)
+UnknownHost | The host name of the API server cannot be resolved. | `+check)
 
 // check is the remedy for a server that does not answer.
 const check = "Check the URL of the API server in the kubeconfig, the network and its proxy, and that the cluster runs."

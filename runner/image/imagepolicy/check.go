@@ -180,7 +180,7 @@ type remedy struct {
 
 func remedies() map[finding.Reason]remedy {
 	return map[finding.Reason]remedy{
-		reasonInvalidPullSpec: {text: "Name the image as REPOSITORY@sha256:DIGEST."},
+		reasonInvalidPullSpec: {text: "Specify the image as REPOSITORY@sha256:DIGEST."},
 		reasonUnsupportedRootOfTrust: {
 			text: "Verify the image manually before the update, with the root of trust of the policy, such as with `cosign verify IMAGE`.",
 		},
@@ -217,80 +217,80 @@ func undecided(format string, args ...any) *violation {
 
 var (
 	reasonImagePolicySatisfied = finding.NewReason("ImagePolicySatisfied", finding.Explanation{
-		Meaning: "Reported when the signatures of an image satisfy the policies of the cluster.",
+		Meaning: "The signatures of an image satisfy the policies of the cluster.",
 		Cause:   "The image is signed.",
 	})
 	reasonNoImagePolicy = finding.NewReason("NoImagePolicy", finding.Explanation{
-		Meaning: "Reported when no ClusterImagePolicy covers an image.",
-		Cause:   "The cluster requires no signature of the image.",
+		Meaning: "No ClusterImagePolicy covers the image.",
+		Cause:   "The cluster does not require a signature of the image.",
 	})
 	reasonDigestMismatch = finding.NewReason("DigestMismatch", finding.Explanation{
-		Meaning: "Reported when a registry serves other content than the digest of an image.",
-		Cause:   "A defect or compromise of the registry.",
+		Meaning: "A registry serves content that does not match the digest of the image.",
+		Cause:   "The registry is defective or compromised.",
 		Remedy:  "Mirror the image again: oc adm release mirror.",
 	})
 	reasonNoInstance = finding.NewReason("NoInstance", finding.Explanation{
-		Meaning: "Reported when an index has no image for an architecture of the nodes.",
+		Meaning: "An index has no image for an architecture of the nodes.",
 		Cause:   "The image was not mirrored for all architectures.",
 		Remedy:  "Mirror the image for all architectures: oc adm release mirror --keep-manifest-list.",
 	})
 	reasonMalformedAttachment = finding.NewReason("MalformedAttachment", finding.Explanation{
-		Meaning: "Reported when the signature tag of an image is not a sigstore signature.",
-		Cause:   "The tag was overwritten or pushed by an incompatible tool.",
+		Meaning: "The signature tag of an image is not a sigstore signature.",
+		Cause:   "The tag was overwritten, or pushed by an incompatible tool.",
 		Remedy:  "Copy the signature again: cosign copy --only=sig.",
 	})
 	reasonSigstoreUnavailable = finding.NewReason("SigstoreUnavailable", finding.Explanation{
-		Meaning: "Reported when the signatures of an image could not be read.",
+		Meaning: "The signatures of an image could not be read.",
 		Cause:   "The registry cannot be reached, or denies access.",
 		Remedy:  "Make the registry reachable, then run the preflight again.",
 	})
 	reasonTooManySignatures = finding.NewReason("TooManySignatures", finding.Explanation{
-		Meaning: "Reported when an image has more signatures than are read.",
+		Meaning: "An image has more signatures than the limit.",
 		Cause:   "Signatures of other keys were added.",
-		Remedy:  "Remove the signatures that are not by the provider.",
+		Remedy:  "Remove signatures that are not from the provider.",
 	})
 	reasonNoSigstoreSignature = finding.NewReason("NoSigstoreSignature", finding.Explanation{
-		Meaning: "Reported when an image has no signature.",
+		Meaning: "An image has no signature.",
 		Cause:   "The image was copied without its signature, or never had one.",
 		Remedy:  "Copy the signature to the mirror: cosign copy --only=sig.",
 	})
 	reasonInvalidPullSpec = finding.NewReason("InvalidPullSpec", finding.Explanation{
-		Meaning: "Reported when an image is not named by digest.",
+		Meaning: "An image is not specified by digest.",
 		Cause:   "The pull spec is malformed.",
-		Remedy:  "Name the image as REPOSITORY@sha256:DIGEST.",
+		Remedy:  "Specify the image as REPOSITORY@sha256:DIGEST.",
 	})
 	reasonImageUnavailable = finding.NewReason("ImageUnavailable", finding.Explanation{
-		Meaning: "Reported when an image could not be read.",
-		Cause:   "The registry cannot be reached, or lacks the image.",
+		Meaning: "An image could not be read.",
+		Cause:   "The registry cannot be reached, or does not have the image.",
 		Remedy:  "Make the image available, then run the preflight again.",
 	})
 	reasonUnsupportedRootOfTrust = finding.NewReason("UnsupportedRootOfTrust", finding.Explanation{
-		Meaning: "Reported when a policy has a root of trust that this check does not support.",
+		Meaning: "A policy has a root of trust that this check does not support.",
 		Cause:   "The policy uses Fulcio, Rekor or PKI.",
 		Remedy:  "Verify the image before the update: cosign verify.",
 	})
 	reasonInvalidImagePolicy = finding.NewReason("InvalidImagePolicy", finding.Explanation{
-		Meaning: "Reported when a policy cannot be evaluated.",
+		Meaning: "A policy cannot be evaluated.",
 		Cause:   "Its public key or its identity rule is invalid.",
 		Remedy:  "Correct the policy: oc edit clusterimagepolicies.",
 	})
 	reasonInvalidSigstoreSignature = finding.NewReason("InvalidSigstoreSignature", finding.Explanation{
-		Meaning: "Reported when the key of the policy did not make the signature.",
-		Cause:   "The image was signed by another key, or was modified.",
+		Meaning: "The signature was not made with the key of the policy.",
+		Cause:   "The image was signed with another key, or was modified.",
 		Remedy:  "Get the image and its signature again from its provider.",
 	})
 	reasonInvalidSigstoreClaim = finding.NewReason("InvalidSigstoreClaim", finding.Explanation{
-		Meaning: "Reported when the signed content is not a signature claim.",
-		Cause:   "The key signed something else.",
+		Meaning: "The signed content is not a signature claim.",
+		Cause:   "The key was used to sign something else.",
 		Remedy:  "Get the image and its signature again from its provider.",
 	})
 	reasonWrongSigstoreDigest = finding.NewReason("WrongSigstoreDigest", finding.Explanation{
-		Meaning: "Reported when the signature claim is for another digest.",
+		Meaning: "The signature claim is for another digest.",
 		Cause:   "The signature belongs to another image.",
 		Remedy:  "Get the image and its signature again from its provider.",
 	})
 	reasonWrongSigstoreIdentity = finding.NewReason("WrongSigstoreIdentity", finding.Explanation{
-		Meaning: "Reported when the signature claim is for another repository than the policy requires.",
+		Meaning: "The signature claim names a different repository than the policy requires.",
 		Cause:   "The image was signed under another name.",
 		Remedy:  "Change the signedIdentity of the policy: oc edit clusterimagepolicies.",
 	})

@@ -130,7 +130,7 @@ func (g *group) outcome(images int) finding.Finding {
 		return finding.Unknown(reasonImagePullFailing, "%s", message).Remedy("%s", g.remedy).Do(g.actions...)
 	case g.incomplete != "":
 		return finding.Unknown(reasonImagePullNotTried, "unknown whether %s can pull the images: %s", nodes, g.incomplete).
-			Remedy("%s", cmp.Or(g.remedy, "Fix what the message names, or run the preflight again with a longer timeout.")).
+			Remedy("%s", cmp.Or(g.remedy, "Fix the problem in the message, or run the preflight again with a longer timeout.")).
 			Do(g.retryActions()...)
 	}
 	return finding.Pass(gap.Proven("the pulls by the nodes"), reasonImagesPulled, "%s: %s, all pulled or present", nodes,
@@ -147,61 +147,61 @@ func (g *group) retryActions() []finding.Action {
 
 var (
 	reasonNothingToPull = finding.NewReason("NothingToPull", finding.Explanation{
-		Meaning: "Reported when there are no images to pull.",
-		Cause:   "The release has no check that runs.",
+		Meaning: "There are no images to pull.",
+		Cause:   "The release has no checks to run.",
 	})
 	reasonNoNode = finding.NewReason("NoNode", finding.Explanation{
-		Meaning: "Reported when images cannot be pulled onto any node.",
+		Meaning: "No node can pull images.",
 		Cause:   "All nodes are cordoned, not ready, or short of disk space.",
 		Remedy:  "Provide a node that is ready, schedulable and has free disk space.",
 		Command: "oc get nodes",
 	})
 	reasonNodeCordoned = finding.NewReason("NodeCordoned", finding.Explanation{
-		Meaning: "Reported when images are not pulled onto cordoned nodes.",
-		Cause:   "The nodes are marked as unschedulable.",
-		Remedy:  "None is needed; uncordon a node to include it: `oc adm uncordon NODE`.",
+		Meaning: "Images are not pulled onto cordoned nodes.",
+		Cause:   "The nodes are marked unschedulable.",
+		Remedy:  "None needed; uncordon a node to include it: `oc adm uncordon NODE`.",
 	})
 	reasonNodeNotReady = finding.NewReason("NodeNotReady", finding.Explanation{
-		Meaning: "Reported when images are not pulled onto nodes that are not ready.",
+		Meaning: "Images are not pulled onto nodes that are not ready.",
 		Cause:   "The kubelet of the node is stopped, failing or unreachable.",
 		Remedy:  "Restore the node: `oc describe node NODE`.",
 	})
 	reasonImagesPulled = finding.NewReason("ImagesPulled", finding.Explanation{
-		Meaning: "Reported when nodes have all images.",
-		Cause:   "The images were pulled, or were present before.",
+		Meaning: "The nodes have all images.",
+		Cause:   "The images were pulled, or were already present.",
 	})
 	reasonImagePullFailed = finding.NewReason("ImagePullFailed", finding.Explanation{
-		Meaning: "Reported when a node cannot pull an image, and a retry cannot succeed.",
+		Meaning: "A node cannot pull an image, and retrying does not help.",
 		Cause:   "The image is missing, or the node may not pull it.",
-		Remedy:  "Fix what the message names, then run the preflight again.",
+		Remedy:  "Fix the problem in the message, then run the preflight again.",
 	})
 	reasonImagePullFailing = finding.NewReason("ImagePullFailing", finding.Explanation{
-		Meaning: "Reported when a node could not pull an image in time, and a retry may succeed.",
-		Cause:   "The registry or the network fails temporarily.",
-		Remedy:  "Fix what the message names, then run the preflight again.",
+		Meaning: "A node did not pull an image in time; a retry may succeed.",
+		Cause:   "The registry or the network is failing temporarily.",
+		Remedy:  "Fix the problem in the message, then run the preflight again.",
 	})
 	reasonImagePullNotTried = finding.NewReason("ImagePullNotTried", finding.Explanation{
-		Meaning: "Reported when a node did not try to pull all images.",
+		Meaning: "A node did not try to pull all images.",
 		Cause:   "The Job or its pod was not started, was evicted, or exceeded the deadline.",
-		Remedy:  "Fix what the message names, or run the preflight again with a longer timeout.",
+		Remedy:  "Fix the problem in the message, or run the preflight again with a longer timeout.",
 	})
 	reasonDiskPressure = finding.NewReason("DiskPressure", finding.Explanation{
-		Meaning: "Reported when nodes have the condition DiskPressure; no image is pulled onto them.",
+		Meaning: "Nodes have the condition DiskPressure. No image is pulled onto them.",
 		Cause:   "The disk of the node is almost full.",
 		Remedy:  "Remove unused images and pods, or enlarge the disk.",
 	})
 	reasonDiskTooSmall = finding.NewReason("DiskTooSmall", finding.Explanation{
-		Meaning: "Reported when nodes have less free space for images than the compressed images need; no image is pulled onto them.",
+		Meaning: "Nodes have less free image space than the compressed images need. No image is pulled onto them.",
 		Cause:   "The disk of the node is too small or too full.",
 		Remedy:  "Remove unused images and pods, or enlarge the disk.",
 	})
 	reasonDiskSpaceLow = finding.NewReason("DiskSpaceLow", finding.Explanation{
-		Meaning: "Reported when the free space of nodes may be too small for the unpacked images.",
-		Cause:   "Unpacked layers need several times the space of compressed ones.",
+		Meaning: "The free space of nodes may be too small for the unpacked images.",
+		Cause:   "Unpacked layers need several times the space of compressed layers.",
 		Remedy:  "Remove unused images and pods, or enlarge the disk.",
 	})
 	reasonDiskSpace = finding.NewReason("DiskSpace", finding.Explanation{
-		Meaning: "Reported when no node is known to be short of disk space.",
+		Meaning: "No node is known to be short of disk space.",
 		Cause:   "No node has the condition DiskPressure, and all known free space is sufficient.",
 	})
 )

@@ -23,27 +23,27 @@ import (
 // The reasons of a check that reported no valid one.
 var (
 	ReasonPassed = finding.NewReason("Passed", finding.Explanation{
-		Meaning: "Reported for a check that exited 0 without findings of its own.",
+		Meaning: "The check exited with code 0 and reported no findings of its own.",
 		Cause:   "The check found nothing that blocks the update.",
 	})
 	ReasonFailed = finding.NewReason("Failed", finding.Explanation{
-		Meaning: "Reported for a check that exited with another code than 0, without findings of its own.",
-		Cause:   "The message has the last lines of its log.",
-		Remedy:  "Fix what the log names, then run the preflight again.",
+		Meaning: "The check exited with a non-zero code and reported no findings of its own.",
+		Cause:   "The message contains the last lines of its log.",
+		Remedy:  "Fix the problem in the log, then run the preflight again.",
 	})
 	reasonWarned = finding.NewReason("Warned", finding.Explanation{
-		Meaning: "Reported for a warning of a check that has no valid reason of its own.",
-		Cause:   "The check reported the finding without a CamelCase reason.",
+		Meaning: "The check reported a warning without a valid reason.",
+		Cause:   "The check did not set a CamelCase reason.",
 		Remedy:  "Read the message of the finding.",
 	})
 	reasonNotApplicable = finding.NewReason("NotApplicable", finding.Explanation{
-		Meaning: "Reported for a skipped check that has no valid reason of its own.",
-		Cause:   "The check reported that it does not apply, without a CamelCase reason.",
+		Meaning: "The check was skipped without a valid reason.",
+		Cause:   "The check reported that it does not apply, and did not set a CamelCase reason.",
 	})
 	reasonCouldNotTell = finding.NewReason("CouldNotTell", finding.Explanation{
-		Meaning: "Reported for an inconclusive check that has no valid reason of its own.",
-		Cause:   "The check reported the finding without a CamelCase reason.",
-		Remedy:  "Fix what the message names, then run the preflight again.",
+		Meaning: "The check was inconclusive without a valid reason.",
+		Cause:   "The check did not set a CamelCase reason.",
+		Remedy:  "Fix the problem in the message, then run the preflight again.",
 	})
 )
 

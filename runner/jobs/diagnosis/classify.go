@@ -209,7 +209,7 @@ const (
 
 	reportDefect = "Report this defect of the check to its owners."
 	runAgain     = "Run the preflight again."
-	fixMessage   = "Fix what the message names, then run the preflight again."
+	fixMessage   = "Fix the problem in the message, then run the preflight again."
 )
 
 type cause struct {
@@ -222,11 +222,12 @@ type cause struct {
 }
 
 var reasonBesideAltered = finding.NewReason("BesideAlteredPod", finding.Explanation{
-	Meaning: "Reported for a check that did not fail in a run in which a mutating webhook or policy changed the pod of another check. " +
-		"The changed pod may have influenced it, for example by what it did to their node.",
-	Cause: "The admission policy of the run, which rejects such pods before they start, is not in force, or does not see the change.",
-	Remedy: "Exempt objects with the label preflight.openshift.io/run from the webhook or policy, check the node on which the changed " +
-		"pod ran, then run the preflight again.",
+	Meaning: "The check did not fail, but a mutating webhook or policy changed the pod of another check in the same " +
+		"run. The changed pod may have influenced this check, for example through their node.",
+	Cause: "The admission policy of the run, which rejects such pods before they start, is not in force, or does not " +
+		"see the change.",
+	Remedy: "Exempt objects with the label preflight.openshift.io/run from the webhook or policy, check the node on " +
+		"which the changed pod ran, then run the preflight again.",
 })
 
 // Withdraw returns the findings of a run without what the Jobs of a cluster report in favor of the update, if a pod of one of
@@ -267,22 +268,22 @@ func besideAltered(f, by finding.Finding) finding.Finding {
 
 var (
 	reasonOOMKilled = finding.NewReason("OOMKilled", finding.Explanation{
-		Meaning: "Reported for a check that ran out of memory.",
+		Meaning: "The check ran out of memory.",
 		Cause:   "Its memory limit is too low, or the node ran out of memory.",
-		Remedy:  "Report it to the owners of the check; if the node is short of memory, free some: `oc adm top nodes`.",
+		Remedy:  "Report it to the owners of the check. If the node is short of memory, free some: `oc adm top nodes`.",
 	})
 	reasonContradiction = finding.NewReason("Contradiction", finding.Explanation{
-		Meaning: "Reported for a check whose exit code contradicts its result.",
-		Cause:   "A defect of the check.",
+		Meaning: "The exit code of the check contradicts its result.",
+		Cause:   "The check is defective.",
 		Remedy:  "Report it to the owners of the check.",
 	})
 	reasonBadResult = finding.NewReason("BadResult", finding.Explanation{
-		Meaning: "Reported for a check whose result cannot be used.",
-		Cause:   "The result is damaged, too large, of another run, or of a later version of the SDK.",
+		Meaning: "The result of the check cannot be used.",
+		Cause:   "The result is damaged, too large, from another run, or from a later SDK version.",
 		Remedy:  "Report it to the owners of the check.",
 	})
 	reasonKilled = finding.NewReason("Killed", finding.Explanation{
-		Meaning: "Reported for a check that ended by SIGKILL or SIGTERM.",
+		Meaning: "The check was terminated by SIGKILL or SIGTERM.",
 		Cause:   "The kubelet or the runtime killed the container.",
 		Remedy:  "Read the events with `oc get events -n NAMESPACE`, then run the preflight again.",
 	})

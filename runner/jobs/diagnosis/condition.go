@@ -20,34 +20,34 @@ import (
 
 var (
 	reasonLost = finding.NewReason("Lost", finding.Explanation{
-		Meaning: "Reported for a check whose Job ended and whose pod was gone before its result was read.",
+		Meaning: "The Job of the check finished, but its pod was gone before the result was read.",
 		Cause:   "The pod was deleted, or its node was lost.",
 		Remedy:  "Run the preflight again.",
 	})
 	reasonJobDeleted = finding.NewReason("JobDeleted", finding.Explanation{
-		Meaning: "Reported for a check whose Job was deleted by another client twice.",
+		Meaning: "Another client deleted the Job of the check twice.",
 		Cause:   "A user or a controller deletes Jobs in the namespace.",
 		Remedy:  "Stop the client that deletes Jobs in the namespace, then run the preflight again.",
 	})
 	reasonPodDeleted = finding.NewReason("PodDeleted", finding.Explanation{
-		Meaning: "Reported for a check whose pod was deleted by another client.",
+		Meaning: "Another client deleted the pod of the check.",
 		Cause:   "A user or a controller deletes pods in the namespace.",
 		Remedy:  "Stop the client that deletes pods in the namespace, then run the preflight again.",
 	})
 	reasonDeadlineExceeded = finding.NewReason("DeadlineExceeded", finding.Explanation{
-		Meaning: "Reported for a check whose Job or pod exceeded its activeDeadlineSeconds.",
-		Cause:   "The pod waited for something, or the check took too long.",
-		Remedy:  "Remove what the message names, then run the preflight again.",
+		Meaning: "The Job or pod of the check exceeded its activeDeadlineSeconds.",
+		Cause:   "The pod was waiting for something, or the check took too long.",
+		Remedy:  "Fix the problem in the message, then run the preflight again.",
 	})
 	reasonEvicted = finding.NewReason("Evicted", finding.Explanation{
-		Meaning: "Reported for a check whose pod was evicted.",
+		Meaning: "The pod of the check was evicted.",
 		Cause:   "The node was short of memory, disk or process IDs.",
-		Remedy:  "Wait until the nodes have resources, then run the preflight again: `oc get nodes`.",
+		Remedy:  "Wait until the nodes have free resources, then run the preflight again: `oc get nodes`.",
 	})
 	reasonDisrupted = finding.NewReason("Disrupted", finding.Explanation{
-		Meaning: "Reported for a check whose pod was terminated by a drain, a preemption or the loss of its node.",
-		Cause:   "The condition DisruptionTarget of the pod, which the message has.",
-		Remedy:  "Wait until no node is drained, then run the preflight again: `oc get nodes`.",
+		Meaning: "The pod of the check was terminated by a drain, by preemption, or because its node was lost.",
+		Cause:   "The message contains the DisruptionTarget condition of the pod.",
+		Remedy:  "Wait until no node is being drained, then run the preflight again: `oc get nodes`.",
 	})
 )
 
@@ -233,23 +233,23 @@ func interrupted(pod Pod) bool {
 
 var (
 	reasonJobNotSeen = finding.NewReason("JobNotSeen", finding.Explanation{
-		Meaning: "Reported for a check whose Job was created and never returned by a list or watch.",
-		Cause:   "The API server does not serve the watch on Jobs.",
+		Meaning: "The Job of the check was created, but no list or watch returned it.",
+		Cause:   "The API server does not serve watches on Jobs.",
 		Remedy:  "Check the API server with `oc get --raw '/readyz?verbose'`, then run the preflight again.",
 	})
 	reasonPodNotCreated = finding.NewReason("PodNotCreated", finding.Explanation{
-		Meaning: "Reported for a check whose Job has no pod.",
-		Cause:   "The Job controller does not run, or the API server rejects the pod.",
-		Remedy: "Fix what the message names, or check the Job controller with `oc -n openshift-kube-controller-manager " +
-			"get pods`; then run the preflight again.",
+		Meaning: "The Job of the check has no pod.",
+		Cause:   "The Job controller is not running, or the API server rejects the pod.",
+		Remedy: "Fix the problem in the message, or check the Job controller with `oc -n " +
+			"openshift-kube-controller-manager get pods`; then run the preflight again.",
 	})
 	reasonPodSecurity = finding.NewReason("PodSecurity", finding.Explanation{
-		Meaning: "Reported for a check whose pod violates the Pod Security level of its namespace.",
-		Cause:   "The manifest of the check requires more than the namespace allows.",
+		Meaning: "The pod of the check violates the Pod Security level of its namespace.",
+		Cause:   "The manifest of the check requires more privileges than the namespace allows.",
 		Remedy:  "Read the labels with `oc get namespace NAME --show-labels`, and report it to the owners of the component.",
 	})
 	reasonSecurityContextConstraints = finding.NewReason("SecurityContextConstraints", finding.Explanation{
-		Meaning: "Reported for a check whose pod no SecurityContextConstraints (SCC) allow.",
+		Meaning: "No SecurityContextConstraints (SCC) allow the pod of the check.",
 		Cause:   "The ServiceAccount of the check may not use an SCC that allows its manifest.",
 		Remedy:  "Report it to the owners of the component.",
 	})

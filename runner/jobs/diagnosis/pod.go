@@ -14,44 +14,45 @@ import (
 
 var (
 	reasonUnschedulable = finding.NewReason("Unschedulable", finding.Explanation{
-		Meaning: "Reported for a check whose pod fits on no node.",
-		Cause:   "No node has the resources, or matches the constraints of the pod.",
+		Meaning: "The pod of the check cannot be scheduled on any node.",
+		Cause:   "No node has enough resources, or matches the constraints of the pod.",
 		Remedy:  "Free resources on a node that the pod may run on, or add nodes: `oc get nodes`.",
 	})
 	reasonNoSchedulableNode = finding.NewReason("NoSchedulableNode", finding.Explanation{
-		Meaning: "Reported for a check whose pod may run on cordoned nodes only, or in a cluster without nodes.",
-		Cause:   "An administrator or an update has cordoned all nodes, or a hosted cluster has no NodePool.",
-		Remedy:  "Make a node schedulable: `oc adm uncordon NODE`, or add one.",
+		Meaning: "All nodes on which the pod of the check may run are cordoned, or the cluster has no nodes.",
+		Cause:   "An administrator or an update cordoned all nodes, or a hosted cluster has no NodePool.",
+		Remedy:  "Make a node schedulable, or add one: `oc adm uncordon NODE`.",
 	})
 	reasonImagePull = finding.NewReason("ImagePull", finding.Explanation{
-		Meaning: "Reported for a check whose image cannot be pulled.",
-		Cause:   "The registry or its mirror is unreachable, the image does not exist there, or the pull secret does not grant access.",
+		Meaning: "The image of the check cannot be pulled.",
+		Cause: "The registry or its mirror is unreachable, the image does not exist there, or the pull secret does " +
+			"not grant access.",
 		Remedy: "Check the pull secret with `oc get secret/pull-secret -n openshift-config` and the mirrors with `oc get " +
 			"imagedigestmirrorsets`.",
 	})
 	reasonContainerError = finding.NewReason("ContainerError", finding.Explanation{
-		Meaning: "Reported for a check whose container the runtime cannot create.",
-		Cause:   "An error of the container runtime, which the message has.",
+		Meaning: "The container runtime cannot create the container of the check.",
+		Cause:   "The message contains the error of the container runtime.",
 		Remedy:  "Report it to the owners of the check.",
 	})
 	reasonContainerConfig = finding.NewReason("ContainerConfig", finding.Explanation{
-		Meaning: "Reported for a check whose container the kubelet cannot configure.",
+		Meaning: "The kubelet cannot configure the container of the check.",
 		Cause:   "A key of a ConfigMap or Secret is missing, or the security context contradicts the image.",
-		Remedy:  "Fix what the message names, then run the preflight again.",
+		Remedy:  "Fix the problem in the message, then run the preflight again.",
 	})
 	reasonConfigMissing = finding.NewReason("ConfigMissing", finding.Explanation{
-		Meaning: "Reported for a check that refers to a missing ConfigMap or Secret.",
+		Meaning: "The check refers to a missing ConfigMap or Secret.",
 		Cause:   "The release expects the object to exist in the cluster.",
 		Remedy:  "Create the object that the message names, then run the preflight again.",
 	})
 	reasonVolumeNotReady = finding.NewReason("VolumeNotReady", finding.Explanation{
-		Meaning: "Reported for a check with a volume that cannot be mounted.",
-		Cause:   "The storage or the node, as the message states.",
-		Remedy:  "Fix what the message names, then run the preflight again.",
+		Meaning: "A volume of the check cannot be mounted.",
+		Cause:   "The storage or the node is failing; the message contains the cause.",
+		Remedy:  "Fix the problem in the message, then run the preflight again.",
 	})
 	reasonSandboxFailed = finding.NewReason("SandboxFailed", finding.Explanation{
-		Meaning: "Reported for a check whose pod network cannot be set up.",
-		Cause:   "An error of the network plugin, which the message has.",
+		Meaning: "The network of the check's pod cannot be set up.",
+		Cause:   "The message contains the error of the network plugin.",
 		Remedy:  "Check the nodes and the network: `oc get nodes` and `oc get clusteroperator network`.",
 	})
 )

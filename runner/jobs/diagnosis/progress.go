@@ -21,23 +21,23 @@ import (
 
 var (
 	reasonAttemptFailed = finding.NewReason("AttemptFailed", finding.Explanation{
-		Meaning: "Reported for a check whose Job was still retrying at the deadline of the run.",
-		Cause:   "The last attempt exited with another code than 0.",
-		Remedy:  "Fix what the log of the check names, or run the preflight again with a longer timeout.",
+		Meaning: "The Job of the check was still retrying at the deadline of the run.",
+		Cause:   "The last attempt exited with a non-zero code.",
+		Remedy:  "Fix the problem in the log of the check, or run the preflight again with a longer timeout.",
 	})
 	reasonUnscheduled = finding.NewReason("Unscheduled", finding.Explanation{
-		Meaning: "Reported for a check whose pod the scheduler has not processed.",
-		Cause:   "The scheduler does not run, or is overloaded.",
+		Meaning: "The scheduler has not processed the pod of the check.",
+		Cause:   "The scheduler is not running, or is overloaded.",
 		Remedy:  "Check the scheduler: `oc -n openshift-kube-scheduler get pods`.",
 	})
 	reasonInitFailed = finding.NewReason("InitFailed", finding.Explanation{
-		Meaning: "Reported for a check with a failed init container.",
-		Cause:   "The message has the last lines of its output.",
-		Remedy:  "Fix what they name, or report it to the owners of the component.",
+		Meaning: "An init container of the check failed.",
+		Cause:   "The message contains the last lines of its output.",
+		Remedy:  "Fix the problem in the output, or report it to the owners of the component.",
 	})
 	reasonContainerFailed = finding.NewReason("ContainerFailed", finding.Explanation{
-		Meaning: "Reported for a check that exited 0 while another container of its pod failed.",
-		Cause:   "A defect of the check.",
+		Meaning: "The check exited with code 0, but another container of its pod failed.",
+		Cause:   "The check is defective.",
 		Remedy:  "Report it to the owners of the check.",
 	})
 )
@@ -73,7 +73,7 @@ func inProgress(o Observation, pod Pod) Classification {
 			reason: reasonAttemptFailed,
 			detail: checkresult.Sentence(fmt.Sprintf("attempt %d ended with exit code %d, and the Job retries", o.job().Attempts, end.ExitCode),
 				lastLines(end, o.logOf(pod))),
-			remedy:  "Fix what the log of the check names, or run the preflight again with a longer timeout.",
+			remedy:  "Fix the problem in the log of the check, or run the preflight again with a longer timeout.",
 			actions: []finding.Action{finding.Retry(finding.OptionTimeout)},
 		}.waiting()
 	case pod.Spec.NodeName == "":
@@ -333,17 +333,17 @@ func (o Observation) NotStarted(waiting Classification) Classification {
 
 var (
 	reasonNotProvided = finding.NewReason("NotProvided", finding.Explanation{
-		Meaning: "Reported for a component whose image has no check.",
+		Meaning: "The image of the component has no check.",
 		Cause:   "The image has no /bin/preflight, and the manifest does not promise a result.",
 	})
 	reasonBinaryMissing = finding.NewReason("BinaryMissing", finding.Explanation{
-		Meaning: "Reported for a check whose image does not have the program that its manifest names.",
-		Cause:   "A defect of the release.",
+		Meaning: "The image of the check does not contain the program that its manifest names.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the check.",
 	})
 	reasonNotExecutable = finding.NewReason("NotExecutable", finding.Explanation{
-		Meaning: "Reported for a check whose program cannot be executed.",
-		Cause:   "The file is not executable, or built for another architecture.",
+		Meaning: "The program of the check cannot be executed.",
+		Cause:   "The file is not executable, or was built for another architecture.",
 		Remedy:  "Report it to the owners of the check.",
 	})
 )

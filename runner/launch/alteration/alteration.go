@@ -28,10 +28,9 @@ import (
 
 // ReasonAlteredByAdmission is the only reason for which an object is not as it was sent.
 var ReasonAlteredByAdmission = finding.NewReason("AlteredByAdmission", finding.Explanation{
-	Meaning: "Reported for a check that does not run, or whose result does not count, because a mutating webhook or " +
-		"policy of the cluster changes its Job, its pod, its ServiceAccount or its roles, in more than what is " +
-		"known to be harmless: where and when the pod runs, amounts of CPU and memory, stricter confinement, and " +
-		"containers beside the check.",
+	Meaning: "The check does not run, or its result does not count, because a mutating webhook or policy of the " +
+		"cluster changes its Job, pod, ServiceAccount or roles. Known harmless changes are allowed: where and when " +
+		"the pod runs, CPU and memory, stricter confinement, and sidecar containers.",
 	Cause: "The webhook or policy applies to the namespace of the check.",
 	Remedy: "Exempt objects with the label preflight.openshift.io/run from it: `oc get " +
 		"mutatingwebhookconfigurations,mutatingadmissionpolicies`.",

@@ -228,10 +228,10 @@ func rejected(check Check, job *batchv1.Job, violations []manifestpolicy.Violati
 }
 
 var reasonSiteCollision = finding.NewReason("SiteCollision", finding.Explanation{
-	Meaning: "Reported for a check of the site that has the name, or an object with the name, of one of the release. " +
-		"It is not run: it would hide or replace that of the release.",
-	Cause: "The manifests of the site and of the release name the same object, or the release has a component that " +
-		"is named \"site\".",
+	Meaning: "A check of the site, or one of its objects, has the same name as one of the release. The site's check " +
+		"does not run, because it would hide or replace the one in the release.",
+	Cause: "The manifests of the site and of the release define the same object, or the release has a component " +
+		"named \"site\".",
 	Remedy: "Rename the object in the manifest of the site.",
 })
 

@@ -18,48 +18,48 @@ import (
 // The reasons for which a manifest of a check is rejected.
 var (
 	ReasonRefusedManifest = finding.NewReason("RefusedManifest", finding.Explanation{
-		Meaning: "Reported for a check whose manifest is not one of a check: a Job with one pod, and supporting objects of known kinds.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest is not the manifest of a check: a Job with one pod, and supporting objects of known kinds.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	reasonRefusedImage = finding.NewReason("RefusedImage", finding.Explanation{
-		Meaning: "Reported for a check whose manifest refers to an image that is not a digest of the release.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check refers to an image that is not a digest in the release.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	reasonRefusedPodSecurity = finding.NewReason("RefusedPodSecurity", finding.Explanation{
-		Meaning: "Reported for a check whose manifest requires privileges on the node.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check requires privileges on the node.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	reasonRefusedAnnotation = finding.NewReason("RefusedAnnotation", finding.Explanation{
-		Meaning: "Reported for a check whose manifest has an annotation that may change how a node or its network runs the pod.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check has an annotation that may change how a node or its network runs the pod.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	reasonRefusedScheduling = finding.NewReason("RefusedScheduling", finding.Explanation{
-		Meaning: "Reported for a check whose manifest bypasses the scheduler, displaces other pods, or influences where they run.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check bypasses the scheduler, preempts other pods, or influences where they run.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	reasonRefusedDevice = finding.NewReason("RefusedDevice", finding.Explanation{
-		Meaning: "Reported for a check whose manifest requests devices of the node.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check requests devices of the node.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	reasonRefusedProbe = finding.NewReason("RefusedProbe", finding.Explanation{
-		Meaning: "Reported for a check whose manifest makes the kubelet connect to other hosts.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check makes the kubelet connect to other hosts.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	reasonRefusedVolume = finding.NewReason("RefusedVolume", finding.Explanation{
-		Meaning: "Reported for a check whose manifest has a volume that it could write to, other than scratch space.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check has a writable volume other than scratch space.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 	ReasonRefusedRBAC = finding.NewReason("RefusedRBAC", finding.Explanation{
-		Meaning: "Reported for a check whose manifest grants more than read access.",
-		Cause:   "A defect of the release.",
+		Meaning: "The manifest of the check grants more than read access.",
+		Cause:   "The release is defective.",
 		Remedy:  "Report it to the owners of the component. To update without this check, accept the finding.",
 	})
 )
@@ -102,10 +102,10 @@ func isTrue(value *bool) bool {
 
 // ReasonRefusedControlPlane is the reason of what only the guest of a hosted cluster permits.
 var ReasonRefusedControlPlane = finding.NewReason("RefusedControlPlane", finding.Explanation{
-	Meaning: "Reported for a check for the management cluster of a hosted cluster whose manifest reads Secrets, or objects " +
-		"outside of the namespace of the control plane, or that is not of the release.",
-	Cause: "The Secrets of that namespace are the credentials of etcd and of the guest, with which a check could write, " +
-		"and its neighbors are the control planes of others.",
+	Meaning: "A check for the management cluster of a hosted cluster reads Secrets, reads objects outside of the " +
+		"control plane namespace, or is not part of the release.",
+	Cause: "The Secrets of that namespace are the credentials of etcd and the guest cluster, with which a check " +
+		"could write. Its neighbors are other control planes.",
 	Remedy: "Report it to the owners of the component. To update without this check, accept the finding.",
 })
 

@@ -195,10 +195,10 @@ func (p Place) located(err error) error {
 }
 
 var reasonManagementAccess = finding.NewReason("ManagementAccess", finding.Explanation{
-	Meaning: "Reported for a check of the release for the management cluster of a hosted cluster that was not run: the user " +
-		"may not run it there, or that is unknown.",
-	Cause:   "A permission is missing in the management cluster, or its API server did not respond.",
-	Remedy:  "Bind the role of the management cluster that \"auth run --hosted-cluster\" prints.",
+	Meaning: "A check for the management cluster of a hosted cluster did not run: the user may not run it there, or " +
+		"that could not be determined.",
+	Cause:   "The user lacks a permission in the management cluster, or its API server did not respond.",
+	Remedy:  "Bind the role for the management cluster that \"auth run --hosted-cluster\" prints.",
 	Command: "oc preflight auth run --hosted-cluster NAMESPACE/NAME",
 })
 

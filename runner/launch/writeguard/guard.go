@@ -37,15 +37,15 @@ import (
 
 var (
 	reasonReadOnly = finding.NewReason("ReadOnly", finding.Explanation{
-		Meaning: "Reported when the API server denies the writes that it receives from the run's pods with the identity of " +
-			"the pod. Other credentials, and requests to other servers, are not covered; the ServiceAccounts of the " +
-			"checks have only read access.",
-		Cause: "The admission policy of the run is in effect, and was unchanged when the checks had ended.",
+		Meaning: "The API server denies writes that the run's pods make with their own identity. Other credentials, " +
+			"and requests to other servers, are not covered; the ServiceAccounts of the checks have only read access.",
+		Cause: "The admission policy of the run is in force, and had not changed when the checks finished.",
 	})
 	reasonNoReadOnlyGuard = finding.NewReason("NoReadOnlyGuard", finding.Explanation{
-		Meaning: "Reported when the checks run without the admission policy that denies their writes.",
-		Cause:   "Kubernetes before 1.30 has no ValidatingAdmissionPolicy, the user may not create one, or it was not in effect in time.",
-		Remedy:  "Fix what the message names, and grant the ServiceAccounts of the checks no more than read access.",
+		Meaning: "The checks run without the admission policy that denies their writes.",
+		Cause: "Kubernetes before 1.30 has no ValidatingAdmissionPolicy, the user may not create one, or it was " +
+			"not in force in time.",
+		Remedy: "Fix the problem in the message, and grant the ServiceAccounts of the checks no more than read access.",
 	})
 )
 
@@ -187,8 +187,8 @@ func notGuarded(err error) finding.Finding {
 
 // ReasonGuardChanged is reported when the guard of a run no longer holds.
 var ReasonGuardChanged = finding.NewReason("GuardChanged", finding.Explanation{
-	Meaning: "Reported when the admission policy that denies the writes of the run's pods, or its binding, was deleted " +
-		"or changed while the checks ran: writes of the checks may not have been denied.",
+	Meaning: "The admission policy that denies the writes of the run's pods, or its binding, was deleted or changed " +
+		"while the checks ran. Writes of the checks may have been accepted.",
 	Cause:  "A user, a controller or a check changed it.",
 	Remedy: "Find the user who changed it in the audit log of the API server, then run the preflight again.",
 })

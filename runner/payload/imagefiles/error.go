@@ -105,57 +105,57 @@ func unusable(err error) error {
 
 var (
 	reasonNotVerified = finding.NewReason("NotVerified", finding.Explanation{
-		Meaning: "Reported when a release is read that was not verified.",
-		Cause:   "A defect of the calling program.",
+		Meaning: "A release is read that was not verified.",
+		Cause:   "The calling program is defective.",
 		Remedy:  "Verify the release first.",
 	})
 	reasonInvalidPullSpec = finding.NewReason("InvalidPullSpec", finding.Explanation{
-		Meaning: "Reported when the pull spec of the release is not by the verified digest.",
-		Cause:   "A defect of the calling program.",
-		Remedy:  "Name the release as REPOSITORY@sha256:DIGEST.",
+		Meaning: "The pull spec of the release does not contain the verified digest.",
+		Cause:   "The calling program is defective.",
+		Remedy:  "Specify the release as REPOSITORY@sha256:DIGEST.",
 	})
 	reasonDigestMismatch = finding.NewReason("DigestMismatch", finding.Explanation{
-		Meaning: "Reported when a registry serves other content than the digest identifies.",
-		Cause:   "A defect or compromise of the registry or a proxy.",
+		Meaning: "A registry serves content that does not match the digest.",
+		Cause:   "The registry or a proxy is defective or compromised.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})
 	reasonLayerTruncated = finding.NewReason("LayerTruncated", finding.Explanation{
-		Meaning: "Reported when a registry ends the response before the layer is complete.",
-		Cause:   "The connection broke, or the registry lacks a part of the layer.",
+		Meaning: "A registry ends the response before the layer is complete.",
+		Cause:   "The connection was closed, or the registry lacks a part of the layer.",
 		Remedy:  "Run the preflight again; if it persists, mirror the release again: oc adm release mirror.",
 	})
 	reasonLayerTooLarge = finding.NewReason("LayerTooLarge", finding.Explanation{
-		Meaning: "Reported when the layer of the manifests exceeds the limits.",
+		Meaning: "The layer with the manifests exceeds the limits.",
 		Cause:   "The image is not a release image.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})
 	reasonDuplicateEntry = finding.NewReason("DuplicateEntry", finding.Explanation{
-		Meaning: "Reported when the layer has a file twice.",
-		Cause:   "The image was not built as release images are.",
+		Meaning: "The layer contains a file twice.",
+		Cause:   "The image was not built like a release image.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})
 	reasonUnsafeEntry = finding.NewReason("UnsafeEntry", finding.Explanation{
-		Meaning: "Reported when the layer has an entry with a path outside of the image.",
-		Cause:   "The image was not built as release images are.",
+		Meaning: "The layer contains an entry with a path outside of the image.",
+		Cause:   "The image was not built like a release image.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})
 	reasonNotAFile = finding.NewReason("NotAFile", finding.Explanation{
-		Meaning: "Reported when an entry of the manifests is not a regular file.",
-		Cause:   "The image was not built as release images are.",
+		Meaning: "An entry in the manifests directory is not a regular file.",
+		Cause:   "The image was not built like a release image.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})
 	reasonWhiteout = finding.NewReason("Whiteout", finding.Explanation{
-		Meaning: "Reported when the layer deletes a manifest of a lower layer.",
-		Cause:   "The image was not built as release images are.",
+		Meaning: "The layer deletes a manifest of a lower layer.",
+		Cause:   "The image was not built like a release image.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})
 	reasonFileTooLarge = finding.NewReason("FileTooLarge", finding.Explanation{
-		Meaning: "Reported when a manifest exceeds 8 MiB.",
-		Cause:   "The image was not built as release images are.",
+		Meaning: "A manifest is larger than 8 MiB.",
+		Cause:   "The image was not built like a release image.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})
 	reasonMalformedLayer = finding.NewReason("MalformedLayer", finding.Explanation{
-		Meaning: "Reported when the layer of the manifests is not a valid tar archive.",
+		Meaning: "The layer with the manifests is not a valid tar archive.",
 		Cause:   "The image is not a release image, or was built by an incompatible tool.",
 		Remedy:  "Compare the digest with the announcement of the release, and mirror the release again: oc adm release mirror.",
 	})

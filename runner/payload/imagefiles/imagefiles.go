@@ -39,9 +39,9 @@ const ImageDirectory = "manifests"
 const maxImageLayers = 16
 
 var reasonNotAnImageOfManifests = finding.NewReason("NotAnImageOfManifests", finding.Explanation{
-	Meaning: "Reported for an image with manifests that does not have the form of one: at most 16 layers of 64 MiB in " +
-		"total, with each manifest in one layer.",
-	Cause:  "The image is another one, or has a large base image.",
+	Meaning: "The image is not a valid image of manifests: at most 16 layers of 64 MiB in total, with each manifest " +
+		"in one layer.",
+	Cause:  "It is a different image, or has a large base image.",
 	Remedy: "Build the image \"FROM scratch\" with one COPY of the manifests to /manifests/.",
 })
 

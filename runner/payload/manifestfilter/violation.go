@@ -90,78 +90,78 @@ func Component(file string) string {
 // The reasons for which a manifest is left out, or may be.
 var (
 	reasonExcluded = finding.NewReason("Excluded", finding.Explanation{
-		Meaning: "Reported when a preflight is excluded by EXCLUDE_MANIFESTS of the cluster-version operator.",
+		Meaning: "EXCLUDE_MANIFESTS of the cluster-version operator excludes the check.",
 		Cause:   "The cluster is of another kind.",
 	})
 	reasonContradictoryFilters = finding.NewReason("ContradictoryFilters", finding.Explanation{
-		Meaning: "Reported when a preflight has annotations for both a feature set and feature gates.",
-		Cause:   "The cluster-version operator applies no such manifest, and the preflight is not run.",
+		Meaning: "The check has annotations for both a feature set and feature gates.",
+		Cause:   "The cluster-version operator does not apply such manifests, so the check does not run.",
 		Remedy:  "Report it to the authors of the component: remove one of them.",
 	})
 	ReasonUnknownFeatureSet = finding.NewReason("UnknownFeatureSet", finding.Explanation{
-		Meaning: "Reported when a preflight names an unknown feature set. It is not run.",
-		Cause:   "A typing error in the manifest, which the cluster-version operator does not apply.",
+		Meaning: "The check names an unknown feature set. It does not run.",
+		Cause:   "The manifest has a typo, and the cluster-version operator does not apply it.",
 		Remedy:  "Report it to the authors of the component.",
 	})
 	reasonOtherFeatureSet = finding.NewReason("OtherFeatureSet", finding.Explanation{
-		Meaning: "Reported when a preflight is for other feature sets.",
-		Cause:   "The cluster has another feature set.",
+		Meaning: "The check is for other feature sets.",
+		Cause:   "The cluster uses a different feature set.",
 	})
 	reasonFeatureGateEnabled = finding.NewReason("FeatureGateEnabled", finding.Explanation{
-		Meaning: "Reported when a preflight requires a disabled feature gate that is enabled.",
-		Cause:   "The cluster has other features.",
+		Meaning: "The check requires a feature gate to be disabled, but it is enabled.",
+		Cause:   "The cluster has different features.",
 	})
 	reasonFeatureGateDisabled = finding.NewReason("FeatureGateDisabled", finding.Explanation{
-		Meaning: "Reported when a preflight requires an enabled feature gate that is disabled.",
-		Cause:   "The cluster has other features.",
+		Meaning: "The check requires a feature gate to be enabled, but it is disabled.",
+		Cause:   "The cluster has different features.",
 	})
 	reasonFeaturesUnknown = finding.NewReason("FeaturesUnknown", finding.Explanation{
-		Meaning: "Reported when the features of the cluster could not be read.",
+		Meaning: "The features of the cluster could not be read.",
 		Cause:   "A permission is missing, or the API server did not respond.",
 		Remedy:  "Obtain the permission: oc get featuregate cluster -o yaml.",
 	})
 	reasonMajorVersionFilter = finding.NewReason("MajorVersionFilter", finding.Explanation{
-		Meaning: "Reported when a preflight has the annotation for major versions.",
-		Cause: "The annotation applies only to FeatureGates and CustomResourceDefinitions, and the cluster-version " +
-			"operator applies no other manifest with it.",
-		Remedy: "Report it to the authors of the component: check the version of the target in the check.",
+		Meaning: "The check has the annotation for major versions.",
+		Cause: "The annotation is only for FeatureGates and CustomResourceDefinitions. The cluster-version operator " +
+			"does not apply other manifests that have it.",
+		Remedy: "Report it to the authors of the component: the check must read the target version itself.",
 	})
 	reasonManagementSide = finding.NewReason("ManagementSide", finding.Explanation{
-		Meaning: "Reported for a check of the release that is for the management cluster, when the guest of a hosted cluster is judged " +
-			"alone. It is not run.",
-		Cause:  "Its manifest has the annotation " + sideAnnotation + ": management, and the preflight was run without --hosted-cluster.",
-		Remedy: "Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster with --hosted-cluster.",
+		Meaning: "The check is for the management cluster, but the preflight evaluates only the guest of a hosted " +
+			"cluster. It does not run.",
+		Cause: "Its manifest has the annotation " + sideAnnotation + ": management, and the preflight was run without --hosted-cluster.",
+		Remedy: "Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster with " +
+			"--hosted-cluster.",
 	})
 	reasonUnknownSide = finding.NewReason("UnknownSide", finding.Explanation{
-		Meaning: "Reported for a check of the release whose annotation " + sideAnnotation +
-			" has another value than guest and management. It is not run.",
-		Cause:  "A typing error in the manifest.",
-		Remedy: "Report it to the authors of the component.",
+		Meaning: "The annotation " + sideAnnotation + " of the check is neither guest nor management. The check does not run.",
+		Cause:   "The manifest has a typo.",
+		Remedy:  "Report it to the authors of the component.",
 	})
 	reasonCapabilitiesUnknown = finding.NewReason("CapabilitiesUnknown", finding.Explanation{
-		Meaning: "Reported when the capabilities of the cluster could not be read.",
+		Meaning: "The capabilities of the cluster could not be read.",
 		Cause:   "ClusterVersion \"version\" has no capabilities in its status.",
 		Remedy:  "Read them: oc get clusterversion version -o jsonpath={.status.capabilities}.",
 	})
 	reasonCapabilityDisabled = finding.NewReason("CapabilityDisabled", finding.Explanation{
-		Meaning: "Reported when a preflight is for a disabled capability.",
-		Cause:   "The cluster has not enabled the capability.",
+		Meaning: "The check is for a disabled capability.",
+		Cause:   "The capability is not enabled in the cluster.",
 	})
 	reasonCapabilityNotKnown = finding.NewReason("CapabilityNotKnown", finding.Explanation{
-		Meaning: "Reported when a preflight is for a capability that the cluster does not know.",
+		Meaning: "The check is for a capability that the cluster does not know.",
 		Cause:   "The capability is new in the target.",
 	})
 	reasonOverridden = finding.NewReason("Overridden", finding.Explanation{
-		Meaning: "Reported when a preflight is unmanaged by spec.overrides of ClusterVersion.",
+		Meaning: "The check is unmanaged by spec.overrides of ClusterVersion.",
 		Cause:   "An administrator excluded the object from management.",
 	})
 	reasonOtherClusterProfile = finding.NewReason("OtherClusterProfile", finding.Explanation{
-		Meaning: "Reported when a preflight is for other cluster profiles.",
-		Cause:   "The cluster has another profile.",
+		Meaning: "The check is for other cluster profiles.",
+		Cause:   "The cluster uses a different profile.",
 	})
 	reasonClusterProfileValue = finding.NewReason("ClusterProfileValue", finding.Explanation{
-		Meaning: "Reported when the annotation of a cluster profile is not \"true\". The preflight is not run.",
-		Cause:   "The cluster-version operator applies no such manifest. It may be a typing error.",
+		Meaning: "The annotation of a cluster profile is not \"true\". The check does not run.",
+		Cause:   "The cluster-version operator does not apply such manifests. The value may be a typo.",
 		Remedy:  "Report it to the authors of the component: the value must be \"true\".",
 	})
 )

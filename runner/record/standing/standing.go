@@ -31,22 +31,22 @@ var (
 	nameRecord = finding.NewName("RunRecord", "The finding in place of those of a record that is not authentic.")
 
 	reasonCanceled = finding.NewReason("Canceled", finding.Explanation{
-		Meaning: "Reported for a check that had not reported when its run was canceled.",
-		Cause:   "The cancellation of the run was requested.",
-		Remedy:  "Run the preflight again and let it finish.",
+		Meaning: "The check had not reported when its run was canceled.",
+		Cause:   "A user requested the cancellation of the run.",
+		Remedy:  "Run the preflight again, and let it finish.",
 	})
 	reasonUnauthenticRecord = finding.NewReason("UnauthenticRecord", finding.Explanation{
-		Meaning: "Reported for a run whose record is not known to be what the run recorded.",
-		Cause: "The record was edited, copied or written by a version of the tool that does not authenticate records, or " +
-			"the key of the records was deleted or replaced since (Secret preflight-record-key in the namespace " +
-			"openshift-cluster-version).",
+		Meaning: "The record of the run may differ from what the run recorded.",
+		Cause: "The record was edited, copied, or written by a version of the tool that does not authenticate " +
+			"records. Or the key of the records has been deleted or replaced since (Secret preflight-record-key in " +
+			"the namespace openshift-cluster-version).",
 		Remedy: "Run the preflight again. If the record was edited, find out who may write ConfigMaps in that namespace: " +
 			"`oc adm policy who-can update configmaps -n openshift-cluster-version`.",
 	})
 	reasonUnverifiableRecord = finding.NewReason("UnverifiableRecord", finding.Explanation{
-		Meaning: "Reported for a run whose record cannot be authenticated because the permission to read the key is missing.",
+		Meaning: "The record of the run cannot be authenticated, because the user may not read the key.",
 		Cause:   "The user may not get the Secret preflight-record-key in the namespace openshift-cluster-version.",
-		Remedy:  "Have an administrator bind the role that `oc preflight auth` prints.",
+		Remedy:  "Ask an administrator to bind the role that `oc preflight auth` prints.",
 	})
 )
 
@@ -212,7 +212,7 @@ func unreported(phase record.Phase, missing []string) []finding.Finding {
 	findings := make([]finding.Finding, 0, len(missing))
 	for _, check := range missing {
 		findings = append(findings, finding.Unknown(reason, "the run ended before the check reported").
-			Named(check).From(finding.SourceJob).Remedy("Run the preflight again and let it finish."))
+			Named(check).From(finding.SourceJob).Remedy("Run the preflight again, and let it finish."))
 	}
 	return findings
 }

@@ -29,23 +29,24 @@ const (
 var _ = catalog.Reasons("Reported in a condition of an UpdatePreflight.", `
 AllReported | Every check has a result.
 MissingResults | A check has no result. | Read the findings of the run. | oc preflight status
-NotStarted | No run has been started yet.
+NotStarted | No run has started yet.
 NotVerified | The signature of the release is not verified. | Read the finding ReleaseSignature of the run. | oc preflight status
-NoVerdict | No run has a valid verdict on the update. | Wait for the next run, or read why there is none. | oc get updatepreflights
-OperatorUnhealthy | A ClusterOperator has not been healthy for long after the update. | Check the ClusterOperator that the message names.
-PoolDegraded | A MachineConfigPool is degraded after the update. | Check the pool that the message names.
-PoolsUpdating | Nodes are updated.
-RunFailed | The last run could not be made; the message has the error. | Fix what the message states.
-Settling | A ClusterOperator was not healthy lately.
-TargetKnown | The target is known to the cluster.
+NoVerdict | No run has a valid verdict on the update. | Wait for the next run, or read why there is no verdict. | oc get updatepreflights
+OperatorUnhealthy | A ClusterOperator has been unhealthy for too long after the update. | Check the ClusterOperator in the message.
+PoolDegraded | A MachineConfigPool is degraded after the update. | Check the pool in the message.
+PoolsUpdating | Nodes are being updated.
+RunFailed | The last run failed; the message contains the error. | Fix the error in the message.
+Settling | A ClusterOperator was unhealthy recently.
+TargetKnown | The cluster knows the target.
 TargetUnknown | No update leads to the target. | Correct spec.target, or the channel of ClusterVersion.
-TooEarly | The window has not begun.
-UpdateFailing | The cluster-version operator reports a failure. | Read the condition Failing of ClusterVersion. | oc describe clusterversion
+TooEarly | The window has not opened yet.
+UpdateFailing | The cluster-version operator reports a failure. | Read the condition Failing of ClusterVersion. | oc describe
+	clusterversion
 Updated | The cluster runs the release.
-Updating | The cluster-version operator updates.
+Updating | The cluster-version operator is updating the cluster.
 Verified | The signature of the release is verified.
-Waiting | The run waits for another one, or for its window.
-WindowClosed | The window has ended. | Change the window in the spec.
+Waiting | The run waits for another run, or for its window.
+WindowClosed | The window has closed. | Change the window in the spec.
 WindowOpen | The window is open.`)
 
 // conditions are the conditions of a status whose phase and verdict are set. They keep the times of

@@ -48,10 +48,10 @@ const (
 var _ = catalog.Reasons("The precondition Preflight of the cluster-version operator warns of the update, or refuses it.", `
 PreflightAccepted | The verdict depends on accepted findings, which is a warning.
 PreflightBlocked | The verdict on the update is Blocked. | Fix what the report names. | oc preflight status
-PreflightForced | The newest run was forced, which permits no update. | Run the preflight without --force, or force the update.
-PreflightInProgress | The preflight of the update has not ended. | Wait for it. | oc preflight attach
-PreflightMissing | No preflight of the update is recorded. | Run it. | oc preflight run
-PreflightNarrowed | The request of the verdict left something out, which is a warning.
+PreflightForced | The newest run was forced and does not permit an update. | Run the preflight without --force, or force the update.
+PreflightInProgress | The preflight of the update has not finished. | Wait for it. | oc preflight attach
+PreflightMissing | The update has no recorded preflight. | Run it. | oc preflight run
+PreflightNarrowed | The request of the verdict excluded something, which is a warning.
 PreflightStale | The verdict on the update is out of date. | Run the preflight again. | oc preflight run
 PreflightUndecided | The verdict on the update is Undecided. | Fix what the report names. | oc preflight status`)
 
