@@ -179,7 +179,7 @@ func TestBaselineThatFailsIsANotice(t *testing.T) {
 	}{
 		"Reading": {
 			err:  errors.New("the API server is overloaded"),
-			want: "no baseline is stored, so the state after the update cannot be compared with that before it: the API server is overloaded",
+			want: "no baseline is stored, so the state after the update cannot be compared with the state before it: the API server is overloaded",
 		},
 		"Writing": {want: "could not store the baseline: no run has the ID"}, // its record was deleted, which is written again at the end
 	} {

@@ -358,7 +358,7 @@ func attachToLater(ctx context.Context, c *cluster.Cluster, recorded laterRun, o
 		releases = append(releases, update.Release{Version: each.Version, Image: each.Image})
 	}
 	if len(releases) < 2 {
-		return report.Report{}, input.Errorf("the record of the run does not have the releases of its path")
+		return report.Report{}, input.Errorf("the record of the run does not contain the releases of its path")
 	}
 	before := releases[len(releases)-1]
 	gates, err := gatesOf(ctx, c, before, options)

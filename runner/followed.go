@@ -122,7 +122,7 @@ func (u unheld) record(ctx context.Context, decided report.Report) report.Report
 		p.progress.Started(u.id)
 		return decided
 	case apierrors.IsForbidden(err):
-		p.progress.Step("the run is not recorded, because the permission is missing")
+		p.progress.Step("the run is not recorded because a permission is missing")
 	default:
 		p.progress.Stepf("the run is not recorded: %v", err)
 	}
@@ -169,7 +169,7 @@ func (s *sharedResults) known(draft jobplan.Draft) func(jobplan.Check) ([]findin
 		}
 		findings := slices.Clone(result.findings)
 		for i := range findings {
-			findings[i] = findings[i].Noted("The check is the same as that of %s, and was run once.", result.version)
+			findings[i] = findings[i].Noted("The check is identical to %s, and ran once.", result.version)
 		}
 		return findings, true
 	}

@@ -56,7 +56,7 @@ func join(ctx context.Context, d draft) (run, error) {
 	}
 	if taken := begun.Record(); begun.Resumed() {
 		if cause := wanted.Outdated(taken, p.scene.Cluster.Now()); cause != "" {
-			p.progress.Stepf("run %s is ended, and not continued: %s", taken.ID, cause)
+			p.progress.Stepf("run %s has ended, and does not continue: %s", taken.ID, cause)
 			if _, err := hold.End(ctx, place.Of(p.scene.Cluster, p.options.Estate), begun, record.Interrupted); err != nil {
 				return nil, err
 			}

@@ -95,7 +95,7 @@ func TestCheckOfTwoReleasesRunsOnce(t *testing.T) {
 		t.Errorf("%d pods were started for one check of two releases", got)
 	}
 	shared := find(t, made.Updates[1], check)
-	if shared.Outcome != preflight.Pass || !strings.Contains(shared.Message, "the same as that of "+next) {
+	if shared.Outcome != preflight.Pass || !strings.Contains(shared.Message, "identical to "+next) {
 		t.Errorf("want the result of the first update for the later one, got %+v", shared)
 	}
 	for _, each := range made.Updates {

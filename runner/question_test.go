@@ -124,7 +124,7 @@ func TestRunOfAnotherQuestionIsNotContinued(t *testing.T) {
 			reason: "another version may evaluate differently",
 			change: func(_ *testing.T, w *world) { w.options.Hooks.ToolVersion = "newer" },
 		},
-		"Rerun": {reason: "all checks are to be run again", change: func(_ *testing.T, w *world) { w.options.Limits.Rerun = true }},
+		"Rerun": {reason: "all checks must run again", change: func(_ *testing.T, w *world) { w.options.Limits.Rerun = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := withJobs(t)

@@ -239,7 +239,8 @@ func (t Target) resolve(clusterVersion *configv1.ClusterVersion) (update.Release
 			return candidate, nil
 		}
 	}
-	return update.Release{}, input.Errorf("the cluster knows no release %s; it knows %s%s: name another one, or its image by digest",
+	return update.Release{}, input.Errorf("the cluster knows no release %s; it knows %s%s: name another release, or "+
+		"specify its image by digest",
 		t.Version, scene.ListVersions(known), notRetrieved(clusterVersion))
 }
 

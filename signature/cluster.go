@@ -101,7 +101,8 @@ func FromCluster(ctx context.Context, configMaps corev1client.ConfigMapsGetter, 
 func (c clusterReader) verification(ctx context.Context) (map[string]string, error) {
 	config, err := c.managed.Get(ctx, verification, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, refusal.New(refusal.ReasonNoKeys, "ConfigMap %s/%s, which holds the keyrings of releases, does not exist", store.Namespace,
+		return nil, refusal.New(refusal.ReasonNoKeys, "ConfigMap %s/%s, which contains the keyrings of releases, "+
+			"does not exist", store.Namespace,
 			verification)
 	}
 	if err != nil {
@@ -136,7 +137,8 @@ func (c clusterReader) egress(ctx context.Context) (store.Egress, error) {
 		via.Roots = x509.NewCertPool()
 	}
 	if !via.Roots.AppendCertsFromPEM([]byte(bundle.Data[trustedBundleKey])) {
-		return store.Egress{}, refusal.New(refusal.ReasonTrustUnavailable, "%s of ConfigMap %s/%s holds no certificate", trustedBundleKey,
+		return store.Egress{}, refusal.New(refusal.ReasonTrustUnavailable, "%s of ConfigMap %s/%s contains no "+
+			"certificate", trustedBundleKey,
 			store.Namespace, trustedBundle)
 	}
 	return via, nil
@@ -188,7 +190,8 @@ func (c clusterReader) customStore(ctx context.Context, custom configv1.Signatur
 	}
 	via.Roots = x509.NewCertPool()
 	if !via.Roots.AppendCertsFromPEM([]byte(ca.Data[customCAKey])) {
-		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q holds no certificate: %s of ConfigMap %s/%s", u.Redacted(),
+		return nil, refusal.New(refusal.ReasonInvalidStore, "the ca of store %q contains no certificate: %s of "+
+			"ConfigMap %s/%s", u.Redacted(),
 			customCAKey, ownNamespace, custom.CA.Name)
 	}
 	return store.OfServer(u, via), nil

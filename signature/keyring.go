@@ -180,7 +180,8 @@ func (m *message) verify(key *openpgp.Key) *refusal.Error {
 	}
 	_, _ = m.signed(hash).Write(m.body) // never fails
 	if err := key.PublicKey.VerifySignature(hash, m.signature); err != nil {
-		return refusal.New(refusal.ReasonInvalidSignature, "key %016X did not sign this content; the signature or the content was modified: %w",
+		return refusal.New(refusal.ReasonInvalidSignature, "key %016X did not sign this content; the signature or "+
+			"the content was modified: %w",
 			m.issuer, err)
 	}
 	if !bytes.HasPrefix(hash.Sum(nil), m.signature.HashTag[:]) {
@@ -347,7 +348,7 @@ func checkValidity(key *openpgp.Key, sig *packet.Signature, now time.Time) *refu
 		return refusal.New(refusal.ReasonNotYetValid, "dated %s, in the future; the current time is %s",
 			sig.CreationTime.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	case isOver(sig, now):
-		return refusal.New(refusal.ReasonSignatureExpired, "the lifetime of the signature made %s has ended",
+		return refusal.New(refusal.ReasonSignatureExpired, "the lifetime of the signature made %s has expired",
 			sig.CreationTime.UTC().Format(time.RFC3339))
 	case sig.CreationTime.Before(key.Entity.PrimaryKey.CreationTime), sig.CreationTime.Before(key.PublicKey.CreationTime):
 		return refusal.New(refusal.ReasonKeyNotYetValid, "made %s by key %016X, which was created later",

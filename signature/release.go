@@ -131,7 +131,8 @@ func parsePullSpec(pullSpec string) (string, error) {
 		return "", refusal.New(refusal.ReasonInvalidPullSpec, "pull spec %q has no digest, and a tag cannot be verified", shown)
 	}
 	if !regexp.MustCompile(`^sha256:[0-9a-f]{64}$`).MatchString(digest) {
-		return "", refusal.New(refusal.ReasonInvalidPullSpec, "pull spec %q does not end in sha256: and 64 lower-case hex digits", shown)
+		return "", refusal.New(refusal.ReasonInvalidPullSpec, "pull spec %q does not end in sha256: and 64 "+
+			"lower-case hex digits", shown)
 	}
 	// host[:port]/path as in the distribution project, without a tag.
 	name := regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9a-fA-F:]+\])(:[0-9]{1,5})?` +
@@ -174,7 +175,8 @@ func (r Release) CheckVersion(version string) error {
 			return refusal.New(refusal.ReasonNoSignedVersion, "the signature claim names repository %q without a tag, so the version is not signed",
 				truncate(identity.repository))
 		case !isTagOf(identity.tag, version):
-			return refusal.New(refusal.ReasonWrongVersion, "the signature claim names tag %q, but the release metadata states version %q",
+			return refusal.New(refusal.ReasonWrongVersion, "the signature claim names tag %q, but the release "+
+				"metadata contains version %q",
 				truncate(identity.tag), truncate(version))
 		}
 		return nil

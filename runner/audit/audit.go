@@ -135,7 +135,8 @@ func (a Audit) findings() ([]finding.Finding, error) {
 		findings = append(findings, aboutAccount(account, withSecrets(account, a.judgeAccount(account))))
 	}
 	if apierrors.IsForbidden(a.err) {
-		return append(findings, a.notAudited(nameAudit, "unknown what every ServiceAccount of the checks' namespaces may write; %s: %v",
+		return append(findings, a.notAudited(nameAudit, "could not determine the write access of all ServiceAccounts "+
+			"in the checks' namespaces; %s: %v",
 			a.protection(), a.err).Named(nameAudit)), nil
 	}
 	for _, rights := range a.groups {
@@ -150,7 +151,7 @@ func (a Audit) protection() string {
 	if a.guarded {
 		return "the read-only guard of the run denies it to the checks' pods"
 	}
-	return "the read-only guard, which would deny it, is not in force"
+	return "the read-only guard that would deny it is not in force"
 }
 
 // undenied are the writes that nothing denies: those that the guard cannot deny and, where it is not in force, all.
@@ -216,8 +217,8 @@ func (a Audit) notAudited(name, format string, args ...any) finding.Finding {
 	}
 	return finding.Unknown(reasonNotAudited, format, args...).
 		Noted("Checks with this access do not run unless %s is accepted.", name).
-		Remedy("Run the preflight as a user with the permissions that the message names, or with those to create the read-only guard. "+
-			"To run the checks all the same, accept the finding.").
+		Remedy("Run the preflight as a user with the permissions that the message names, or with permission to "+
+			"create the read-only guard. To run the checks anyway, accept the finding.").
 		Do(finding.Roles(), finding.Accept(name))
 }
 
@@ -226,14 +227,15 @@ func (a Audit) judgeAccount(account accountcopy.Account) finding.Finding {
 	secrets := account.SecretReads()
 	switch {
 	case account.Unread != nil && account.Copied:
-		return finding.Warn(reasonNotAudited, "%s, which has no permissions: unknown which those of the original are: %v", subjectOf(account),
+		return finding.Warn(reasonNotAudited, "%s, which has no permissions: the permissions of the original are "+
+			"unknown: %v", subjectOf(account),
 			account.Unread).
 			Remedy("Run the preflight as a user with the permissions that the message names.").Do(finding.Roles())
 	case account.Unread != nil:
 		return a.notAudited(nameOf(account), "%s, whose roles could not all be read; %s: %v", subjectOf(account), a.protection(), account.Unread)
 	case len(undenied) > 0:
 		return a.unguardedAccess(subjectOf(account), nameOf(account), undenied).
-			Remedy("Remove this access from the ClusterRoles view and cluster-reader. To run %s all the same, accept the finding.",
+			Remedy("Remove this access from the ClusterRoles view and cluster-reader. To run %s anyway, accept the finding.",
 				words.List(account.Checks, 5)).
 			Do(finding.Read("oc get clusterroles view cluster-reader -o yaml"), finding.Accept(nameOf(account)))
 	case len(writes) > 0:
@@ -288,7 +290,7 @@ func (a Audit) judgeGroups(rights rights.GroupRights) finding.Finding {
 	switch {
 	case len(undenied) > 0:
 		return a.unguardedAccess(subject, name, undenied).
-			Remedy("Remove the binding for the group. To run the checks of the namespace all the same, accept the finding.").
+			Remedy("Remove the binding for the group. To run the checks of the namespace anyway, accept the finding.").
 			Do(bindings, finding.Accept(name))
 	case len(rights.Writes) > 0:
 		if len(rights.Secrets) > 0 {
@@ -301,7 +303,8 @@ func (a Audit) judgeGroups(rights rights.GroupRights) finding.Finding {
 			bindings)
 	case len(rights.Unserved) > 0:
 		return finding.Warn(reasonPartlyAudited,
-			"%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does not serve now; %s",
+			"%s has no write access to the APIs that could be reviewed; unknown for %s, which the API server does "+
+				"not currently serve; %s",
 			subject, strings.Join(rights.Unserved, ", "), protection).
 			Remedy("Check the aggregated APIs.").Do(finding.Read("oc get apiservices"))
 	}
@@ -317,9 +320,9 @@ func NotRun(check string, causes []string) finding.Finding {
 		actions = append(actions, finding.Accept(cause))
 	}
 	return finding.Unknown(reasonUnguardedAccess,
-		"not run: the read-only guard cannot deny all writes for which it may have credentials, see %s", named).
+		"not run: the read-only guard cannot deny all writes for which the check may have credentials, see %s", named).
 		Named(check).
-		Remedy("Do what %s requires. To run the check all the same, accept %s.", named, named).
+		Remedy("Do what %s requires. To run the check anyway, accept %s.", named, named).
 		Do(actions...)
 }
 

@@ -38,17 +38,19 @@ func withSecrets(account accountcopy.Account, roles finding.Finding) finding.Fin
 		return roles.Noted("Besides, %s.", text)
 	}
 	return finding.Warn(reasonReadsSecrets, "%s; %s", subjectOf(account), text).
-		Remedy("Find out what these Secrets are for, and ask the owners of %s to read none with the credential of a user who may write.",
+		Remedy("Find out what these Secrets are used for, and ask the owners of %s not to read credentials of users "+
+			"with write access.",
 			words.List(account.Checks, 5))
 }
 
 // unknownSecret is the finding about an account whose checks read a Secret of unknown type, with what else was found.
 func unknownSecret(account accountcopy.Account, roles finding.Finding, text string) finding.Finding {
 	name := nameOf(account)
-	f := finding.Unknown(reasonUnknownSecret, "%s; %s; the checks that read what the user may not do not run unless %s is accepted",
+	f := finding.Unknown(reasonUnknownSecret, "%s; %s; checks that read objects which the user may not read do not "+
+		"run unless %s is accepted",
 		subjectOf(account), text, name).
-		Remedy("Run the preflight as a user who may get and list these objects: print a role. "+
-			"To run the checks all the same, accept the finding.").
+		Remedy("Run the preflight as a user who may get and list these objects: print a role. To run the checks "+
+			"anyway, accept the finding.").
 		Do(finding.Roles(), finding.Accept(name))
 	if roles.Outcome == preflight.Pass {
 		return f
@@ -86,7 +88,7 @@ func Changed(plan jobplan.Plan, changes map[inventory.Reference]string) []findin
 			continue
 		}
 		findings = append(findings, aboutAccount(account, finding.Unknown(reasonSecretChanged,
-			"unknown whether the checks of this account only read, because %s; %s", strings.Join(texts[:min(maxNamedSecrets, len(texts))], "; "),
+			"unknown whether the checks of this account are read-only, because %s; %s", strings.Join(texts[:min(maxNamedSecrets, len(texts))], "; "),
 			tokensUnguarded).
 			Remedy("Find the user who changed the Secret in the audit log of the API server, then run the preflight again.").
 			Do(finding.Retry("")).From(finding.SourceJob)))

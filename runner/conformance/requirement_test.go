@@ -445,7 +445,7 @@ func killedCases() map[string]evidenceCase {
 		"Passes": {
 			reason: "a pass that was reported too early counts", trials: killed(stopped(early(0))),
 			want:     map[string]string{"Killed": "Fail PassesWhenKilled"},
-			messages: map[string]string{"Killed": "stopped by the node, with exit code 0, it counts as a pass"},
+			messages: map[string]string{"Killed": "stopped by the node, with exit code 0, it counts as passed"},
 		},
 		"EarlyPass": {
 			reason: "the exit code of SIGKILL contradicts a pass", trials: killed(bySIGKILL(stopped(early(137)))),
@@ -459,11 +459,11 @@ func killedCases() map[string]evidenceCase {
 			reason: "without a declared frame nothing is left", manifest: plain,
 			trials:   but(every(ended(0, "")), conformance.Killed, bySIGKILL(stopped(ended(137, "")))),
 			want:     map[string]string{"Result": "Warn NotFramed", "ResultBudget": "Skipped NotFramed", "FailsClosed": "Skipped NoAccess"},
-			messages: map[string]string{"Killed": "stopped by SIGKILL, it does not count as a pass"},
+			messages: map[string]string{"Killed": "stopped by SIGKILL, it does not count as passed"},
 		},
 		"ByItself": {
 			reason: "it ended before it was stopped", trials: killed(reported(pass)),
-			want: map[string]string{"Killed": "Skipped TooFast"}, messages: map[string]string{"Killed": "it ended by itself, with exit code 0"},
+			want: map[string]string{"Killed": "Skipped TooFast"}, messages: map[string]string{"Killed": "it exited by itself, with exit code 0"},
 		},
 		"AtTheSameTime": {
 			reason: "it ended before it received SIGKILL", trials: killed(bySIGKILL(stopped(reported(pass)))),
@@ -471,7 +471,7 @@ func killedCases() map[string]evidenceCase {
 		},
 		"Unreported": {
 			reason: "no finding is no pass", trials: killed(stopped(unreported(early(0)))),
-			messages: map[string]string{"Killed": "does not count as a pass"},
+			messages: map[string]string{"Killed": "does not count as passed"},
 		},
 		"NotStopped": {reason: "the node did not stop it", trials: killed(running), want: map[string]string{"Killed": "Unknown NotTried"}},
 		"ImagePull": {
@@ -488,12 +488,12 @@ func terminatedCases() map[string]evidenceCase {
 	return map[string]evidenceCase{
 		"Unknown": {
 			reason:   "the check reports that it was interrupted",
-			messages: map[string]string{"Terminated": "it ended within 5 seconds of SIGTERM, with exit code 4"},
+			messages: map[string]string{"Terminated": "it exited within 5 seconds of SIGTERM, with exit code 4"},
 		},
 		"Ignores": {
 			reason: "the kubelet kills a check that ignores SIGTERM", trials: terminated(stopped(unfinished(137))),
 			want:     map[string]string{"Terminated": "Fail IgnoresSIGTERM"},
-			messages: map[string]string{"Terminated": "it did not end within 5 seconds of SIGTERM"},
+			messages: map[string]string{"Terminated": "it did not exit within 5 seconds of SIGTERM"},
 		},
 		"Passes": {
 			reason: "a pass that was reported too early counts", trials: terminated(stopped(early(0))),

@@ -325,7 +325,10 @@ func (r Report) headline() string { return r.verdict().Word + ": " + r.verdict()
 // Document is the conclusion, the results for each check, those that need attention first, and
 // the conclusion again.
 func (r Report) Document(document.View) document.Document {
-	made := document.Document{Title: "Conformance of checks", Source: "The JSON document has all data.", Blocks: []document.Block{r.verdict()}}
+	made := document.Document{
+		Title: "Conformance of checks", Source: "The JSON document contains all data.",
+		Blocks: []document.Block{r.verdict()},
+	}
 	for rest := r.Results; len(rest) > 0; {
 		check := rest[0].Check
 		end := slices.IndexFunc(rest, func(result requirement.Result) bool { return result.Check != check })

@@ -374,7 +374,7 @@ func (r Reader) siteFiles(ctx context.Context, c Contents, source site.Source) (
 		image := imagepolicy.Image{PullSpec: source.Name, Architectures: scene.Architectures(ctx)}
 		if held := c.Proof.Policies.Check(ctx, image, proof.Puller(registries)); held.Outcome == preflight.Fail ||
 			held.Outcome == preflight.Unknown {
-			return nil, fmt.Errorf("the image policies of the cluster do not admit it (%s): %s", held.Reason, held.Message)
+			return nil, fmt.Errorf("the image policies of the cluster reject it (%s): %s", held.Reason, held.Message)
 		}
 	}
 	return source.ReadImage(ctx, imagefiles.Source{

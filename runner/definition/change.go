@@ -98,8 +98,8 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 	const authors = "Do not update to this release, and report it to its publisher: the cluster cannot store the definition."
 	if errs := groups[reasonIdentityChanged]; len(errs) > 0 {
 		found = append(found, c.refused(reasonIdentityChanged, errs).
-			Remedy("Save the objects, delete the CustomResourceDefinition before the update (oc delete crd %s), and create the objects "+
-				"again after it.%s",
+			Remedy("Save the objects, delete the CustomResourceDefinition before the update (oc delete crd %s), and "+
+				"create the objects again after it.%s",
 				c.target.Name, c.deletion()).
 			Do(finding.Read("oc get %s -A -o yaml", c.target.Name)))
 	}
@@ -110,7 +110,7 @@ func (c change) violations(ctx context.Context) []finding.Finding {
 	}
 	if errs := groups[reasonRuleCostEstimate]; len(errs) > 0 {
 		found = append(found, finding.Warn(reasonRuleCostEstimate,
-			"%s of the target has rules whose estimated cost is above the limit of some versions of Kubernetes: %s", describe(c.target),
+			"%s of the target has rules whose estimated cost exceeds the limit of some Kubernetes versions: %s", describe(c.target),
 			texts(errs)).
 			Named(nameUpdate).About(object(c.target)).
 			Remedy("Check that the cluster accepts the definition, with its manifest in the release: `oc replace --dry-run=server -f FILE`."))
@@ -144,8 +144,9 @@ func (c change) deletion() string {
 	if webhookOf(c.present) == nil {
 		return ""
 	}
-	return fmt.Sprintf(" If its conversion webhook does not respond, the objects can neither be read nor deleted: "+
-		"first run oc patch crd %s --type merge -p '{\"spec\":{\"conversion\":{\"strategy\":\"None\",\"webhook\":null}}}'.", c.present.Name)
+	return fmt.Sprintf(" If its conversion webhook does not respond, the objects can be neither read nor deleted: "+
+		"first run oc patch crd %s --type merge -p "+
+		"'{\"spec\":{\"conversion\":{\"strategy\":\"None\",\"webhook\":null}}}'.", c.present.Name)
 }
 
 // storedVersions reports stored versions that the target lacks, with the commands of
@@ -161,7 +162,8 @@ func (c change) storedVersions() finding.Finding {
 	}
 	storage := storageVersion(c.present)
 	f := finding.Fail(reasonStoredVersionMissing,
-		"the API server rejects %s of the target: status.storedVersions has %s, which spec.versions of the target lacks (%s)",
+		"the API server rejects %s of the target: status.storedVersions contains %s, which is missing in "+
+			"spec.versions of the target (%s)",
 		describe(c.target), words.List(missing, mostNamed), words.List(versionNames(c.target), mostNamed)).
 		Named(nameStoredVersions).About(object(c.target)).
 		Observed(map[string]string{"storedVersions": strings.Join(c.present.Status.StoredVersions, ","), "missing": strings.Join(missing, ",")})
@@ -249,7 +251,7 @@ func servesVersion(crd *apiextensionsv1.CustomResourceDefinition, name string) b
 func (c change) schemaChanged(version string) (bool, error) {
 	before, err := apiextensions.GetSchemaForVersion(c.from, version)
 	if err != nil {
-		return false, fmt.Errorf("the present schema of version %s cannot be read: %w", version, err)
+		return false, fmt.Errorf("the current schema of version %s cannot be read: %w", version, err)
 	}
 	after, err := apiextensions.GetSchemaForVersion(c.to, version)
 	if err != nil {

@@ -60,8 +60,8 @@ import (
 
 // Name is the name of the check.
 var Name = finding.NewName("CustomResourceDefinitions",
-	"Compares the definitions of a release with the cluster that client reaches. An administrator may accept "+
-		"its findings by name: a migration may be due before the update.")
+	"Compares the definitions of a release with those in the cluster that client reaches. An administrator may "+
+		"accept its findings by name: a migration may be due before the update.")
 
 // maxTime bounds the time of the check.
 const maxTime = 3 * time.Minute
@@ -204,8 +204,9 @@ func unreadable(all []unread) finding.Finding {
 	f := finding.Unknown(reasonDefinitionsUnread, "%s of the target, or their objects, could not be checked: %s",
 		words.Count(len(all), "CustomResourceDefinition"), words.Clauses(clauses, mostNamed)).Named(nameUnread).About(objects...)
 	if denied {
-		return f.Remedy("Run the preflight as a user who can list these resources, such as one with the role cluster-reader, which an " +
-			"administrator binds: `oc adm policy add-cluster-role-to-user cluster-reader USER`.")
+		return f.Remedy("Run the preflight as a user who may list these resources, for example with the role " +
+			"cluster-reader, which an administrator binds: `oc adm policy add-cluster-role-to-user cluster-reader " +
+			"USER`.")
 	}
 	return f.Remedy("Fix the problem in the message, then run the preflight again.").Do(finding.Retry(""))
 }

@@ -105,7 +105,7 @@ func testCases(t *testing.T) map[string]testCase {
 			target: crd("olds", "", v1),
 			stored: `["v1beta1","v1"]`, want: map[string]string{"CRDStoredVersions": "Fail StoredVersionMissing"},
 			texts: []string{
-				`"olds.definition.example.com" of the target: status.storedVersions has v1beta1`,
+				`"olds.definition.example.com" of the target: status.storedVersions contains v1beta1`,
 				"oc get olds.definition.example.com -A -o json | oc replace -f -",
 				`oc patch crd olds.definition.example.com --subresource=status --type=merge -p '{"status":{"storedVersions":["v1"]}}'`,
 			},

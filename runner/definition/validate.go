@@ -250,7 +250,7 @@ func (c change) tally(version, under string) (*tally, error) {
 			return t, err
 		}
 	} else if strategy := c.to.Spec.Conversion; strategy != nil && strategy.Strategy == apiextensions.WebhookConverter {
-		return t, errors.New("the target serves none of the present versions, and a webhook of the target converts the objects")
+		return t, errors.New("the target serves none of the current versions, and a webhook of the target converts the objects")
 	}
 	if under == "" {
 		return t, nil // the target is invalid, which is reported
@@ -334,13 +334,14 @@ func (t *tally) findings(c change) []finding.Finding {
 	}
 	if t.refused.count > 0 {
 		found = append(found, finding.Fail(reasonObjectsRefused,
-			"the API server rejects the next write of %d of %s of %s under the schema of the target: %s",
+			"the API server rejects the next write of %d of %s of %s under the target's schema: %s",
 			t.refused.count, words.Count(t.count, "object"), describe(c.target), words.ListOf(t.refused.examples, t.refused.count)).
 			Named(nameSchema).About(t.refused.objects...).Observed(evidence).Do(finding.Change("oc edit %s", c.target.Name)))
 	}
 	if t.tolerated.count > 0 {
 		found = append(found, finding.Warn(reasonObjectsInvalid,
-			"%d of %s of %s are invalid under the schema of the target; writes that do not change the invalid fields are accepted: %s",
+			"%d of %s of %s are invalid under the target's schema; writes that do not change the invalid fields are "+
+				"accepted: %s",
 			t.tolerated.count, words.Count(t.count, "object"), describe(c.target), words.ListOf(t.tolerated.examples, t.tolerated.count)).
 			Named(nameSchema).About(t.tolerated.objects...).Observed(evidence).Do(finding.Change("oc edit %s", c.target.Name)))
 	}

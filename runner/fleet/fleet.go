@@ -210,10 +210,10 @@ func Judged(cluster Cluster, judged report.Report) Row {
 		Observed: judged.Run.CompletionTime, Until: judged.Verdict.ValidUntil,
 	}
 	if left := judged.Verdict.Narrowed; row.State == Ready && len(left) > 0 {
-		row.Message = "Ready for what was asked; left out by the request: " + words.List(left, 3)
+		row.Message = "Ready for what was requested; excluded by the request: " + words.List(left, 3)
 	}
 	if !judged.Holds() {
-		row.State, row.Message = Undecided, "the verdict no longer holds: "+words.Clauses(judged.Standing.Ended, 3)
+		row.State, row.Message = Undecided, "the verdict is no longer valid: "+words.Clauses(judged.Standing.Ended, 3)
 	}
 	return row
 }
@@ -245,7 +245,7 @@ func merged(rows []Row) (kept []Row, notices []string) {
 			byID[id] = len(kept)
 			kept = append(kept, row)
 		case kept[at].Cluster.Source == row.Cluster.Source:
-			notices = append(notices, fmt.Sprintf("%s and %s (%s) claim the cluster ID %s: what is known of neither counts",
+			notices = append(notices, fmt.Sprintf("%s and %s (%s) claim the cluster ID %s: the data of both is ignored",
 				kept[at].Cluster.Name, row.Cluster.Name, row.Cluster.Source, row.Cluster.ID))
 			kept[at] = kept[at].disputed()
 			kept = append(kept, row.disputed())

@@ -167,7 +167,7 @@ func TestJudged(t *testing.T) {
 		},
 		"Narrowed": {
 			reason: "what the request left out may be against it", judged: narrowed, want: fleet.Ready,
-			message: "left out by the request: check Etcd.Quorum",
+			message: "excluded by the request: check Etcd.Quorum",
 		},
 		"Ended": {reason: "a verdict that no longer holds is not in favor", judged: ended, want: fleet.Undecided},
 		"Other": {

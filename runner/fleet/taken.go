@@ -266,7 +266,8 @@ func Bounded(row Row) Row {
 	}
 	row.Causes = bounded(row.Causes)
 	if len(row.Causes) > 0 && slices.Contains([]State{Ready, Clear, Updated}, row.State) {
-		row.State, row.Message = Undecided, fmt.Sprintf("the row contradicts itself: it is %s, and has causes against the update", row.State)
+		row.State, row.Message = Undecided, fmt.Sprintf("the row contradicts itself: it is %s, but has causes "+
+			"against the update", row.State)
 	}
 	return row
 }

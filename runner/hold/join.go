@@ -46,7 +46,7 @@ type Wanted struct {
 // empty where they are.
 func (w Wanted) Outdated(taken record.Record, now time.Time) string {
 	if w.Rerun {
-		return "all checks are to be run again"
+		return "all checks must run again"
 	}
 	if difference := taken.Difference(w.Intent); difference != "" {
 		return difference
@@ -67,7 +67,7 @@ func (w Wanted) unsuitable(finished record.Record) string {
 		return difference
 	}
 	if stored, err := standing.Stored(finished); w.Rerun && err == nil && stored.Run.ChecksFrom != "" {
-		return "it has used results of an earlier run again"
+		return "it has reused results of an earlier run"
 	}
 	return ""
 }
@@ -92,7 +92,7 @@ func Join(ctx context.Context, runs *lease.Runs, wanted Wanted, observer *progre
 		}
 		switch {
 		case cause != "":
-			observer.Stepf("the result of run %s is not used, and the preflight is run again: %s", busy.ID, cause)
+			observer.Stepf("the result of run %s is not used, and the preflight runs again: %s", busy.ID, cause)
 			continue
 		case !errors.Is(err, lease.ErrAbandoned):
 			return nil, finished, err
@@ -170,7 +170,7 @@ func Cancel(ctx context.Context, places []place.Place, id string, observer *prog
 		if err := c.runs.Cancel(ctx, run.ID); err != nil {
 			return run, err
 		}
-		c.progress.Stepf("cancellation of run %s was requested: waiting for its end", run.ID)
+		c.progress.Stepf("cancellation of run %s was requested: waiting for it to end", run.ID)
 		ended, err := c.runs.Follow(ctx, run.ID, c.followed)
 		if !errors.Is(err, lease.ErrAbandoned) {
 			return ended, err
@@ -314,18 +314,19 @@ func Reusable(ctx context.Context, client kubernetes.Interface, intent record.In
 		return Reuse{}, false
 	}
 	if slices.ContainsFunc(stored.Findings, func(f finding.Finding) bool { return f.Reason == writeguard.ReasonGuardChanged.String() }) {
-		observer.Stepf("the checks of run %s are run again: its read-only guard was changed", last.ID)
+		observer.Stepf("the checks of run %s run again: its read-only guard was changed", last.ID)
 		return Reuse{}, false
 	}
 	if causes := standing.Changed(ctx, last, stored, present); len(causes) > 0 {
-		observer.Stepf("the results of run %s of %s no longer hold: %s", last.ID, stored.Run.CompletionTime, causes[0])
+		observer.Stepf("the results of run %s of %s are no longer valid: %s", last.ID, stored.Run.CompletionTime, causes[0])
 		return Reuse{}, false
 	}
 	if err := lease.New(client).DeleteStaleLease(ctx, last); err != nil {
 		observer.Stepf("%v", err)
 	}
 	until, _ := standing.ValidUntil(stored) // it is known, since it has not passed
-	observer.Stepf("the checks of the release passed in run %s of %s and still hold; they are not run again", last.ID,
+	observer.Stepf("the checks of the release passed in run %s of %s, and their results are still valid; they do not "+
+		"run again", last.ID,
 		stored.Run.CompletionTime)
 	return Reuse{ID: cmp.Or(stored.Run.ChecksFrom, last.ID), Results: Settled(last), Until: until}, true
 }

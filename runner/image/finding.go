@@ -18,8 +18,8 @@ import (
 )
 
 var digestName = finding.NewName("ImageDigest",
-	"The findings about images that a registry serves with other content. Accepting the findings about "+
-		"missing images does not accept these.")
+	"The findings about images for which a registry serves different content. Accepting the findings about missing "+
+		"images does not accept these.")
 
 const (
 	// mostNames bounds the images in a message.
@@ -159,7 +159,8 @@ func (c Check) remedy(one group) (string, []finding.Action) {
 	case one.reason == reasonInvalidManifest:
 		return "Do not update to this release: nodes cannot run the image.", nil
 	case one.reason == reasonDigestMismatch && one.mirror == "":
-		return "Do not pull from this registry, and report to its operators that it serves other content than requested.", nil
+		return "Do not pull from this registry, and report to its operators that it serves different content than " +
+			"requested.", nil
 	case one.reason == reasonImagesMissing && one.mirror == "":
 		return "Check the pull spec, then ask the operators of the registry, or mirror the release.",
 			[]finding.Action{finding.OnThisMachine("oc adm release info %s", from)}
@@ -179,7 +180,8 @@ func (c Check) finding(g *group, evidence map[string]string) finding.Finding {
 	evidence = maps.Clone(evidence)
 	evidence["concerned"] = strconv.Itoa(len(g.components))
 	state := map[finding.Reason]string{
-		reasonImagesMissing: "missing from", reasonBlobsMissing: "incomplete at", reasonDigestMismatch: "served with other content at",
+		reasonImagesMissing: "missing from", reasonBlobsMissing: "incomplete at", reasonDigestMismatch: "served with " +
+			"different content at",
 		reasonInvalidManifest: "not valid at", reasonArchitectureMissing: "not for all nodes at",
 		registry.ReasonRegistryNotAllowed: "not allowed from", registry.ReasonRegistryBlocked: "not allowed from",
 		reasonMoreImages: "not available from",

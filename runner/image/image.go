@@ -401,7 +401,7 @@ func (c repoClient) content(ctx context.Context, digest string) ([]byte, error) 
 	content, err := c.repository.Manifest(ctx, digest)
 	switch {
 	case errors.Is(err, repository.ErrMismatch):
-		return nil, reject(reasonDigestMismatch, "it serves other content as the manifest %s", digest)
+		return nil, reject(reasonDigestMismatch, "it serves different content as the manifest %s", digest)
 	case errors.Is(err, repository.ErrTooLarge):
 		return nil, reject(reasonManifestTooLarge, "it serves a manifest of more than %d MiB", ocimanifest.MaxSize>>20)
 	}

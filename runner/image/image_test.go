@@ -135,7 +135,7 @@ func TestCheck(t *testing.T) {
 				w.source.handle("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
 			},
 			want: []string{"ImageDigest Fail DigestMismatch", "Images Fail ImagesMissing"},
-			text: []string{"1 of 4 images are served with other content at SOURCE/", ": etcd (", "Do not pull from this registry"},
+			text: []string{"1 of 4 images are served with different content at SOURCE/", ": etcd (", "Do not pull from this registry"},
 		},
 		"Another manifest on the mirror": {
 			reason: "nodes then request no other place",
@@ -147,7 +147,7 @@ func TestCheck(t *testing.T) {
 				w.mirror.handle("GET "+w.digest("etcd"), serveManifest(t, w, "cli"))
 			},
 			want: []string{"ImageDigest Fail DigestMismatch"},
-			text: []string{"served with other content at MIRROR/ocp/release: etcd (", "Mirror the release again"},
+			text: []string{"served with different content at MIRROR/ocp/release: etcd (", "Mirror the release again"},
 		},
 		"Schema 1": {
 			reason: "the digest is computed from the content, not read from the header",

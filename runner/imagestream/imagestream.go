@@ -44,8 +44,8 @@ import (
 var (
 	// Name is the name of the check, and begins those of its findings.
 	Name = finding.NewName("ImageStreams",
-		"The check for ImageStreams of the release that the cluster rejects: a finding ImageStreams-<registry> for each "+
-			"registry that spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" does not list.")
+		"The check for ImageStreams of the release that the cluster rejects: a finding ImageStreams-<registry> for "+
+			"each registry that spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" does not list.")
 
 	reasonAccepted = finding.NewReason("ImageStreamsAccepted", finding.Explanation{
 		Meaning: "The cluster may import images from the registries of all ImageStreams of the target.",

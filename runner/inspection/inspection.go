@@ -201,7 +201,7 @@ func (i *Inspection) ofRun(ctx context.Context, seen observation.Observation) (f
 		Authentication: record.Authentication{State: record.Authentic},
 	}}, seen.History, seen.Cluster.ID)
 	if absent, ok := errors.AsType[*baselinestore.AbsentError](err); ok {
-		return found{}, &input.Error{Err: fmt.Errorf("the baseline of run %s is none of the last update: %s", run.ID, absent.Message)}
+		return found{}, &input.Error{Err: fmt.Errorf("the baseline of run %s does not belong to the last update: %s", run.ID, absent.Message)}
 	}
 	return made, err
 }
@@ -250,17 +250,18 @@ func consecutive(was, is observation.Observation) error {
 	change := is.Change
 	switch {
 	case was.Cluster.ID != is.Cluster.ID:
-		return fmt.Errorf("the archives are of two clusters, %q and %q: give two archives of one cluster", was.Cluster.ID, is.Cluster.ID)
+		return fmt.Errorf("the archives are from two clusters, %q and %q: name two archives of one cluster", was.Cluster.ID, is.Cluster.ID)
 	case is.State.Taken.Before(was.State.Taken):
-		return fmt.Errorf("the first archive, of %s, is later than the second, of %s: give that from before the update first",
+		return fmt.Errorf("the first archive, of %s, is later than the second, of %s: name the archive from before "+
+			"the update first",
 			words.Time(was.State.Taken), words.Time(is.State.Taken))
 	case was.State.Version == is.State.Version || change == nil:
 		return nil // no update has begun
 	case was.State.Version != change.From.Version && (!change.RolledBack || was.State.Version != change.To.Version):
-		return fmt.Errorf("the first archive is of the release %s, and the last update of the second began from %s: give one from "+
-			"before that update", was.State.Version, change.From.Version)
+		return fmt.Errorf("the first archive contains the release %s, but the last update of the second began from "+
+			"%s: name one from before that update", was.State.Version, change.From.Version)
 	case !change.Started.IsZero() && was.State.Taken.After(change.Started):
-		return fmt.Errorf("the first archive was gathered at %s, after the update had begun at %s: give one from before",
+		return fmt.Errorf("the first archive was gathered at %s, after the update began at %s: name one from before the update",
 			words.Time(was.State.Taken), words.Time(change.Started))
 	}
 	return nil

@@ -151,7 +151,7 @@ func TestBaselinesThatDoNotCount(t *testing.T) {
 		want   string
 	}{
 		"OtherUpdate": {
-			reason: "the baseline is from before an earlier update", want: "is of 4.18.1, and the update started from 4.18.2",
+			reason: "the baseline is from before an earlier update", want: "is for 4.18.1, but the update started from 4.18.2",
 			change: func(w *world) {
 				w.requested("4.18.3", entry("Completed", "4.18.3", 90*time.Minute, time.Hour), entry("Completed", after.To, 3*time.Hour, 2*time.Hour),
 					installed())
@@ -159,7 +159,7 @@ func TestBaselinesThatDoNotCount(t *testing.T) {
 		},
 		"OtherCluster": {
 			reason: "the cluster was made again under its name",
-			want:   "is of cluster 6ba7b810-9dad-41d1-80b4-00c04fd430c8, and this one is 7ba7b810", change: func(w *world) {
+			want:   "belongs to cluster 6ba7b810-9dad-41d1-80b4-00c04fd430c8, and this cluster is 7ba7b810", change: func(w *world) {
 				w.state.Put(version(), "spec.clusterID", "7ba7b810-9dad-41d1-80b4-00c04fd430c8")
 			},
 		},
@@ -195,7 +195,7 @@ func TestEditedBaseline(t *testing.T) {
 		t.Fatal(err)
 	}
 	if made := w.judged(0); made.Decision != afterupdate.Undecided ||
-		!strings.Contains(made.Message, "the one of run "+w.run+" is not authentic") {
+		!strings.Contains(made.Message, "the baseline of run "+w.run+" is not authentic") {
 		t.Errorf("%s: %s", made.Decision, made.Message)
 	}
 }
@@ -265,7 +265,7 @@ func TestArchivesOfTwoClusters(t *testing.T) {
 		state.Put(version(), "spec.clusterID", "7ba7b810-9dad-41d1-80b4-00c04fd430c8")
 	})
 	_, err := inspection.Archives(t.Context(), inspection.Archived{Cluster: before}, inspection.Archived{Cluster: other}, scene.Settings{})
-	if _, ok := errors.AsType[*input.Error](err); !ok || !strings.Contains(err.Error(), "the archives are of two clusters") {
+	if _, ok := errors.AsType[*input.Error](err); !ok || !strings.Contains(err.Error(), "the archives are from two clusters") {
 		t.Errorf("error %v", err)
 	}
 }

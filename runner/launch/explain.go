@@ -110,7 +110,8 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	unknown := func(reason finding.Reason) finding.Finding { return finding.Unknown(reason, "%s", text) }
 	if violating, ok := errors.AsType[*credentialError](err); ok {
 		return finding.Fail(reasonRefusedTokenSecret, "%s", violating.Error()).
-			Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.",
+			Remedy("Report it to the owners of component %q, who must fix the release. To update without this check, "+
+				"accept the finding.",
 				check.Component).
 			Do(finding.Accept(check.Name))
 	}
@@ -136,13 +137,14 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	case errors.Is(err, context.Canceled):
 		return unknown(collector.ReasonInterrupted).Do(finding.Retry(""))
 	case errors.Is(err, context.DeadlineExceeded):
-		return finding.Unknown(collector.ReasonTimeout, "%s; the API server did not answer before, which admission webhooks can delay", text).
+		return finding.Unknown(collector.ReasonTimeout, "%s; the API server did not answer before, which can be "+
+			"caused by slow admission webhooks", text).
 			Remedy("Check whether an admission webhook delays requests, or run the preflight again with a longer timeout.").
 			Do(finding.Read("oc get mutatingwebhookconfigurations,validatingwebhookconfigurations"), finding.Retry(finding.OptionTimeout))
 	case apierrors.IsNotFound(err) && missingKind(err) == "namespaces":
 		return unknown(reasonNamespaceMissing).
-			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding; otherwise create "+
-				"namespace %s, which a preflight does not do.", check.Component, namespace).
+			Remedy("If component %q is new in the target release or disabled in this cluster, accept the finding. "+
+				"Otherwise create namespace %s, which a preflight does not do.", check.Component, namespace).
 			Do(finding.Accept(check.Name), finding.Change("oc create namespace %s", namespace))
 	case apierrors.IsNotFound(err) && missingKind(err) == "serviceaccounts":
 		return unknown(ReasonServiceAccountMissing).
@@ -155,7 +157,7 @@ func classify(check jobplan.Check, err error) finding.Finding {
 	case strings.Contains(text, "exceeded quota"):
 		return QuotaExceeded(check, text)
 	case strings.Contains(text, "denied"):
-		return unknown(ReasonAdmissionDenied).Remedy("Check the policy or webhook that the message names.").
+		return unknown(ReasonAdmissionDenied).Remedy("Check the policy or webhook in the message.").
 			Do(finding.Read("oc get validatingadmissionpolicies,validatingwebhookconfigurations"))
 	}
 	return classifyStatus(check, err)
@@ -242,8 +244,8 @@ const maxQuotas = 100
 // requires; the message has what that is.
 func QuotaRequires(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaRequires, "%s", message).
-		Remedy("Create a LimitRange with defaults in namespace %s: its quota applies only to pods that specify what the message names. "+
-			"Report it to the owners of component %q.", check.Job.Namespace, check.Component).
+		Remedy("Create a LimitRange with defaults in namespace %s: its quota rejects pods that do not specify the "+
+			"resources in the message. Report it to the owners of component %q.", check.Job.Namespace, check.Component).
 		Do(finding.Read("oc -n %s describe quota", check.Job.Namespace))
 }
 
@@ -258,7 +260,8 @@ func QuotaExceeded(check jobplan.Check, message string) finding.Finding {
 type unspecifiedError struct{ namespace, text string }
 
 func (e *unspecifiedError) Error() string {
-	return fmt.Sprintf("the quota of namespace %s rejects the pod: %s; no LimitRange of the namespace has the defaults", e.namespace, e.text)
+	return fmt.Sprintf("the quota of namespace %s rejects the pod: %s; no LimitRange of the namespace sets the "+
+		"defaults", e.namespace, e.text)
 }
 
 // quotas has the quotas of the namespaces in which Jobs are created.

@@ -66,9 +66,9 @@ var reasonForeignObject = finding.NewReason("ForeignObject", finding.Explanation
 
 var (
 	// errVanished means that an existing object of the name was deleted before it was read.
-	errVanished = errors.New("an object of that name existed and has just been deleted")
+	errVanished = errors.New("an object with that name existed and has just been deleted")
 	// errTerminating means that the object of the run is being deleted.
-	errTerminating = errors.New("this run had created it already, and it is being deleted")
+	errTerminating = errors.New("this run had already created it, and it is being deleted")
 )
 
 // foreignError means that an existing object of a planned name is not the planned one.

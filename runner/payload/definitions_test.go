@@ -48,7 +48,7 @@ func TestExtractReadsDefinitions(t *testing.T) {
 			reason:    "a filter that cannot be evaluated does not exclude",
 			manifests: []string{crdWith("a", inProfile+", release.openshift.io/feature-set: New")},
 			want: []read{
-				{Name: "a", Cause: `CustomResourceDefinition.apiextensions.k8s.io /a is for feature set "New", which is not one of Default, CustomNoUpgrade, DevPreviewNoUpgrade, OKD, TechPreviewNoUpgrade; the cluster-version operator applies no such manifest`},
+				{Name: "a", Cause: `CustomResourceDefinition.apiextensions.k8s.io /a is for feature set "New", which is not one of Default, CustomNoUpgrade, DevPreviewNoUpgrade, OKD, TechPreviewNoUpgrade; the cluster-version operator does not apply such manifests`},
 			},
 		},
 		"deleted": {

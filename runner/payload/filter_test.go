@@ -102,11 +102,11 @@ func TestExtractFilters(t *testing.T) {
 		"Gates on": {reason: "blanks in gates are trimmed", annotations: []string{gate, "On, AlsoOn , -Off"}},
 		"Gate off": {
 			reason: "the gate is disabled", annotations: []string{gate, "On,Off"}, outcome: preflight.Skipped,
-			want: "FeatureGateDisabled", text: "gate Off enabled",
+			want: "FeatureGateDisabled", text: "gate Off to be enabled",
 		},
 		"Gate must be off": {
 			reason: "the gate is enabled", annotations: []string{gate, "-On"}, outcome: preflight.Skipped,
-			want: "FeatureGateEnabled", text: "gate On disabled",
+			want: "FeatureGateEnabled", text: "gate On to be disabled",
 		},
 		"Gate without a name": {reason: "the operator ignores empty items", annotations: []string{gate, "On,,"}},
 		"Gates, none":         {reason: "an empty list requires nothing", annotations: []string{gate, ""}},

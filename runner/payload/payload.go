@@ -168,7 +168,7 @@ func broken(content []byte, err error) *manifestfilter.Violation {
 			"Report it to the authors of the component: the cluster-version operator would reject the release.")
 	}
 	return manifestfilter.Fail(reasonBrokenPreflight, "the file mentions "+Annotation+" and cannot be parsed: "+words.External(err.Error()),
-		"Report it to the authors of the component: the check in this file cannot be run.")
+		"Report it to the authors of the component: the check in this file cannot run.")
 }
 
 // incomplete warns about documents without the annotation that the
@@ -185,7 +185,7 @@ func (m *manifests) release() (*Release, error) {
 	if m.references == nil || m.metadata == nil {
 		failure := imagefiles.Reject(reasonNotARelease, "the last layer has no %s/%s or no %s/%s; it is not a release image",
 			imagefiles.ReleaseDirectory, referencesFile, imagefiles.ReleaseDirectory, metadataFile)
-		failure.Remediation, failure.Actions = "Name a release image: `oc adm release info` describes one.", nil
+		failure.Remediation, failure.Actions = "Specify a release image: `oc adm release info` describes one.", nil
 		return nil, failure
 	}
 	release, err := m.describe()
@@ -203,7 +203,7 @@ func (m *manifests) gather(release *Release) error {
 		key := manifestfilter.Identity(each.Value)
 		if other, ok := first[key]; ok {
 			m.report(each.File, each.Place, manifestfilter.Fail(reasonDuplicateManifest, key+" is also in "+words.External(other),
-				"Report it to the authors of the component: only one of the two can be right."))
+				"Report it to the authors of the component: only one of the two can be correct."))
 			continue
 		}
 		first[key] = each.File

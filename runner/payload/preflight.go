@@ -24,12 +24,12 @@ func (m *manifests) preflight(doc manifestdoc.Document, root *yaml.Node, line in
 	if what, line := manifestdoc.Irregular(root); what != "" {
 		return nil, manifestfilter.Fail(reasonIrregularPreflight,
 			fmt.Sprintf("an object with the annotation %s has %s in line %d", Annotation, what, doc.Line+line-1),
-			manifestfilter.ToAuthors+"write the preflight without aliases and duplicate keys.")
+			manifestfilter.ToAuthors+"write the check without aliases and duplicate keys.")
 	}
 	if n := manifestdoc.Count(root); n > maxObjectNodes {
 		return nil, manifestfilter.Fail(reasonPreflightTooLarge,
 			fmt.Sprintf("an object with the annotation %s has %d fields and items; the limit is %d", Annotation, n, maxObjectNodes),
-			manifestfilter.ToAuthors+"reduce the size of the preflight.")
+			manifestfilter.ToAuthors+"reduce the size of the check.")
 	}
 	value := manifestdoc.Child(manifestdoc.Child(manifestdoc.Child(root, "metadata"), "annotations"), Annotation)
 	if misplaced := misplaced(root, value, line); misplaced != nil {
@@ -72,7 +72,7 @@ func misplaced(root, value *yaml.Node, line int) *manifestfilter.Violation {
 			manifestfilter.ToAuthors+"write each object as a separate document.")
 	case value == nil:
 		return manifestfilter.Warn(reasonAnnotationMisplaced,
-			fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so no check is run", Annotation, line),
+			fmt.Sprintf("%s is in line %d, but not in metadata.annotations of the object, so the check does not run", Annotation, line),
 			manifestfilter.ToAuthors+"set the annotation on the Job itself.")
 	case value.Kind != yaml.ScalarNode || value.Tag != "!!str":
 		return manifestfilter.Fail(reasonAnnotationNotString, fmt.Sprintf("the annotation %s in line %d is not a string", Annotation, line),

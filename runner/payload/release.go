@@ -150,7 +150,7 @@ func (m *manifests) describe() (*Release, error) {
 		return nil, err
 	}
 	if named != metadata.Version {
-		return nil, imagefiles.Reject(reasonVersionMismatch, "%s states version %q, but %s states %q", referencesFile, words.External(named),
+		return nil, imagefiles.Reject(reasonVersionMismatch, "%s contains version %q, but %s contains %q", referencesFile, words.External(named),
 			metadataFile, words.External(metadata.Version))
 	}
 	release := &Release{

@@ -44,9 +44,10 @@ type Proof struct {
 // notListed is the proof of a version that the cluster does not list; known names those that it does.
 func notListed(version, known string) Proof {
 	f := finding.Unknown(reasonNotListed,
-		"the cluster knows %s, and not %s, so the image of the release is unknown: its signature, its content and its checks were not evaluated",
+		"the cluster knows %s, but not %s, so the image of the release is unknown: its signature, its content and "+
+			"its checks were not evaluated",
 		known, version).
-		Named(nameSignature).Remedy("Name the release by its image, or set a channel that has it.").Do(finding.Targets())
+		Named(nameSignature).Remedy("Specify the release by its image, or set a channel that contains it.").Do(finding.Targets())
 	return Proof{Sources: []collector.Source{collector.Known(nameSignature, finding.SourceSignature, f)}}
 }
 
@@ -64,7 +65,8 @@ func (p Proof) Signers() []string {
 func (v Verifier) signedBy(release signature.Release) []finding.Finding {
 	message := "the release is signed by " + strings.Join(release.Signers(), "; ")
 	if v.Scene.Management() != v.Scene.Cluster {
-		message += ", by the keys of the management cluster; this is the only verification: HyperShift makes none"
+		message += ", with keys of the management cluster; this is the only verification, because HyperShift does " +
+			"not verify signatures"
 	}
 	findings := []finding.Finding{finding.Pass(gap.Proven("the verified signature"), reasonVerified, "%s", message).Named(nameSignature)}
 	for _, warning := range release.Warnings() {
@@ -81,7 +83,7 @@ func unproven(failure error) finding.Finding {
 			Remedy("%s", known.Remediation).Do(finding.Retry(finding.OptionTrust))
 	}
 	return finding.Unknown(collector.ReasonError, "%v", failure).
-		Remedy("Fix the problem in the message, or name keyrings and signature stores for this run.").
+		Remedy("Fix the problem in the message, or provide keyrings and signature stores for this run.").
 		Do(finding.Retry(finding.OptionTrust))
 }
 
@@ -89,7 +91,7 @@ var (
 	nameSignature = finding.NewName("ReleaseSignature", "The findings about the release's signature.")
 
 	nameIdentity = finding.NewName("ReleaseIdentity",
-		"The finding about a release image that contains another version than its signature names.")
+		"The finding about a release image that contains a different version than its signature.")
 
 	reasonVerified = finding.NewReason("Verified", finding.Explanation{
 		Meaning: "The release is signed with a key that the cluster trusts.",
@@ -178,7 +180,7 @@ func (v Verifier) byDigest(ctx context.Context, pullSpec string) (string, error)
 		return pullSpec, nil
 	}
 	if !v.Scene.Settings.Judgement.Force {
-		return "", input.Errorf("the pull spec %q has no digest, and only a digest can be verified: name it as "+
+		return "", input.Errorf("the pull spec %q has no digest, and only a digest can be verified: specify it as "+
 			"REPOSITORY@sha256:DIGEST, or force the run to resolve the tag", pullSpec)
 	}
 	return imagefiles.Resolve(ctx, pullSpec, v.Registries)
@@ -226,7 +228,7 @@ func (v Verifier) unproven(failure error) finding.Finding {
 	}
 	from := v.From.From(v.Scene)
 	return finding.Unknown(finding.ReportedReason(known.Reason.Name), "%s; release %s may add the key", known.Message, from).
-		Remedy("Verify the signature when the cluster runs %s, or name keyrings for this run.", from).Do(finding.Retry(finding.OptionTrust))
+		Remedy("Verify the signature when the cluster runs %s, or provide keyrings for this run.", from).Do(finding.Retry(finding.OptionTrust))
 }
 
 // holdAgainstPolicies holds the release image against the image policies of the
@@ -236,7 +238,7 @@ func (v Verifier) holdAgainstPolicies(ctx context.Context, proven Proof) Proof {
 	policies, err := imagepolicy.FromCluster(ctx, v.Scene.Management().OpenShift.ConfigV1())
 	if err != nil {
 		proven.Sources = append(proven.Sources, collector.Known(NameReleasePolicy, finding.SourceSignature,
-			finding.Unknown(reasonImagePoliciesUnavailable, "unknown which images the nodes admit: %v", err).Named(NameReleasePolicy).
+			finding.Unknown(reasonImagePoliciesUnavailable, "the images that nodes accept are unknown: %v", err).Named(NameReleasePolicy).
 				Remedy("Run the preflight as a user with permission to list ClusterImagePolicies.").Do(finding.Roles())))
 		return proven
 	}

@@ -165,7 +165,7 @@ func (i Intent) Validate(holder string) error {
 	case len(i.Attachment) > MaxAttachment:
 		return fmt.Errorf("the attachment has more than %d bytes", MaxAttachment)
 	case len(i.Narrowed) > MaxNarrowed:
-		return fmt.Errorf("what the request left out has more than %d texts", MaxNarrowed)
+		return fmt.Errorf("the excluded parts of the request have more than %d texts", MaxNarrowed)
 	case i.Requester != i.Requester.Known():
 		return fmt.Errorf("unknown requester %.64q", i.Requester)
 	case holder == "" || len(holder) > maxHolder:
@@ -360,7 +360,7 @@ func (i Intent) Difference(other Intent) string {
 	for _, name := range []string{"From", "Target", "ToolVersion", "Provisional", "Selection"} {
 		each := comparisons()[name]
 		if made, wanted := each.value(i), each.value(other); made != wanted {
-			return fmt.Sprintf("it was made %s %s, and not %s", each.of, words.External(made), words.External(wanted))
+			return fmt.Sprintf("it was made %s %s, not %s", each.of, words.External(made), words.External(wanted))
 		}
 	}
 	return ""

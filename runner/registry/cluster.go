@@ -102,10 +102,11 @@ func (r reading) failed(err error, reason finding.Reason, what string) bool {
 	case apierrors.IsNotFound(err):
 	case gap.Is(err):
 		r.access.warn(reason, words.Line(err.Error(), maxText),
-			"Let this machine have the mirrors and the credentials of the nodes; without them, this preflight may use other ones.")
+			"Configure the mirrors and credentials of the nodes on this machine; without them, this preflight may use others.")
 	default:
 		r.access.warn(reason, what+" cannot be read: "+words.Line(err.Error(), maxText),
-			"Obtain the permission to read it; without it, this preflight may use other registries or credentials than the nodes.", finding.Roles())
+			"Obtain the permission to read it; without it, this preflight may use other registries or credentials "+
+				"than the nodes.", finding.Roles())
 	}
 	return true
 }
@@ -205,8 +206,8 @@ func (r reading) image(ctx context.Context, into *settings) {
 	for key, bundle := range configMap.Data {
 		if block, _ := pem.Decode([]byte(bundle)); block == nil {
 			r.access.warn(reasonAdditionalTrustedCAInvalid,
-				fmt.Sprintf("the entry %q of ConfigMap %s/%s holds no PEM certificate", key, configNamespace, name),
-				"Set the entry to the CA of the registry in PEM.", finding.Change("oc edit configmap -n %s %s", configNamespace, name))
+				fmt.Sprintf("the entry %q of ConfigMap %s/%s contains no PEM certificate", key, configNamespace, name),
+				"Set the entry to the CA of the registry in PEM format.", finding.Change("oc edit configmap -n %s %s", configNamespace, name))
 			continue
 		}
 		// A key of a ConfigMap cannot contain a colon.

@@ -96,8 +96,8 @@ func (f failures) remedy(reason finding.Reason, reference name.Reference, first 
 	case reasonCredentialHelperFailed:
 		return "Fix the credential helper, or log in without it.", []finding.Action{finding.OnThisMachine(login, host)}
 	case reasonRegistryUntrusted:
-		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that ConfigMap in "+
-			"spec.additionalTrustedCA.",
+		return fmt.Sprintf("Add the CA of the registry as key %q to a ConfigMap in openshift-config, and name that "+
+			"ConfigMap in spec.additionalTrustedCA.",
 			strings.Replace(host, ":", "..", 1)), []finding.Action{finding.Change(editImageConfig)}
 	case ReasonRegistryUnreachable:
 		return f.reachRemedy(host, first.place)
@@ -133,15 +133,16 @@ func (f failures) reachRemedy(host string, place Place) (string, []finding.Actio
 // entryRemedy is the remedy for a repository that no mirror set has.
 func (f failures) entryRemedy(reference name.Reference, place Place) (string, []finding.Action) {
 	set, mirror, _ := f.rules.nearest(place.Repository, reference)
-	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository has the release, name that "+
-			"one in the entry.", mirror, place.Repository, set),
+	return fmt.Sprintf("Mirror the release to %s, and add the entry for %s to %s; if another repository contains the "+
+			"release, name that one in the entry.", mirror, place.Repository, set),
 		[]finding.Action{set.add(place.Repository, mirror)}
 }
 
 func (f failures) accountRemedy(host string, rejected credential.Credential) (string, []finding.Action) {
 	again := finding.OnThisMachine(login, host)
 	if rejected.Store.Secret != nil {
-		return "Renew the entry of the cluster's pull secret, " + entryOf(*rejected.Store.Secret) + "; nodes are rejected too.", nil
+		return "Renew the entry of the cluster's pull secret, " + entryOf(*rejected.Store.Secret) + "; nodes are " +
+			"rejected too.", nil
 	}
 	if warning, ok := f.warned(reasonPullSecretUnreadable); ok {
 		return "Obtain the permission to read the cluster's pull secret, or log in with an account that may pull the image. Without the " +

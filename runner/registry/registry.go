@@ -163,7 +163,7 @@ func parse(pullSpec string) (name.Reference, error) {
 	if err != nil {
 		return nil, &Error{
 			Reason: reasonInvalidPullSpec, Message: fmt.Sprintf("%q is not a pull spec", words.Line(pullSpec, maxText)), Err: err,
-			Remediation: "Name the image as REPOSITORY@sha256:DIGEST.",
+			Remediation: "Specify the image as REPOSITORY@sha256:DIGEST.",
 		}
 	}
 	return reference, nil

@@ -295,7 +295,7 @@ func TestSourceUnreachable(t *testing.T) {
 }
 
 func TestTryEndsWithOtherErrors(t *testing.T) {
-	tampered := errors.New("other content than requested")
+	tampered := errors.New("different content than requested")
 	attempts := 0
 	_, err := registry.Own(t.Context(), registry.Local{}).Try(t.Context(), payloadRepository+digest,
 		func(context.Context, registry.Visit) error { attempts++; return tampered })

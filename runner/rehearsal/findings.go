@@ -17,13 +17,15 @@ import (
 )
 
 // Name is the name of the finding with the counts of a rehearsal.
-var Name = finding.NewName("Rehearsal", "The findings about the writes of the update, of which the API server was asked by dry runs. "+
-	"Those about one object are named Rehearsal.KIND.NAMESPACE.NAME, and Rehearsal.Pod.NAMESPACE.NAME for the pods of a workload.")
+var Name = finding.NewName("Rehearsal", "The findings about the writes of the update that were sent to the API "+
+	"server as dry runs. Those about one object are named Rehearsal.KIND.NAMESPACE.NAME, and "+
+	"Rehearsal.Pod.NAMESPACE.NAME for the pods of a workload.")
 
 var (
 	nameGuard = finding.NewName("RehearsalGuard",
-		"The findings about the policy by which the API server denies all but the dry runs of a rehearsal.")
-	nameNotYet = finding.NewName("RehearsalNotAsked", "The objects of a release about which the API server cannot be asked before the update.")
+		"The findings about the policy by which the API server rejects all writes of a rehearsal that are not dry runs.")
+	nameNotYet = finding.NewName("RehearsalNotAsked", "The objects of a release that the API server cannot rehearse "+
+		"before the update.")
 )
 
 const (
@@ -160,7 +162,7 @@ func (c conclusion) judged(answer dryrun.Answer, namespace string, kind schema.G
 	if by == "" {
 		return answer, refused
 	}
-	answer.Message = fmt.Sprintf("refused today, and the update changes %s: %s", by, answer.Message)
+	answer.Message = fmt.Sprintf("rejected today, and the update changes %s: %s", by, answer.Message)
 	return answer, notAsked
 }
 
@@ -290,11 +292,11 @@ func nameOf(kind string, of finding.Object) string {
 func describe(all []refusal) finding.Finding {
 	first := all[0]
 	by := cmp.Or(first.answer.By, "the API server")
-	text := fmt.Sprintf("the update has to %s, and %s refuses it: %s", first.what, by, first.answer.Message)
+	text := fmt.Sprintf("the update must %s, but %s rejects it: %s", first.what, by, first.answer.Message)
 	if first.state == notAsked {
-		text = fmt.Sprintf("it is not known whether the update can %s: %s", first.what, first.answer.Message)
+		text = fmt.Sprintf("it is unknown whether the update can %s: %s", first.what, first.answer.Message)
 		if first.answer.By != "" {
-			text = fmt.Sprintf("it is not known whether the update can %s, because of %s: %s", first.what, first.answer.By, first.answer.Message)
+			text = fmt.Sprintf("it is unknown whether the update can %s, because of %s: %s", first.what, first.answer.By, first.answer.Message)
 		}
 	}
 	var objects []finding.Object
@@ -321,10 +323,10 @@ func remedied(f finding.Finding, of refusal) finding.Finding {
 	namespace := of.object.Namespace
 	switch of.answer.Kind {
 	case dryrun.KindWebhook:
-		return f.Remedy("Exempt the namespaces of the platform from the webhook, or have its owner admit the write.").
+		return f.Remedy("Exempt the namespaces of the platform from the webhook, or ask its owner to allow the write.").
 			Do(finding.Read("oc get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml"), finding.Retry(""))
 	case dryrun.KindValidatingPolicy, dryrun.KindMutatingPolicy:
-		return f.Remedy("Exempt the namespaces of the platform from the policy, or have its owner admit the write.").
+		return f.Remedy("Exempt the namespaces of the platform from the policy, or ask its owner to allow the write.").
 			Do(finding.Read("oc get validatingadmissionpolicies,validatingadmissionpolicybindings -o yaml"), finding.Retry(""))
 	case dryrun.KindQuota:
 		return f.Remedy("Raise or delete the quota: namespaces of the platform have none by default.").Do(finding.Read("oc describe quota -n %s",
@@ -333,19 +335,19 @@ func remedied(f finding.Finding, of refusal) finding.Finding {
 		return f.Remedy("Change or delete the LimitRange: namespaces of the platform have none by default.").Do(
 			finding.Read("oc describe limits -n %s", namespace))
 	case dryrun.KindPodSecurity:
-		return f.Remedy("Remove the label pod-security.kubernetes.io/enforce that the release does not set from the namespace.").
+		return f.Remedy("Remove from the namespace the label pod-security.kubernetes.io/enforce, which the release " +
+			"does not set.").
 			Do(finding.Read("oc get namespace %s -o yaml", namespace))
 	case dryrun.KindSCC:
-		return f.Remedy("Compare the SecurityContextConstraints with those of the release, and restore what was changed.").
+		return f.Remedy("Compare the SecurityContextConstraints with the release, and restore the changed ones.").
 			Do(finding.Read("oc get securitycontextconstraints"))
 	case dryrun.KindRBAC:
 		return f.Remedy("Bind the roles that `oc preflight auth run --rehearse` prints, or restore the permissions of the account that " +
 			"the message names.").
 			Do(finding.Roles())
 	}
-	f = f.Remedy("Compare the object with the manifest of the release. A field that cannot be changed is changed by deleting the " +
-		"object, which the update " +
-		"creates again: ask the support of the platform before.")
+	f = f.Remedy("Compare the object with the manifest of the release. To change an immutable field, delete the " +
+		"object, which the update creates again: ask the support of the platform first.")
 	if of.object.Namespace != "" {
 		return f.Do(finding.Read("oc get %s %s -n %s -o yaml", resourceOf(of.object), of.object.Name, namespace))
 	}
@@ -370,7 +372,8 @@ func altered(p pod) finding.Finding {
 	if p.constraint != "" {
 		changes = append(changes, p.constraint)
 	}
-	return finding.Warn(reasonAltered, "admission would change the next pod of %s in what it does not change of the running pods: %s",
+	return finding.Warn(reasonAltered, "admission would change the next pod of %s in a way in which it did not "+
+		"change the running pods: %s",
 		check.Describe(p.workload), words.Clauses(changes, mostNamed)).
 		Named(nameOf("Pod", p.workload)).About(p.workload).
 		Remedy("Find the webhook, policy or SecurityContextConstraints that makes the change, " +
@@ -395,7 +398,7 @@ func (c conclusion) notYet() []finding.Finding {
 		return nil
 	}
 	return []finding.Finding{finding.Skipped(gap.Proven("the manifests of the release"), reasonNotYet,
-		"the API server cannot be asked about %s of kinds or in namespaces that the update brings: %s",
+		"the API server cannot rehearse %s of kinds or in namespaces that the update brings: %s",
 		words.Count(len(names), "object"), words.Clauses(names, mostNamed)).Named(nameNotYet).About(objects...)}
 }
 
@@ -409,7 +412,7 @@ func (c conclusion) summary() finding.Finding {
 	for _, each := range c.pods {
 		ofPods[each.state]++
 	}
-	text := fmt.Sprintf("%d of %s accepted, %d of them without a change; %d %s, %d %s, %d refused, %d without an answer",
+	text := fmt.Sprintf("%d of %s accepted, %d of them without a change; %d %s, %d %s, %d rejected, %d without an answer",
 		counts[accepted]+counts[unchanged], words.Count(len(c.writes)-counts[leftOut], "manifest"), counts[unchanged],
 		counts[newKind], newKind, counts[newNamespace], newNamespace, counts[refused], counts[notAsked])
 	if len(c.pods) > 0 {

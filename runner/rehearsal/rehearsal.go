@@ -135,7 +135,7 @@ func (s session) end(ctx context.Context) []finding.Finding {
 			return nil
 		}
 		return []finding.Finding{finding.Warn(reasonUnguarded,
-			"only the client kept the rehearsal from storing anything: --rehearse=unguarded").Named(nameGuard)}
+			"only the client prevented the rehearsal from storing objects: --rehearse=unguarded").Named(nameGuard)}
 	}
 	var found []finding.Finding
 	if changed := s.guard.Intact(ctx); s.inForce && changed != nil {
@@ -396,7 +396,7 @@ func (k kinds) resourceOf(kind schema.GroupVersionKind) (resource schema.GroupVe
 	case ok:
 		return kind.GroupVersion().WithResource(found.Name), found.Namespaced, nil
 	case k.failed[kind.Group] != nil:
-		return resource, false, fmt.Errorf("could not read what is served of %s: %w", kind.Group, k.failed[kind.Group])
+		return resource, false, fmt.Errorf("could not read the API resources of %s: %w", kind.Group, k.failed[kind.Group])
 	}
 	return resource, false, fmt.Errorf("neither the API server nor a definition of the release has kind %s of %s", kind.Kind,
 		kind.GroupVersion())

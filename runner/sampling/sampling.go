@@ -85,7 +85,7 @@ func (r Run) Keep(ctx context.Context, taken Sample, decided report.Report) repo
 		decided.Run.Baseline = words.Time(taken.state.Taken)
 		return decided
 	}
-	notice := "no baseline is stored, so the state after the update cannot be compared with that before it: " + words.Line(err.Error(),
+	notice := "no baseline is stored, so the state after the update cannot be compared with the state before it: " + words.Line(err.Error(),
 		maxNotice)
 	r.Progress.Step(notice)
 	decided.Notices = append(slices.Clip(decided.Notices), notice)

@@ -57,7 +57,7 @@ func (s Selection) Validate() error {
 		return input.Errorf("unknown mode of rehearsal %q; the modes are %q and %q", s.Rehearsal, rehearsal.Guarded, rehearsal.Unguarded)
 	}
 	if s.NoJobs && s.Images.Pulls() {
-		return input.Errorf("the image mode %q needs Jobs, and the run is without Jobs", s.Images)
+		return input.Errorf("the image mode %q needs Jobs, but the run does not use Jobs", s.Images)
 	}
 	if err := site.Validate(s.Site); err != nil {
 		return &input.Error{Err: err}
@@ -183,7 +183,7 @@ func (c Coverage) String() string {
 func Recorded(run record.Record) (Coverage, error) {
 	var covered Coverage
 	if err := json.Unmarshal([]byte(run.Selection), &covered); err != nil {
-		return Coverage{}, fmt.Errorf("the record of run %s does not have its selection: %w", run.ID, err)
+		return Coverage{}, fmt.Errorf("the record of run %s does not contain its selection: %w", run.ID, err)
 	}
 	return covered, nil
 }
@@ -192,7 +192,7 @@ func Recorded(run record.Record) (Coverage, error) {
 func (c Coverage) Selection(run record.Record) (Selection, error) {
 	sources, err := site.Restore(c.Site, run.Attachment)
 	if err != nil {
-		return Selection{}, fmt.Errorf("the record of run %s does not have the checks of the site: %w", run.ID, err)
+		return Selection{}, fmt.Errorf("the record of run %s does not contain the checks of the site: %w", run.ID, err)
 	}
 	return Selection{
 		Only: c.Only, Skip: c.Skip, NoJobs: c.NoJobs, Images: image.Mode(c.Images), Rehearsal: rehearsal.Mode(c.Rehearsal),
@@ -210,7 +210,8 @@ func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Jud
 	judgement.IgnoredAlerts, judgement.IgnoredNamespaces = c.IgnoredAlerts, c.IgnoredNamespaces
 	var err error
 	if judgement.Fixed, err = removedapi.ParseFixTime(c.Fixed); err != nil && c.Fixed != "" {
-		return scene.Judgement{}, fmt.Errorf("the record of run %s has a time of the fix that cannot be parsed: %w", run.ID, err)
+		return scene.Judgement{}, fmt.Errorf("the record of run %s contains a time of the fix that cannot be parsed: "+
+			"%w", run.ID, err)
 	}
 	return judgement, nil
 }
@@ -241,7 +242,7 @@ func (c Coverage) ConfirmOrigin(wanted Coverage, run record.Record) error {
 	if len(flags) == 0 {
 		return nil
 	}
-	return input.Errorf("run %s was begun with other values of %s: pass those with which it was begun", run.ID, strings.Join(flags, ", "))
+	return input.Errorf("run %s began with other values of %s: pass the original values", run.ID, strings.Join(flags, ", "))
 }
 
 // OtherMonitoring reports whether the alerts and metrics of a recorded run came from another monitoring than this
@@ -255,13 +256,14 @@ func OtherMonitoring(run record.Record, identity string) bool {
 // could not be made again.
 func (c Coverage) otherCluster(run record.Record) error {
 	if c.HostedCluster == "" {
-		return input.Errorf("run %s judged this cluster by itself: leave out --hosted-cluster, with the kubeconfig of the cluster", run.ID)
+		return input.Errorf("run %s evaluated this cluster itself: omit --hosted-cluster, and use the kubeconfig of "+
+			"the cluster", run.ID)
 	}
 	flags := []string{"--hosted-cluster " + c.HostedCluster}
 	for _, pool := range c.NodePools {
 		flags = append(flags, "--nodepool "+pool)
 	}
-	return input.Errorf("run %s judged a hosted cluster: add %s, with the kubeconfig of its management cluster", run.ID,
+	return input.Errorf("run %s evaluated a hosted cluster: add %s, with the kubeconfig of its management cluster", run.ID,
 		words.Printable(strings.Join(flags, " ")))
 }
 
@@ -347,17 +349,17 @@ func (a Asked) Lacks(run record.Record) []string {
 		lacks = append(lacks, fmt.Sprintf("the run lacks the checks of the site %s", words.External(words.List(missing, maxLacking))))
 	}
 	if wanted := image.Mode(a.Covers.Images); wanted != "" && !image.Mode(covered.Images).Covers(wanted) {
-		lacks = append(lacks, fmt.Sprintf("the run has --images %s, and not %s", words.External(covered.Images), wanted))
+		lacks = append(lacks, fmt.Sprintf("the run has --images %s, not %s", words.External(covered.Images), wanted))
 	}
 	if a.Covers.Rehearsal != "" && covered.Rehearsal == "" {
 		lacks = append(lacks, "the run did not rehearse the writes of the update")
 	}
 	if wanted := a.Covers.Dependencies; wanted != "" && covered.Dependencies != wanted {
-		lacks = append(lacks, "the run does not ask the same dependencies outside of the cluster")
+		lacks = append(lacks, "the run does not check the same external dependencies")
 	}
 	if wanted := a.Covers.HostedCluster; wanted != "" &&
 		(covered.HostedCluster != wanted || !slices.Equal(covered.NodePools, a.Covers.NodePools)) {
-		lacks = append(lacks, "the run is about another selection of hosted clusters and NodePools")
+		lacks = append(lacks, "the run selects different hosted clusters and NodePools")
 	}
 	return lacks
 }

@@ -68,7 +68,7 @@ func Image(pullSpec string) (Source, error) {
 	repository, _, _ := strings.Cut(pullSpec, "@")
 	_, err := name.NewDigest(pullSpec, name.StrictValidation)
 	if err != nil || strings.Contains(path.Base(repository), ":") {
-		return Source{}, fmt.Errorf("%q is not a pull spec by digest: name the image as REPOSITORY@sha256:DIGEST", pullSpec)
+		return Source{}, fmt.Errorf("%q is not a pull spec by digest: specify the image as REPOSITORY@sha256:DIGEST", pullSpec)
 	}
 	return Source{Name: pullSpec}, nil
 }
@@ -218,7 +218,7 @@ func (c *Checks) Add(source Source, files map[string][]byte) {
 
 // Fail adds the finding about a source that cannot be used.
 func (c *Checks) Fail(source Source, cause error) {
-	c.Findings = append(c.Findings, finding.Unknown(reasonNotRead, "no check of %s is run: %v", source.shown(), cause).
+	c.Findings = append(c.Findings, finding.Unknown(reasonNotRead, "no check of %s runs: %v", source.shown(), cause).
 		Named(NameSource).From(finding.SourceJob).Observed(map[string]string{"source": source.Name, "digest": source.digest()}).
 		Do(finding.Retry(""), finding.Accept(NameSource)))
 }

@@ -70,7 +70,7 @@ func Client() *http.Client {
 	})}
 }
 
-var errPrivate = errors.New("a public server leads to a private address")
+var errPrivate = errors.New("a public server refers to a private address")
 
 type transport struct {
 	guard      *Guard
@@ -127,7 +127,7 @@ func (g *Guard) Check(request *http.Request) (free bool, err error) {
 		return true, nil
 	}
 	if namesPrivate(host) {
-		return false, fmt.Errorf("%w: %q leads to %q", errPrivate, hostname(origin), host)
+		return false, fmt.Errorf("%w: %q refers to %q", errPrivate, hostname(origin), host)
 	}
 	return false, nil
 }

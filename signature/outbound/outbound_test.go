@@ -96,7 +96,7 @@ func TestAttacksByNames(t *testing.T) {
 				if err == nil {
 					_ = response.Body.Close()
 				}
-				if err == nil || !strings.Contains(err.Error(), "a public server leads to a private address") {
+				if err == nil || !strings.Contains(err.Error(), "a public server refers to a private address") {
 					t.Errorf("%s: got %v", host, err)
 				}
 			}

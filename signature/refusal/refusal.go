@@ -96,8 +96,8 @@ func declare(r Reason) Reason {
 }
 
 // distrust is the remedy for a release that may have been forged.
-const distrust = "Do not use this copy of the release: get it and its signatures again from the registry and " +
-	"signature store of its provider, and report the violation to the provider if it persists."
+const distrust = "Do not use this copy of the release. Get it and its signatures again from the registry and " +
+	"signature store of its provider; if the violation persists, report it to the provider."
 
 // The reasons.
 var (

@@ -94,7 +94,7 @@ func (a recordAttack) run(t *testing.T, blocked report.Report, header *corev1.Co
 		t.Errorf("status: exit code %d\n%s%s", status.Code, status.Stdout, status.Stderr)
 	}
 	again := program.Call(t, "run", "--to", to, "--prometheus", testCluster.Monitoring, "-o", "json")
-	if again.Code != exit.Blocked || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they are not run again") {
+	if again.Code != exit.Blocked || !strings.Contains(again.Stderr, a.reported) || strings.Contains(again.Stderr, "they do not run again") {
 		t.Errorf("run: exit code %d\n%s%s", again.Code, again.Stdout, again.Stderr)
 	}
 	result := reportOf(t, again)

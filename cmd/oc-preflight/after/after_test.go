@@ -183,7 +183,7 @@ func TestArchives(t *testing.T) {
 		},
 		"Reversed": {
 			reason: "the first one is later", args: []string{"--archive", late, "--archive", before}, code: 2,
-			want: "give that from before the update first",
+			want: "name the archive from before the update first",
 		},
 		"Watched": {
 			reason: "an archive does not change", args: []string{"--archive", before, "--archive", late, "--watch"}, code: 2,

@@ -71,7 +71,7 @@ func TestGateByJudgements(t *testing.T) {
 		},
 		"NotJudged": {
 			taken: "settling", reason: "the judgement may have been deleted: a baseline is stored", args: []string{"--soak", "30m"},
-			code: exit.Undecided, want: "there is no judgement by it",
+			code: exit.Undecided, want: "has not been evaluated with it",
 		},
 		"Forbidden": {
 			taken: "unknown", reason: "it may have regressed", decision: afterupdate.Regressed, denied: true,

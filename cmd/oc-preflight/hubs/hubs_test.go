@@ -210,8 +210,8 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 		want   string
 	}{
 		"Written":  {"the table of another command has what the gate needs", table(written), 0, "who may write it decides"},
-		"Aged":     {"a table of yesterday", append(table(written), "--max-age", "1ns"), 4, "make the table again"},
-		"Foreign":  {"the file is another document", table(`{"kind": "PreflightReport"}`), 2, "it is no table of a fleet"},
+		"Aged":     {"a table of yesterday", append(table(written), "--max-age", "1ns"), 4, "create the table again"},
+		"Foreign":  {"the file is another document", table(`{"kind": "PreflightReport"}`), 2, "it is not a table of a fleet"},
 		"NoJSON":   {"a table for people", table("READY"), 2, `it is no JSON that "fleet run -o json"`},
 		"NoFile":   {"the file does not exist", []string{"gate", "--to", "4.19.12", "--table", "/nonexistent"}, 2, "--table /nonexistent"},
 		"NoSource": {"the clusters of the wave are not named", []string{"gate", "--to", "4.19.12"}, 2, "--placement or --table is required"},

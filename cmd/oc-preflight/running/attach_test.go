@@ -141,7 +141,7 @@ func TestRunOfAnotherVersion(t *testing.T) {
 	id := begun(t, c, "v0.1.0")
 	got := program.Call(t, "attach", "-o", "json")
 	decided := reportOf(t, got)
-	if got.Code != exit.Ready || decided.Run.ID == id || !strings.Contains(got.Stderr, "run "+id+" is ended, and not continued: ") ||
+	if got.Code != exit.Ready || decided.Run.ID == id || !strings.Contains(got.Stderr, "run "+id+" has ended, and does not continue: ") ||
 		!strings.Contains(got.Stderr, "v0.1.0") {
 		t.Errorf("exit code %d, run %s\n%s", got.Code, decided.Run.ID, got.Stderr)
 	}

@@ -212,7 +212,7 @@ func states() map[string]stored {
 		},
 		"Dependencies": {
 			reason: "the controller asks URLs outside of the cluster", make: plain,
-			asked: asks(func(a *selection.Asked) { a.Covers.Dependencies = "urls" }), why: "the run does not ask the same dependencies",
+			asked: asks(func(a *selection.Asked) { a.Covers.Dependencies = "urls" }), why: "the run does not check the same external dependencies",
 		},
 		"Selection": {
 			reason: "what a record covers cannot be read", make: with(func(i *record.Intent) { i.Selection = "?" }),

@@ -34,7 +34,7 @@ func TestCancelOfAHeldRun(t *testing.T) {
 	})
 	got := w.call(exit.Ready, "cancel", held.Record().ID[:8])
 	w.contains(got.Stdout, "run "+held.Record().ID+" was canceled; 0 of 1 check had reported\n")
-	w.contains(got.Stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for its end\n")
+	w.contains(got.Stderr, "cancellation of run "+held.Record().ID+" was requested: waiting for it to end\n")
 	w.expectCanceled(held.Record().ID)
 	w.contains(w.call(exit.Failed, "cancel", held.Record().ID).Stderr, "has ended in phase Canceled", "oc preflight status "+held.Record().ID)
 	// Its holder recorded no report: status makes it from the results.

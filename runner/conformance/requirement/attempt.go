@@ -149,7 +149,7 @@ CheckError | The program of the check failed. | Fix the check.`)
 func (a Attempt) failure() Result {
 	if len(a.Findings) == 0 {
 		return Result{
-			Outcome: preflight.Unknown, Reason: reasonNoFinding.String(), Message: "it is unknown how it ended",
+			Outcome: preflight.Unknown, Reason: reasonNoFinding.String(), Message: "the end of the check was not observed",
 			Remediation: "Run the conformance test again.",
 		}
 	}
@@ -172,7 +172,7 @@ func defects() map[string]string {
 		"NoResult":        "Write the final result in the first process before it ends; its children are killed with it. " + result,
 		"BadResult":       result,
 		"Contradiction":   "End with the exit code of the result. " + result,
-		"Killed":          "Find out what killed the check: it must end by itself.",
+		"Killed":          "Find out what killed the check: it must exit by itself.",
 		"OOMKilled":       "Use less memory, or raise the limit in the manifest.",
 		"NotProvided":     "Install the program at the path in the manifest, by default /bin/preflight.",
 		"BinaryMissing":   "Install the program at the path in the manifest, by default /bin/preflight.",
@@ -211,7 +211,8 @@ func (a Attempt) unended() (Result, bool) {
 	switch {
 	case a.End == nil && a.running:
 		return Result{
-			Outcome: preflight.Unknown, Reason: reasonNotTried.String(), Message: "the node did not stop it before the end of the test",
+			Outcome: preflight.Unknown, Reason: reasonNotTried.String(), Message: "the node did not stop it before " +
+				"the end of the test",
 			Remediation: "Run the conformance test again with a longer timeout.",
 		}, true
 	case a.End == nil:
@@ -224,7 +225,7 @@ func (a Attempt) unended() (Result, bool) {
 
 // tooFast is the result when the check ended before the node could stop it, or at the same time.
 func (a Attempt) tooFast() Result {
-	return skip(reasonTooFast, "it ended by itself, with exit code %d, before it could be stopped", a.End.ExitCode)
+	return skip(reasonTooFast, "it exited by itself, with exit code %d, before it could be stopped", a.End.ExitCode)
 }
 
 var (

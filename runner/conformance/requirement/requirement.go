@@ -114,7 +114,8 @@ func requireAccess(e Evidence) Result {
 	case len(e.Rights.Unserved) > 0:
 		return Result{
 			Outcome: preflight.Unknown, Reason: reasonAPIUnavailable.String(),
-			Message: fmt.Sprintf("the write access of %s to %s is unknown: the API server does not serve these groups now", user,
+			Message: fmt.Sprintf("the write access of %s to %s is unknown: the API server does not currently serve "+
+				"these groups", user,
 				strings.Join(e.Rights.Unserved, ", ")),
 			Remediation: "Check the API services: oc get apiservices",
 		}
@@ -150,7 +151,8 @@ func (e Evidence) inconclusive(a Attempt) (result Result, ok bool) {
 			return fail(finding.ReportedReason(reason), remedy, "%s is Unknown on every cluster: %s", f.Name, f.Message), true
 		}
 		if !ok {
-			result = fail(reasonInconclusive, "Run the check on a cluster on which it is conclusive, or correct what the message names.",
+			result = fail(reasonInconclusive, "Run the check on a cluster where it reaches a conclusion, or correct "+
+				"the problem in the message.",
 				"%s is Unknown on this cluster (%s): %s", f.Name, reason, f.Message).asWarning()
 		}
 		ok = true
@@ -168,7 +170,7 @@ func (e Evidence) alwaysUnknown() map[string]string {
 		collector.ReasonPanic.String():              "Fix the panic; the stack is in the evidence of the finding.",
 		reasonInvalidCheck.String():                 "Correct the declaration of the check.",
 		reasonInvalidArguments.String():             "Correct the command of the container in the manifest.",
-		reasonNotFinished.String():                  "Return from the check instead of ending the process.",
+		reasonNotFinished.String():                  "Return from the check instead of exiting the process.",
 		collector.ReasonTimeout.String():            "End before PREFLIGHT_DEADLINE, also while waiting.",
 		collector.ReasonNoResult.String():           "Write the final result before the process ends.",
 		launch.ReasonServiceAccountMissing.String(): MissingAccount,
@@ -198,7 +200,7 @@ func requireTime(e Evidence) Result {
 			"it was still running at its deadline")
 	}
 	if a.End == nil {
-		return skip(reasonNotTried, "it did not end")
+		return skip(reasonNotTried, "it did not exit")
 	}
 	took := a.Took()
 	if took > maxTime {
@@ -216,7 +218,7 @@ func requireOutput(e Evidence) Result {
 			"it wrote more than %d KiB to its log", MaxLog>>10)
 	}
 	if a.End == nil {
-		return skip(reasonNotTried, "it did not end")
+		return skip(reasonNotTried, "it did not exit")
 	}
 	return pass("it wrote no more than %d KiB to its log", MaxLog>>10)
 }
@@ -237,13 +239,13 @@ func requireKilled(e Evidence) Result {
 		"or follow WIRE.md."
 	switch {
 	case a.Passed():
-		return fail(reasonPassesWhenKilled, remedy, "%s, it counts as a pass", how)
+		return fail(reasonPassesWhenKilled, remedy, "%s, it counts as passed", how)
 	case a.messageError != nil && e.Check.Framed:
 		return fail(reasonNothingLeft, remedy, "%s, it left no result in the state running: %v", how, a.messageError)
 	case a.messageError != nil:
-		return pass("%s, it does not count as a pass", how)
+		return pass("%s, it does not count as passed", how)
 	}
-	return pass("%s, it left a result in the state %q, which does not count as a pass", how, a.message.State)
+	return pass("%s, it left a result in the state %q, which does not count as passed", how, a.message.State)
 }
 
 func requireTerminated(e Evidence) Result {
@@ -252,15 +254,15 @@ func requireTerminated(e Evidence) Result {
 		return unended
 	}
 	if a.killed() {
-		return fail(reasonIgnoresSIGTERM, "End at SIGTERM: link preflight.Main, which cancels the context that Run receives, or trap it "+
-			"in a shell script.",
-			"it did not end within %d seconds of SIGTERM, and was killed", StopSeconds)
+		return fail(reasonIgnoresSIGTERM, "Exit on SIGTERM: link preflight.Main, which cancels the context that Run "+
+			"receives, or trap it in a shell script.",
+			"it did not exit within %d seconds of SIGTERM, and was killed", StopSeconds)
 	}
 	if a.Passed() {
-		return fail(reasonPassesWhenTerminated, "Report Unknown for everything not checked yet at SIGTERM.",
-			"stopped by SIGTERM, it counts as a pass")
+		return fail(reasonPassesWhenTerminated, "On SIGTERM, report Unknown for everything not checked yet.",
+			"stopped by SIGTERM, it counts as passed")
 	}
-	return pass("it ended within %d seconds of SIGTERM, with exit code %d", StopSeconds, a.End.ExitCode)
+	return pass("it exited within %d seconds of SIGTERM, with exit code %d", StopSeconds, a.End.ExitCode)
 }
 
 func requireIdempotent(e Evidence) Result {
@@ -345,7 +347,7 @@ func (e Evidence) same(trial string, reason finding.Reason, remedy, conforms str
 	}
 	before, after := e.Tried[AsIs].outcomes(), a.outcomes()
 	if before != after && trial != Again && before != e.Tried[Again].outcomes() {
-		return skip(reasonNotTried, "two unchanged runs reported different results, so there is none to compare with")
+		return skip(reasonNotTried, "two unchanged runs reported different results, so there is nothing to compare with")
 	}
 	if before != after {
 		return fail(reason, remedy, "it reported %s; unchanged it reports %s", after, before)

@@ -178,13 +178,14 @@ func (q Query) members(managed map[string]managedCluster, placed map[string]stri
 		made.Members = append(made.Members, member)
 		if of.local && len(placed) > 1 {
 			made.Notices = append(made.Notices, fmt.Sprintf(
-				"%s is the hub itself: update it alone, since a controller of the hub that updates clusters ends with it", name))
+				"%s is the hub itself: update it separately, because its own update stops the controller that "+
+					"updates clusters", name))
 		}
 	}
 	slices.SortFunc(made.Members, func(a, b Member) int { return strings.Compare(a.Row.Cluster.Name, b.Row.Cluster.Name) })
 	switch {
 	case q.Keys.empty():
-		made.Notices = append(made.Notices, "the verdicts are not verified: the public keys of the clusters were not given")
+		made.Notices = append(made.Notices, "the verdicts are not verified: the public keys of the clusters were not provided")
 	case q.Keys.notice != "":
 		made.Notices = append(made.Notices, q.Keys.notice)
 	}
@@ -208,7 +209,7 @@ func errNoPlacement(name types.NamespacedName) error {
 	return input.Errorf("the Placement %s does not exist in the namespace %s of this hub", name.Name, name.Namespace)
 }
 
-var errNotHub = errors.New("this cluster is no hub of Open Cluster Management: it does not serve ManagedClusters")
+var errNotHub = errors.New("this cluster is not an Open Cluster Management hub: it does not serve ManagedClusters")
 
 func (q Query) update(of managedCluster, report reported, now time.Time) wave.Progress {
 	made := wave.Progress{Name: of.name, Stage: wave.Silent}
@@ -220,7 +221,7 @@ func (q Query) update(of managedCluster, report reported, now time.Time) wave.Pr
 		made.Message = report.problem.message
 		return made
 	case report.signedOnly:
-		made.Message = "a signed verdict does not state whether the cluster was updated: the controller does"
+		made.Message = "a signed verdict does not contain whether the cluster was updated: the controller does"
 		return made
 	}
 	if problem := q.current(of, report, now); problem != nil {
@@ -262,11 +263,11 @@ const maxLabel = 63
 func Request(version string, placement types.NamespacedName, accepted []string) (workv1alpha1.ManifestWorkReplicaSet, error) {
 	name := ObjectName(version)
 	if !regexp.MustCompile(`^fleet-[a-z0-9][a-z0-9.-]*[a-z0-9]$`).MatchString(name) {
-		return workv1alpha1.ManifestWorkReplicaSet{}, input.Errorf("%q is no version", version)
+		return workv1alpha1.ManifestWorkReplicaSet{}, input.Errorf("%q is not a version", version)
 	}
 	if len(placement.Namespace)+1+len(name) > maxLabel {
 		return workv1alpha1.ManifestWorkReplicaSet{}, input.Errorf(
-			"the namespace %s and the name %s are too long: together they have at most %d characters", placement.Namespace, name, maxLabel-1)
+			"the namespace %s and the name %s are too long: together they may have at most %d characters", placement.Namespace, name, maxLabel-1)
 	}
 	object := map[string]any{
 		"apiVersion": v1alpha1.GroupVersion().String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": name},

@@ -113,8 +113,8 @@ func KeyNeeds(name types.NamespacedName) access.Needs {
 func KeysOfHub(ctx context.Context, hub *cluster.Cluster, name types.NamespacedName) (Keys, error) {
 	object, err := hub.Kubernetes.CoreV1().ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Keys{}, input.Errorf("the ConfigMap %s with the keys does not exist in the namespace %s of this hub; create it with: oc "+
-			"create configmap %s -n %s --from-file=DIRECTORY", name.Name, name.Namespace, name.Name, name.Namespace)
+		return Keys{}, input.Errorf("the ConfigMap %s with the keys does not exist in the namespace %s of this hub; "+
+			"create it with: oc create configmap %s -n %s --from-file=DIRECTORY", name.Name, name.Namespace, name.Name, name.Namespace)
 	}
 	if err != nil {
 		return Keys{}, fmt.Errorf("could not read the ConfigMap %s with the keys: %w", name, err)
@@ -129,7 +129,8 @@ func KeysOfHub(ctx context.Context, hub *cluster.Cluster, name types.NamespacedN
 	if err != nil {
 		return Keys{}, input.Errorf("the ConfigMap %s: %w", name, err)
 	}
-	keys.notice = fmt.Sprintf("the public keys are those of the ConfigMap %s of the hub: who may write it can replace the key of any cluster",
+	keys.notice = fmt.Sprintf("the public keys are read from the ConfigMap %s of the hub: a user who may write it "+
+		"can replace the key of any cluster",
 		name)
 	return keys, nil
 }
@@ -168,7 +169,7 @@ func PinKeys(texts map[string][]byte) (Keys, error) {
 			return Keys{}, input.Errorf("the clusters %s and %s have the same key: each could sign for the other", both[0], both[1])
 		}
 		if _, known := pinned.of[strings.ToLower(id)]; known {
-			return Keys{}, input.Errorf("the cluster %s has two keys, whose names differ in the case of letters", strings.ToLower(id))
+			return Keys{}, input.Errorf("the cluster %s has two keys whose names differ only in letter case", strings.ToLower(id))
 		}
 		owners[print], pinned.of[strings.ToLower(id)] = id, key
 	}
@@ -230,7 +231,8 @@ func (q Query) about(cluster string, all reports) reported {
 		}
 	}
 	if len(all.unread) > 0 {
-		unread := problemf("NotRead", "the user may not list the %s of the hub, so it is unknown what this cluster reports on the update",
+		unread := problemf("NotRead", "the user may not list the %s of the hub, so the report of this cluster on the "+
+			"update is unknown",
 			strings.Join(all.unread, " and "))
 		unread.actions = []finding.Action{all.roles()}
 		return reported{problem: unread}
@@ -258,11 +260,13 @@ func (q Query) current(of managedCluster, report reported, now time.Time) *probl
 	at, err := time.Parse(time.RFC3339, report.values.reportTime)
 	switch {
 	case err != nil:
-		return problemf("NotReported", "the report of the cluster has no time that can be read")
+		return problemf("NotReported", "the report of the cluster has no valid time")
 	case at.After(now.Add(time.Hour)):
-		return problemf("OfTheFuture", "the report is of %s, which is more than an hour ahead of the clock of the hub", words.Time(at))
+		return problemf("OfTheFuture", "the report is dated %s, which is more than an hour ahead of the clock of the "+
+			"hub", words.Time(at))
 	case at.Add(MaxAge).Before(now):
-		return problemf("Outdated", "the report is of %s, older than %s: the controller or the agent of the cluster does not run", words.Time(at),
+		return problemf("Outdated", "the report is dated %s, older than %s: the controller or the agent of the "+
+			"cluster is not running", words.Time(at),
 			MaxAge)
 	}
 	return nil
@@ -271,8 +275,8 @@ func (q Query) current(of managedCluster, report reported, now time.Time) *probl
 func (q Query) decided(row fleet.Row, of managedCluster, report reported, now time.Time) fleet.Row {
 	if q.Keys.empty() {
 		if report.signedOnly {
-			return undecided(row, problemf("NoKey", "a verdict that a ManagedClusterView brings counts only if it is signed, and no public "+
-				"keys were given"))
+			return undecided(row, problemf("NoKey", "a verdict from a ManagedClusterView counts only if it is "+
+				"signed, and no public keys were provided"))
 		}
 		return unsigned(row, report.values, now)
 	}
@@ -293,10 +297,10 @@ func (q Query) decided(row fleet.Row, of managedCluster, report reported, now ti
 	stated := made.Statement
 	row.Target, row.Until, row.Observed = stated.Target.Version, stated.Verdict.ValidUntil, cmp.Or(row.Observed, stated.Run.CompletionTime)
 	if stated.Verdict.Forced {
-		return undecided(row, problemf("Forced", "the run was forced, which permits no update"))
+		return undecided(row, problemf("Forced", "the run was forced and does not permit an update"))
 	}
 	if stated.Verdict.Decision == verdict.Ready && !made.Permits() {
-		return undecided(row, problemf("Narrowed", "the verdict is Ready, and its request left out %s",
+		return undecided(row, problemf("Narrowed", "the verdict is Ready, but its request excluded %s",
 			words.List(stated.Verdict.Narrowed, maxNarrowed)))
 	}
 	row.State = fleet.StateOf(stated.Verdict.Decision)
@@ -312,7 +316,7 @@ func unsigned(row fleet.Row, of values, now time.Time) fleet.Row {
 		return undecided(row, problemf("NoVerdict", "the cluster has no valid verdict on the update (%s): %s", words.External(of.phase),
 			words.External(of.message)))
 	case err != nil || !now.Before(until):
-		return undecided(row, problemf("Expired", "the verdict of the cluster has ended"))
+		return undecided(row, problemf("Expired", "the verdict of the cluster has expired"))
 	}
 	row.State, row.Until = fleet.StateOf(verdict.Decision(of.decision)), of.validUntil
 	outcome := preflight.Unknown
@@ -328,7 +332,7 @@ func unsigned(row fleet.Row, of values, now time.Time) fleet.Row {
 // contradicted is the row with a cause where its state needs one.
 func contradicted(row fleet.Row) fleet.Row {
 	if len(row.Causes) == 0 && row.State != fleet.Ready && row.State != fleet.Updated {
-		return undecided(row, problemf("NoCause", "the verdict is %s, and names no cause", row.State))
+		return undecided(row, problemf("NoCause", "the verdict is %s, but names no cause", row.State))
 	}
 	return row
 }
@@ -338,7 +342,8 @@ func causesOf(names []string, outcome preflight.Outcome, message string) []fleet
 	var causes []fleet.Cause
 	for _, name := range names {
 		causes = append(causes, fleet.Cause{
-			Name: name, Outcome: outcome, Reason: reason, Message: cmp.Or(message, "The finding is in the verdict of the cluster."),
+			Name: name, Outcome: outcome, Reason: reason, Message: cmp.Or(message, "The verdict of the cluster "+
+				"contains the finding."),
 			Remediation: explained[reason].Remedy,
 		})
 	}
@@ -367,14 +372,16 @@ func remedy(reason string) string {
 
 // The remedies that several reasons have.
 const (
-	awaitAgent = "Correct what the condition of the object on the hub states, and wait until the agent of the cluster has applied it."
+	awaitAgent = "Fix the problem in the object's condition on the hub, and wait until the agent of the cluster has " +
+		"applied the object."
 	applySet   = "Apply the ManifestWorkReplicaSet of manifests/open-cluster-management/target for this version to the Placement."
-	startAgain = "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, or the agent of " +
-		"the hub, does not run."
+	startAgain = "Find out why the pod of the controller in the namespace openshift-update-preflight of the cluster, " +
+		"or the agent of the hub, is not running."
 	setClock   = "Correct the clock of the cluster or of the hub."
-	sign       = "Have the controller of the cluster sign (--signing-secret), and store its public key as ID.pub."
-	awaitRun   = "Wait for the next run in the cluster, or read there why there is none: oc get updatepreflights."
-	showReport = "Show the report of the cluster, where the finding has its remedy: `oc preflight status` in that cluster."
+	sign       = "Configure the controller of the cluster to sign (--signing-secret), and store its public key as ID.pub."
+	awaitRun   = "Wait for the next run in the cluster, or read why there is none: oc get updatepreflights."
+	showReport = "Show the report of the cluster, which contains the remedy of the finding: `oc preflight status` in " +
+		"that cluster."
 )
 
 var explained = catalog.Reasons("The report of a cluster on a hub does not count, or contains only the name of a finding.", `
@@ -393,7 +400,7 @@ NoVerdict | The cluster has no valid verdict on the update. | `+awaitRun+`
 NotApplied | The work agent has not applied the ManifestWork in the cluster. | `+awaitAgent+`
 NotAsked | No ManifestWork requests a preflight of the update in the cluster. | `+applySet+`
 NotAvailable | The UpdatePreflight does not exist in the cluster. | `+awaitAgent+`
-NotRead | The user may not list the reports. | Have an administrator of the hub apply the roles that the command prints.
+NotRead | The user may not list the reports. | Ask an administrator of the hub to apply the roles that the command prints.
 NotReadable | The content of a ManagedClusterView is not a report. | `+awaitAgent+`
 NotReported | The controller of the cluster has not reported, or its report has no time. | `+startAgain+`
 NotSigned | The verdict of the cluster is not signed. | `+sign+`

@@ -101,7 +101,8 @@ func (r reader) replicaSets(ctx context.Context, query Query) ([]string, error) 
 			return nil
 		})
 	if err == nil && len(names) > maxReplicaSets {
-		err = fmt.Errorf("the hub has more than %d ManifestWorkReplicaSets with the label %s: delete those of past updates", maxReplicaSets,
+		err = fmt.Errorf("the hub has more than %d ManifestWorkReplicaSets with the label %s: delete those of past "+
+			"updates", maxReplicaSets,
 			Label)
 	}
 	return slices.Sorted(maps.Keys(names)), err
@@ -111,7 +112,7 @@ func (r reader) replicaSets(ctx context.Context, query Query) ([]string, error) 
 func (r reader) works(ctx context.Context, sets []string, to map[string][]reported) error {
 	requirement, err := labels.NewRequirement(labelReplicaSet, selection.In, sets)
 	if err != nil {
-		return fmt.Errorf("a ManifestWorkReplicaSet has a name by which OCM cannot label its ManifestWorks: %w", err)
+		return fmt.Errorf("OCM cannot label the ManifestWorks of a ManifestWorkReplicaSet because of its name: %w", err)
 	}
 	options := metav1.ListOptions{LabelSelector: labels.NewSelector().Add(*requirement).String()}
 	return r.each(ctx, workv1.GroupVersion.WithResource("manifestworks"), "", options, func(object unstructured.Unstructured) error {
@@ -161,7 +162,7 @@ func workOf(status workv1.ManifestWorkStatus, generation int64) reported {
 	})
 	if at < 0 {
 		if made.problem == nil {
-			made.problem = problemf("NoObject", "the ManifestWork brings no UpdatePreflight to the cluster")
+			made.problem = problemf("NoObject", "the ManifestWork contains no UpdatePreflight for the cluster")
 		}
 		return made
 	}
@@ -187,7 +188,7 @@ func unapplied(applied *metav1.Condition, generation int64) *problem {
 	case applied.Status != metav1.ConditionTrue:
 		return problemf("NotApplied", "the ManifestWork could not be applied in the cluster%s", because(applied))
 	case applied.ObservedGeneration != generation:
-		return problemf("NotApplied", "the present content of the ManifestWork was not applied in the cluster yet")
+		return problemf("NotApplied", "the current content of the ManifestWork has not been applied in the cluster yet")
 	}
 	return nil
 }
@@ -307,11 +308,11 @@ func clusterOf(object clusterv1.ManagedCluster) managedCluster {
 	case available == nil:
 		of.silent = "the cluster has never answered the hub"
 	case available.Status != metav1.ConditionTrue:
-		of.silent = fmt.Sprintf("the cluster has not answered the hub since %s (%s): what the hub has of it is older",
+		of.silent = fmt.Sprintf("the cluster has not answered the hub since %s (%s): the hub's data about it is older",
 			words.Time(available.LastTransitionTime.Time), words.External(available.Reason))
 	}
 	if meta.IsStatusConditionFalse(conditions, clusterv1.ManagedClusterConditionClockSynced) {
-		of.clock = "the clock of the cluster differs from that of the hub, so it is unknown whether its verdict holds"
+		of.clock = "the clock of the cluster differs from the hub's, so it is unknown whether its verdict is still valid"
 	}
 	return of
 }
@@ -413,7 +414,8 @@ func dropping(placement clusterv1beta1.Placement) string {
 			return effective && (all && each.Key == "" || each.Key == taint && (all || each.Value == ""))
 		})
 		if !tolerated {
-			return fmt.Sprintf("the Placement %s/%s drops clusters that do not answer: add a toleration of %s (operator: Exists) to it",
+			return fmt.Sprintf("the Placement %s/%s drops clusters that do not answer: add a toleration of %s "+
+				"(operator: Exists) to it",
 				placement.Namespace, placement.Name, taint)
 		}
 	}

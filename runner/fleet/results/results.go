@@ -64,10 +64,12 @@ func Open(path, request string, maxAge time.Duration, now func() time.Time) (*Di
 		return nil, err
 	}
 	if owner, ok := info.Sys().(*syscall.Stat_t); ok && int(owner.Uid) != os.Geteuid() {
-		return nil, fmt.Errorf("the directory %s is one of another user (ID %d), who may write any result: name one of your own", path, owner.Uid)
+		return nil, fmt.Errorf("the directory %s belongs to another user (ID %d), who may write any result: name one "+
+			"of your own", path, owner.Uid)
 	}
 	if info.Mode().Perm()&0o022 != 0 {
-		return nil, fmt.Errorf("others may write to the directory %s, so its results are not reliable: run \"chmod go-w %s\"", path, path)
+		return nil, fmt.Errorf("other users may write to the directory %s, so its results are not reliable: run "+
+			"\"chmod go-w %s\"", path, path)
 	}
 	return &Directory{path: path, request: request, maxAge: maxAge, now: now}, nil
 }
@@ -114,7 +116,7 @@ func (d *Directory) read(path string) (stored, error) {
 	}
 	var read stored
 	if err := json.Unmarshal(text, &read); err != nil || len(text) > maxFile || read.Kind != kind || read.APIVersion != report.APIVersion {
-		return stored{}, errors.Join(errors.New("the file is no result"), err)
+		return stored{}, errors.Join(errors.New("the file is not a result"), err)
 	}
 	return read, nil
 }

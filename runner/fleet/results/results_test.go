@@ -119,7 +119,7 @@ func TestAttacksByForeignResults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := results.Open(path, "r", time.Hour, time.Now); err == nil || !strings.Contains(err.Error(), "of another user") {
+	if _, err := results.Open(path, "r", time.Hour, time.Now); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("got %v, want an error", err)
 	}
 }

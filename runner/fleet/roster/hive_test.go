@@ -92,7 +92,7 @@ func TestHive(t *testing.T) {
 		}}.connect(t), nil
 	}
 	members, notices, err := roster.Hive(t.Context(), of.connect(t), connect)
-	if err != nil || len(notices) != 1 || !strings.Contains(notices[0], "1 cluster of ClusterPools left out: pooled") {
+	if err != nil || len(notices) != 1 || !strings.Contains(notices[0], "1 cluster of ClusterPools skipped: pooled") {
 		t.Fatalf("%v, %q", err, notices)
 	}
 	got := map[string]string{}
@@ -111,7 +111,7 @@ func TestHive(t *testing.T) {
 	}
 	want := map[string]string{
 		"same": "", "new": string(fleet.NotInstalled), "asleep": string(fleet.Hibernating), "waking": string(fleet.Hibernating),
-		"other":      `the kubeconfig of Secret other/good is of another cluster: Hive knows the ID c1, and it has "c2"`,
+		"other":      `the kubeconfig of Secret other/good is for another cluster: Hive recorded the ID c1, but it has "c2"`,
 		"program":    `key kubeconfig of Secret program/exec: the user "u" is authenticated by a program, which is not run`,
 		"secretless": "could not read Secret secretless/none with its kubeconfig: ",
 	}

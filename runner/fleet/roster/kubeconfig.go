@@ -130,7 +130,7 @@ func listed(paths []string, wanted func(os.DirEntry) bool) ([]string, error) {
 			}
 		}
 		if len(files) == before {
-			return nil, input.Errorf("the directory %s has none", words.Line(path, maxQuoted))
+			return nil, input.Errorf("the directory %s contains none", words.Line(path, maxQuoted))
 		}
 	}
 	slices.Sort(files)
@@ -173,7 +173,7 @@ func Archives(paths []string,
 		return nil, nil, err
 	}
 	if len(others) > 0 {
-		notices = append(notices, fmt.Sprintf("%s left out, whose names are not those of archives: %s", words.Count(len(others), "file"),
+		notices = append(notices, fmt.Sprintf("%s skipped because their names are not names of archives: %s", words.Count(len(others), "file"),
 			words.List(others, maxListed)))
 	}
 	members = make([]Member, 0, len(files))
@@ -282,7 +282,7 @@ func Hive(ctx context.Context, hub *cluster.Cluster, connect Connect) (members [
 		members = append(members, member)
 	}
 	if len(pooled) > 0 {
-		notices = append(notices, fmt.Sprintf("%s of ClusterPools left out: %s", words.Count(len(pooled), "cluster"),
+		notices = append(notices, fmt.Sprintf("%s of ClusterPools skipped: %s", words.Count(len(pooled), "cluster"),
 			words.List(pooled, maxListed)))
 	}
 	return members, notices, nil
@@ -365,8 +365,8 @@ func reachBySecret(ctx context.Context, hub *cluster.Cluster, namespace string, 
 	}
 	if id := string(version.Spec.ClusterID); known.ClusterID != "" && !strings.EqualFold(id, known.ClusterID) {
 		return Connection{}, failure("OtherCluster",
-			fmt.Errorf("the kubeconfig of Secret %s/%s is of another cluster: Hive knows the ID %s, and it has %q", namespace, name, known.ClusterID,
-				id))
+			fmt.Errorf("the kubeconfig of Secret %s/%s is for another cluster: Hive recorded the ID %s, but it has %q", namespace, name,
+				known.ClusterID, id))
 	}
 	return reached, nil
 }
@@ -407,7 +407,8 @@ func listAll(ctx context.Context, of *cluster.Cluster, resource schema.GroupVers
 		listed, err := of.Dynamic.Resource(resource).List(ctx, metav1.ListOptions{Limit: page, Continue: next})
 		switch {
 		case meta.IsNoMatchError(err) || apierrors.IsNotFound(err):
-			return nil, input.Errorf("the cluster does not serve %s.%s: name another one with --kubeconfig or --context", resource.Resource,
+			return nil, input.Errorf("the cluster does not serve %s.%s: name another one with --kubeconfig or "+
+				"--context", resource.Resource,
 				resource.Group)
 		case err != nil:
 			return nil, fmt.Errorf("could not list %s.%s: %w", resource.Resource, resource.Group, err)

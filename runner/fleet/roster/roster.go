@@ -152,7 +152,7 @@ func Distinct(members []Member) (kept []Member, notices []string) {
 		at, known := first[member.server]
 		if known && member.server != "" {
 			kept[at].others = append(kept[at].others, member)
-			notices = append(notices, fmt.Sprintf("%s has the API server of %s: it is asked once", describe(member.Cluster),
+			notices = append(notices, fmt.Sprintf("%s has the API server of %s: it is read once", describe(member.Cluster),
 				describe(kept[at].Cluster)))
 			continue
 		}

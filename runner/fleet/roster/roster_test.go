@@ -98,7 +98,7 @@ func TestFiles(t *testing.T) {
 	if diff := cmp.Diff([]string{"a", "c.tar.zst", "d.TAR.BZ2", "dir"}, names(archives)); diff != "" || err != nil {
 		t.Errorf("directories and packed files, also those that cannot be read: %v, -want +got:\n%s", err, diff)
 	}
-	if diff := cmp.Diff([]string{"2 files left out, whose names are not those of archives: b.yaml, notes.txt"}, notices); diff != "" {
+	if diff := cmp.Diff([]string{"2 files skipped because their names are not names of archives: b.yaml, notes.txt"}, notices); diff != "" {
 		t.Errorf("other files: -want +got:\n%s", diff)
 	}
 	for _, path := range []string{filepath.Join(dir, "none"), filepath.Join(dir, "dir")} {

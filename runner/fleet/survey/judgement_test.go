@@ -178,7 +178,7 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 		},
 		"None": {
 			reason: "a judgement that was deleted looks like none: what was good before is stored", act: func(*world) {},
-			status: "Unknown", message: "and there is no judgement by it",
+			status: "Unknown", message: "but the update has not been evaluated with it",
 		},
 		"PutBack": {reason: "an earlier Good was put back over a later Regressed", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
@@ -187,7 +187,7 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			earlier := w.stored()
 			w.store(w.run, w.judged(afterupdate.Regressed))
 			w.putBack(earlier)
-		}, status: "Unknown", message: "an earlier judgement was put back"},
+		}, status: "Unknown", message: "an earlier judgement was restored"},
 		"JudgedAgain": {reason: "the update was judged once more since", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Samples.Last = words.Time(w.noon.Add(-2 * time.Minute))
@@ -204,7 +204,7 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			earlier := w.stored()
 			w.store(w.run, w.judged(afterupdate.Regressed))
 			w.putBack(earlier)
-		}, status: "Unknown", message: "an earlier judgement was put back"},
+		}, status: "Unknown", message: "an earlier judgement was restored"},
 		"PutBackWithoutBaseline": {reason: "what shows that it was put back was deleted", act: func(w *world) {
 			w.store(w.run, w.judged(afterupdate.Good))
 			earlier := w.stored()
@@ -225,11 +225,11 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 		"JudgedAndDeleted": {reason: "it was judged, and the judgement deleted", act: func(w *world) {
 			w.store(w.run, w.judged(afterupdate.Regressed))
 			w.delete("preflight.openshift.io/afterupdate")
-		}, status: "Unknown", message: "and there is no judgement by it"},
+		}, status: "Unknown", message: "but the update has not been evaluated with it"},
 		"Stored": {reason: "the record states a baseline, and all beside it was deleted", act: func(w *world) {
 			w.record(w.noon.Add(-4 * time.Hour))
 			w.forget()
-		}, status: "Unknown", message: "neither that nor a judgement by it exists any more"},
+		}, status: "Unknown", message: "the baseline and its judgement no longer exist"},
 		"StoredDuring": {reason: "that baseline was taken after the update had begun", act: func(w *world) {
 			w.record(w.noon.Add(-time.Minute))
 			w.forget()
@@ -241,34 +241,34 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 		"NoBaseline": {reason: "a fleet that stores no baselines continues as before", act: func(w *world) { w.forget() }},
 		"NoSecret": {
 			reason: "the baseline may be of this update", act: func(w *world) { w.deny("secrets") }, status: "Unknown",
-			message: "unknown whether the update was judged",
+			message: "unknown whether the update was evaluated",
 		},
 		"NoSecretNoBaseline": {reason: "nothing is stored, so nothing is to be verified", act: func(w *world) { w.forget(); w.deny("secrets") }},
 		"OlderJudgement": {reason: "an earlier Good was put back, and the judgement by the newest baseline deleted", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Baseline = &afterupdate.Baseline{Time: words.Time(w.noon.Add(-5 * time.Hour))}
 			w.store(w.other(), made)
-		}, status: "Unknown", message: "and there is no judgement by it"},
+		}, status: "Unknown", message: "but the update has not been evaluated with it"},
 		"Earlier": {reason: "the same version was updated to before", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Update.StartTime, made.Update.CompletionTime = words.Time(w.noon.Add(-50*time.Hour)), words.Time(w.noon.Add(-49*time.Hour))
 			w.store(w.run, made)
-		}, status: "Unknown", message: "and there is no judgement by it"},
+		}, status: "Unknown", message: "but the update has not been evaluated with it"},
 		"Again": {reason: "the update that began then was completed later", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Update.CompletionTime = ""
 			w.store(w.run, made)
-		}, status: "Unknown", message: "and there is no judgement by it"},
+		}, status: "Unknown", message: "but the update has not been evaluated with it"},
 		"OtherVersion": {reason: "it is of another update", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Update.To = after.From
 			w.store(w.run, made)
-		}, status: "Unknown", message: "and there is no judgement by it"},
+		}, status: "Unknown", message: "but the update has not been evaluated with it"},
 		"OtherCluster": {reason: "it came with a backup of another cluster", act: func(w *world) {
 			made := w.judged(afterupdate.Good)
 			made.Cluster.ID = "another"
 			w.store(w.run, made)
-		}, status: "Unknown", message: "and there is no judgement by it"},
+		}, status: "Unknown", message: "but the update has not been evaluated with it"},
 		"Newest": {reason: "it is good since", act: func(w *world) {
 			made := w.judged(afterupdate.Regressed)
 			made.Samples.Last = words.Time(w.noon.Add(-time.Minute))

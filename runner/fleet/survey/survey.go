@@ -144,7 +144,7 @@ func (r *round) row(ctx context.Context, member roster.Member) (row fleet.Row, f
 		defer func() { <-r.archives }()
 	}
 	if ctx.Err() != nil {
-		return fleet.Unread(member.Cluster, "NotAsked", "it was not asked: the command was interrupted", explained["NotAsked"].Remedy), false
+		return fleet.Unread(member.Cluster, "NotAsked", "it was not read: the command was interrupted", explained["NotAsked"].Remedy), false
 	}
 	return r.first(ctx, member)
 }

@@ -92,7 +92,7 @@ UnknownAuthority | The kubeconfig lacks the certificate authority of the API ser
 UnknownHost | The host name of the API server cannot be resolved. | `+check)
 
 // check is the remedy for a server that does not answer.
-const check = "Check the URL of the API server in the kubeconfig, the network and its proxy, and that the cluster runs."
+const check = "Check the URL of the API server in the kubeconfig, the network and its proxy, and that the cluster is running."
 
 // explanation is why a cluster gave no verdict.
 type explanation struct {
@@ -232,13 +232,13 @@ type lateError struct {
 func (e *lateError) Error() string {
 	text := fmt.Sprintf("it did not answer within %s", e.limit)
 	if e.cause != nil {
-		text = "the command was interrupted before the cluster was judged"
+		text = "the command was interrupted before the cluster was evaluated"
 	}
 	if e.status != 0 {
 		text += fmt.Sprintf("; its last answer was %d %s", e.status, http.StatusText(e.status))
 	}
 	if e.left {
-		text += "; what the run has created may still be there"
+		text += "; objects that the run created may still exist"
 	}
 	return text
 }
@@ -246,7 +246,7 @@ func (e *lateError) Error() string {
 func (e *lateError) Unwrap() error { return e.cause }
 
 func (e *lateError) explain() explanation {
-	const cleanUp = ` Delete what is left of the run in the cluster with "cleanup".`
+	const cleanUp = ` Delete the remaining objects of the run in the cluster with "cleanup".`
 	why := explanation{reason: "TimedOut"}
 	switch {
 	case e.cause != nil:

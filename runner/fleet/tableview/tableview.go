@@ -41,7 +41,7 @@ const (
 func (t Table) Document(view document.View) document.Document {
 	made := document.Document{
 		Title:  "The clusters of a fleet before the update" + t.toTarget(),
-		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document has all data.", t.ToolVersion, t.Time),
+		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document contains all data.", t.ToolVersion, t.Time),
 		Ticket: document.Ticket{Verdict: t.Short(), By: "oc-preflight " + t.ToolVersion + " at " + t.Time},
 		Blocks: []document.Block{t.verdict(), t.facts(view), t.causes(view), t.clusters(view)},
 	}
@@ -119,7 +119,7 @@ func (t Table) verdict() document.Verdict {
 		verdict.NothingKnown: "no gate, risk or health check of " + t.evaluated("any cluster", "%s") + " blocks the update" + t.toTarget() +
 			"; the checks of the release were not run.",
 		verdict.Blocked:   fmt.Sprintf("do not update %s%s yet.", words.Count(t.Counts.Blocked, "cluster"), t.toTarget()),
-		verdict.Undecided: "not every cluster could be judged completely.",
+		verdict.Undecided: "not every cluster could be evaluated completely.",
 	}[t.Decision]
 	if t.Counts.Updated > 0 && t.Counts.Updated+t.Counts.NotInstalled == t.Counts.Clusters {
 		meaning = "every cluster runs" + strings.TrimPrefix(t.toTarget(), " to") + " already: nothing was evaluated."
@@ -174,7 +174,7 @@ func (t Table) facts(view document.View) document.Table {
 	table.Row("Target", t.Target)
 	table.Row("Clusters", t.counts())
 	if !view.Brief && len(t.Groups) > 0 {
-		table.Row("Causes", fmt.Sprintf("%d; first those that alone keep the most clusters from the update", len(t.Groups)))
+		table.Row("Causes", fmt.Sprintf("%d; first the causes that alone prevent the most clusters from updating", len(t.Groups)))
 	}
 	return table
 }
@@ -277,7 +277,7 @@ func judgement(row fleet.Row) string {
 	judged := *row.Update.Judgement
 	lead := map[metav1.ConditionStatus]string{
 		metav1.ConditionTrue: "the update was good", metav1.ConditionFalse: "the update was not good",
-		metav1.ConditionUnknown: "it is not known whether the update was good",
+		metav1.ConditionUnknown: "it is unknown whether the update was good",
 	}[metav1.ConditionStatus(judged.Status)]
 	if lead == "" || judged.Status == string(metav1.ConditionTrue) || judged.Message == "" {
 		return lead

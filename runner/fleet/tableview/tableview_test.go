@@ -78,7 +78,7 @@ func example() tableview.Table {
 	}
 	table := fleet.Of("4.19.12", rows)
 	table.Time, table.ToolVersion = "2026-11-26T05:00:10Z", "v1.0.0"
-	table.Notices = []string{"admin (context admin) has the API server of prod-01 (context prod-01): it is asked once"}
+	table.Notices = []string{"admin (context admin) has the API server of prod-01 (context prod-01): it is read once"}
 	return tableview.Table{Table: table}
 }
 
@@ -157,7 +157,7 @@ func TestHeadline(t *testing.T) {
 		},
 		"Unread": {
 			reason: "one is unknown", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Unreachable)},
-			want: "not every cluster could be judged",
+			want: "not every cluster could be evaluated",
 		},
 		"Blocked": {reason: "one blocks", rows: []fleet.Row{row("a", fleet.Updated), row("b", fleet.Blocked)}, want: "do not update 1 cluster"},
 	} {

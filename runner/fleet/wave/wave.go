@@ -224,10 +224,11 @@ func (s Strategy) soaked(cluster Progress, now time.Time) (status Status, messag
 				since = judged.Since
 			}
 		case metav1.ConditionUnknown:
-			return Progressing, "it is not known whether the update was good: " + cmp.Or(judged.Message, "no cause is stated")
+			return Progressing, "it is unknown whether the update was good: " + cmp.Or(judged.Message, "no cause is given")
 		case metav1.ConditionFalse:
 		default:
-			return Unknown, "the cluster does not state whether the update was good: its controller is older, or has no baseline"
+			return Unknown, "the cluster does not report whether the update was good: its controller is older, or " +
+				"has no baseline"
 		}
 	}
 	ahead := since.Sub(now)
@@ -235,7 +236,7 @@ func (s Strategy) soaked(cluster Progress, now time.Time) (status Status, messag
 	case since.IsZero():
 		return Unknown, "it is unknown since when the cluster is " + word
 	case ahead > maxClockDifference:
-		return Unknown, "the cluster states a time that is more than an hour ahead of the clock of this machine"
+		return Unknown, "the cluster reports a time that is more than an hour ahead of the clock of this machine"
 	case -ahead < s.MinSuccessTime:
 		return Progressing, fmt.Sprintf("%s for %s of %s", word, max(0, -ahead).Round(time.Minute), s.MinSuccessTime)
 	}
@@ -251,7 +252,7 @@ func (s Status) rank() int {
 func (l Limit) allowance(clusters int) string {
 	text := fmt.Sprintf("%d may fail", l.Of(clusters))
 	if l.exceeds(clusters) {
-		text += fmt.Sprintf(": a limit of %s is more than there are, and counts as 0, as in Open Cluster Management", l)
+		text += fmt.Sprintf(": a limit of %s exceeds their number, and counts as 0, as in Open Cluster Management", l)
 	}
 	return text
 }
@@ -313,7 +314,7 @@ func (g Gate) Document(view document.View) document.Document {
 		table.Rows = append(table.Rows, []string{each.Name, string(each.Status), each.Since, each.Message})
 	}
 	return document.Document{
-		Title: "Gate after " + name, Source: "The JSON document has all data.",
+		Title: "Gate after " + name, Source: "The JSON document contains all data.",
 		Blocks: []document.Block{
 			document.Verdict{
 				Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name,
@@ -373,12 +374,13 @@ func (l Limit) exceeds(clusters int) bool { return !l.percent && l.number > clus
 func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) ([]Progress, error) {
 	switch {
 	case table.Kind != fleet.Kind || table.APIVersion != report.APIVersion:
-		return nil, input.Errorf("it is no table of a fleet: its kind is %q of %q, not %s of %s", words.External(table.Kind),
+		return nil, input.Errorf("it is not a table of a fleet: its kind is %q of %q, not %s of %s", words.External(table.Kind),
 			words.External(table.APIVersion), fleet.Kind, report.APIVersion)
 	case table.Target == "":
-		return nil, input.Errorf("the table is about the best update of each cluster, and not about one release: make it with --to %s", to)
+		return nil, input.Errorf("the table is about the best update of each cluster, not about one release: create "+
+			"it with --to %s", to)
 	case table.Target != to:
-		return nil, input.Errorf("the table is about %s, and not about %s", words.External(table.Target), to)
+		return nil, input.Errorf("the table is about %s, not %s", words.External(table.Target), to)
 	}
 	clusters := make([]Progress, 0, len(table.Rows))
 	for _, row := range table.Rows {
@@ -394,15 +396,16 @@ func ofRow(row fleet.Row, to string, maxAge time.Duration, now time.Time) Progre
 	case row.State == fleet.Unreachable || row.State == fleet.Hibernating || row.State == fleet.NotInstalled:
 		made.Message = fmt.Sprintf("the cluster is %s; %s", row.State, row.Message)
 	case row.Target != to:
-		made.Message = fmt.Sprintf("the row is about %q, and not about %s", row.Target, to)
+		made.Message = fmt.Sprintf("the row is about %q, not %s", row.Target, to)
 	case row.Update == nil:
-		made.Message = "the table does not state how far the update of this cluster is"
+		made.Message = "the table does not contain how far the update of this cluster has progressed"
 	case err != nil:
-		made.Message = "the table does not state when this cluster was read"
+		made.Message = "the table does not contain when this cluster was read"
 	case read.Sub(now) > maxClockDifference:
-		made.Message = fmt.Sprintf("the row is of %s, which is more than an hour ahead of the clock of this machine", words.Time(read))
+		made.Message = fmt.Sprintf("the row is dated %s, which is more than an hour ahead of the clock of this "+
+			"machine", words.Time(read))
 	case now.Sub(read) > maxAge:
-		made.Message = fmt.Sprintf("the row is of %s, older than %s: make the table again", words.Time(read), maxAge)
+		made.Message = fmt.Sprintf("the row is dated %s, older than %s: create the table again", words.Time(read), maxAge)
 	default:
 		made.Stage, made.Message = Stage(row.Update.Stage), row.Update.Message
 		made.Since, _ = time.Parse(time.RFC3339, row.Update.Since)

@@ -249,12 +249,12 @@ func TestOfTable(t *testing.T) {
 		},
 		"Old": {
 			"it may have changed since", func(r *fleet.Row) { r.Observed = "2026-11-22T10:59:00Z" }, wave.Silent,
-			"older than 1h0m0s: make the table again",
+			"older than 1h0m0s: create the table again",
 		},
 		"Future":   {"its age is unknown", func(r *fleet.Row) { r.Observed = "2026-11-22T13:01:00Z" }, wave.Silent, "ahead of the clock"},
-		"Untimed":  {"its age is unknown", func(r *fleet.Row) { r.Observed = "" }, wave.Silent, "does not state when"},
-		"Unstated": {"an earlier version of the program", func(r *fleet.Row) { r.Update = nil }, wave.Silent, "does not state how far"},
-		"Other":    {"another release", func(r *fleet.Row) { r.Target = "4.19.11" }, wave.Silent, "not about 4.19.12"},
+		"Untimed":  {"its age is unknown", func(r *fleet.Row) { r.Observed = "" }, wave.Silent, "does not contain when"},
+		"Unstated": {"an earlier version of the program", func(r *fleet.Row) { r.Update = nil }, wave.Silent, "does not contain how far"},
+		"Other":    {"another release", func(r *fleet.Row) { r.Target = "4.19.11" }, wave.Silent, "not 4.19.12"},
 		"Unreachable": {
 			"a row of before that stayed", func(r *fleet.Row) { r.State, r.Message = fleet.Unreachable, "timeout" }, wave.Silent,
 			"Unreachable; timeout",
@@ -358,8 +358,8 @@ func TestForeignTable(t *testing.T) {
 		table  fleet.Table
 		want   string
 	}{
-		"Kind":    {"a report", fleet.Table{APIVersion: "v1", Kind: "PreflightReport"}, "it is no table of a fleet"},
-		"Release": {"the wave before", fleet.Of("4.19.11", nil), "about 4.19.11, and not about 4.19.12"},
+		"Kind":    {"a report", fleet.Table{APIVersion: "v1", Kind: "PreflightReport"}, "it is not a table of a fleet"},
+		"Release": {"the wave before", fleet.Of("4.19.11", nil), "about 4.19.11, not 4.19.12"},
 		"Best":    {"each row has a target of its own", fleet.Of("", nil), "the best update of each cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {

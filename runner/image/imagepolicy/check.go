@@ -50,7 +50,7 @@ func (c *check) at(ctx context.Context, place Place) error {
 	digest := c.reference.DigestStr()
 	top, err := visit.manifest(ctx, digest)
 	if errors.Is(err, repository.ErrMismatch) {
-		c.findings = append(c.findings, c.fail(reasonDigestMismatch, "%s serves other content as the image %s", place.Repository, digest))
+		c.findings = append(c.findings, c.fail(reasonDigestMismatch, "%s serves different content as the image %s", place.Repository, digest))
 		return nil
 	}
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *check) instance(ctx context.Context, visit *visit, digest string) findi
 			findings = append(findings, c.pass(r))
 		case more:
 			findings = append(findings, unknown(reasonTooManySignatures,
-				"%s has more than %d signatures; none of those read satisfies ClusterImagePolicy %q", digest, maxSignatures, r.policy))
+				"%s has more than %d signatures; none of the signatures read satisfies ClusterImagePolicy %q", digest, maxSignatures, r.policy))
 		default:
 			f := c.fail(violated.reason, "no signature of %s satisfies ClusterImagePolicy %q; the closest: %s", digest, r.policy, violated.message)
 			f = f.Judged(violated.outcome)
@@ -161,8 +161,8 @@ func (c *check) fail(reason finding.Reason, format string, args ...any) finding.
 	}
 	return finding.Fail(reason, "%s", fmt.Sprintf(format, args...)).
 		From(finding.SourceSignature).
-		Remedy("Do not use this copy of the image: get it and its signature again from its provider, or, if another key may sign it, "+
-			"change ClusterImagePolicy %s.", strings.Join(policies, ", "))
+		Remedy("Do not use this copy of the image. Get it and its signature again from its provider, or, if another "+
+			"key may sign it, change ClusterImagePolicy %s.", strings.Join(policies, ", "))
 }
 
 func unknown(reason finding.Reason, format string, args ...any) finding.Finding {
@@ -188,7 +188,7 @@ func remedies() map[finding.Reason]remedy {
 		reasonSigstoreUnavailable: {text: "Make the registry reachable from here with permission to pull, then run the preflight again."},
 		reasonImageUnavailable:    {text: "Make the image available from its registry or mirror, then run the preflight again."},
 		reasonNoInstance:          {text: "Mirror the image for all architectures of the cluster."},
-		reasonTooManySignatures:   {text: "Remove from the repository the signatures that are not by the provider."},
+		reasonTooManySignatures:   {text: "Remove from the repository signatures that are not from the provider."},
 	}
 }
 
@@ -308,7 +308,8 @@ func (p Policies) requirements(policies []configv1.ClusterImagePolicy) ([]requir
 	var failures []finding.Finding
 	for _, policy := range policies {
 		if cause := p.unsure[policy.Name]; cause != "" {
-			failures = append(failures, unknown(reasonInvalidImagePolicy, "it is unknown whether the release brings ClusterImagePolicy %q: %s",
+			failures = append(failures, unknown(reasonInvalidImagePolicy, "it is unknown whether the release "+
+				"contains ClusterImagePolicy %q: %s",
 				policy.Name, words.External(cause)))
 			continue
 		}
@@ -352,7 +353,7 @@ func (r requirement) check(s attached, image name.Digest, digest string) *violat
 		return violates(reasonInvalidSigstoreSignature, "the signature is not base64")
 	}
 	if err := r.key.VerifySignature(bytes.NewReader(signed), bytes.NewReader(s.payload)); err != nil {
-		return violates(reasonInvalidSigstoreSignature, "the key of the policy did not sign this content")
+		return violates(reasonInvalidSigstoreSignature, "the content was not signed with the key of the policy")
 	}
 	claim, violated := readClaim(s.payload)
 	switch {

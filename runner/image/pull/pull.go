@@ -57,7 +57,7 @@ func (n Nodes) Pull(ctx context.Context, images map[string]string, bytes int64) 
 	switch {
 	case len(images) == 0:
 		return append(findings, finding.Skipped(gap.Proven("the manifests of the release"), reasonNothingToPull,
-			"there are no images to pull: the release has no check that runs").
+			"there are no images to pull: the release has no checks to run").
 			Named(Name)), nil
 	case len(usable) == 0:
 		return append(findings, finding.Unknown(reasonNoNode, "no node is ready, schedulable and has free disk space, so no image was pulled").
@@ -241,7 +241,7 @@ func (n Nodes) pullOnto(ctx context.Context, draft jobplan.Draft) Result {
 			return done, nil
 		})
 	if err != nil {
-		last.Incomplete = "the pulls did not end in time: " + cmp.Or(last.Incomplete, err.Error())
+		last.Incomplete = "the pulls did not finish in time: " + cmp.Or(last.Incomplete, err.Error())
 	}
 	return last
 }
@@ -436,7 +436,7 @@ func (d disks) findings(nodes int) []finding.Finding {
 	add(d.tooSmall, finding.Fail(reasonDiskTooSmall,
 		"the free space for images is less than their compressed size of %s; no image was pulled onto the node", needed))
 	add(d.low, finding.Warn(reasonDiskSpaceLow,
-		"the free space for images may be too small for them when unpacked; their compressed size is %s", needed))
+		"the free space for images may be too small for the unpacked images; their compressed size is %s", needed))
 	if len(findings) == 0 && nodes > 0 {
 		return []finding.Finding{finding.Pass(gap.Proven("the conditions of the nodes"), reasonDiskSpace,
 			"none of %s has the condition DiskPressure; %d are known to have enough space for the images (compressed size %s)",

@@ -165,7 +165,7 @@ func TestEligibleNodes(t *testing.T) {
 			want:    []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Unknown ImagePullNotTried: a b c"},
 		},
 		"Nothing to pull": {
-			reason: "the release has no check that runs", nodes: []node{{name: "a"}},
+			reason: "the release has no checks to run", nodes: []node{{name: "a"}},
 			want: []string{"NodeDiskSpace Pass DiskSpace: ", "ImagePull Skipped NothingToPull: "},
 		},
 	} {

@@ -43,7 +43,7 @@ func Classify(o Observation) Classification {
 
 func classify(o Observation) Classification {
 	if unobserved(o) {
-		return outcomeLost(o, lost("the Job counts more pods than were observed: what the others have run is unknown"))
+		return outcomeLost(o, lost("the Job counts more pods than were observed: it is unknown what the other pods ran"))
 	}
 	for _, pod := range o.Pods {
 		if altered, ok := altered(o, pod); ok {
@@ -257,7 +257,7 @@ func Withdraw(findings []finding.Finding) []finding.Finding {
 func besideAltered(f, by finding.Finding) finding.Finding {
 	where := ""
 	if by.Job.Node != "" {
-		where = fmt.Sprintf("; what that pod did to node %s stays after the run", by.Job.Node)
+		where = fmt.Sprintf("; the changes of that pod to node %s remain after the run", by.Job.Node)
 	}
 	withdrawn := finding.Unknown(reasonBesideAltered,
 		"the result of the check does not count (%s: %s), because admission changed a pod of %s%s", f.Outcome, f.Message, by.Name, where).
@@ -321,7 +321,7 @@ func exitedZero(o Observation, pod Pod, result checkresult.Result) (Classificati
 	}
 	switch otherContainers(o.Check, pod) {
 	case containersRunning:
-		return Classification{State: Running, Detail: "waiting for its other containers to end"}, true
+		return Classification{State: Running, Detail: "waiting for its other containers to finish"}, true
 	case containersFailed:
 		return Classification{}, false
 	case containersPassed:
@@ -387,7 +387,7 @@ func exitedNonZero(o Observation, pod Pod, end *corev1.ContainerStateTerminated)
 	}
 	return done(o, finding.Fail(checkresult.ReasonFailed,
 		"%s", checkresult.Sentence(fmt.Sprintf("the check exited with code %d%s", end.ExitCode, o.attempts()), lastLines(end, log))).
-		Remedy("Fix what the log of the check names. The whole log is available while the Jobs of the run are kept.").
+		Remedy("Fix the problem in the log of the check. The whole log is available while the Jobs of the run are kept.").
 		Do(finding.Read("oc -n %s logs job/%s", pod.Namespace, o.Check.Job.Name)))
 }
 

@@ -126,8 +126,8 @@ func failed(o Observation, condition jobCondition) Classification {
 		return unknown(o, cause{
 			reason: reasonDeadlineExceeded,
 			detail: checkresult.Sentence("the Job exceeded its activeDeadlineSeconds", cmp.Or(activity(o), condition.message)),
-			remedy: fmt.Sprintf("Remove what it waited for and run the preflight again; if the check was running, report it to the owners "+
-				"of component %q.", o.Check.Component),
+			remedy: fmt.Sprintf("Fix the cause of the delay and run the preflight again; if the check was running, "+
+				"report it to the owners of component %q.", o.Check.Component),
 		})
 	case !exists:
 		return outcomeLost(o, lost(checkresult.Sentence("the Job failed, and no pod of it was observed", condition.message)))
@@ -205,7 +205,7 @@ func finalExitCode(spec batchv1.JobSpec, code int32) bool {
 // do not count it as an attempt (podFailurePolicy).
 func disruption(pod Pod) *cause {
 	why := &cause{
-		remedy:  "Wait until no node is drained or short of resources, then run the preflight again.",
+		remedy:  "Wait until no node is being drained or short of resources, then run the preflight again.",
 		actions: []finding.Action{finding.Read("oc get nodes"), finding.Retry("")},
 	}
 	if pod.Status.Reason == "Evicted" {
@@ -271,7 +271,8 @@ func withoutPod(o Observation) cause {
 		// A rejected pod has the reason QuotaExceeded, which ends the check earlier.
 		foreseen := launch.QuotaExceeded(o.Check, exceeded)
 		return cause{
-			reason: reasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace had too little left: " + exceeded,
+			reason: reasonPodNotCreated, detail: "the Job has no pod yet, and the quota of its namespace was nearly " +
+				"exhausted: " + exceeded,
 			timeout: untilDeadline,
 			remedy:  foreseen.Remediation, actions: foreseen.Actions,
 		}
@@ -314,10 +315,10 @@ func podRejected(o Observation, message string) cause {
 		why.remedy = reportToOwners + " No SCC that the ServiceAccount of the check may use allows its manifest."
 	case strings.Contains(message, "failed calling webhook"), strings.Contains(message, "Internal error"):
 		why.timeout = TransientTimeout
-		why.remedy = "Check the admission webhook that the message names."
+		why.remedy = "Check the admission webhook in the message."
 	case strings.Contains(message, "denied"):
 		why.reason = launch.ReasonAdmissionDenied
-		why.remedy = "Check the policy or webhook that the message names."
+		why.remedy = "Check the policy or webhook in the message."
 		why.actions = []finding.Action{finding.Read("oc get validatingadmissionpolicies,validatingwebhookconfigurations")}
 	case !strings.Contains(message, "forbidden") && !strings.Contains(message, "invalid"):
 		why.timeout = TransientTimeout

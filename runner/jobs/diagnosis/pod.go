@@ -96,8 +96,8 @@ func unschedulable(message string) cause {
 	if allCordoned(message) {
 		why.reason, why.timeout = reasonNoSchedulableNode, TransientTimeout
 		why.detail = checkresult.Sentence("every node that its pod may run on is cordoned", message)
-		why.remedy = "Make a node schedulable with `oc adm uncordon NODE`, then run the preflight again. While an update drains nodes, " +
-			"wait until it has ended."
+		why.remedy = "Make a node schedulable with `oc adm uncordon NODE`, then run the preflight again. While an " +
+			"update drains nodes, wait until it has finished."
 	}
 	return why
 }
@@ -199,7 +199,7 @@ func containerConfig(name, message string) cause {
 	switch {
 	case missingObject(message):
 		why.reason, why.timeout = reasonConfigMissing, 0
-		why.remedy = "Create the object that the message names, which the release expects to exist, then run the preflight again."
+		why.remedy = "Create the object in the message, which the release expects to exist, then run the preflight again."
 	case strings.Contains(message, "runAsNonRoot"), strings.Contains(message, "couldn't find key"):
 		why.timeout = 0
 	}

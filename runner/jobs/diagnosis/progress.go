@@ -64,7 +64,7 @@ func inProgress(o Observation, pod Pod) Classification {
 	current := checkresult.Status(o.Check, pod.Pod)
 	switch {
 	case pod.Gone:
-		return Classification{State: Waiting, Detail: "its pod is gone, and no other pod was observed yet"}
+		return Classification{State: Waiting, Detail: "its pod is gone, and no other pod has been observed yet"}
 	case current != nil && current.State.Running != nil:
 		return Classification{State: Running, Detail: "the check is running"}
 	case checkresult.Terminated(o.Check, pod.Pod) != nil:
@@ -96,7 +96,7 @@ func attemptFailure(o Observation, pod Pod) *cause {
 				reason: reasonInitFailed,
 				detail: checkresult.Sentence(fmt.Sprintf("init container %q ended with exit code %d", container.Name, end.ExitCode),
 					checkresult.Tail(end.Message)),
-				remedy: fmt.Sprintf("Fix what its output names, or report it to the owners of component %q.", o.Check.Component),
+				remedy: fmt.Sprintf("Fix the problem in its output, or report it to the owners of component %q.", o.Check.Component),
 			}
 		}
 	}
@@ -325,7 +325,7 @@ func (o Observation) NotStarted(waiting Classification) Classification {
 		return expired(o, waiting)
 	}
 	return unknown(o, cause{
-		reason: launch.ReasonNotStarted, detail: "timed out: the check waited for other checks to end, and was not started",
+		reason: launch.ReasonNotStarted, detail: "timed out: the check waited for other checks to finish, and was not started",
 		remedy:  "Run the preflight again with a longer timeout or a higher parallelism.",
 		actions: []finding.Action{finding.Retry(finding.OptionTimeout), finding.Retry(finding.OptionParallelism)},
 	})

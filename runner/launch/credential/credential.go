@@ -380,9 +380,9 @@ func (r Review) Changed(now Review) string {
 	case now.Credential != "" && r.Credential == "":
 		return "has " + now.Credential + " now"
 	case now.Type != nil && r.Type == nil:
-		return "could be read before, and not any more: " + now.Type.Error()
+		return "could be read before, but not any more: " + now.Type.Error()
 	case now.Content != nil && r.Content == nil:
-		return "could be read before, and not any more: " + now.Content.Error()
+		return "could be read before, but not any more: " + now.Content.Error()
 	case len(created) > 0 && r.Type == nil:
 		return "was created meanwhile in namespace " + strings.Join(created, ", ")
 	}

@@ -221,7 +221,8 @@ func rejected(check Check, job *batchv1.Job, violations []manifestpolicy.Violati
 		strings.Join(texts, "; ")).
 		Named(check.Name).
 		From(finding.SourceJob).
-		Remedy("Report it to the owners of component %q, who have to fix the release. To update without this check, accept the finding.",
+		Remedy("Report it to the owners of component %q, who must fix the release. To update without this check, "+
+			"accept the finding.",
 			check.Component).
 		Do(finding.Accept(check.Name)).
 		About(finding.Object{APIVersion: "batch/v1", Kind: "Job", Namespace: job.Namespace, Name: job.Name})
@@ -275,7 +276,7 @@ func inconclusive(f finding.Finding) finding.Finding {
 }
 
 func collides(check Check, cause string) finding.Finding {
-	return inconclusive(finding.Unknown(reasonSiteCollision, "the check of %s is not run: %s", check.File, cause).
+	return inconclusive(finding.Unknown(reasonSiteCollision, "the check of %s does not run: %s", check.File, cause).
 		Named(check.Name).From(finding.SourceJob).
 		About(finding.Object{APIVersion: "batch/v1", Kind: inventory.JobKind, Namespace: check.Job.Namespace, Name: check.Job.Name}))
 }

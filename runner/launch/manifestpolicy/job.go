@@ -45,7 +45,7 @@ func shapeViolations(job *batchv1.Job) []Violation {
 		{"maxFailedIndexes", spec.MaxFailedIndexes != nil, onePod},
 		{"successPolicy", spec.SuccessPolicy != nil, onePod},
 		{"suspend", isTrue(spec.Suspend), "the Job would never start"},
-		{"managedBy", other(spec.ManagedBy, batchv1.JobControllerName), "the Job would not be run by the Job controller of Kubernetes"},
+		{"managedBy", other(spec.ManagedBy, batchv1.JobControllerName), "the Kubernetes Job controller would not run the Job"},
 		{"scheduling", spec.Scheduling != nil, "a check is one pod, which is scheduled by itself"},
 	})...)
 }
@@ -111,7 +111,7 @@ func hostViolations(path string, spec corev1.PodSpec) []Violation {
 // resource requests and topology spread constraints affect the pod itself only.
 func schedulingViolations(path string, spec corev1.PodSpec) []Violation {
 	const (
-		displace = "a preflight may not displace other pods"
+		displace = "a preflight may not preempt other pods"
 		direct   = "a preflight may not bypass the scheduler"
 	)
 	violations := append(affinityViolations(path+".affinity", spec.Affinity), violationsOf(reasonRefusedScheduling, path, []field{
@@ -123,7 +123,7 @@ func schedulingViolations(path string, spec corev1.PodSpec) []Violation {
 		{"overhead", len(spec.Overhead) > 0, "comes from a RuntimeClass, which a preflight may not choose"},
 		{"schedulingGates", len(spec.SchedulingGates) > 0, "the pod would never start"},
 		{"schedulingGroup", spec.SchedulingGroup != nil, "a check is one pod, which is scheduled by itself"},
-		{"evictionResponders", len(spec.EvictionResponders) > 0, "a preflight may not delay the draining of a node"},
+		{"evictionResponders", len(spec.EvictionResponders) > 0, "a preflight may not delay the drain of a node"},
 	})...)
 	return append(violations, violationsOf(reasonRefusedDevice, path, []field{
 		{"resourceClaims", len(spec.ResourceClaims) > 0, "a preflight may not use devices of the node"},

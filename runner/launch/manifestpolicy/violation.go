@@ -122,7 +122,8 @@ func ControlPlane(object runtime.Object) []Violation {
 	case *rbacv1.ClusterRole, *rbacv1.ClusterRoleBinding:
 		return []Violation{{
 			ReasonRefusedControlPlane, "kind",
-			"a check of the management cluster reads in the namespace of the control plane only: use a Role and a RoleBinding",
+			"a check of the management cluster may read only in the namespace of the control plane: use a Role and a " +
+				"RoleBinding",
 		}}
 	}
 	return nil

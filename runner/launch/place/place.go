@@ -235,9 +235,10 @@ func (p Place) Permitted(ctx context.Context, draft jobplan.Draft) (jobplan.Draf
 	}
 	var refused []finding.Finding
 	for _, check := range planned.Checks {
-		refused = append(refused, finding.Unknown(reasonManagementAccess, "the check was not run in the management cluster: %v", err).
+		refused = append(refused, finding.Unknown(reasonManagementAccess, "the check did not run in the management "+
+			"cluster: %v", err).
 			Named(check.Name).From(finding.SourceJob).
-			Remedy("Bind the role of the management cluster that the command prints, or accept the finding.").
+			Remedy("Bind the role for the management cluster that the command prints, or accept the finding.").
 			Do(finding.Read("oc preflight auth run --hosted-cluster %s", p.hostedCluster), finding.Accept(check.Name)))
 	}
 	return draft.Without(p.Side), refused

@@ -125,7 +125,7 @@ func (g *Guard) Await(ctx context.Context, plan jobplan.Plan) finding.Finding {
 		}
 	}
 	return finding.Pass(gap.Proven("the denied probe"), reasonReadOnly,
-		"%s %s denies the writes that this API server receives from the run's pods, and %s such pods as differ from their Jobs",
+		"%s %s denies the writes that this API server receives from the run's pods, and %s pods that differ from their Jobs",
 		inventory.PolicyKind, guardObjectName(g.run), ownsignal.PodGuard(g.run.ID)).
 		Named(guardName).
 		From(finding.SourceJob)
@@ -176,7 +176,7 @@ func notGuarded(err error) finding.Finding {
 		Named(guardName).
 		From(finding.SourceJob)
 	if _, denied := errors.AsType[*deniedError](err); denied {
-		return f.Remedy("Exempt Jobs with the label %s from the policy or webhook that the message names.", label.Run).
+		return f.Remedy("Exempt Jobs with the label %s from the policy or webhook in the message.", label.Run).
 			Do(finding.Read("oc get validatingadmissionpolicies,validatingwebhookconfigurations,mutatingwebhookconfigurations"))
 	}
 	if apierrors.IsNotFound(err) {

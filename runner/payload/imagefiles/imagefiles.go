@@ -153,7 +153,7 @@ func newFetcher(proof signature.Release, source Source) (*fetcher, error) {
 	}
 	image, err := name.NewDigest(proof.PullSpec())
 	if err != nil || image.DigestStr() != proof.Digest() {
-		failure := Reject(reasonInvalidPullSpec, "the release image %q is not a pull spec by the digest %q that was verified",
+		failure := Reject(reasonInvalidPullSpec, "the release image %q is not a pull spec with the verified digest %q",
 			words.External(proof.PullSpec()), words.External(proof.Digest()))
 		failure.Err = err
 		return nil, failure
@@ -203,7 +203,7 @@ func (f *fetcher) manifest(ctx context.Context, digest string) ([]byte, error) {
 }
 
 func mismatch(what string) *Error {
-	return Reject(reasonDigestMismatch, "the registry served other content as %s", what)
+	return Reject(reasonDigestMismatch, "the registry served different content as %s", what)
 }
 
 // blob returns the content of the layer, verified by digest.

@@ -132,7 +132,7 @@ func (Cluster) contradictory(object manifest, annotations map[string]string) *Vi
 		return nil
 	}
 	return leftOut(reasonContradictoryFilters, featureSetAnnotation,
-		fmt.Sprintf("%s has both annotations %s and %s; the cluster-version operator applies no such manifest", Identity(object),
+		fmt.Sprintf("%s has both annotations %s and %s; the cluster-version operator does not apply such manifests", Identity(object),
 			featureSetAnnotation, featureGateAnnotation),
 		"remove one of the two annotations.")
 }
@@ -151,7 +151,8 @@ func (c Cluster) featureSet(object manifest, annotations map[string]string) *Vio
 	for name := range strings.SplitSeq(value, ",") {
 		if !slices.Contains(known, configv1.FeatureSet(name)) {
 			return leftOut(ReasonUnknownFeatureSet, featureSetAnnotation,
-				fmt.Sprintf("%s is for feature set %.100q, which is not one of %s; the cluster-version operator applies no such manifest",
+				fmt.Sprintf("%s is for feature set %.100q, which is not one of %s; the cluster-version operator does "+
+					"not apply such manifests",
 					Identity(object), name, list(known)),
 				"list existing feature sets, separated by commas without blanks.")
 		}
@@ -185,10 +186,10 @@ func (c Cluster) featureGates(object manifest, annotations map[string]string) *V
 		switch on := slices.Contains(c.Features.Enabled, configv1.FeatureGateName(name)); {
 		case on && off:
 			return skipped(reasonFeatureGateEnabled, featureGateAnnotation,
-				fmt.Sprintf("%s is for clusters with feature gate %s disabled; it is enabled", Identity(object), words.External(name)))
+				fmt.Sprintf("%s requires feature gate %s to be disabled, but it is enabled", Identity(object), words.External(name)))
 		case !on && !off:
 			return skipped(reasonFeatureGateDisabled, featureGateAnnotation,
-				fmt.Sprintf("%s is for clusters with feature gate %s enabled; it is disabled", Identity(object), words.External(name)))
+				fmt.Sprintf("%s requires feature gate %s to be enabled, but it is disabled", Identity(object), words.External(name)))
 		}
 	}
 	return nil
@@ -205,8 +206,8 @@ func (Cluster) majorVersion(object manifest, annotations map[string]string) *Vio
 		return nil
 	}
 	return leftOut(reasonMajorVersionFilter, MajorVersionAnnotation,
-		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have; the cluster-version "+
-			"operator applies no such manifest", Identity(object), MajorVersionAnnotation),
+		fmt.Sprintf("%s has the annotation %s, which only FeatureGates and CustomResourceDefinitions can have; the "+
+			"cluster-version operator does not apply such manifests", Identity(object), MajorVersionAnnotation),
 		"check the version of the target in the check itself.")
 }
 
@@ -258,7 +259,8 @@ func (c Cluster) side(object manifest, annotations map[string]string) *Violation
 			ToAuthors+"set the value to "+sideGuest+" or "+sideManagement+", or remove the annotation.")
 	case value == sideManagement && c.Hosted && !c.Management:
 		return undecided(reasonManagementSide, sideAnnotation,
-			fmt.Sprintf("%s is for the management cluster of the hosted cluster, which this preflight of the guest does not know", Identity(object)),
+			fmt.Sprintf("%s is for the management cluster of the hosted cluster, which this preflight of the guest "+
+				"does not know", Identity(object)),
 			"Run the preflight with the kubeconfig of the management cluster, and name the hosted cluster: `oc preflight run "+
 				"--hosted-cluster NAMESPACE/NAME`.")
 	}

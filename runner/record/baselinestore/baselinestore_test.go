@@ -393,7 +393,7 @@ func TestKilledWhileItIsWritten(t *testing.T) {
 			}
 			_, err := w.store.Get(t.Context(), id)
 			if earlier {
-				wantAbsent(t, err, baselinestore.Unreadable, "not from one writing")
+				wantAbsent(t, err, baselinestore.Unreadable, "not written together")
 			} else {
 				wantAbsent(t, err, baselinestore.NotTaken, id)
 			}

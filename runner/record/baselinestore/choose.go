@@ -138,7 +138,7 @@ func (c Candidate) refused() *AbsentError {
 func (c Candidate) unreadable(cause string, args ...any) *AbsentError {
 	return &AbsentError{
 		Reason: Unreadable, Run: c.Run,
-		Message: fmt.Sprintf("the one of run %s cannot be read: ", c.Run) + fmt.Sprintf(cause, args...),
+		Message: fmt.Sprintf("the baseline of run %s cannot be read: ", c.Run) + fmt.Sprintf(cause, args...),
 	}
 }
 
@@ -147,10 +147,11 @@ func unauthentic(run string, verified record.Authentication) *AbsentError {
 	if verified.State == record.Unverifiable {
 		return &AbsentError{
 			Reason: Unverifiable, Run: run,
-			Message: fmt.Sprintf("unknown whether the one of run %s is authentic: %s", run, verified.Cause),
+			Message: fmt.Sprintf("unknown whether the baseline of run %s is authentic: %s", run, verified.Cause),
 		}
 	}
-	return &AbsentError{Reason: Unauthentic, Run: run, Message: fmt.Sprintf("the one of run %s is not authentic: %s", run, verified.Cause)}
+	return &AbsentError{Reason: Unauthentic, Run: run, Message: fmt.Sprintf("the baseline of run %s is not "+
+		"authentic: %s", run, verified.Cause)}
 }
 
 // change is an update of a cluster.
@@ -174,11 +175,12 @@ func changeOf(history []configv1.UpdateHistory, clusterID string) (change, error
 	found, ok := settling.ChangeOf(history)
 	switch {
 	case !ok:
-		return change{}, &AbsentError{Reason: NoUpdate, Message: "the history of ClusterVersion has no update of a release that was complete"}
+		return change{}, &AbsentError{Reason: NoUpdate, Message: "the history of ClusterVersion contains no update " +
+			"from a completed release"}
 	case found.Started.IsZero():
 		return change{}, &AbsentError{
 			Reason:  NoUpdate,
-			Message: fmt.Sprintf("the history of ClusterVersion does not state when the update to %s began", found.To.Version),
+			Message: fmt.Sprintf("the history of ClusterVersion does not contain when the update to %s began", found.To.Version),
 		}
 	}
 	made := change{clusterID: clusterID, from: found.From, begun: found.Started.UTC()}
@@ -191,20 +193,20 @@ func changeOf(history []configv1.UpdateHistory, clusterID string) (change, error
 // refuses is why the baseline does not count for the update; nil if it does.
 func (u change) refuses(c Candidate) *AbsentError {
 	because := func(reason Reason, message string, args ...any) *AbsentError {
-		return &AbsentError{Reason: reason, Run: c.Run, Message: fmt.Sprintf("the one of run %s ", c.Run) + fmt.Sprintf(message, args...)}
+		return &AbsentError{Reason: reason, Run: c.Run, Message: fmt.Sprintf("the baseline of run %s ", c.Run) + fmt.Sprintf(message, args...)}
 	}
 	completed := u.from.CompletionTime
 	switch {
 	case c.ClusterID != u.clusterID:
-		return because(OtherCluster, "is of cluster %s, and this one is %s", c.ClusterID, u.clusterID)
+		return because(OtherCluster, "belongs to cluster %s, and this cluster is %s", c.ClusterID, u.clusterID)
 	case c.Version != u.from.Version:
-		return because(OtherRelease, "is of %s, and the update started from %s", c.Version, u.from.Version)
+		return because(OtherRelease, "is for %s, but the update started from %s", c.Version, u.from.Version)
 	case !sameImage(c.Image, u.from.Image):
-		return because(OtherRelease, "is of %s, and the update started from %s", c.Image, u.from.Image)
+		return because(OtherRelease, "is for %s, but the update started from %s", c.Image, u.from.Image)
 	case c.Taken.After(u.begun):
-		return because(TakenDuring, "was taken at %s, after the update had begun at %s", words.Time(c.Taken), words.Time(u.begun))
+		return because(TakenDuring, "was taken at %s, after the update began at %s", words.Time(c.Taken), words.Time(u.begun))
 	case completed != nil && c.Taken.Before(completed.Time):
-		return because(TakenEarlier, "was taken at %s, before the update to %s was complete at %s", words.Time(c.Taken), c.Version,
+		return because(TakenEarlier, "was taken at %s, before the update to %s completed at %s", words.Time(c.Taken), c.Version,
 			words.Time(completed.UTC()))
 	}
 	return nil

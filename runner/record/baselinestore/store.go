@@ -118,7 +118,7 @@ func (s *Store) Put(ctx context.Context, id string, state baseline.State, names 
 	}
 	text, err := json.Marshal(made)
 	if err != nil {
-		return fmt.Errorf("could not encode what the baseline is of: %w", err)
+		return fmt.Errorf("could not encode the subject of the baseline: %w", err)
 	}
 	return beside.Write(ctx, &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: indexName(beside.Run()), Labels: map[string]string{recordformat.LabelBaseline: beside.Run()}},
@@ -268,7 +268,7 @@ func (s *Store) parts(ctx context.Context, of stored, loaded recordformat.Loaded
 		packed = append(packed, object.BinaryData[recordformat.KeyPart]...)
 	}
 	if len(packed) != of.index.Bytes || digestOf(packed) != of.index.SHA256 {
-		return nil, of.unreadable("its parts are not from one writing of it")
+		return nil, of.unreadable("its parts were not written together")
 	}
 	return packed, nil
 }
@@ -320,14 +320,14 @@ func (s *Store) PutPast(ctx context.Context, id, update string, past afterupdate
 	}
 	text, err := json.Marshal(stated{Update: update, Past: packed})
 	if err != nil {
-		return fmt.Errorf("could not encode what the samples have shown: %w", err)
+		return fmt.Errorf("could not encode the observations of the samples: %w", err)
 	}
 	if packed, err = recordformat.Pack(text); err != nil {
 		return err
 	}
 	beside, err := s.records.Beside(ctx, id)
 	if err != nil {
-		return fmt.Errorf("could not store what the samples have shown: %w", err)
+		return fmt.Errorf("could not store the observations of the samples: %w", err)
 	}
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: courseName(beside.Run())}, BinaryData: map[string][]byte{keyCourse: packed}}
 	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
@@ -337,7 +337,7 @@ func (s *Store) PutPast(ctx context.Context, id, update string, past afterupdate
 		return made.DeepCopy(), nil
 	})
 	if err != nil {
-		return fmt.Errorf("could not store what the samples have shown beside the record of run %s: %w", beside.Run(), err)
+		return fmt.Errorf("could not store the observations of the samples beside the record of run %s: %w", beside.Run(), err)
 	}
 	return nil
 }

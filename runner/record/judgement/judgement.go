@@ -107,8 +107,8 @@ func (l last) backed(ctx context.Context, stored []baselinestore.Judgement, newe
 	}
 	by := candidates[0]
 	if !slices.ContainsFunc(stored, func(each baselinestore.Judgement) bool { return each.Run == by.Run && l.isOf(each.Report) }) {
-		made := l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and there is no judgement by it: judge the update "+
-			"with \"after\"", words.External(by.Run)))
+		made := l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, but the update has not been "+
+			"evaluated with it: run \"after\"", words.External(by.Run)))
 		if by.Judged == "" && (l.Completed.IsZero() || l.cluster.Now().Sub(l.Completed) < Window) {
 			made.Decision = afterupdate.Settling
 		}
@@ -125,7 +125,8 @@ func (l last) backed(ctx context.Context, stored []baselinestore.Judgement, newe
 
 // putBack states that a judgement replaces a later one, as a clause.
 func putBack(judged baselinestore.Judgement) string {
-	return fmt.Sprintf("the stored judgement of run %s is older than the last one by its baseline: an earlier judgement was put back",
+	return fmt.Sprintf("the stored judgement of run %s is older than the last one by its baseline: an earlier "+
+		"judgement was restored",
 		words.External(judged.Run))
 }
 
@@ -135,7 +136,7 @@ func (l last) without(ctx context.Context, absent *baselinestore.AbsentError, ne
 	switch absent.Reason {
 	case baselinestore.Unreadable, baselinestore.Unauthentic, baselinestore.Unverifiable:
 		if of, err := l.records.Get(ctx, absent.Run); err != nil || l.mayBeAfter(of) {
-			return l.unknown("unknown whether the update was judged: " + words.External(absent.Message)), true
+			return l.unknown("unknown whether the update was evaluated: " + words.External(absent.Message)), true
 		}
 	case baselinestore.NoUpdate:
 		if newest != nil {
@@ -144,8 +145,8 @@ func (l last) without(ctx context.Context, absent *baselinestore.AbsentError, ne
 	case baselinestore.TakenDuring, baselinestore.TakenEarlier, baselinestore.OtherCluster, baselinestore.OtherRelease, baselinestore.NotTaken:
 	}
 	if newest != nil {
-		return l.unknown(fmt.Sprintf("the baseline of run %s, by which the update was judged, does not exist any more: an earlier "+
-			"judgement may have been put back", words.External(newest.Run))), true
+		return l.unknown(fmt.Sprintf("the baseline of run %s, with which the update was evaluated, no longer exists: "+
+			"an earlier judgement may have been restored", words.External(newest.Run))), true
 	}
 	listed, err := l.records.List(ctx)
 	if err != nil {
@@ -153,7 +154,8 @@ func (l last) without(ctx context.Context, absent *baselinestore.AbsentError, ne
 	}
 	for _, each := range listed {
 		if l.isBefore(each) {
-			return l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, and neither that nor a judgement by it exists any more",
+			return l.unknown(fmt.Sprintf("run %s has stored a baseline of this update, but the baseline and its "+
+				"judgement no longer exist",
 				words.External(each.ID))), true
 		}
 	}
@@ -182,7 +184,7 @@ func (l last) update() afterupdate.Update {
 func unreadable(err error) string {
 	message := "the stored judgements could not be read: " + words.External(err.Error())
 	if apierrors.IsForbidden(err) {
-		message += `; have an administrator of the cluster apply the roles that "oc preflight auth history" prints`
+		message += `; ask an administrator of the cluster to apply the roles that "oc preflight auth history" prints`
 	}
 	return message
 }

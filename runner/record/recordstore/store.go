@@ -180,7 +180,7 @@ func (s *Store) Add(ctx context.Context, intent record.Intent, end func(context.
 	}
 	created, err := w.Create(ctx)
 	if err == nil && !created {
-		err = errors.New("a run of that ID exists")
+		err = errors.New("a run with that ID exists")
 	}
 	if err != nil {
 		return fmt.Errorf("could not record run %s: %w", intent.ID, err)

@@ -28,7 +28,7 @@ import (
 )
 
 var (
-	nameRecord = finding.NewName("RunRecord", "The finding in place of those of a record that is not authentic.")
+	nameRecord = finding.NewName("RunRecord", "The finding that replaces the findings of a record that is not authentic.")
 
 	reasonCanceled = finding.NewReason("Canceled", finding.Explanation{
 		Meaning: "The check had not reported when its run was canceled.",
@@ -139,7 +139,8 @@ func unverified(recorded record.Record, cause error) report.Report {
 		cause).Remedy("Run the preflight again.").Do(finding.Retry(""))
 	if recorded.Authentication.State == record.Unverifiable {
 		found = finding.Unknown(reasonUnverifiableRecord, "%v; its verdict and its findings are not used", cause).
-			Remedy("Have an administrator grant the permission to read the key of the records, or run the preflight again.").Do(finding.Roles())
+			Remedy("Ask an administrator to grant the permission to read the key of the records, or run the " +
+				"preflight again.").Do(finding.Roles())
 	}
 	recorded.Checks, recorded.Results = nil, nil
 	if recorded.Target.Digest() == "" || !plain(recorded.Target.Image) || !plain(recorded.Target.Version) || !plain(recorded.From) {
@@ -297,7 +298,7 @@ func Expired(stored report.Report, now time.Time) string {
 	until, known := ValidUntil(stored)
 	switch {
 	case !known:
-		return "the report has neither the time of its verdict nor the end of its validity"
+		return "the report contains neither the time of its verdict nor the end of its validity"
 	case now.Before(until):
 		return ""
 	}

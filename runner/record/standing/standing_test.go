@@ -214,11 +214,11 @@ func TestExpired(t *testing.T) {
 		},
 		"Timeless": {
 			reason: "an unknown validity is no validity",
-			want:   "the report has neither the time of its verdict nor the end of its validity",
+			want:   "the report contains neither the time of its verdict nor the end of its validity",
 		},
 		"Garbage": {
 			reason: "an unknown validity is no validity", until: "soon", completion: "now",
-			want: "the report has neither the time of its verdict nor the end of its validity",
+			want: "the report contains neither the time of its verdict nor the end of its validity",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -41,7 +41,7 @@ import (
 
 var (
 	// ErrMismatch reports that the registry served other content than requested. Do not retry it.
-	ErrMismatch = errors.New("the registry served other content")
+	ErrMismatch = errors.New("the registry served different content")
 	// ErrTooLarge reports that a manifest has more than ocimanifest.MaxSize bytes.
 	ErrTooLarge = errors.New("the registry served too much content")
 )

@@ -78,7 +78,7 @@ type limits struct {
 // refuses. One that impersonates already is an error: its user is to have no rights but those of that identity.
 func New(config *rest.Config, as Identity) (*Client, error) {
 	if config.Impersonate.UserName != "" {
-		return nil, fmt.Errorf("cannot impersonate %s: the configuration impersonates %s already", as.User, config.Impersonate.UserName)
+		return nil, fmt.Errorf("cannot impersonate %s: the configuration already impersonates %s", as.User, config.Impersonate.UserName)
 	}
 	base := rest.CopyConfig(config)
 	base.QPS, base.RateLimiter = -1, nil // the API server's priority and fairness decides
@@ -303,7 +303,7 @@ func read(request *http.Request, query url.Values, info *apirequest.RequestInfo)
 	object := info.IsResourceRequest && info.Subresource == "" && (info.Verb == "get" || info.Verb == "list")
 	switch {
 	case !discovery && !object:
-		return "it does not read an object, a list of objects, or what is served"
+		return "it does not read an object, a list of objects, or API discovery"
 	case query.Has("watch"), query.Has("follow"):
 		return "it is a watch"
 	case request.Body != nil && request.Body != http.NoBody:

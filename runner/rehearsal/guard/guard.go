@@ -166,7 +166,7 @@ func (g *Guard) Await(ctx context.Context, create func(context.Context, *unstruc
 	case wait.Interrupted(err):
 		return fmt.Errorf("the guard is not in effect after %s: %w", awaitTime, last)
 	}
-	return fmt.Errorf("the probe of the guard is refused for another reason: %w", err)
+	return fmt.Errorf("the probe of the guard is rejected for another reason: %w", err)
 }
 
 // Intact returns an error unless the policy and its binding are those that were created, unchanged.

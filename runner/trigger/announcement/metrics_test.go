@@ -19,7 +19,7 @@ func TestAfterUpdateMetric(t *testing.T) {
 	}
 	metrics.SetAfter("4.19.1", afterupdate.Good)
 	metrics.SetAfter("4.19.1", afterupdate.Regressed)
-	want := `# HELP update_preflight_after_update 1 for the decision about the last update, in comparison with the baseline before it.
+	want := `# HELP update_preflight_after_update 1 for the decision about the last update, compared with the baseline from before it.
 # TYPE update_preflight_after_update gauge
 update_preflight_after_update{decision="Good",target="4.19.1"} 0
 update_preflight_after_update{decision="Regressed",target="4.19.1"} 1

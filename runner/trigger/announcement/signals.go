@@ -203,7 +203,8 @@ func NewMetrics() *Metrics {
 			"decision", "guard"),
 		findings:   describe("findings", "Findings of the last preflight of a target.", "target", "outcome", "blocks"),
 		completion: describe("completion_timestamp_seconds", "When the last preflight of a target ended.", "target"),
-		after: describe("after_update", "1 for the decision about the last update, in comparison with the baseline before it.", "target",
+		after: describe("after_update", "1 for the decision about the last update, compared with the baseline from "+
+			"before it.", "target",
 			"decision"),
 	}
 }

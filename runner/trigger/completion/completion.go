@@ -65,11 +65,11 @@ func Of(cluster Cluster) metav1.Condition {
 	message := fmt.Sprintf("the cluster runs %s, and its pools and operators have settled",
 		words.External(cluster.Version.Status.Desired.Version))
 	if paused := cluster.paused(); len(paused) > 0 {
-		message += "; paused pools are left out: " + words.List(paused, maxNames)
+		message += "; paused pools are skipped: " + words.List(paused, maxNames)
 	}
 	if cluster.Hosted != nil {
 		if leftOut := cluster.rollout().LeftOut; len(leftOut) > 0 {
-			message += "; NodePools that the rollout does not update are left out: " + words.List(leftOut, maxNames)
+			message += "; NodePools that the rollout does not update are skipped: " + words.List(leftOut, maxNames)
 		}
 	}
 	return metav1.Condition{Type: v1alpha1.ConditionUpdated, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonUpdated, Message: message}
@@ -118,7 +118,7 @@ func (c Cluster) updating() (reason, message string) {
 	case failing:
 		return v1alpha1.ReasonSettling, "the cluster-version operator has reported a failure for less than " + baseline.MaxFailing.String()
 	case progressing || incomplete:
-		return v1alpha1.ReasonUpdating, fmt.Sprintf("the cluster-version operator updates to %s", words.External(status.Desired.Version))
+		return v1alpha1.ReasonUpdating, fmt.Sprintf("the cluster-version operator is updating to %s", words.External(status.Desired.Version))
 	}
 	return "", ""
 }
@@ -201,7 +201,8 @@ func Read(ctx context.Context, present *snapshot.Cluster, of *hypershift.State, 
 		read.Unread = fmt.Sprintf("could not read where the control plane runs: %v", err)
 		return read
 	case topology == snapshot.HyperShift && of == nil:
-		read.Unread = "the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its nodes are updated"
+		read.Unread = "the NodePools of a hosted cluster are in its management cluster, so it is unknown whether its " +
+			"nodes are updated"
 		return read
 	}
 	var operatorsErr, poolsErr error
@@ -213,7 +214,7 @@ func Read(ctx context.Context, present *snapshot.Cluster, of *hypershift.State, 
 	}
 	err = errors.Join(operatorsErr, poolsErr, missing(gaps))
 	if err == nil && (len(read.Operators) == 0 || len(read.Pools) == 0 && of == nil) {
-		err = errors.New("there are none, which no OpenShift cluster is without")
+		err = errors.New("there are none, although every OpenShift cluster has some")
 	}
 	if err != nil {
 		read.Unread = "could not read the operators and pools of the cluster: " + err.Error()
@@ -328,7 +329,7 @@ func (c Cluster) hosted() (reason, message string) {
 	switch {
 	case len(failed) > 0:
 		return v1alpha1.ReasonOperatorUnhealthy,
-			"not as they should be for more than " + baseline.MaxDegraded.String() + ": " + words.List(failed, maxNames)
+			"unhealthy for more than " + baseline.MaxDegraded.String() + ": " + words.List(failed, maxNames)
 	case len(unsettled) > 0:
 		return v1alpha1.ReasonSettling, "not settled: " + words.List(unsettled, maxNames)
 	}

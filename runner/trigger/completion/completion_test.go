@@ -108,7 +108,7 @@ func TestOf(t *testing.T) {
 		"PoolPaused": {"a paused pool never settles", func(c *completion.Cluster) {
 			c.Pools[0].Spec.Paused,
 				c.Pools[0].Status.UpdatedMachineCount = true, 0
-		}, v1alpha1.ReasonUpdated, "paused pools are left out: worker"},
+		}, v1alpha1.ReasonUpdated, "paused pools are skipped: worker"},
 		"PoolDegraded": {"a node could not be updated", func(c *completion.Cluster) {
 			c.Pools[0].Status.Conditions[0].Type = machineconfigurationv1.MachineConfigPoolDegraded
 		}, v1alpha1.ReasonPoolDegraded, "worker"},

@@ -93,7 +93,7 @@ func New(c *cluster.Cluster, downloads, version string, logger *slog.Logger) (*K
 		return nil, err
 	}
 	if !regexp.MustCompile(`^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$`).MatchString(version) {
-		logger.Warn("the console has no downloads: this program is not of a release", "version", version)
+		logger.Warn("the console has no downloads: this program is not from a release", "version", version)
 		return keeper, nil
 	}
 	keeper.downloads = base
@@ -161,7 +161,7 @@ func (k *Keeper) round(ctx context.Context) time.Duration {
 	}
 	if err.Error() != k.failure {
 		k.failure = err.Error()
-		k.logger.Warn("the objects for the console are not complete", "error", words.Lines(k.failure, maxCause))
+		k.logger.Warn("the objects for the console are incomplete", "error", words.Lines(k.failure, maxCause))
 	}
 	k.pause = min(max(firstRetry, 2*k.pause), refresh)
 	return min(wait, k.pause)
@@ -437,7 +437,8 @@ func downloadContent(base *url.URL, version string) map[string]any {
 	}
 	return map[string]any{"spec": map[string]any{
 		"displayName": program + " - OpenShift update preflight", "links": append(links, link(checksums, "Checksums")),
-		"description": "`oc preflight` checks whether it is safe to update this cluster to a release, and says what to do if it is not.",
+		"description": "`oc preflight` checks whether it is safe to update this cluster to a release, and explains " +
+			"how to fix problems.",
 	}}
 }
 

@@ -309,7 +309,8 @@ func (c *controller) delay(plan runplan.Plan, now time.Time) runplan.Plan {
 // warn logs a request that CVO may not treat as the administrator expects.
 func (c *controller) warn(version *configv1.ClusterVersion) {
 	if desired := version.Spec.DesiredUpdate; desired != nil && desired.Mode == configv1.UpdateModePreflight {
-		c.options.Logger.Warn("spec.desiredUpdate of ClusterVersion has mode Preflight: a CVO that ignores the mode starts the update")
+		c.options.Logger.Warn("spec.desiredUpdate of ClusterVersion has mode Preflight: a CVO that ignores the mode " +
+			"starts the update")
 	}
 }
 

@@ -128,12 +128,12 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	}
 	if options.JudgePause > 0 {
 		if err := m.Add(c.again); err != nil {
-			return fmt.Errorf("could not add the judgements: %w", err)
+			return fmt.Errorf("could not add the reevaluation of verdicts: %w", err)
 		}
 	}
 	c.after = newAfter(cluster, options, c.metrics, m.GetEventRecorder(recorderName), func() { announcement.Signal(c.conductor.ended) })
 	if err := m.Add(c.after.follower); err != nil {
-		return fmt.Errorf("could not add the judgement of updates: %w", err)
+		return fmt.Errorf("could not add the evaluation of updates: %w", err)
 	}
 	c.inputs = &inputs{cache: m.GetCache(), changed: c.again.changed, watched: map[kind]bool{}}
 	built, err := watch(m, c, c.conductor.ended, c.inputs.sources())

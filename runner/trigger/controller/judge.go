@@ -30,7 +30,7 @@ const (
 )
 
 // judgedAgain begins the cause of the end of a verdict that was judged again.
-const judgedAgain = "the cluster has changed: judged again, the decision is "
+const judgedAgain = "the cluster has changed: after reevaluation, the decision is "
 
 // judge judges the recorded verdicts again, without running a check of a release, when what
 // built-in checks read has changed. A verdict whose decision differs ends in its record: the
@@ -94,7 +94,7 @@ func (j *judge) all(ctx context.Context) (again bool) {
 	for _, id := range runs {
 		found, err := j.one(ctx, id)
 		if err != nil && ctx.Err() == nil {
-			j.logger.Warn("a recorded verdict could not be judged again", "run", id, "error", err)
+			j.logger.Warn("a recorded verdict could not be reevaluated", "run", id, "error", err)
 			continue
 		}
 		if found {
@@ -141,7 +141,7 @@ func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error
 	case now == verdict.Undecided && !j.undecided[id]:
 		return true, nil
 	}
-	j.logger.Info("the decision of a recorded verdict differs now", "run", id, "version", recorded.Target.Version, "was", before, "is", now)
+	j.logger.Info("the decision of a recorded verdict has changed", "run", id, "version", recorded.Target.Version, "was", before, "is", now)
 	return false, j.records.Outdate(ctx, id, judgedAgain+string(now), j.cluster.Now())
 }
 

@@ -230,7 +230,7 @@ func TestVerdictIsJudgedAgain(t *testing.T) {
 	records := recordstore.New(w.cluster.Kubernetes)
 	await.Until(t, "the record states the end of the verdict", func(ctx context.Context) bool {
 		found, err := records.Get(ctx, id)
-		return err == nil && found.Ended == "the cluster has changed: judged again, the decision is Blocked" && found.Verified() == nil
+		return err == nil && found.Ended == "the cluster has changed: after reevaluation, the decision is Blocked" && found.Verified() == nil
 	})
 	if found, err := records.Get(t.Context(), same); err != nil || found.Ended != "" {
 		t.Errorf("the verdict on a release that is not offered has ended: %s, %v", found.Ended, err)

@@ -221,24 +221,24 @@ func TestGate(t *testing.T) {
 		"Forced": {
 			why:    "a forced run permits nothing: CVO has a force of its own",
 			caches: records(record(map[string]any{"decision": "Blocked", "forced": true, "blocking": []string{"B", "A"}})),
-			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past A, B, which permits no update: force the update " +
+			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past A, B, which does not permit an update: force the update " +
 				"itself, or run: oc preflight run --to 4.19.1",
 		},
 		"ForcedPastNothing": {
 			why: "force was given and not needed", caches: records(record(map[string]any{"decision": "Ready", "forced": true})),
-			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past nothing, which permits no update: force the " +
+			reason: "PreflightForced", message: "the preflight of 4.19.1 was forced past nothing, which does not permit an update: force the " +
 				"update itself, or run: oc preflight run --to 4.19.1",
 		},
 		"Narrowed": {
 			why: "CVO records what the request left out", caches: records(record(map[string]any{"narrowed": []string{"alert KubePodCrashLooping"}})),
-			reason: "PreflightNarrowed", warning: true, message: "the preflight of 4.19.1 is Ready; it left out alert KubePodCrashLooping",
+			reason: "PreflightNarrowed", warning: true, message: "the preflight of 4.19.1 is Ready; it excluded alert KubePodCrashLooping",
 		},
 		"NarrowedAcceptedForced": {
 			why: "the strongest is the reason, and the message has all", caches: records(record(map[string]any{
 				"decision": "Blocked", "forced": true, "blocking": []string{"A"}, "accepted": []string{"B"}, "narrowed": []string{"namespace c"},
 			})),
 			reason: "PreflightForced",
-			message: "the preflight of 4.19.1 was forced past A, which permits no update: force the update itself, or run: oc preflight " +
+			message: "the preflight of 4.19.1 was forced past A, which does not permit an update: force the update itself, or run: oc preflight " +
 				"run --to 4.19.1",
 		},
 		"NarrowedBlocked": {why: "a narrowed verdict may be Blocked", caches: records(

@@ -215,7 +215,8 @@ func (t target) problem(entry string) *Problem {
 		return p(ReasonStale, "is out of date"+v.cause()+"; run: oc preflight run --to "+t.version)
 	case v.Forced:
 		past := names(append(append([]string{}, v.Blocking...), v.Undecided...))
-		return p(ReasonForced, "was forced past "+past+", which permits no update: force the update itself, or run: oc preflight run --to "+
+		return p(ReasonForced, "was forced past "+past+", which does not permit an update: force the update itself, "+
+			"or run: oc preflight run --to "+
 			t.version)
 	case v.Decision == "Blocked":
 		return p(ReasonBlocked, "is Blocked by "+names(v.Blocking)+"; see: oc preflight status --to "+t.version)
@@ -266,7 +267,7 @@ func (v verdict) warning(p func(reason, text string) *Problem) *Problem {
 		text += " with accepted findings: " + names(v.Accepted)
 	}
 	if len(v.Narrowed) > 0 {
-		text += "; it left out " + names(v.Narrowed)
+		text += "; it excluded " + names(v.Narrowed)
 	}
 	warning := p(reason, text)
 	warning.Warning = true

@@ -115,7 +115,7 @@ func (f *Follower) Start(ctx context.Context) error {
 func (f *Follower) look(ctx context.Context, inspected *inspection.Inspection) time.Duration {
 	version, err := f.version(ctx)
 	if err != nil {
-		f.options.Logger.Warn("it is unknown whether an update is to be judged", "error", err)
+		f.options.Logger.Warn("it is unknown whether an update must be evaluated", "error", err)
 		return f.options.Pauses.Settling
 	}
 	change, found := settling.ChangeOf(version.Status.History)
@@ -136,7 +136,7 @@ func (f *Follower) look(ctx context.Context, inspected *inspection.Inspection) t
 	judged, err := inspected.Look(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			f.options.Logger.Warn("the update could not be judged", "error", err)
+			f.options.Logger.Warn("the update could not be evaluated", "error", err)
 			f.set(of, stored)
 		}
 		return f.options.Pauses.Settling

@@ -110,7 +110,7 @@ func (v Verdict) Answer(now time.Time) string {
 	case v.Refusal != "":
 		return words.Line("not valid: "+v.Refusal, maxCause)
 	}
-	return "not valid: it was valid until " + words.Time(v.ValidUntil)
+	return "expired: it was valid until " + words.Time(v.ValidUntil)
 }
 
 var digestPattern = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
@@ -126,13 +126,13 @@ func Check(verdicts []Verdict) error {
 			return fmt.Errorf("the digest %q of a verdict is not sha256: and 64 hex digits", verdict.Digest)
 		}
 		if _, err := semver.Parse(verdict.Version); err != nil && verdict.Version != "" {
-			return fmt.Errorf("the version %q of the verdict on %s is no semantic version: %w", verdict.Version, verdict.Digest, err)
+			return fmt.Errorf("the version %q of the verdict on %s is not a semantic version: %w", verdict.Version, verdict.Digest, err)
 		}
 		if digests[verdict.Digest] {
 			return fmt.Errorf("two verdicts are on %s", verdict.Digest)
 		}
 		if verdict.Chosen && chosen != "" {
-			return fmt.Errorf("both %s and %s are chosen", chosen, verdict.target())
+			return fmt.Errorf("both %s and %s were chosen", chosen, verdict.target())
 		}
 		digests[verdict.Digest] = true
 		if verdict.Chosen {
@@ -246,7 +246,8 @@ func health(state State) []configv1.ClusterOperatorStatusCondition {
 	return []configv1.ClusterOperatorStatusCondition{
 		{
 			Type: configv1.OperatorAvailable, Status: configv1.ConditionTrue, Reason: asExpected,
-			Message: "The verdicts on the selected and the offered targets are recorded. Show one: oc preflight status --to VERSION",
+			Message: "The verdicts on the selected and the offered targets are recorded. Show one: oc preflight " +
+				"status --to VERSION",
 		},
 		{Type: configv1.OperatorProgressing, Status: configv1.ConditionFalse, Reason: asExpected},
 		degraded,

@@ -202,22 +202,25 @@ func effectOf(name string, effective *unstructured.Unstructured) (Effect, bool) 
 	switch name {
 	case nameAlert:
 		return Effect{
-			Name: name, Limit: "advice only: oc warns of every update, and CVO counts the alert as a risk where ClusterUpdateAcceptRisks is enabled",
+			Name: name, Limit: "advice only: oc warns of every update, and CVO treats the alert as a risk where " +
+				"ClusterUpdateAcceptRisks is enabled",
 			WithoutController: "the alert UpdatePreflightUnknown fires",
 		}, true
 	case nameOperator:
 		read, err := readOperator(effective)
 		return Effect{
-			Name: name, Limit: "blocks minor and major updates to all targets, within 4 minutes; not patch updates; force bypasses it",
+			Name: name, Limit: "blocks minor and major updates to all targets, within 4 minutes; does not block " +
+				"patch updates; force bypasses it",
 			WithoutController: "Upgradeable keeps its last value",
 		}, err == nil && slices.ContainsFunc(read.Status.Conditions, isUpgradeable)
 	}
 	mode := ModeOf(effective)
-	limit := "denies the selection of each target that is not Ready, patch updates included; force bypasses it"
+	limit := "denies the selection of each target that is not Ready, including patch updates; force bypasses it"
 	if mode != Deny {
-		limit = "warns of the selection of each target that is not Ready, patch updates included; denies nothing"
+		limit = "warns of the selection of each target that is not Ready, including patch updates; denies nothing"
 	}
-	return Effect{Name: name, Mode: mode, Limit: limit, WithoutController: "the last verdicts stay, also those that have expired"}, true
+	return Effect{Name: name, Mode: mode, Limit: limit, WithoutController: "the last verdicts remain, even after " +
+		"they expire"}, true
 }
 
 func isUpgradeable(condition configv1.ClusterOperatorStatusCondition) bool {
@@ -323,7 +326,7 @@ func Choose(texts ...string) (Choice, error) {
 		case name == nameOperator:
 			chosen.ClusterOperator = true
 		case chosen.Admission != "" && chosen.Admission != Mode(mode):
-			return Choice{}, fmt.Errorf("the admission policy has one mode, but both %s and %s are chosen", chosen.Admission, mode)
+			return Choice{}, fmt.Errorf("the admission policy has one mode, but both %s and %s were chosen", chosen.Admission, mode)
 		default:
 			chosen.Admission = Mode(mode)
 		}

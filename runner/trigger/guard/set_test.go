@@ -205,7 +205,7 @@ func TestVerdictExpires(t *testing.T) {
 	if next := applySet(t, made, state); !next.Equal(late.ValidUntil) {
 		t.Errorf("the next verdict expires at %s, but it is to be applied again at %s", late.ValidUntil, next)
 	}
-	if got := verdicts(t); got[digest("4")] != "not valid: it was valid until 2026-11-22T13:00:00Z" || got[digest("5")] != "Ready" {
+	if got := verdicts(t); got[digest("4")] != "expired: it was valid until 2026-11-22T13:00:00Z" || got[digest("5")] != "Ready" {
 		t.Errorf("the policy uses %v; the verdict on 4.18.4 has expired", got)
 	}
 	if got := conditionsOf(t)[configv1.OperatorUpgradeable]; got.Status != configv1.ConditionFalse ||

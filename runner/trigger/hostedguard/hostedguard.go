@@ -139,7 +139,7 @@ func Active(ctx context.Context, client dynamic.Interface) ([]guard.Effect, erro
 		return nil, err
 	}
 	effect := guard.Effect{
-		Name: Name, Mode: guard.ModeOf(present[0]), WithoutController: "the last verdicts stay, also those that have expired",
+		Name: Name, Mode: guard.ModeOf(present[0]), WithoutController: "the last verdicts remain, even after they expire",
 		Limit: "warns of the selection of each release for a HostedCluster that is not Ready, and for a NodePool before its control " +
 			"plane; denies nothing",
 	}

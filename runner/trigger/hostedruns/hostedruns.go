@@ -91,7 +91,7 @@ func (o Options) validate() error {
 	case o.Clusters < 1 || o.Clusters > MaxClusters:
 		return fmt.Errorf("the number of hosted clusters is %d; it must be 1 to %d", o.Clusters, MaxClusters)
 	case o.Runs < 1 || o.Runs > MaxRuns:
-		return fmt.Errorf("the number of runs side by side is %d; it must be 1 to %d", o.Runs, MaxRuns)
+		return fmt.Errorf("the number of parallel runs is %d; it must be 1 to %d", o.Runs, MaxRuns)
 	case o.Ahead < 0 || o.Ahead > runplan.MaxAhead:
 		return fmt.Errorf("the number of targets ahead is %d; it must be 0 to %d", o.Ahead, runplan.MaxAhead)
 	case o.Preflight == nil || o.Selection == nil || o.Guard == nil || o.Interval <= 0 || o.Logger == nil:
@@ -269,7 +269,7 @@ func (f *fleet) list(ctx context.Context) ([]*hypershift.HostedCluster, error) {
 	most := min(len(all), f.options.Clusters)
 	if left := len(all) - most; left != f.left {
 		f.left = left
-		f.options.Logger.Warn("hosted clusters have no preflights: there are more than are configured", "hostedClusters", len(all), "most",
+		f.options.Logger.Warn("hosted clusters have no preflights: their number exceeds the configured limit", "hostedClusters", len(all), "most",
 			f.options.Clusters)
 	}
 	return all[:most], nil
@@ -341,7 +341,7 @@ func (f *fleet) conclude(now time.Time) {
 				result = plannedrun.Result{Err: result.Cause} // what is known of a run that was ended early is no verdict
 			}
 			if m.begunAt != stateOf(m.object) {
-				result = plannedrun.Result{Err: errors.New("the hosted cluster has changed during the run")}
+				result = plannedrun.Result{Err: errors.New("the hosted cluster changed during the run")}
 			}
 			m.conclude(ended.Planned, result.Report, result.Err, now)
 			f.options.Logger.Info("the preflight has ended", "hostedCluster", m.of, "version", ended.Target.Version,

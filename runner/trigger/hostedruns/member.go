@@ -256,7 +256,8 @@ func (f *fleet) leaveOut(ctx context.Context, pass *updatepreflight.Pass, object
 			pass.Delete(ctx, object)
 			continue
 		}
-		unknown := fmt.Sprintf("the management cluster has no HostedCluster %s/%s, or more hosted clusters than the %d that have preflights",
+		unknown := fmt.Sprintf("the management cluster has no HostedCluster %s/%s, or more hosted clusters than the "+
+			"%d that have preflights",
 			object.Spec.HostedCluster.Namespace, object.Spec.HostedCluster.Name, f.options.Clusters)
 		pass.State(ctx, object, projection.Observation{Now: now, Unknown: unknown})
 	}

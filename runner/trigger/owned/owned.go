@@ -52,7 +52,7 @@ func (o Objects) Read(ctx context.Context) ([]*unstructured.Unstructured, error)
 		case err != nil:
 			return nil, fmt.Errorf("could not read %s: %w", object.Describe(), err)
 		case found.GetLabels()[Label] != o.Switch:
-			return nil, fmt.Errorf("%s is not of the preflight: it does not have the label %s=%s", object.Describe(), Label, o.Switch)
+			return nil, fmt.Errorf("%s does not belong to the preflight: it does not have the label %s=%s", object.Describe(), Label, o.Switch)
 		default:
 			present[i] = found
 		}

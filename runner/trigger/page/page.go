@@ -98,10 +98,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "the page is only read", http.StatusMethodNotAllowed)
+		http.Error(w, "the page is read-only", http.StatusMethodNotAllowed)
 		return
 	case r.URL.Path != "/":
-		http.Error(w, "there is one page: /", http.StatusNotFound)
+		http.Error(w, "there is only one page: /", http.StatusNotFound)
 		return
 	}
 	select {
@@ -133,7 +133,8 @@ func (h *Handler) answer(r *http.Request) answer {
 	switch {
 	case err != nil:
 		h.logger.Warn("the user of the page could not be reviewed", "error", err)
-		return written(http.StatusServiceUnavailable, notShown("The API server could not be asked who you are and what you may do. Try again."))
+		return written(http.StatusServiceUnavailable, notShown("The API server could not verify your identity and "+
+			"permissions. Try again."))
 	case decided.user == "":
 		return unauthorized("The API server does not accept the token.")
 	case !decided.allowed:
@@ -169,7 +170,7 @@ func notShown(cause string, blocks ...document.Block) document.Document {
 
 func unauthorized(cause string) answer {
 	return written(http.StatusUnauthorized, notShown(cause,
-		command("Reload the page, and enter any user name. The password is your token, which this prints:",
+		command("Reload the page, and enter any user name. The password is your token, which this command prints:",
 			finding.OnThisMachine("oc whoami -t"))...))
 }
 
@@ -272,7 +273,7 @@ func (r records) document(ctx context.Context) (document.Document, error) {
 	now := r.cluster.Now()
 	page := document.Document{
 		Title: title, Time: words.Time(now),
-		Source: "Reload the page for what is recorded since. oc preflight history lists the verdicts on other targets.",
+		Source: "Reload the page for newer records. oc preflight history lists the verdicts on other targets.",
 	}
 	present := snapshot.Of(r.cluster)
 	version, err := present.ClusterVersion(ctx)
@@ -290,7 +291,7 @@ func (r records) document(ctx context.Context) (document.Document, error) {
 }
 
 func unreadable(err error) document.Block {
-	return unclear("Unreadable", "What is recorded in this cluster could not be read: "+words.External(err.Error()))
+	return unclear("Unreadable", "The records in this cluster could not be read: "+words.External(err.Error()))
 }
 
 func unclear(word, meaning string) document.Block {
@@ -345,16 +346,16 @@ func (r records) verdict(ctx context.Context, question standing.Question, versio
 	if err != nil {
 		return []document.Block{unreadable(err)}, false, err
 	}
-	now := command("This is what the run found. To evaluate gates, risks and health as they are now:",
+	now := command("These are the findings of the run. To evaluate gates, risks and health again:",
 		finding.Read("oc preflight status %s", counts.ID))
 	return append([]document.Block{section(stored, "")}, now...), stored.AfterUpdate != nil, nil
 }
 
 // none states that there is no verdict on a target, which is zero where none is selected, and how to get one.
 func none(target runplan.Target, runs []record.Record) []document.Block {
-	meaning := "No complete preflight of this cluster is recorded."
+	meaning := "This cluster has no recorded complete preflight."
 	if target.Image != "" {
-		meaning = fmt.Sprintf("The update to %s is selected, and no complete preflight of it is recorded.", cmp.Or(target.Version, target.Image))
+		meaning = fmt.Sprintf("The update to %s is selected, but has no recorded complete preflight.", cmp.Or(target.Version, target.Image))
 	}
 	blocks := []document.Block{unclear("No verdict", meaning)}
 	if slices.ContainsFunc(runs, func(run record.Record) bool {
@@ -419,7 +420,7 @@ func (r records) after(ctx context.Context, version *configv1.ClusterVersion) []
 		return nil
 	}
 	shown := section(afterview.Report{Report: made}, "")
-	return append([]document.Block{shown}, command("Judge the update as the cluster is now:", finding.Change("oc preflight after"))...)
+	return append([]document.Block{shown}, command("Evaluate the update with the current state:", finding.Change("oc preflight after"))...)
 }
 
 // section is a document as a part of the page.

@@ -83,11 +83,11 @@ func TestWhoSeesThePage(t *testing.T) {
 			want: "oc adm policy add-cluster-role-to-user update-preflight-reader &#39;&lt;b&gt;stranger&lt;/b&gt;&#39;", unwanted: stranger,
 		},
 		"NoReview": {
-			reason: "never open", change: bearer(admin), fails: "tokenreviews", status: 503, want: "could not be asked",
+			reason: "never open", change: bearer(admin), fails: "tokenreviews", status: 503, want: "could not verify",
 			unwanted: "No verdict",
 		},
 		"NoDecision": {
-			reason: "never open", change: bearer(admin), fails: "subjectaccessreviews", status: 503, want: "could not be asked",
+			reason: "never open", change: bearer(admin), fails: "subjectaccessreviews", status: 503, want: "could not verify",
 			unwanted: "No verdict",
 		},
 		"Post": {reason: "nothing is written", change: func(r *http.Request) { bearer(admin)(r); r.Method = http.MethodPost }, status: 405},

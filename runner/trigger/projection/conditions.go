@@ -26,7 +26,7 @@ const (
 )
 
 // Those of the condition Updated are in package v1alpha1, which has types only.
-var _ = catalog.Reasons("Reported in a condition of an UpdatePreflight.", `
+var _ = catalog.Reasons("A condition of an UpdatePreflight has this reason.", `
 AllReported | Every check has a result.
 MissingResults | A check has no result. | Read the findings of the run. | oc preflight status
 NotStarted | No run has started yet.
@@ -315,7 +315,7 @@ func (o Outlook) condition() metav1.Condition {
 	if o.Invalid != nil {
 		return metav1.Condition{
 			Type: v1alpha1.ConditionScheduledUpdate, Status: status, Reason: string(o.Invalid.Reason),
-			Message: "UpgradeConfig " + schedule.Name + " schedules no update that can be checked before: " + words.Line(o.Invalid.Error(),
+			Message: "UpgradeConfig " + schedule.Name + " schedules no update that can be checked in advance: " + words.Line(o.Invalid.Error(),
 				maxMessage),
 		}
 	}

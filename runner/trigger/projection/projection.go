@@ -239,9 +239,9 @@ func terms(decided report.Report, object *v1alpha1.UpdatePreflight) string {
 		accepted := slices.Contains(object.Spec.AcceptedFindings, found.Name)
 		switch {
 		case acceptedElsewhere(found) && !accepted:
-			return fmt.Sprintf("its verdict accepts %s, which spec.acceptedFindings does not", found.Name)
+			return fmt.Sprintf("its verdict accepts %s, but spec.acceptedFindings does not", found.Name)
 		case accepted && found.Open() && found.Source.Acceptable():
-			return fmt.Sprintf("its verdict does not accept %s, which spec.acceptedFindings does", found.Name)
+			return fmt.Sprintf("its verdict does not accept %s, but spec.acceptedFindings does", found.Name)
 		}
 	}
 	return ""

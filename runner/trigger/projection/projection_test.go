@@ -240,11 +240,11 @@ func TestStatus(t *testing.T) {
 			acceptance.Origin)), want: func() short { s := ready; s.Message = "no finding blocks; accepted: RiskA"; return s }()},
 		"AcceptedElsewhere": {
 			reason: "the object does not accept it", object: object(), verdict: decided(risk("RiskA", "--accept")),
-			want: pending("NotStarted", "its verdict accepts RiskA, which spec.acceptedFindings does not; another run follows"),
+			want: pending("NotStarted", "its verdict accepts RiskA, but spec.acceptedFindings does not; another run follows"),
 		},
 		"AcceptedLater": {
 			reason: "the run did not accept it", object: object(accepts("RiskA")), verdict: decided(risk("RiskA", "")),
-			want: pending("NotStarted", "its verdict does not accept RiskA, which spec.acceptedFindings does; another run follows"),
+			want: pending("NotStarted", "its verdict does not accept RiskA, but spec.acceptedFindings does; another run follows"),
 		},
 		"AcceptedGate": {
 			reason: "a gate cannot be accepted", object: object(accepts("RiskA")),

@@ -45,15 +45,15 @@ const (
 )
 
 // Package cvo, which reads the ConfigMap and imports nothing, has these reasons.
-var _ = catalog.Reasons("The precondition Preflight of the cluster-version operator warns of the update, or refuses it.", `
+var _ = catalog.Reasons("The precondition Preflight of the cluster-version operator warns of the update, or rejects it.", `
 PreflightAccepted | The verdict depends on accepted findings, which is a warning.
-PreflightBlocked | The verdict on the update is Blocked. | Fix what the report names. | oc preflight status
+PreflightBlocked | The verdict on the update is Blocked. | Fix the problems in the report. | oc preflight status
 PreflightForced | The newest run was forced and does not permit an update. | Run the preflight without --force, or force the update.
 PreflightInProgress | The preflight of the update has not finished. | Wait for it. | oc preflight attach
 PreflightMissing | The update has no recorded preflight. | Run it. | oc preflight run
 PreflightNarrowed | The request of the verdict excluded something, which is a warning.
 PreflightStale | The verdict on the update is out of date. | Run the preflight again. | oc preflight run
-PreflightUndecided | The verdict on the update is Undecided. | Fix what the report names. | oc preflight status`)
+PreflightUndecided | The verdict on the update is Undecided. | Fix the problems in the report. | oc preflight status`)
 
 // Margin is the time by which a published verdict ends before its record does. A record ends by
 // the clock of the API server, and a reader compares with its own: CVO, which reads a cache and

@@ -232,13 +232,14 @@ func Subjects(objects []v1alpha1.UpdatePreflight, clusterVersion *configv1.Clust
 		_, closes := projection.Times(sorted[i].Spec)
 		if subject.Target.Object.Name != "" && subject.Target.Digest() == acceptedDigest(clusterVersion) {
 			subject.Accepted = true
-			subject.Waiting = "the cluster runs this release, or updates to it"
+			subject.Waiting = "the cluster runs this release, or is updating to it"
 			subjects = append(subjects, subject)
 			continue
 		}
 		if subject.Target.Object.Name != "" && (closes.IsZero() || now.Before(closes)) {
 			if requests++; requests > MaxRequests {
-				subject.Waiting = fmt.Sprintf("the oldest %d UpdatePreflights of administrators run: delete those that are not needed", MaxRequests)
+				subject.Waiting = fmt.Sprintf("the oldest %d UpdatePreflights of administrators run: delete those "+
+					"that are not needed", MaxRequests)
 			}
 		}
 		subjects = append(subjects, subject)

@@ -108,8 +108,8 @@ func Resolve(config Config, clusterVersion *configv1.ClusterVersion) (Scheduled,
 		}
 	}
 	if present := clusterVersion.Spec.Channel; desired.Channel != present {
-		return Scheduled{}, invalid(OtherChannel, "spec.desired.channel is %s, and the channel of the cluster, which does not have %s, "+
-			"is %s: change the channel ahead: oc adm upgrade channel %s",
+		return Scheduled{}, invalid(OtherChannel, "spec.desired.channel is %s, but the channel of the cluster, which "+
+			"does not contain %s, is %s: change the channel in advance: oc adm upgrade channel %s",
 			quoted(desired.Channel), desired.Version, quoted(present), words.Line(desired.Channel, 64))
 	}
 	return Scheduled{}, invalid(NotAvailable, "spec.desired.version is %s, which is neither an available nor a conditional update",
@@ -128,7 +128,7 @@ func newer(text string, clusterVersion *configv1.ClusterVersion) error {
 			quoted(clusterVersion.Status.Desired.Version))
 	}
 	if desired.LTE(present) {
-		return invalid(NotNewer, "spec.desired.version is %s, which is not newer than the present version %s", desired, present)
+		return invalid(NotNewer, "spec.desired.version is %s, which is not newer than the current version %s", desired, present)
 	}
 	return nil
 }

@@ -192,7 +192,7 @@ func (w Writer) announce(before *v1alpha1.UpdatePreflight, status v1alpha1.Updat
 	case failed:
 		reason, text = present.Reason, present.Message
 	case status.Decision == "":
-		reason, text = "VerdictEnded", "the verdict has ended; "+present.Message
+		reason, text = "VerdictEnded", "the verdict is no longer valid; "+present.Message
 	case status.Decision == string(v1alpha1.Ready):
 		kind, text = corev1.EventTypeNormal, projection.VerdictMessage(status)
 	default:

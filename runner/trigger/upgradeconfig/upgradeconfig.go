@@ -112,7 +112,7 @@ func (u *Reader) Scheduled(ctx context.Context, clusterVersion *configv1.Cluster
 func (u *Reader) log(invalid *schedule.Invalid) {
 	if text := invalid.Error(); text != u.logged {
 		u.logged = text
-		u.logger.Warn("the UpgradeConfig schedules no update that can be checked before", "name", schedule.Name, "reason", invalid.Reason,
+		u.logger.Warn("the UpgradeConfig schedules no update that can be checked in advance", "name", schedule.Name, "reason", invalid.Reason,
 			"cause", text)
 	}
 }

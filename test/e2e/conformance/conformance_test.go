@@ -42,7 +42,7 @@ func reportViolations(t *testing.T) {
 			candidate: zoo.Candidate{Animal: zoo.Animal{Ending: "liar"}, Endless: true},
 			Violations: zoo.Violations{
 				Failed:   map[string]string{"Result": "Timeout", "Time": "NeverEnds", "Terminated": "PassesWhenTerminated"},
-				Messages: map[string]string{"Terminated": "counts as a pass"},
+				Messages: map[string]string{"Terminated": "counts as passed"},
 			},
 		},
 		"Privileged": {
