@@ -211,7 +211,7 @@ func TestJudgementOfTheUpdate(t *testing.T) {
 			w.store(w.run, w.judged(afterupdate.Regressed))
 			w.putBack(earlier)
 			w.forget()
-		}, status: "Unknown", message: "does not exist any more"},
+		}, status: "Unknown", message: "no longer exists"},
 		"RegressedWithoutBaseline": {
 			reason: "nothing makes it good",
 			act:    func(w *world) { w.store(w.run, w.judged(afterupdate.Regressed)); w.forget() }, status: "False",

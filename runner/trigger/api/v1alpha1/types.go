@@ -2,7 +2,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// UpdatePreflight is the preflight of one update of this cluster, or of a hosted cluster that it manages.
+// UpdatePreflight is a preflight of one update, of this cluster or of a hosted cluster that it manages.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -13,7 +13,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Blocking",type=string,JSONPath=`.status.blocking`
 // +kubebuilder:printcolumn:name="Valid Until",type=string,JSONPath=`.status.validUntil`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name has at most 63 characters"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name may have at most 63 characters"
 type UpdatePreflight struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -34,29 +34,28 @@ type UpdatePreflightList struct {
 	Items []UpdatePreflight `json:"items"`
 }
 
-// UpdatePreflightSpec is the request of a preflight.
+// UpdatePreflightSpec describes the requested preflight.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.hostedCluster) == has(oldSelf.hostedCluster)",message="the hosted
-// cluster is immutable: create another UpdatePreflight"
+// +kubebuilder:validation:XValidation:rule="has(self.hostedCluster) == has(oldSelf.hostedCluster)",message="the hosted cluster is immutable: create another UpdatePreflight"
 type UpdatePreflightSpec struct {
-	// hostedCluster names the HostedCluster (HyperShift) to update; without it, the update is that
-	// of this cluster. It is immutable.
+	// hostedCluster names the HostedCluster (HyperShift) to update. If it is not set, this cluster is updated. It is
+	// immutable.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the hosted cluster is immutable: create another UpdatePreflight"
 	HostedCluster *HostedCluster `json:"hostedCluster,omitempty"`
-	// target selects the release. It is immutable: another release is another object.
+	// target selects the release. It is immutable: create another UpdatePreflight for another release.
 	//
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="the target is immutable: create another UpdatePreflight"
 	Target Target `json:"target"`
-	// when is the time of the preflight. Without it, the preflight runs at once.
+	// when is the time of the preflight. If it is not set, the preflight runs immediately.
 	//
 	// +optional
 	When *When `json:"when,omitempty"`
-	// acceptedFindings are the names of the findings that do not block this update. A name
-	// begins with a capital letter, and has only letters, digits, dots and dashes. Gates and
-	// findings about the trust in the release cannot be accepted.
+	// acceptedFindings lists the names of findings that must not block this update. A name begins with a capital letter
+	// and contains only letters, digits, dots and dashes. Gates and findings about the trust in the release cannot be
+	// accepted.
 	//
 	// +optional
 	// +listType=set
@@ -64,9 +63,9 @@ type UpdatePreflightSpec struct {
 	// +kubebuilder:validation:items:MaxLength=256
 	// +kubebuilder:validation:items:Pattern=`^[A-Z][A-Za-z0-9.-]*$`
 	AcceptedFindings []string `json:"acceptedFindings,omitempty"`
-	// images is how thoroughly the images of the release are checked: check reads their
-	// manifests, check-blobs their layers too; pull has nodes pull the images of the checks,
-	// pull-all all images; off checks none.
+	// images sets how thoroughly the images of the release are checked: check reads their manifests, and check-blobs
+	// also looks up their layers; pull makes nodes pull the images of the checks, and pull-all all images; off checks
+	// none.
 	//
 	// +optional
 	// +default="check"
@@ -86,39 +85,14 @@ type HostedCluster struct {
 	Name string `json:"name"`
 }
 
-// Target selects a release. Exactly one field is set.
+// Target selects a release. Exactly one field must be set.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.version), has(self.image), has(self.latest)].exists_one(set,
-// set)",message="set exactly one of version, image and latest"
+// +kubebuilder:validation:XValidation:rule="[has(self.version), has(self.image), has(self.latest)].exists_one(set, set)",message="set exactly one of version, image and latest"
 type Target struct {
-	// version is that of an available or a conditional update of ClusterVersion.
+	// version is the version of an available or conditional update of ClusterVersion.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
-	//
 	// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)\.(0|[1-9][0-9]*)(-(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*)(\.(0|[1-9][0-9]*|[0-9]*[A-Za-z-][0-9A-Za-z-]*))*)?(\+[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`
 	Version string `json:"version,omitempty"`
 	// image is a pull spec by digest.
@@ -127,52 +101,50 @@ type Target struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9][A-Za-z0-9.:/_-]*@sha256:[0-9a-f]{64}$`
 	Image string `json:"image,omitempty"`
-	// latest selects the newest available update at each time; it is true where it is set.
+	// latest always selects the newest available update. If it is set, it must be true.
 	//
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="self",message="latest is true where it is set"
+	// +kubebuilder:validation:XValidation:rule="self",message="latest must be true if it is set"
 	Latest bool `json:"latest,omitempty"`
 }
 
 // When is the time of a preflight.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.at), has(self.window)].exists_one(set, set)",message="set exactly
-// one of at and window"
+// +kubebuilder:validation:XValidation:rule="[has(self.at), has(self.window)].exists_one(set, set)",message="set exactly one of at and window"
 type When struct {
-	// at is the time from which the preflight runs.
+	// at is the earliest time at which the preflight runs.
 	//
 	// +optional
 	At *metav1.Time `json:"at,omitempty"`
-	// window is the time in which the preflight starts.
+	// window is the time window in which the preflight starts.
 	//
 	// +optional
 	Window *Window `json:"window,omitempty"`
 }
 
-// WindowMode is how long a window without an end is open.
+// WindowMode is how long a window without an end stays open.
 type WindowMode string
 
-// The modes of a window are the two readings of upgradeAt of the managed upgrade operator.
+// The modes of a window correspond to the two interpretations of upgradeAt of the managed upgrade operator.
 const (
-	// Document is the reading of its documentation: the window is open for 30 minutes.
+	// Document follows its documentation: the window is open for 30 minutes.
 	Document WindowMode = "Document"
-	// Operator is the reading of its code: the window has no end.
+	// Operator follows its code: the window has no end.
 	Operator WindowMode = "Operator"
 )
 
-// Window is a time in which a preflight starts. A run that has started in it may end later.
+// Window is a time window in which a preflight starts. A run that starts in the window may finish after it.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.end) || self.end > self.start",message="end must be after start"
 // +kubebuilder:validation:XValidation:rule="!has(self.end) || self.mode == 'Document'",message="a window of mode Operator has no end"
 type Window struct {
 	// +required
 	Start metav1.Time `json:"start"`
-	// end excludes itself. Without it, the mode decides.
+	// end is exclusive. If it is not set, mode determines how long the window stays open.
 	//
 	// +optional
 	End *metav1.Time `json:"end,omitempty"`
-	// mode is how long a window without an end is open: Document for 30 minutes, Operator
-	// without limit.
+	// mode is how long a window without an end stays open: Document for 30 minutes, Operator without limit.
 	//
 	// +optional
 	// +default="Document"
@@ -195,34 +167,33 @@ const (
 	Ready     Phase = "Ready"
 	Blocked   Phase = "Blocked"
 	Undecided Phase = "Undecided"
-	// Expired means that the verdict is no longer valid, or that the window has closed
-	// without one.
+	// Expired means that the verdict is no longer valid, or that the window closed without a verdict.
 	Expired Phase = "Expired"
 )
 
-// The types of the conditions. Reconciling and Stalled are those of kstatus, by which
-// GitOps tools show progress and health.
+// The types of the conditions. Reconciling and Stalled follow kstatus, which GitOps tools use to show progress and
+// health.
 const (
-	// ConditionReady is True exactly while a valid verdict is Ready, False while it is
-	// Blocked or Undecided, and Unknown without a valid verdict.
+	// ConditionReady is True exactly while a valid verdict is Ready, False while it is Blocked or Undecided, and
+	// Unknown without a valid verdict.
 	ConditionReady = "Ready"
 	// ConditionReconciling is True in the phases New, Pending and Checking.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is True in the phases Blocked, Undecided and Expired: the verdict
-	// does not become Ready without a change.
+	// ConditionStalled is True in the phases Blocked, Undecided and Expired: the verdict does not become Ready without
+	// a change.
 	ConditionStalled = "Stalled"
-	// ConditionScheduledUpdate is set for an update that an UpgradeConfig schedules for the
-	// managed-upgrade-operator: True if a valid verdict is Ready, False if it is not or will
-	// not be there when the update starts, and Unknown before.
+	// ConditionScheduledUpdate is set for an update that an UpgradeConfig schedules for the managed-upgrade-operator:
+	// True if a valid verdict is Ready, False if it is not or will not be there when the update starts, and Unknown
+	// before.
 	ConditionScheduledUpdate = "ScheduledUpdate"
 )
 
-// The types of the conditions of the steps of a preflight, in their order. They are those
-// of the verdict in status, and of the request.
+// The types of the conditions for the steps of a preflight, in order. They describe the verdict in the status and the
+// request.
 const (
 	// ConditionTargetKnown is False while spec.target selects no release.
 	ConditionTargetKnown = "TargetKnown"
-	// ConditionWindowOpen is True while the preflight may start by spec.when.
+	// ConditionWindowOpen is True while spec.when allows the preflight to start.
 	ConditionWindowOpen = "WindowOpen"
 	// ConditionReleaseVerified is True if the signature of the release was verified, and
 	// Unknown without a valid verdict.
@@ -232,40 +203,38 @@ const (
 	ConditionChecksReported = "ChecksReported"
 )
 
-// ConditionUpdated is set while the cluster runs the target, or updates to it: True when the
-// update is complete, all pools that are not paused are updated, and the ClusterOperators are
-// healthy; False before, and when that is no longer so; Unknown where it could not be read.
+// ConditionUpdated is set while the cluster runs the target, or is updating to it: True when the update is complete,
+// all pools that are not paused are updated, and the ClusterOperators are healthy; False before, and when this is no
+// longer the case; Unknown if it could not be read.
 const ConditionUpdated = "Updated"
 
 // The reasons of ConditionUpdated.
 const (
-	// ReasonUpdated is that of the status True.
+	// ReasonUpdated is the reason of the status True.
 	ReasonUpdated = "Updated"
-	// ReasonUpdating means that the cluster-version operator updates, ReasonPoolsUpdating that
-	// nodes are updated, and ReasonSettling that a ClusterOperator was not healthy lately, or
-	// is rolling out.
+	// ReasonUpdating means that the cluster-version operator is updating the cluster, ReasonPoolsUpdating that nodes
+	// are being updated, and ReasonSettling that a ClusterOperator was unhealthy recently, or is rolling out.
 	ReasonUpdating      = "Updating"
 	ReasonPoolsUpdating = "PoolsUpdating"
 	ReasonSettling      = "Settling"
-	// ReasonUpdateFailing means that the cluster-version operator reports a failure,
-	// ReasonPoolDegraded that a pool is degraded, and ReasonOperatorUnhealthy that a
-	// ClusterOperator has not been healthy for long.
+	// ReasonUpdateFailing means that the cluster-version operator reports a failure, ReasonPoolDegraded that a pool is
+	// degraded, and ReasonOperatorUnhealthy that a ClusterOperator has been unhealthy for too long.
 	ReasonUpdateFailing     = "UpdateFailing"
 	ReasonPoolDegraded      = "PoolDegraded"
 	ReasonOperatorUnhealthy = "OperatorUnhealthy"
-	// ReasonNotRead is that of the status Unknown.
+	// ReasonNotRead is the reason of the status Unknown.
 	ReasonNotRead = "NotRead"
 )
 
-// UpdateFailed reports whether a reason of ConditionUpdated means that the update has failed, or
-// has left the cluster unhealthy.
+// UpdateFailed reports whether a reason of ConditionUpdated means that the update failed, or left the cluster
+// unhealthy.
 func UpdateFailed(reason string) bool {
 	return reason == ReasonUpdateFailing || reason == ReasonPoolDegraded || reason == ReasonOperatorUnhealthy
 }
 
-// ConditionAfterUpdate is set when the cluster runs the target, and a run has stored a baseline before: True where the
-// update was good, False where something that was good before is bad, or where the update was undone, and Unknown before
-// that is known. Its reason is the decision.
+// ConditionAfterUpdate is set when the cluster runs the target and a run stored a baseline before: True if the update
+// was good, False if something that was good before is bad, or if the update was rolled back, and Unknown until this is
+// known. Its reason is the decision.
 const ConditionAfterUpdate = "AfterUpdate"
 
 // The limits of a status.
@@ -281,7 +250,7 @@ const (
 
 // UpdatePreflightStatus is a projection of the recorded runs.
 type UpdatePreflightStatus struct {
-	// observedGeneration is metadata.generation of the spec that the status is of.
+	// observedGeneration is the metadata.generation of the spec that this status describes.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -297,7 +266,7 @@ type UpdatePreflightStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Run string `json:"run,omitempty"`
-	// decision is that of the valid verdict; empty without one.
+	// decision is the decision of the valid verdict. It is empty without a valid verdict.
 	//
 	// +optional
 	// +kubebuilder:validation:Enum=Ready;Blocked;Undecided
@@ -309,7 +278,7 @@ type UpdatePreflightStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Blocking []string `json:"blocking,omitempty"`
-	// blockingOmitted is how many more findings block.
+	// blockingOmitted is the number of further findings that block.
 	//
 	// +optional
 	BlockingOmitted int32 `json:"blockingOmitted,omitempty"`
@@ -320,7 +289,7 @@ type UpdatePreflightStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Undecided []string `json:"undecided,omitempty"`
-	// undecidedOmitted is how many more findings are inconclusive.
+	// undecidedOmitted is the number of further findings that are inconclusive.
 	//
 	// +optional
 	UndecidedOmitted int32 `json:"undecidedOmitted,omitempty"`
@@ -331,50 +300,46 @@ type UpdatePreflightStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=256
 	Accepted []string `json:"accepted,omitempty"`
-	// acceptedOmitted is how many more findings were accepted.
+	// acceptedOmitted is the number of further findings that were accepted.
 	//
 	// +optional
 	AcceptedOmitted int32 `json:"acceptedOmitted,omitempty"`
-	// validUntil is the end of the validity of the verdict, unless the cluster changes
-	// before.
+	// validUntil is when the verdict expires, unless the cluster changes earlier.
 	//
 	// +optional
 	ValidUntil *metav1.Time `json:"validUntil,omitempty"`
-	// causes are the first names of blocking, or else of undecided, separated by commas: a
-	// feedback rule of Open Cluster Management takes no lists. Only UpdatePreflights of
-	// administrators have it, and attestation and reportTime.
+	// causes contains the first names of blocking, or else of undecided, separated by commas, because feedback rules of
+	// Open Cluster Management do not support lists. Only UpdatePreflights of administrators have causes, attestation
+	// and reportTime.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Causes string `json:"causes,omitempty"`
-	// attestation is the valid verdict as a DSSE envelope in JSON, signed by the key of the
-	// controller: "oc preflight verify-verdict" verifies it. It is empty where the controller
-	// has no key, and without a valid verdict.
+	// attestation is the valid verdict as a DSSE envelope in JSON, signed with the key of the controller. "oc preflight
+	// verify-verdict" verifies it. It is empty if the controller has no key, and without a valid verdict.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Attestation string `json:"attestation,omitempty"`
-	// reportTime is a time at which the controller had this status: it is renewed at least
-	// every half an hour, so that a reader of a copy knows whether the controller runs.
+	// reportTime is when the controller last confirmed this status. It is renewed at least every half hour, so that a
+	// reader of a copy knows whether the controller is running.
 	//
 	// +optional
 	ReportTime *metav1.Time `json:"reportTime,omitempty"`
-	// afterUpdate is the judgement of the update to the target, after it.
+	// afterUpdate is the judgement of the update to the target, once the update has completed.
 	//
 	// +optional
 	AfterUpdate *AfterUpdate `json:"afterUpdate,omitempty"`
-	// conditions are Ready, Reconciling and Stalled; the steps TargetKnown, WindowOpen,
-	// ReleaseVerified and ChecksReported; ScheduledUpdate for an update that an
-	// UpgradeConfig schedules; and, while the cluster runs the target of an
-	// administrator, or updates to it, Updated, and AfterUpdate when that is judged.
+	// conditions are Ready, Reconciling and Stalled; the steps TargetKnown, WindowOpen, ReleaseVerified and
+	// ChecksReported; ScheduledUpdate for an update that an UpgradeConfig schedules; and, while the cluster runs the
+	// target of an administrator or is updating to it, Updated, and AfterUpdate once the update is evaluated.
 	//
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// history has the last verdict of each release that the target has selected, the
-	// newest first.
+	// history contains the last verdict of each release that the target has selected, newest first.
 	//
 	// +optional
 	// +listType=map
@@ -383,7 +348,7 @@ type UpdatePreflightStatus struct {
 	History []Verdict `json:"history,omitempty"`
 }
 
-// AfterUpdate is whether an update was good, in comparison with the baseline that a run stored before it.
+// AfterUpdate is whether an update was good, compared with the baseline that a run stored before it.
 type AfterUpdate struct {
 	// run is the ID of the run with the baseline.
 	//
@@ -393,7 +358,8 @@ type AfterUpdate struct {
 	// +required
 	// +kubebuilder:validation:Enum=Good;Regressed;Settling;Unfinished;RolledBack;Undecided
 	Decision string `json:"decision"`
-	// regressions are the names of what is worse than before, sorted. regressionsOmitted is how many more there are.
+	// regressions names everything that is worse than before, sorted. regressionsOmitted is the number of further
+	// regressions.
 	//
 	// +optional
 	// +listType=atomic
@@ -406,7 +372,7 @@ type AfterUpdate struct {
 
 // Release is a release image.
 type Release struct {
-	// version is empty where only the image is known.
+	// version is empty if only the image is known.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=128

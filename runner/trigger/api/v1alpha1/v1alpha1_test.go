@@ -106,7 +106,7 @@ func TestValidation(t *testing.T) {
 		"LongestName": {reason: "names are labels", spec: byName, object: strings.Repeat("a", 63)},
 		"LongName": {
 			reason: "names are bounded", spec: byName, object: strings.Repeat("a", 64),
-			want: "metadata.name has at most 63 characters",
+			want: "metadata.name may have at most 63 characters",
 		},
 		"NoSpec":   {reason: "the target is required", spec: "{}", want: "spec.target: Required value"},
 		"NoTarget": {reason: "a target selects a release", spec: "target: {}", want: "set exactly one of version, image and latest"},
@@ -118,7 +118,7 @@ func TestValidation(t *testing.T) {
 			reason: "a target selects one release", spec: "target: {version: 4.19.1, latest: true, image: '" + image + "'}",
 			want: "set exactly one of version, image and latest",
 		},
-		"NotLatest": {reason: "false selects no release", spec: "target: {latest: false}", want: "latest is true where it is set"},
+		"NotLatest": {reason: "false selects no release", spec: "target: {latest: false}", want: "latest must be true if it is set"},
 		"NotSemVer": {reason: "a minor version is no release", spec: "target: {version: '4.19'}", want: "spec.target.version"},
 		"LeadingZero": {
 			reason: "a semantic version has no leading zeros", spec: "target: {version: 4.19.01}",
