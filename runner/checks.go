@@ -39,7 +39,7 @@ import (
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
-// Listing is what a run of a release would run.
+// Listing is the plan of a run that was not started.
 type Listing struct {
 	// Checks may run; they are in the order of their manifests. Their Jobs are the
 	// author's.
@@ -53,8 +53,7 @@ type Listing struct {
 	Needs access.Needs
 }
 
-// Checks lists what the target would run, and creates nothing. Errors are those of
-// Run.
+// Checks lists what the target would run, and creates nothing. It returns the same errors as Run.
 func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (Listing, error) {
 	p, err := observe(ctx, request{cluster: cluster, target: target, options: options, from: departure.Present()},
 		func(Options) access.Needs { return ChecksNeeds() })
@@ -75,7 +74,7 @@ func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, option
 	draft := inside.Draft(p.scene.About.Version, p.options.Estate)
 	sources := append(inside.Sources, selection.Refused(draft.Refused)...)
 	collected := collector.Collect(ctx, sources, func(_ collector.Source, findings []finding.Finding) { p.progress.Reported(findings) })
-	judged := p.judge(inside, collected, report.PhaseComplete)
+	judged := p.evaluate(inside, collected, report.PhaseComplete)
 	listing := Listing{Checks: draft.Checks, Verdict: judged.Verdict, Findings: judged.Findings}
 	if inside.Readable() {
 		_, ofRelease := inside.Foresee(cluster.Dynamic)
@@ -151,15 +150,13 @@ type PathRequest struct {
 	Plan planner.Request
 }
 
-// RunPath runs the preflight of each update of a path, one after the other. The first is
-// that of Run. Each later one has a record of its own, and its verdict is provisional:
-// checks are run and gates evaluated on the present cluster, and what can only be
-// evaluated when the cluster runs the release before is listed.
+// RunPath runs the preflight of each update of a path, one after the other. The first behaves like Run. Each later one
+// has its own record, and its verdict is provisional: checks run and gates are evaluated on the present cluster, and
+// anything that can only be evaluated once the cluster runs the release before is listed.
 //
-// A check that several releases have with the same image runs once. Limits.Timeout
-// applies to each update. Where an update ends early, the others have no report. Errors
-// are those of Run and planner.Plan; with a report, the updates before the error are in it.
-// It needs the permissions of both.
+// A check that several releases share with the same image runs once. Limits.Timeout applies to each update. If an
+// update ends early, the later ones have no report. The errors are the errors of Run and planner.Plan; next to a
+// report, the updates before the error are in it. The caller needs the permissions for both.
 func RunPath(ctx context.Context, cluster *cluster.Cluster, path PathRequest, options Options) (report.Path, error) {
 	route, err := findRoute(ctx, cluster, path, options)
 	if err != nil {
@@ -194,8 +191,7 @@ type walk struct {
 	options Options
 	graph   string
 	shared  *sharedResults
-	// passed are the releases so far, that of the cluster first, and gates the admin gates
-	// of the last one.
+	// passed are the releases so far, starting with the cluster's, and gates the admin gates of the last one.
 	passed []update.Release
 	gates  map[string]string
 }
@@ -245,8 +241,7 @@ func (r route) versions(reports []report.Report) []string {
 	return versions
 }
 
-// findRoute resolves the path: that of the request, or the best one of the graph. One
-// update that is named needs no graph.
+// findRoute resolves the requested path, or the best path of the graph. A single named update needs no graph.
 func findRoute(ctx context.Context, c *cluster.Cluster, request PathRequest, options Options) (route, error) {
 	if err := request.validate(); err != nil {
 		return route{}, err
@@ -346,7 +341,7 @@ type laterRun struct {
 	// releases are those before the target.
 	releases []selection.Release
 	target   update.Release
-	// source is where the risks of the update are read from, and graph identifies that of the run.
+	// source is where the risks of the update are read from, and graph identifies the graph of the run.
 	source graphsource.Request
 	graph  string
 }

@@ -33,7 +33,7 @@ func (f followed) execute(context.Context) (execution.Found, error) {
 	return execution.Found{}, nil // the other process has executed it
 }
 
-// conclude judges the findings of the other process by what this user accepts.
+// conclude evaluates the findings of the other process with the acceptances of this user.
 func (f followed) conclude(context.Context, execution.Found, error) (report.Report, error) {
 	if err := f.finished.Verified(); err != nil {
 		return report.Report{}, err
@@ -52,7 +52,7 @@ func (f followed) conclude(context.Context, execution.Found, error) (report.Repo
 	return stored, nil
 }
 
-// refold judges the findings of another user's run by what this user accepts.
+// refold evaluates the findings of another user's run with the acceptances of this user.
 func (f followed) refold(stored report.Report) report.Report {
 	findings := slices.Clone(stored.Findings)
 	for i := range findings {

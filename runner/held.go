@@ -38,9 +38,8 @@ type run interface {
 	conclude(ctx context.Context, found execution.Found, failure error) (report.Report, error)
 }
 
-// join finds out who makes the checks. A run of the same release that is in
-// progress comes first: it is followed. Otherwise the run is this process's; its
-// checks need not run where those of a complete run still hold.
+// join determines who runs the checks. If a run of the same release is in progress, it is followed. Otherwise this
+// process runs; checks need not run if the results of a complete run are still valid.
 func join(ctx context.Context, d draft) (run, error) {
 	p := d.preparation
 	if p.options.Selection.NoJobs || d.contents.Unread {
@@ -281,7 +280,7 @@ func (h *held) remove(ctx context.Context) (*report.Removal, error) {
 	jobs := h.execution.Jobs
 	pulls := h.execution.Images.Pulls() && h.execution.Contents.Readable()
 	if creates := pulls || len(jobs.Checks()) > 0 && !jobs.Reused; !creates || h.preparation.options.Limits.Keep {
-		return nil, nil //nolint:nilnil // nothing was deleted, and nothing was to be
+		return nil, nil // nolint:nilnil // nothing needed deletion
 	}
 	h.preparation.progress.Step("deleting the objects of the run")
 	limit := removeTimeout + removeShare*time.Duration(len(h.created()))
@@ -299,7 +298,7 @@ func (h *held) created() []report.Object {
 	return place.Created(h.execution.Jobs.Places(), h.execution.Jobs.Run.ID)
 }
 
-// draft is what a run is to do.
+// draft is the work of a run.
 type draft struct {
 	preparation preparation
 	// contents lack the manifests of the Jobs, which chosen has.

@@ -40,16 +40,15 @@ const (
 	DefaultTimeout     = scene.DefaultTimeout
 )
 
-// Options are what may be chosen about a run. The zero value is a complete
-// preflight with the trust and the monitoring of the cluster.
+// Options configure a run. The zero value is a complete preflight with the trust and the monitoring of the cluster.
 type Options struct {
 	Selection selection.Selection
 	Trust     proof.Trust
 	Access    Access
 	Judgement scene.Judgement
 	Origin    Origin
-	// Estate has the management cluster of the hosted cluster whose guest is judged; the zero value is a cluster
-	// that is judged by itself.
+	// Estate has the management cluster of the hosted cluster whose guest is the target; the zero value is a standalone
+	// cluster.
 	Estate hosted.Estate
 	Limits Limits
 	// Baseline is how the run stores the state of the cluster, with which the state after the update is compared;
@@ -61,15 +60,15 @@ type Options struct {
 // Origin identifies values of other options that cannot be compared themselves, by digests of what they
 // were made from. Runs of another origin are other runs.
 type Origin struct {
-	// Keyrings and Stores are of those of Trust. They are required where Trust has any.
+	// Keyrings and Stores identify the keyrings and stores of Trust. They are required if Trust has any.
 	Keyrings, Stores string
 	// Monitoring is of Judgement.Monitoring; empty for the cluster's own monitoring.
 	Monitoring string
-	// Dependencies is of those of Judgement; empty for none.
+	// Dependencies identifies the dependencies of Judgement; empty for none.
 	Dependencies string
 }
 
-// Access is what this machine adds to how the cluster pulls images.
+// Access adds this machine's access to images to the cluster's.
 type Access struct {
 	// Local comes after what the cluster has. Cache keeps what was read of releases; nil
 	// for none.
@@ -86,13 +85,13 @@ type Limits struct {
 	Parallelism int
 	// Timeout bounds the run, from start to verdict; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Rerun runs all checks again, also where those of a complete run still hold.
+	// Rerun runs all checks again, even if the results of a complete run are still valid.
 	Rerun bool
 	// Keep leaves the run's objects in the cluster.
 	Keep bool
 }
 
-// Hooks are what a program adds to a run.
+// Hooks connect a program to a run.
 type Hooks struct {
 	// Observer follows the run; nil for none.
 	Observer progress.Observer
@@ -110,7 +109,7 @@ type Hooks struct {
 	ToolVersion string
 }
 
-// Interruption is what becomes of a run that is interrupted.
+// Interruption is how an interrupted run continues.
 type Interruption string
 
 // The ways to end a run early.
@@ -169,8 +168,8 @@ func (o Options) on(judged *cluster.Cluster) (Options, error) {
 	return o, nil
 }
 
-// Settings are what a scene needs of the options. The observer and the logger of the hooks
-// receive its steps.
+// Settings returns the settings of a scene from the options. The observer and the logger of the hooks receive its
+// steps.
 func (o Options) Settings() scene.Settings {
 	o = o.withDefaults()
 	return o.settings(progress.New(o.Hooks.Observer, o.Hooks.Logger))
@@ -183,7 +182,7 @@ func (o Options) settings(observer *progress.Serial) scene.Settings {
 	}
 }
 
-// Effect is what another value of an option changes.
+// Effect is the effect of changing an option.
 type Effect string
 
 // The effects.
@@ -191,8 +190,8 @@ const (
 	// OnAnswer means that a run with another value may find something else. It is part of
 	// [Options.Coverage], so a result of the one run is none of the other.
 	OnAnswer Effect = "answer"
-	// OnJudgement means that the same findings are judged in another way. A process that uses the findings
-	// of another run judges them by its own value.
+	// OnJudgement means that the same findings are evaluated differently. A process that uses the findings of another
+	// run evaluates them with its own value.
 	OnJudgement Effect = "judgement"
 	// OnIntent means that the value is compared as a field of record.Intent.
 	OnIntent Effect = "intent"
@@ -201,7 +200,7 @@ const (
 	OnExecution Effect = "execution"
 )
 
-// option is what is declared about an option.
+// option describes an option.
 type option struct {
 	effect Effect
 	// cover adds the value to a coverage; nil for an option whose value another one identifies, and
@@ -217,8 +216,7 @@ func covered(cover func(*selection.Coverage, Options)) option {
 // identified declares an option that cannot be compared, and that a field of Origin identifies.
 func identified() option { return option{effect: OnAnswer} }
 
-// declared are the options by their path in Options. Those that are declared as covered are what a run
-// covers.
+// declared are the options by their path in Options. Options that are declared as covered determine what a run covers.
 func declared() map[string]option {
 	return map[string]option{
 		"Selection.Only":      covered(func(c *selection.Coverage, o Options) { c.Only = names(o.Selection.Only) }),
@@ -288,7 +286,8 @@ func Effects() map[string]Effect {
 	return effects
 }
 
-// Asked is what a program that runs preflights with these options asks of a verdict. by names it, such as "the controller".
+// Asked returns the requirements for a verdict of a program that runs preflights with these options. by names it, such
+// as "the controller".
 func (o Options) Asked(by string) selection.Asked {
 	return selection.Asked{
 		By: by, ToolVersion: o.Hooks.ToolVersion, Covers: o.covers(departure.Present(), ""),
@@ -300,8 +299,8 @@ func (o Options) Asked(by string) selection.Asked {
 // the run covers. It is equal for options that select the same.
 func (o Options) Coverage() string { return o.covers(departure.Present(), "").String() }
 
-// covers is what a run covers of an update from that release. graph identifies where the risks of a later
-// update of a path are read from.
+// covers returns the coverage of an update from that release. graph identifies where the risks of a later update of a
+// path are read from.
 func (o Options) covers(from departure.Departure, graph string) selection.Coverage {
 	var made selection.Coverage
 	for _, each := range declared() {
@@ -332,8 +331,8 @@ func Identity(values ...string) string {
 // names are names, sorted, each once.
 func names(all []string) []string { return slices.Compact(slices.Sorted(slices.Values(all))) }
 
-// GraphIdentity identifies where a graph is read from, by the content of files; empty for the update service
-// of the cluster and its channel. Stored copies are of the same services.
+// GraphIdentity identifies where a graph is read from, by the content of files; empty for the update service of the
+// cluster and its channel. Stored copies belong to the same services.
 func GraphIdentity(source graphsource.Request) string {
 	if len(source.Channels)+len(source.Files)+len(source.Services) == 0 && source.Architecture == "" {
 		return ""
@@ -346,15 +345,14 @@ func GraphIdentity(source graphsource.Request) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Attach waits for a recorded run that is in progress, and continues it when the
-// process that held it is gone, with its release and its selection. Of options, what
-// selects checks is taken from the run. What the record only identifies, such as keyrings, must be
-// that of the run; anything else is an *input.Error. A run that has ended is an error, a
-// *lease.NotRunningError, and so is one whose record is not authentic, a
-// *record.UnauthenticError; id may be a prefix of an ID.
+// Attach waits for a recorded run that is in progress, and continues it when the process that held it is gone, with its
+// release and its selection. Options that select checks are taken from the run. Values that the record only identifies,
+// such as keyrings, must be the same as in the run; otherwise Attach returns an *input.Error. It returns a
+// *lease.NotRunningError for a run that has ended, and a *record.UnauthenticError for a record that is not authentic.
+// id may be a prefix of an ID.
 //
-// The risks of a later update of a path are not recorded: they are read again from the
-// graph of source. Where that graph lacks the update, its risks are Unknown.
+// The risks of a later update of a path are not recorded: they are read again from the graph of source. If that graph
+// lacks the update, its risks are Unknown.
 func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source graphsource.Request, options Options) (report.Report, error) {
 	run, err := recordstore.New(cluster.Kubernetes).Get(ctx, id)
 	if err != nil {
@@ -373,7 +371,7 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source gra
 	if options.Selection, err = covered.Selection(run); err != nil {
 		return report.Report{}, err
 	}
-	if options.Judgement, err = covered.Judging(options.Settings(), run); err != nil {
+	if options.Judgement, err = covered.Judgement(options.Settings(), run); err != nil {
 		return report.Report{}, err
 	}
 	if err := covered.ConfirmOrigin(options.covers(departure.Present(), ""), run); err != nil {
@@ -385,9 +383,8 @@ func Attach(ctx context.Context, cluster *cluster.Cluster, id string, source gra
 	return Run(ctx, cluster, Target{Image: run.Target.Image}, options)
 }
 
-// PathOf are the versions that the path of a recorded run of a later update goes through,
-// that of the cluster first and the target last. It is nil for any other run, and for a
-// record that is not authentic.
+// PathOf returns the versions on the path of a recorded run of a later update, from the cluster's to the target. It is
+// nil for any other run, and for a record that is not authentic.
 func PathOf(run record.Record) []string {
 	covered, err := selection.Recorded(run)
 	if err != nil || len(covered.Path) == 0 || len(covered.Path) > maxHops || run.Verified() != nil {

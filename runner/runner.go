@@ -1,17 +1,16 @@
 // Package runner answers: is it safe to update this cluster to that release?
 //
-// [Run] is the whole preflight, in stages. Each stage takes the values of those before it
-// and returns its own; no stage changes what an earlier one returned:
+// [Run] is the whole preflight, in stages. Each stage takes the values of the earlier stages and returns its own; no
+// stage changes the values of an earlier one:
 //
 //	observe ─▶ verify ─▶ read ─▶ draft ─▶ join ─▶ execute ─▶ conclude
 //	scene      proof     contents draft    run     findings   report
 //
-// [RunPath] runs these stages for each update of a path, and [Checks] ends after the draft.
-// [Attach] continues a recorded run.
+// [RunPath] runs these stages for each update of a path, and [Checks] ends after the draft. [Attach] continues a
+// recorded run.
 //
-// The command line calls this package, and so may the cluster-version operator
-// (CVO) or a controller: it reads no environment and no flags, writes to no
-// stream and exits no process.
+// The command line calls this package, and so may the cluster-version operator (CVO) or a controller: it reads no
+// environment and no flags, writes to no stream and exits no process.
 package runner
 
 import (
@@ -49,23 +48,18 @@ import (
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
-// Run makes the preflight of one target.
+// Run runs the preflight of one target.
 //
-// An error without a report means that there is no verdict: an *input.Error for
-// a request that cannot be met, any other error when something could not be
-// reached or read; nothing is left in the cluster then. Everything that is wrong
-// with the release or the cluster is a finding of the report. An error with a
-// report names what could not be deleted.
+// An error without a report means that there is no verdict: an *input.Error for a request that cannot be met, any other
+// error when something could not be reached or read; nothing is left in the cluster then. Every problem of the release
+// or the cluster is a finding of the report. An error with a report names objects that could not be deleted.
 //
-// A run is recorded in the cluster. Where a run of the same release and selection
-// is in progress, Run waits for its result, and continues it when the process
-// that held it is gone. Where the checks of a complete run all passed and still
-// hold (package fingerprint), their results are reused and everything else is
-// checked again.
+// A run is recorded in the cluster. If a run of the same release and selection is in progress, Run waits for its
+// result, and continues it if its process is gone. If the checks of a complete run all passed and their results are
+// still valid (package fingerprint), the results are reused and everything else is checked again.
 //
-// Canceling ctx ends the run early with what is known by then. The objects that
-// it created are deleted nevertheless, unless Hooks.OnInterrupt decides
-// otherwise.
+// Canceling ctx ends the run early with the findings so far. The objects that it created are deleted nevertheless,
+// unless Hooks.OnInterrupt decides otherwise.
 func Run(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (report.Report, error) {
 	decided, _, err := request{cluster: cluster, target: target, options: options, from: departure.Present()}.run(ctx)
 	return decided, err
@@ -279,7 +273,7 @@ func latest(clusterVersion *configv1.ClusterVersion) (update.Release, error) {
 	return newest, nil
 }
 
-// reported is what a report has of the run itself.
+// reported is the part of a report that describes the run itself.
 type reported struct {
 	id      string
 	started time.Time
@@ -289,7 +283,7 @@ type reported struct {
 
 // reportOf folds everything that was found into the report.
 func (p preparation) reportOf(ctx context.Context, inside contents.Contents, found execution.Found, run reported) report.Report {
-	decided := p.judge(inside, found.Collection, found.Phase)
+	decided := p.evaluate(inside, found.Collection, found.Phase)
 	decided.Run.ID, decided.Run.StartTime, decided.Run.ChecksFrom = run.id, words.Time(run.started), run.reused.ID
 	decided.Created = append(decided.Created, run.created...)
 	decided.Duration = duration.Of(ctx, p.scene, update.Kind(decided.Target.UpdateKind))
@@ -312,8 +306,8 @@ func (p preparation) withBaseline(ctx context.Context, decided report.Report) re
 	return run.Keep(ctx, run.Read(ctx), decided)
 }
 
-// judge folds findings into a report, without what belongs to a run.
-func (p preparation) judge(inside contents.Contents, collected collector.Collection, phase string) report.Report {
+// evaluate folds findings into a report, without the parts that belong to a run.
+func (p preparation) evaluate(inside contents.Contents, collected collector.Collection, phase string) report.Report {
 	from := p.request.from
 	policy := departure.Policy(p.scene, from, p.target.Version)
 	expected := collected.Expectation()
@@ -360,8 +354,8 @@ func (p preparation) validUntil(accepted []string, reused hold.Reuse) time.Time 
 	return until
 }
 
-// predict is what CVO would do with the same request: with the image where one was
-// named, otherwise with the version alone, as "oc adm upgrade --to" requests it.
+// predict returns the expected behavior of CVO for the same request: with the image if one was named, otherwise with
+// the version alone, as "oc adm upgrade --to" requests it.
 func (p preparation) predict(inside contents.Contents, policy verdict.Policy, findings []finding.Finding) report.CVO {
 	if policy.Provisional {
 		return report.CVO{

@@ -1,15 +1,13 @@
-// Package signature answers: is this digest signed by keys that this cluster
-// trusts?
+// Package signature answers: is this digest signed by keys that this cluster trusts?
 //
-// A release is signed by simple signing (containers/image): an OpenPGP message,
-// kept in a signature store under the digest, whose content, the signature claim,
-// binds the digest to an image reference. Verify searches the stores and returns a
-// Release, the proof that is required before anything of the release is read.
+// A release is signed by simple signing (containers/image): an OpenPGP message, kept in a signature store under the
+// digest, whose content, the signature claim, binds the digest to an image reference. Verify searches the stores and
+// returns a Release, the proof that is required before anything of the release is read.
 //
 // # Rules of the cluster-version operator
 //
-// Valid signatures are accepted as the cluster-version operator (CVO) accepts them
-// (library-go pkg/verify, cluster-version-operator pkg/cvo/cvo.go):
+// Valid signatures are accepted as the cluster-version operator (CVO) accepts them (library-go pkg/verify,
+// cluster-version-operator pkg/cvo/cvo.go):
 //
 //   - One key satisfies a keyring, and every verifier-public-key-* keyring must be
 //     satisfied, by one signature or by several.
@@ -19,14 +17,14 @@
 //     entries of the release.
 //   - Nine signatures are read from a store on the network.
 //   - Stores are reached through the proxy of the cluster, unless this machine's
-//     environment names a proxy, and with the certificate authorities of its
+//     environment names a proxy, and with the certificate authorities in its
 //     trusted-ca-bundle.
 //   - An expired key may sign. The proof has a warning.
 //
 // # Deliberate differences
 //
-// Every rule that is stricter than CVO's has its own Reason. Release.CVOAccepts
-// and Error.CVOAccepts report what CVO would decide about the same signatures.
+// Every rule that is stricter than CVO's has its own Reason. Release.CVOAccepts and Error.CVOAccepts report what CVO
+// would decide about the same signatures.
 //
 //	input                                     here                     CVO
 //	the signed reference names another         WrongRepository          accepts: never compared
@@ -44,7 +42,7 @@
 //	unsigned attributes                       UnsignedAttributes       accepts
 //	more than 64 KiB, also decompressed       TooLarge                 reads all of it
 //	compressed with bzip2                     UnsupportedSignature     accepts
-//	any form other than that of `gpg --sign`  MalformedSignature       accepts some
+//	any form not written by `gpg --sign`      MalformedSignature       accepts some
 //	(with or without --textmode)
 //	version 3 signature, unknown algorithm    UnsupportedSignature,    accepts version 3
 //	                                          Unknown
@@ -63,14 +61,12 @@
 //	                                          release-verification,    release that it runs
 //	                                          written by CVO
 //
-// OpenPGP has values that cannot be verified: the format, the file name and the exact
-// date of the literal packet, the line ends of a signed text, and the padding bits of a
-// compressed stream. None is used.
+// OpenPGP has values that cannot be verified: the format, the file name and the exact date of the literal packet, the
+// line ends of a signed text, and the padding bits of a compressed stream. None is used.
 //
 // # Bounds
 //
-// All input from a store is bounded: a response (64 KiB), its decompressed content
-// (64 KiB), its header (64 KiB), the time of a request (10 s), redirects (5),
-// signatures (9 per store, 100 in ConfigMaps), and the total time (two minutes).
-// One verification uses less than 64 MiB of memory.
+// All input from a store is bounded: a response (64 KiB), its decompressed content (64 KiB), its header (64 KiB), the
+// time of a request (10 s), redirects (5), signatures (9 per store, 100 in ConfigMaps), and the total time (two
+// minutes). One verification uses less than 64 MiB of memory.
 package signature

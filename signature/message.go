@@ -45,8 +45,8 @@ const (
 // maxPackets is how many packets of a message are read: one more than any supported message has.
 const maxPackets = 4
 
-// maxDateSkew is the largest difference between the date of the literal packet
-// and that of the signature. gpg sets both within one run.
+// maxDateSkew is the largest difference between the date of the literal packet and the date of the signature. gpg sets
+// both within one run.
 const maxDateSkew = 24 * time.Hour
 
 // message is a well-formed signed message. Nothing in it is verified.

@@ -89,8 +89,8 @@ var (
 	})
 )
 
-// Audit is what the temporary accounts of the checks may do: by the roles of the
-// plan, and by the groups of the ServiceAccounts of their namespaces.
+// Audit is the access of the temporary accounts of the checks: by the roles of the plan, and by the groups of the
+// ServiceAccounts of their namespaces.
 type Audit struct {
 	accounts []accountcopy.Account
 	// groups are the permissions of the groups, and aggregated the API groups that other

@@ -73,8 +73,8 @@ func describeSecrets(secrets []accountcopy.ReadSecret) string {
 	return words.List(texts, maxNamedSecrets)
 }
 
-// Changed are the findings that replace those of the audit about accounts whose checks read a Secret that
-// launch.Launcher ChangedSecrets describes.
+// Changed returns the findings that replace the audit's findings about accounts whose checks read a Secret that
+// launch.Launcher.ChangedSecrets describes.
 func Changed(plan jobplan.Plan, changes map[inventory.Reference]string) []finding.Finding {
 	var findings []finding.Finding
 	for _, account := range accountcopy.Of(plan) {

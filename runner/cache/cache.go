@@ -255,8 +255,8 @@ func (g *Graphs) Put(key updateservice.Key, received time.Time, content []byte) 
 	return g.directory.shrink()
 }
 
-// Get returns the stored graph, and when it was received. The result is false if none is
-// stored, and for a file that is not that of the key.
+// Get returns the stored graph and when it was received. It returns false if no graph is stored, or if the file belongs
+// to another key.
 func (g *Graphs) Get(key updateservice.Key) (content []byte, received time.Time, ok bool) {
 	encoded, err := g.directory.read(nameOf(key), graph.MaxBytes+envelopeLimit)
 	if err != nil {

@@ -26,9 +26,9 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// readAccounts reads the rights of the checks' accounts beyond those of any account:
-// with the copies of roles and bindings that the attempt created, and of a ServiceAccount
-// of the cluster those of the original, which its copy lacks.
+// readAccounts reads the rights that the checks' accounts have beyond any account: rights from the copies of roles and
+// bindings that the attempt created, and, for a ServiceAccount of the cluster, the rights of the original, which its
+// copy lacks.
 func (s *session) readAccounts(ctx context.Context, plan jobplan.Plan) error {
 	accounts := accountcopy.Of(plan)
 	names := make([]types.NamespacedName, 0, len(accounts))

@@ -1,7 +1,7 @@
 // Package contents answers: what does this release contain, as far as it may be read?
 //
-// [Reader.Read] reads the manifests of a release whose signature was verified, and those of
-// the administrator's own checks.
+// [Reader.Read] reads the manifests of a release whose signature was verified, and the manifests of the administrator's
+// own checks.
 package contents
 
 import (
@@ -39,11 +39,10 @@ import (
 	"github.com/openshift/update-preflight/runner/site"
 )
 
-// Contents are what a release contains. Those of a release that may not or cannot be read
-// are empty.
+// Contents are the contents of a release. They are empty if the release may not or cannot be read.
 type Contents struct {
 	Proof proof.Proof
-	// Sources are the findings about the contents, and those of the proof.
+	// Sources are the findings about the contents, together with the findings of the proof.
 	Sources []collector.Source
 	// Unread is true for a release that may be read, and could not be, or whose image is unknown.
 	Unread bool
@@ -81,7 +80,7 @@ func (c Contents) Images() map[string]string {
 	return c.release.Images
 }
 
-// Manifests are those of the release for the cluster; nil where they were not read.
+// Manifests are the manifests of the release for the cluster; nil if they were not read.
 func (c Contents) Manifests() []payload.Definition {
 	if c.release == nil {
 		return nil
@@ -89,8 +88,8 @@ func (c Contents) Manifests() []payload.Definition {
 	return c.release.Manifests
 }
 
-// Policies are the image policies that the images of the release must satisfy: those of the cluster, and those that
-// the release brings.
+// Policies are the image policies that the images of the release must satisfy: the policies of the cluster and of the
+// release.
 func (c Contents) Policies() imagepolicy.Policies {
 	if c.release == nil {
 		return c.Proof.Policies
@@ -190,7 +189,7 @@ type Reader struct {
 	Cache imagefiles.Cache
 	// Partial makes a release that could not be read a finding.
 	Partial bool
-	// Manifests reads those of all kinds, for a rehearsal.
+	// Manifests keeps the manifests of all kinds, for a rehearsal.
 	Manifests bool
 }
 
@@ -269,10 +268,9 @@ func compareVersion(release *payload.Release, requested string) finding.Finding 
 		len(release.Jobs)).Named(namePayload)
 }
 
-// filters decide which manifests of a release apply to this cluster, read from
-// where "oc adm release extract --included" reads them (openshift/oc
-// pkg/cli/admin/release/extract_tools.go). What cannot be read is unknown, and so
-// is what depends on it.
+// filters decide which manifests of a release apply to this cluster. They are read from the same objects as by "oc adm
+// release extract --included" (openshift/oc pkg/cli/admin/release/extract_tools.go). If one cannot be read, everything
+// that depends on it is unknown.
 func filters(ctx context.Context, s scene.Scene) manifestfilter.Cluster {
 	filters := manifestfilter.Cluster{
 		Architecture: s.ControlPlaneArchitecture(ctx), Features: features(ctx, s),

@@ -138,7 +138,7 @@ func (c change) refused(reason finding.Reason, errs field.ErrorList) finding.Fin
 		Do(finding.Read("oc get crd %s -o yaml", c.target.Name))
 }
 
-// deletion is what the deletion of a definition waits for: it reads all objects, which an unavailable conversion
+// deletion describes what blocks the deletion of a definition: it reads all objects, which an unavailable conversion
 // webhook prevents (kubernetes#71925).
 func (c change) deletion() string {
 	if webhookOf(c.present) == nil {

@@ -1,33 +1,29 @@
-// Package definition answers: would this cluster accept the
-// CustomResourceDefinitions of the target, and its stored objects their schemas?
+// Package definition answers: would this cluster accept the CustomResourceDefinitions of the target, and its stored
+// objects their schemas?
 //
-// It compares each CustomResourceDefinition of the verified payload with the one of
-// the cluster, by the validation code of the API server itself: first the definition,
-// as the cluster-version operator would write it, then every stored object of it, as
-// the API server would validate the next write of the object. Validation ratchets: an
-// invalid field that a write does not change is tolerated. Two writes of each object
-// are simulated, of a label and, where the object has a status, of the status.
+// It compares each CustomResourceDefinition of the verified payload with the cluster's, using the validation
+// code of the API server itself: first the definition, as the cluster-version operator would write it, then each of its
+// stored objects, as the API server would validate the next write of the object. Validation ratchets: an invalid field
+// that a write does not change is tolerated. Two writes of each object are simulated, of a label and, where the object
+// has a status, of the status.
 //
 // # Bounds
 //
-// A check reads at most 50 000 objects of at most 512 MiB in total, in pages of at
-// most 500 objects and about 2 MiB, for at most three minutes. A definition whose
-// objects would exceed that is inconclusive. The manifests are bounded by package
-// payload; rules have the cost limits of the API server.
+// A check reads at most 50 000 objects of at most 512 MiB in total, in pages of at most 500 objects and about 2 MiB,
+// for at most three minutes. A definition whose objects exceed these bounds is inconclusive. The manifests are bounded
+// by package payload; rules have the cost limits of the API server.
 //
 // # Permissions
 //
-// Which resources are listed follows from the payload ([ListNeeds]), so the check does not
-// declare them: all that may not be listed are in one inconclusive finding. The role
-// cluster-reader of OpenShift suffices.
+// Which resources are listed follows from the payload ([ListNeeds]), so the check does not declare them: one
+// inconclusive finding lists all resources that may not be listed. OpenShift's role cluster-reader is sufficient.
 //
 // # Limitations
 //
-// Rules are those of the Kubernetes version of this module; ratcheting is that of
-// Kubernetes 1.30 and later. An object is validated in the version in which it is read.
-// Not predicted: writes of other fields than a label and the status, the first status of
-// an object, the subresource scale, admission webhooks and policies, names that another
-// definition uses, and rejected definitions that the cluster does not have yet.
+// Rules follow the Kubernetes version of this module; ratcheting follows Kubernetes 1.30 and later. An object is
+// validated in the version in which it is read. Not predicted: writes of other fields than a label and the status, the
+// first status of an object, the subresource scale, admission webhooks and policies, names that another definition
+// uses, and rejected definitions that the cluster does not have yet.
 package definition
 
 import (
@@ -185,8 +181,7 @@ func (s *survey) findings(definitions int) []finding.Finding {
 	return finding.Bounded(finding.Drafts(found...))
 }
 
-// unreadable combines the definitions that were inconclusive. The remedy is that of a
-// missing permission if any of them lacks one.
+// unreadable combines the inconclusive definitions. If one lacks a permission, the remedy is to grant it.
 func unreadable(all []unread) finding.Finding {
 	clauses := make([]string, 0, len(all))
 	objects := make([]finding.Object, 0, mostNamed)
@@ -337,7 +332,7 @@ func (s *survey) each(ctx context.Context, resource schema.GroupVersionResource,
 	}
 }
 
-// pageOf is the number of objects for the next page, by the size of those in the last.
+// pageOf returns the number of objects for the next page, based on the sizes in the last page.
 func pageOf(objects, bytes int) int64 {
 	if objects == 0 {
 		return firstPage

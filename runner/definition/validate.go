@@ -89,9 +89,9 @@ type judgement struct {
 	refused string
 }
 
-// judge validates an object that was read, which it changes. A valid object has no
-// errors, and no write of it is simulated.
-func (r *rules) judge(ctx context.Context, object *unstructured.Unstructured) judgement {
+// evaluate validates an object that was read, and modifies it. A valid object has no errors, and no write of it is
+// simulated.
+func (r *rules) evaluate(ctx context.Context, object *unstructured.Unstructured) judgement {
 	r.load(object)
 	errs := r.validate(ctx, object.Object)
 	if len(errs) == 0 {
@@ -282,14 +282,15 @@ func (t *tally) addPage(ctx context.Context, page []unstructured.Unstructured) e
 	return ctx.Err()
 }
 
-// safely is judge, with an error where the validation panics: a panic of another goroutine would end the process.
+// safely calls evaluate, and returns an error if the validation panics: a panic in another goroutine would end the
+// process.
 func (r *rules) safely(ctx context.Context, object *unstructured.Unstructured) (judged judgement, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("the validation of %s panicked: %v", objectName(object), cause)
 		}
 	}()
-	return r.judge(ctx, object), nil
+	return r.evaluate(ctx, object), nil
 }
 
 func (t *tally) add(object *unstructured.Unstructured, judged judgement) {
@@ -351,8 +352,8 @@ func (t *tally) findings(c change) []finding.Finding {
 	return found
 }
 
-// versionGone warns: managedFields are of the last write of each manager, which may
-// have moved to another version since.
+// versionGone warns: managedFields record the last write of each manager, which may have moved to another version
+// since.
 func (t *tally) versionGone(c change, version string) finding.Finding {
 	managers := slices.Sorted(maps.Keys(t.managers[version]))
 	return finding.Warn(reasonServedVersionRemoved,

@@ -78,14 +78,14 @@ func Review(ctx context.Context, of hosted.Estate) error {
 	return nil
 }
 
-// RunsJobs reports whether checks can be run, and a run recorded, in the judged cluster: not in an archive, which
-// has the state of one time, nor in a guest that cannot be reached.
+// RunsJobs reports whether the target cluster can run checks and store a record. An archive, which is a snapshot, and a
+// guest that cannot be reached cannot.
 func RunsJobs(judged *cluster.Cluster, of hosted.Estate) bool {
 	return !judged.Fixed() && of.GuestError() == nil
 }
 
-// ReadNeeds are the permissions in the judged cluster to verify a release, where it does so itself, and to read its
-// configuration.
+// ReadNeeds are the permissions in the target cluster for verifying a release, if the cluster does this itself, and for
+// reading its configuration.
 func ReadNeeds(of hosted.Estate) access.Needs {
 	if _, isHosted := of.ControlPlane(); isHosted {
 		return registryNeeds().And(access.Needs{Required: []access.Request{{
@@ -104,9 +104,9 @@ func ManagementNeeds() access.Needs {
 	return needs
 }
 
-// VerifyNeeds are the permissions to read the keyrings and signature stores of the
-// cluster (signature.Override). The certificate authorities of spec.signatureStores have names that the
-// administrator chooses, and a store without them is not used.
+// VerifyNeeds are the permissions to read the keyrings and signature stores of the cluster (signature.Override). The CA
+// bundles in spec.signatureStores have names that the administrator chooses, and a store without its CA bundle is not
+// used.
 func VerifyNeeds() access.Needs {
 	return access.Needs{
 		Required: []access.Request{

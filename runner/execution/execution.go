@@ -47,7 +47,7 @@ type Execution struct {
 	From     departure.Departure
 	Target   update.Release
 	Contents contents.Contents
-	// Pulling is how images are pulled, and Images how closely those of the release are inspected.
+	// Pulling selects how images are pulled, and Images how closely the images of the release are inspected.
 	Pulling estate.Pulling
 	Images  image.Mode
 	// Rehearsal is whether the writes of the release are rehearsed.
@@ -63,14 +63,14 @@ type Execution struct {
 
 // Jobs are the Jobs of a run that this process holds.
 type Jobs struct {
-	// Run is what the objects of the run are named and labelled by.
+	// Run determines the names and labels of the run's objects.
 	Run jobplan.Run
-	// Parts are the Jobs of each cluster: first those in the cluster that is judged.
+	// Parts are the Jobs of each cluster, starting with the target cluster.
 	Parts []Part
 	// Parallelism bounds the Jobs that are unfinished at one time in each cluster.
 	Parallelism int
-	// Known are results that need not be collected again. Those of an earlier run are
-	// Reused, those of a run that another process began are Resumed.
+	// Known are results that need not be collected again. Results of an earlier run are Reused; results of a run that
+	// another process began are Resumed.
 	Known           hold.Results
 	Reused, Resumed bool
 }
@@ -117,7 +117,7 @@ func (j *Jobs) Checks() []jobplan.Check {
 	return all
 }
 
-// Found is what all checks have found, and how far the run came.
+// Found has the findings of all checks, and how far the run came.
 type Found struct {
 	Collection collector.Collection
 	// Phase is report.PhaseComplete or report.PhaseInterrupted.
@@ -356,8 +356,7 @@ func (e Execution) images(ctx context.Context) []collector.Source {
 	}}}
 }
 
-// imagesToPull are the images of the checks that run in the cluster that is judged, unless nodes are to pull
-// all images.
+// imagesToPull are the images of the checks that run in the target cluster, unless nodes must pull all images.
 func (e Execution) imagesToPull() map[string]string {
 	if e.Images == image.PullAll {
 		return e.Contents.Images()

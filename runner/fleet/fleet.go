@@ -1,11 +1,9 @@
-// Package fleet answers: which of many clusters may be updated, and what keeps the others
-// from it?
+// Package fleet answers: which of many clusters may be updated, and what keeps the others from it?
 //
-// [Of] makes the [Table] of the rows of all clusters: pure, from values. [Judged] makes the
-// row of a cluster from the report on it; packages of this wing make the other rows.
+// [Of] returns the [Table] with the rows of all clusters; it is pure. [OfReport] returns the row of a cluster from its
+// report; other packages of this wing create the other rows.
 //
-// Every text of a row may come from a cluster that is not trusted: Of bounds it and removes
-// what a terminal would obey.
+// Every text of a row may come from an untrusted cluster: Of bounds it and removes terminal control sequences.
 package fleet
 
 import (
@@ -28,12 +26,11 @@ const Kind = "PreflightFleet"
 
 // Cluster is one member of a fleet.
 type Cluster struct {
-	// Name is what the source of the cluster calls it. [Of] makes the names of a table unique.
+	// Name is the name of the cluster at its source. [Of] makes the names in a table unique.
 	Name string `json:"name"`
 	// ID is spec.clusterID of ClusterVersion; empty where it could not be read.
 	ID string `json:"id,omitempty"`
-	// Labels are those of the object by which the cluster is known, such as its
-	// ClusterDeployment or ManagedCluster.
+	// Labels are the labels of the object that represents the cluster, such as its ClusterDeployment or ManagedCluster.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Source is from where the cluster is known, such as "context admin".
 	Source string `json:"source"`
@@ -64,7 +61,7 @@ const (
 	NotInstalled State = "NotInstalled"
 )
 
-// Row is what is known about one cluster.
+// Row is the state of one cluster, as far as it is known.
 type Row struct {
 	Cluster Cluster `json:"cluster"`
 	State   State   `json:"state"`
@@ -76,7 +73,7 @@ type Row struct {
 	Targets []Candidate `json:"targets,omitempty"`
 	// Message is why there is no verdict, or how far it is limited; empty for neither.
 	Message string `json:"message,omitempty"`
-	// Causes are what is against the update, each once.
+	// Causes are the causes against the update, without duplicates.
 	Causes []Cause `json:"causes,omitempty"`
 	// Observed is when the cluster was read, and Until when the verdict ends: RFC 3339 in UTC, empty where unknown.
 	Observed string `json:"observed,omitempty"`
@@ -104,8 +101,8 @@ type Update struct {
 
 // Judgement is whether an update was good.
 type Judgement struct {
-	// Status is that of the condition AfterUpdate of an UpdatePreflight: True for Good, False for Regressed or RolledBack,
-	// and Unknown where that is not decided or not known; empty where a cluster of a hub does not state it.
+	// Status is the status of the condition AfterUpdate of an UpdatePreflight: True for Good, False for Regressed or
+	// RolledBack, and Unknown if it is undecided or unknown. It is empty if a cluster of a hub does not report it.
 	Status string `json:"status"`
 	// Since is since when; RFC 3339 in UTC, empty where it is unknown.
 	Since string `json:"since,omitempty"`
@@ -138,9 +135,8 @@ type Cause struct {
 var _ = catalog.Reasons("A cluster of the fleet has a decision without a finding.", `
 Incomplete | A check has not reported yet. | Run the preflight of this cluster again.`)
 
-// Causes are the findings of the report that are against the update, in its order, those of
-// one name and reason once. A report that is against it without a finding has a cause that
-// states so.
+// Causes returns the findings of the report against the update, in its order, without duplicates by name and reason.
+// For a report that is against it without a finding, it returns a cause that says so.
 func Causes(judged report.Report) []Cause {
 	causes := CausesOf(judged.Findings)
 	if len(causes) > 0 || judged.Verdict.Decision == verdict.Ready {
@@ -155,7 +151,7 @@ func Causes(judged report.Report) []Cause {
 	}}
 }
 
-// CausesOf are the findings that are against the update, those of one name and reason once.
+// CausesOf returns the findings against the update, without duplicates by name and reason.
 func CausesOf(findings []finding.Finding) []Cause {
 	var causes []Cause
 	seen := map[identity]bool{}
@@ -199,8 +195,8 @@ func StateOf(decision verdict.Decision) State {
 	return Undecided
 }
 
-// Judged is the row of a cluster from the report of a run.
-func Judged(cluster Cluster, judged report.Report) Row {
+// OfReport returns the row of a cluster from the report of a run.
+func OfReport(cluster Cluster, judged report.Report) Row {
 	if judged.Cluster.ID != "" {
 		cluster.ID = judged.Cluster.ID
 	}
@@ -221,7 +217,7 @@ func Judged(cluster Cluster, judged report.Report) Row {
 // identity is equal for findings that are one cause.
 type identity struct{ name, reason string }
 
-// Remedies are the actions of the cause, with that of accepting it last where it may be accepted.
+// Remedies returns the actions of the cause. The action that accepts it, if it may be accepted, is last.
 func (c Cause) Remedies() []finding.Action {
 	accepts := func(action finding.Action) bool { return action.Type == finding.ActionAccept }
 	if !c.Acceptable || slices.ContainsFunc(c.Actions, accepts) {
@@ -230,11 +226,10 @@ func (c Cause) Remedies() []finding.Action {
 	return append(slices.Clone(c.Actions), finding.Accept(c.Name))
 }
 
-// merged are the rows with those of one cluster ID once: the worst of them, so that a cluster
-// that states the ID of another cannot hide what is against the update of that; of archives the newest, and before archives the
-// cluster itself.
-// Rows of one source are not one cluster: neither is in favor of the update then. The notices state
-// which rows were left out, and which clusters claim one ID.
+// merged keeps one row per cluster ID: the worst, so that a cluster that claims the ID of another cannot hide the
+// causes against its update. It prefers the newest archive, and the cluster itself over archives. Rows of one source
+// are not one cluster: neither is in favor of the update then. The notices name the rows that were dropped, and the
+// clusters that claim the same ID.
 func merged(rows []Row) (kept []Row, notices []string) {
 	byID := map[string]int{}
 	for _, row := range rows {
@@ -303,7 +298,7 @@ func one(a, b Row) (shown Row, notice string) {
 	return shown, notice
 }
 
-// present reports whether a row is of a cluster as it was read by this survey.
+// present reports whether the row describes a cluster that this survey has read.
 func present(row Row) bool {
 	isRead := slices.Contains([]State{Ready, Clear, Updated, Blocked, Undecided}, row.State)
 	return isRead && !row.Cluster.Archived && row.Evidence == ""
@@ -337,7 +332,7 @@ func (u Update) with(other *Judgement) *Update {
 	return &u
 }
 
-// status is empty where nothing is stated.
+// status is empty if nothing is reported.
 func (j *Judgement) status() string {
 	if j == nil {
 		return ""

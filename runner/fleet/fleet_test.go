@@ -140,7 +140,7 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-func TestJudged(t *testing.T) {
+func TestOfReport(t *testing.T) {
 	twice := finding.Fail(finding.ReportedReason("Reason"), "message").Named("Name").From(finding.SourceRisk)
 	ready := report.Report{Verdict: verdict.Verdict{Decision: verdict.Ready}}
 	narrowed := ready
@@ -176,7 +176,7 @@ func TestJudged(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := fleet.Judged(fleet.Cluster{Name: "a"}, tc.judged)
+			got := fleet.OfReport(fleet.Cluster{Name: "a"}, tc.judged)
 			if got.State != tc.want || len(got.Causes) != tc.causes || !strings.Contains(got.Message, tc.message) {
 				t.Errorf("%s: %s with %d causes, %q; want %s with %d, %q", tc.reason, got.State, len(got.Causes), got.Message, tc.want, tc.causes,
 					tc.message)

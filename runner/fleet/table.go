@@ -25,7 +25,7 @@ type Table struct {
 	Groups []Group `json:"groups"`
 	// Rows are sorted by state, the worst first, then by name.
 	Rows []Row `json:"rows"`
-	// Notices are what else is to be said about the members, such as one that is known twice.
+	// Notices are further remarks about the members, such as duplicates.
 	Notices []string `json:"notices,omitempty"`
 	// Actions are the next steps. The program that shows the table adds them.
 	Actions []finding.Action `json:"actions,omitempty"`
@@ -49,7 +49,7 @@ type Counts struct {
 
 // Group is a cause and the clusters that have it.
 type Group struct {
-	// Cause is that of the first cluster by name.
+	// Cause is the cause of the first cluster by name.
 	Cause Cause `json:"cause"`
 	// Clusters are their names, sorted.
 	Clusters []string `json:"clusters"`
@@ -58,9 +58,9 @@ type Group struct {
 	Frees int `json:"frees"`
 }
 
-// Of makes the table of the rows. target is the version that was requested; empty for none.
-// The same rows in any order give the same table. Rows of one cluster ID are one, the
-// worst, that of the newest archive, or before archives that of the cluster itself, unless they are of one source.
+// Of returns the table of the rows. target is the requested version; empty for none. The order of the rows does not
+// matter. Rows with the same cluster ID are merged into the worst one, preferring the newest archive, and the cluster
+// itself over archives, unless they come from one source.
 func Of(target string, rows []Row) Table {
 	table := Table{
 		APIVersion: report.APIVersion, Kind: Kind, Target: line(target, maxName),
@@ -165,8 +165,8 @@ func count(rows []Row) Counts {
 	return counts
 }
 
-// decide is the decision of the worst row. A cluster that does not exist, or that runs the release already, has no part in
-// it: of those alone, it is Undecided, since nothing was evaluated.
+// decide returns the decision of the worst row. Clusters that do not exist, or that already run the release, are
+// ignored: if there are no others, it is Undecided, because nothing was evaluated.
 func (c Counts) decide() verdict.Decision {
 	switch {
 	case c.Blocked > 0:
@@ -217,7 +217,7 @@ func Offered(cluster Cluster, judged report.Targets) Row {
 	return row
 }
 
-// clearState is the state of an update that was judged without the checks of its release.
+// clearState is the state of an update that was evaluated without the checks of its release.
 func clearState(of verdict.Verdict) State {
 	if of.Decision == verdict.Ready {
 		return Clear

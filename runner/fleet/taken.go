@@ -28,7 +28,8 @@ type LastUpdate struct {
 	To   string `json:"to"`
 	// Outcome is Good, Regressed, RolledBack, Settling, Unfinished, Unknown or NotJudged, by what is stored in the cluster.
 	Outcome string `json:"outcome"`
-	// Objects are what is worse since the update, such as "Deployment shop/web"; MoreObjects is how many more there are.
+	// Objects are the objects that became worse with the update, such as "Deployment shop/web"; MoreObjects is the
+	// number of further ones.
 	Objects     []string `json:"objects,omitempty"`
 	MoreObjects int      `json:"moreObjects,omitempty"`
 	// Message is why the outcome is Unknown.
@@ -193,7 +194,7 @@ func (t Taken) Sentence() string {
 }
 
 func wordOf(outcome string) string {
-	return cmp.Or(map[string]string{string(afterupdate.RolledBack): "rolled back", judgement.NotJudged: "not judged"}[outcome],
+	return cmp.Or(map[string]string{string(afterupdate.RolledBack): "rolled back", judgement.NotJudged: "not evaluated"}[outcome],
 		strings.ToLower(outcome))
 }
 
@@ -272,7 +273,7 @@ func Bounded(row Row) Row {
 	return row
 }
 
-// bounded are the first causes, those of one name and reason once.
+// bounded returns the first causes, without duplicates by name and reason.
 func bounded(causes []Cause) []Cause {
 	var kept []Cause
 	for _, each := range causes[:min(len(causes), maxCauses)] {

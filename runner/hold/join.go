@@ -38,12 +38,12 @@ import (
 // Wanted is the run that a process wants.
 type Wanted struct {
 	Intent record.Intent
-	// Rerun is true where all checks are to be run again.
+	// Rerun is true if all checks must run again.
 	Rerun bool
 }
 
-// Outdated is why the results so far of a run that another process began are not those of the wanted run;
-// empty where they are.
+// Outdated is why the results so far of a run that another process began cannot be used for the wanted run; empty if
+// they can.
 func (w Wanted) Outdated(taken record.Record, now time.Time) string {
 	if w.Rerun {
 		return "all checks must run again"
@@ -248,7 +248,7 @@ func End(ctx context.Context, places []place.Place, held *lease.Held, phase reco
 // Timeout bounds the last writes about a run.
 const Timeout = 30 * time.Second
 
-// EndingOf is what is recorded of a report.
+// EndingOf returns the part of a report that is recorded.
 func EndingOf(decided report.Report) (record.Ending, error) {
 	text, err := json.Marshal(decided)
 	if err != nil {
@@ -258,7 +258,7 @@ func EndingOf(decided report.Report) (record.Ending, error) {
 	return record.Ending{Phase: record.Phase(decided.Run.Phase), Verdict: decided.Verdict, Report: text, Baseline: taken}, nil
 }
 
-// RemovalOf is what a report has of a cleanup.
+// RemovalOf returns the part of a report about a cleanup.
 func RemovalOf(done place.Removal) *report.Removal {
 	return &report.Removal{
 		Deleted: append([]report.Object{}, done.Deleted...), Left: append([]report.Object{}, done.Left...),
@@ -266,7 +266,7 @@ func RemovalOf(done place.Removal) *report.Removal {
 	}
 }
 
-// RemovalError is what could not be deleted of a run.
+// RemovalError is the error about objects of a run that could not be deleted.
 type RemovalError struct {
 	// Run is its ID, Left counts its objects that are still in the cluster.
 	Run  string
@@ -286,7 +286,7 @@ func (e *RemovalError) Unwrap() error { return e.Err }
 type Reuse struct {
 	ID      string
 	Results Results
-	// Until is when the results end to hold; zero for no results but those of this run.
+	// Until is when the reused results expire; zero if this run reuses no results.
 	Until time.Time
 }
 

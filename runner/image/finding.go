@@ -146,8 +146,8 @@ func (c Check) groupOf(each result) group {
 	return one
 }
 
-// remedy returns the remedy that depends on the release and the mirror, and its
-// commands; empty where the one of the registry package applies.
+// remedy returns the remedy that depends on the release and the mirror, and its commands; empty if the registry
+// package's remedy applies.
 func (c Check) remedy(one group) (string, []finding.Action) {
 	from, to := c.Release.Image, one.mirror
 	switch {

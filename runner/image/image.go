@@ -42,8 +42,8 @@ import (
 // parallelism bounds the images that are checked concurrently.
 const parallelism = 16
 
-// Collect checks the images. If the deadline of ctx passes, it returns the findings
-// made by then; if ctx is canceled, an error.
+// Collect checks the images. If the deadline of ctx passes, it returns the findings so far; if ctx is canceled, an
+// error.
 func (c Check) Collect(ctx context.Context) ([]finding.Finding, error) {
 	if c.Mode == Off {
 		return c.complete(finding.Unknown(reasonNotSelected,

@@ -42,7 +42,7 @@ import (
 )
 
 var (
-	// Name is the name of the check, and begins those of its findings.
+	// Name is the name of the check, and the prefix of the names of its findings.
 	Name = finding.NewName("ImageStreams",
 		"The check for ImageStreams of the release that the cluster rejects: a finding ImageStreams-<registry> for "+
 			"each registry that spec.allowedRegistriesForImport of image.config.openshift.io \"cluster\" does not list.")
@@ -144,7 +144,7 @@ func (s *survey) examine(ctx context.Context, definition payload.Definition) err
 	if rejected, err := s.reject(&target, &present); err != nil || len(rejected) == 0 {
 		return err
 	}
-	if definition.Namespace == "" { // the path would be that of no resource
+	if definition.Namespace == "" { // the path is not a resource
 		return errors.New("the manifest has no metadata.namespace")
 	}
 	resource := imagev1.GroupVersion.WithResource("imagestreams")
@@ -201,7 +201,7 @@ func (s *survey) reject(target, present *imagev1.ImageStream) (map[string][]stri
 	return rejected, nil
 }
 
-// repositories are those of which the ImageStream has images.
+// repositories are the repositories whose images the ImageStream contains.
 func repositories(stream *imagev1.ImageStream) map[string]bool {
 	images := []string{stream.Spec.DockerImageRepository}
 	for _, tag := range stream.Spec.Tags {
@@ -287,8 +287,9 @@ func allowlistOf(image *configv1.Image) allowlist {
 	return list
 }
 
-// admits reports whether openshift-apiserver imports from a registry; byDefault is its port where it has none: that of
-// HTTPS, or anyPort for one that is insecure, which may be at either default port. The names of Docker Hub count as one.
+// admits reports whether openshift-apiserver imports from a registry. byDefault is the port if the registry has none:
+// the HTTPS port, or anyPort for an insecure registry, which may use either default port. The names of Docker Hub count
+// as one.
 func (l allowlist) admits(registry, byDefault string) bool {
 	hosts, port := []string{registry}, byDefault
 	if host, stated, err := net.SplitHostPort(registry); err == nil {

@@ -1,8 +1,8 @@
-// Package inspection answers: what came of the last update of this cluster?
+// Package inspection answers: how did the last update of this cluster go?
 //
-// [New] makes an [Inspection]. Each [Inspection.Look] reads the cluster, and judges all that it has seen so far against
-// the baseline that a run stored before the update. [Archives] does the same with two archives. Nothing is written but
-// by [Inspection.Record].
+// [New] returns an [Inspection]. Each [Inspection.Look] reads the cluster, and compares everything it has observed so
+// far with the baseline that a run stored before the update. [Archives] does the same with two archives. Only
+// [Inspection.Record] writes.
 package inspection
 
 import (
@@ -28,7 +28,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
 
-// Options are what may be chosen about an inspection.
+// Options configure an inspection.
 type Options struct {
 	// Run is the ID, or a prefix of it, of the run whose baseline counts; empty for the newest one before the update.
 	Run string
@@ -43,7 +43,7 @@ type Options struct {
 	Settings scene.Settings
 }
 
-// Inspection is what was seen of a cluster after an update. Its methods may not be called concurrently.
+// Inspection is the observed history of a cluster after an update. Its methods may not be called concurrently.
 type Inspection struct {
 	cluster *cluster.Cluster
 	store   *baselinestore.Store
@@ -80,8 +80,8 @@ func New(c *cluster.Cluster, options Options) *Inspection {
 // Needs are the permissions to look.
 func Needs() access.Needs { return observation.Needs().And(baselinestore.ReadNeeds()) }
 
-// Look reads the cluster once more, and judges the update. An update that was retargeted since the last look is
-// judged from the beginning. An *input.Error is about the run of the options.
+// Look reads the cluster once more, and evaluates the update. If the update was retargeted since the last look, the
+// evaluation starts over. An *input.Error is about the run in the options.
 func (i *Inspection) Look(ctx context.Context) (afterupdate.Report, error) {
 	settings := i.options.Settings
 	var err error
@@ -160,7 +160,7 @@ func identity(seen observation.Observation) string {
 		seen.Change.RolledBack)
 }
 
-// baseline is that of the run of the options, or of the last update.
+// baseline returns the baseline of the run in the options, or of the last update.
 func (i *Inspection) baseline(ctx context.Context, seen observation.Observation) (found, error) {
 	if i.options.Run != "" {
 		return i.ofRun(ctx, seen)
@@ -217,8 +217,8 @@ type Archived struct {
 	Estate  hosted.Estate
 }
 
-// Archives judges the update between two archives of one cluster. An *input.Error is about archives of two clusters, or
-// in the wrong order.
+// Archives evaluates the update between two archives of one cluster. It returns an *input.Error if the archives are
+// from two clusters, or in the wrong order.
 func Archives(ctx context.Context, before, after Archived, settings scene.Settings) (afterupdate.Report, error) {
 	was, err := ofArchive(ctx, before, settings)
 	if err != nil {

@@ -199,7 +199,7 @@ type EscalationError struct {
 	Denied []string
 }
 
-// Remedy is what to do next, with its commands.
+// Remedy returns the next step, with its commands.
 func (e *EscalationError) Remedy() (sentence string, commands []finding.Action) {
 	return "Print a role with these permissions", []finding.Action{finding.Read("oc preflight auth run")}
 }

@@ -293,7 +293,8 @@ func (l *Launcher) Start(ctx context.Context, check jobplan.Check) error {
 	return l.Create(ctx, check.Job)
 }
 
-// Create creates one object, or adopts the one of its name if it equals the planned one. It retries like Start.
+// Create creates one object, or adopts an existing object of the same name if it equals the planned one. It retries
+// like Start.
 func (l *Launcher) Create(ctx context.Context, object payload.Object) error {
 	k, err := inventory.KindOf(object)
 	if err != nil {

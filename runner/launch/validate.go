@@ -190,8 +190,8 @@ func secretsOf(plan jobplan.Plan) []inventory.Reference {
 	return slices.SortedFunc(maps.Keys(seen), inventory.CompareReferences)
 }
 
-// reviewSecrets returns what the user may know of Secrets and ConfigMaps, and the errors of those for which the API server did
-// not respond. What is planned is not read.
+// reviewSecrets returns the reviews of Secrets and ConfigMaps, and the errors where the API server did not respond.
+// Planned objects are not read.
 func (l *Launcher) reviewSecrets(ctx context.Context, secrets []inventory.Reference,
 	planned []payload.Object,
 ) (map[inventory.Reference]credential.Review, map[inventory.Reference]error) {
@@ -232,9 +232,9 @@ func configMapOf(planned []payload.Object, ref inventory.Reference) *corev1.Conf
 	return nil
 }
 
-// ChangedSecrets reads the Secrets and ConfigMaps of the checks of a plan of [Launcher.Validate] again, and describes in what they
-// were other ones than when they were validated, by Secret. It is to be called when the checks have ended. Those of
-// checks whose Job was not created do not count. A Secret that cannot be read again is one that changed.
+// ChangedSecrets reads the Secrets and ConfigMaps of the checks of a plan of [Launcher.Validate] again, and describes
+// by Secret how they differ from when they were validated. Call it when the checks have finished. Checks whose Job was
+// not created do not count. A Secret that cannot be read again counts as changed.
 func (l *Launcher) ChangedSecrets(ctx context.Context, plan jobplan.Plan) map[inventory.Reference]string {
 	started := plan
 	started.Checks = slices.DeleteFunc(slices.Clone(plan.Checks), func(check jobplan.Check) bool { return l.UID(check) == "" })

@@ -80,10 +80,9 @@ func Extract(ctx context.Context, proof signature.Release, options Options) (*Re
 	return release, nil
 }
 
-// ReadManifests reads manifests that are not part of a release yet, by
-// file name, with the rules and bounds of those of a
-// release, except the filters, since there is no cluster. Of the
-// Release it sets only Jobs, Supporting and Problems. The error is an *Error.
+// ReadManifests reads manifests that are not part of a release yet, by file name. The rules and bounds of a release
+// apply, except the filters, because there is no cluster. Of the Release it sets only Jobs, Supporting and Problems.
+// The error is an *Error.
 func ReadManifests(files map[string][]byte) (*Release, error) {
 	manifests := newManifests(nil)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -319,11 +318,9 @@ func invalid(file string, err error) error {
 
 const (
 	maxAnnotated = 8 << 20
-	// maxKept bounds the estimated memory of all annotated objects, in bytes:
-	// a list item of two bytes can become a container of half a KiB, while the
-	// field of a structure adds only its line. It suffices
-	// for more than five thousand Jobs like those of the SDK's guide.
-	// maxObjectNodes bounds the fields and items of one object.
+	// maxKept bounds the estimated memory of all annotated objects, in bytes: a list item of two bytes can become a
+	// container of half a KiB, while the field of a structure adds only its line. It is sufficient for more than five
+	// thousand Jobs like the ones in the SDK's guide. maxObjectNodes bounds the fields and items of one object.
 	maxKept        = 48 << 20
 	bytesPerItem   = 600
 	bytesPerNode   = 100
@@ -343,7 +340,7 @@ type manifests struct {
 	crds       definitions
 	policies   definitions
 	streams    definitions
-	// all are those of all kinds; nil where they are not kept.
+	// all are the manifests of all kinds; nil if they are not kept.
 	all *definitions
 	// annotated is the size of annotated objects in bytes, kept their estimated memory.
 	annotated, kept int

@@ -55,8 +55,8 @@ type Release struct {
 	ImagePolicies []Definition
 	// ImageStreams are those for the cluster, as Definitions are; the list of the images is not among them.
 	ImageStreams []Definition
-	// Manifests are those of all kinds for the cluster, in the order in which the operator applies them; nil unless
-	// Options.Manifests is set, or where they exceed the limit.
+	// Manifests are the manifests of all kinds for the cluster, in the order in which the operator applies them; nil
+	// unless Options.Manifests is set, or if they exceed the limit.
 	Manifests []Definition
 	// Jobs and Supporting are sorted by file, then by place in the file.
 	Jobs       []Job
@@ -137,9 +137,8 @@ type releaseMetadata struct {
 	Metadata map[string]any `json:"metadata"`
 }
 
-// describe reads the two files that every release has, and checks that
-// they are of the same release, as the cluster-version operator does
-// (pkg/payload/payload.go).
+// describe reads the two files that every release has, and checks that they belong to the same release, as the
+// cluster-version operator does (pkg/payload/payload.go).
 func (m *manifests) describe() (*Release, error) {
 	metadata, err := m.readMetadata()
 	if err != nil {
@@ -190,7 +189,7 @@ const (
 	// maxDefinitionBytes bounds the manifests of a kind in a release: several times
 	// the CustomResourceDefinitions of OpenShift.
 	maxDefinitionBytes = 48 << 20
-	// maxDefinitionDepth bounds the depth of one manifest: four times that of a schema with a pod template.
+	// maxDefinitionDepth bounds the depth of one manifest: four times the depth of a schema with a pod template.
 	maxDefinitionDepth = 200
 )
 
@@ -223,7 +222,7 @@ type collected struct {
 	major *string
 }
 
-// identity is what two manifests of one object have in common.
+// identity is the part that two manifests of one object share.
 type identity struct {
 	schema.GroupKind
 	namespace, name string
@@ -265,7 +264,7 @@ func (d Definition) Object() (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-// definitions are the objects of a kind in a release, by manifest; without a kind, those of all kinds.
+// definitions are the objects of a kind in a release, by manifest; without a kind, the objects of all kinds.
 type definitions struct {
 	group, kind string
 
@@ -275,8 +274,7 @@ type definitions struct {
 	over string
 }
 
-// add collects the document if it is of the kind, and the cluster-version operator
-// would not skip it on the cluster.
+// add collects the document if it has the kind, and the cluster-version operator would not skip it on the cluster.
 func (d *definitions) add(cluster manifestfilter.Cluster, file string, doc manifestdoc.Document, root *yaml.Node) {
 	version, found := strings.CutPrefix(manifestdoc.Text(root, "apiVersion"), d.group+"/")
 	if d.kind != "" && (!found || manifestdoc.Text(root, "kind") != d.kind) {
@@ -339,7 +337,7 @@ func (d collected) isFor(version string) bool {
 	return len(included) == 0 || slices.Contains(included, release.Major)
 }
 
-// majorVersions are those of a list, and those of it with a minus sign; false for a list that cannot be read.
+// majorVersions returns the versions in a list, and those with a minus sign; false for a list that cannot be read.
 func majorVersions(list string) (included, excluded []uint64, ok bool) {
 	for item := range strings.SplitSeq(list, ",") {
 		number, minus := strings.CutPrefix(strings.TrimSpace(item), "-")

@@ -26,7 +26,7 @@ import (
 	"github.com/openshift/update-preflight/signature/store"
 )
 
-// Proof is what the verification of a release came to.
+// Proof is the result of verifying a release.
 type Proof struct {
 	// PullSpec is the pull spec of the release, by digest.
 	PullSpec string
@@ -111,11 +111,10 @@ var (
 	})
 )
 
-// Trust is what the administrator trusts beside what the cluster does.
+// Trust is the trust that the administrator adds to the cluster's.
 type Trust struct {
-	// Keyrings and Stores replace those that the cluster trusts, where there are
-	// any. Repositories are what signatures may call the repository of a release;
-	// none means OpenShift's own.
+	// Keyrings and Stores, if set, replace the keyrings and stores that the cluster trusts. Repositories are the names
+	// that signatures may use for the repository of a release; none means OpenShift's own.
 	Keyrings     []signature.Keyring
 	Stores       []store.Store
 	Repositories []string

@@ -1,6 +1,6 @@
-// Package reassessment answers: does the verdict of a recorded run still hold for this cluster?
+// Package reassessment answers: is the verdict of a recorded run still valid for this cluster?
 //
-// [Of] judges gates, risks and health as they are now, with what the run found.
+// [Of] evaluates gates, risks and health again, and combines them with the findings of the run.
 package reassessment
 
 import (
@@ -28,12 +28,12 @@ import (
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
-// Of judges gates, risks and health of the cluster as they are now, for the update
-// of a complete run whose verdict has not ended, and returns its report with this verdict.
-// What depends on the release alone, and the results of its checks, are taken from the run.
-// Acceptances come from the run and from ClusterVersion. Of the judgement, what the run covers is that of its record.
+// Of evaluates gates, risks and health of the present cluster, for the update of a complete run whose verdict has not
+// expired, and returns its report with this verdict. Everything that depends on the release alone, and the results of
+// its checks, are taken from the run. Acceptances come from the run and from ClusterVersion. The coverage of the
+// judgement is the coverage in the run's record.
 //
-// A report of another run, such as that of a later update of a path, is returned as it is.
+// A report of another kind of run, such as a later update of a path, is returned unchanged.
 func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored report.Report,
 	settings scene.Settings,
 ) (report.Report, error) {
@@ -44,7 +44,7 @@ func Of(ctx context.Context, cluster *cluster.Cluster, run record.Record, stored
 	if err != nil {
 		return report.Report{}, err
 	}
-	if settings.Judgement, err = covered.Judging(settings, run); err != nil {
+	if settings.Judgement, err = covered.Judgement(settings, run); err != nil {
 		return report.Report{}, err
 	}
 	settings.Judgement.Accept = acceptance.Named("run "+run.ID, stored.Verdict.Accepted...)

@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Namespace is the namespace of records: that of the cluster-version operator.
+// Namespace is the namespace of records, which is also the cluster-version operator's.
 const Namespace = "openshift-cluster-version"
 
 // Phase is the progress of a run.
@@ -180,7 +180,7 @@ func IsID(text string) bool {
 	return err == nil && parsed.String() == text
 }
 
-// Same returns an error unless both intents are of the same run, regardless of their IDs.
+// Same returns an error unless both intents describe the same run, regardless of their IDs.
 func (i Intent) Same(other Intent) error {
 	switch {
 	case i.Target.Digest() != other.Target.Digest(): // names have only the first digits of a digest
@@ -242,12 +242,12 @@ func (e *NotFoundError) Error() string {
 // CommandExitCode is the exit code for bad input: no run has this ID.
 func (e *NotFoundError) CommandExitCode() int { return 2 }
 
-// Remedy is what to do next, with its commands.
+// Remedy returns the next step, with its commands.
 func (e *NotFoundError) Remedy() (sentence string, commands []finding.Action) {
 	return "List the runs", []finding.Action{finding.Read("oc preflight history")}
 }
 
-// Remedy is what to do next, with its commands.
+// Remedy returns the next step, with its commands.
 func (e *SelectionError) Remedy() (sentence string, commands []finding.Action) {
 	return "Follow the run, or end it.", []finding.Action{
 		finding.Read("oc preflight attach %s", e.ID),
@@ -255,7 +255,7 @@ func (e *SelectionError) Remedy() (sentence string, commands []finding.Action) {
 	}
 }
 
-// Remedy is what to do next, with its commands.
+// Remedy returns the next step, with its commands.
 func (e *UnauthenticError) Remedy() (sentence string, commands []finding.Action) {
 	if e.State == Unverifiable {
 		return "Print a role with the permission", []finding.Action{finding.Read("oc preflight auth status")}
@@ -323,8 +323,7 @@ func (e *UnauthenticError) Error() string {
 }
 
 type comparison struct {
-	// of names the field in a sentence, and value is what is compared of it; nil for a field that changes
-	// no answer.
+	// of names the field in a sentence, and value returns the value to compare; nil for a field that changes no answer.
 	of    string
 	value func(Intent) string
 }
@@ -339,7 +338,7 @@ func comparisons() map[string]comparison {
 		"ID":          {},
 		"Attachment":  {}, // the selection has its digest
 		"Requester":   {},
-		"Generation":  {}, // what the spec of ClusterVersion accepts is judged anew
+		"Generation":  {}, // acceptances in the spec of ClusterVersion are evaluated again
 		"Narrowed":    {}, // the selection has it
 		"Checks":      {}, // the selection and the release decide which there are
 	}
@@ -354,8 +353,8 @@ func Compared() map[string]bool {
 	return compared
 }
 
-// Difference states in what a run differs from another one, so that its results are not those of the
-// other; empty where it does not.
+// Difference describes how a run differs from another one, so that its results cannot be used for it; empty if they
+// can.
 func (i Intent) Difference(other Intent) string {
 	for _, name := range []string{"From", "Target", "ToolVersion", "Provisional", "Selection"} {
 		each := comparisons()[name]

@@ -45,7 +45,7 @@ type PullConfig struct {
 	Dynamic    dynamic.Interface
 	// Release is the pull spec of the current release of the cluster.
 	Release string
-	// Hosted is what a HostedCluster adds, where the release is that of one; nil otherwise.
+	// Hosted is the configuration that a HostedCluster adds, if the release is for a hosted cluster; nil otherwise.
 	Hosted *Hosted
 }
 

@@ -64,8 +64,8 @@ func (f failures) of(reference name.Reference, attempts []attempt) *Error {
 	return failure
 }
 
-// sourceUnreachable is the reason of a source that cannot be reached: its mirror sets
-// that were read lack it, its mirrors lack the image, or it is to be reached itself.
+// sourceUnreachable returns the reason of a source that cannot be reached: the mirror sets that were read do not cover
+// it, its mirrors do not have the image, or the source itself must be reached.
 func (f failures) sourceUnreachable(reference name.Reference, attempts []attempt) finding.Reason {
 	mirrored := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror })
 	responded := slices.ContainsFunc(attempts, func(t attempt) bool { return t.place.Mirror && status(t.err) != 0 })
@@ -156,8 +156,8 @@ func (f failures) accountRemedy(host string, rejected credential.Credential) (st
 	return "Log in with an account that may pull the image.", []finding.Action{again}
 }
 
-// maxText bounds the external text repeated for one response, in bytes: those of
-// several mirrors must fit into one message.
+// maxText bounds the external text repeated for one response, in bytes: the texts of several mirrors must fit into one
+// message.
 const maxText = 200
 
 // Error reports that no registry provided an image. It never holds a credential.

@@ -1,22 +1,17 @@
-// Package registry answers: from which repositories, and with which credentials,
-// would this cluster pull an image?
+// Package registry answers: from which repositories, and with which credentials, would this cluster pull an image?
 //
-// It reads the configuration of the nodes: the mirrors of ImageDigestMirrorSets,
-// ImageTagMirrorSets and ImageContentSourcePolicies, the blocked, allowed and
-// insecure registries and the additional CAs of image.config.openshift.io, the
-// global pull secret, the proxy and its CA. It combines them as the machine-config
-// operator writes them for the nodes (openshift/runtime-utils pkg/registries) and
-// as CRI-O reads them (containers/image pkg/sysregistriesv2, pkg/docker/config).
-// The user's own credentials follow those of the cluster.
+// It reads the configuration of the nodes: the mirrors of ImageDigestMirrorSets, ImageTagMirrorSets and
+// ImageContentSourcePolicies, the blocked, allowed and insecure registries and the additional CAs of
+// image.config.openshift.io, the global pull secret, the proxy and its CA. It combines them as the machine-config
+// operator writes them for the nodes (openshift/runtime-utils pkg/registries) and as CRI-O reads them (containers/image
+// pkg/sysregistriesv2, pkg/docker/config). The user's own credentials follow the cluster's.
 //
 // # Differences from a node
 //
-// A proxy named by this machine's environment replaces the cluster's. When two
-// ImageDigestMirrorSets have contradictory policies for a source, the machine-config
-// operator writes neither; here the stricter applies, with a warning. Blocked
-// registries apply to the repository that an image is pulled from, not also to its
-// name (policy.json). Credentials are sent over plain HTTP only to a local registry
-// or one listed as insecure.
+// A proxy named by this machine's environment replaces the cluster's. When two ImageDigestMirrorSets have contradictory
+// policies for a source, the machine-config operator writes neither; here the stricter applies, with a warning. Blocked
+// registries apply to the repository that an image is pulled from, not also to its name (policy.json). Credentials are
+// sent over plain HTTP only to a local registry or one listed as insecure.
 package registry
 
 import (
@@ -178,7 +173,7 @@ func repositoryOf(reference name.Reference) string {
 	return repository
 }
 
-// byTag reports whether the mirrors of tags apply to an image, not those of digests.
+// byTag reports whether tag mirrors, instead of digest mirrors, apply to an image.
 func byTag(reference name.Reference) bool {
 	_, digest := reference.(name.Digest)
 	return !digest
@@ -352,7 +347,7 @@ func (n network) proxyFor(request *http.Request) (*url.URL, error) {
 	return n.proxy(request.URL)
 }
 
-// roots are the CAs of this machine, of the cluster and of the host; nil when they are only those of this machine.
+// roots are the CAs of this machine, of the cluster and of the host; nil if only this machine's CAs apply.
 func (n network) roots(host string) *x509.CertPool {
 	own := n.certificates[host]
 	if len(n.bundle) == 0 && len(own) == 0 {

@@ -128,9 +128,8 @@ func merge(sets []mirrorSet) []mirrorSet {
 	return merged
 }
 
-// interleave repeatedly takes the first name that no list has after a remaining
-// name. For contradictory lists the API leaves the order unspecified; here it is
-// that of the first list.
+// interleave repeatedly takes the first name that no list has after a remaining name. For contradictory lists the API
+// leaves the order unspecified; here the first list's order applies.
 func interleave(lists [][]string) []string {
 	var names []string
 	for _, list := range lists {

@@ -100,7 +100,7 @@ func WithoutRelease() finding.Finding {
 		Remedy("Follow the findings about the release, then run the preflight again.").Do(finding.Retry("")).Named(Name)
 }
 
-// conclusion is what the answers of a rehearsal come to.
+// conclusion combines the answers of a rehearsal.
 type conclusion struct {
 	writes []write
 	pods   []pod
@@ -130,7 +130,7 @@ func (c conclusion) settle(w *write) {
 	case w.state == notAsked && w.answer.Kind == dryrun.KindAPIServer && c.bringsNamespace(w.manifest.Namespace):
 		w.state = newNamespace
 	case w.state == refused:
-		w.answer, w.state = c.judged(w.answer, w.manifest.Namespace, w.manifest.Kind)
+		w.answer, w.state = c.weighed(w.answer, w.manifest.Namespace, w.manifest.Kind)
 	}
 }
 
@@ -138,7 +138,7 @@ func (c conclusion) settlePod(p *pod) {
 	if p.state != refused {
 		return
 	}
-	p.answer, p.state = c.judged(p.answer, p.workload.Namespace, schema.GroupVersionKind{})
+	p.answer, p.state = c.weighed(p.answer, p.workload.Namespace, schema.GroupVersionKind{})
 	if lacking := p.lacking(c.creates); p.state == refused && lacking != "" {
 		p.state, p.answer.Message = notAsked, "the pod needs "+lacking+", which the update brings"
 	}
@@ -156,8 +156,9 @@ func (c conclusion) bringsNamespace(name string) bool {
 	return c.creates("Namespace", "", name) && c.touched[keyOf("Namespace", "", name)].state == accepted
 }
 
-// judged is a refusal as it counts: where the update changes what refuses, the answer is not that of the update.
-func (c conclusion) judged(answer dryrun.Answer, namespace string, kind schema.GroupVersionKind) (dryrun.Answer, state) {
+// weighed returns a rejection as it counts: if the update changes the object that rejects the write, the answer may
+// differ during the update.
+func (c conclusion) weighed(answer dryrun.Answer, namespace string, kind schema.GroupVersionKind) (dryrun.Answer, state) {
 	by := c.changedBy(answer, namespace, kind)
 	if by == "" {
 		return answer, refused
@@ -166,7 +167,7 @@ func (c conclusion) judged(answer dryrun.Answer, namespace string, kind schema.G
 	return answer, notAsked
 }
 
-// changedBy names what the update changes of that which refuses; empty for nothing.
+// changedBy names the changes of the update to the object that rejects the write; empty for none.
 func (c conclusion) changedBy(answer dryrun.Answer, namespace string, kind schema.GroupVersionKind) string {
 	for _, each := range c.writes {
 		if each.state != unchanged && each.state != leftOut && each.decides(answer, namespace, kind) {
@@ -176,7 +177,7 @@ func (c conclusion) changedBy(answer dryrun.Answer, namespace string, kind schem
 	return ""
 }
 
-// decides reports whether the object of a write is what refuses another one.
+// decides reports whether the object of a write is the one that rejects another write.
 func (w write) decides(answer dryrun.Answer, namespace string, kind schema.GroupVersionKind) bool {
 	of, named := w.manifest, quoted(answer.By)
 	switch answer.Kind {

@@ -72,7 +72,7 @@ type Rehearsal struct {
 	Run string
 	// Owner is the UID of ClusterVersion, which CVO makes the owner of what it writes.
 	Owner types.UID
-	// Manifests are those of the release for the cluster, in CVO's order.
+	// Manifests are the manifests of the release for the cluster, in CVO's order.
 	Manifests []payload.Definition
 	// Progress is called with how many writes have an answer, from several goroutines.
 	Progress func(done, total int)
@@ -101,8 +101,8 @@ type session struct {
 	inForce bool
 }
 
-// begin makes the client, and waits until the guard denies everything else. With an error nothing may be asked; the session is to be
-// ended nevertheless.
+// begin creates the client, and waits until the guard denies everything else. After an error, nothing may be sent; the
+// caller must end the session nevertheless.
 func (r Rehearsal) begin(ctx context.Context) (begun session, err error) {
 	switch {
 	case r.Cluster.Fixed():
@@ -126,7 +126,7 @@ func (r Rehearsal) begin(ctx context.Context) (begun session, err error) {
 	return begun, err
 }
 
-// end deletes the guard, also when ctx is done, and has what is to be known of it.
+// end deletes the guard, even if ctx is done, and returns remarks about it.
 func (s session) end(ctx context.Context) []finding.Finding {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removalTime)
 	defer cancel()
@@ -200,7 +200,7 @@ func (r Rehearsal) rehearse(ctx context.Context, client *dryrun.Client) ([]findi
 	return newConclusion(writes, pods).findings(), nil
 }
 
-// proxy is that of the cluster, which CVO gives to the workloads that ask for it.
+// proxy is the cluster's proxy, which CVO configures in the workloads that request it.
 func (r Rehearsal) proxy(ctx context.Context) (merge.Proxy, error) {
 	found, err := r.Cluster.OpenShift.ConfigV1().Proxies().Get(ctx, "cluster", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -254,9 +254,9 @@ func workloadPods() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 }
 
-// Asks has the rehearsal of drains ask the API server about the pods that controllers make in place of those that are evicted; nil where
-// nothing is rehearsed. logger receives each difference from the model. Each rehearsal has a guard of its own, which is
-// deleted at its end.
+// Asks makes the rehearsal of drains send the pods that controllers create in place of evicted ones to the API server;
+// nil if nothing is rehearsed. logger receives each difference from the model. Each rehearsal has its own guard, which
+// is deleted at its end.
 func Asks(cluster *cluster.Cluster, mode Mode, logger *slog.Logger) *recreation.Asks {
 	if mode == Off {
 		return nil
@@ -336,7 +336,7 @@ func next(ctx context.Context, client *dryrun.Client, of finding.Object) (recrea
 // kinds are the kinds that an API server serves, and those that the target brings.
 type kinds struct {
 	served map[schema.GroupVersionKind]metav1.APIResource
-	// failed are the groups of which it is not known what is served, such as those of an aggregated API without a server.
+	// failed are the groups whose resources are unknown, such as groups of an aggregated API without a server.
 	failed map[string]error
 	// brought are the kinds that the CustomResourceDefinitions of the target define.
 	brought map[schema.GroupVersionKind]bool

@@ -26,7 +26,7 @@ import (
 	"github.com/openshift/update-preflight/runner/rehearsal/podtemplate"
 )
 
-// state is what a rehearsal knows of a write.
+// state is the state of knowledge about a write.
 type state string
 
 const (
@@ -55,7 +55,7 @@ type write struct {
 	answer dryrun.Answer
 	// before and after are the templates of a workload in the cluster, and as it would be stored; nil where it has none.
 	before, after *podtemplate.Template
-	// selector is of the pods that the workload has.
+	// selector selects the pods of the workload.
 	selector map[string]string
 }
 
@@ -103,7 +103,7 @@ func (w write) stuck(message string) write {
 	return w
 }
 
-// operator is what refuses a write that CVO does not send.
+// operator is the reason why CVO does not send a write.
 const operator = "the cluster-version operator"
 
 // writer asks for CVO's writes, as CVO.
@@ -132,7 +132,7 @@ func (a *writer) own(required *unstructured.Unstructured) {
 	required.SetOwnerReferences(others)
 }
 
-// ask is what becomes of one manifest.
+// ask returns the outcome for one manifest.
 func (a *writer) ask(ctx context.Context, manifest payload.Definition) write {
 	w := write{manifest: manifest, verb: "create"}
 	required, err := manifest.Object()
@@ -258,11 +258,11 @@ type pod struct {
 	template podtemplate.Template
 	state    state
 	answer   dryrun.Answer
-	// changes are what admission changes of it and not of the pods of today; constraint is another
-	// SecurityContextConstraints than that of today, as a clause.
+	// changes are the changes by admission that do not apply to the running pods; constraint is a clause about a
+	// different SecurityContextConstraints than the running pods have.
 	changes    []podtemplate.Change
 	constraint string
-	// labels are those of the pod, by which webhooks select.
+	// labels are the labels of the pod, which webhooks use for selection.
 	labels map[string]string
 }
 
@@ -280,7 +280,7 @@ func (w write) remade() bool {
 		!equality.Semantic.DeepEqual(w.before.Pod().Labels, w.after.Pod().Labels))
 }
 
-// ask is what becomes of the next pod of a workload that is written.
+// ask returns the outcome for the next pod of a workload that is written.
 func (a *podAsker) ask(ctx context.Context, w write) pod {
 	made := pod{workload: w.object(), template: *w.after}
 	sent := w.after.Pod()
@@ -322,7 +322,8 @@ func (p pod) unknown(why error) pod {
 	return p
 }
 
-// mostPods bounds the pods of which the newest is compared: it is of the present template, unless a rollout is in progress.
+// mostPods bounds the pods among which the newest is compared: it has the present template, unless a rollout is in
+// progress.
 const mostPods = 100
 
 // today is a running pod of a workload with its present template; nil where it has none.

@@ -43,9 +43,9 @@ type Sample struct {
 	err    error
 }
 
-// Read reads the state of the cluster when the checks have ended: what they have not read of the same snapshot. Its time
-// is that of the end, so that an update which began meanwhile does not start from it. While an update is in progress,
-// none does.
+// Read reads the state of the cluster when the checks have finished: everything in the same snapshot that they have not
+// read. Its time is the end of reading, so that an update which began meanwhile does not start from it. While an update
+// is in progress, there is no baseline.
 func (r Run) Read(ctx context.Context) Sample {
 	if r.Names == baselinestore.None {
 		return Sample{}

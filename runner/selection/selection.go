@@ -31,15 +31,15 @@ var reasonNotSelected = finding.NewReason("NotSelected", finding.Explanation{
 	Remedy:  "Run the check, or accept the finding.",
 })
 
-// Selection is what a run does of what it could.
+// Selection selects the parts of a run.
 type Selection struct {
 	// Only and Skip select checks by COMPONENT or COMPONENT.CHECK. A check that is
 	// not selected is Unknown.
 	Only, Skip []string
 	// NoJobs runs none of the release's checks.
 	NoJobs bool
-	// Site are the administrator's own checks, which are run with those of the release. A
-	// run without them is another run.
+	// Site are the administrator's own checks, which run with the checks of the release. A run without them is another
+	// run.
 	Site []site.Source
 	// Images is how closely to inspect the release's images; empty means
 	// image.Manifests.
@@ -134,8 +134,8 @@ func selects(selector string, check jobplan.Check) bool {
 	return strings.EqualFold(selector, check.Name) || strings.EqualFold(selector, check.Prefix()) || selector == check.Component
 }
 
-// Coverage is what a run covers. Runs of one release that differ in it are different runs.
-// Defaults are empty, but for Images, so that records of other versions compare.
+// Coverage is the coverage of a run. Runs of one release that differ in it are different runs. Defaults are empty,
+// except for Images, so that records of other versions compare.
 type Coverage struct {
 	Only   []string `json:"only,omitempty"`
 	Skip   []string `json:"skip,omitempty"`
@@ -147,15 +147,15 @@ type Coverage struct {
 	IgnoredAlerts     []string `json:"ignoredAlerts,omitempty"`
 	IgnoredNamespaces []string `json:"ignoredNamespaces,omitempty"`
 	Fixed             string   `json:"fixed,omitempty"`
-	// Keyrings, Stores, Monitoring and Dependencies identify where keys, signatures, alerts and URLs outside
-	// of the cluster come from; empty for those of the cluster. What they identify is not recorded.
+	// Keyrings, Stores, Monitoring and Dependencies identify where keys, signatures, alerts and external URLs come
+	// from; empty for the cluster's own. Their content is not recorded.
 	Keyrings     string   `json:"keyrings,omitempty"`
 	Stores       string   `json:"stores,omitempty"`
 	Repositories []string `json:"repositories,omitempty"`
 	Monitoring   string   `json:"monitoring,omitempty"`
 	Dependencies string   `json:"dependencies,omitempty"`
-	// HostedCluster is the hosted cluster that its management cluster has under this name, NAMESPACE/NAME,
-	// and NodePools are its pools that are to be updated as well.
+	// HostedCluster is the name of the hosted cluster in its management cluster, NAMESPACE/NAME, and NodePools are its
+	// pools that must be updated as well.
 	HostedCluster string   `json:"hostedCluster,omitempty"`
 	NodePools     []string `json:"nodePools,omitempty"`
 	// Path is set for a later update of a path: the releases before the target.
@@ -200,9 +200,9 @@ func (c Coverage) Selection(run record.Record) (Selection, error) {
 	}, nil
 }
 
-// Judging is a judgement with what a recorded run covers of it. An *input.Error is about a hosted
-// cluster that the run covers and that the settings do not have.
-func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Judgement, error) {
+// Judgement returns a judgement with the parts that a recorded run covers. It returns an *input.Error if the run covers a
+// hosted cluster that the settings lack.
+func (c Coverage) Judgement(settings scene.Settings, run record.Record) (scene.Judgement, error) {
 	if name, pools := settings.Estate.Selected(); name != c.HostedCluster || !slices.Equal(pools, c.NodePools) {
 		return scene.Judgement{}, c.otherCluster(run)
 	}
@@ -216,8 +216,8 @@ func (c Coverage) Judging(settings scene.Settings, run record.Record) (scene.Jud
 	return judgement, nil
 }
 
-// Confirm is an *input.Error for an estate of another hosted cluster than that of a recorded run, which has
-// objects in the management cluster. A run that judged its cluster by itself has none.
+// Confirm returns an *input.Error if the estate has another hosted cluster than a recorded run, which has objects in
+// the management cluster. A run of a standalone cluster has none.
 func (c Coverage) Confirm(estate hosted.Estate, run record.Record) error {
 	if name, _ := estate.Selected(); name == c.HostedCluster || c.HostedCluster == "" {
 		return nil
@@ -225,8 +225,8 @@ func (c Coverage) Confirm(estate hosted.Estate, run record.Record) error {
 	return Coverage{HostedCluster: c.HostedCluster}.otherCluster(run)
 }
 
-// ConfirmOrigin is an *input.Error for a coverage whose keys, signatures, alerts or URLs come from elsewhere than
-// those of a recorded run: they are not recorded, and what was found by others would be mixed with them.
+// ConfirmOrigin returns an *input.Error if keys, signatures, alerts or URLs have another origin than in a recorded run:
+// they are not recorded, and findings from different origins would be mixed.
 func (c Coverage) ConfirmOrigin(wanted Coverage, run record.Record) error {
 	var flags []string
 	differs := func(flag string, equal bool) {
@@ -245,8 +245,8 @@ func (c Coverage) ConfirmOrigin(wanted Coverage, run record.Record) error {
 	return input.Errorf("run %s began with other values of %s: pass the original values", run.ID, strings.Join(flags, ", "))
 }
 
-// OtherMonitoring reports whether the alerts and metrics of a recorded run came from another monitoring than this
-// identity, which is empty for that of the cluster. It is false for a record that states none.
+// OtherMonitoring reports whether the alerts and metrics of a recorded run came from other monitoring than this
+// identity, which is empty for the cluster's. It is false for a record that does not contain one.
 func OtherMonitoring(run record.Record, identity string) bool {
 	covered, err := Recorded(run)
 	return err == nil && run.Verified() == nil && covered.Monitoring != identity
@@ -305,14 +305,14 @@ func Narrowed(s Selection, judgement scene.Judgement) []string {
 // maxNarrowed bounds each text of Narrowed, in bytes.
 const maxNarrowed = 256
 
-// Asked is what a verdict must cover for those who act on it. The zero value asks for everything, by the settings of the
-// cluster. The controller publishes its own, so that every reader asks the same.
+// Asked is the coverage that a verdict must have for those who act on it. The zero value asks for everything, with the
+// settings of the cluster. The controller publishes its own, so that every reader asks for the same.
 type Asked struct {
 	// By names who asks, for remarks, such as "the controller".
 	By string `json:"by"`
 	// ToolVersion is the version of the program that asks; empty compares none.
 	ToolVersion string `json:"toolVersion"`
-	// Covers is what the runs of who asks cover, and Narrowed what they leave out, as in a record.
+	// Covers is the coverage of the asking side's runs, and Narrowed their exclusions, as in a record.
 	Covers   Coverage `json:"covers"`
 	Narrowed []string `json:"narrowed,omitempty"`
 }
@@ -367,7 +367,7 @@ func (a Asked) Lacks(run record.Record) []string {
 // maxLacking bounds the names in a clause.
 const maxLacking = 5
 
-// Remarks state in what a run differs from those of who asks without lacking anything, as clauses about the run.
+// Remarks returns how a run differs from the asking side's runs without lacking anything, as clauses about the run.
 func (a Asked) Remarks(run record.Record) []string {
 	var remarks []string
 	if a.ToolVersion != "" && run.ToolVersion != a.ToolVersion {

@@ -1,23 +1,20 @@
-// Package site answers: which checks does the administrator of a site add to those of a
-// release?
+// Package site answers: which checks does the administrator of a site add to a release?
 //
-// The manifests are those of a release: Jobs with the annotation openshift.io/preflight-check:
-// "true", and the objects that they need. They come from directories and from images. The
-// names of the checks start with "Site.".
+// The manifests look like a release's: Jobs with the annotation openshift.io/preflight-check: "true", and the objects
+// that they need. They come from directories and from images. The names of the checks start with "Site.".
 //
 // # Bounds
 //
-// At most 16 sources, each with at most 200 manifests of 1 MiB each and 4 MiB in total, in
-// a directory with at most 1 000 entries in 4 levels. Entries whose names start with a dot
-// are not read. The directories of a run have at most 64 KiB compressed, since its record
-// contains them: a run is continued with the checks that it began with, also on another
-// machine.
+// At most 16 sources, each with at most 200 manifests of 1 MiB each and 4 MiB in total, in a directory with at most 1
+// 000 entries in 4 levels. Entries whose names start with a dot are not read. The directories of a run have at most 64
+// KiB compressed, since its record contains them: a run is continued with the checks that it began with, also on
+// another machine.
 //
 // # Trust
 //
-// A directory is trusted as a flag of the administrator is. An image is named by its digest,
-// and is read only if the image policies of the cluster admit it. Every image that a check
-// runs is a digest; the policies of the cluster apply to it on the nodes.
+// A directory is trusted as a flag of the administrator is. An image must be specified by its digest, and is read only
+// if the image policies of the cluster admit it. Every image that a check runs is a digest; the policies of the cluster
+// apply to it on the nodes.
 package site
 
 import (
@@ -127,7 +124,7 @@ func (s Source) validate() error {
 
 var errNoManifest = errors.New("no file is a manifest (.yaml, .yml or .json)")
 
-// budget is what was read of one source.
+// budget is the amount of data read from one source.
 type budget struct {
 	source       string
 	files, bytes int
@@ -176,8 +173,8 @@ var (
 
 // Checks are the checks of all sources.
 type Checks struct {
-	// Release has the Jobs and supporting objects as those of a release without any other
-	// content. Its images are the images of the Jobs, by themselves.
+	// Release returns the Jobs and supporting objects as a release without any other content. Its images are the images
+	// of the Jobs, by themselves.
 	Release *payload.Release
 	// Findings are about the sources and their manifests.
 	Findings []finding.Finding

@@ -1,11 +1,11 @@
-// Package outbound answers: may a server outside lead this program to that address?
+// Package outbound answers: may an external server make this program connect to that address?
 //
-// What the user or the cluster names, such as a mirror registry, may have any address. It may lead to others, by a
-// redirect or as its token server: to private ones only if its own address is private. The address that a name
-// resolves to counts, at the moment of the connection.
+// A server that the user or the cluster names, such as a mirror registry, may have any address. It may refer to other
+// servers, by a redirect or as its token server; to private addresses only if its own address is private. The address
+// to which a name resolves at the moment of the connection counts.
 //
-// A proxy resolves names itself. What is requested through one is judged by its name alone: an address that is not
-// public, and names that only mean something within a machine or a cluster, are refused.
+// A proxy resolves names itself, so requests through a proxy are evaluated by name alone: addresses that are not
+// public, and names that are only meaningful within a machine or a cluster, are rejected.
 package outbound
 
 import (
@@ -168,7 +168,7 @@ func (g *Guard) isPrivate(host string) bool {
 	return known && !public || !known && namesPrivate(host)
 }
 
-// global judges addresses by the registries of IANA.
+// global evaluates addresses by the registries of IANA.
 var global = ssrf.New(ssrf.WithAnyPort(), ssrf.WithAnyNetwork()) //nolint:gochecknoglobals // it is constant
 
 // isPublic reports whether an address has a global meaning. One of NAT64 means the IPv4 address within: networks

@@ -60,8 +60,8 @@ type Reason struct {
 	Meaning, Cause, Remedy string
 	// Inconclusive is true when the signature is neither proven nor refuted.
 	Inconclusive bool
-	// CVO is what the cluster-version operator (CVO) decides. The sources are library-go
-	// pkg/verify and golang.org/x/crypto/openpgp, which it links.
+	// CVO is the decision of the cluster-version operator (CVO). The sources are library-go pkg/verify and
+	// golang.org/x/crypto/openpgp, which it links.
 	CVO Acceptance
 }
 

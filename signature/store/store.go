@@ -193,7 +193,7 @@ func (s Unusable) Signature(context.Context, string, int) ([]byte, error) { retu
 // Egress is how web servers are reached.
 type Egress struct {
 	Proxy func(*http.Request) (*url.URL, error)
-	// Roots are the trusted certificate authorities; nil means those of the system.
+	// Roots are the trusted certificate authorities; nil means the system's.
 	Roots *x509.CertPool
 }
 

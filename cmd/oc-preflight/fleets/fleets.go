@@ -117,7 +117,7 @@ func (r *Request) check(flags *pflag.FlagSet) error {
 }
 
 // show asks the members, and writes the table: once, or again with --watch.
-func (r *Request) show(c *cobra.Command, client *cli.Client, to string, asking survey.Survey, judge survey.Judge) error {
+func (r *Request) show(c *cobra.Command, client *cli.Client, to string, asking survey.Survey, judge survey.Evaluate) error {
 	out, err := r.Output.Open(client.Streams.Out, tableview.Table{})
 	if err != nil {
 		return err
@@ -165,7 +165,7 @@ func untimed(table fleet.Table) fleet.Table {
 }
 
 // ask makes the rows, and shows the progress. The error is about results that could not be kept.
-func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge survey.Judge, members []roster.Member) ([]fleet.Row, error) {
+func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge survey.Evaluate, members []roster.Member) ([]fleet.Row, error) {
 	display := client.Display(terminal.About{})
 	defer display.Close()
 	display.Step("asking " + words.Count(len(members), "cluster"))
@@ -185,7 +185,7 @@ func ask(ctx context.Context, client *cli.Client, asking survey.Survey, judge su
 }
 
 // measured adds to each row the last update of the cluster and how far the update to a version is.
-func measured(judge survey.Judge, to string) survey.Judge {
+func measured(judge survey.Evaluate, to string) survey.Evaluate {
 	return func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error) {
 		row, err := judge(ctx, member, reached)
 		if err != nil {
@@ -296,7 +296,7 @@ func (f RunOptions) judge(ctx context.Context, client *cli.Client, member roster
 	if judged.Verdict.Decision == "" {
 		return fleet.Row{}, err
 	}
-	row := fleet.Judged(member.Cluster, judged)
+	row := fleet.OfReport(member.Cluster, judged)
 	if err != nil { // something of the run is left in the cluster
 		row.Message = words.External(err.Error())
 	}

@@ -314,7 +314,7 @@ func (w world) answers(id string, asked selection.Asked) map[string]answer {
 	made := guard.Verdict{Digest: records.Digest('1'), Version: "4.19.1"}
 	observed := projection.Observation{Now: question.Now, Target: update.Release{Version: "4.19.1", Image: records.Image('1')}}
 	if found {
-		announcement.Judged(&made, decided)
+		announcement.Complete(&made, decided)
 		observed.Verdict = &decided
 	}
 	object := &v1alpha1.UpdatePreflight{}

@@ -19,7 +19,7 @@ import (
 
 // Attempt is the data that one attempt left.
 type Attempt struct {
-	// Findings are what a preflight would report.
+	// Findings are the findings that a preflight would report.
 	Findings []finding.Finding
 	// End is the terminated state of the check's container; nil when it did not end.
 	End *corev1.ContainerStateTerminated

@@ -70,7 +70,7 @@ type Fleet struct {
 	Members []Member
 	// Incomplete is why clusters that do not answer may be missing; empty where none is.
 	Incomplete string
-	// Notices are what else is to be said about them.
+	// Notices are further remarks about the clusters.
 	Notices []string
 }
 
@@ -302,9 +302,8 @@ func Request(version string, placement types.NamespacedName, accepted []string) 
 
 const (
 	viewGroup = "view.open-cluster-management.io"
-	// conditionProcessing of a ManagedClusterView is True while its result is that of the last
-	// attempt. A failed attempt keeps the result of an earlier one (pkg/klusterlet/view of
-	// stolostron/multicloud-operators-foundation).
+	// conditionProcessing of a ManagedClusterView is True while its result comes from the last attempt. A failed
+	// attempt keeps the result of an earlier one (pkg/klusterlet/view of stolostron/multicloud-operators-foundation).
 	conditionProcessing = "Processing"
 	// VerdictKey is the key of a signed verdict in the ConfigMap of a ManagedClusterView.
 	VerdictKey = "verdict.dsse.json"

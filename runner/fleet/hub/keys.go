@@ -46,7 +46,7 @@ type Keys struct {
 
 func (k Keys) empty() bool { return len(k.of) == 0 }
 
-// key is that of the cluster with an ID; nil for none.
+// key returns the key of the cluster with an ID; nil if there is none.
 func (k Keys) key(clusterID string) signature.Verifier { return k.of[strings.ToLower(clusterID)] }
 
 // ReadKeys reads files with the public key of a cluster in PEM, named ID.pub by its ID (spec.clusterID of
@@ -361,7 +361,8 @@ func undecided(row fleet.Row, because *problem) fleet.Row {
 	return row
 }
 
-// remedy for a report that does not count. One of an attestation is the one of its package, where waiting helps.
+// remedy returns the remedy for a report that does not count. For an attestation, it is the remedy of its package, if
+// waiting helps.
 func remedy(reason string) string {
 	switch reason {
 	case "ValidityEnded", "NotComplete":
@@ -386,7 +387,7 @@ const (
 
 var explained = catalog.Reasons("The report of a cluster on a hub does not count, or contains only the name of a finding.", `
 Blocks | A finding blocks the cluster; its verdict contains only the finding's name. | `+showReport+`
-ClockNotSynced | The clock of the cluster differs from that of the hub. | `+setClock+`
+ClockNotSynced | The clock of the cluster differs from the hub's. | `+setClock+`
 Expired | The verdict of the cluster has expired. | `+awaitRun+`
 Forced | The run was forced and does not permit an update. | Run the preflight in the cluster again, without force.
 Inconclusive | A finding leaves the cluster undecided; its verdict contains only the finding's name. | `+showReport+`

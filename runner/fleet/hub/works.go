@@ -101,9 +101,8 @@ func (r reader) replicaSets(ctx context.Context, query Query) ([]string, error) 
 			return nil
 		})
 	if err == nil && len(names) > maxReplicaSets {
-		err = fmt.Errorf("the hub has more than %d ManifestWorkReplicaSets with the label %s: delete those of past "+
-			"updates", maxReplicaSets,
-			Label)
+		err = fmt.Errorf("the hub has more than %d ManifestWorkReplicaSets with the label %s: delete the ones for past "+
+			"updates", maxReplicaSets, Label)
 	}
 	return slices.Sorted(maps.Keys(names)), err
 }
@@ -152,8 +151,8 @@ func problemf(reason, format string, args ...any) *problem {
 	return &problem{reason: reason, message: fmt.Sprintf(format, args...)}
 }
 
-// workOf is the report in the feedback of a ManifestWork. Its conditions are those of this
-// generation, or the feedback is of another object.
+// workOf is the report in the feedback of a ManifestWork. If its conditions belong to another generation, the feedback
+// belongs to another object.
 func workOf(status workv1.ManifestWorkStatus, generation int64) reported {
 	var made reported
 	made.problem = unapplied(meta.FindStatusCondition(status.Conditions, workv1.WorkApplied), generation)

@@ -1,9 +1,8 @@
-// Package results answers: which clusters of a fleet were judged already, so that they need not be
-// asked again?
+// Package results answers: which clusters of a fleet already have a result, so that they need not be read again?
 //
-// [Open] opens a directory with one file for each cluster, written as a whole once the cluster
-// is judged: a survey that was killed continues with the others. The files are trusted as far as
-// the directory is: only its owner may write there.
+// [Open] opens a directory with one file per cluster. A file is written atomically once the cluster is evaluated, so a
+// survey that was killed continues with the other clusters. The files are trusted as far as the directory is: only its
+// owner may write there.
 package results
 
 import (
@@ -45,7 +44,7 @@ type Directory struct {
 type stored struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Member and Request are what the result is about.
+	// Member and Request identify the subject of the result.
 	Member  string    `json:"member"`
 	Request string    `json:"request"`
 	Time    time.Time `json:"time"`

@@ -106,8 +106,7 @@ func Kubeconfigs(paths []string, load func(path string) (*rest.Config, error), c
 	return members, limit(len(members))
 }
 
-// listed are the files of the paths, and the entries of those that are directories for which
-// wanted is true, sorted.
+// listed returns the files in the paths, and the wanted entries of the directories, sorted.
 func listed(paths []string, wanted func(os.DirEntry) bool) ([]string, error) {
 	var files []string
 	for _, path := range paths {
@@ -207,9 +206,8 @@ func packed(name string) bool {
 	return false
 }
 
-// contentOf differs for an archive that was at the same path at another time: it is a digest of the paths,
-// sizes and times of modification of the files. To read them all would take as long as to judge
-// the cluster.
+// contentOf returns a digest of the paths, sizes and modification times of the files, which changes if another archive
+// is stored at the same path. Reading all files would take as long as evaluating the cluster.
 func contentOf(path string) string {
 	if resolved, err := filepath.EvalSymlinks(path); err == nil {
 		path = resolved
@@ -234,7 +232,7 @@ func contentOf(path string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// clusterDeployment is what is read of a ClusterDeployment (hive.openshift.io/v1).
+// clusterDeployment holds the fields of a ClusterDeployment that are read (hive.openshift.io/v1).
 type clusterDeployment struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -304,8 +302,8 @@ func HiveNeeds() access.Needs {
 // maxListed bounds the names in a notice.
 const maxListed = 20
 
-// stopped are the power states of a cluster that is stopped, stopping or starting: its
-// ClusterOperators and certificates are not those of a cluster that runs.
+// stopped are the power states of a cluster that is stopped, stopping or starting: its ClusterOperators and
+// certificates do not reflect a running cluster.
 func stopped() []string {
 	return []string{
 		"Hibernating", "Stopping", "WaitingForMachinesToStop", "FailedToStop", "FailedToStopMachines", "StartingMachines",

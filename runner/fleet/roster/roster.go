@@ -49,7 +49,7 @@ type SecretRef struct{ Namespace, Name string }
 // Member is one cluster of a fleet.
 type Member struct {
 	Cluster fleet.Cluster
-	// State is that of a member which is not asked, with the Message; empty for one that is.
+	// State is the state of a member that is not read, with the Message; empty for a member that is read.
 	State   fleet.State
 	Message string
 	// Archived is true for an archive: no checks are run there, and reading it takes memory.
@@ -66,7 +66,7 @@ type Member struct {
 	// known differs for members of one name that are several clusters: it is the object that names it, or the
 	// certificate authority of its API server.
 	known string
-	// content is what the files of an archive are at present; nil for a cluster that answers itself.
+	// content returns the current content of an archive's files; nil for a live cluster.
 	content func() string
 	open    func(context.Context) (Connection, error)
 	// others are members of the same API server, which may have other credentials.
@@ -76,8 +76,8 @@ type Member struct {
 // Open reaches the member. It is called once.
 func (m Member) Open(ctx context.Context) (Connection, error) { return m.open(ctx) }
 
-// Ways are the member, and after it those of the same API server, by which it is reached where the
-// credentials of the member are not accepted.
+// Ways are the member, followed by other members with the same API server. They are tried if the API server rejects the
+// credentials of the member.
 func (m Member) Ways() []Member { return append([]Member{m}, m.others...) }
 
 // Origin is equal for the same member in another survey: where it is from, by which object of which
@@ -129,8 +129,8 @@ func serverOf(config *rest.Config) string {
 // maxAuthority bounds the file of a certificate authority, in bytes.
 const maxAuthority = 1 << 20
 
-// authorityOf is a digest of the certificate authority that the API server must have: behind one URL, such
-// as that of a tunnel, another cluster has another one. It is empty where the configuration names none.
+// authorityOf returns a digest of the certificate authority that the API server must have: behind one URL, such as a
+// tunnel, another cluster has a different one. It is empty if the configuration names none.
 func authorityOf(config *rest.Config) string {
 	data := config.CAData
 	if file, err := localfile.OpenRegular(config.CAFile); len(data) == 0 && err == nil {

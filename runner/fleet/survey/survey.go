@@ -28,8 +28,8 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/completion"
 )
 
-// Judge asks one cluster. Its error is why there is no verdict.
-type Judge func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error)
+// Evaluate reads one cluster. Its error is why there is no verdict.
+type Evaluate func(ctx context.Context, member roster.Member, reached roster.Connection) (fleet.Row, error)
 
 // Store has the rows of earlier surveys.
 type Store interface {
@@ -45,7 +45,7 @@ type Survey struct {
 	Parallel int
 	// Timeout is the time of one member, after which its answer does not count.
 	Timeout time.Duration
-	// Grace is the time after Timeout in which a judge that was interrupted may delete what it created.
+	// Grace is how long an interrupted evaluation may take after Timeout to delete the objects that it created.
 	Grace time.Duration
 	// Complete completes the row of a member that was asked, such as by the commands of a program; may be nil.
 	Complete func(member roster.Member, row fleet.Row) fleet.Row
@@ -56,9 +56,9 @@ type Survey struct {
 	Progress func(done, all, member int, row fleet.Row)
 }
 
-// Rows are the rows of the members, in their order. A member that was not asked when ctx ended is
-// Unreachable. The errors are those of the store, which change no row.
-func (s Survey) Rows(ctx context.Context, members []roster.Member, judge Judge) ([]fleet.Row, error) {
+// Rows returns the rows of the members, in their order. A member that was not read when ctx ended is Unreachable. The
+// errors come from the store, and do not affect any row.
+func (s Survey) Rows(ctx context.Context, members []roster.Member, judge Evaluate) ([]fleet.Row, error) {
 	r := &round{how: s, judge: judge, rows: make([]fleet.Row, len(members)), archives: make(chan struct{}, archivesAtOnce())}
 	next := make(chan int)
 	var workers sync.WaitGroup
@@ -92,7 +92,7 @@ func archivesAtOnce() int { return min(4, runtime.GOMAXPROCS(0)) }
 type round struct {
 	how Survey
 
-	judge    Judge
+	judge    Evaluate
 	archives chan struct{}
 
 	mutex    sync.Mutex
@@ -219,7 +219,7 @@ func (r *round) answer(asking context.Context, member roster.Member) (fleet.Row,
 	return fleet.Row{}, reached, late
 }
 
-// await gives a judge that was interrupted the time to delete what it created; false where that is not enough.
+// await gives an interrupted evaluation the time to delete the objects that it created; false if it takes longer.
 func (r *round) await(done <-chan result) (result, bool) {
 	grace := time.NewTimer(r.how.Grace)
 	defer grace.Stop()

@@ -260,7 +260,7 @@ func (e *lateError) explain() explanation {
 	return why
 }
 
-// late is the error of a cluster whose time, or that of the survey, is up, with what its connection has seen.
+// late returns the error of a cluster whose time, or the survey's, is up. It includes the state of its connection.
 func (r *round) late(asking context.Context, reached roster.Connection) *lateError {
 	late := &lateError{limit: r.how.Timeout, status: reached.Rejecting()}
 	if cause := context.Cause(asking); !errors.Is(cause, context.DeadlineExceeded) {

@@ -259,7 +259,7 @@ func why(row fleet.Row) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	if row.State == fleet.Unreachable && row.Message != "" {
-		text = "" // the message is that of the cause
+		text = "" // the message belongs to the cause
 	}
 	return joined(text, row.Message, judgement(row), row.Evidence)
 }

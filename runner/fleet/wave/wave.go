@@ -1,9 +1,9 @@
 // Package wave answers: may the next wave of an update start?
 //
-// [Decide] makes the [Gate] of the clusters of a wave: pure, from values. Its words are those of
-// the rollout strategy of Open Cluster Management (cluster/v1alpha1, RolloutStrategy): a wave is
-// a decision group of a Placement, a cluster succeeds when it has been successful for
-// minSuccessTime, and maxFailures clusters of a group may fail, of a mandatory group none.
+// [Decide] returns the [Gate] for the clusters of a wave; it is pure. The terms follow the rollout strategy of Open
+// Cluster Management (cluster/v1alpha1, RolloutStrategy): a wave is a decision group of a Placement, a cluster succeeds
+// when it has been successful for minSuccessTime, and maxFailures clusters of a group may fail. In a mandatory group,
+// none may fail.
 package wave
 
 import (
@@ -29,7 +29,7 @@ import (
 // Kind of a Gate; its APIVersion is report.APIVersion.
 const Kind = "PreflightGate"
 
-// maxClockDifference is how far the clock of a cluster may be ahead of that of the gate.
+// maxClockDifference is how far the clock of a cluster may be ahead of the gate's clock.
 const maxClockDifference = time.Hour
 
 // Stage is how far the update of a cluster is.
@@ -65,8 +65,8 @@ type Progress struct {
 
 // Judgement is whether the update of a cluster was good, as the cluster states it.
 type Judgement struct {
-	// Status is that of the condition AfterUpdate: True for Good, False for Regressed or RolledBack, Unknown where it is
-	// not decided or not known, and empty where a cluster of a hub does not state it.
+	// Status is the status of the condition AfterUpdate: True for Good, False for Regressed or RolledBack, Unknown if
+	// it is undecided or unknown, and empty if a cluster of a hub does not report it.
 	Status string
 	// Since is since when, by the clock of the cluster; zero where it is unknown.
 	Since time.Time
@@ -79,8 +79,7 @@ type Strategy struct {
 	To string
 	// Wave is the name of the decision group; empty for all clusters.
 	Wave string
-	// MinSuccessTime is how long a cluster must have been successful: updated and, where that is stated,
-	// judged as Good.
+	// MinSuccessTime is how long a cluster must have been successful: updated and, if this is reported, Good.
 	MinSuccessTime time.Duration
 	// ProgressDeadline is how long an update may take before it counts as failed; 0 for no limit.
 	ProgressDeadline time.Duration
@@ -119,14 +118,14 @@ type Gate struct {
 	Decision verdict.Decision `json:"decision"`
 	// Message is a sentence about the decision.
 	Message string `json:"message"`
-	// MinSuccessTime and MaxFailures are those of the strategy; FailuresAllowed is how many
-	// clusters of this wave may fail.
+	// MinSuccessTime and MaxFailures come from the strategy; FailuresAllowed is how many clusters of this wave may
+	// fail.
 	MinSuccessTime  string `json:"minSuccessTime"`
 	MaxFailures     string `json:"maxFailures"`
 	FailuresAllowed int    `json:"failuresAllowed"`
 	// Clusters are sorted by status, those against the next wave first, then by name.
 	Clusters []Result `json:"clusters"`
-	// Notices are what else is to be said about the clusters; the caller sets them.
+	// Notices are further remarks about the clusters; the caller sets them.
 	Notices []string `json:"notices,omitempty"`
 }
 
@@ -213,7 +212,7 @@ func (s Strategy) statusOf(cluster Progress, now time.Time) (status Status, mess
 	return Unknown, cmp.Or(cluster.Message, "nothing is known about the cluster")
 }
 
-// soaked is the status of a cluster that is updated. The soak begins when the update was judged as Good.
+// soaked returns the status of an updated cluster. The soak begins when the update became Good.
 func (s Strategy) soaked(cluster Progress, now time.Time) (status Status, message string) {
 	since, word := cluster.Since, "updated"
 	if judged := cluster.Judgement; judged != nil && (s.MinSuccessTime > 0 || judged.Status == string(metav1.ConditionUnknown)) {

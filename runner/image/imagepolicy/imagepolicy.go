@@ -1,39 +1,36 @@
 // Package imagepolicy answers: would the nodes of this cluster admit this image?
 //
-// A ClusterImagePolicy (config.openshift.io/v1) states which images must have a
-// sigstore signature, and by which key. The nodes verify every image that they pull; a
-// rejected image interrupts an update, since the pods of an operator do not start
-// (SignatureValidationFailed). This package makes the decision of the nodes before the
-// update (machine-config-operator pkg/controller/container-runtime-config,
-// containers/image signature and docker).
+// A ClusterImagePolicy (config.openshift.io/v1) states which images must have a sigstore signature, and by which key.
+// The nodes verify every image that they pull; a rejected image interrupts an update, since the pods of an operator do
+// not start (SignatureValidationFailed). This package makes the same decision before the update
+// (machine-config-operator pkg/controller/container-runtime-config, containers/image signature and docker).
 //
-// # What is decided
+// # Rules
 //
-//   - Of all scopes that match an image, only the most specific one applies, with
+//   - Only the most specific scope that matches an image applies, with
 //     all policies that have it. The image matches by its own name, regardless of
 //     the mirror that it is pulled from.
-//   - Root of trust PublicKey without a Rekor key. Any other is Unknown, and
+//   - Root of trust PublicKey without a Rekor key. Any other root is Unknown, and
 //     the finding has its name.
 //   - Signatures are read from the repository or mirror that the nodes pull the
 //     image from: the tag sha256-<hex>.sig. One valid signature is sufficient.
 //     Referrers and bundles are not read, because the nodes do not read them.
 //   - All ways to compare the signed identity: MatchRepoDigestOrExact,
 //     MatchRepository, ExactRepository and RemapIdentity.
-//   - Of an image for several architectures, the nodes verify the manifest of
-//     their own. The index itself is checked, too: an invalid signature of it is a
+//   - For a multi-architecture image, nodes verify the manifest of
+//     their architecture. The index itself is checked too: an invalid signature is a
 //     warning; a missing one is not reported, since the indexes of OpenShift's
 //     releases have none.
 //
-// The policies that a release brings ([Policies.Before]) are asked as well: nodes have them before they pull the last
-// images of the update, so an image must satisfy both the present policies and those after the update.
+// The policies of a release ([Policies.Before]) are checked too: nodes have them before they pull the last images of
+// the update, so an image must satisfy both the present policies and the policies after the update.
 //
-// Policies of one namespace (ImagePolicy) and those of v1alpha1 are not read.
+// Policies of one namespace (ImagePolicy) and policies of v1alpha1 are not read.
 //
 // # Bounds
 //
-// A manifest (4 MiB, and 1000 layers or images), a signature (64 KiB),
-// signatures of a manifest (64), architectures (16), and the bounds of package
-// repository.
+// A manifest (4 MiB, and 1000 layers or images), a signature (64 KiB), signatures of a manifest (64), architectures
+// (16), and the bounds of package repository.
 package imagepolicy
 
 import (

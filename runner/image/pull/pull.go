@@ -165,8 +165,8 @@ func job(node string, images map[string]string) *batchv1.Job {
 // Name names the findings about pulls by nodes.
 var Name = finding.NewName("ImagePull", "The findings about the pulls of images by the nodes.")
 
-// Namespace is the namespace of the Jobs: that of the cluster-version operator, which
-// pulls the release image there in the same way.
+// Namespace is the namespace of the Jobs: the namespace of the cluster-version operator, which pulls the release image
+// there in the same way.
 const Namespace = "openshift-cluster-version"
 
 // mostNames bounds the nodes or images in a message.

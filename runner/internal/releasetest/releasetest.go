@@ -119,7 +119,7 @@ func Subject(name string) rbacv1.Subject {
 	return rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: "default", Name: name}
 }
 
-// Read reads manifests like those of a payload.
+// Read reads manifests as if they were part of a payload.
 func Read(t *testing.T, path string) *payload.Release {
 	t.Helper()
 	data, err := os.ReadFile(path) //nolint:gosec // a file of a test

@@ -189,9 +189,8 @@ func (why cause) waiting() Classification {
 }
 
 const (
-	// RequiredLogTimeout is how long the reading of a log is retried that decides
-	// the check: a kubelet that restarts is back by then. While the API server is
-	// unreachable, it is retried until the deadline of the run.
+	// RequiredLogTimeout is how long reading a log is retried if the log decides the check: long enough for a kubelet
+	// to restart. While the API server is unreachable, reading is retried until the deadline of the run.
 	RequiredLogTimeout = 30 * time.Second
 	// OptionalLogTimeout bounds the reading of a log that does not decide the check.
 	OptionalLogTimeout = 3 * time.Second

@@ -206,9 +206,8 @@ func containerConfig(name, message string) cause {
 	return why
 }
 
-// missingObject is true for a missing ConfigMap or Secret that an administrator
-// has to create. Those of every namespace are published by a controller
-// (Kubernetes' root-ca-certificate-publisher, OpenShift's service-ca).
+// missingObject is true for a missing ConfigMap or Secret that an administrator must create. A controller publishes the
+// objects that every namespace has (Kubernetes' root-ca-certificate-publisher, OpenShift's service-ca).
 func missingObject(message string) bool {
 	for _, published := range []string{`"kube-root-ca.crt"`, `"openshift-service-ca.crt"`} {
 		if strings.Contains(message, published) {

@@ -179,7 +179,7 @@ func Secrets(p jobplan.Plan, check jobplan.Check) []inventory.Reference {
 // maxErrorLinesOfCopy bounds the lines of an error that has a line for each rule.
 const maxErrorLinesOfCopy = 5
 
-// maxCopiedRules bounds the rules of a copy. Those of cluster-admin are about one for each API group.
+// maxCopiedRules bounds the rules of a copy. cluster-admin has about one for each API group.
 const maxCopiedRules = 1000
 
 func build(c *jobplan.Copy, run jobplan.Run, account *corev1.ServiceAccount, grants []rights.Grant, api rights.API) {
@@ -216,8 +216,8 @@ const (
 	omittedSecrets = "Secrets"
 )
 
-// confine is what a run may read of a grant in a namespace. A run in the management cluster of a hosted
-// cluster reads in the namespace of the control plane only, and no Secret there.
+// confine restricts a grant in a namespace to the access that a run may have. A run in the management cluster of a
+// hosted cluster reads only in the namespace of the control plane, and no Secrets there.
 func confine(run jobplan.Run, namespace string, reading rights.Reading) rights.Reading {
 	switch {
 	case run.Namespace == "" || len(reading.Rules) == 0:
@@ -279,12 +279,11 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Make returns the plan with its checks running as temporary copies of their
-// ServiceAccounts: those of the release have copies already, those of the cluster get
-// one with the same imagePullSecrets and with the read access of the original (rights.API
-// Reads). Write access, and what rights.Grants does not include, is not copied. If the
-// user may not read the bindings and roles, the copy has no permissions; Accounts reports
-// that. Errors are reported by Validate.
+// Make returns the plan with its checks running as temporary copies of their ServiceAccounts. The ServiceAccounts of
+// the release have copies already; each ServiceAccount of the cluster gets one with the same imagePullSecrets and the
+// read access of the original (rights.API Reads). Write access, and access that rights.Grants does not include, is not
+// copied. If the user may not read the bindings and roles, the copy has no permissions; Accounts reports this. Validate
+// reports errors.
 //
 // The copies are part of Supporting. A plan that has them already is returned unchanged.
 func Make(ctx context.Context, client kubernetes.Interface, plan jobplan.Plan) jobplan.Plan {

@@ -212,9 +212,8 @@ func Difference(planned, found payload.Object) (string, error) {
 	return compare("", want, have), nil
 }
 
-// content is what a plan determines of an object, as in a manifest. Omitted are what
-// the API server and controllers set, and the deadline: that of a run that was taken
-// over is later.
+// content is the part of an object that a plan determines, as in a manifest. It omits fields that the API server and
+// controllers set, and the deadline, which is later for a run that was taken over.
 func content(object payload.Object) (map[string]any, error) {
 	if job, ok := object.(*batchv1.Job); ok {
 		job = plannedFields(job)
@@ -280,8 +279,8 @@ func Deadline(spec corev1.PodSpec) string {
 	return ""
 }
 
-// Until is the planned Job with another deadline in the environment of its containers: that of a run that was taken over
-// is of its existing Job. It is the planned Job for an empty one.
+// Until returns the planned Job with another deadline in the environment of its containers: the existing Job of a run
+// that was taken over has its own deadline. For an empty deadline, it returns the planned Job.
 func Until(deadline string, planned *batchv1.Job) *batchv1.Job {
 	if deadline == "" {
 		return planned

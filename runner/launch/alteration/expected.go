@@ -23,12 +23,12 @@ func apartOfPod() []string {
 	}
 }
 
-// apartOfContainer are those of a container, which acceptContainer accepts.
+// apartOfContainer are the fields of a container that acceptContainer accepts.
 func apartOfContainer() []string {
 	return []string{"env", "image", "imagePullPolicy", "name", "resizePolicy", "resources", "securityContext", "volumeMounts"}
 }
 
-// nothingExpected is what is expected of the pod of another Job of the run, such as one that pulls images.
+// nothingExpected is the expectation for the pod of another Job of the run, such as one that pulls images.
 func nothingExpected() map[string]any {
 	e := map[string]any{"known": false}
 	for _, key := range []string{"labels", "annotations", "spec", "security", "selector", "volumes"} {
@@ -40,7 +40,7 @@ func nothingExpected() map[string]any {
 	return e
 }
 
-// expected is what is expected of the pod of a Job, with the defaults of the API server.
+// expected is the expected pod of a Job, with the defaults of the API server.
 func expected(job *batchv1.Job) (map[string]any, error) {
 	spec := job.Spec.Template.Spec.DeepCopy()
 	setDefaults(spec)
@@ -72,7 +72,7 @@ func expected(job *batchv1.Job) (map[string]any, error) {
 func expectedContainer(fields map[string]any) map[string]any {
 	variables := []any{}
 	for _, variable := range elements(fields["env"]) {
-		if variable["name"] != jobplan.VariableDeadline { // that of a run that was taken over is of its Job
+		if variable["name"] != jobplan.VariableDeadline { // a run that was taken over uses the deadline of its Job
 			variables = append(variables, variable)
 		}
 	}
@@ -91,7 +91,8 @@ func expectedContainer(fields map[string]any) map[string]any {
 	return e
 }
 
-// expectedVolumes are the volumes by name, and the names of those with scratch space. Of the image of a volume the digest counts.
+// expectedVolumes returns the volumes by name, and the names of scratch volumes. For image volumes, the digest is
+// compared.
 func expectedVolumes(volumes []map[string]any) (byName map[string]any, scratch []any) {
 	byName, scratch = map[string]any{}, []any{}
 	for _, volume := range volumes {

@@ -15,12 +15,10 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
 
-// The functions of this file are the complete list of what admission, the API server and
-// the scheduler may change of a check. Each replaces such fields of what was created by
-// those of the plan, so that they are equal; every other field is compared. A change is
-// harmless if the check still runs its program, as its account, with its input, and no
-// less confined. What it may cause is a check that does not start or end in time, which
-// is Unknown.
+// The functions of this file are the complete list of what admission, the API server and the scheduler may change of a
+// check. Each replaces these fields of the created object with the planned values, so that they are equal; every other
+// field is compared. A change is harmless if the check still runs its program, with its account and its input, and is
+// no less confined. At worst, the check does not start or end in time, which is Unknown.
 
 // acceptJob accepts harmless changes of a Job without its pods.
 func acceptJob(want, have *batchv1.JobSpec) {
@@ -75,7 +73,7 @@ func acceptPlacement(want, have *corev1.PodSpec) {
 	have.NodeName, have.SchedulerName = want.NodeName, want.SchedulerName
 	have.Priority, have.PriorityClassName, have.PreemptionPolicy = want.Priority, want.PriorityClassName, want.PreemptionPolicy
 	have.SchedulingGates, have.TopologySpreadConstraints = want.SchedulingGates, want.TopologySpreadConstraints
-	// Further node labels, such as those of the namespace, and tolerations. Those of the author stay.
+	// Further node labels, such as the namespace's, and tolerations. The author's are kept.
 	maps.DeleteFunc(have.NodeSelector, func(key, _ string) bool { return !has(want.NodeSelector, key) })
 	have.Tolerations = kept(want.Tolerations, have.Tolerations)
 	if want.Affinity == nil {
@@ -184,8 +182,8 @@ func tokenVolumes(want, have []corev1.Volume) []string {
 	return names
 }
 
-// sourcesOfTokenVolume are those of the token volume of Kubernetes (plugin/pkg/admission/serviceaccount) or OpenShift beside
-// the token.
+// sourcesOfTokenVolume are the sources, besides the token, of the token volume of Kubernetes
+// (plugin/pkg/admission/serviceaccount) or OpenShift.
 func sourcesOfTokenVolume() []corev1.VolumeProjection {
 	certificates := func(name, file string) corev1.VolumeProjection {
 		return corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
@@ -200,7 +198,7 @@ func sourcesOfTokenVolume() []corev1.VolumeProjection {
 	}
 }
 
-// isOtherProjection is true for a source that is none of those of a token volume.
+// isOtherProjection is true for a source that does not belong to a token volume.
 func isOtherProjection(source corev1.VolumeProjection) bool {
 	known := sourcesOfTokenVolume()
 	if token := source.ServiceAccountToken; token != nil {
@@ -242,11 +240,12 @@ func NodeAnnotations(annotations map[string]string) map[string]string {
 	return found
 }
 
-// nodeAnnotations matches the keys that a node evaluates. Those of networks are of Multus, by which it gives a pod another
-// network, or replaces its own: names and addresses lead to other servers there, so a check that connects to one reports on
-// another server. The name of a network is no reason to accept it, such as istio-cni of a service mesh: its definition is an
-// object in the namespace, and redirects the connections of the check as the init container of a mesh does, which is refused
-// too. What Multus writes about a pod, such as network-status, is not read by a node.
+// nodeAnnotations matches the keys that a node evaluates. With the network annotations, Multus attaches a pod to
+// another network, or replaces its own: names and addresses then lead to other servers, so a check that connects to one
+// reports on another server. Even a network with a known name, such as istio-cni of a service mesh, is not accepted:
+// its definition is an object in the namespace, and redirects the connections of the check just like the init container
+// of a mesh, which is rejected too. A node does not read annotations that Multus writes about a pod, such as
+// network-status.
 var nodeAnnotations = regexp.MustCompile("^(" + strings.Join([]string{
 	`k8s\.v1\.cni\.cncf\.io/networks$`, `v1\.multus-cni\.io/default-network$`,
 	`(container\.apparmor\.security\.beta|(container\.)?seccomp\.security\.alpha)\.kubernetes\.io(/|$)`, // the confinement

@@ -18,12 +18,13 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/manifestpolicy"
 )
 
-// Prevention is the part of an admission policy that denies a pod of the run of a plan which differs from its Job in a field
-// that OfPod compares, but for the deadline of the run. It is evaluated after all changes by admission, and before the pod
-// exists. Its text grows with what the Jobs do not have in common.
+// Prevention is the part of an admission policy that denies pods of a planned run if they differ from their Job in a
+// field that OfPod compares, except for the deadline of the run. It is evaluated after all changes by admission, and
+// before the pod exists. Its text grows with the differences between the Jobs.
 //
-// A pod is of the Job that controls it, which its labels and its name must confirm. One of another Job of the run, such as one
-// that pulls images, may only not act on the node. An update that changes neither the spec nor the annotations is not judged.
+// A pod belongs to the Job that controls it, which its labels and its name must confirm. For a pod of another Job of
+// the run, such as one that pulls images, only actions on the node are denied. An update that changes neither the spec
+// nor the annotations is not evaluated.
 func Prevention(plan jobplan.Plan) ([]admissionregistrationv1.Variable, []admissionregistrationv1.Validation, error) {
 	jobs := []map[string]any{nothingExpected()}
 	for _, check := range plan.Checks {
@@ -120,7 +121,7 @@ func comparisons() []comparison {
 	return append(all, comparison{"altered", strings.Join(sum, " + ")})
 }
 
-// comparisonsOf are those of the planned containers of a list, and of the added ones.
+// comparisonsOf returns the comparisons of the planned containers in a list, and of the added containers.
 func comparisonsOf(list string) []comparison {
 	have, want, path := "object.spec.?"+list+".orValue([])", "variables.plan."+list, "'spec."+list+"[\"' + "
 	return []comparison{
@@ -345,9 +346,9 @@ func privileges(path string, security corev1.SecurityContext) string {
 	return compareFields(path, map[string]any{}, fields)
 }
 
-// ownCapabilities act on the files and processes of a container: those of the level "baseline"
-// of Kubernetes' Pod Security Standards. Without NET_ADMIN and NET_RAW, by which the init container
-// of a service mesh redirects the connections of the check.
+// ownCapabilities act on the files and processes of a container: the level "baseline" of Kubernetes' Pod Security
+// Standards allows them. They exclude NET_ADMIN and NET_RAW, with which the init container of a service mesh redirects
+// the connections of the check.
 func ownCapabilities() []corev1.Capability {
 	return []corev1.Capability{
 		"AUDIT_WRITE", "CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "MKNOD", "NET_BIND_SERVICE", "SETFCAP", "SETGID",

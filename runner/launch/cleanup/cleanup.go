@@ -1,12 +1,11 @@
 // Package cleanup answers: are all objects of a run deleted?
 //
-// [Run] deletes them, given the ID of the run only, and returns the [Removal]; [Runs]
-// returns the runs that have objects.
+// [Run] deletes them, given the ID of the run only, and returns the [Removal]; [Runs] returns the runs that have
+// objects.
 //
-// An object is of a run if it has the run's label and a name with the run's suffix:
-// the first can be added to any object, the second cannot. Objects with the label
-// alone are never deleted. An object that was created with a name of the run is
-// deleted by a later Run, also if another client created it.
+// An object belongs to a run if it has the run's label and a name with the run's suffix: the label can be added to any
+// object, the suffix cannot. Objects with only the label are never deleted. A later Run deletes objects that were
+// created with a name of the run, even if another client created them.
 package cleanup
 
 import (
@@ -190,7 +189,7 @@ func (s *sweep) separate(found remains) {
 	}
 }
 
-// deleteAll deletes the objects of the checks, and those of the guard when these are gone.
+// deleteAll deletes the objects of the checks, and then the objects of the guard.
 func (s *sweep) deleteAll(ctx context.Context) error {
 	s.left, s.over = nil, readOver(ctx, s.objects, s.runID)
 	for _, guard := range []bool{false, true} {

@@ -21,7 +21,7 @@ func ListNeeds() access.Needs { return everyKind("list") }
 // Needs are the permissions to clean up any run.
 func Needs() access.Needs { return everyKind("list", "watch", "delete") }
 
-// everyKind are these verbs on all kinds; those of the guard are optional.
+// everyKind are these verbs on all kinds; the kinds of the guard are optional.
 func everyKind(verbs ...string) access.Needs {
 	var needs access.Needs
 	for _, k := range inventory.Kinds() {

@@ -1,10 +1,10 @@
-// Package credential answers: has a Secret or a ConfigMap a credential with which a check could write?
+// Package credential answers: does a Secret or a ConfigMap contain a credential with which a check could write?
 //
-// The read-only guard recognizes a check by the token of its pod; it does not apply to another
-// credential of the API server. [Of] recognizes the kinds of credentials that Kubernetes and
-// OpenShift issue by the content of a Secret, [OfConfigMap] by that of a ConfigMap, [OfPod] in a manifest, and [Read] reads
-// what a user may read of an object. A Secret without a known credential may have another one: a password, a key that signs
-// certificates, or a credential that is encrypted.
+// The read-only guard recognizes a check by the token of its pod; it does not apply to another credential of the API
+// server. [Of] recognizes the kinds of credentials that Kubernetes and OpenShift issue by the content of a Secret,
+// [OfConfigMap] by the content of a ConfigMap, [OfPod] in a manifest, and [Read] reads as much of an object as a user may
+// read. A Secret without a known credential may still contain one: a password, a key that signs certificates, or a
+// credential that is encrypted.
 package credential
 
 import (
@@ -202,8 +202,8 @@ func Holds(object inventory.Reference) bool {
 	return Resource(object.Kind) != "" && object.Name != "" && !published
 }
 
-// Review is what a user may know of a Secret or ConfigMap or, for a reference without a namespace, of those of that
-// name in all namespaces. It has nothing of the content.
+// Review has what a user may know about a Secret or ConfigMap or, for a reference without a namespace, about all objects
+// of that name. It contains nothing of the content.
 type Review struct {
 	// Credential describes a known credential; empty for none.
 	Credential string
@@ -219,9 +219,9 @@ func Needs(secret inventory.Reference) []access.Request {
 	return access.Verbs(access.Request{Resource: Resource(secret.Kind), Namespace: secret.Namespace, Name: secret.Name}, "list", "get")
 }
 
-// Read reads the type of a Secret and, unless that is a known one, its content, or that of a ConfigMap. What does not exist
-// has no credential. The error is for an API server that did not respond; a request that it
-// forbids is in the Review.
+// Read reads the type of a Secret and, unless it is a known type, its content, or the content of a ConfigMap. An object
+// that does not exist has no credential. Read returns an error if the API server did not respond; requests that it
+// forbids are in the Review.
 func Read(ctx context.Context, client kubernetes.Interface, objects metadata.Interface, secret inventory.Reference) (Review, error) {
 	if len(content.IsPathSegmentName(secret.Name)) > 0 {
 		return Review{}, nil // the API server has no object of this name
@@ -248,8 +248,8 @@ func Read(ctx context.Context, client kubernetes.Interface, objects metadata.Int
 	return r.everywhere(ctx, review)
 }
 
-// ofConfigMap reviews a ConfigMap, or those of the name in all namespaces. One that is created later has what its content
-// then shows.
+// ofConfigMap reviews a ConfigMap, or the ConfigMaps of that name in all namespaces. If it is created later, its
+// content is reviewed then.
 func (r reader) ofConfigMap(ctx context.Context, review Review) (Review, error) {
 	read := r.everywhere
 	if r.secret.Namespace != "" {
@@ -411,7 +411,7 @@ func isClient(certificate *x509.Certificate) bool {
 }
 
 // isOwnUser is true for a certificate whose user, or one of whose groups, is reserved for Kubernetes, such as
-// system:masters, or is that of the administrator or of the front proxy that kubeadm creates.
+// system:masters, or is the administrator or the front proxy that kubeadm creates.
 func isOwnUser(certificate *x509.Certificate) bool {
 	return slices.ContainsFunc(append(slices.Clone(certificate.Subject.Organization), certificate.Subject.CommonName), func(name string) bool {
 		return strings.HasPrefix(name, "system:") || slices.Contains([]string{"kubeadm:cluster-admins", "front-proxy-client"}, name)

@@ -177,8 +177,8 @@ func (o *Objects) within(k Kind) string {
 	return o.Namespace
 }
 
-// metadataOf returns the client for the metadata of a kind. An empty namespace is all of
-// them, and that of objects without one.
+// metadataOf returns the client for the metadata of a kind. An empty namespace selects all namespaces, and
+// cluster-scoped objects.
 func (o *Objects) metadataOf(k Kind, namespace string) metadata.ResourceInterface {
 	return o.Metadata.Resource(k.Resource).Namespace(namespace)
 }
@@ -238,7 +238,7 @@ func OfRun(runID string) metav1.ListOptions {
 	return metav1.ListOptions{LabelSelector: labels.Set{label.Run: runID}.String()}
 }
 
-// OfAnyRun selects the objects of all runs: of those that are confined to the namespace, if there is one.
+// OfAnyRun selects the objects of all runs: only of runs that are confined to the namespace, if one is given.
 func (o *Objects) OfAnyRun() string {
 	if o.Namespace == "" {
 		return label.Run
@@ -273,7 +273,7 @@ func (o *Objects) WholePage(ctx context.Context, k Kind, options metav1.ListOpti
 	return found, nil
 }
 
-// listError is nil if the kind does not exist and is of the guard.
+// listError is nil if the kind does not exist and belongs to the guard.
 func (k Kind) listError(err error) error {
 	switch {
 	case k.Guard && apierrors.IsNotFound(err):
@@ -390,8 +390,8 @@ func (o *Objects) Watch(ctx context.Context, k Kind, options metav1.ListOptions)
 	return t, nil
 }
 
-// trimming is a watch whose objects are trimmed. It ends when it is stopped, also if nothing receives the present
-// event; that of watch.Filter does not.
+// trimming is a watch whose objects are trimmed. Unlike the watch of watch.Filter, it ends when it is stopped, even if
+// its current event is not received.
 type trimming struct {
 	from    watch.Interface
 	trimmed chan watch.Event

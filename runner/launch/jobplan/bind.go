@@ -22,8 +22,8 @@ const (
 	// minTTL keeps a finished Job until its result is read, also by the successor of
 	// a killed runner. It deletes Jobs for which Cleanup is never called.
 	minTTL = time.Hour
-	// margin is the time between the deadline of the run and that of its Jobs, at
-	// which the Job controller deletes the pods: the runner reads their state before.
+	// margin is the time between the deadline of the run and the deadline of its Jobs, at which the Job controller
+	// deletes the pods: the runner reads their state before.
 	margin = time.Minute
 	// backoffLimit is the default: Kubernetes' default of 6 takes more than ten
 	// minutes, which is longer than a run.
@@ -125,8 +125,8 @@ func podAnnotations() []string {
 	return []string{"openshift.io/required-scc", "target.workload.openshift.io/management"}
 }
 
-// jobAnnotations is the allow-list for the author's annotations of a Job: those of
-// this project, on which no other component acts.
+// jobAnnotations is the allow-list for the author's annotations of a Job: annotations of this project, on which no
+// other component acts.
 func jobAnnotations() []string { return []string{annotationResult, annotationSerial} }
 
 // allowed are the author's annotations with these keys, nil if there are none.
@@ -255,7 +255,7 @@ func (b binder) environment(containers int) []corev1.EnvVar {
 	return variables
 }
 
-// override appends variables to those of the author, and replaces the same names.
+// override appends variables to the author's, and replaces variables of the same name.
 func override(author, ours []corev1.EnvVar) []corev1.EnvVar {
 	replaced := map[string]bool{}
 	for _, variable := range ours {

@@ -1,16 +1,15 @@
 // Package jobplan answers: which objects does a run create for the checks of a release?
 //
-// [New] reads the checks of a release, and rejects those that violate the policy for
-// manifests; [Draft.Bind] returns the [Plan] of one run. Both are pure.
+// [New] reads the checks of a release, and rejects those that violate the policy for manifests; [Draft.Bind] returns
+// the [Plan] of one run. Both are pure.
 //
-// The names of all objects depend on the release and the ID of the run only. A
-// runner that continues the run of another therefore plans the same objects. A version of
-// this tool that plans other objects does not adopt those of an earlier one.
+// The names of all objects depend on the release and the ID of the run only. A runner that continues another's run
+// therefore plans the same objects. A version of this tool that plans different objects does not adopt the objects of
+// an earlier version.
 //
-// The pods of checks have the default priority of the cluster, so they preempt only
-// pods of lower priority. Their requests for CPU and memory are not limited: a check
-// that requests more than any node has free waits, and an autoscaler may add nodes
-// for it.
+// The pods of checks have the default priority of the cluster, so they preempt only pods of lower priority. Their
+// requests for CPU and memory are not limited: a check that requests more than any node has free waits, and an
+// autoscaler may add nodes for it.
 package jobplan
 
 import (
@@ -40,8 +39,8 @@ type Draft struct {
 	// Refused has one finding for each Job that violates the policy.
 	Refused []finding.Finding
 
-	// catalog has the supporting objects of the release, management those for the management
-	// cluster of a hosted cluster, and siteCatalog those of the checks of the site.
+	// catalog contains the supporting objects of the release, management the objects for the management cluster of a
+	// hosted cluster, and siteCatalog the objects of the site's checks.
 	catalog, management, siteCatalog catalog
 	// path is the update path ("4.18.1,4.19.2"); empty if unknown.
 	path string
@@ -58,8 +57,8 @@ func (d Draft) catalogOf(c Check) catalog {
 	return d.catalog
 }
 
-// On is the draft with the checks of one cluster of a hosted cluster. All checks of another cluster are
-// those of [check.Guest].
+// On returns the draft with the checks of one cluster of a hosted cluster. For any other cluster, all checks belong to
+// [check.Guest].
 func (d Draft) On(side check.Side) Draft {
 	if side == check.Management {
 		d = d.Without(check.Guest)
@@ -82,8 +81,8 @@ func (d Draft) Without(side check.Side) Draft {
 // that does, are in Refused and not in Checks. All checks run in the same cluster.
 func New(from string, release *payload.Release) Draft { return NewHosted(from, release, "") }
 
-// NewHosted is New for a hosted cluster: the checks that are for its management cluster run there, in the
-// namespace of the control plane instead of those of their manifests.
+// NewHosted is like New, for a hosted cluster: the checks for its management cluster run there, in the namespace of the
+// control plane instead of the namespaces of their manifests.
 func NewHosted(from string, release *payload.Release, controlPlane string) Draft {
 	release = placed(release, controlPlane)
 	draft := Draft{catalog: newCatalog(release.Supporting, check.Guest), management: newCatalog(release.Supporting, check.Management)}
@@ -141,7 +140,7 @@ type builder struct {
 	jobs  map[placedJob]string
 }
 
-// placedJob identifies a Job among those of both clusters of a hosted cluster.
+// placedJob identifies a Job across both clusters of a hosted cluster.
 type placedJob struct {
 	side check.Side
 	ref  inventory.Reference
@@ -239,10 +238,9 @@ var reasonSiteCollision = finding.NewReason("SiteCollision", finding.Explanation
 // SiteComponent is the component of the checks of the site: the names of the checks start with "Site.".
 const SiteComponent = "site"
 
-// WithSite returns the draft with the checks of the site after those of the release. Both
-// resolve references among their own objects only. A check of the site is Refused, as
-// inconclusive, if it violates the policy for manifests, or if an object that it creates
-// has the name of one that the release contains or refers to.
+// WithSite returns the draft with the checks of the site after the checks of the release. Both resolve references among
+// their own objects only. A check of the site is Refused, as inconclusive, if it violates the policy for manifests, or
+// if an object that it creates has the name of an object that the release contains or refers to.
 func (d Draft) WithSite(site Draft) Draft {
 	taken := d.taken()
 	d.Checks, d.Refused = slices.Clip(d.Checks), slices.Clip(d.Refused)
@@ -322,7 +320,7 @@ func (d Draft) taken() takenNames {
 	return t
 }
 
-// collision is why a check of the site cannot run beside those of the release; empty if it can.
+// collision is why a check of the site cannot run beside the checks of the release; empty if it can.
 func (t takenNames) collision(check Check, site catalog) string {
 	if t.component != "" {
 		return fmt.Sprintf("the release has checks with names that start with %q (%s)", check.Prefix()+".", t.component)

@@ -39,7 +39,7 @@ type Plan struct {
 	// UnreadRoles is the error of reading them.
 	ClusterRoles map[string][]rbacv1.PolicyRule
 	UnreadRoles  error
-	// Secrets is what the user may know of the Secrets and ConfigMaps that the checks read, when they were validated.
+	// Secrets are the reviews of the Secrets and ConfigMaps that the checks read, from when they were validated.
 	Secrets map[inventory.Reference]credential.Review
 }
 
@@ -49,7 +49,7 @@ type Copy struct {
 	Objects  []payload.Object
 	// Omitted describes read access of the original that the copy lacks.
 	Omitted []string
-	// Unread is the error for which the copy has no permissions: those of the original may not be read.
+	// Unread is why the copy has no permissions: the permissions of the original may not be read.
 	Unread error
 	Failed error
 }
@@ -83,7 +83,7 @@ type Check struct {
 	// Name is "<Component>.<JobName>" in CamelCase, unique in its release. The names
 	// of the Job's findings start with the part before the dot.
 	Name string
-	// Component is the name in the release, File that of the manifest.
+	// Component is the name in the release, File the name of the manifest's file.
 	Component, File string
 	// Framed is true when the author promised a result in the SDK's format:
 	// annotation preflight.openshift.io/result: framed of the Job.
@@ -292,7 +292,7 @@ const (
 	annotationTool     = label.Prefix + "tool-version"
 )
 
-// Run is one preflight of one target in one cluster. That of a hosted cluster has two, with the same ID:
+// Run is one preflight of one target in one cluster. A preflight of a hosted cluster consists of two, with the same ID:
 // one in the guest and one in the management cluster.
 type Run struct {
 	ID string
@@ -303,8 +303,8 @@ type Run struct {
 	StartTime, Deadline time.Time
 	// ToolVersion is the version of the tool, for the annotations of the objects.
 	ToolVersion string
-	// Namespace is the only one in which the run has objects: in the management cluster of a hosted cluster,
-	// that of its control plane. It is empty in the cluster that is judged.
+	// Namespace is the only namespace in which the run has objects: in the management cluster of a hosted cluster, the
+	// namespace of its control plane. It is empty in the target cluster.
 	Namespace string
 }
 
@@ -335,9 +335,9 @@ func (r Run) labels(component string) map[string]string {
 	return labels
 }
 
-// podLabels are those of the pods. The network policies that HyperShift creates in the namespace of a
-// control plane keep pods without its label from the API server of the management cluster
-// (hypershift-operator network_policies.go, management-kas).
+// podLabels are the labels of the pods. The network policies that HyperShift creates in the namespace of a control
+// plane keep pods without its label from the API server of the management cluster (hypershift-operator
+// network_policies.go, management-kas).
 func (r Run) podLabels(component string) map[string]string {
 	labels := r.labels(component)
 	if r.Side() == check.Management {

@@ -264,8 +264,8 @@ func JobNeeds(namespace string) access.Needs {
 	return access.Needs{Required: slices.Concat(creating(inventory.JobKind, namespace), creating(inventory.PodKind, namespace))}
 }
 
-// quotaNeeds are the permissions to foresee that a quota rejects the pods in a namespace.
-// Without them the rejection is reported when the Job exists.
+// quotaNeeds are the permissions to predict that a quota rejects the pods in a namespace. Without them, the rejection
+// appears once the Job exists.
 func quotaNeeds(namespace string) []access.Request {
 	return []access.Request{
 		{Verb: "list", Resource: "resourcequotas", Namespace: namespace},

@@ -1,7 +1,7 @@
-// Package manifestpolicy answers: in what does this manifest violate the policy for checks?
+// Package manifestpolicy answers: how does this manifest violate the policy for checks?
 //
-// [Job] returns the violations of a Job, and [Rules] those of the rules of a role. A check is
-// one pod that only reads, runs images of its release, and does not affect other pods.
+// [Job] returns the violations of a Job, and [Rules] the violations of a role's rules. A check is one pod that only
+// reads, runs images of its release, and does not affect other pods.
 package manifestpolicy
 
 import (
@@ -198,7 +198,7 @@ func confinementViolations(path string, c confinement) []Violation {
 	return violationsOf(reasonRefusedPodSecurity, path, fields)
 }
 
-// SELinuxTypes are the types of processes that a manifest may have; the empty one is that of the runtime.
+// SELinuxTypes are the process types that a manifest may set; empty means the type of the runtime.
 func SELinuxTypes() []string {
 	return []string{"", "container_t", "container_init_t", "container_kvm_t", "container_engine_t"}
 }
@@ -378,8 +378,8 @@ func SecretReads(rules []rbacv1.PolicyRule) []access.Request {
 	return reads
 }
 
-// grants is true for a rule that allows a request for objects of any name: an empty one of resourceNames is that of
-// a list or watch without a name (k8s.io/kubernetes/pkg/apis/rbac/v1, ResourceNameMatches).
+// grants is true for a rule that allows a request for objects of any name: an empty resource name is the name of a list
+// or watch without a name (k8s.io/kubernetes/pkg/apis/rbac/v1, ResourceNameMatches).
 func grants(rule rbacv1.PolicyRule, request access.Request) bool {
 	unnamed := request.Verb != "get" && slices.Contains(rule.ResourceNames, "")
 	return (len(rule.ResourceNames) == 0 || unnamed) && covers(rule, request)

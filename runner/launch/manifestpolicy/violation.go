@@ -111,8 +111,8 @@ var ReasonRefusedControlPlane = finding.NewReason("RefusedControlPlane", finding
 
 const noSecrets = "the Secrets of a control plane are credentials to which the read-only guard does not apply"
 
-// ControlPlane are the violations of an object of a check that runs in the namespace of a control plane, in
-// addition to those of any check.
+// ControlPlane returns the violations of an object of a check that runs in the namespace of a control plane, in
+// addition to the violations for any check.
 func ControlPlane(object runtime.Object) []Violation {
 	switch object := object.(type) {
 	case *batchv1.Job:

@@ -1,8 +1,8 @@
 // Package place answers: in which clusters does a run have Jobs, and what does it need there?
 //
-// [Of] returns the [Place]s of a run: the cluster that is judged and, for a hosted cluster, its management
-// cluster, where the run is confined to the namespace of the control plane. Each has its own objects, guard
-// and permissions; [Cleanup] deletes the objects of a run in all of them.
+// [Of] returns the [Place]s of a run: the target cluster and, for a hosted cluster, its management cluster, where the
+// run is confined to the namespace of the control plane. Each has its own objects, guard and permissions; [Cleanup]
+// deletes the objects of a run in all of them.
 package place
 
 import (
@@ -30,13 +30,13 @@ import (
 
 // Place is a cluster in which a run has Jobs.
 type Place struct {
-	// Side is check.Guest for the cluster that is judged.
+	// Side is check.Guest for the target cluster.
 	Side    check.Side
 	Cluster *cluster.Cluster
 	// Objects of the runs there, which Launcher creates.
 	Objects  *inventory.Objects
 	Launcher *launch.Launcher
-	// hostedCluster is the one of which this is the management cluster, NAMESPACE/NAME; empty for none.
+	// hostedCluster is the hosted cluster whose management cluster this is, NAMESPACE/NAME; empty for none.
 	hostedCluster string
 }
 
@@ -66,7 +66,7 @@ func (p Place) Run(of jobplan.Run) jobplan.Run {
 	return of
 }
 
-// name is how an object names this place; empty for the cluster that is judged.
+// name is how objects refer to this place; empty for the target cluster.
 func (p Place) name() string {
 	if p.Side == check.Management {
 		return finding.Management
@@ -154,8 +154,8 @@ func Cleanup(ctx context.Context, places []Place, runID string) (Removal, error)
 	return all, err
 }
 
-// Runs returns the IDs of all runs that have objects in the places. The value is true for a run of another
-// hosted cluster than that of the places, if any: its record and its Lease are in no place (cleanup.Runs).
+// Runs returns the IDs of all runs that have objects in the places. The value is true for a run of a hosted cluster
+// other than the places': its record and its Lease are in no place (cleanup.Runs).
 func Runs(ctx context.Context, places []Place) (map[string]bool, error) {
 	all := map[string]bool{}
 	for _, p := range places {

@@ -99,9 +99,8 @@ func without(name corev1.ResourceName, spec corev1.PodSpec) []string {
 	return names
 }
 
-// asked is what a quota counts for a pod. Which of several LimitRanges supplies a default
-// depends on the API server, and what is specified for the whole pod on its version: then
-// only objects are counted.
+// asked is the amount that a quota counts for a pod. Which of several LimitRanges supplies a default depends on the API
+// server, and the meaning of amounts for the whole pod on its version: in these cases only objects are counted.
 func (n Namespace) asked(spec corev1.PodSpec) corev1.ResourceList {
 	amounts := corev1.ResourceList{}
 	if len(n.LimitRanges) <= 1 && spec.Resources == nil {
@@ -156,7 +155,7 @@ func defaults(limitRange corev1.LimitRange) (requests, limits corev1.ResourceLis
 	return requests, limits
 }
 
-// supplemented are amounts with those of others that they lack.
+// supplemented returns amounts, with missing ones taken from others.
 func supplemented(amounts, others corev1.ResourceList) corev1.ResourceList {
 	all := maps.Clone(others)
 	if all == nil {

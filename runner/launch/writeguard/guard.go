@@ -49,8 +49,8 @@ var (
 	})
 )
 
-// creator creates an object, or adopts the one of its name if it equals the planned one.
-// It is implemented by launch.Launcher.
+// creator creates an object, or adopts an existing object of the same name if it equals the planned one.
+// launch.Launcher implements it.
 type creator interface {
 	Create(ctx context.Context, object payload.Object) error
 }
@@ -185,7 +185,7 @@ func notGuarded(err error) finding.Finding {
 	return f
 }
 
-// ReasonGuardChanged is reported when the guard of a run no longer holds.
+// ReasonGuardChanged means that the guard of a run is no longer in force.
 var ReasonGuardChanged = finding.NewReason("GuardChanged", finding.Explanation{
 	Meaning: "The admission policy that denies the writes of the run's pods, or its binding, was deleted or changed " +
 		"while the checks ran. Writes of the checks may have been accepted.",
@@ -199,13 +199,11 @@ func (g *Guard) read(ctx context.Context) (err error) {
 	return err
 }
 
-// Changed returns a finding that replaces the one of Await if the policy or its
-// binding is not the unchanged object that came into force; false if both are.
-// It compares UID, generation and content, and is to be called when all checks have
-// ended, before the objects of the run are deleted. Without a guard in force there is
-// nothing to compare.
+// Changed returns a finding that replaces Await's finding if the policy or its binding is not the unchanged object that
+// came into force; false if both are. It compares UID, generation and content. Call it when all checks have finished,
+// before the objects of the run are deleted. Without a guard in force, there is nothing to compare.
 //
-// A deletion and creation before a runner takes over the run of another is not detected.
+// It does not detect a deletion and creation before a runner takes over the run of another.
 func (g *Guard) Changed(ctx context.Context) (finding.Finding, bool) {
 	if g.inForce == nil {
 		return finding.Finding{}, false

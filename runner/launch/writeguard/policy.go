@@ -41,8 +41,8 @@ type bound struct {
 	binding *admissionregistrationv1.ValidatingAdmissionPolicyBinding
 }
 
-// policies are those of the guard of a run, in the order of their creation. An API server loads them in this order, so that
-// the probe of the last one is denied when all are in effect.
+// policies are the policies of the guard of a run, in the order of their creation. An API server loads them in this
+// order, so the probe of the last policy is denied once all are in effect.
 func policies(plan jobplan.Plan) ([]bound, error) {
 	pods, err := podPolicy(plan)
 	if err != nil {

@@ -47,7 +47,7 @@ func (e *Error) Error() string {
 	return e.Message + ": " + words.Line(e.Err.Error(), maxCause)
 }
 
-// Remedy is what to do next, with its commands.
+// Remedy returns the next step, with its commands.
 func (e *Error) Remedy() (sentence string, commands []finding.Action) {
 	return e.Remediation, e.Actions
 }

@@ -1,9 +1,8 @@
-// Package imagefiles answers: which files does this image have in the directory of its
-// manifests?
+// Package imagefiles answers: which files does this image have in the directory of its manifests?
 //
-// [ReadRelease] reads those of a release, for which it requires proof that its digest was
-// verified, and [Read] those of another image. Nothing is decompressed before it is verified
-// by digest. [Resolve] returns the digest to which a pull spec resolves.
+// [ReadRelease] reads the files of a release, and requires proof that its digest was verified; [Read] reads the files
+// of any other image. Nothing is decompressed before it is verified by digest. [Resolve] returns the digest to which a
+// pull spec resolves.
 //
 // # Limitations
 //

@@ -174,7 +174,7 @@ func CheckSize(content []byte) error {
 	return nil
 }
 
-// Locate converts the line numbers in a parser's error to those of the file.
+// Locate converts the line numbers in a parser's error to line numbers in the file.
 func (d Document) Locate(err error) error {
 	text := regexp.MustCompile(`\bline \d+`).ReplaceAllStringFunc(err.Error(), func(match string) string {
 		line, err := strconv.Atoi(strings.TrimPrefix(match, "line "))

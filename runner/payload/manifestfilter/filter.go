@@ -267,9 +267,9 @@ func (c Cluster) side(object manifest, annotations map[string]string) *Violation
 	return nil
 }
 
-// overridden judges the first override of the object, as the operator does: a later one for the same
-// object does not count (openshift/library-go pkg/manifest, getOverrideForManifest). An object without a
-// namespace has that of any override.
+// overridden evaluates the first override of the object, as the operator does: a later override of the same object does
+// not count (openshift/library-go pkg/manifest, getOverrideForManifest). For an object without a namespace, overrides
+// of any namespace count.
 func (c Cluster) overridden(object manifest) *Violation {
 	kind := object.GetObjectKind().GroupVersionKind()
 	first := slices.IndexFunc(c.Overrides, func(override configv1.ComponentOverride) bool {

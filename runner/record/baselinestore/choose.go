@@ -27,7 +27,7 @@ import (
 // Reason is why no baseline counts.
 type Reason string
 
-// The reasons. Where baselines do not count for several reasons, the one that is first in this order is stated.
+// The reasons. If baselines do not count for several reasons, the first one in this order is reported.
 const (
 	// NoUpdate means that the history of ClusterVersion has no update whose beginning is known.
 	NoUpdate Reason = "NoUpdate"
@@ -41,7 +41,7 @@ const (
 	Unverifiable Reason = "Unverifiable"
 	// Unauthentic means that it was edited, or that the key of the records was replaced since.
 	Unauthentic Reason = "Unauthentic"
-	// OtherCluster means that it is of a cluster with another ID.
+	// OtherCluster means that the baseline belongs to a cluster with another ID.
 	OtherCluster Reason = "OtherCluster"
 	// OtherRelease means that it is of another release than the one that the update started from.
 	OtherRelease Reason = "OtherRelease"
@@ -49,7 +49,7 @@ const (
 	NotTaken Reason = "NotTaken"
 )
 
-// reasons are all of them, in the order in which they are stated.
+// reasons are all reasons, in the order in which they are reported.
 func reasons() []Reason {
 	return []Reason{NoUpdate, Unreadable, TakenDuring, TakenEarlier, Unverifiable, Unauthentic, OtherCluster, OtherRelease, NotTaken}
 }
@@ -74,25 +74,25 @@ type Candidate struct {
 	// Run is the ID of the run that took it. Whether that run has a verdict does not matter: a baseline is a fact about
 	// the cluster, which is complete also where the run was killed after it.
 	Run string
-	// Taken, ClusterID, Version and Image are those of its State.
+	// Taken, ClusterID, Version and Image are copied from its State.
 	Taken                     time.Time
 	ClusterID, Version, Image string
 	// Authentication is the result of its verification. Unless it is Authentic, the other fields do not count.
 	Authentication record.Authentication
 	// Unreadable is why it cannot be read, as a clause; empty if it can.
 	Unreadable string
-	// Judged is of which sample the last judgement by it is, and its decision: see [Judgement.Precedes]. Empty where it has
-	// not judged an update.
+	// The sample and the decision of the last judgement with this baseline, see [Judgement.Precedes]. Empty if it has
+	// not been used to evaluate an update.
 	Judged string
 }
 
 // Choose returns the baselines of the last update of a history, which has the newest entry first, as status.history of
 // ClusterVersion has. The newest baseline is first. The error is an *[AbsentError] if there is none.
 //
-// The update is that of settling.ChangeOf: one that was interrupted and continued to another release began with the first
-// of them, and one that was undone is still the last one. A baseline counts if it is authentic, of this cluster and of the
-// release that the update started from, and was taken between the completion of that release and the beginning of the
-// update. All times are by the clocks of the cluster.
+// settling.ChangeOf determines the update: if it was interrupted and continued to another release, it began with the
+// first release, and if it was rolled back, it is still the last update. A baseline counts if it is authentic, belongs
+// to this cluster and to the release that the update started from, and was taken between the completion of that release
+// and the beginning of the update. All times use the clocks of the cluster.
 func Choose(candidates []Candidate, history []configv1.UpdateHistory, clusterID string) ([]Candidate, error) {
 	of, err := changeOf(history, clusterID)
 	if err != nil {
@@ -236,9 +236,9 @@ type Judgement struct {
 	Authentication record.Authentication
 }
 
-// PutJudgement stores the judgement about the update after a run, by the ID of the run. Of several, that of the newest
-// sample stays, of whichever process: one that is older than the stored
-// one, equal to it, or Good again, is not written. The error is a *record.NotFoundError for a run without a record, and an
+// PutJudgement stores the judgement about the update after a run, by the ID of the run. If there are several, from any
+// process, the judgement with the newest sample stays: a judgement that is older than the stored one, equal to it, or
+// Good again, is not written. It returns a *record.NotFoundError for a run without a record, and a
 // *record.UnauthenticError without the key of the records.
 func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.Report) error {
 	text, err := json.Marshal(report)
@@ -286,8 +286,8 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 	return nil
 }
 
-// mark notes beside the baseline that it has judged an update, so that an earlier judgement which is put back does not
-// count. The mark of the newest sample stays.
+// mark notes beside the baseline that it was used to evaluate an update, so that restoring an earlier judgement has no
+// effect. The mark of the newest sample stays.
 func mark(ctx context.Context, beside *recordstore.Beside, judged afterupdate.Report) error {
 	return beside.Change(ctx, indexName(beside.Run()), func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		text := markOf(judged)
@@ -319,8 +319,8 @@ func sampleOf(mark string) time.Time {
 	return at
 }
 
-// succeeding is what is stored in place of an authentic judgement; nil to leave that as it is. The first of several by which
-// one update is Good stays, since a soak counts from it; stays is what is stored.
+// succeeding returns the replacement of an authentic judgement; nil to keep it. If several judgements call one update
+// Good, the first stays, because a soak counts from it; stays is the stored one.
 func succeeding(made *corev1.ConfigMap, judged afterupdate.Report, found *corev1.ConfigMap,
 	by Candidate,
 ) (next *corev1.ConfigMap, stays afterupdate.Report) {

@@ -71,7 +71,7 @@ type Baseline struct {
 	Passed []*AbsentError
 }
 
-// index is what a baseline is of.
+// index describes a baseline.
 type index struct {
 	Format    int       `json:"format"`
 	Taken     time.Time `json:"taken"`
@@ -282,8 +282,8 @@ func indexName(id string) string { return recordformat.HeaderName(id) + "-baseli
 
 func partName(id string, number int) string { return fmt.Sprintf("%s-%d", indexName(id), number) }
 
-// Needs are the permissions for Put and PutJudgement, including ReadNeeds. Those of package recordstore for a run have
-// them all.
+// Needs are the permissions for Put and PutJudgement, including ReadNeeds. The permissions of package recordstore for a
+// run include them.
 func Needs() access.Needs {
 	request := mapsRequest()
 	return access.Needs{Required: access.Verbs(request, "get", "list", "create", "update"), Optional: ReadNeeds().Optional}

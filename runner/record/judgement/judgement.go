@@ -32,7 +32,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 )
 
-// Window is how long after its end an update is judged: later changes have other causes.
+// Window is how long an update is evaluated after its end: later changes have other causes.
 const Window = 24 * time.Hour
 
 // last is the last update of a cluster, whose judgement is looked for.
@@ -46,15 +46,16 @@ type last struct {
 	records   *recordstore.Store
 }
 
-// Last is the judgement of the last update in the history of ClusterVersion, as "after" or the controller has stored it;
-// false where nothing is stored about that update, so that a fleet in which no update is judged has none.
+// Last returns the judgement of the last update in the history of ClusterVersion, as stored by "after" or the
+// controller. It returns false if nothing is stored about that update, so a fleet that does not evaluate updates has
+// none.
 //
-// A judgement counts if its MAC matches and it states this cluster and the start and end of this update. Of several, the
-// one by the newest baseline counts, and of these the newest sample. The decision is Undecided, and the message states
-// why, where judgements cannot be read; where one that is not authentic may be about this update, since it could be newer,
-// and not good; where a run has stored a baseline of this update and there is no judgement by it, since an editor of
-// ConfigMaps can delete one; and where an earlier judgement was put back. It is Settling where an update that ended within
-// the Window has not been judged yet.
+// A judgement counts if its MAC matches and it names this cluster and the start and end of this update. If there are
+// several, the one with the newest baseline counts, and among these the newest sample. The decision is Undecided, with
+// the cause in the message, if judgements cannot be read; if a judgement that is not authentic may be about this
+// update, since it could be newer and not good; if a run has stored a baseline of this update that has no judgement,
+// since an editor of ConfigMaps can delete it; and if an earlier judgement was restored. It is Settling if an update
+// that ended within the Window has not been evaluated yet.
 func Last(ctx context.Context, reached *cluster.Cluster, version *configv1.ClusterVersion) (afterupdate.Report, bool) {
 	change, found := settling.ChangeOf(version.Status.History)
 	if !found {
@@ -200,15 +201,15 @@ func (l last) newest(stored []baselinestore.Judgement) *baselinestore.Judgement 
 	return newest
 }
 
-// isOf reports whether a judgement is of the update: the same version may be updated to again.
+// isOf reports whether a judgement belongs to the update: a cluster may update to the same version again.
 func (l last) isOf(made afterupdate.Report) bool {
 	is := l.update()
 	return made.Cluster.ID == l.clusterID && made.Update.To == is.To && made.Update.StartTime == is.StartTime &&
 		made.Update.CompletionTime == is.CompletionTime
 }
 
-// later reports whether the baseline of a is later than that of b, by which the controller judges as well, or of equal ones the
-// last sample, or whether of equal ones a is not in favor of the update.
+// later reports whether the baseline of a, which the controller also uses, is later than b's; or, for equal baselines,
+// the last sample; or, for equal samples, whether a is not in favor of the update.
 func later(a, b afterupdate.Report) bool {
 	if by := baselineOf(a).Compare(baselineOf(b)); by != 0 {
 		return by > 0

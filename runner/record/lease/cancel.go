@@ -119,12 +119,12 @@ func (e *NotRunningError) Error() string {
 	return fmt.Sprintf("run %s has ended in phase %s", e.ID, e.Phase)
 }
 
-// Remedy is what to do next, with its commands.
+// Remedy returns the next step, with its commands.
 func (e *BusyError) Remedy() (sentence string, commands []finding.Action) {
 	return "Follow the run", []finding.Action{finding.Read("oc preflight attach %s", e.ID)}
 }
 
-// Remedy is what to do next, with its commands.
+// Remedy returns the next step, with its commands.
 func (e *NotRunningError) Remedy() (sentence string, commands []finding.Action) {
 	return "Read its report", []finding.Action{finding.Read("oc preflight status %s", e.ID)}
 }

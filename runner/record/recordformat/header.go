@@ -1,44 +1,38 @@
-// Package recordformat answers: in which ConfigMaps is a record written, and are they
-// authentic?
+// Package recordformat answers: in which ConfigMaps is a record written, and are they authentic?
 //
-// [Header.ConfigMap] encodes the header of a record, and [Parse] decodes it. The header has
-// the request, the expected checks, the results as they are reported, and finally
-// the report. Data that does not fit is in further ConfigMaps, the parts, which the
-// header owns. [Key.Seal] sets the MACs, and [LoadedKey.Verify] verifies them.
+// [Header.ConfigMap] encodes the header of a record, and [Parse] decodes it. The header contains the request, the
+// expected checks, the results as they are reported, and finally the report. Data that does not fit is stored in
+// further ConfigMaps, the parts, which the header owns. [Key.Seal] sets the MACs, and [LoadedKey.Verify] verifies them.
 //
 //	oc get configmaps,leases -n openshift-cluster-version -l preflight.openshift.io/record \
 //	    -L preflight.openshift.io/phase,preflight.openshift.io/decision
 //
 // # Authenticity
 //
-// An editor of ConfigMaps in the namespace could forge a verdict, so the header and the
-// parts have a MAC, with a key that such an editor cannot read: the 32 bytes under "key"
-// of the Secret preflight-record-key in the same namespace. The first run that needs the
-// key creates it, and it never leaves the process. To replace it, delete the Secret:
-// the records so far are no longer authentic, a run in progress ends with the new key.
+// An editor of ConfigMaps in the namespace could forge a verdict, so the header and the parts have a MAC, with a key
+// that such an editor cannot read: the 32 bytes under "key" of the Secret preflight-record-key in the same namespace.
+// The first run that needs the key creates it, and it never leaves the process. To replace it, delete the Secret: the
+// records so far are no longer authentic, a run in progress ends with the new key.
 //
-// A MAC is HMAC-SHA256 in hex, keyed with the HMAC-SHA256 of its domain under the key.
-// record.mac has the domain "preflight.openshift.io/record.mac/v1" and covers the
-// namespace and the name of the ConfigMap, the UID of the header, the ID of the run, and
-// all data and binaryData but itself; a copy with another name or UID, or in another
-// cluster, does not verify. Labels are for selection only and are not covered.
+// A MAC is HMAC-SHA256 in hex, keyed with the HMAC-SHA256 of its domain under the key. record.mac has the domain
+// "preflight.openshift.io/record.mac/v1" and covers the namespace and the name of the ConfigMap, the UID of the header,
+// the ID of the run, and all data and binaryData but itself; a copy with another name or UID, or in another cluster,
+// does not verify. Labels are for selection only and are not covered.
 //
-// Of a record that is not authentic, only metadata is returned (Record.Authentication).
-// Its results are not used: those of a run in progress are read from its Jobs again, and
-// those of an ended run are collected by a new one. Records of versions without MACs are
-// not authentic. The times of a record are at most those that the API server recorded
-// for the header.
+// Of a record that is not authentic, only metadata is returned (Record.Authentication). Its results are not used: for a
+// run in progress, they are read from its Jobs again; for an ended run, a new run collects them. Records of versions
+// without MACs are not authentic. The times of a record are not later than the times that the API server recorded for
+// the header.
 //
-// MACs do not protect against users who may read or create Secrets in the namespace and
-// write ConfigMaps there, such as every user who may run preflights; nor against the
-// return to an earlier content of the same header. The deletion of a record does not make
-// an older verdict count again: the end of a run ends the earlier verdicts on its target
-// (ended, below).
+// MACs do not protect against users who may read or create Secrets in the namespace and write ConfigMaps there, such as
+// every user who may run preflights; nor against restoring an earlier content of the same header. The deletion of a
+// record does not make an older verdict count again: the end of a run ends the earlier verdicts on its target (ended,
+// below).
 //
 // # verdict.json
 //
-// The header has its verdict as JSON under the key verdict.json, for readers without
-// this package; its fields are stable, and fields are only added:
+// The header has its verdict as JSON under the key verdict.json, for readers without this package; its fields are
+// stable, and fields are only added:
 //
 //	run               the ID of the run
 //	from              the version of the cluster
@@ -55,7 +49,7 @@
 //	forceReason, forcedBy
 //	                  why, in the words of who requested it, and the user; absent without
 //	                  force, and where they are not known
-//	narrowed          what the request left out, such as ignored alerts, at most 64;
+//	narrowed          the parts that the request excluded, such as ignored alerts, at most 64;
 //	                  absent if nothing
 //	ended             why the verdict ended before its time, such as a newer run of the
 //	                  target; validUntil is that time. Otherwise absent
@@ -65,42 +59,38 @@
 //	provisional       true for a later update of a path: the run has no verdict on the
 //	                  update of this cluster to the target; otherwise absent
 //
-// verdict.mac has the domain "preflight.openshift.io/verdict.mac/v1" and covers exactly
-// the bytes of verdict.json. In Go, where hmacSHA256(key, message) returns the HMAC:
+// verdict.mac has the domain "preflight.openshift.io/verdict.mac/v1" and covers exactly the bytes of verdict.json. In
+// Go, where hmacSHA256(key, message) returns the HMAC:
 //
 //	hex.EncodeToString(hmacSHA256(hmacSHA256(key, domain), verdictJSON)) == verdictMAC
 //
-// It does not cover the ConfigMap: a reader compares run with the label of the header,
-// digest with the target, and the present time with validUntil. A MAC is compared in
-// constant time (hmac.Equal).
+// It does not cover the ConfigMap: a reader compares run with the label of the header, digest with the target, and the
+// present time with validUntil. A MAC is compared in constant time (hmac.Equal).
 //
 // # Beside a record
 //
-// The header owns further ConfigMaps that are not part of the record, so that they are
-// deleted with it (package baselinestore). Each has a MAC as a part has. XXXXXXXXXX are the
-// ten digits of the name of the header:
+// The header owns further ConfigMaps that are not part of the record, so that they are deleted with it (package
+// baselinestore). Each has a MAC as a part has. XXXXXXXXXX are the ten digits of the name of the header:
 //
-//	preflight-XXXXXXXXXX-baseline     what the baseline of the run is of, as JSON under the
+//	preflight-XXXXXXXXXX-baseline     the subject of the baseline of the run, as JSON under the
 //	                                  key baseline.json, with the number, the size and the
 //	                                  SHA-256 digest of its parts; it is written after them,
 //	                                  and has the label preflight.openshift.io/baseline. The
-//	                                  key judged has the time and decision of the last judgement
+//	                                  key [KeyJudged] has the time and decision of the last one
 //	preflight-XXXXXXXXXX-baseline-N   part N, without a label
 //	preflight-XXXXXXXXXX-afterupdate  the judgement after the update, as compressed JSON under
 //	                                  the key judgement.gz; the label is
 //	                                  preflight.openshift.io/afterupdate
-//	preflight-XXXXXXXXXX-aftercourse  what the samples after the update have shown, as compressed
+//	preflight-XXXXXXXXXX-aftercourse  the observations of the samples after the update, as compressed
 //	                                  JSON under the key course.gz, without a label
 //
-// Where a baseline is redacted, a name is the first 16 hex digits of its HMAC-SHA256, keyed
-// with the HMAC-SHA256 of the domain "preflight.openshift.io/baseline.digests/v1" under the
-// key of the records ([Key.Digest]).
+// Where a baseline is redacted, a name is the first 16 hex digits of its HMAC-SHA256, keyed with the HMAC-SHA256 of the
+// domain "preflight.openshift.io/baseline.digests/v1" under the key of the records ([Key.Digest]).
 //
 // # Limits
 //
-// A record has at most 20,000 results, of at most 64 MiB uncompressed. Further results
-// are dropped, and so is a result of more than 900 KiB compressed: the next holder reads
-// it from its Job again.
+// A record has at most 20,000 results, of at most 64 MiB uncompressed. Further results are dropped, and so is a result
+// of more than 900 KiB compressed: the next holder reads it from its Job again.
 package recordformat
 
 import (
@@ -142,7 +132,7 @@ const (
 	LabelBaseline = "preflight.openshift.io/baseline"
 	// KeyBaseline is the key of what a baseline is of, as JSON.
 	KeyBaseline = "baseline.json"
-	// KeyJudged is the key of when an update was judged by the baseline; absent until then.
+	// KeyJudged is the key for when an update was evaluated with the baseline; absent before.
 	KeyJudged = "judged"
 	// KeyPart is the key of the content of a part.
 	KeyPart = "part.gz"

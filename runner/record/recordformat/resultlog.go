@@ -270,8 +270,8 @@ type LoadedKey struct {
 	Absent bool
 }
 
-// Seal sets the MACs of a header, whose UID the API server has assigned, or of a part,
-// whose owner is the header. A header without a UID gets only that of its verdict.
+// Seal sets the MACs of a header, whose UID the API server has assigned, or of a part, whose owner is the header. A
+// header without a UID only gets the MAC of its verdict.
 func (k Key) Seal(object *corev1.ConfigMap, id string) {
 	delete(object.Data, keyMAC)
 	delete(object.Data, keyVerdictMAC)

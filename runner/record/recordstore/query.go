@@ -174,9 +174,8 @@ func (s *Store) Find(ctx context.Context, id string) (*corev1.ConfigMap, error) 
 // digits are the hex digits of an ID in lower case, without dashes.
 func digits(id string) string { return strings.ToLower(strings.ReplaceAll(id, "-", "")) }
 
-// Prune deletes ended runs that are not kept, with their parts: those of the headers that
-// exceed the limits beside the run that has just ended, from that release, in that phase. Runs
-// that cannot be deleted are left to the next run.
+// Prune deletes ended runs that are not kept, with their parts: headers that exceed the limits beside the run that has
+// just ended, from that release, in that phase. Runs that cannot be deleted are left to the next run.
 func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, from string, ended record.Phase) {
 	all := surplus(headers, from, ended)
 	if len(all) == 0 {
@@ -198,8 +197,8 @@ func (s *Store) Prune(ctx context.Context, headers []corev1.ConfigMap, from stri
 	}
 }
 
-// ofLastUpdate are the runs with the baseline of the last update of a cluster that runs this version, in whichever phase:
-// the one by whose baseline an update was judged last, and the newest one with a baseline of another version.
+// ofLastUpdate returns the runs with the baseline of the last update of a cluster that runs this version, in any phase:
+// the run whose baseline was used last to evaluate an update, and the newest run with a baseline of another version.
 func ofLastUpdate(baselines []corev1.ConfigMap, version string) []string {
 	var judged, taken, judgedRun, takenRun string
 	for _, each := range baselines {
@@ -218,8 +217,8 @@ func ofLastUpdate(baselines []corev1.ConfigMap, version string) []string {
 	return []string{judgedRun, takenRun}
 }
 
-// surplus are the ended runs that are not kept: the oldest of those with a verdict, and the oldest of the others. The newest
-// one with a verdict from another release than the present one stays.
+// surplus returns the ended runs that are not kept: the oldest with a verdict, and the oldest without. The newest run
+// with a verdict from a release other than the present one is kept.
 func surplus(headers []corev1.ConfigMap, from string, ended record.Phase) []corev1.ConfigMap {
 	sortNewest(headers)
 	last := slices.IndexFunc(headers, func(header corev1.ConfigMap) bool {

@@ -254,7 +254,7 @@ func (b *Beside) Change(ctx context.Context, name string, change func(found *cor
 	})
 }
 
-// authentic is the object, if its MAC is that of a ConfigMap beside the record.
+// authentic returns the object if its MAC matches a ConfigMap beside the record.
 func (b *Beside) authentic(object *corev1.ConfigMap) *corev1.ConfigMap {
 	if object == nil || b.objects.key.Verify(object, b.objects.id, b.owner.UID).State != record.Authentic {
 		return nil

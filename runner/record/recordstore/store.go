@@ -161,10 +161,9 @@ func (c *Clock) Now() time.Time {
 	return c.server.Add(time.Since(c.local))
 }
 
-// Add records a run that has ended and was never held: one without Jobs, which
-// cannot be continued. It is never in phase Running: end returns its ending once it
-// has a record, which is that of an interrupted run until then. The errors are those of
-// end and of the API server.
+// Add records a run that has ended and was never held: a run without Jobs, which cannot be continued. It is never in
+// phase Running. end returns the ending of the run once it has a record, which is recorded as interrupted until end
+// returns. The errors come from end and the API server.
 func (s *Store) Add(ctx context.Context, intent record.Intent, end func(context.Context) (record.Ending, error)) error {
 	if err := intent.Validate("none"); err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 
 // Writer writes the record of a held run. Changes by other clients are overwritten.
 type Writer struct {
-	// Queue has the results that are to be written, Clock the time of the API server.
+	// Queue has the results that must be written, Clock the time of the API server.
 	Queue Queue
 	Clock Clock
 
@@ -168,7 +168,7 @@ func (w *Writer) save(ctx context.Context, content recordformat.Header, report [
 	return errGone
 }
 
-// saveParts creates the parts that are not saved, or overwrites those of a former holder.
+// saveParts creates the parts that are not saved, or overwrites a former holder's parts.
 func (w *Writer) saveParts(ctx context.Context, report [][]byte) error {
 	for ; w.savedChunks < len(w.log.Full); w.savedChunks++ {
 		if _, err := w.objects.put(ctx, partOf(w.object, w.objects.id, w.savedChunks+1, w.log.Full[w.savedChunks]), nil); err != nil {

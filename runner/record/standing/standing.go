@@ -31,7 +31,7 @@ var (
 	nameRecord = finding.NewName("RunRecord", "The finding that replaces the findings of a record that is not authentic.")
 
 	reasonCanceled = finding.NewReason("Canceled", finding.Explanation{
-		Meaning: "The check had not reported when its run was canceled.",
+		Meaning: "The run was canceled before the check had reported.",
 		Cause:   "A user requested the cancellation of the run.",
 		Remedy:  "Run the preflight again, and let it finish.",
 	})
@@ -54,7 +54,7 @@ var (
 type Question struct {
 	Present
 
-	// Asked is what the verdict must cover.
+	// Asked is the coverage that the verdict must have.
 	Asked selection.Asked
 	// Runs are all recorded runs, as they are listed: another run of the target may supersede one.
 	Runs []record.Record
@@ -241,9 +241,10 @@ func Changed(ctx context.Context, recorded record.Record, stored report.Report, 
 	return causes
 }
 
-// Superseded is why the verdict of a recorded run no longer counts: another run of the same update has a verdict and
-// ended later. It is empty where there is none. A later update of a path is another update than that of the cluster to
-// its target. A Ready that lacks what is asked supersedes no verdict that covers it: it would open or close by less.
+// Superseded returns why the verdict of a recorded run no longer counts: another run of the same update has a verdict
+// and ended later. It is empty if there is none. A later update of a path is not the same update as the cluster's
+// update to its target. A Ready that lacks some of the requested coverage does not supersede a verdict that has it: the
+// decision would then rest on less.
 func (q Question) Superseded(recorded record.Record) string {
 	for _, other := range q.Runs {
 		if !sameUpdate(other, recorded) || !after(other, recorded) || q.isLess(other, recorded) {
@@ -326,17 +327,17 @@ func Needs() access.Needs {
 	}}
 }
 
-// Verdicts are what the recorded verdicts are worth for a question.
+// Verdicts are the recorded verdicts with their standing for a question.
 type Verdicts struct {
 	Question
 
 	reports map[string]report.Report
 }
 
-// Read reads the reports of the complete runs whose verdicts no other run supersedes, with their standing. get reads one
-// record, whose report must be included. A record that was edited since it was listed has no verdict. What could not be
-// read has none either, and failed gets the error; one that cannot be decoded, such as that of a later version, is
-// Undecided. The error is that of ctx.
+// Read reads the reports of the complete runs whose verdicts no other run supersedes, with their standing. get reads
+// one record, whose report must be included. A record that was edited since it was listed has no verdict. A record that
+// could not be read has none either, and failed receives the error; a record that cannot be decoded, such as a later
+// version's, is Undecided. The error comes from ctx.
 func (q Question) Read(ctx context.Context, get func(ctx context.Context, id string) (record.Record, error),
 	failed func(id string, err error),
 ) (Verdicts, error) {

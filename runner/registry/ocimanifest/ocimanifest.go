@@ -46,7 +46,7 @@ const (
 	maxText = 512
 )
 
-// The Docker media types that correspond to those of OCI.
+// The Docker media types that correspond to OCI's.
 const (
 	dockerManifest     = "application/vnd.docker.distribution.manifest.v2+json"
 	dockerManifestList = "application/vnd.docker.distribution.manifest.list.v2+json"

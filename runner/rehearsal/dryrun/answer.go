@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/collector/words"
 )
 
-// Outcome is what is known of a write after its dry run.
+// Outcome is the result of a write's dry run.
 type Outcome string
 
 // The outcomes of a dry run.
@@ -44,7 +44,7 @@ const (
 // maxMessage bounds a message, in bytes.
 const maxMessage = 500
 
-// Answer is what an API server has said about a write.
+// Answer is the answer of an API server to a write.
 type Answer struct {
 	Outcome Outcome
 	// By names what refuses or does not evaluate it, such as: webhook "x.example.com"; empty where it is accepted.
@@ -57,8 +57,8 @@ type Answer struct {
 	Temporary bool
 }
 
-// AnswerOf is the answer that the error of a [Client]'s method is: nil is that of an accepted write, and one that is not
-// understood that of a write that was not evaluated.
+// AnswerOf returns the answer in the error of a [Client]'s method: nil means accepted, and an error that is not
+// understood means that the write was not evaluated.
 func AnswerOf(err error) Answer {
 	if err == nil {
 		return Answer{Outcome: Accepted}

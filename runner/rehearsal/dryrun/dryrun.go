@@ -74,8 +74,9 @@ type limits struct {
 	sent  atomic.Int64
 }
 
-// New makes a client of the API server that config reaches. config is not changed; its transports are around the one that
-// refuses. One that impersonates already is an error: its user is to have no rights but those of that identity.
+// New returns a client of the API server that config reaches. config is not changed; its transports wrap the one that
+// rejects writes. It returns an error if the configuration already impersonates: its user must only have the rights of
+// that identity.
 func New(config *rest.Config, as Identity) (*Client, error) {
 	if config.Impersonate.UserName != "" {
 		return nil, fmt.Errorf("cannot impersonate %s: the configuration already impersonates %s", as.User, config.Impersonate.UserName)
@@ -197,7 +198,7 @@ func (g *guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	err := g.limits.take(request.Context(), g.check(checked))
 	if err != nil {
 		if request.Body != nil {
-			_ = request.Body.Close() // nothing was to be read
+			_ = request.Body.Close() // there was nothing to read
 		}
 		return nil, err
 	}
@@ -231,7 +232,7 @@ func (l *limits) take(ctx context.Context, refused error) error {
 	return nil
 }
 
-// countedBody is one of those at once until it is closed.
+// countedBody counts as an open response until it is closed.
 type countedBody struct {
 	io.ReadCloser
 
@@ -329,8 +330,8 @@ func write(request *http.Request, query url.Values, info *apirequest.RequestInfo
 	return ""
 }
 
-// stores reports whether the server of a resource writes other objects for it, and does not say, at least in some versions,
-// that they are of a dry run (openshift-apiserver and oauth-apiserver, pkg/*/apiserver/registry).
+// stores reports whether the server of a resource writes other objects for it without marking these writes, at least in
+// some versions, as dry runs (openshift-apiserver and oauth-apiserver, pkg/*/apiserver/registry).
 func stores(group, resource string) bool {
 	switch group + "/" + resource {
 	case "authorization.openshift.io/clusterroles", "authorization.openshift.io/clusterrolebindings",
@@ -343,7 +344,7 @@ func stores(group, resource string) bool {
 	return false
 }
 
-// options requires the options in the body of a deletion to be those of a dry run: the API server ignores the query then.
+// options requires that the options in the body of a deletion request a dry run: the API server ignores the query then.
 func options(request *http.Request) string {
 	if request.Body == nil || request.Body == http.NoBody {
 		return ""

@@ -44,10 +44,11 @@ type Guard struct {
 	policy, binding types.UID
 }
 
-// New returns the guard of the rehearsal with this ID, which is that of its run. Nothing is created.
+// New returns the guard of the rehearsal with this ID, which is also the ID of its run. Nothing is created.
 func New(client kubernetes.Interface, id string) *Guard { return &Guard{client: client, id: id} }
 
-// name is that of the policy and of its binding. Its suffix and the label make them objects of the run, which its cleanup deletes.
+// name is the name of the policy and of its binding. Its suffix and the label make them objects of the run, which its
+// cleanup deletes.
 func (g *Guard) name() string { return "preflight-rehearsal-" + label.Suffix(g.id) }
 
 func (g *Guard) meta() metav1.ObjectMeta {

@@ -27,12 +27,12 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Of returns what CVO writes for the manifest required over the existing object; it changes neither. changed is false
-// where CVO writes nothing. The rules are those of lib/resourcemerge and lib/resourceapply of CVO for the kinds of
-// lib/resourcebuilder/resourcebuilder.go, in these versions; all others have the one of pkg/cvo/internal/generic.go.
-// What CVO adds to manifests before is expected in required: the ClusterVersion as their owner (ownerReferenceModifier in
-// pkg/cvo/cvo.go), the TLS profile in annotated ConfigMaps and the address of the API server in CVO's own Deployment
-// (lib/resourcebuilder/core.go and apps.go), and the proxy, which Inject adds.
+// Of returns the object that CVO writes for the manifest required over the existing object; it changes neither. changed
+// is false if CVO writes nothing. The rules follow CVO's lib/resourcemerge and lib/resourceapply for the kinds of
+// lib/resourcebuilder/resourcebuilder.go, in these versions; all other kinds follow pkg/cvo/internal/generic.go. The
+// caller must have added to required everything that CVO adds to manifests before: the ClusterVersion as their owner
+// (ownerReferenceModifier in pkg/cvo/cvo.go), the TLS profile in annotated ConfigMaps and the address of the API server
+// in CVO's own Deployment (lib/resourcebuilder/core.go and apps.go), and the proxy, which Inject adds.
 func Of(required, existing *unstructured.Unstructured) (merged *unstructured.Unstructured, changed bool) {
 	if CreateOnly(required) {
 		return existing.DeepCopy(), false
@@ -68,7 +68,7 @@ func Inject(required *unstructured.Unstructured, proxy Proxy) error {
 	}
 	for name := range strings.SplitSeq(names, ",") {
 		if !injected(required, name, proxy) {
-			return fmt.Errorf("the proxy is to be injected into container %q, which does not exist", name)
+			return fmt.Errorf("the proxy must be injected into container %q, which does not exist", name)
 		}
 	}
 	return nil
@@ -120,7 +120,7 @@ func generic(required, existing *unstructured.Unstructured) (*unstructured.Unstr
 	return merged, true
 }
 
-// owners are those of the manifest. CVO adds the ClusterVersion where it has none, which is kept.
+// owners returns the owners in the manifest. If it has none, CVO adds the ClusterVersion, which is kept.
 func owners(required, existing *unstructured.Unstructured) []metav1.OwnerReference {
 	if stated := required.GetOwnerReferences(); len(stated) > 0 {
 		return stated
@@ -134,8 +134,8 @@ func owners(required, existing *unstructured.Unstructured) []metav1.OwnerReferen
 	return kept
 }
 
-// A rule is what becomes of a value that the object has (was) and the manifest states (want), where nil is an absent
-// one. It changes neither; is has no meaning where nothing changed.
+// A rule determines the new value from the object's value (was) and the manifest's (want), where nil means absent. It
+// changes neither; is has no meaning if nothing changed.
 type rule func(was, want any) (is any, changed bool)
 
 // replace compares values as T, which is a pointer where CVO distinguishes an absent value from zero.
@@ -312,8 +312,8 @@ type preset struct {
 	isSet func(any) bool
 }
 
-// absent is the default of a field that CVO distinguishes from its zero value, zero that of another one; * in the path is
-// each item of a list.
+// absent is the default of a field for which CVO distinguishes absence from the zero value, zero the default of any
+// other field; * in the path is each item of a list.
 func absent(path string, value any) preset {
 	return preset{strings.Split(path, "."), value, func(value any) bool { return value != nil }}
 }

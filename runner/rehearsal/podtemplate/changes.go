@@ -26,16 +26,16 @@ const maxChanges, maxPath, maxValue, maxItems = 20, 300, 100, 100
 type Change struct {
 	// Path is such as spec.containers["istio-proxy"].
 	Path string
-	// Value is that of the admitted pod, or what became of the field: "removed", and "changed" for environment variables,
-	// whose values may be secret. It is empty for a whole item or object that was added.
+	// Value is the value in the admitted pod, or the fate of the field: "removed", and "changed" for environment
+	// variables, whose values may be secret. It is empty for a whole item or object that was added.
 	Value string
 }
 
 // String is such as: spec.containers["app"].image: example.org/app.
 func (c Change) String() string { return c.Path + ": " + cmp.Or(c.Value, "added") }
 
-// Sample is a pod of today and the template that it was made from; another template would have its differences taken for
-// those of admission.
+// Sample is a running pod and the template that it was created from; with another template, its differences would be
+// mistaken for changes by admission.
 type Sample struct {
 	Template Template
 	Pod      *corev1.Pod
@@ -49,16 +49,17 @@ func Constraint(pod *corev1.Pod) string {
 	return pod.Annotations[snapshot.AdmittedSCC]
 }
 
-// Changes are at most 20 changes of admission, in the order of their paths; where there are more, those of containers,
-// images, commands, arguments and environments.
+// Changes returns at most 20 changes by admission, in the order of their paths; if there are more, changes of
+// containers, images, commands, arguments and environments take precedence.
 //
-// What admission does to today's pod as well is no change, whatever the values: the API server sets defaults, and its
-// plugins add a priority and a security context to every pod. Nor is a value that is added where today's pod has one:
-// templates of the cluster have the defaults already, and those of a release do not. A container, variable, volume or port
-// that today lacks is compared with all others of today, and what is added within an object that today lacks is not judged.
-// Tokens, pull secrets and tolerations of the conditions of nodes are not compared: they depend on the rest of the pod and
-// on its ServiceAccount. Without a pod of today only what the API server never does is a change: it adds and removes no
-// containers, and leaves their image, command, arguments and environment.
+// A change that admission also made to the running pod does not count, whatever the values: the API server sets
+// defaults, and its plugins add a priority and a security context to every pod. Nor does an added value count if the
+// running pod has one: templates in the cluster contain the defaults already, templates in a release do not. A
+// container, variable, volume or port that the running pod lacks is compared with all others of the running pod, and
+// additions within an object that the running pod lacks are not evaluated. Tokens, pull secrets and tolerations of the
+// conditions of nodes are not compared: they depend on the rest of the pod and on its ServiceAccount. Without a running
+// pod, only changes that the API server never makes count: it adds and removes no containers, and does not touch their
+// image, command, arguments and environment.
 func Changes(sent, admitted *corev1.Pod, today *Sample) []Change {
 	if sent == nil || admitted == nil {
 		return nil
@@ -128,7 +129,7 @@ func (c *comparison) report(at path, now pair, today evidence) {
 	}
 }
 
-// evidence is what today has of a field.
+// evidence is the state of a field in running pods.
 type evidence struct {
 	pairs []pair
 	// items are all items of a list. They are the evidence for an item that today lacks.

@@ -66,8 +66,8 @@ func NewSignaler(signals Signals, now func() time.Time) *Signaler {
 	return &Signaler{signals: signals, now: now, changed: make(chan struct{}, 1)}
 }
 
-// Set replaces what the signals state. Where the verdicts could not be read, the last ones
-// stay until they expire, and the cause is stated.
+// Set replaces the content of the signals. If the verdicts could not be read, the last ones stay until they expire, and
+// the cause is reported.
 func (s *Signaler) Set(cause error, targets []runplan.Target, decided runplan.Verdicts) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -87,7 +87,7 @@ func signaled(targets []runplan.Target, decided runplan.Verdicts) []guard.Verdic
 		stored, found := decided[target.Covered()]
 		verdict := guard.Verdict{Digest: validDigest(target), Version: firstVersion(target.Version, stored.Target.Version), Chosen: i == 0}
 		if found {
-			Judged(&verdict, stored)
+			Complete(&verdict, stored)
 		}
 		stated = append(stated, verdict)
 	}
@@ -115,9 +115,9 @@ func firstVersion(texts ...string) string {
 // maxRemarks bounds the remarks on a verdict.
 const maxRemarks = 3
 
-// Judged sets what a report with its standing states about a target. A Ready permits the update by it only where the
+// Complete fills in the verdict on a target from a report with its standing. A Ready permits the update only if the
 // report does.
-func Judged(verdict *guard.Verdict, stored report.Report) {
+func Complete(verdict *guard.Verdict, stored report.Report) {
 	verdict.Decision, verdict.Refusal = string(stored.Verdict.Decision), stored.Refusal()
 	verdict.ValidUntil, _ = standing.ValidUntil(stored)
 	if stored.Standing != nil {
@@ -187,7 +187,7 @@ type Metrics struct {
 	current bool
 	targets []runplan.Target
 	decided runplan.Verdicts
-	// updated is the release of the last update, and judged its judgement; empty for none.
+	// The release of the last update, and its judgement; empty for none.
 	updated string
 	judged  afterupdate.Decision
 }

@@ -1,12 +1,12 @@
-// Package completion answers: has this cluster completed the update to the release that it runs,
-// and is it healthy since?
+// Package completion answers: has this cluster completed the update to the release that it runs, and has it been
+// healthy since?
 //
 // Call [Read] for the objects of the cluster, then [Of], which is pure, for the condition Updated of an
 // UpdatePreflight.
 //
-// The cluster-version operator (CVO) reports the end of an update hours before the nodes of all
-// pools are updated. An operator or CVO that is not healthy for a short time has not failed. The
-// limits, and when an operator and a pool are updated, are those of package settling.
+// The cluster-version operator (CVO) reports the end of an update hours before the nodes of all pools are updated. An
+// operator or CVO that is not healthy for a short time has not failed. Package settling defines the limits, and when an
+// operator and a pool are updated.
 package completion
 
 import (

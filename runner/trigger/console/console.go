@@ -167,8 +167,8 @@ func (k *Keeper) round(ctx context.Context) time.Duration {
 	return min(wait, k.pause)
 }
 
-// Apply applies all objects once, with the first notice that is current, and removes those that are not to exist. It does
-// all of this that it can: the error is that of all. Apply them again at next, when the notice ends; zero for none. It
+// Apply applies all objects once, with the first notice that is current, and removes the objects that must not exist.
+// It continues after errors, and returns all of them. Call it again at next, when the notice ends; zero for none. It
 // must not be called concurrently.
 func (k *Keeper) Apply(ctx context.Context, notices []Notice) (next time.Time, err error) {
 	served, err := k.served(ctx, group())
@@ -313,14 +313,14 @@ func current(notices []Notice, now time.Time) Notice {
 	return Notice{}
 }
 
-// Notices are about what keeps the cluster from a requested state, the newest request first: the verdict on the selected
-// update, which is the first target, is Blocked; the cluster has regressed since the last update. They have numbers and
-// no names: not every user of the console may read the objects.
+// Notices are about problems that keep the cluster from a requested state, the newest request first: the verdict on the
+// selected update, which is the first target, is Blocked; the cluster has regressed since the last update. They contain
+// numbers and no names: not every user of the console may read the objects.
 //
-// Nothing else is a notice. An offered update was not requested. An Undecided verdict is the usual one until a run has
-// ended; a notice blocks nothing, so that its absence permits nothing. An update that was rolled back is over, by the
-// decision of an administrator. A regression is stated as long as the update is judged, a day after the last judgement:
-// whether it was repaired later is unknown.
+// There is no other notice. An offered update was not requested. Undecided is the usual verdict until a run has ended;
+// a notice blocks nothing, so its absence permits nothing. An update that was rolled back is over, by the decision of
+// an administrator. A regression is shown as long as the update is evaluated, until a day after the last judgement: it
+// is unknown whether it was repaired later.
 func Notices(targets []runplan.Target, decided runplan.Verdicts, after afterupdate.Report) []Notice {
 	var notices []Notice
 	if len(targets) > 0 && targets[0].Requester == record.BySelection {
@@ -344,8 +344,8 @@ func notice(until time.Time, format, version, count string) Notice {
 	return Notice{Text: words.Line(fmt.Sprintf(format, words.Line(version, maxVersion))+": "+count+".", maxText), Until: until}
 }
 
-// Name is the name of the objects of the console, and Dashboard that of the ConfigMap in Namespace, where the console
-// looks for dashboards.
+// Name is the name of the objects of the console, and Dashboard the name of the ConfigMap in Namespace, where the
+// console looks for dashboards.
 const (
 	Name      = "update-preflight"
 	Dashboard = "update-preflight-dashboard"

@@ -314,23 +314,21 @@ func (c *controller) warn(version *configv1.ClusterVersion) {
 	}
 }
 
-// controllerName is the name of the controller in logs and metrics, recorderName that of
-// the controller in events.
+// controllerName is the name of the controller in logs and metrics, recorderName its name in events.
 const (
 	controllerName = "preflight"
 	recorderName   = "update-preflight"
 )
 
-// watch has each event that may change the plan reconcile the one request. Those of
-// UpdatePreflights are watched later, when the API server serves them. ended has a value when
-// a run has ended. The inputs reconcile nothing.
+// watch makes each event that may change the plan reconcile the one request. Events of UpdatePreflights are watched
+// later, when the API server serves them. ended has a value when a run has ended. The inputs reconcile nothing.
 func watch(m manager.Manager, reconciler reconcile.Reconciler, ended <-chan struct{},
 	inputs []source.Source,
 ) (runtimecontroller.Controller, error) {
 	// All metadata but the annotations about drains is trimmed.
 	drains := predicate.TypedAnnotationChangedPredicate[*corev1.Node]{}
-	// The record of a run in progress is written once a second, that of an ended run only
-	// where another client edits it, or ends its verdict.
+	// The record of a run in progress is written once a second; the record of an ended run only if another client edits
+	// it, or ends its verdict.
 	edits := predicate.TypedFuncs[*metav1.PartialObjectMetadata]{
 		UpdateFunc: func(e event.TypedUpdateEvent[*metav1.PartialObjectMetadata]) bool {
 			return !maps.Equal(e.ObjectOld.Labels, e.ObjectNew.Labels) ||

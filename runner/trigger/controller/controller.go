@@ -56,7 +56,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/upgradeconfig"
 )
 
-// Options are what may be chosen about the controller. All fields but Key are required.
+// Options configure the controller. All fields but Key are required.
 type Options struct {
 	// Ahead is how many offered targets to run ahead, at most MaxAhead; 0 for none.
 	Ahead int
@@ -88,7 +88,7 @@ type controller struct {
 	records *recordstore.Store
 	reader  client.Reader
 	options Options
-	// selection is what the runs cover, and selects that of a mode of the images, as in a Target.
+	// selection is the coverage of the runs, and selects returns the coverage for a mode of the images, as in a Target.
 	selection string
 	selects   func(image.Mode) string
 	asked     selection.Asked
@@ -98,7 +98,7 @@ type controller struct {
 	objects   *objects
 	writer    updatepreflight.Writer
 	upgrades  *upgradeconfig.Reader
-	again     *judge
+	again     *reevaluation
 	inputs    *inputs
 	after     *after
 	// starts are when delayed runs start, by digest. Only Reconcile uses it, which is not
@@ -122,7 +122,7 @@ func Add(m manager.Manager, cluster *cluster.Cluster, options Options) error {
 	if err := m.Add(c.conductor); err != nil {
 		return fmt.Errorf("could not add the runs: %w", err)
 	}
-	c.again = &judge{
+	c.again = &reevaluation{
 		cluster: cluster, records: c.records, options: options.Run, monitoring: options.Monitoring, logger: options.Logger,
 		pause: options.JudgePause, pending: make(chan struct{}, 1),
 	}
@@ -175,8 +175,8 @@ type observed struct {
 // that the API server has assigned.
 const sealing = 10 * time.Second
 
-// unjudgedPause is the time until a published verdict is judged again of which it is unknown
-// whether it holds. No event has to follow when that can be read again.
+// unjudgedPause is the time until a published verdict with unknown validity is evaluated again. There may be no event
+// when the missing data can be read again.
 const unjudgedPause = time.Minute
 
 // retry is when to observe again what could not be read; zero for nothing.
@@ -263,7 +263,7 @@ func isUnknown(stored report.Report, now time.Time) bool {
 	return !stored.Holds() && !slices.ContainsFunc(stored.Standing.Ended, fingerprint.IsChange) && until.After(now)
 }
 
-// askedOf is what a target asks of a verdict: the controller's, with the images of the target.
+// askedOf returns the coverage that a target requires of a verdict: the controller's, with the images of the target.
 func (c *controller) askedOf(target runplan.Target) selection.Asked {
 	asked := c.asked
 	if images := target.Object.Images; images != "" {
@@ -272,8 +272,9 @@ func (c *controller) askedOf(target runplan.Target) selection.Asked {
 	return asked
 }
 
-// runs are the recorded runs that cover what the controller or a request runs. The newest one of a target has what the
-// verdict that counts is worth, also where that is of a run which does not take its place, such as one of another version.
+// runs are the recorded runs that cover the runs of the controller or of a request. The newest run of a target carries
+// the standing of the verdict that counts, even if that verdict belongs to a run which does not take its place, such as
+// another version's.
 func (c *controller) runs(listed []record.Record, targets []runplan.Target, decided runplan.Verdicts) []runplan.Run {
 	selections := map[string]bool{"": true}
 	for _, target := range targets {
@@ -353,7 +354,7 @@ func withAttempts(recorded, own []runplan.Run) []runplan.Run {
 	return all
 }
 
-// after has the last update judged, and states the judgement: in the metrics, and in an event about ClusterVersion.
+// after evaluates the last update, and publishes the judgement in the metrics and in an event about ClusterVersion.
 type after struct {
 	follower *followup.Follower
 	metrics  *announcement.Metrics
@@ -362,7 +363,7 @@ type after struct {
 	changed func()
 	// began is when the process began, by the clock of the cluster: an event is only about a later judgement.
 	began time.Time
-	// history is that of ClusterVersion for which the follower was woken. Only Reconcile uses it.
+	// history is the history of ClusterVersion for which the follower was woken. Only Reconcile uses it.
 	history string
 }
 
@@ -375,7 +376,7 @@ func newAfter(c *cluster.Cluster, options Options, metrics *announcement.Metrics
 	return a
 }
 
-// observe has the last update judged anew when the history of ClusterVersion has changed.
+// observe has the last update evaluated again when the history of ClusterVersion has changed.
 func (a *after) observe(version *configv1.ClusterVersion) {
 	history := ""
 	if past := version.Status.History; len(past) > 0 {

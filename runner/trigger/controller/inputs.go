@@ -150,8 +150,8 @@ func announces[T any](changed func()) handler.TypedEventHandler[T, reconcile.Req
 	}
 }
 
-// differs selects updates of more than the metadata that every write changes. What is
-// compared is what trim keeps: a node that only reports its state again is the same.
+// differs selects updates of more than the metadata that every write changes. It compares the fields that trim keeps: a
+// node that only reports its state again is the same.
 func differs[T client.Object]() predicate.TypedPredicate[T] {
 	return predicate.TypedFuncs[T]{UpdateFunc: func(e event.TypedUpdateEvent[T]) bool {
 		before, old := e.ObjectOld.DeepCopyObject().(client.Object)
@@ -208,7 +208,7 @@ const (
 	gatesNamespace = published.Namespace
 )
 
-// The names of those ConfigMaps.
+// The names of these ConfigMaps.
 const (
 	acksName  = "admin-acks"
 	gatesName = "admin-gates"
@@ -226,7 +226,7 @@ func definitions() *metav1.PartialObjectMetadata {
 	return metadataOf("apiextensions.k8s.io", "CustomResourceDefinition")
 }
 
-// Cache is what the manager's cache is to hold: the ClusterVersion, what matters of nodes and
+// Cache returns the content of the manager's cache: the ClusterVersion, the relevant parts of nodes and
 // ClusterOperators, and the metadata of other objects.
 func Cache() (cache.Options, error) {
 	recorded, err := labels.NewRequirement(record.Label, selection.Exists, nil)
@@ -263,8 +263,7 @@ func trim(object any) (any, error) {
 	return object, nil
 }
 
-// trimNode keeps what built-in checks judge of a node, without the times at which it
-// reports.
+// trimNode keeps the fields of a node that built-in checks evaluate, without the times at which it reports.
 func trimNode(node *corev1.Node) {
 	status := corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: node.Status.NodeInfo.KubeletVersion}}
 	for _, condition := range node.Status.Conditions {
@@ -274,7 +273,7 @@ func trimNode(node *corev1.Node) {
 	node.Status = status
 }
 
-// trimOperator keeps what built-in checks judge of a ClusterOperator.
+// trimOperator keeps the fields of a ClusterOperator that built-in checks evaluate.
 func trimOperator(operator *configv1.ClusterOperator) {
 	status := configv1.ClusterOperatorStatus{Versions: operator.Status.Versions}
 	for _, condition := range operator.Status.Conditions {
@@ -311,9 +310,8 @@ type objects struct {
 	last []v1alpha1.UpdatePreflight
 }
 
-// list returns the objects that are not being deleted, or those of the last list with an
-// error. It returns none where the CustomResourceDefinition does not exist: its creation
-// reconciles.
+// list returns the objects that are not being deleted, or, with an error, the objects of the last list. It returns none
+// if the CustomResourceDefinition does not exist: its creation reconciles.
 func (o *objects) list(ctx context.Context) ([]v1alpha1.UpdatePreflight, error) {
 	defined := definitions()
 	err := o.cache.Get(ctx, client.ObjectKey{Name: definition}, defined)

@@ -29,13 +29,13 @@ const (
 	judgeInterval = 30 * time.Minute
 )
 
-// judgedAgain begins the cause of the end of a verdict that was judged again.
+// judgedAgain is the prefix of the cause if a verdict ended because it was evaluated again.
 const judgedAgain = "the cluster has changed: after reevaluation, the decision is "
 
-// judge judges the recorded verdicts again, without running a check of a release, when what
-// built-in checks read has changed. A verdict whose decision differs ends in its record: the
-// next plan has a run of its target, which reuses the results of the checks that hold.
-type judge struct {
+// reevaluation evaluates the recorded verdicts again when the input of built-in checks has changed, without running a
+// check of a release. A verdict whose decision differs ends in its record: the next plan contains a run of its target,
+// which reuses the results of the checks that are still valid.
+type reevaluation struct {
 	cluster    *cluster.Cluster
 	records    *recordstore.Store
 	options    runner.Options
@@ -53,17 +53,17 @@ type judge struct {
 	undecided map[string]bool
 }
 
-func (j *judge) changed() { announcement.Signal(j.pending) }
+func (j *reevaluation) changed() { announcement.Signal(j.pending) }
 
-// set replaces the runs whose verdicts are judged.
-func (j *judge) set(runs []string) {
+// set replaces the runs whose verdicts are evaluated.
+func (j *reevaluation) set(runs []string) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	j.runs = runs
 }
 
-// Start judges until ctx is done.
-func (j *judge) Start(ctx context.Context) error {
+// Start evaluates until ctx is done.
+func (j *reevaluation) Start(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -82,8 +82,8 @@ func (j *judge) Start(ctx context.Context) error {
 	}
 }
 
-// all judges all verdicts, and reports whether one is to be judged again.
-func (j *judge) all(ctx context.Context) (again bool) {
+// all evaluates all verdicts, and reports whether one must be evaluated again.
+func (j *reevaluation) all(ctx context.Context) (again bool) {
 	j.mutex.Lock()
 	runs := j.runs
 	j.mutex.Unlock()
@@ -107,15 +107,14 @@ func (j *judge) all(ctx context.Context) (again bool) {
 
 // settled is false while gates would be inconclusive: during an update, and while the status
 // of ClusterVersion is out of date. A change of it follows.
-func (j *judge) settled(ctx context.Context) bool {
+func (j *reevaluation) settled(ctx context.Context) bool {
 	version, err := j.cluster.OpenShift.ConfigV1().ClusterVersions().Get(ctx, name, metav1.GetOptions{})
 	return err == nil && cvo.HasProcessed(version) && !runplan.Progressing(version)
 }
 
-// one judges a verdict, and ends it where its decision differs. A verdict that is
-// inconclusive now, which may be for a moment, ends when it is so twice; unconfirmed is true
-// for the first time.
-func (j *judge) one(ctx context.Context, id string) (unconfirmed bool, err error) {
+// one evaluates a verdict, and ends it if its decision differs. A verdict that is inconclusive now, which may be
+// temporary, ends if it is so twice; unconfirmed is true the first time.
+func (j *reevaluation) one(ctx context.Context, id string) (unconfirmed bool, err error) {
 	recorded, err := j.records.Get(ctx, id)
 	if err != nil {
 		return false, err

@@ -11,11 +11,10 @@ import (
 // risk.Source. It makes a risk of every update whose preflight does not allow it. All
 // fields are required.
 type Source[Risk any] struct {
-	// New makes a risk that always applies; its name is valid for acceptRisks. Its time is
-	// that of the verdict, and without one that of the first call: it changes with the
-	// verdict only.
+	// New returns a risk that always applies; its name is valid for acceptRisks. Its time is the verdict's, or without
+	// one the time of the first call: it only changes with the verdict.
 	New func(name, reason, message string, since time.Time) Risk
-	// Judge is [Verdicts.Offered].
+	// The method [Verdicts.Offered].
 	Judge func(versions []string) []*Problem
 
 	first   sync.Once

@@ -29,10 +29,9 @@ type Verdicts struct {
 	events int
 }
 
-// New reads ClusterVersion "version" and the ConfigMap, whose lister has the objects of Namespace.
-// The other arguments are apierrors.IsNotFound of apimachinery, and what is called when
-// the verdicts have changed; nil for nothing. The caches must have synced before the first
-// update is judged: an empty one has no ConfigMap.
+// New reads ClusterVersion "version" and the ConfigMap, whose lister has the objects of Namespace. The other arguments
+// are apierrors.IsNotFound of apimachinery, and a function that is called when the verdicts have changed, or nil. The
+// caches must have synced before the first update is evaluated: an empty cache has no ConfigMap.
 func New[V, M any](versions Lister[V], configMaps Lister[M], isNotFound func(error) bool, changed func()) *Verdicts {
 	if changed == nil {
 		changed = func() {}
@@ -250,8 +249,7 @@ func (t target) deleted() *Problem {
 	}
 }
 
-// warning is what CVO records of an update that may start; nil if there is nothing to
-// record.
+// warning returns the warning that CVO records for an update that may start; nil for none.
 func (v verdict) warning(p func(reason, text string) *Problem) *Problem {
 	reason, text := "", "is Ready"
 	if len(v.Narrowed) > 0 {
@@ -367,7 +365,7 @@ type Gate[R any] struct {
 	Version func(R) string
 	// Refuse converts a problem into CVO's error.
 	Refuse func(Problem) error
-	// Judge is [Verdicts.Selected].
+	// The method [Verdicts.Selected].
 	Judge func(version string) *Problem
 }
 

@@ -1,9 +1,9 @@
 // Package followup answers: was the last update of this cluster good?
 //
-// A [Follower] judges an update from its end until there is a decision, at most for [judgement.Window], and stores what
-// is final beside the record of the run that took the baseline. [Follower.Latest] is what is stored about the last update,
-// also after a restart, until another update begins. It judges no update without a baseline, writes nothing else, and holds
-// nothing open.
+// A [Follower] evaluates an update from its end until there is a decision, at most for [judgement.Window], and stores a
+// final judgement beside the record of the run that took the baseline. [Follower.Latest] returns the stored judgement
+// about the last update, even after a restart, until another update begins. It does not evaluate updates without a
+// baseline, writes nothing else, and blocks nothing.
 package followup
 
 import (
@@ -35,7 +35,7 @@ type Pauses struct {
 // Standard are the pauses of the controller.
 func Standard() Pauses { return Pauses{Settling: time.Minute, Decided: 10 * time.Minute} }
 
-// Options are what a Follower needs. All are required.
+// Options configure a Follower. All are required.
 type Options struct {
 	Inspection inspection.Options
 	Pauses     Pauses
@@ -44,10 +44,10 @@ type Options struct {
 	Changed func(afterupdate.Report)
 }
 
-// Needs are the permissions to judge an update and to store the judgement.
+// Needs are the permissions to evaluate an update and to store the judgement.
 func Needs() access.Needs { return inspection.Needs().And(baselinestore.Needs()) }
 
-// Follower judges the last update of a cluster.
+// Follower evaluates the last update of a cluster.
 type Follower struct {
 	cluster *cluster.Cluster
 	options Options
@@ -93,7 +93,7 @@ func identity(of settling.Change) string {
 	return fmt.Sprint(of.To.Version, of.To.Image, words.Time(of.Started), words.Time(of.Completed), of.RolledBack)
 }
 
-// Start judges until ctx is done.
+// Start evaluates until ctx is done.
 func (f *Follower) Start(ctx context.Context) error {
 	inspected := inspection.New(f.cluster, f.options.Inspection)
 	for {
@@ -111,7 +111,7 @@ func (f *Follower) Start(ctx context.Context) error {
 	}
 }
 
-// look reads and judges the update once, and returns when to look again; 0 for when ClusterVersion changes.
+// look reads and evaluates the update once, and returns when to look again; 0 to wait until ClusterVersion changes.
 func (f *Follower) look(ctx context.Context, inspected *inspection.Inspection) time.Duration {
 	version, err := f.version(ctx)
 	if err != nil {

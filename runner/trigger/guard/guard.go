@@ -1,8 +1,6 @@
-// Package guard answers: how is an unmodified cluster-version operator (CVO) made to
-// honor a verdict?
+// Package guard answers: how is an unmodified cluster-version operator (CVO) made to honor a verdict?
 //
-// By one of three switches, each of which is a few objects in the cluster, and all of
-// which are off until they are applied:
+// With one of three switches. Each consists of a few objects in the cluster, and is off until it is applied:
 //
 //   - [Alert] is advice. An alert is a risk of every update to oc and, with the feature
 //     gate ClusterUpdateAcceptRisks, to CVO. A second alert fires when no verdict can be
@@ -12,21 +10,20 @@
 //   - [Admission] warns of, or denies, the selection of a target that is not Ready, patch
 //     updates included, before CVO starts. It needs Kubernetes 1.30.
 //
-// Force bypasses each of them. None outlasts [Switch.Remove]. A [Set] is all of them as
-// they were chosen, and the ClusterOperator, which must-gather and "oc adm inspect" follow;
-// it exists also while its switch is off, without Upgradeable.
+// Force bypasses each of them. None remains after [Switch.Remove]. A [Set] contains the chosen switches, and the
+// ClusterOperator, which must-gather and "oc adm inspect" follow; it exists even while its switch is off, without
+// Upgradeable.
 //
-// The alerts select metrics with the job "update-preflight": the Service of the metrics
-// must have that name ([Service]), and its ServiceMonitor no jobLabel.
+// The alerts select metrics with the job "update-preflight": the Service of the metrics must have that name
+// ([Service]), and its ServiceMonitor no jobLabel.
 //
-// Without the controller, which applies the switches again when a verdict changes or
-// expires, the objects do not change: the second alert fires, and Upgradeable and the
-// verdicts of the policy remain. A target without a verdict then results in a warning or
-// a denial, and one that was Ready passes although its verdict has expired, since a
-// policy has no clock.
+// Without the controller, which applies the switches again when a verdict changes or expires, the objects do not
+// change: the second alert fires, and Upgradeable and the verdicts of the policy remain. A target without a verdict
+// then results in a warning or a denial, and one that was Ready passes although its verdict has expired, since a policy
+// has no clock.
 //
-// No permission in a namespace opens a switch but the one to edit the PrometheusRule: the
-// other objects are of the cluster.
+// The only permission in a namespace that opens a switch is the permission to edit the PrometheusRule: the other
+// objects are cluster-scoped.
 package guard
 
 import (
@@ -60,7 +57,7 @@ const Ready = "Ready"
 // MaxVerdicts bounds the verdicts of one [Switch.Apply].
 const MaxVerdicts = 500
 
-// State is what the objects state.
+// State is the content of the objects.
 type State struct {
 	// Verdicts are those on the targets, at most MaxVerdicts.
 	Verdicts []Verdict
@@ -77,8 +74,8 @@ type Verdict struct {
 	Version string
 	// Decision is the decision of the report; empty while there is none.
 	Decision string
-	// Refusal is why the verdict does not permit the update, as a clause about its run; empty where it does.
-	// Remark is in what its run differs from those of the controller; empty for nothing.
+	// Refusal is why the verdict does not permit the update, as a clause about its run; empty if it does. Remark is how
+	// its run differs from the controller's; empty if it does not.
 	Refusal, Remark string
 	// ValidUntil ends the verdict: from then on it is as if there were none.
 	ValidUntil time.Time
@@ -158,9 +155,8 @@ func clusterOperator() owned.Object {
 	}
 }
 
-// ClusterOperator is the switch of the ClusterOperator: that of [Operator], with the
-// condition Upgradeable, which is False exactly while the chosen target has no verdict
-// that is Ready, and True without a chosen target.
+// ClusterOperator is the switch that extends the ClusterOperator of [Operator] with the condition Upgradeable, which is
+// False exactly while the chosen target has no verdict that is Ready, and True without a chosen target.
 func ClusterOperator(client dynamic.Interface, version string, now func() time.Time) *Switch {
 	made := Operator(client, version, now)
 	made.objects.Optional = false
@@ -254,8 +250,8 @@ func health(state State) []configv1.ClusterOperatorStatusCondition {
 	}
 }
 
-// dated has the time of the last transition of each condition: that of the condition
-// before while its status stays, and otherwise now.
+// dated sets the time of the last transition of each condition: the previous time while the status stays the same, and
+// otherwise now.
 func dated(conditions, before []configv1.ClusterOperatorStatusCondition, now time.Time) []configv1.ClusterOperatorStatusCondition {
 	for i := range conditions {
 		conditions[i].LastTransitionTime = metav1.NewTime(now)

@@ -56,10 +56,9 @@ func withoutContent(client dynamic.Interface, name string, objects ...owned.Obje
 	return &Switch{objects: objectsOf(name, client, objects...)}
 }
 
-// Apply removes the switches that are off, until each was removed once, and applies those
-// that are on and then the ClusterOperator. It does all of this that it can: the error is
-// that of all, and is a cause of Degraded of the ClusterOperator. Call it again at next,
-// when the first verdict expires, which is zero if none does.
+// Apply removes the switches that are off, until each was removed once, and applies the switches that are on and then
+// the ClusterOperator. It continues after errors, and returns all of them; the error is a cause of Degraded of the
+// ClusterOperator. Call it again at next, when the first verdict expires, which is zero if none does.
 func (s *Set) Apply(ctx context.Context, state State) (next time.Time, err error) {
 	var errs []error
 	s.off = slices.DeleteFunc(s.off, func(off *Switch) bool {
@@ -167,9 +166,9 @@ type Effect struct {
 	Name string
 	// Mode is the mode of the policy; empty for the others.
 	Mode Mode
-	// Limit is what the switch does, and what it does not.
+	// Limit describes the effect of the switch and its limits.
 	Limit string
-	// WithoutController is what happens while no controller runs.
+	// WithoutController describes the effect while no controller runs.
 	WithoutController string
 }
 
@@ -289,7 +288,7 @@ const (
 	nameAdmission = "admission"
 )
 
-// Mode is what the policy does with the selection of a target that is not Ready.
+// Mode is how the policy handles the selection of a target that is not Ready.
 type Mode string
 
 // The modes.

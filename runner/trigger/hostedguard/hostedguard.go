@@ -1,9 +1,9 @@
 // Package hostedguard answers: how is HyperShift made to honor a verdict on the update of a hosted cluster?
 //
-// By admission policies of the management cluster, which [Switch.Apply] writes: one warns of, or
-// denies, the change of the release of a HostedCluster that has no verdict which is Ready, and one
-// that of a NodePool. HyperShift itself has no admission check of a release, and refuses a request only
-// after it is stored. Every other change of the objects passes, and so does:
+// With admission policies in the management cluster, which [Switch.Apply] writes: one warns of, or denies, a change of
+// the release of a HostedCluster that has no Ready verdict, and one does the same for a NodePool. HyperShift itself
+// does not check a release at admission, and rejects a request only after it is stored. Every other change of the
+// objects passes, and so does:
 //
 //   - a change back to the release that runs, or that the pool has. While HyperShift refuses a
 //     request it reconciles nothing of the hosted cluster;
@@ -13,11 +13,11 @@
 //     administrator forces HyperShift as well. It has no meaning to HyperShift on a NodePool;
 //   - a change of a hosted cluster or a NodePool that has no version yet: it updates nothing.
 //
-// A pull spec without a digest is not allowed, since its tag can name another image later. Verdicts are
-// per hosted cluster. Creation is no update, and is not judged. The policies have no clock:
-// without the controller, a verdict stays in them after it has expired.
+// A pull spec without a digest is not allowed, since its tag can name another image later. Verdicts are per hosted
+// cluster. Creation is not an update, and is not evaluated. The policies have no clock: without the controller, a
+// verdict stays in them after it has expired.
 //
-// What runs is read in the status of the HostedCluster, which HyperShift copies from the guest: an
+// The running release is read from the status of the HostedCluster, which HyperShift copies from the guest: an
 // administrator of the guest can forge it there.
 package hostedguard
 
@@ -197,8 +197,8 @@ const (
 	maxVersion = 32
 )
 
-// content is what the controller writes into the variables of the policies. The keys are hosted
-// clusters, as NAMESPACE/NAME, and then digests.
+// content is written by the controller into the variables of the policies. The keys are hosted clusters, as
+// NAMESPACE/NAME, and then digests.
 type content struct {
 	// decisions are the answers of the verdicts.
 	decisions map[string]map[string]string

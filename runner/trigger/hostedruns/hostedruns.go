@@ -1,16 +1,16 @@
-// Package hostedruns answers: which preflights of hosted clusters run by themselves in their management cluster, and when?
+// Package hostedruns answers: which preflights of hosted clusters run automatically in their management cluster, and
+// when?
 //
-// [Add] adds them to a manager. Each hosted cluster (HyperShift) has its own plan by package
-// runplan, as if its HostedCluster were a ClusterVersion: the release that is requested, the
-// requests of administrators, and the updates that are offered. Of the hosted clusters with a run
-// that is due, the one whose last run is the oldest comes first; a hosted cluster has one run at
-// a time. Verdicts are shown by UpdatePreflights with spec.hostedCluster, and are honored by package
-// hostedguard.
+// [Add] adds them to a manager. Each hosted cluster (HyperShift) has its own plan by package runplan, as if its
+// HostedCluster were a ClusterVersion: the release that is requested, the requests of administrators, and the updates
+// that are offered. Among the hosted clusters with a due run, the one with the oldest last run comes first; a hosted
+// cluster has one run at a time. UpdatePreflights with spec.hostedCluster show the verdicts, and package hostedguard
+// enforces them.
 //
-// The verdicts are those of the runs that this process has made, or joined: the records are in the
-// guests, whose administrators could write others, and are not read otherwise. Another leader makes them again, and leaves the policies
-// as they are until it has tried each hosted cluster once, at most half an hour. A verdict counts for at most [MaxAge],
-// since the guest is not observed after the run, and not after the release that runs, the condition
+// Only verdicts of runs that this process has made or joined count: the records are in the guests, whose administrators
+// could forge them, and are not read otherwise. Another leader runs the preflights again, and leaves the policies
+// unchanged until it has tried each hosted cluster once, for at most half an hour. A verdict counts for at most
+// [MaxAge], since the guest is not observed after the run, and not after the release that runs, the condition
 // ClusterVersionUpgradeable or the annotation that forces an update has changed.
 package hostedruns
 
@@ -68,7 +68,7 @@ const (
 // ctx ends, so does the run.
 type Preflight func(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error)
 
-// Options are what may be chosen. All fields are required.
+// Options configure the runs. All fields are required.
 type Options struct {
 	// Clusters is how many hosted clusters have runs, the oldest first, 1 to MaxClusters. Others
 	// are logged.
@@ -78,7 +78,7 @@ type Options struct {
 	// Ahead is how many offered targets of each hosted cluster to run ahead, at most runplan.MaxAhead.
 	Ahead     int
 	Preflight Preflight
-	// Selection is what the runs with a mode of the images cover, as in a runplan.Target.
+	// Selection returns the coverage of the runs with a mode of the images, as in a runplan.Target.
 	Selection func(image.Mode) string
 	Guard     *hostedguard.Switch
 	// Interval is the longest time between two lists of the hosted clusters.
@@ -111,9 +111,8 @@ func Add(m manager.Manager, management *cluster.Cluster, options Options) error 
 	})
 }
 
-// Needs are the permissions in the management cluster besides those of the controller, for hosted
-// clusters in any namespace. The Secrets are those with the kubeconfigs of the guests, whose names the
-// HostedClusters have.
+// Needs are the permissions in the management cluster besides the controller's, for hosted clusters in any namespace.
+// The Secrets contain the kubeconfigs of the guests; the HostedClusters contain their names.
 func Needs() access.Needs {
 	const namespace, name = "namespace", "name"
 	anywhere := func(requests []access.Request) []access.Request {
@@ -302,7 +301,7 @@ func (f *fleet) decoded(ctx context.Context) ([]*hypershift.HostedCluster, error
 	return all, err
 }
 
-// follow makes the members those of these objects. The run of one that is gone is ended.
+// follow makes the members match these objects. The run of a removed member is ended.
 func (f *fleet) follow(objects []*hypershift.HostedCluster) {
 	present := map[v1alpha1.HostedCluster]bool{}
 	for _, object := range objects {
@@ -384,7 +383,7 @@ func (f *fleet) fly(ctx context.Context, m *member) {
 	}, func() { announcement.Signal(f.ended) })
 }
 
-// guard applies the policies. Those of the former leader stay until each hosted cluster was tried once.
+// guard applies the policies. The former leader's policies stay until each hosted cluster was tried once.
 func (f *fleet) guard(ctx context.Context, now time.Time) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
 	defer cancel()

@@ -38,7 +38,7 @@ type member struct {
 	// current is the run in progress, and begunAt is the state of the hosted cluster at its beginning.
 	current *plannedrun.Run
 	begunAt string
-	// subjects are its UpdatePreflights, and plan is what is to be done.
+	// subjects are its UpdatePreflights, and plan the work to do.
 	subjects []runplan.Subject
 	plan     runplan.Plan
 }
@@ -52,7 +52,7 @@ func (m *member) see(object *hypershift.HostedCluster) {
 	m.object, m.version = object, clusterVersion(object)
 }
 
-// stateOf is what a verdict depends on of the object itself.
+// stateOf returns the parts of the object itself on which a verdict depends.
 func stateOf(object *hypershift.HostedCluster) string {
 	text := ""
 	if object.Status.Version != nil {
@@ -108,7 +108,7 @@ func (m *member) targets(ahead int) []runplan.Target {
 	return all
 }
 
-// state is what a plan depends on.
+// state is the input of a plan.
 func (m *member) state(now time.Time, ahead int) runplan.State {
 	runs := slices.Clone(m.runs)
 	if m.current != nil {
@@ -145,7 +145,7 @@ func (m *member) conclude(run runplan.Run, decided report.Report, failure error,
 	m.runs = runplan.Remember(m.runs, run)
 }
 
-// forget forgets the runs and verdicts of other targets than those of the plan.
+// forget forgets the runs and verdicts of targets that are not in the plan.
 func (m *member) forget(ahead int) {
 	wanted := map[runplan.Covered]bool{}
 	for _, target := range m.targets(ahead) {
@@ -181,7 +181,7 @@ func (m *member) guarded(ahead, most int) hostedguard.Cluster {
 		}
 		seen[target.Digest()] = true
 		verdict := guard.Verdict{Digest: target.Digest()}
-		announcement.Judged(&verdict, decided)
+		announcement.Complete(&verdict, decided)
 		cluster.Verdicts = append(cluster.Verdicts, verdict)
 	}
 	return cluster
@@ -223,9 +223,8 @@ func (f *fleet) requests(ctx context.Context) (map[v1alpha1.HostedCluster][]v1al
 	return requested, nil
 }
 
-// show makes the objects of the members those of their targets, and writes the statuses that differ, at most
-// MaxWrites. It returns when a status changes without an event; zero for never. Nothing is
-// shown where the objects could not be read.
+// show makes the members' objects match their targets, and writes the statuses that differ, at most MaxWrites. It
+// returns when a status changes without an event; zero for never. Nothing is shown if the objects could not be read.
 func (f *fleet) show(ctx context.Context, requested map[v1alpha1.HostedCluster][]v1alpha1.UpdatePreflight,
 	now time.Time,
 ) (time.Time, error) {
@@ -247,8 +246,8 @@ func (f *fleet) show(ctx context.Context, requested map[v1alpha1.HostedCluster][
 	return pass.End()
 }
 
-// leaveOut deletes the own objects of a hosted cluster that has no preflights, or no longer
-// exists. Those of administrators state it.
+// leaveOut deletes the controller's objects for a hosted cluster that has no preflights, or no longer exists. The
+// administrators' objects report it.
 func (f *fleet) leaveOut(ctx context.Context, pass *updatepreflight.Pass, objects []v1alpha1.UpdatePreflight, now time.Time) {
 	for i := range objects[:min(len(objects), runplan.MaxWrites)] {
 		object := &objects[i]

@@ -1,8 +1,8 @@
 // Package owned answers: how are the few objects of a switch created, changed and removed?
 //
-// [Objects] are those of one switch: [Objects.Apply] makes their content, and
-// [Objects.Remove] deletes them. An object with the name of one of them that does not have
-// the label of the switch is another client's: it is neither changed nor deleted.
+// [Objects] are the objects of one switch: [Objects.Apply] writes their content, and [Objects.Remove] deletes them. An
+// object with the same name but without the label of the switch belongs to another client: it is neither changed nor
+// deleted.
 package owned
 
 import (

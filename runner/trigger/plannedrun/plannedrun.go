@@ -28,7 +28,7 @@ type Run struct {
 	ended   chan Result
 }
 
-// Result is what a run came to.
+// Result is the result of a run.
 type Result struct {
 	// Report is empty for a run that failed with Err.
 	Report report.Report
@@ -58,8 +58,8 @@ func (r *Run) Cancel(cause error) { r.cancel(cause) }
 // Ended has the result when the run has ended.
 func (r *Run) Ended() <-chan Result { return r.ended }
 
-// Options are those of the run of a target, beside those of all runs. A run that is ended early for another cause than
-// ErrNotNeeded is left for the next leader.
+// Options returns the options for the run of a target, in addition to the options of all runs. A run that is ended
+// early for another cause than ErrNotNeeded is left for the next leader.
 func Options(ctx context.Context, options runner.Options, target runplan.Target) runner.Options {
 	options.Hooks.Requester = target.Requester
 	if object := target.Object; object.Name != "" {
@@ -75,7 +75,7 @@ func Options(ctx context.Context, options runner.Options, target runplan.Target)
 	return options
 }
 
-// Selection is what the runs with these options and a mode of the images cover, as in a runplan.Target.
+// Selection returns the coverage of the runs with these options and a mode of the images, as in a runplan.Target.
 func Selection(options runner.Options) func(image.Mode) string {
 	all := options.Coverage()
 	return func(images image.Mode) string {

@@ -17,7 +17,7 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/schedule"
 )
 
-// The reasons of the conditions, beside the phases and those of the steps.
+// The reasons of the conditions, besides the phases and the reasons of the steps.
 const (
 	reasonNotStarted = "NotStarted"
 	reasonWaiting    = "Waiting"
@@ -25,7 +25,7 @@ const (
 	RunFailed = "RunFailed"
 )
 
-// Those of the condition Updated are in package v1alpha1, which has types only.
+// The reasons of the condition Updated are in package v1alpha1, which has types only.
 var _ = catalog.Reasons("A condition of an UpdatePreflight has this reason.", `
 AllReported | Every check has a result.
 MissingResults | A check has no result. | Read the findings of the run. | oc preflight status

@@ -83,9 +83,8 @@ func Next(object *v1alpha1.UpdatePreflight, status v1alpha1.UpdatePreflightStatu
 	return next
 }
 
-// history is that of the previous status with the verdict of the target, valid or not, as
-// the newest: one per digest. A verdict with other acceptances, or from before the request,
-// does not belong to the object.
+// history returns the history of the previous status, with the verdict of the target, valid or not, as the newest
+// entry: one per digest. A verdict with other acceptances, or from before the request, does not belong to the object.
 func (p projected) history() []v1alpha1.Verdict {
 	history := slices.Clone(p.object.Status.History)
 	if p.observed.Verdict != nil && terms(*p.observed.Verdict, p.object) == "" && !p.before() {
@@ -137,11 +136,10 @@ type Observation struct {
 	Outlook *Outlook
 	// Running is the run in progress of the target; nil for none.
 	Running *Run
-	// Verdict is the report of the last complete run of the target that covers the object,
-	// with its standing; nil for none. It is of an authentic record.
+	// Verdict is the report of the last complete run of the target that covers the object, with its standing; nil for
+	// none. Its record is authentic.
 	Verdict *report.Report
-	// Failure is why the last run, which ended after that of the verdict, has no record;
-	// empty otherwise.
+	// Failure is why the last run, which ended after the run of the verdict, has no record; empty otherwise.
 	Failure string
 	// Waiting states why the preflight does not start though it is due; empty otherwise.
 	Waiting string
@@ -226,8 +224,8 @@ func MeetsTerms(decided report.Report, object *v1alpha1.UpdatePreflight) bool {
 	return terms(decided, object) == ""
 }
 
-// terms states why MeetsTerms is false for a verdict; empty if it is true. An object of the
-// controller accepts what its runs and those of the command line accepted.
+// terms returns why MeetsTerms is false for a verdict; empty if it is true. An object of the controller accepts the
+// findings that its runs and command line runs accepted.
 func terms(decided report.Report, object *v1alpha1.UpdatePreflight) string {
 	if decided.Verdict.Forced {
 		return "its verdict was forced"
@@ -264,7 +262,7 @@ func (p projected) before() bool {
 	return err != nil || completed.Before(p.opens)
 }
 
-// whyEnded is why the verdict is not that of the object.
+// whyEnded returns why the verdict does not belong to the object.
 func (p projected) whyEnded() string {
 	if p.observed.Verdict == nil {
 		return ""

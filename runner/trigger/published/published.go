@@ -1,18 +1,15 @@
-// Package published answers: where does the cluster-version operator (CVO) find the recorded
-// verdicts?
+// Package published answers: where does the cluster-version operator (CVO) find the recorded verdicts?
 //
-// In one ConfigMap of the namespace openshift-config-managed, which CVO caches and in which
-// it trusts the admin gates. A CVO that links runner/trigger/cvo reads it without a request.
-// Its key of a release is the digest of the image with "-" for ":", and the value the list
-// of verdict.json of the runs of that release, newest first, as package record documents
-// them. Only what is authentic is published: a reader of the ConfigMap cannot verify it.
-// Two fields differ from the record: validUntil is [Margin] earlier, and decision is empty from
-// then on where it was Ready, with the cause in ended. The key "asked" has what the controller asks
-// of a verdict, by which the commands judge one, too ([Asked]).
+// In one ConfigMap of the namespace openshift-config-managed, which CVO caches and in which it trusts the admin gates.
+// A CVO that links runner/trigger/cvo reads it without a request. The key of a release is the digest of the image with
+// "-" for ":", and the value the list of verdict.json of the runs of that release, newest first, as package record
+// documents them. Only authentic verdicts are published, because a reader of the ConfigMap cannot verify them. Two
+// fields differ from the record: validUntil is [Margin] earlier, and decision is empty from then on where it was Ready,
+// with the cause in ended. The key "asked" contains the coverage that the controller requires of a verdict; the
+// commands require the same ([Asked]).
 //
-// The ConfigMap exists while the preflight is installed, also without verdicts. [Remove]
-// sets its key "uninstalled" to "true" before it deletes it: CVO refuses updates where it was
-// deleted without that.
+// The ConfigMap exists while the preflight is installed, also without verdicts. [Remove] sets its key "uninstalled" to
+// "true" before it deletes it: CVO rejects updates if it was deleted without this key.
 package published
 
 import (
@@ -72,11 +69,10 @@ const (
 	maxCause = 512
 )
 
-// Content is the data of the ConfigMap at that time, by the clock of the cluster, for these
-// records, which are newest first, as [record.Store.List] returns them. It ends at the first
-// verdict that exceeds a bound: an older one must not count in place of a newer one. A record
-// with the field Ended has no Ready. asked is what the controller asks of a verdict. Next is when the
-// first published verdict ends; zero for never.
+// Content returns the data of the ConfigMap at that time, by the clock of the cluster, for these records, which are
+// newest first, as [record.Store.List] returns them. It ends at the first verdict that exceeds a bound: an older
+// verdict must not count in place of a newer one. A record with the field Ended has no Ready. asked is the coverage
+// that the controller requires of a verdict. next is when the first published verdict expires; zero for never.
 func Content(records []record.Record, asked string, now time.Time) (data map[string]string, next time.Time, err error) {
 	entries := map[string][]json.RawMessage{}
 	count, size := 0, 0
@@ -170,8 +166,8 @@ func Apply(ctx context.Context, client kubernetes.Interface, records []record.Re
 	return next, nil
 }
 
-// Asked is what the controller asks of a verdict, as it has published it; empty where it is not installed or that cannot
-// be read, since the ConfigMap permits nothing by itself.
+// Asked returns the coverage that the controller requires of a verdict, as it has published it. It is empty if the
+// controller is not installed or its ConfigMap cannot be read, because the ConfigMap permits nothing by itself.
 func Asked(ctx context.Context, client kubernetes.Interface) string {
 	found, err := client.CoreV1().ConfigMaps(Namespace).Get(ctx, Name, metav1.GetOptions{})
 	if err != nil || found.Data[keyUninstalled] == "true" {

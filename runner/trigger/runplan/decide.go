@@ -1,8 +1,7 @@
-// Package runplan answers: which run is to be in progress in this cluster, and when is that
-// decided again?
+// Package runplan answers: which run should be in progress in this cluster, and when is this decided again?
 //
-// [Decide] is a pure function of the [State]: ClusterVersion, the requests, the recorded runs
-// and the time. [Reconciled] returns the changes of the objects that request runs.
+// [Decide] is a pure function of the [State]: ClusterVersion, the requests, the recorded runs and the time.
+// [Reconciled] returns the changes of the objects that request runs.
 package runplan
 
 import (
@@ -123,7 +122,7 @@ func (r Run) outdated() bool { return r.Decision != "" && (r.Changed || r.Differ
 // holds reports whether the verdict of the run is Ready and not outdated. Its validity is a time.
 func (r Run) holds() bool { return r.Decision == verdict.Ready && !r.outdated() }
 
-// State is what a plan depends on.
+// State is the input of a plan.
 type State struct {
 	// Now is the time by the clock of the cluster.
 	Now time.Time
@@ -160,7 +159,7 @@ type Run struct {
 	ID        string
 	Target    update.Release
 	Requester record.Requester
-	// Selection states what the run covers; empty for that of the controller.
+	// Selection is the coverage of the run; empty for the controller's.
 	Selection string
 	// Generation is the generation of the ClusterVersion that the run has read.
 	Generation int64
@@ -179,7 +178,7 @@ type Run struct {
 	// Changed is true when the cluster has changed since the verdict, and the checks of the
 	// release are to run again.
 	Changed bool
-	// Differs is true when the decision was another one when the verdict was judged again.
+	// Differs is true if the decision differed when the verdict was evaluated again.
 	Differs bool
 }
 
@@ -207,7 +206,7 @@ func Remember(runs []Run, ended Run) []Run {
 	return runs
 }
 
-// Covered is what the verdict of the run is about.
+// Covered is the subject of the run's verdict.
 func (r Run) Covered() Covered { return Covered{r.Target.Digest(), r.Selection} }
 
 // InProgress reports whether the run has not ended.
@@ -255,10 +254,9 @@ const (
 	selectedPause = 2 * time.Minute
 )
 
-// Plan is what is to be done.
+// Plan is the work to do.
 type Plan struct {
-	// Run is the run that is to be in progress; nil for none. A run in progress of its
-	// release is joined.
+	// Run is the run that should be in progress; nil for none. A run in progress of its release is joined.
 	Run *Target
 	// Delay is true for a new run ahead: clusters that are offered a release at the same
 	// time do not start at the same time.
@@ -272,7 +270,7 @@ type Plan struct {
 	Next time.Time
 }
 
-// Wait plans again at that time, if nothing is to be done before.
+// Wait plans again at that time, if there is nothing to do before.
 func (p *Plan) Wait(until time.Time) {
 	if !until.IsZero() && (p.Next.IsZero() || until.Before(p.Next)) {
 		p.Next = until

@@ -32,35 +32,33 @@ type Target struct {
 	update.Release
 	// Requester is record.ByUser for the request of an administrator.
 	Requester record.Requester
-	// Selection states what the run covers, as runner.Options.Selection does; empty for
-	// that of the controller.
+	// Selection is the coverage of the run, as in runner.Options.Selection; empty for the controller's.
 	Selection string
 	// Object is the UpdatePreflight of a request; zero for others.
 	Object Object
-	// Hosted is the hosted cluster that is to be updated; zero for the cluster itself.
+	// Hosted is the hosted cluster to update; zero for the cluster itself.
 	Hosted v1alpha1.HostedCluster
 }
 
-// Object is what a run depends on of the UpdatePreflight that requests it.
+// Object is the part of an UpdatePreflight on which its run depends.
 type Object struct {
 	UID  types.UID
 	Name string
 	// Accepted are the names of the accepted findings.
 	Accepted []string
-	// Images is the mode of the images; empty for that of the controller.
+	// Images is the mode of the images; empty for the controller's.
 	Images image.Mode
 }
 
-// Covered is what a run covers: a release, and a selection.
+// Covered is the subject of a run: a release, and a selection.
 type Covered struct{ digest, selection string }
 
-// Covered is what a verdict on the target is about.
+// Covered returns the subject of a verdict on the target.
 func (t Target) Covered() Covered { return Covered{t.Digest(), t.Selection} }
 
-// Selected is the update that spec.desiredUpdate selects and CVO has not accepted:
-// its image, or that of the available or conditional update with its version, differs
-// from status.desired. It is false where no update is selected, such as for a
-// desiredUpdate with only acceptRisks, and where the image has no digest.
+// Selected returns the update that spec.desiredUpdate selects and CVO has not accepted: its image, or the image of the
+// available or conditional update with its version, differs from status.desired. It returns false if no update is
+// selected, such as for a desiredUpdate with only acceptRisks, and if the image has no digest.
 func Selected(clusterVersion *configv1.ClusterVersion) (Target, bool) {
 	desired := clusterVersion.Spec.DesiredUpdate
 	if desired == nil {
@@ -104,10 +102,9 @@ func acceptedDigest(clusterVersion *configv1.ClusterVersion) string {
 	return update.Release{Image: clusterVersion.Status.Desired.Image}.Digest()
 }
 
-// Offered are the targets of the runs ahead, at most that many and at most MaxAhead:
-// the newest version of each minor version of the available updates, newest first, and
-// then those of the conditional updates. An update whose version is not a semantic
-// version, or whose image has no digest, is not run ahead.
+// Offered returns the targets of the runs ahead, at most that many and at most MaxAhead: the newest version of each
+// minor version among the available updates, newest first, and then among the conditional updates. An update whose
+// version is not a semantic version, or whose image has no digest, does not run ahead.
 func Offered(clusterVersion *configv1.ClusterVersion, most int) []Target {
 	var targets []Target
 	seen := map[string]bool{acceptedDigest(clusterVersion): true}
@@ -177,9 +174,9 @@ func SameInputs(a, b *configv1.ClusterVersion) bool {
 		Progressing(a) == Progressing(b) && offersUnknown(a) == offersUnknown(b)
 }
 
-// newer are the releases that are not older than the one that CVO applies or has applied:
-// after an update, its status offers those of the release before until it has asked for
-// updates again. A version that is not a semantic one cannot be compared, and is kept.
+// newer returns the releases that are not older than the one that CVO applies or has applied: after an update, its
+// status offers the updates of the release before until it has asked for updates again. A version that is not a
+// semantic version cannot be compared, and is kept.
 func newer(offered []configv1.Release, desired configv1.Release) []configv1.Release {
 	present, err := semver.Parse(desired.Version)
 	if err != nil {
@@ -214,9 +211,9 @@ type Subject struct {
 	Accepted bool
 }
 
-// Subjects resolves the targets of at most MaxObjects objects, the oldest first. Of those
-// of administrators whose time has not ended, the oldest MaxRequests run. The selection is
-// that of runner.Options for a mode of the images.
+// Subjects resolves the targets of at most MaxObjects objects, the oldest first. Among the administrators' objects
+// whose time has not ended, the oldest MaxRequests run. The selection comes from runner.Options for a mode of the
+// images.
 func Subjects(objects []v1alpha1.UpdatePreflight, clusterVersion *configv1.ClusterVersion, selection func(image.Mode) string,
 	now time.Time,
 ) []Subject {
@@ -333,12 +330,12 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// Changes are what makes the controller's own UpdatePreflights those of its targets.
+// Changes make the controller's own UpdatePreflights match its targets.
 type Changes struct {
 	Create []v1alpha1.UpdatePreflight
 	// Relabel have the new label.
 	Relabel []v1alpha1.UpdatePreflight
-	// Delete has at most MaxWrites; More is true where others are to be deleted later.
+	// Delete has at most MaxWrites; More is true if others must be deleted later.
 	Delete []v1alpha1.UpdatePreflight
 	More   bool
 }

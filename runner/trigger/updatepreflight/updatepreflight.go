@@ -1,7 +1,7 @@
-// Package updatepreflight answers: which UpdatePreflights does a cluster have, and what do they state?
+// Package updatepreflight answers: which UpdatePreflights does a cluster have, and what do they contain?
 //
-// [Writer] is the one that writes them, in passes: [Pass.Reconcile] makes the controller's own those of its targets,
-// and writes what is known of each preflight into its status.
+// [Writer] writes them, in passes: [Pass.Reconcile] makes the controller's own match its targets, and writes the state
+// of each preflight into its status.
 package updatepreflight
 
 import (
@@ -44,7 +44,7 @@ type Cluster struct {
 	Targets  []runplan.Target
 	State    runplan.State
 	Verdicts runplan.Verdicts
-	// Selection is what runs with a mode of the images cover, and Timeout bounds a run.
+	// Selection returns the coverage of runs with a mode of the images, and Timeout bounds a run.
 	Selection func(image.Mode) string
 	Timeout   time.Duration
 }
@@ -72,10 +72,10 @@ func (w Writer) Begin() *Pass {
 	return &Pass{writer: w}
 }
 
-// End is when a status changes without an event, or another one is to be written; zero for never.
+// End is when a status changes without an event, or another status must be written; zero for never.
 func (p *Pass) End() (time.Time, error) { return p.next.Next, errors.Join(p.failed...) }
 
-// Reconcile makes the controller's own objects those of its targets, and writes the status of each subject that differs.
+// Reconcile makes the controller's own objects match its targets, and writes the status of each subject that differs.
 func (p *Pass) Reconcile(ctx context.Context, of Cluster) {
 	if p.full() {
 		return
@@ -85,7 +85,7 @@ func (p *Pass) Reconcile(ctx context.Context, of Cluster) {
 	if changes.More {
 		p.next.Wait(of.State.Now)
 	}
-	// Hundreds of others must not delay the first status of those.
+	// Hundreds of other objects must not delay the first status of these.
 	for _, subject := range append(runplan.Subjects(created, of.State.ClusterVersion, of.Selection, of.State.Now), of.Subjects...) {
 		observed := of.observation(subject)
 		p.next.Wait(p.writer.Reporter.Add(ctx, &observed, subject, of.State))
@@ -155,7 +155,7 @@ func (p *Pass) Delete(ctx context.Context, object *v1alpha1.UpdatePreflight) {
 	}
 }
 
-// observation is what the status of a subject depends on.
+// observation is the input for the status of a subject.
 func (c Cluster) observation(subject runplan.Subject) projection.Observation {
 	o := projection.Observation{Now: c.State.Now, Target: subject.Target.Release, Unknown: subject.Unknown, Waiting: subject.Waiting}
 	if subject.Unknown != "" {
@@ -243,12 +243,12 @@ type Reporter struct {
 	signed map[string]string
 	// present is the cluster as it was read for the observations of a pass.
 	present *snapshot.Cluster
-	// after is the judgement of the last update; nil for a cluster whose updates are not judged.
+	// after returns the judgement of the last update; nil for a cluster whose updates are not evaluated.
 	after func(*configv1.ClusterVersion) afterupdate.Report
 }
 
-// NewReporter makes the Reporter of one cluster. Without a key, it signs nothing. after is the judgement of the last
-// update; nil for a cluster whose updates are not judged.
+// NewReporter returns the Reporter of one cluster. Without a key, it signs nothing. after returns the judgement of the
+// last update; nil for a cluster whose updates are not evaluated.
 func NewReporter(reached *cluster.Cluster, key signature.Signer, logger *slog.Logger,
 	after func(*configv1.ClusterVersion) afterupdate.Report,
 ) *Reporter {
@@ -262,8 +262,8 @@ func (r *Reporter) begin() {
 	}
 }
 
-// Add adds to an observation of a subject, where an administrator requests it. It returns when it is to be made again;
-// zero for the next event. Nil adds nothing.
+// Add extends the observation of a subject that an administrator requests. It returns when to call it again; zero for
+// the next event. Nil adds nothing.
 func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject runplan.Subject, state runplan.State) time.Time {
 	if r == nil || subject.Object.Owned() {
 		return time.Time{}
@@ -274,7 +274,7 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 	if !subject.Accepted {
 		return time.Time{}
 	}
-	r.judge(o, subject, state)
+	r.addAfter(o, subject, state)
 	updated := completion.Of(completion.Read(ctx, r.present, nil, state.ClusterVersion, state.Now))
 	o.Updated = &updated
 	if updated.Status == metav1.ConditionTrue {
@@ -283,8 +283,8 @@ func (r *Reporter) Add(ctx context.Context, o *projection.Observation, subject r
 	return state.Now.Add(updatePause)
 }
 
-// judge adds the judgement of the last update, if that is the one to the target.
-func (r *Reporter) judge(o *projection.Observation, subject runplan.Subject, state runplan.State) {
+// addAfter adds the judgement of the last update, if that update went to the target.
+func (r *Reporter) addAfter(o *projection.Observation, subject runplan.Subject, state runplan.State) {
 	if r.after == nil || state.ClusterVersion == nil {
 		return
 	}

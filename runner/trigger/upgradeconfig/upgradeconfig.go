@@ -56,8 +56,7 @@ func Needs() access.Needs {
 	return access.Needs{Required: access.Verbs(object, "list", "watch")}
 }
 
-// Watch has each event of a kind of objects, of those that the predicate does not exclude,
-// reconcile.
+// Watch makes each event of a kind of objects that the predicate does not exclude reconcile.
 type Watch func(object *unstructured.Unstructured, changes predicate.TypedPredicate[*unstructured.Unstructured]) error
 
 // Reader reads the UpgradeConfigs, where MUO is installed. It is not used concurrently.

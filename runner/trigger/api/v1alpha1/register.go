@@ -29,8 +29,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 // Requester is the role that creates an UpdatePreflight.
 type Requester string
 
-// LabelRequester is the label with the Requester. An object without it, or with another
-// value, is that of an administrator.
+// LabelRequester is the label with the Requester. An object without it, or with another value, belongs to an
+// administrator.
 const LabelRequester = Group + "/requester"
 
 // The requesters by which the controller labels its own objects, which it deletes when
