@@ -21,14 +21,13 @@ import (
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/record/standing"
-	"github.com/openshift/update-preflight/runner/sampling"
 )
 
-// shop is the only object of the states that sampling reads.
+// shop is the only object of the states that the sampler reads.
 var shop = baseline.Key{Kind: baseline.Deployment, Namespace: "shop", Name: "web"}
 
 // samples reads a state with that object, and counts its calls.
-func samples(object baseline.Object, err error, calls *int) sampling.Sampler {
+func samples(object baseline.Object, err error, calls *int) runner.Sampler {
 	return func(_ context.Context, from *snapshot.Cluster, _ *hypershift.State, monitored *monitoring.Client, now time.Time) (baseline.State,
 		error,
 	) {

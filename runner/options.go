@@ -29,7 +29,6 @@ import (
 	"github.com/openshift/update-preflight/runner/record/lease"
 	"github.com/openshift/update-preflight/runner/record/recordstore"
 	"github.com/openshift/update-preflight/runner/registry"
-	"github.com/openshift/update-preflight/runner/sampling"
 	"github.com/openshift/update-preflight/runner/selection"
 	"github.com/openshift/update-preflight/runner/site"
 )
@@ -99,7 +98,7 @@ type Hooks struct {
 	// end, given the ID of the run; nil means CleanUp.
 	OnInterrupt func(run string) Interruption
 	// Sampler reads the state of the cluster for the baseline; nil means sample.Take.
-	Sampler sampling.Sampler
+	Sampler Sampler
 	// Logger receives what the run does at debug level; nil for none.
 	Logger *slog.Logger
 	// Requester is the role that requests the run, for its record; empty means

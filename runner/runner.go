@@ -44,7 +44,6 @@ import (
 	"github.com/openshift/update-preflight/runner/progress"
 	"github.com/openshift/update-preflight/runner/proof"
 	"github.com/openshift/update-preflight/runner/rehearsal"
-	"github.com/openshift/update-preflight/runner/sampling"
 	"github.com/openshift/update-preflight/runner/selection"
 )
 
@@ -302,8 +301,8 @@ func (p preparation) withBaseline(ctx context.Context, decided report.Report) re
 	if decided.Run.Phase != report.PhaseComplete || departure.Provisional(p.request.from) {
 		return decided
 	}
-	run := sampling.Run{Scene: p.scene, Progress: p.progress, Sampler: p.options.Hooks.Sampler, Names: p.options.Baseline}
-	return run.Keep(ctx, run.Read(ctx), decided)
+	run := sampling{scene: p.scene, progress: p.progress, sampler: p.options.Hooks.Sampler, names: p.options.Baseline}
+	return run.keep(ctx, run.read(ctx), decided)
 }
 
 // evaluate folds findings into a report, without the parts that belong to a run.

@@ -25,7 +25,6 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/alteration"
 	"github.com/openshift/update-preflight/runner/launch/inventory"
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
-	"github.com/openshift/update-preflight/runner/launch/quota"
 )
 
 // The reasons for which the objects of a check were not created.
@@ -266,7 +265,7 @@ func (e *unspecifiedError) Error() string {
 
 // quotas has the quotas of the namespaces in which Jobs are created.
 type quotas struct {
-	namespaces map[string]quota.Namespace
+	namespaces map[string]namespaceQuotas
 	// altered is true if admission may add requests and limits to pods, other than by a LimitRange.
 	altered bool
 }
@@ -280,7 +279,7 @@ func quotasOf(ctx context.Context, objects *inventory.Objects, plan jobplan.Plan
 			names = append(names, check.Job.Namespace)
 		}
 	}
-	found := make([]quota.Namespace, len(names))
+	found := make([]namespaceQuotas, len(names))
 	var requests []func() error
 	for i, name := range names {
 		requests = append(requests, func() (err error) {
@@ -288,7 +287,7 @@ func quotasOf(ctx context.Context, objects *inventory.Objects, plan jobplan.Plan
 			return err
 		})
 	}
-	q := quotas{namespaces: map[string]quota.Namespace{}}
+	q := quotas{namespaces: map[string]namespaceQuotas{}}
 	for i, err := range inventory.Concurrently(requests) {
 		if err == nil {
 			q.namespaces[names[i]] = found[i]
@@ -300,20 +299,20 @@ func quotasOf(ctx context.Context, objects *inventory.Objects, plan jobplan.Plan
 }
 
 // readQuotas reads the quotas and the limit ranges of a namespace.
-func readQuotas(ctx context.Context, client corev1client.CoreV1Interface, namespace string) (quota.Namespace, error) {
+func readQuotas(ctx context.Context, client corev1client.CoreV1Interface, namespace string) (namespaceQuotas, error) {
 	options := metav1.ListOptions{Limit: maxQuotas}
 	limited, err := client.ResourceQuotas(namespace).List(ctx, options)
 	if err != nil {
-		return quota.Namespace{}, err
+		return namespaceQuotas{}, err
 	}
 	ranges, err := client.LimitRanges(namespace).List(ctx, options)
 	switch {
 	case err != nil:
-		return quota.Namespace{}, err
+		return namespaceQuotas{}, err
 	case limited.Continue != "" || ranges.Continue != "":
-		return quota.Namespace{}, fmt.Errorf("namespace %s has more than %d quotas or limit ranges", namespace, maxQuotas)
+		return namespaceQuotas{}, fmt.Errorf("namespace %s has more than %d quotas or limit ranges", namespace, maxQuotas)
 	}
-	return quota.Namespace{Quotas: limited.Items, LimitRanges: ranges.Items}, nil
+	return namespaceQuotas{quotas: limited.Items, limitRanges: ranges.Items}, nil
 }
 
 // unspecified is an error for a check whose pod no waiting makes acceptable.
@@ -321,7 +320,7 @@ func (q quotas) unspecified(check jobplan.Check) error {
 	if q.altered {
 		return nil
 	}
-	text := q.namespaces[check.Job.Namespace].Unspecified(check.Job.Spec.Template.Spec)
+	text := q.namespaces[check.Job.Namespace].unspecified(check.Job.Spec.Template.Spec)
 	if text == "" {
 		return nil
 	}
@@ -330,7 +329,7 @@ func (q quotas) unspecified(check jobplan.Check) error {
 
 // exceeded describes the quotas that a check waits for: others may free them, so the Job is created all the same.
 func (q quotas) exceeded(check jobplan.Check) string {
-	return q.namespaces[check.Job.Namespace].Exceeded(check.Job.Spec.Template.Spec)
+	return q.namespaces[check.Job.Namespace].exceeded(check.Job.Spec.Template.Spec)
 }
 
 // altersPods is true if a mutating webhook or policy may receive the creation of pods, in

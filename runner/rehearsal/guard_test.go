@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/openshift/update-preflight/runner/rehearsal"
 	"github.com/openshift/update-preflight/runner/rehearsal/dryrun"
-	"github.com/openshift/update-preflight/runner/rehearsal/guard"
 )
 
 // TestGuard sends real writes with the identity of a rehearsal by an ordinary client, as a defect of the client would: the API server
@@ -22,7 +22,7 @@ import (
 func TestGuard(t *testing.T) {
 	asOperator(t)
 	id := uuid.NewString()
-	denying := guard.New(server.Kubernetes, id)
+	denying := rehearsal.NewGuard(server.Kubernetes, id)
 	if err := denying.Create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	probe := func(ctx context.Context, probe *unstructured.Unstructured) error {
-		_, err := client.Create(ctx, guard.ProbeResource(), probe)
+		_, err := client.Create(ctx, rehearsal.ProbeResource(), probe)
 		return err
 	}
 	if err := denying.Await(t.Context(), probe); err != nil {

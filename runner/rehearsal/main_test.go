@@ -7,8 +7,6 @@ import (
 	testcluster "github.com/openshift/update-preflight/test/cluster"
 )
 
-// Tests of: runner/rehearsal/guard
-
 // server is a connection to the API server that the tests of this package share, and store the cluster, whose etcd a test reads.
 var (
 	server *cluster.Cluster

@@ -3,7 +3,7 @@
 // [Rehearsal.Findings] sends each write that the cluster-version operator (CVO) makes of a release as a server-side dry run, with
 // CVO's identity, and then the pods that controllers would make of the templates that change. The API server answers as it
 // will during the update: by its validation, webhooks, policies, quotas and Pod Security. Nothing is stored: the client can send
-// nothing else (package dryrun), and a policy of the API server denies it (package guard).
+// nothing else (package dryrun), and a policy of the API server denies it (guard.go).
 //
 // # Limits
 //
@@ -41,7 +41,6 @@ import (
 	"github.com/openshift/update-preflight/collector/finding"
 	"github.com/openshift/update-preflight/runner/payload"
 	"github.com/openshift/update-preflight/runner/rehearsal/dryrun"
-	"github.com/openshift/update-preflight/runner/rehearsal/guard"
 	"github.com/openshift/update-preflight/runner/rehearsal/merge"
 	"github.com/openshift/update-preflight/runner/rehearsal/podtemplate"
 )
@@ -96,7 +95,7 @@ func (r Rehearsal) Findings(ctx context.Context) ([]finding.Finding, error) {
 type session struct {
 	client *dryrun.Client
 	// guard denies everything else; nil without a guard.
-	guard *guard.Guard
+	guard *guard
 	// inForce is true once the guard was seen to deny.
 	inForce bool
 }
@@ -114,12 +113,12 @@ func (r Rehearsal) begin(ctx context.Context) (begun session, err error) {
 	if err != nil || r.Mode == Unguarded {
 		return begun, err
 	}
-	begun.guard = guard.New(r.Cluster.Kubernetes, r.Run)
-	if err := begun.guard.Create(ctx); err != nil {
+	begun.guard = newGuard(r.Cluster.Kubernetes, r.Run)
+	if err := begun.guard.create(ctx); err != nil {
 		return begun, err
 	}
-	err = begun.guard.Await(ctx, func(ctx context.Context, probe *unstructured.Unstructured) error {
-		_, err := begun.client.Create(ctx, guard.ProbeResource(), probe)
+	err = begun.guard.await(ctx, func(ctx context.Context, probe *unstructured.Unstructured) error {
+		_, err := begun.client.Create(ctx, probeResource(), probe)
 		return err
 	})
 	begun.inForce = err == nil
@@ -138,11 +137,11 @@ func (s session) end(ctx context.Context) []finding.Finding {
 			"only the client prevented the rehearsal from storing objects: --rehearse=unguarded").Named(nameGuard)}
 	}
 	var found []finding.Finding
-	if changed := s.guard.Intact(ctx); s.inForce && changed != nil {
+	if changed := s.guard.intact(ctx); s.inForce && changed != nil {
 		found = append(found, finding.Unknown(reasonGuardLost, "the guard of the rehearsal did not stay in force: %v",
 			changed).Named(nameGuard).Do(finding.Retry("")))
 	}
-	if failure := s.guard.Delete(ctx); failure != nil {
+	if failure := s.guard.delete(ctx); failure != nil {
 		found = append(found, finding.Warn(reasonGuardLeft, "%v", failure).Named(nameGuard).Do(finding.Change("oc preflight cleanup --all")))
 	}
 	return found
@@ -239,7 +238,7 @@ func (Rehearsal) again(ctx context.Context, total int, wanted func(int) bool, do
 // Needs are the permissions of a rehearsal, of which the impersonation of CVO is worth as much as the role cluster-admin. None is
 // required: without them, the finding states that nothing was rehearsed.
 func Needs() access.Needs {
-	needs := guard.Needs().And(access.Needs{Optional: []access.Request{
+	needs := guardNeeds().And(access.Needs{Optional: []access.Request{
 		{Verb: "impersonate", Resource: "serviceaccounts", Namespace: operatorNamespace},
 		{Verb: "impersonate", Resource: "serviceaccounts", Namespace: metav1.NamespaceSystem},
 		check.Get("apps", "deployments", operatorNamespace, "cluster-version-operator"),

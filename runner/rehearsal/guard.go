@@ -1,11 +1,4 @@
-// Package guard answers: does the API server deny what a rehearsal must not do?
-//
-// [New] returns the [Guard] of one rehearsal: a ValidatingAdmissionPolicy that denies every request with the rehearsal's ID
-// that would store something. [Guard.Create] creates it, [Guard.Await] waits until the API server has loaded it,
-// [Guard.Intact] reports whether it stayed as it was, and [Guard.Delete] deletes it. The client of a rehearsal sends nothing else
-// by itself (package dryrun); the guard is the second of two locks. The API server does not apply policies to policies and to
-// webhook configurations, for which there is only the first.
-package guard
+package rehearsal
 
 import (
 	"cmp"
@@ -33,30 +26,35 @@ import (
 	"github.com/openshift/update-preflight/runner/rehearsal/dryrun"
 )
 
-// denied is the message by which the probe is recognized.
-const denied = "the guard of this rehearsal is in effect"
+// guardDenies is the message by which the probe is recognized.
+const guardDenies = "the guard of this rehearsal is in effect"
 
-// Guard denies the writes of one rehearsal. Its methods are called one after the other.
-type Guard struct {
+// guard denies the writes of one rehearsal: a ValidatingAdmissionPolicy that rejects every request with the rehearsal's ID
+// that would store something. Its methods are called one after the other: create, await until the API server has loaded
+// the policy, intact at the end, and delete.
+//
+// The client of a rehearsal sends nothing else by itself (package dryrun); the guard is the second of two locks. The API
+// server does not apply policies to policies and to webhook configurations, for which only the first lock exists.
+type guard struct {
 	client kubernetes.Interface
 	id     string
 	// policy and binding are the UIDs of what was created.
 	policy, binding types.UID
 }
 
-// New returns the guard of the rehearsal with this ID, which is also the ID of its run. Nothing is created.
-func New(client kubernetes.Interface, id string) *Guard { return &Guard{client: client, id: id} }
+// newGuard returns the guard of the rehearsal with this ID, which is also the ID of its run. Nothing is created.
+func newGuard(client kubernetes.Interface, id string) *guard { return &guard{client: client, id: id} }
 
 // name is the name of the policy and of its binding. Its suffix and the label make them objects of the run, which its
 // cleanup deletes.
-func (g *Guard) name() string { return "preflight-rehearsal-" + label.Suffix(g.id) }
+func (g *guard) name() string { return "preflight-rehearsal-" + label.Suffix(g.id) }
 
-func (g *Guard) meta() metav1.ObjectMeta {
+func (g *guard) meta() metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: g.name(), Labels: map[string]string{label.Run: g.id}}
 }
 
-// Probe is the object whose creation as a dry run the guard denies, which proves that the API server has loaded it.
-func (g *Guard) Probe() *unstructured.Unstructured {
+// probe is the object whose creation as a dry run the guard denies, which proves that the API server has loaded it.
+func (g *guard) probe() *unstructured.Unstructured {
 	probe := &unstructured.Unstructured{}
 	probe.SetAPIVersion("v1")
 	probe.SetKind(inventory.ConfigMapKind)
@@ -65,7 +63,7 @@ func (g *Guard) Probe() *unstructured.Unstructured {
 	return probe
 }
 
-func (g *Guard) wanted() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
+func (g *guard) wanted() (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	requester := fmt.Sprintf("has(request.userInfo.extra) && '%[1]s' in request.userInfo.extra && "+
 		"request.userInfo.extra['%[1]s'].exists(id, id == '%[2]s')",
 		dryrun.ExtraKey, g.id)
@@ -87,7 +85,7 @@ func (g *Guard) wanted() (*admissionregistrationv1.ValidatingAdmissionPolicy, *a
 		Validations: []admissionregistrationv1.Validation{{
 			Expression: fmt.Sprintf("request.?dryRun.orValue(false) && request.?name.orValue('') != '%s'", g.name()),
 			MessageExpression: fmt.Sprintf("request.?dryRun.orValue(false) ? '%s' : 'a rehearsal stores nothing, but this one tried to ' + "+
-				"request.operation.lowerAscii() + ' ' + request.resource.resource", denied),
+				"request.operation.lowerAscii() + ' ' + request.resource.resource", guardDenies),
 			Reason: new(metav1.StatusReasonForbidden),
 		}},
 	}
@@ -99,9 +97,9 @@ func (g *Guard) wanted() (*admissionregistrationv1.ValidatingAdmissionPolicy, *a
 	return policy, binding
 }
 
-// Create creates the policy and its binding, or takes over those that another process of the same run has left. The error is for
+// create creates the policy and its binding, or takes over those that another process of the same run has left. The error is for
 // people: the API does not exist (Kubernetes before 1.30), the user may not create them, or another object has their name.
-func (g *Guard) Create(ctx context.Context) error {
+func (g *guard) create(ctx context.Context) error {
 	policy, binding := g.wanted()
 	client := g.client.AdmissionregistrationV1()
 	created, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
@@ -133,7 +131,7 @@ func (g *Guard) Create(ctx context.Context) error {
 }
 
 // same reports whether an existing policy is one of this rehearsal: what the API server adds are defaults of the constraints.
-func (g *Guard) same(existing, wanted *admissionregistrationv1.ValidatingAdmissionPolicy) bool {
+func (g *guard) same(existing, wanted *admissionregistrationv1.ValidatingAdmissionPolicy) bool {
 	return existing.Labels[label.Run] == g.id && existing.Generation == 1 &&
 		equality.Semantic.DeepEqual(existing.Spec.Validations, wanted.Spec.Validations) &&
 		equality.Semantic.DeepEqual(existing.Spec.MatchConditions, wanted.Spec.MatchConditions)
@@ -145,14 +143,14 @@ const (
 	probeInterval = 100 * time.Millisecond
 )
 
-// Await waits until the API server denies the probe, which create sends as a dry run with the identity of the rehearsal. An error
+// await waits until the API server denies the probe, which create sends as a dry run with the identity of the rehearsal. An error
 // means that it is not known whether the guard is in effect: after ten seconds, or because the probe is refused for another reason.
-func (g *Guard) Await(ctx context.Context, create func(context.Context, *unstructured.Unstructured) error) error {
+func (g *guard) await(ctx context.Context, create func(context.Context, *unstructured.Unstructured) error) error {
 	last := errors.New("the API server did not answer the probe of the guard")
 	err := wait.PollUntilContextTimeout(ctx, probeInterval, awaitTime, true, func(ctx context.Context) (bool, error) {
-		err := create(ctx, g.Probe())
+		err := create(ctx, g.probe())
 		switch {
-		case err != nil && strings.Contains(err.Error(), denied):
+		case err != nil && strings.Contains(err.Error(), guardDenies):
 			return true, nil
 		case err != nil && apierrors.IsForbidden(err) && !strings.Contains(err.Error(), inventory.PolicyKind):
 			return false, err // waiting does not help
@@ -170,8 +168,8 @@ func (g *Guard) Await(ctx context.Context, create func(context.Context, *unstruc
 	return fmt.Errorf("the probe of the guard is rejected for another reason: %w", err)
 }
 
-// Intact returns an error unless the policy and its binding are those that were created, unchanged.
-func (g *Guard) Intact(ctx context.Context) error {
+// intact returns an error unless the policy and its binding are those that were created, unchanged.
+func (g *guard) intact(ctx context.Context) error {
 	client := g.client.AdmissionregistrationV1()
 	policy, err := retry.Get(ctx, func(ctx context.Context) (*admissionregistrationv1.ValidatingAdmissionPolicy, error) {
 		return client.ValidatingAdmissionPolicies().Get(ctx, g.name(), metav1.GetOptions{})
@@ -191,9 +189,9 @@ func (g *Guard) Intact(ctx context.Context) error {
 	return nil
 }
 
-// Delete deletes the binding and the policy that were created. What is not deleted has the label of the run, by which "cleanup"
+// delete deletes the binding and the policy that were created. What is not deleted has the label of the run, by which "cleanup"
 // finds it.
-func (g *Guard) Delete(ctx context.Context) error {
+func (g *guard) delete(ctx context.Context) error {
 	client := g.client.AdmissionregistrationV1()
 	of := func(uid types.UID) metav1.DeleteOptions {
 		return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}
@@ -223,8 +221,8 @@ func gone(err error) error {
 	return err
 }
 
-// Needs are the permissions to create, read and delete the guard, and to impersonate with an ID that it recognizes.
-func Needs() access.Needs {
+// guardNeeds are the permissions to create, read and delete the guard, and to impersonate with an ID that it recognizes.
+func guardNeeds() access.Needs {
 	var needs access.Needs
 	for _, kind := range inventory.Kinds() {
 		if kind.Guard {
@@ -237,7 +235,7 @@ func Needs() access.Needs {
 	return needs
 }
 
-// ProbeResource is the resource of the probe.
-func ProbeResource() schema.GroupVersionResource {
+// probeResource is the resource of the probe.
+func probeResource() schema.GroupVersionResource {
 	return corev1.SchemeGroupVersion.WithResource("configmaps")
 }

@@ -1,11 +1,4 @@
-// Package quota answers: do the ResourceQuotas of a namespace admit a pod?
-//
-// It evaluates quotas as the API server does when the pod is created (Kubernetes
-// pkg/quota/v1/evaluator/core and plugin/pkg/admission/limitranger), with the defaults of the
-// LimitRanges of the namespace. Only what follows from these objects is evaluated. A quota
-// whose status.hard is empty, or whose scope depends on the PriorityClass that admission
-// chooses, does not count; nor do webhooks and policies that change the pod.
-package quota
+package launch
 
 import (
 	"cmp"
@@ -19,16 +12,21 @@ import (
 	helpers "k8s.io/component-helpers/resource"
 )
 
-// Namespace has the quotas and the limit ranges of one namespace.
-type Namespace struct {
-	Quotas      []corev1.ResourceQuota
-	LimitRanges []corev1.LimitRange
+// namespaceQuotas are the quotas and the limit ranges of one namespace.
+//
+// They are evaluated as the API server does when a pod is created (Kubernetes pkg/quota/v1/evaluator/core and
+// plugin/pkg/admission/limitranger), with the defaults of the LimitRanges. A quota whose status.hard is empty, or whose
+// scope depends on the PriorityClass that admission chooses, does not count; nor do webhooks and policies that change
+// the pod.
+type namespaceQuotas struct {
+	quotas      []corev1.ResourceQuota
+	limitRanges []corev1.LimitRange
 }
 
-// Unspecified describes the requests and limits that a quota requires of the containers
-// of a pod, and that neither they specify nor a LimitRange; it is empty for none. The pod
-// is rejected however much of the quota is free.
-func (n Namespace) Unspecified(spec corev1.PodSpec) string {
+// unspecified describes the requests and limits that a quota requires of the containers of a pod, and that neither the
+// containers nor a LimitRange specify; it is empty for none. The API server rejects the pod however much of the quota is
+// free.
+func (n namespaceQuotas) unspecified(spec corev1.PodSpec) string {
 	if spec.Resources != nil {
 		return "" // no container need specify any, where the cluster supports it
 	}
@@ -51,8 +49,9 @@ func (n Namespace) Unspecified(spec corev1.PodSpec) string {
 	return strings.Join(texts, "; ")
 }
 
-// Exceeded describes what a pod asks and a quota has not left; it is empty for nothing. Other objects may free it.
-func (n Namespace) Exceeded(spec corev1.PodSpec) string {
+// exceeded describes the amounts that a pod requests and that a quota does not have left; it is empty for none. Other
+// objects may free them.
+func (n namespaceQuotas) exceeded(spec corev1.PodSpec) string {
 	spec = n.defaulted(spec)
 	asked := n.asked(spec)
 	var texts []string
@@ -101,9 +100,9 @@ func without(name corev1.ResourceName, spec corev1.PodSpec) []string {
 
 // asked is the amount that a quota counts for a pod. Which of several LimitRanges supplies a default depends on the API
 // server, and the meaning of amounts for the whole pod on its version: in these cases only objects are counted.
-func (n Namespace) asked(spec corev1.PodSpec) corev1.ResourceList {
+func (n namespaceQuotas) asked(spec corev1.PodSpec) corev1.ResourceList {
 	amounts := corev1.ResourceList{}
-	if len(n.LimitRanges) <= 1 && spec.Resources == nil {
+	if len(n.limitRanges) <= 1 && spec.Resources == nil {
 		pod, options := &corev1.Pod{Spec: spec}, helpers.PodResourcesOptions{}
 		amounts = counted(helpers.PodRequests(pod, options), helpers.PodLimits(pod, options))
 	}
@@ -128,13 +127,13 @@ func counted(requests, limits corev1.ResourceList) corev1.ResourceList {
 
 // defaulted is the pod with the requests and limits that the API server adds: a limit is
 // the default of its request, and the LimitRanges have the defaults of containers.
-func (n Namespace) defaulted(spec corev1.PodSpec) corev1.PodSpec {
+func (n namespaceQuotas) defaulted(spec corev1.PodSpec) corev1.PodSpec {
 	spec = *spec.DeepCopy()
 	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			resources := &containers[i].Resources
 			resources.Requests = supplemented(resources.Requests, resources.Limits)
-			for _, each := range n.LimitRanges {
+			for _, each := range n.limitRanges {
 				requests, limits := defaults(each)
 				resources.Requests = supplemented(resources.Requests, requests)
 				resources.Limits = supplemented(resources.Limits, limits)
@@ -166,9 +165,9 @@ func supplemented(amounts, others corev1.ResourceList) corev1.ResourceList {
 }
 
 // applying are the quotas that certainly count a pod, by name.
-func (n Namespace) applying(spec corev1.PodSpec) []corev1.ResourceQuota {
+func (n namespaceQuotas) applying(spec corev1.PodSpec) []corev1.ResourceQuota {
 	var quotas []corev1.ResourceQuota
-	for _, each := range n.Quotas {
+	for _, each := range n.quotas {
 		if !slices.ContainsFunc(scopes(each.Spec), func(scope corev1.ResourceQuotaScope) bool { return !inScope(spec, scope) }) {
 			quotas = append(quotas, each)
 		}

@@ -1,8 +1,4 @@
-// Package sampling answers: which state of the cluster does a run leave for the comparison after the update?
-//
-// [Run.Read] reads it when the checks have ended, and [Run.Keep] stores it beside the record, before the record has its
-// end: no verdict permits the update without a baseline, unless none is wanted, or the report has a notice.
-package sampling
+package runner
 
 import (
 	"context"
@@ -28,50 +24,52 @@ import (
 type Sampler func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client,
 	now time.Time) (baseline.State, error)
 
-// Run is a run that may leave a baseline.
-type Run struct {
-	Scene    scene.Scene
-	Progress *progress.Serial
-	Sampler  Sampler
-	Names    baselinestore.Names
+// sampling reads the state of the cluster for the comparison after the update when the checks have finished, and keeps it
+// beside the record before the record has its end: no verdict permits the update without a baseline, unless none is
+// wanted, or the report has a notice.
+type sampling struct {
+	scene    scene.Scene
+	progress *progress.Serial
+	sampler  Sampler
+	names    baselinestore.Names
 }
 
-// Sample is the state of the cluster that a run has read; the zero value is none.
-type Sample struct {
+// sampled is the state of the cluster that a run has read; the zero value is none.
+type sampled struct {
 	wanted bool
 	state  baseline.State
 	err    error
 }
 
-// Read reads the state of the cluster when the checks have finished: everything in the same snapshot that they have not
+// read reads the state of the cluster when the checks have finished: everything in the same snapshot that they have not
 // read. Its time is the end of reading, so that an update which began meanwhile does not start from it. While an update
 // is in progress, there is no baseline.
-func (r Run) Read(ctx context.Context) Sample {
-	if r.Names == baselinestore.None {
-		return Sample{}
+func (s sampling) read(ctx context.Context) sampled {
+	if s.names == baselinestore.None {
+		return sampled{}
 	}
-	if history := r.Scene.Version.Status.History; len(history) > 0 && history[0].State != configv1.CompletedUpdate {
-		r.Progress.Step("no baseline is stored, because an update is in progress")
-		return Sample{}
+	if history := s.scene.Version.Status.History; len(history) > 0 && history[0].State != configv1.CompletedUpdate {
+		s.progress.Step("no baseline is stored, because an update is in progress")
+		return sampled{}
 	}
-	r.Progress.Step("reading the state of the cluster before the update")
+	s.progress.Step("reading the state of the cluster before the update")
 	ctx, cancel := context.WithTimeoutCause(ctx, hold.Timeout,
 		fmt.Errorf("the state of the cluster could not be read within %s", hold.Timeout))
 	defer cancel()
-	controlPlane, _ := r.Scene.Settings.Estate.ControlPlane()
-	state, err := r.Sampler(ctx, r.Scene.Snapshot, controlPlane.State(), r.Scene.Settings.Judgement.Monitoring, r.Scene.Cluster.Now())
+	controlPlane, _ := s.scene.Settings.Estate.ControlPlane()
+	state, err := s.sampler(ctx, s.scene.Snapshot, controlPlane.State(), s.scene.Settings.Judgement.Monitoring, s.scene.Cluster.Now())
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	state.Taken = r.Scene.Cluster.Now()
-	return Sample{wanted: true, state: state, err: err}
+	state.Taken = s.scene.Cluster.Now()
+	return sampled{wanted: true, state: state, err: err}
 }
 
 // maxNotice bounds why no baseline is stored, in bytes.
 const maxNotice = 512
 
-// Keep stores a sample beside the record of the run, and returns the report with a notice where that is not possible.
-func (r Run) Keep(ctx context.Context, taken Sample, decided report.Report) report.Report {
+// keep stores a sample beside the record of the run, and returns the report with a notice where that is not possible.
+func (s sampling) keep(ctx context.Context, taken sampled, decided report.Report) report.Report {
 	if !taken.wanted {
 		return decided
 	}
@@ -79,7 +77,7 @@ func (r Run) Keep(ctx context.Context, taken Sample, decided report.Report) repo
 	if err == nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), hold.Timeout)
 		defer cancel()
-		err = baselinestore.New(r.Scene.Cluster.Kubernetes).Put(ctx, decided.Run.ID, taken.state, r.Names)
+		err = baselinestore.New(s.scene.Cluster.Kubernetes).Put(ctx, decided.Run.ID, taken.state, s.names)
 	}
 	if err == nil {
 		decided.Run.Baseline = words.Time(taken.state.Taken)
@@ -87,7 +85,7 @@ func (r Run) Keep(ctx context.Context, taken Sample, decided report.Report) repo
 	}
 	notice := "no baseline is stored, so the state after the update cannot be compared with the state before it: " + words.Line(err.Error(),
 		maxNotice)
-	r.Progress.Step(notice)
+	s.progress.Step(notice)
 	decided.Notices = append(slices.Clip(decided.Notices), notice)
 	return decided
 }

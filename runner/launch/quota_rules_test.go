@@ -1,4 +1,4 @@
-package quota_test
+package launch_test
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/openshift/update-preflight/runner/launch/quota"
+	"github.com/openshift/update-preflight/runner/launch"
 )
 
 // amounts are pairs of a name and a quantity.
@@ -20,8 +20,8 @@ func amounts(pairs ...string) corev1.ResourceList {
 }
 
 // limited is a quota of which an amount is used.
-func limited(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) quota.Namespace {
-	return quota.Namespace{Quotas: []corev1.ResourceQuota{{
+func limited(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) launch.NamespaceQuotas {
+	return launch.NamespaceQuotas{Quotas: []corev1.ResourceQuota{{
 		ObjectMeta: metav1.ObjectMeta{Name: "compute"},
 		Spec:       corev1.ResourceQuotaSpec{Hard: hard, Scopes: scopes},
 		Status:     corev1.ResourceQuotaStatus{Hard: hard, Used: used},
@@ -29,13 +29,13 @@ func limited(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope
 }
 
 // with adds a LimitRange.
-func with(n quota.Namespace, item corev1.LimitRangeItem) quota.Namespace {
+func with(n launch.NamespaceQuotas, item corev1.LimitRangeItem) launch.NamespaceQuotas {
 	n.LimitRanges = append(n.LimitRanges, corev1.LimitRange{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}})
 	return n
 }
 
 // selecting has the quota select pods of scopes by its scopeSelector.
-func selecting(n quota.Namespace, scope corev1.ResourceQuotaScope) quota.Namespace {
+func selecting(n launch.NamespaceQuotas, scope corev1.ResourceQuotaScope) launch.NamespaceQuotas {
 	n.Quotas[0].Spec.ScopeSelector = &corev1.ScopeSelector{MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
 		{ScopeName: scope, Operator: corev1.ScopeSelectorOpExists},
 	}}
@@ -59,7 +59,7 @@ func TestUnspecified(t *testing.T) {
 	const lacks = "compute: must specify limits.cpu for: check"
 	for name, tc := range map[string]struct {
 		reason    string
-		namespace quota.Namespace
+		namespace launch.NamespaceQuotas
 		pod       corev1.PodSpec
 		want      string
 	}{
@@ -97,7 +97,7 @@ func TestUnspecified(t *testing.T) {
 		},
 		"NoStatus": {
 			reason: "a quota is in force when its status has it", pod: pod(nil, nil),
-			namespace: quota.Namespace{Quotas: []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: amounts("limits.cpu", "4")}}}},
+			namespace: launch.NamespaceQuotas{Quotas: []corev1.ResourceQuota{{Spec: corev1.ResourceQuotaSpec{Hard: amounts("limits.cpu", "4")}}}},
 		},
 		"PodResources": {
 			reason: "resources of the whole pod may replace those of its containers", namespace: requires,
@@ -148,7 +148,7 @@ func TestUnspecified(t *testing.T) {
 func TestExceeded(t *testing.T) {
 	for name, tc := range map[string]struct {
 		reason    string
-		namespace quota.Namespace
+		namespace launch.NamespaceQuotas
 		pod       corev1.PodSpec
 		want      string
 	}{
