@@ -59,6 +59,10 @@ var Name = finding.NewName("CustomResourceDefinitions",
 	"Compares the definitions of a release with those in the cluster that client reaches. An administrator may "+
 		"accept its findings by name: a migration may be due before the update.")
 
+// Reports is true for the name of a finding of the check: its own, if the cluster accepts all definitions, or one of a
+// condition.
+func Reports(name string) bool { return name == Name || strings.HasPrefix(name, "CRD") }
+
 // maxTime bounds the time of the check.
 const maxTime = 3 * time.Minute
 
@@ -206,7 +210,7 @@ func unreadable(all []unread) finding.Finding {
 	return f.Remedy("Fix the problem in the message, then run the preflight again.").Do(finding.Retry(""))
 }
 
-// The names of the findings, by condition.
+// The names of the findings, by condition. Reports knows their prefix.
 const (
 	nameStoredVersions = "CRDStoredVersions"
 	nameUpdate         = "CRDUpdate"

@@ -87,7 +87,7 @@ func unchanged(judgement scene.Judgement, findings []finding.Finding) []finding.
 	var kept []finding.Finding
 	for _, f := range findings {
 		builtin := f.Source == finding.SourceGate || f.Source == finding.SourceRisk || f.Source == finding.SourceHealth
-		ofRelease := strings.HasPrefix(f.Name, definition.Name) || strings.HasPrefix(f.Name, imagestream.Name)
+		ofRelease := definition.Reports(f.Name) || strings.HasPrefix(f.Name, imagestream.Name)
 		again := builtin && !ofRelease && (judgement.Dependencies != nil || !strings.HasPrefix(f.Name, external))
 		if again {
 			continue
