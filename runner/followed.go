@@ -24,8 +24,8 @@ import (
 // followed is a run that another process has brought to its end.
 type followed struct {
 	preparation preparation
-	// inside are the contents of the release as this process has read them.
-	inside   contents.Contents
+	// contents are the contents of the release as this process has read them.
+	contents contents.Contents
 	finished record.Record
 }
 
@@ -69,7 +69,7 @@ func (f followed) refold(stored report.Report) report.Report {
 	if ends := p.scene.Account(stored.Target.Version).Until(stored.Verdict.Accepted); known && !ends.IsZero() && ends.Before(until) {
 		stored.Verdict.ValidUntil = words.Time(ends)
 	}
-	stored.CVO = p.predict(f.inside, policy, stored.Findings)
+	stored.CVO = p.predict(f.contents, policy, stored.Findings)
 	return stored
 }
 

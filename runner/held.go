@@ -51,7 +51,7 @@ func join(ctx context.Context, d draft) (run, error) {
 		return nil, err
 	}
 	if begun == nil {
-		return followed{preparation: p, inside: d.contents, finished: finished}, nil
+		return followed{preparation: p, contents: d.contents, finished: finished}, nil
 	}
 	if taken := begun.Record(); begun.Resumed() {
 		if cause := wanted.Outdated(taken, p.scene.Cluster.Now()); cause != "" {
@@ -174,7 +174,7 @@ func (h *held) conclude(ctx context.Context, found execution.Found, failure erro
 	if failed != nil {
 		return report.Report{}, fmt.Errorf("run %s was taken over by another process; run the preflight again: %w", id, failed)
 	}
-	return followed{preparation: h.preparation, inside: h.execution.Contents, finished: finished}.conclude(ctx, found, nil)
+	return followed{preparation: h.preparation, contents: h.execution.Contents, finished: finished}.conclude(ctx, found, nil)
 }
 
 // end makes the report, deletes what the run created, and closes its record.

@@ -75,37 +75,41 @@ type request struct {
 	shared *sharedResults
 }
 
-// run makes the preflight, and returns what the release contains.
-func (r request) run(ctx context.Context) (decided report.Report, inside contents.Contents, err error) {
+// run runs the preflight, and also returns the contents of the release.
+func (r request) run(ctx context.Context) (report.Report, contents.Contents, error) {
 	p, err := observe(ctx, r, Options.readingNeeds)
 	if err == nil && !departure.Provisional(r.from) {
 		err = scene.Installed(p.scene.Version, p.target)
 	}
 	if err != nil {
-		return report.Report{}, inside, err
+		return report.Report{}, contents.Contents{}, err
 	}
 	limited, cancel := context.WithTimeout(ctx, p.scene.Remaining())
 	defer cancel()
-	proven, err := p.verifier().Verify(limited, p.target)
+	draft, err := p.draft(limited)
 	if err != nil {
-		return report.Report{}, inside, err
+		return report.Report{}, draft.contents, err
 	}
-	inside, err = p.read(limited, proven)
-	if err != nil {
-		return report.Report{}, inside, err
-	}
-	draft, err := draftOf(limited, p, inside)
-	if err != nil {
-		return report.Report{}, inside, err
-	}
-	inside = draft.contents
 	run, err := join(limited, draft)
 	if err != nil {
-		return report.Report{}, inside, err
+		return report.Report{}, draft.contents, err
 	}
 	found, failure := run.execute(ctx)
-	decided, err = run.conclude(ctx, found, failure)
-	return decided, inside, err
+	decided, err := run.conclude(ctx, found, failure)
+	return decided, draft.contents, err
+}
+
+// draft verifies and reads the release, and selects its checks.
+func (p preparation) draft(ctx context.Context) (draft, error) {
+	proven, err := p.verifier().Verify(ctx, p.target)
+	if err != nil {
+		return draft{}, err
+	}
+	inside, err := p.read(ctx, proven)
+	if err != nil {
+		return draft{}, err
+	}
+	return draftOf(ctx, p, inside)
 }
 
 // preparation is a request for the cluster as it is.

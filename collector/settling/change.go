@@ -332,9 +332,12 @@ type NodePools struct {
 }
 
 // NodePoolsOf are the NodePools in the rollout of a release, at a time. The update of a control plane updates none of them: a
-// pool is a part of the rollout if it requests the same release, or is being updated.
+// pool is a part of the rollout if it requests the same release, or is being updated. Without a hosted cluster there are none.
 func NodePoolsOf(of *hypershift.State, to configv1.Release, now time.Time) NodePools {
 	var made NodePools
+	if of == nil {
+		return made
+	}
 	for i := range of.Pools {
 		pool := &of.Pools[i]
 		switch cause := leftOut(of.Cluster, pool, to, now); {
@@ -351,12 +354,9 @@ func NodePoolsOf(of *hypershift.State, to configv1.Release, now time.Time) NodeP
 
 // nodePools returns when the NodePools have rested.
 func (p *Progress) nodePools(cluster Cluster) time.Time {
-	if cluster.Hosted == nil {
-		return time.Time{}
-	}
 	change := cluster.Change
 	pools := NodePoolsOf(cluster.Hosted, configv1.Release{Version: change.To.Version, Image: change.To.Image}, cluster.Now)
-	p.LeftOut = pools.LeftOut
+	p.LeftOut = append(p.LeftOut, pools.LeftOut...)
 	p.waits("NodePools that are not updated: ", pools.Outdated)
 	var last time.Time
 	for _, pool := range pools.Updated {

@@ -123,11 +123,10 @@ func Findings(check jobplan.Check, result preflight.Result) ([]finding.Finding, 
 }
 
 func sanitize(name string, f preflight.Finding) finding.Finding {
-	out := finding.Reported(gap.Proven("the result of the check"), f.Outcome, finding.ReportedReason(f.Reason), "%s",
-		words.Lines(f.Message, MaxMessage)).
+	out := finding.Reported(gap.Proven("the result of the check"), f.Outcome, finding.ReportedReason(f.Reason), "%s", f.Message).
 		Named(name).
 		From(finding.SourceJob).
-		Remedy("%s", words.Lines(f.Remediation, MaxMessage)).
+		Remedy("%s", f.Remediation).
 		Documented(sanitizeURL(f.URL))
 	if !isName(f.Reason, "") || len(f.Reason) > maxWord {
 		out.Reason = defaultReason(f.Outcome).String()

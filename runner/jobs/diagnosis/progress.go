@@ -202,7 +202,6 @@ func (o Observation) logOf(pod Pod) *Log {
 // done ends a check with a finding about the Job as a whole.
 func done(o Observation, f finding.Finding) Classification {
 	f = f.Named(o.Check.Name).From(finding.SourceJob)
-	f.Message = words.Lines(f.Message, checkresult.MaxMessage)
 	f.Objects = o.objects()
 	return doneWith(o, []finding.Finding{f})
 }

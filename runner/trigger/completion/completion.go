@@ -67,10 +67,8 @@ func Of(cluster Cluster) metav1.Condition {
 	if paused := cluster.paused(); len(paused) > 0 {
 		message += "; paused pools are skipped: " + words.List(paused, maxNames)
 	}
-	if cluster.Hosted != nil {
-		if leftOut := cluster.rollout().LeftOut; len(leftOut) > 0 {
-			message += "; NodePools that the rollout does not update are skipped: " + words.List(leftOut, maxNames)
-		}
+	if leftOut := cluster.rollout().LeftOut; len(leftOut) > 0 {
+		message += "; NodePools that the rollout does not update are skipped: " + words.List(leftOut, maxNames)
 	}
 	return metav1.Condition{Type: v1alpha1.ConditionUpdated, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonUpdated, Message: message}
 }

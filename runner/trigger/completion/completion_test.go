@@ -211,7 +211,7 @@ func TestHostedCluster(t *testing.T) {
 	}{
 		"Updated": {
 			reason: "the pool that requests another release is left out, and named", want: v1alpha1.ReasonUpdated,
-			stated: "left out: stable (it requests another release, but runs 4.18.1)", since: 80 * time.Minute,
+			stated: "skipped: stable (it requests another release, but runs 4.18.1)", since: 80 * time.Minute,
 		},
 		"Health": {reason: "etcd has been available again for less than the nodes have been updated", change: set(after.HostedCluster(),
 			"EtcdAvailable", "True", "AsExpected", 20*time.Minute), want: v1alpha1.ReasonUpdated, since: 20 * time.Minute},
