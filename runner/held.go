@@ -280,7 +280,7 @@ func (h *held) remove(ctx context.Context) (*report.Removal, error) {
 	jobs := h.execution.Jobs
 	pulls := h.execution.Images.Pulls() && h.execution.Contents.Readable()
 	if creates := pulls || len(jobs.Checks()) > 0 && !jobs.Reused; !creates || h.preparation.options.Limits.Keep {
-		return nil, nil // nolint:nilnil // nothing needed deletion
+		return nil, nil //nolint:nilnil // a run that creates nothing has no removal
 	}
 	h.preparation.progress.Step("deleting the objects of the run")
 	limit := removeTimeout + removeShare*time.Duration(len(h.created()))

@@ -95,7 +95,7 @@ func (d *Directory) read(name string, most int64) (_ []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
+	defer func() { err = errors.Join(err, file.Close()) }()
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err

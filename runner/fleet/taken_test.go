@@ -59,7 +59,7 @@ func TestTaken(t *testing.T) {
 		"Unknown": {
 			"what is stored does not count", to,
 			[]fleet.Row{took("a", from, to, "Unknown"), took("b", from, to, "NotJudged")},
-			[]string{"4.19.12: taken by 2 clusters of this fleet, from 4.18.12 (2): 1 unknown, 1 not judged"},
+			[]string{"4.19.12: taken by 2 clusters of this fleet, from 4.18.12 (2): 1 unknown, 1 not evaluated"},
 		},
 		"Fine": {
 			"an outcome of a later version is not good", to,

@@ -171,14 +171,19 @@ func (l *Launcher) equalsAdmitted(ctx context.Context, k inventory.Kind, object,
 	}
 	probe.SetName("preflight-planned-" + label.Suffix(object.GetLabels()[label.Run]))
 	admitted, err := l.objects.Post(ctx, k, probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	switch {
-	case retry.Temporary(err):
-		return false, err
-	case err != nil:
-		return false, nil //nolint:nilerr // the object is not provably the planned one
+	if err != nil {
+		return false, onlyTemporary(err) // for any other error, the object is not provably the planned one
 	}
 	differs, err := alteration.Difference(admitted, found)
 	return differs == "", err
+}
+
+// onlyTemporary is nil for an error that a retry cannot help.
+func onlyTemporary(err error) error {
+	if retry.Temporary(err) {
+		return err
+	}
+	return nil
 }
 
 // Resume finds the objects of the plan that another runner of the run has created,

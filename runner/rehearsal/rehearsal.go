@@ -273,7 +273,7 @@ func Asks(cluster *cluster.Cluster, mode Mode, logger *slog.Logger) *recreation.
 // pods asks about the next pod of each controller. What has no answer is not in the result.
 func (r Rehearsal) pods(ctx context.Context, controllers []finding.Object) (map[finding.Object]recreation.Said, error) {
 	if len(controllers) == 0 && !r.Cluster.Fixed() {
-		return nil, nil //nolint:nilnil // Without a question there are no answers.
+		return map[finding.Object]recreation.Said{}, nil
 	}
 	begun, err := r.begin(ctx)
 	if err != nil {

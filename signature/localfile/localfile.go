@@ -2,7 +2,7 @@
 //
 // A path may lead to anything, such as a device or a named pipe without a writer. Of the
 // files of a directory, which the user did not name one by one, only regular ones are
-// opened. The size is not bounded here: each reader has a limit of its own.
+// opened. The size is not bounded here: each caller of [Read] has a limit of its own.
 package localfile
 
 import (
@@ -78,6 +78,12 @@ func OpenRegularIn(root *os.Root, name string) (fs.File, error) {
 		return nil, err
 	}
 	return regular(file)
+}
+
+// Read reads at most limit bytes of a file, and closes it.
+func Read(file io.ReadCloser, limit int64) ([]byte, error) {
+	content, err := io.ReadAll(io.LimitReader(file, limit))
+	return content, errors.Join(err, file.Close())
 }
 
 // regular closes a file that is not regular.

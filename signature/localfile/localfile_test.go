@@ -105,3 +105,23 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+// TestRead reads no more than the limit, and closes the file.
+func TestRead(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for limit, want := range map[int64]string{3: "con", 100: "content"} {
+		file, err := localfile.OpenRegular(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := localfile.Read(file, limit); string(got) != want || err != nil {
+			t.Errorf("got %q, %v; want %q", got, err, want)
+		}
+		if err := file.Close(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("the file is still open: %v", err)
+		}
+	}
+}

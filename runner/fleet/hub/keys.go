@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,12 +81,12 @@ func readKeys(ctx context.Context, path string, texts map[string][]byte) error {
 	return addKeys(ctx, path, names, texts)
 }
 
-func addKeys(ctx context.Context, directory string, names []string, texts map[string][]byte) error {
+func addKeys(ctx context.Context, directory string, names []string, texts map[string][]byte) (err error) {
 	root, err := os.OpenRoot(directory)
 	if err != nil {
 		return input.Errorf("the directory of the keys cannot be read: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // nothing was written
+	defer func() { err = errors.Join(err, root.Close()) }()
 	for _, name := range names {
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -140,8 +140,7 @@ func readKey(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	return io.ReadAll(io.LimitReader(file, attestation.MaxKey+1))
+	return localfile.Read(file, attestation.MaxKey+1)
 }
 
 // PinKeys are these keys in PEM, by the ID of their cluster. A key that two clusters have is an

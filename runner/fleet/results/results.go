@@ -12,7 +12,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -108,8 +107,7 @@ func (d *Directory) read(path string) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	text, err := localfile.Read(file, maxFile+1)
 	if err != nil {
 		return stored{}, err
 	}

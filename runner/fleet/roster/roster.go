@@ -10,7 +10,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -133,9 +132,10 @@ const maxAuthority = 1 << 20
 // tunnel, another cluster has a different one. It is empty if the configuration names none.
 func authorityOf(config *rest.Config) string {
 	data := config.CAData
-	if file, err := localfile.OpenRegular(config.CAFile); len(data) == 0 && err == nil {
-		defer file.Close()                                       //nolint:errcheck // nothing was written
-		data, _ = io.ReadAll(io.LimitReader(file, maxAuthority)) // that it cannot be read is an error of the connection
+	if len(data) == 0 { // the connection reports a file that cannot be read
+		if file, err := localfile.OpenRegular(config.CAFile); err == nil {
+			data, _ = localfile.Read(file, maxAuthority)
+		}
 	}
 	if len(data) == 0 {
 		return ""

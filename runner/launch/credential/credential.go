@@ -284,11 +284,14 @@ func (r reader) list(ctx context.Context, selected fields.Set) ([]metav1.Partial
 	return found.Items, nil
 }
 
+// untyped is true if not even the type may be read.
+func (r Review) untyped() bool { return r.Type != nil }
+
 // everywhere reads the objects of the name in all namespaces.
 func (r reader) everywhere(ctx context.Context, review Review) (Review, error) {
-	if review.Type != nil {
+	if review.untyped() {
 		review.Content = review.Type
-		return review, nil //nolint:nilerr // the error is in the review
+		return review, nil
 	}
 	named, err := r.list(ctx, fields.Set{metav1.ObjectNameField: r.secret.Name})
 	if err != nil {
@@ -349,8 +352,8 @@ func (r reader) get(ctx context.Context, namespace string) (types.UID, string, e
 // withoutContent notes whether the Secret exists, where the user may list it.
 func (r reader) withoutContent(ctx context.Context, review Review, cause error) (Review, error) {
 	review.Content = cause
-	if review.Type != nil {
-		return review, nil //nolint:nilerr // the error is in the review
+	if review.untyped() {
+		return review, nil
 	}
 	named, err := r.list(ctx, fields.Set{metav1.ObjectNameField: r.secret.Name})
 	if err != nil {

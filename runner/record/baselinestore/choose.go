@@ -267,15 +267,15 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 	} else if object != nil {
 		by.Judged = object.Data[recordformat.KeyJudged]
 	}
-	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) *corev1.ConfigMap {
 		if found == nil {
-			return made.DeepCopy(), nil
+			return made.DeepCopy()
 		}
 		next, stays := succeeding(made, report, found, by)
 		if next == nil {
 			report = stays
 		}
-		return next, nil
+		return next
 	})
 	if err == nil {
 		err = mark(ctx, beside, report)
@@ -289,14 +289,14 @@ func (s *Store) PutJudgement(ctx context.Context, id string, report afterupdate.
 // mark notes beside the baseline that it was used to evaluate an update, so that restoring an earlier judgement has no
 // effect. The mark of the newest sample stays.
 func mark(ctx context.Context, beside *recordstore.Beside, judged afterupdate.Report) error {
-	return beside.Change(ctx, indexName(beside.Run()), func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	return beside.Change(ctx, indexName(beside.Run()), func(found *corev1.ConfigMap) *corev1.ConfigMap {
 		text := markOf(judged)
 		if found == nil || found.Data[recordformat.KeyJudged] == text || sampleOf(found.Data[recordformat.KeyJudged]).After(lastSample(judged)) {
-			return nil, nil //nolint:nilnil // nothing is written
+			return nil
 		}
 		data := maps.Clone(found.Data)
 		data[recordformat.KeyJudged] = text
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: found.Name, Labels: found.Labels}, Data: data}, nil
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: found.Name, Labels: found.Labels}, Data: data}
 	})
 }
 

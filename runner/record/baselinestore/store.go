@@ -330,11 +330,11 @@ func (s *Store) PutPast(ctx context.Context, id, update string, past afterupdate
 		return fmt.Errorf("could not store the observations of the samples: %w", err)
 	}
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: courseName(beside.Run())}, BinaryData: map[string][]byte{keyCourse: packed}}
-	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+	err = beside.Change(ctx, made.Name, func(found *corev1.ConfigMap) *corev1.ConfigMap {
 		if found != nil && bytes.Equal(found.BinaryData[keyCourse], packed) {
-			return nil, nil //nolint:nilnil // it stays as it is
+			return nil
 		}
-		return made.DeepCopy(), nil
+		return made.DeepCopy()
 	})
 	if err != nil {
 		return fmt.Errorf("could not store the observations of the samples beside the record of run %s: %w", beside.Run(), err)
@@ -356,16 +356,23 @@ func (s *Store) Past(ctx context.Context, id, update string) (afterupdate.Past, 
 	if recordstore.VerifyBeside(object, id, loaded).State != record.Authentic {
 		return afterupdate.Past{}, false, nil
 	}
-	text, err := recordformat.Unpack(object.BinaryData[keyCourse], maxCourse)
+	past, err := pastOf(object.BinaryData[keyCourse], update)
+	return past, err == nil, nil // an error means that another version of the tool stored it
+}
+
+func pastOf(data []byte, update string) (afterupdate.Past, error) {
+	text, err := recordformat.Unpack(data, maxCourse)
+	if err != nil {
+		return afterupdate.Past{}, err
+	}
 	var of stated
-	if err == nil {
-		err = json.Unmarshal(text, &of)
+	if err := json.Unmarshal(text, &of); err != nil {
+		return afterupdate.Past{}, err
 	}
-	if err != nil || of.Update != update {
-		return afterupdate.Past{}, false, nil //nolint:nilerr // of another version of the tool
+	if of.Update != update {
+		return afterupdate.Past{}, fmt.Errorf("the samples are from the update %s", of.Update)
 	}
-	past, err := afterupdate.UnpackPast(of.Past)
-	return past, err == nil, nil
+	return afterupdate.UnpackPast(of.Past)
 }
 
 func courseName(id string) string { return recordformat.HeaderName(id) + "-aftercourse" }

@@ -232,16 +232,16 @@ func (b *Beside) Write(ctx context.Context, object *corev1.ConfigMap) error {
 
 // Change writes the ConfigMap that change returns of the authentic one of that name, which is nil for none; nothing
 // where it returns nil. It is called again where another client has changed the ConfigMap meanwhile.
-func (b *Beside) Change(ctx context.Context, name string, change func(found *corev1.ConfigMap) (*corev1.ConfigMap, error)) error {
+func (b *Beside) Change(ctx context.Context, name string, change func(found *corev1.ConfigMap) *corev1.ConfigMap) error {
 	return retry.Do(ctx, func(ctx context.Context) error {
 		for range Conflicts {
 			found, err := b.objects.store.Object(ctx, name)
 			if err != nil {
 				return err
 			}
-			changed, err := change(b.authentic(found))
-			if err != nil || changed == nil {
-				return err
+			changed := change(b.authentic(found))
+			if changed == nil {
+				return nil
 			}
 			if found != nil {
 				changed.UID, changed.ResourceVersion = found.UID, found.ResourceVersion

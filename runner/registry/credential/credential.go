@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os/exec"
 	"regexp"
@@ -112,8 +111,7 @@ func ReadAuthFile(ctx context.Context, path string) (Store, error) {
 	if err != nil {
 		return Store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
 	}
-	defer file.Close() //nolint:errcheck // nothing was written
-	content, err := io.ReadAll(io.LimitReader(file, maxAuthFile+1))
+	content, err := localfile.Read(file, maxAuthFile+1)
 	if err != nil {
 		return Store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
 	}

@@ -119,8 +119,8 @@ func (j *reevaluation) one(ctx context.Context, id string) (unconfirmed bool, er
 	if err != nil {
 		return false, err
 	}
-	if unauthentic := recorded.Verified(); recorded.Ended != "" || unauthentic != nil {
-		return false, nil //nolint:nilerr // its verdict does not count, whatever its decision
+	if counts := recorded.Ended == "" && recorded.Verified() == nil; !counts {
+		return false, nil
 	}
 	present := standing.Present{Cluster: snapshot.Of(j.cluster), Now: j.cluster.Now()}
 	stored, err := standing.Question{Present: present}.Of(ctx, recorded)

@@ -173,18 +173,20 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 // What cannot be removed is tried again once a minute.
 func Off(off *hostedguard.Switch, logger *slog.Logger) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
-		for {
+		for ctx.Err() == nil {
 			_, err := off.Apply(ctx, nil)
-			if err == nil || ctx.Err() != nil {
-				return nil //nolint:nilerr // it was tried until the end
+			if err == nil {
+				break
 			}
-			logger.Warn("the admission policies of hosted clusters could not be removed", "error", err)
+			if ctx.Err() == nil {
+				logger.Warn("the admission policies of hosted clusters could not be removed", "error", err)
+			}
 			select {
 			case <-ctx.Done():
-				return nil
 			case <-time.After(Interval):
 			}
 		}
+		return nil
 	})
 }
 

@@ -284,14 +284,10 @@ func (p projected) judgement() *v1alpha1.AfterUpdate {
 	judged := *p.observed.After
 	var names []string
 	for _, each := range judged.Regressions {
-		names = append(names, words.Cut(each.Name, maxName))
+		names = append(names, each.Name)
 	}
-	slices.Sort(names)
-	names = slices.Compact(names)
-	made := &v1alpha1.AfterUpdate{Run: words.Cut(judged.Update.Run, maxID), Decision: string(judged.Decision), Regressions: names}
-	if more := len(names) - v1alpha1.MaxNames; more > 0 {
-		made.Regressions, made.RegressionsOmitted = names[:v1alpha1.MaxNames], int32(more) //nolint:gosec // at most MaxListed
-	}
+	made := &v1alpha1.AfterUpdate{Run: words.Cut(judged.Update.Run, maxID), Decision: string(judged.Decision)}
+	made.Regressions, made.RegressionsOmitted = bounded(names)
 	return made
 }
 
