@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -228,13 +229,10 @@ func (k Keyring) readByCVO(key *openpgp.Key, sig *packet.Signature) *bool {
 			return nil
 		}
 	}
-	switch sig.PubKeyAlgo { //nolint:exhaustive // CVO's library supports no other algorithm
-	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly, packet.PubKeyAlgoECDSA:
-	default:
-		return nil
-	}
-	switch sig.Hash { //nolint:exhaustive // CVO's library supports no other algorithm
-	case crypto.SHA1, crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512:
+	// CVO's library supports no other algorithms.
+	keys := []packet.PublicKeyAlgorithm{packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly, packet.PubKeyAlgoECDSA}
+	hashes := []crypto.Hash{crypto.SHA1, crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512}
+	if slices.Contains(keys, sig.PubKeyAlgo) && slices.Contains(hashes, sig.Hash) {
 		return new(true)
 	}
 	return nil
@@ -321,11 +319,7 @@ const maxClockSkew = 10 * time.Minute
 
 // isStrong is true for digest algorithms without known collisions.
 func isStrong(hash crypto.Hash) bool {
-	switch hash { //nolint:exhaustive // no other algorithm is strong enough
-	case crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512:
-		return true
-	}
-	return false
+	return slices.Contains([]crypto.Hash{crypto.SHA256, crypto.SHA384, crypto.SHA512, crypto.SHA3_256, crypto.SHA3_512}, hash)
 }
 
 // checkValidity checks everything that can invalidate a signature, except the

@@ -123,18 +123,14 @@ func (d Document) Tree() (*yaml.Node, error) {
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(d.Plain()))
 	var root yaml.Node
-	err := decoder.Decode(&root)
-	if errors.Is(err, io.EOF) {
-		return nil, nil //nolint:nilnil // An empty document is no error and has no node.
-	}
-	if err != nil {
+	if err := decoder.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
 		return nil, d.Locate(err)
 	}
 	if err := decoder.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
 		return nil, errors.New("content follows the end of the document")
 	}
 	if len(root.Content) != 1 || root.Content[0].Tag == "!!null" {
-		return nil, nil //nolint:nilnil // As above: null has no node.
+		return nil, nil //nolint:nilnil // An empty document, and null, are not errors and have no node.
 	}
 	return root.Content[0], nil
 }
