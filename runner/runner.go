@@ -9,8 +9,8 @@
 // [RunPath] runs these stages for each update of a path, and [Checks] ends after the draft. [Attach] continues a
 // recorded run.
 //
-// The command line calls this package, and so may the cluster-version operator (CVO) or a controller: it reads no
-// environment and no flags, writes to no stream and exits no process.
+// The command line calls this package, and so may the cluster-version operator (CVO) or a controller: it does not read
+// the environment or flags, does not write to streams, and does not exit the process.
 package runner
 
 import (

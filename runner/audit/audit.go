@@ -1,7 +1,6 @@
-// Package audit answers: what may the ServiceAccounts of the checks of a run do?
+// Package audit answers: what access do the ServiceAccounts of a run's checks have?
 //
-// [New] reads it; the audit is itself a source of findings, and names the checks that may
-// not run.
+// [New] reads their access. The audit is itself a source of findings, and names the checks that must not run.
 package audit
 
 import (

@@ -1,24 +1,18 @@
 // Package conformance answers: does this check conform to the requirements?
 //
-// [Run] runs the Jobs of a check in a cluster as a preflight would, several
-// times: unchanged, and under one restriction each. The outcomes are compared
-// with the requirements for checks; each [Result] is for one
-// requirement. All created objects have the label of a run, and are
-// deleted at the end, as are created namespaces.
+// [Run] runs the Jobs of a check in a cluster as a preflight would, several times: unchanged, and under one restriction
+// each. The outcomes are compared with the requirements for checks; each [Result] belongs to one requirement. All
+// created objects and namespaces have the label of a run, and are deleted at the end.
 //
-// The package uses runner/jobs, so that it evaluates an attempt as a
-// preflight does, with the same messages.
+// The package uses runner/jobs, so that it evaluates an attempt as a preflight does, with the same messages.
 //
 // # Limitations
 //
-// A node stops a container with SIGTERM first. Only where the cluster has the
-// feature ContainerStopSignals does the check receive SIGKILL first; elsewhere
-// it receives SIGKILL after it ignored SIGTERM. A check that passes although it
-// was stopped may have completed its work; it is stopped again, later. A check
-// that ends by itself before it can be stopped, although it has no API server,
-// is not tested for that. The absence of writes follows from the roles of
-// the check's account, not from a comparison of the cluster, which others change
-// concurrently.
+// A node stops a container with SIGTERM first. The check only receives SIGKILL first if the cluster has the feature
+// ContainerStopSignals; otherwise it receives SIGKILL after it has ignored SIGTERM. A check that passes although it was
+// stopped may have completed its work, so it is stopped again, later. A check that exits before it can be stopped, even
+// without an API server, is not tested for this. The absence of writes follows from the roles of the check's account,
+// not from a comparison of the cluster, which others change concurrently.
 package conformance
 
 import (

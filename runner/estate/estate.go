@@ -1,8 +1,8 @@
 // Package estate answers: which cluster pulls and verifies a release, and which one runs its checks?
 //
-// They are one, unless the update is one of a hosted cluster (hosted.Estate): its management cluster pulls and
-// verifies the release, and its guest runs the checks. [Pull] states how each pulls images, [RunsJobs] whether checks
-// can be run, and [Review] reviews the permissions in the management cluster.
+// It is the same cluster, except for a hosted cluster (hosted.Estate): its management cluster pulls and verifies the
+// release, and its guest runs the checks. [Pull] returns how each pulls images, [RunsJobs] reports whether checks can
+// run, and [Review] reviews the permissions in the management cluster.
 package estate
 
 import (

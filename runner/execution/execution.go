@@ -1,7 +1,6 @@
 // Package execution answers: what do the checks of this run find?
 //
-// [Execution.Run] runs the Jobs of the release, the checks of its images and the built-in
-// checks, side by side.
+// [Execution.Run] runs the Jobs of the release, the checks of its images and the built-in checks in parallel.
 package execution
 
 import (

@@ -1,4 +1,4 @@
-// Package fleet answers: which of many clusters may be updated, and what keeps the others from it?
+// Package fleet answers: which of many clusters may be updated, and what prevents the update of the others?
 //
 // [Of] returns the [Table] with the rows of all clusters; it is pure. [OfReport] returns the row of a cluster from its
 // report; other packages of this wing create the other rows.

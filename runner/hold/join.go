@@ -1,8 +1,7 @@
-// Package hold answers: which process makes the checks of a run?
+// Package hold answers: which process runs the checks of a run?
 //
-// [Join] finds out: this process holds the run, or another one does and its result is
-// waited for. [Reusable] finds an earlier run whose results still hold, and [Cancel] ends
-// one early.
+// [Join] determines it: either this process holds the run, or another process does and Join waits for its result.
+// [Reusable] finds an earlier run whose results are still valid, and [Cancel] ends a run early.
 package hold
 
 import (

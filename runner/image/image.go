@@ -1,21 +1,17 @@
-// Package image answers: can this cluster's nodes get every image of the target?
+// Package image answers: can this cluster's nodes pull every image of the target?
 //
-// [Check] requests the manifest of each image from the places that a node would
-// pull it from, in the order of a node and only with the cluster's own
-// credentials, and verifies its digest; of an index it also requests the images for
-// the architectures of the nodes. Layers are not read: their sizes are added up, and
-// with [Blobs] their existence is checked. Missing images are one finding for each
-// cause and place.
+// [Check] requests the manifest of each image from the places that a node would pull it from, in the order of a node
+// and only with the cluster's own credentials, and verifies its digest; of an index it also requests the images for the
+// architectures of the nodes. Layers are not read: their sizes are added up, and with [Blobs] their existence is
+// checked. Missing images are one finding for each cause and place.
 //
-// An image that a mirror serves with other content is not requested from another
-// place, and neither is an image of an index that the mirror of the index lacks,
-// since nodes would not do so either (containers/image docker, newImageSource).
+// If a mirror serves an image with different content, or lacks an image of its own index, the image is not requested
+// from another place, because nodes would not do so either (containers/image docker, newImageSource).
 //
 // # Limitations
 //
-// Unless nodes pull, registries are requested only from here: this machine may reach
-// registries that nodes do not reach, and vice versa. The size includes images that
-// nodes already have.
+// Unless nodes pull, registries are requested only from here: this machine may reach registries that nodes do not
+// reach, and vice versa. The size includes images that nodes already have.
 package image
 
 import (

@@ -1,17 +1,19 @@
 // Package imagestream answers: would this cluster accept the ImageStreams of the target?
 //
-// The cluster-version operator (CVO) creates or changes each ImageStream of a release, such as openshift/cli. Where
-// spec.allowedRegistriesForImport of image.config.openshift.io "cluster" is set, openshift-apiserver rejects one with an
-// image of another registry, and CVO retries it until the update is given up. [Check] compares the images with the list as
-// that server does (pkg/image/apis/image/validation/validation.go, ValidateImageStreamUpdateWithWhitelister):
+// The cluster-version operator (CVO) creates or changes each ImageStream of a release, such as openshift/cli. If
+// spec.allowedRegistriesForImport of image.config.openshift.io "cluster" is set, openshift-apiserver rejects
+// ImageStreams with images of other registries, and CVO retries until the update is given up. [Check]
+// compares the images with the list as that server does (pkg/image/apis/image/validation/validation.go,
+// ValidateImageStreamUpdateWithWhitelister):
 //
 //   - The internal registry is allowed, whatever the list has.
-//   - An ImageStream that exists may have any image of a repository of which it has one already, in its spec or its status.
+//   - An ImageStream that exists may have any image of a repository of which it has one already, in its spec or its
+//     status.
 //   - Mirrors of the nodes do not count: the list is about the registry in the name of the image.
 //
-// It costs one request, and one for each ImageStream with an image of another registry. An image whose name is malformed is
-// Unknown. Not predicted: spec.dockerImageRepository, which no ImageStream of a release has, what the server rejects for other
-// reasons, and an image that cannot be imported, which does not stop CVO.
+// It costs one request, and one for each ImageStream with an image of another registry. An image whose name is
+// malformed is Unknown. Not predicted: spec.dockerImageRepository, which no ImageStream of a release has, rejections
+// for other reasons, and images that cannot be imported, which do not stop CVO.
 package imagestream
 
 import (

@@ -1,27 +1,21 @@
 // Package jobs answers: what are the results of the Jobs of this run?
 //
-// [Sources] returns one collector source per check of a plan. A source creates
-// its Job when the parallelism allows it, follows it through the watches that all
-// sources share, and ends with the findings of the check, or with an Unknown
-// finding that has the cause. Package diagnosis decides what an observed state means,
-// package jobwatch observes it.
+// [Sources] returns one collector source per check of a plan. A source creates its Job when the parallelism allows it,
+// follows it through the watches that all sources share, and ends with the findings of the check, or with an Unknown
+// finding that contains the cause. Package jobwatch observes the state, package diagnosis interprets it.
 //
-// A Job counts if it has the UID of the Job which the starter created or adopted, and
-// a pod if such a Job is its controller: a label or a name alone has no effect. The
-// API server does not restrict which controller a pod names, so a user who may create
-// pods in the namespace of a check can forge its result. Such a user can also execute
-// commands in the pod of the check.
+// A Job counts if it has the UID of the Job which the starter created or adopted, and a pod if such a Job is its
+// controller: a label or a name alone has no effect. The API server does not restrict which controller a pod names, so
+// a user who may create pods in the namespace of a check can forge its result. Such a user can also execute commands in
+// the pod of the check.
 //
-// A run survives a change of its runner: existing Jobs of the run are adopted in
-// whatever state they are, and no Job is created twice. A Job whose outcome is
-// lost, because it was deleted or its pod disappeared before its end was observed,
-// is created once more; so is a Job that failed because its pods were evicted or
-// drained.
+// A run survives a change of its runner: existing Jobs of the run are adopted in any state, and no Job is created
+// twice. If the outcome of a Job is lost, because it was deleted or its pod disappeared before its end was observed,
+// the Job is created once more. The same applies to a Job whose pods were evicted or drained.
 //
-// Limitations: the check is the first container of the manifest; the others only
-// have to exit 0. While more checks are queued than may run, the Job of a decided
-// check that does not finish is deleted, and a check whose pod has not run for a
-// while is deleted and queued again.
+// Limitations: the check is the first container of the manifest; the others only have to exit 0. While more checks are
+// queued than may run, the Job of a decided check that does not finish is deleted, and a check whose pod has not run
+// for a while is deleted and queued again.
 package jobs
 
 import (

@@ -1,13 +1,11 @@
 // Package launch answers: how are the objects of a plan created in this cluster?
 //
-// [New] returns a [Launcher]. Validate sends every object of a plan as a dry run before
-// the first is created, Prepare creates the temporary copies of the supporting objects,
-// and Start creates one Job, which End deletes again. [Explain] is the finding for a check
-// that could not be started.
+// [New] returns a [Launcher]. Validate sends every object of a plan as a dry run before the first is created, Prepare
+// creates the temporary copies of the supporting objects, and Start creates one Job, which End deletes again. [Explain]
+// returns the finding for a check that could not be started.
 //
-// Existing objects are adopted if they equal the plan, by their content and not by their
-// labels. Any other object of a planned name is a finding of the checks that need it,
-// and is not deleted by that runner.
+// Existing objects are adopted if their content, regardless of their labels, equals the plan. Any other object with a
+// planned name results in a finding for the checks that need it, and is not deleted by that runner.
 package launch
 
 import (

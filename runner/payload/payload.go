@@ -1,19 +1,16 @@
-// Package payload answers: which preflights does this release ship?
+// Package payload answers: which checks does this release ship?
 //
-// [Extract] reads the manifests of a release image, and returns the [Release]: its
-// preflight Jobs, their supporting objects, the list of the release's images and its
-// metadata. It requires proof that the release's digest was verified.
+// [Extract] reads the manifests of a release image, and returns the [Release]: its check Jobs, their supporting
+// objects, the list of the release's images and its metadata. It requires proof that the release's digest was verified.
 //
 // # Bounds
 //
-// All input from a registry or release is bounded: the manifests of the
-// image (4 MiB), the layer (64 MiB), its decompressed size (512 MiB), each file in
-// it (8 MiB), their number (20 000), each document in a file (3 MiB and 100 000
-// tokens), all annotated objects (8 MiB, and 48 MiB decoded), all
-// CustomResourceDefinitions, ClusterImagePolicies and ImageStreams (48 MiB for each of
-// the kinds, and 200 levels for each object) and the number of problems (1 000). The total time is at most four minutes. The layer
-// is held in memory, and written only to the cache, if there is one; beyond it,
-// at most one file is held in memory.
+// All input from a registry or release is bounded: the manifests of the image (4 MiB), the layer (64 MiB), its
+// decompressed size (512 MiB), each file in it (8 MiB), their number (20 000), each document in a file (3 MiB and 100
+// 000 tokens), all annotated objects (8 MiB, and 48 MiB decoded), all CustomResourceDefinitions, ClusterImagePolicies
+// and ImageStreams (48 MiB for each of the kinds, and 200 levels for each object) and the number of problems (1 000).
+// The total time is at most four minutes. The layer is held in memory, and written only to the cache, if there is one;
+// beyond it, at most one file is held in memory.
 package payload
 
 import (

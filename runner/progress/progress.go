@@ -1,4 +1,4 @@
-// Package progress answers: what does a run do at this moment?
+// Package progress answers: what is a run doing right now?
 //
 // A program implements [Observer]; the stages of a run report to a [Serial].
 package progress

@@ -1,7 +1,7 @@
 // Package proof answers: who signed this release, and would this cluster run its image?
 //
-// [Verifier.Verify] searches for the proof. Nothing of a release without one is read or
-// run, unless the administrator forces it.
+// [Verifier.Verify] searches for the proof. Without one, no content of a release is read or run, unless the
+// administrator forces it.
 package proof
 
 import (

@@ -1,9 +1,8 @@
-// Package record answers: what is recorded of a run?
+// Package record answers: what is recorded about a run?
 //
-// A [Record] begins with the [Intent] of the run, has the [Result] of each check, and ends
-// with an [Ending]. Package recordstore reads and writes records, package lease decides
-// which process holds a run in progress, and package recordformat has the format, of which
-// verdict.json and its MAC are for other readers, too.
+// A [Record] begins with the [Intent] of the run, contains the [Result] of each check, and ends with an [Ending].
+// Package recordstore reads and writes records, package lease decides which process holds a run in progress, and
+// package recordformat documents the format, of which verdict.json and its MAC are intended for other readers too.
 package record
 
 import (

@@ -1,15 +1,16 @@
 // Package rehearsal answers: would this cluster accept the writes of the update?
 //
-// [Rehearsal.Findings] sends each write that the cluster-version operator (CVO) makes of a release as a server-side dry run, with
-// CVO's identity, and then the pods that controllers would make of the templates that change. The API server answers as it
-// will during the update: by its validation, webhooks, policies, quotas and Pod Security. Nothing is stored: the client can send
-// nothing else (package dryrun), and a policy of the API server denies it (guard.go).
+// [Rehearsal.Findings] sends each write that the cluster-version operator (CVO) makes of a release as a server-side dry
+// run, with CVO's identity, and then the pods that controllers would create from the changed templates. The API server
+// answers as it will during the update, with its validation, webhooks, policies, quotas and Pod Security. Nothing is
+// stored: the client can send nothing else (package dryrun), and a policy of the API server denies it (guard.go).
 //
 // # Limits
 //
-// Objects of kinds and in namespaces that the target brings cannot be asked; they are counted and named, and no pass. An answer that
-// depends on what the update itself changes, such as a webhook that it replaces, is Unknown. Each write is asked alone, against
-// the cluster of now. A webhook that stores something for a dry run, although it declares that it does not, cannot be ruled out.
+// Objects of kinds and in namespaces that the target brings cannot be rehearsed; they are counted and named, and do not
+// pass. An answer that depends on changes by the update itself, such as a webhook that it replaces, is Unknown. Each
+// write is rehearsed separately, against the present cluster. A webhook that stores something for a dry run, although
+// it declares that it does not, cannot be ruled out.
 package rehearsal
 
 import (

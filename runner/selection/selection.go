@@ -1,7 +1,6 @@
 // Package selection answers: which checks of a release does a run cover?
 //
-// [Selection.Choose] selects them, and [Coverage] is the text by which the record of a run
-// states what the run covers.
+// [Selection.Choose] selects them, and [Coverage] is the form in which the record of a run describes its coverage.
 package selection
 
 import (

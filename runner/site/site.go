@@ -7,14 +7,14 @@
 //
 // At most 16 sources, each with at most 200 manifests of 1 MiB each and 4 MiB in total, in a directory with at most 1
 // 000 entries in 4 levels. Entries whose names start with a dot are not read. The directories of a run have at most 64
-// KiB compressed, since its record contains them: a run is continued with the checks that it began with, also on
-// another machine.
+// KiB compressed, because its record contains them: a run continues with the checks that it began with, even on another
+// machine.
 //
 // # Trust
 //
-// A directory is trusted as a flag of the administrator is. An image must be specified by its digest, and is read only
-// if the image policies of the cluster admit it. Every image that a check runs is a digest; the policies of the cluster
-// apply to it on the nodes.
+// A directory is trusted like a flag of the administrator. An image must be specified by its digest, and is read only
+// if the image policies of the cluster accept it. Every image that a check runs is specified by digest; the policies of
+// the cluster apply to it on the nodes.
 package site
 
 import (

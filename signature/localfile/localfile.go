@@ -1,8 +1,8 @@
-// Package localfile answers: how is a file opened that the user names?
+// Package localfile answers: how is a file that the user names opened safely?
 //
-// A path may lead to anything, such as a device or a named pipe without a writer. Of the
-// files of a directory, which the user did not name one by one, only regular ones are
-// opened. The size is not bounded here: each caller of [Read] has a limit of its own.
+// A path may lead to anything, such as a device or a named pipe without a writer. In a directory, whose files the user
+// did not name individually, only regular files are opened. The size is not bounded here: each caller of [Read] has a
+// limit of its own.
 package localfile
 
 import (

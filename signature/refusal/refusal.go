@@ -1,8 +1,7 @@
 // Package refusal answers: why is the signature of a release not accepted?
 //
-// [New] makes an [Error] for a [Reason], which decides the remedy, whether the release is not
-// signed properly or its verification was inconclusive, and what the cluster-version operator
-// (CVO) would decide.
+// [New] returns an [Error] for a [Reason]. The reason determines the remedy, whether the release is not signed properly
+// or its verification was inconclusive, and what the cluster-version operator (CVO) would decide.
 package refusal
 
 import (

@@ -1,5 +1,4 @@
-// Package requirement answers: which requirements does a check meet, given what its trials
-// left?
+// Package requirement answers: which requirements does a check meet, given the results of its trials?
 //
 // [Evidence.Results] is pure; [Observe] reads the end of a trial from its pod.
 package requirement

@@ -1,15 +1,14 @@
-// Package hub answers: what do the clusters of an Open Cluster Management (OCM) hub report about
-// an update?
+// Package hub answers: what do the clusters of an Open Cluster Management (OCM) hub report about an update?
 //
-// [Read] makes a [Member] of each cluster of a Placement: a row for a table of package fleet, and
-// how far its update is, for a gate of package wave. It reads objects of the hub only, and uses no
-// credential of a managed cluster: ManagedClusters, PlacementDecisions, the feedback of the
-// ManifestWorks that bring an UpdatePreflight to the clusters, and ManagedClusterViews.
+// [Read] returns a [Member] for each cluster of a Placement: a row for a table of package fleet, and the progress of
+// its update for a gate of package wave. It only reads objects of the hub, and uses no credentials of managed clusters:
+// ManagedClusters, PlacementDecisions, the feedback of the ManifestWorks that deliver an UpdatePreflight to the
+// clusters, and ManagedClusterViews.
 //
-// The hub keeps the last values of a cluster that does not answer. They never count: a cluster is
-// Unreachable unless the condition ManagedClusterConditionAvailable is True, and a report counts
-// for [MaxAge] after the time that it states. A verdict that is signed by the key of its cluster
-// counts for what it states; where keys are given, no other does.
+// The hub keeps the last values of a cluster that does not answer. They never count: a cluster is Unreachable unless
+// the condition ManagedClusterConditionAvailable is True, and a report counts for [MaxAge] after its own time. A
+// verdict that is signed with the key of its cluster counts for the period that it contains; if keys are provided, no
+// other verdict counts.
 package hub
 
 import (

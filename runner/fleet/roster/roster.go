@@ -1,8 +1,8 @@
 // Package roster answers: which clusters does a fleet have, and how is each reached?
 //
-// [Contexts], [Kubeconfigs] and [Archives] list the members that files on this machine name,
-// [Hive] and [Hosted] those that objects of a cluster name; [Distinct] leaves out what is named
-// twice. A member that cannot be reached is a member: the error of its Open, a [Failure], is its row.
+// [Contexts], [Kubeconfigs] and [Archives] list the members named by files on this machine, [Hive] and [Hosted] the
+// members named by objects of a cluster; [Distinct] drops duplicates. A member that cannot be reached is still a
+// member: the error of its Open, a [Failure], becomes its row.
 package roster
 
 import (

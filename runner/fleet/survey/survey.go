@@ -1,7 +1,7 @@
-// Package survey answers: what do the clusters of a fleet answer, each in its own time?
+// Package survey answers: what does each cluster of a fleet report?
 //
-// [Survey.Rows] asks all members side by side. A member that fails, hangs or answers late is a
-// row that states so, and delays no other one.
+// [Survey.Rows] reads all members in parallel. A member that fails, hangs or answers late becomes a row that says so,
+// and delays no other member.
 package survey
 
 import (

@@ -1,7 +1,7 @@
 // Package tableview answers: how is the table of a fleet shown to people?
 //
-// [Table] is the document: the decision in one sentence, the clusters, and the causes with the clusters that they keep
-// from the update. On a page the clusters are first, in a text the causes.
+// [Table] returns the document: the decision in one sentence, the clusters, and the causes with the clusters that they
+// block. On a page the clusters come first, in a text the causes.
 package tableview
 
 import (

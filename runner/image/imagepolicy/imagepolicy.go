@@ -1,8 +1,8 @@
-// Package imagepolicy answers: would the nodes of this cluster admit this image?
+// Package imagepolicy answers: would the nodes of this cluster accept this image?
 //
-// A ClusterImagePolicy (config.openshift.io/v1) states which images must have a sigstore signature, and by which key.
-// The nodes verify every image that they pull; a rejected image interrupts an update, since the pods of an operator do
-// not start (SignatureValidationFailed). This package makes the same decision before the update
+// A ClusterImagePolicy (config.openshift.io/v1) defines which images must have a sigstore signature, and with which
+// key. The nodes verify every image that they pull; a rejected image interrupts an update, since the pods of an
+// operator do not start (SignatureValidationFailed). This package makes the same decision before the update
 // (machine-config-operator pkg/controller/container-runtime-config, containers/image signature and docker).
 //
 // # Rules

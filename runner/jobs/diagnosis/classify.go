@@ -1,12 +1,11 @@
 // Package diagnosis answers: what does the observed state of the Job of a check mean?
 //
-// [Classify] is pure: it returns the findings of a check that has ended, or what the check
-// waits for. Every end of a pod without a result is Unknown, with its cause and remedy.
+// [Classify] is pure: it returns the findings of a finished check, or the reason why the check is waiting. Every end of
+// a pod without a result is Unknown, with its cause and remedy.
 //
-// A container that terminated with a final result decides its check at once,
-// without waiting for the Job's condition Complete. A check that did not promise
-// such a result is decided by its exit code, once the Job makes no further
-// attempt.
+// A container that terminated with a final result decides its check immediately, without waiting for the Job's
+// condition Complete. For a check that did not promise such a result, the exit code decides once the Job makes no
+// further attempt.
 package diagnosis
 
 import (

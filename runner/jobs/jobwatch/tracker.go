@@ -1,9 +1,7 @@
-// Package jobwatch answers: which state have the Jobs of a run, and which check may create
-// its Job?
+// Package jobwatch answers: what is the state of a run's Jobs, and which check may create its Job?
 //
-// [Start] returns the [Tracker] of a run. All state comes from one list and watch each of
-// Jobs, pods and events, which all checks share; a watch that was interrupted or
-// whose resourceVersion expired starts again with a list.
+// [Start] returns the [Tracker] of a run. All state comes from one list and watch each of Jobs, pods and events, which
+// all checks share; a watch that was interrupted or whose resourceVersion expired starts again with a list.
 package jobwatch
 
 import (

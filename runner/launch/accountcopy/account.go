@@ -1,9 +1,8 @@
-// Package accountcopy answers: as which ServiceAccounts do the checks run, and what may
-// these read?
+// Package accountcopy answers: as which ServiceAccounts do the checks run, and what may these read?
 //
-// [Make] replaces the existing ServiceAccounts of a plan by temporary copies with read
-// access only, and [Of] returns the accounts of a plan with their permissions. A check never
-// runs as an existing ServiceAccount, which may have write access.
+// [Make] replaces the existing ServiceAccounts of a plan with temporary copies that have only read access, and [Of]
+// returns the accounts of a plan with their permissions. A check never runs as an existing ServiceAccount, which may
+// have write access.
 package accountcopy
 
 import (

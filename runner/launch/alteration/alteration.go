@@ -1,8 +1,8 @@
-// Package alteration answers: in what does an object differ from the one that was planned?
+// Package alteration answers: how does an object differ from its plan?
 //
-// [Of] compares an object that was created, and [OfPod] a pod of a check: what the API
-// server, admission and the scheduler may change without an effect on the check is no
-// alteration. [Difference] compares an object that existed before.
+// [Of] compares a created object, and [OfPod] a pod of a check. Changes that the API server, admission and the
+// scheduler may make without an effect on the check are not alterations. [Difference] compares an object that already
+// existed.
 package alteration
 
 import (

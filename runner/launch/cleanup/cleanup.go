@@ -1,6 +1,6 @@
 // Package cleanup answers: are all objects of a run deleted?
 //
-// [Run] deletes them, given the ID of the run only, and returns the [Removal]; [Runs] returns the runs that have
+// [Run] deletes them, given only the ID of the run, and returns the [Removal]; [Runs] returns the runs that have
 // objects.
 //
 // An object belongs to a run if it has the run's label and a name with the run's suffix: the label can be added to any

@@ -1,9 +1,8 @@
-// Package inventory answers: which objects does a run have in the cluster, and of which
-// kinds?
+// Package inventory answers: which objects does a run have in the cluster, and of which kinds?
 //
-// [New] returns the [Objects] of a cluster, which the launcher, the read-only guard and the
-// cleanup share: the requests for them, and which of them this process has created, ended,
-// or found to differ from the plan. The kinds are those that a run may create.
+// [New] returns the [Objects] of a cluster, which the launcher, the read-only guard and the cleanup share: requests for
+// them, and a record of the objects that this process has created, ended, or found to differ from the plan. The kinds
+// are the kinds that a run may create.
 package inventory
 
 import (

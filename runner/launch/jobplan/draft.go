@@ -1,9 +1,9 @@
 // Package jobplan answers: which objects does a run create for the checks of a release?
 //
-// [New] reads the checks of a release, and rejects those that violate the policy for manifests; [Draft.Bind] returns
+// [New] reads the checks of a release, and rejects checks that violate the policy for manifests; [Draft.Bind] returns
 // the [Plan] of one run. Both are pure.
 //
-// The names of all objects depend on the release and the ID of the run only. A runner that continues another's run
+// The names of all objects depend only on the release and the ID of the run. A runner that continues another's run
 // therefore plans the same objects. A version of this tool that plans different objects does not adopt the objects of
 // an earlier version.
 //

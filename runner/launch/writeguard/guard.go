@@ -1,9 +1,8 @@
 // Package writeguard answers: does the API server deny the writes of a run's pods?
 //
-// [New] returns the [Guard] of a run, two ValidatingAdmissionPolicies with their bindings: one denies the writes, and one the
-// pods that admission changed, by which another program would run.
-// [Guard.Begin] creates it, [Guard.Await] waits until it is in effect, and [Guard.Changed]
-// reports whether it stayed in force.
+// [New] returns the [Guard] of a run, two ValidatingAdmissionPolicies with their bindings: one denies the writes, the
+// other denies pods that admission has changed, which would run a different program. [Guard.Begin] creates it,
+// [Guard.Await] waits until it is in effect, and [Guard.Changed] reports whether it stayed in force.
 package writeguard
 
 import (

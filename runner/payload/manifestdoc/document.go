@@ -1,7 +1,7 @@
-// Package manifestdoc answers: which documents does a file of manifests have?
+// Package manifestdoc answers: which documents does a file of manifests contain?
 //
-// [Split] finds the documents of a file, and [Document.Tree] parses one. Their size is
-// bounded, and what two parsers may read differently is [Irregular].
+// [Split] finds the documents of a file, and [Document.Tree] parses one. Their size is bounded. [Irregular] finds
+// content that two parsers may interpret differently.
 package manifestdoc
 
 import (

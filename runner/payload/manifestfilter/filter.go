@@ -1,17 +1,14 @@
-// Package manifestfilter answers: would the cluster-version operator apply this manifest to
-// this cluster?
+// Package manifestfilter answers: would the cluster-version operator apply this manifest to this cluster?
 //
-// [Cluster.Filter] returns the [Violation] for which it would not, and [Cluster.Include] the
-// annotation for the profile of the cluster.
+// [Cluster.Filter] returns the [Violation] if it would not, and [Cluster.Include] the annotation for the profile of the
+// cluster.
 //
-// Manifests are filtered by feature set, feature gate, capability, exclude
-// annotation, cluster profile and ClusterVersion override as the cluster-version
-// operator does (openshift/library-go pkg/manifest), with three differences. The
-// cluster profile is required only where the manifest names one, since the
-// operator itself would apply a Job that does. A filter that cannot be evaluated,
-// for this cluster or for any, does not exclude: it is
-// Unknown, so no check is lost. And release.openshift.io/major-version,
-// which the operator rejects on Jobs, is Unknown too.
+// Manifests are filtered by feature set, feature gate, capability, exclude annotation, cluster profile and
+// ClusterVersion override as the cluster-version operator does (openshift/library-go pkg/manifest), with three
+// differences. The cluster profile is required only if the manifest names one, since the operator itself would apply
+// such a Job. A filter that cannot be evaluated, for this cluster or for any, does not exclude a manifest: it is
+// Unknown, so no check is lost. And release.openshift.io/major-version, which the operator rejects on Jobs, is Unknown
+// too.
 package manifestfilter
 
 import (

@@ -1,9 +1,9 @@
 // Package baselinestore answers: which baseline was taken before an update of this cluster?
 //
-// [Store.Put] stores the state of the cluster beside the record of a run, and [Store.Before] finds the newest one that
-// is from before an update, by [Choose]. [Store.PutJudgement] stores the judgement about the update beside the same
-// record. What is stored is deleted with the record, and counts only if its MAC matches; package recordformat has the
-// format.
+// [Store.Put] stores the state of the cluster beside the record of a run, and [Store.Before] uses [Choose] to find the
+// newest baseline from before an update. [Store.PutJudgement] stores the judgement about the update beside the same
+// record. Stored data is deleted with the record, and counts only if its MAC matches; package recordformat documents
+// the format.
 package baselinestore
 
 import (

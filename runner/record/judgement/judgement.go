@@ -1,9 +1,9 @@
-// Package judgement answers: was the last update of this cluster good, by what is stored in it?
+// Package judgement answers: was the last update of this cluster good, according to the stored judgements?
 //
-// [Last] is the stored judgement of the last update, and [Runs] are the judgements after all recorded runs. The controller,
-// fleets, gates, "status" and "history" show these and no others.
+// [Last] returns the stored judgement of the last update, and [Runs] the judgements after all recorded runs. The
+// controller, fleets, gates, "status" and "history" show these and no others.
 //
-// Not visible here is that the record of a run was deleted with all that is beside it, or that its judgement and its
+// It cannot detect that the record of a run was deleted with everything beside it, or that its judgement and its
 // baseline were both replaced by earlier contents of the same objects.
 package judgement
 

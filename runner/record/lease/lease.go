@@ -1,26 +1,21 @@
 // Package lease answers: which process holds the run in progress of a release?
 //
-// [New] returns the [Runs] of a cluster. [Runs.Begin] begins a run, which is durable: its
-// record is created before its first Job. A Lease has the holder of the run, who renews it.
-// When it is not renewed, another process takes the run over, with the same ID and its
-// results: [Runs.Follow] returns when a run has ended or can be taken over.
+// [New] returns the [Runs] of a cluster. [Runs.Begin] begins a run, which is durable: its record is created before its
+// first Job. A Lease names the holder of the run, who renews it. If it is not renewed, another process takes the run
+// over, with the same ID and its results: [Runs.Follow] returns when a run has ended or can be taken over.
 //
-// No local clock is trusted: a Lease expires when it was watched for its duration without
-// a new resourceVersion.
+// No local clock is trusted: a Lease expires when it was watched for its duration without a new resourceVersion.
 //
 // # Leader election
 //
-// The Lease is not held through k8s.io/client-go/tools/leaderelection, which lacks
-// these properties: a holder keeps the run through an outage of the API server of any
-// length, since only another holder ends it (an elector gives up after RenewDeadline);
-// time in which a candidate could not watch the Lease does not count towards its expiry
-// (an elector counts it, so that candidates can acquire the Lease at the end of an
-// outage, before its holder renews it); the Lease carries the run, a nonce that
-// identifies the claim and by which a former holder detects the takeover before it
-// repeats a conflicting write, and the request to cancel (a LeaseLock sets labels only);
-// Begin makes one attempt and returns the holder (Run blocks until the Lease is
-// acquired); and the end of a run deletes the Lease, with UID and resourceVersion as
-// preconditions (an elector only clears the holder).
+// The Lease is not held through k8s.io/client-go/tools/leaderelection, which lacks these properties: a holder keeps the
+// run through an outage of the API server of any length, since only another holder ends it (an elector gives up after
+// RenewDeadline); time in which a candidate could not watch the Lease does not count towards its expiry (an elector
+// counts it, so that candidates can acquire the Lease at the end of an outage, before its holder renews it); the Lease
+// carries the run, a nonce that identifies the claim and by which a former holder detects the takeover before it
+// repeats a conflicting write, and the request to cancel (a LeaseLock sets labels only); Begin makes one attempt and
+// returns the holder (Run blocks until the Lease is acquired); and the end of a run deletes the Lease, with UID and
+// resourceVersion as preconditions (an elector only clears the holder).
 package lease
 
 import (

@@ -1,8 +1,8 @@
 // Package recordstore answers: which runs has this cluster had?
 //
-// [New] returns the [Store] of the records of a cluster, with Get, List, Latest and Watch. A
-// [Writer] writes the record of a run that a process holds; [Store.Add] records a run that
-// was never held. No local clock is trusted: the API server states the times of a run.
+// [New] returns the [Store] of the records of a cluster, with Get, List, Latest and Watch. A [Writer] writes the record
+// of a run that a process holds; [Store.Add] records a run that was never held. No local clock is trusted: the times of
+// a run come from the API server.
 package recordstore
 
 import (

@@ -1,7 +1,7 @@
-// Package standing answers: which findings does a recorded run have, and what is its verdict worth now?
+// Package standing answers: which findings does a recorded run have, and is its verdict still valid?
 //
-// A reader that acts on a stored verdict, or shows it, asks a [Question]: [Question.Newest] selects the
-// run of a target whose verdict counts, and [Question.Of] states what a verdict is worth, with the reason.
+// A reader that acts on a stored verdict, or shows it, asks a [Question]: [Question.Newest] selects the run of a target
+// whose verdict counts, and [Question.Of] returns the standing of a verdict, with the reason.
 package standing
 
 import (

@@ -1,22 +1,19 @@
-// Package ocimanifest answers: which images and layers does this manifest name?
+// Package ocimanifest answers: which images and layers does this manifest refer to?
 //
-// It is the only parser of manifests: for the release image, the images that nodes
-// pull and their signature attachments. It does no I/O; its results are as
-// trustworthy as the digest by which the bytes were fetched.
+// It is the only parser of manifests: for the release image, the images that nodes pull and their signature
+// attachments. It does no I/O; its results are as trustworthy as the digest by which the bytes were fetched.
 //
 // # Policy
 //
-// The type of a manifest follows from its content, never from the media type in a
-// response. A manifest is an image, which has layers, or an index, which has
-// manifests; one with both is rejected (CVE-2021-41190), and so is schema version
-// 1, whose digest does not cover the layers. Keys are case-sensitive. Every blob
-// of an image has a sha256 digest and a size.
+// The type of a manifest follows from its content, never from the media type in a response. A manifest is an image,
+// which has layers, or an index, which has manifests. A manifest with both is rejected (CVE-2021-41190), as is schema
+// version 1, whose digest does not cover the layers. Keys are case-sensitive. Every blob of an image has a sha256
+// digest and a size.
 //
 // # Bounds
 //
-// A manifest has at most [MaxSize] bytes, the limit of nodes (containers/image,
-// internal/iolimits: MaxManifestBodySize), and at most 1000 layers or manifests:
-// two bytes of JSON allocate a descriptor of two hundred.
+// A manifest has at most [MaxSize] bytes, the limit of nodes (containers/image, internal/iolimits:
+// MaxManifestBodySize), and at most 1000 layers or manifests: two bytes of JSON allocate a descriptor of two hundred.
 package ocimanifest
 
 import (

@@ -1,21 +1,17 @@
-// Package repository answers: which content does this registry have for this
-// digest?
+// Package repository answers: what content does this registry serve for this digest?
 //
-// Registries, mirrors included, are not trusted. Content requested by digest is
-// hashed before it is returned, whatever the response headers state. Nothing is
-// parsed.
+// Registries, mirrors included, are not trusted. Content requested by digest is hashed before it is returned,
+// regardless of the response headers. Nothing is parsed.
 //
 // # Bounds
 //
-// Content is read up to its expected size; all other responses, such as pings,
-// tokens and errors, up to 64 KiB. At most five redirects are followed; the transport
-// decides where they may lead. The context bounds the time.
+// Content is read up to its expected size; all other responses, such as pings, tokens and errors, up to 64 KiB. At most
+// five redirects are followed; the transport decides where they may lead. The context bounds the time.
 //
 // # Why not go-containerregistry
 //
-// Its client (pkg/v1/remote) follows redirects without limit, and parses a
-// manifest of up to 100 MiB, using a hundred times its size in memory. Only its
-// authentication (pkg/v1/remote/transport) is used.
+// Its client (pkg/v1/remote) follows redirects without limit, and parses a manifest of up to 100 MiB, using a hundred
+// times its size in memory. Only its authentication (pkg/v1/remote/transport) is used.
 package repository
 
 import (

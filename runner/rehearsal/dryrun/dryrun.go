@@ -1,12 +1,12 @@
 // Package dryrun answers: would the API server accept this write?
 //
-// Call [New] first, with whom to impersonate, then a method of [Client], then [AnswerOf] with its error. A client reads,
-// and asks for server-side dry runs: they pass authorization, admission and validation, and are not stored. It cannot
-// send anything else: its innermost transport refuses every other request before it leaves, whatever the code around it,
-// a retry or a redirect makes of it.
+// Call [New] first, with the identity to impersonate, then a method of [Client], then [AnswerOf] with its error. A
+// client reads, and sends server-side dry runs: they pass authorization, admission and validation, and are not stored.
+// It cannot send anything else: its innermost transport rejects every other request before it is sent, regardless of
+// the surrounding code, retries or redirects.
 //
-// The server of an API group decides what it stores. Resources of which servers of OpenShift store a dry run are refused;
-// a caller does not ask about the groups of aggregated API servers that it does not know.
+// The server of an API group decides what it stores. Resources whose OpenShift server stores dry runs are rejected; a
+// caller must not send requests for aggregated API groups that it does not know.
 package dryrun
 
 import (

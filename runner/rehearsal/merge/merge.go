@@ -1,14 +1,15 @@
-// Package merge answers: what does the cluster-version operator (CVO) write for a manifest, given the object that the
-// cluster has? Call Inject with the manifest first, then Of. An object that the cluster lacks is created as its manifest
-// states it.
+// Package merge answers: what does the cluster-version operator (CVO) write for a manifest, given the object in the
+// cluster? Call Inject with the manifest first, then Of. An object that does not exist in the cluster is created from
+// its manifest unchanged.
 //
 // Values are compared as CVO compares them: as the Go types of the API, after the defaults that CVO knows. So an empty
-// list is an absent one and "1000m" is "1", while a field that only the object has is a difference. Where the API server
-// adds a default that CVO does not know, such as the port 443 of a webhook, CVO writes the object in every cycle, which
-// changes nothing; Of reports that as a change, too. It expects an existing object as the API server returns it, with
-// the defaults of the API server.
+// list equals an absent one and "1000m" equals "1", while a field that only the object has is a difference. If the API
+// server adds a default that CVO does not know, such as the port 443 of a webhook, CVO writes the object in every
+// cycle, which changes nothing; Of reports this as a change too. It expects an existing object as the API server
+// returns it, with the defaults of the API server.
 //
-// A manifest that does not have the shape of its kind replaces what the object has: the API server refuses it.
+// A manifest that does not have the structure of its kind replaces the content of the object: the API server rejects
+// it.
 package merge
 
 import (

@@ -1,13 +1,13 @@
-// Package podtemplate answers: which pod does a controller of Kubernetes make from this template, and what did
-// admission change of it?
+// Package podtemplate answers: which pod does a Kubernetes controller create from this template, and what did admission
+// change in it?
 //
-// Call [Of] first. Send [Template.Pod] as a dry run, as the user [Template.User], and give [Changes] what was admitted.
-// Nothing is read or sent here.
+// Call [Of] first. Send [Template.Pod] as a dry run, as the user [Template.User], and pass the admitted pod to
+// [Changes]. Nothing is read or sent here.
 //
 // # Limitations
 //
-// A pod of a DaemonSet lacks the node affinity, by which the controller chooses a node, and one of an Indexed Job the
-// index. Fields that the Kubernetes version of this module does not know are lost.
+// A pod of a DaemonSet lacks the node affinity that its controller uses to choose a node, and a pod of an Indexed Job
+// lacks the index. Fields that the Kubernetes version of this module does not know are lost.
 package podtemplate
 
 import (

@@ -1,15 +1,15 @@
 // Package console answers: where does a user of the OpenShift web console see the verdict?
 //
-// A [Keeper] keeps these objects, each of which comes and goes by itself:
+// A [Keeper] maintains these objects, independently of each other:
 //
 //   - a ConsoleLink to the console's own page of the UpdatePreflights;
 //   - a ConsoleNotification, a banner for all users, while a [Notice] is current;
 //   - a ConsoleCLIDownload with the programs of this version, if their address is configured;
 //   - a dashboard of the metrics, in a ConfigMap that the console reads.
 //
-// They are advice: an error is logged and retried, and concerns nothing else. Where the API server does
-// not serve the API of the console, such as on a Kubernetes without OpenShift, nothing is done. An object
-// of another client with the name of one of them is not changed.
+// They are advice: an error is logged and retried, and affects nothing else. If the API server does not serve the API
+// of the console, such as on Kubernetes without OpenShift, nothing is done. An object of another client with the same
+// name is not changed.
 package console
 
 import (

@@ -1,17 +1,15 @@
-// Package controller answers: which preflights run by themselves in this cluster, and
-// when?
+// Package controller answers: which preflights run automatically in this cluster, and when?
 //
-// [Add] adds it to a manager: it observes the cluster and executes the plan of package
-// runplan, one run at a time, by the public functions of package runner.
+// [Add] adds it to a manager: it observes the cluster and executes the plan of package runplan, one run at a time, by
+// the public functions of package runner.
 //
-// The controller has no state but the records of the runs, and the UpdatePreflights of
-// administrators (package v1alpha1), which are requests. A run in progress whose process
-// was killed is continued by the next leader, with its results so far. It writes the
-// objects of its runs, its signals, UpdatePreflights and their events, and what it publishes
-// of the records (package published), and never ClusterVersion.
+// The controller has no state but the records of the runs, and the UpdatePreflights of administrators (package
+// v1alpha1), which are requests. If the process of a run in progress was killed, the next leader continues the run,
+// with its results so far. The controller writes the objects of its runs, its signals, UpdatePreflights and their
+// events, and the published verdicts (package published), but never ClusterVersion.
 //
-// The signals state the verdicts in the cluster (package announcement). They are applied after each
-// reconciliation and when a verdict expires, by the leader only, and apart from the runs.
+// The signals show the verdicts in the cluster (package announcement). The leader applies them after each
+// reconciliation and when a verdict expires, independently of the runs.
 package controller
 
 import (

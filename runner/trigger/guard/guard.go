@@ -4,7 +4,7 @@
 //
 //   - [Alert] is advice. An alert is a risk of every update to oc and, with the feature
 //     gate ClusterUpdateAcceptRisks, to CVO. A second alert fires when no verdict can be
-//     read, so that silence is no pass.
+//     read, so that silence does not mean Ready.
 //   - [ClusterOperator] blocks updates that leave the minor version, to all targets,
 //     while the chosen target is not Ready. It takes CVO up to four minutes to notice.
 //   - [Admission] warns of, or denies, the selection of a target that is not Ready, patch

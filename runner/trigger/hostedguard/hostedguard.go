@@ -5,17 +5,17 @@
 // does not check a release at admission, and rejects a request only after it is stored. Every other change of the
 // objects passes, and so does:
 //
-//   - a change back to the release that runs, or that the pool has. While HyperShift refuses a
-//     request it reconciles nothing of the hosted cluster;
+//   - a change back to the release that runs, or that the pool has. While HyperShift rejects a
+//     request, it does not reconcile the hosted cluster;
 //   - a change of a NodePool to the release that its control plane has completed. As in a
 //     standalone cluster, the nodes follow the control plane, which the verdict was about;
 //   - an image that the annotation hypershift.openshift.io/force-upgrade-to names, by which an
 //     administrator forces HyperShift as well. It has no meaning to HyperShift on a NodePool;
 //   - a change of a hosted cluster or a NodePool that has no version yet: it updates nothing.
 //
-// A pull spec without a digest is not allowed, since its tag can name another image later. Verdicts are per hosted
-// cluster. Creation is not an update, and is not evaluated. The policies have no clock: without the controller, a
-// verdict stays in them after it has expired.
+// A pull spec without a digest is not allowed, because its tag can refer to another image later. Verdicts are per
+// hosted cluster. Creation is not an update, and is not evaluated. The policies have no clock: without the controller,
+// a verdict stays in them after it has expired.
 //
 // The running release is read from the status of the HostedCluster, which HyperShift copies from the guest: an
 // administrator of the guest can forge it there.

@@ -1,9 +1,9 @@
-// Package page answers: what does a browser see of the verdict and the judgement of this cluster?
+// Package page answers: how does a browser show the verdict and the judgement of this cluster?
 //
-// [New] is the handler of one page, which writes nothing to the cluster, and [Server] is a server with limits for it. The
-// caller adds TLS. A request needs a token of the cluster, as Bearer token or as the password of HTTP Basic
-// authentication, whose user name does not matter: a browser asks for it. The API server reviews the token and whether its
-// user may do [Permission]; where it cannot be asked, nothing is shown.
+// [New] is the handler of one page, which writes nothing to the cluster, and [Server] is a server with limits for it.
+// The caller adds TLS. A request needs a token of the cluster, as Bearer token or as the password of HTTP Basic
+// authentication, whose user name does not matter: a browser asks for it. The API server reviews the token and whether
+// its user has [Permission]; if the API server does not answer, nothing is shown.
 package page
 
 import (

@@ -1,6 +1,6 @@
-// Package plannedrun answers: how is a planned run made, and what did it come to?
+// Package plannedrun answers: how does a planned run proceed, and what is its result?
 //
-// [Start] begins the run of a target, [Options] are those by which package runner makes it.
+// [Start] begins the run of a target; [Options] returns the options with which package runner runs it.
 package plannedrun
 
 import (

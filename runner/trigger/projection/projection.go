@@ -1,9 +1,8 @@
-// Package projection answers: what is the status of an UpdatePreflight, given the
-// recorded runs?
+// Package projection answers: what is the status of an UpdatePreflight, given the recorded runs?
 //
-// It is pure: the object, the verdict of its target and the time go in, the status comes
-// out. The previous status counts only for the times of its conditions and for the history
-// of releases that the target has selected before.
+// It is pure: the input is the object, the verdict of its target and the time, the output is the status. The previous
+// status only counts for the times of its conditions and for the history of releases that the target has selected
+// before.
 package projection
 
 import (

@@ -8,7 +8,7 @@
 // with the cause in ended. The key "asked" contains the coverage that the controller requires of a verdict; the
 // commands require the same ([Asked]).
 //
-// The ConfigMap exists while the preflight is installed, also without verdicts. [Remove] sets its key "uninstalled" to
+// The ConfigMap exists while the preflight is installed, even without verdicts. [Remove] sets its key "uninstalled" to
 // "true" before it deletes it: CVO rejects updates if it was deleted without this key.
 package published
 
