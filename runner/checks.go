@@ -48,12 +48,11 @@ type Listing struct {
 	// manifests, and the checks that are refused.
 	Verdict  verdict.Verdict
 	Findings []finding.Finding
-	// Needs are the permissions that Run needs for this release. Nothing is required
-	// where the release may not be read.
+	// Needs are the permissions that Run needs for this release. Nothing is required if the release may not be read.
 	Needs access.Needs
 }
 
-// Checks lists what the target would run, and creates nothing. It returns the same errors as Run.
+// Checks lists the checks that a run of the target would run, and creates nothing. It returns the same errors as Run.
 func Checks(ctx context.Context, cluster *cluster.Cluster, target Target, options Options) (Listing, error) {
 	p, err := observe(ctx, request{cluster: cluster, target: target, options: options, from: departure.Present()},
 		func(Options) access.Needs { return ChecksNeeds() })
@@ -146,7 +145,7 @@ const maxHops = 31
 type PathRequest struct {
 	// Hops are the targets of the updates in order; none for the best path of Plan.
 	Hops []Target
-	// Plan is where the update graph comes from, and without Hops where to go to.
+	// Plan is the source of the update graph and, without Hops, the target.
 	Plan planner.Request
 }
 

@@ -50,14 +50,13 @@ type Options struct {
 	// cluster.
 	Estate hosted.Estate
 	Limits Limits
-	// Baseline is how the run stores the state of the cluster, with which the state after the update is compared;
-	// empty means baselinestore.Plain.
+	// Baseline is how the run stores the baseline for "after"; empty means baselinestore.Plain.
 	Baseline baselinestore.Names
 	Hooks    Hooks
 }
 
-// Origin identifies values of other options that cannot be compared themselves, by digests of what they
-// were made from. Runs of another origin are other runs.
+// Origin identifies values of other options that cannot be compared themselves, by digests of their sources. Runs with
+// another origin are different runs.
 type Origin struct {
 	// Keyrings and Stores identify the keyrings and stores of Trust. They are required if Trust has any.
 	Keyrings, Stores string
@@ -69,11 +68,10 @@ type Origin struct {
 
 // Access adds this machine's access to images to the cluster's.
 type Access struct {
-	// Local comes after what the cluster has. Cache keeps what was read of releases; nil
-	// for none.
+	// Local comes after the cluster's configuration. Cache keeps content of releases; nil for none.
 	Local registry.Local
 	Cache imagefiles.Cache
-	// Partial makes a release that is not listed or cannot be read a finding, and not an error.
+	// Partial turns a release that is not listed or cannot be read into a finding instead of an error.
 	Partial bool
 }
 
@@ -99,7 +97,7 @@ type Hooks struct {
 	OnInterrupt func(run string) Interruption
 	// Sampler reads the state of the cluster for the baseline; nil means sample.Take.
 	Sampler Sampler
-	// Logger receives what the run does at debug level; nil for none.
+	// Logger receives the steps of the run at debug level; nil for none.
 	Logger *slog.Logger
 	// Requester is the role that requests the run, for its record; empty means
 	// record.ByUser.
@@ -113,7 +111,7 @@ type Interruption string
 
 // The ways to end a run early.
 const (
-	// CleanUp deletes what the run has in the cluster.
+	// CleanUp deletes the objects of the run in the cluster.
 	CleanUp Interruption = "clean"
 	// Detach leaves the Jobs running: the next Run of the release, from any machine,
 	// continues with them.
@@ -186,16 +184,16 @@ type Effect string
 
 // The effects.
 const (
-	// OnAnswer means that a run with another value may find something else. It is part of
-	// [Options.Coverage], so a result of the one run is none of the other.
+	// OnAnswer means that a run with another value may have other findings. It is part of [Options.Coverage], so
+	// results of one run are not used for the other.
 	OnAnswer Effect = "answer"
 	// OnJudgement means that the same findings are evaluated differently. A process that uses the findings of another
 	// run evaluates them with its own value.
 	OnJudgement Effect = "judgement"
 	// OnIntent means that the value is compared as a field of record.Intent.
 	OnIntent Effect = "intent"
-	// OnExecution means that what is found is the same, or inconclusive: the run is only made, kept or
-	// shown in another way.
+	// OnExecution means that the findings are the same, or inconclusive: the run is only executed, kept or shown
+	// differently.
 	OnExecution Effect = "execution"
 )
 
@@ -294,8 +292,8 @@ func (o Options) Asked(by string) selection.Asked {
 	}
 }
 
-// Coverage is the text by which the record of a run from the present release states what
-// the run covers. It is equal for options that select the same.
+// Coverage returns the form in which the record of a run from the present release describes its coverage. It is equal
+// for options that select the same.
 func (o Options) Coverage() string { return o.covers(departure.Present(), "").String() }
 
 // covers returns the coverage of an update from that release. graph identifies where the risks of a later update of a

@@ -20,7 +20,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/baselinestore"
 )
 
-// Sampler reads the state of a cluster as sample.Take does, as of now by the clock of the cluster.
+// Sampler reads the present state of a cluster like sample.Take; now is by the clock of the cluster.
 type Sampler func(ctx context.Context, from *snapshot.Cluster, of *hypershift.State, monitored *monitoring.Client,
 	now time.Time) (baseline.State, error)
 

@@ -101,7 +101,7 @@ type Audit struct {
 	guarded bool
 }
 
-// New reads what the ServiceAccounts of the checks' namespaces may do.
+// New reads the access of the ServiceAccounts in the checks' namespaces.
 func New(ctx context.Context, client kubernetes.Interface, accounts []accountcopy.Account) Audit {
 	var namespaces []string
 	for _, account := range accounts {

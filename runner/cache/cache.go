@@ -240,8 +240,8 @@ type storedGraph struct {
 	Graph        json.RawMessage `json:"graph"`
 }
 
-// Put stores a graph, a JSON document, that was received at that time, in place of the one
-// that was stored before. The file is replaced atomically.
+// Put stores a graph, a JSON document, with the time at which it was received, and replaces the one stored before. The
+// file is replaced atomically.
 func (g *Graphs) Put(key updateservice.Key, received time.Time, content []byte) error {
 	document := documentOf(key)
 	document.Time, document.Graph = received.UTC(), content

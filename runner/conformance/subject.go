@@ -377,8 +377,8 @@ func (r Report) MarshalJSON() ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// JUnit has a test case for each requirement, and one for the outcome, so that a report
-// without results does not pass.
+// JUnit contains a test case for each requirement, and one for the outcome, so that a report without results does not
+// pass.
 func (r Report) JUnit() junit.Results {
 	var cases []junit.Case
 	for _, result := range r.Results {

@@ -55,7 +55,7 @@ type Contents struct {
 // Readable reports whether the release was read.
 func (c Contents) Readable() bool { return c.release != nil }
 
-// Version is the version of the release; empty where it is not read.
+// Version is the version of the release; empty if it was not read.
 func (c Contents) Version() string {
 	if c.release == nil {
 		return ""
@@ -63,8 +63,7 @@ func (c Contents) Version() string {
 	return c.release.Version
 }
 
-// Child is the digest of the image for the architecture of the cluster, where the release is an
-// index; empty otherwise.
+// Child is the digest of the image for the architecture of the cluster if the release is an index; empty otherwise.
 func (c Contents) Child() string {
 	if c.release == nil {
 		return ""
@@ -185,17 +184,16 @@ var (
 type Reader struct {
 	// Verifier has verified the release, and has the scene.
 	Verifier proof.Verifier
-	// Cache keeps what was read of releases; nil for none.
+	// Cache keeps content of releases; nil for none.
 	Cache imagefiles.Cache
-	// Partial makes a release that could not be read a finding.
+	// Partial turns a release that could not be read into a finding.
 	Partial bool
 	// Manifests keeps the manifests of all kinds, for a rehearsal.
 	Manifests bool
 }
 
-// Read reads the manifests of a release, which is known by version where that is not empty.
-// A release that must not be used is a finding; one that could not be read is an error, unless
-// Partial is set.
+// Read reads the manifests of a release, whose version is checked unless it is empty. A release that must not be used
+// results in a finding; a release that could not be read in an error, unless Partial is set.
 func (r Reader) Read(ctx context.Context, proven proof.Proof, version string) (Contents, error) {
 	if proven.Release == nil {
 		return Contents{Proof: proven, Sources: proven.Sources, Unread: proven.PullSpec == ""}, nil
@@ -337,8 +335,8 @@ func variable(container corev1.Container, name string) string {
 	return ""
 }
 
-// ReadSite adds the checks of the site, with the findings about their manifests. They are
-// inconclusive where the release may not be read, since no check is run then.
+// ReadSite adds the checks of the site, with the findings about their manifests. They are inconclusive if the release
+// may not be read, because no check runs then.
 func (r Reader) ReadSite(ctx context.Context, c Contents, sources []site.Source) Contents {
 	if len(sources) == 0 {
 		return c

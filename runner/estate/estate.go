@@ -64,8 +64,8 @@ func managementOf(of *hosted.ControlPlane, release string) registry.PullConfig {
 	return c
 }
 
-// Review is an error for missing permissions in the management cluster of a hosted cluster, where they
-// are those to verify and pull a release.
+// Review returns an error for missing permissions in the management cluster of a hosted cluster, if they are required
+// to verify and pull a release.
 func Review(ctx context.Context, of hosted.Estate) error {
 	controlPlane, isHosted := of.ControlPlane()
 	if !isHosted {

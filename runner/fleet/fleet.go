@@ -28,11 +28,11 @@ const Kind = "PreflightFleet"
 type Cluster struct {
 	// Name is the name of the cluster at its source. [Of] makes the names in a table unique.
 	Name string `json:"name"`
-	// ID is spec.clusterID of ClusterVersion; empty where it could not be read.
+	// ID is spec.clusterID of ClusterVersion; empty if it could not be read.
 	ID string `json:"id,omitempty"`
 	// Labels are the labels of the object that represents the cluster, such as its ClusterDeployment or ManagedCluster.
 	Labels map[string]string `json:"labels,omitempty"`
-	// Source is from where the cluster is known, such as "context admin".
+	// Source is the source that lists the cluster, such as "context admin".
 	Source string `json:"source"`
 	// Archived is true for the cluster of an archive, which was read when the archive was gathered.
 	Archived bool `json:"archived,omitempty"`
@@ -53,7 +53,7 @@ const (
 	Undecided State = "Undecided"
 	// Unreachable means that the cluster was not read, or not in time.
 	Unreachable State = "Unreachable"
-	// Hibernating means that the cluster is stopped on purpose: it is known, and has no verdict.
+	// Hibernating means that the cluster is stopped on purpose: it has no verdict.
 	Hibernating State = "Hibernating"
 	// Updated means that the cluster runs the release already: nothing was evaluated.
 	Updated State = "Updated"
@@ -65,11 +65,11 @@ const (
 type Row struct {
 	Cluster Cluster `json:"cluster"`
 	State   State   `json:"state"`
-	// Version is the release that the cluster runs; empty where it is unknown.
+	// Version is the release that the cluster runs; empty if unknown.
 	Version string `json:"version,omitempty"`
 	// Target is the version that the row is about; empty for none.
 	Target string `json:"target,omitempty"`
-	// Targets are the updates that the cluster has, the best first, where none is requested.
+	// Targets are the updates that the cluster has, best first, if none is requested.
 	Targets []Candidate `json:"targets,omitempty"`
 	// Message is why there is no verdict, or how far it is limited; empty for neither.
 	Message string `json:"message,omitempty"`
@@ -78,12 +78,11 @@ type Row struct {
 	// Observed is when the cluster was read, and Until when the verdict ends: RFC 3339 in UTC, empty where unknown.
 	Observed string `json:"observed,omitempty"`
 	Until    string `json:"until,omitempty"`
-	// Update is how far the update to the target is; nil where it was not read.
+	// Update is the progress of the update to the target; nil if it was not read.
 	Update *Update `json:"update,omitempty"`
-	// LastUpdate is the last update of the cluster, to whichever release; nil where none is known.
+	// LastUpdate is the last update of the cluster, to any release; nil if unknown.
 	LastUpdate *LastUpdate `json:"lastUpdate,omitempty"`
-	// Evidence is how the row is known other than from the cluster itself, such as an
-	// earlier result; empty otherwise.
+	// Evidence is the origin of the row if it is not the cluster itself, such as an earlier result; empty otherwise.
 	Evidence string `json:"evidence,omitempty"`
 }
 
@@ -91,11 +90,11 @@ type Row struct {
 type Update struct {
 	// Stage is a stage of package wave, such as Updated.
 	Stage string `json:"stage"`
-	// Since is since when it is Updated, or Updating; RFC 3339 in UTC, empty where it is unknown.
+	// Since is when it became Updated, or Updating; RFC 3339 in UTC, empty if unknown.
 	Since string `json:"since,omitempty"`
 	// Message is why it is not Updated.
 	Message string `json:"message,omitempty"`
-	// Judgement is whether the update was good, as the cluster states it; nil where nothing is stored about that.
+	// Judgement is whether the update was good, as the cluster reports it; nil if no judgement is stored.
 	Judgement *Judgement `json:"judgement,omitempty"`
 }
 
@@ -104,7 +103,7 @@ type Judgement struct {
 	// Status is the status of the condition AfterUpdate of an UpdatePreflight: True for Good, False for Regressed or
 	// RolledBack, and Unknown if it is undecided or unknown. It is empty if a cluster of a hub does not report it.
 	Status string `json:"status"`
-	// Since is since when; RFC 3339 in UTC, empty where it is unknown.
+	// Since is the start time; RFC 3339 in UTC, empty if unknown.
 	Since string `json:"since,omitempty"`
 	// Message is why the status is not True.
 	Message string `json:"message,omitempty"`
@@ -125,10 +124,10 @@ type Cause struct {
 	Message     string            `json:"message"`
 	Remediation string            `json:"remediation,omitempty"`
 	Actions     []finding.Action  `json:"actions,omitempty"`
-	// Acceptable is true where an administrator may accept it by name.
+	// Acceptable is true if an administrator may accept it by name.
 	Acceptable bool `json:"acceptable"`
-	// Repeats are the names of other causes of the cluster that this one only states again: it
-	// ends with them. Empty for a cause of its own.
+	// Repeats are the names of other causes of the cluster that this cause only repeats: it disappears with them. Empty
+	// for an independent cause.
 	Repeats []string `json:"repeats,omitempty"`
 }
 
@@ -181,7 +180,7 @@ func Unread(cluster Cluster, reason, message, remedy string, actions ...finding.
 	}}}
 }
 
-// StateOf is the state of a cluster with that decision of a run; a decision that is unknown is Undecided.
+// StateOf returns the state of a cluster with that decision of a run; an unknown decision is Undecided.
 func StateOf(decision verdict.Decision) State {
 	switch decision {
 	case verdict.Ready:

@@ -183,9 +183,8 @@ func (s State) rank() int {
 	return slices.Index([]State{Blocked, Undecided, Unreachable, Hibernating, NotInstalled, Updated, Clear, Ready}, s)
 }
 
-// Offered is the row of a cluster from the verdicts on its updates: about the best of them,
-// and with no more than one requested, about that. The checks of the releases were not run,
-// so no row is Ready.
+// Offered returns the row of a cluster from the verdicts on its updates: about the best of them, or about the requested
+// one. The checks of the releases did not run, so no row is Ready.
 func Offered(cluster Cluster, judged report.Targets) Row {
 	if judged.Cluster.ID != "" {
 		cluster.ID = judged.Cluster.ID

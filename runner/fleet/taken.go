@@ -16,7 +16,7 @@ import (
 	"github.com/openshift/update-preflight/runner/record/judgement"
 )
 
-// OutcomeUnknown is the outcome of an update where what is stored about it does not count, or could not be read.
+// OutcomeUnknown is the outcome of an update whose stored data does not count, or could not be read.
 const OutcomeUnknown = "Unknown"
 
 // The bounds of the last updates: the objects of one, and the versions, origins and clusters of a table.
@@ -26,7 +26,8 @@ const maxObjects, maxTaken, maxOrigins, maxWorse = 3, 10, 10, 20
 type LastUpdate struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Outcome is Good, Regressed, RolledBack, Settling, Unfinished, Unknown or NotJudged, by what is stored in the cluster.
+	// Outcome is Good, Regressed, RolledBack, Settling, Unfinished, Unknown or NotJudged, according to the data stored
+	// in the cluster.
 	Outcome string `json:"outcome"`
 	// Objects are the objects that became worse with the update, such as "Deployment shop/web"; MoreObjects is the
 	// number of further ones.
@@ -240,9 +241,8 @@ const (
 	maxCauses, maxActions, maxLabels, maxCandidates = 20, 4, 32, 20
 )
 
-// Bounded is the row with texts that are bounded and printable, and with a state that is
-// known: any other is Undecided. Of applies it to every row; who keeps many rows applies it
-// before.
+// Bounded returns the row with bounded and printable texts, and with a known state: any other is Undecided. Of applies
+// it to every row; callers that keep many rows apply it earlier.
 func Bounded(row Row) Row {
 	row.Cluster = row.Cluster.bounded()
 	if row.State.rank() < 0 {

@@ -71,9 +71,9 @@ func (w Wanted) unsuitable(finished record.Record) string {
 	return ""
 }
 
-// Join makes this process the holder of the run, or waits for the result of another
-// holder, which may be of another run of the same release: one of the two is returned. An
-// *input.Error is about a run in progress with another selection.
+// Join makes this process the holder of the run, or waits for the result of another holder, which may belong to another
+// run of the same release: it returns one of the two. It returns an *input.Error if a run in progress has another
+// selection.
 func Join(ctx context.Context, runs *lease.Runs, wanted Wanted, observer *progress.Serial) (*lease.Held, record.Record, error) {
 	holder := holder()
 	for {
@@ -150,11 +150,10 @@ func IsSettled(findings []finding.Finding) bool {
 	return len(findings) > 0 && !slices.ContainsFunc(findings, finding.Finding.Inconclusive)
 }
 
-// Cancel ends a run early, and returns its record when it has ended. It requests the end
-// from the process that holds the run. Without such a process it takes the run over,
-// deletes its objects in the cluster, and closes its record. id may be a
-// prefix of an ID. The error for a run that has ended is a *lease.NotRunningError.
-// The first of places is the cluster with the record. ctx bounds the waiting.
+// Cancel ends a run early, and returns its record when it has ended. It requests the end from the process that holds
+// the run. Without such a process, it takes the run over, deletes its objects in the cluster, and closes its record. id
+// may be a prefix of an ID. For a run that has ended, it returns a *lease.NotRunningError. The first of places is the
+// cluster with the record. ctx bounds the waiting.
 func Cancel(ctx context.Context, places []place.Place, id string, observer *progress.Serial) (record.Record, error) {
 	client := places[0].Cluster.Kubernetes
 	c := cancellation{places: places, records: recordstore.New(client), runs: lease.New(client), progress: observer}

@@ -191,7 +191,7 @@ func (m Mode) Covers(other Mode) bool {
 // Pulls reports whether nodes pull images, which needs Jobs.
 func (m Mode) Pulls() bool { return m == Pull || m == PullAll }
 
-// Nodes makes the nodes of the cluster pull images. It is implemented by pull.Nodes.
+// Nodes makes the nodes of the cluster pull images. pull.Nodes implements it.
 type Nodes interface {
 	// Pull pulls images, which are pull specs by name of component; bytes is their compressed size.
 	Pull(ctx context.Context, images map[string]string, bytes int64) ([]finding.Finding, error)

@@ -34,7 +34,7 @@ type Options struct {
 	Run string
 	// Soak is for how long the cluster has to be good after it has settled.
 	Soak time.Duration
-	// Watched is true where a look follows each one soon, so that one which is not complete is taken again.
+	// Watched is true if another look follows soon, so that an incomplete look is repeated.
 	Watched bool
 	// Monitoring finds the alerts, which each look reads anew.
 	Monitoring monitoring.Finder

@@ -64,7 +64,7 @@ type Options struct {
 type Status struct {
 	Check string
 	State diagnosis.State
-	// Detail is a clause about what the check waits for; may be empty.
+	// Detail is a clause about the reason for waiting; may be empty.
 	Detail string
 	// Since is when State and Detail last changed.
 	Since time.Time
@@ -72,13 +72,13 @@ type Status struct {
 	Findings []finding.Finding
 }
 
-// Sources returns one source per check of the plan. It starts the watches, which
-// last until ctx is done. All sources have to be collected, with the same ctx,
-// since each is queued in the order of the plan. Existing Jobs whose UID start
-// returns are followed; Start is called for every other check. An error means that the Jobs cannot be watched; no Job was created then.
+// Sources returns one source per check of the plan. It starts the watches, which last until ctx is done. The caller
+// must collect all sources, with the same ctx, because each is queued in the order of the plan. Existing Jobs whose UID
+// start returns are followed; Start is called for every other check. An error means that the Jobs cannot be watched; no
+// Job was created then.
 //
-// When the deadline of ctx passes, a source returns an Unknown finding with the
-// last state of its check. When ctx is canceled, it returns an error.
+// When the deadline of ctx passes, a source returns an Unknown finding with the last state of its check. When ctx is
+// canceled, it returns an error.
 func Sources(ctx context.Context, client kubernetes.Interface, start starter, plan jobplan.Plan,
 	options Options,
 ) ([]collector.Source, error) {

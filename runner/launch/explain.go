@@ -239,8 +239,8 @@ func missingKind(err error) string {
 // namespace with more is left to the API server.
 const maxQuotas = 100
 
-// QuotaRequires is the finding about a check whose pod does not specify what a quota
-// requires; the message has what that is.
+// QuotaRequires is the finding about a check whose pod does not specify resources that a quota requires; the message
+// names them.
 func QuotaRequires(check jobplan.Check, message string) finding.Finding {
 	return finding.Unknown(ReasonQuotaRequires, "%s", message).
 		Remedy("Create a LimitRange with defaults in namespace %s: its quota rejects pods that do not specify the "+

@@ -20,22 +20,19 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// Validate sends all objects of the plan to the API server as dry runs, so that no
-// Job is started whose objects cannot be created. Each check with a rejected object
-// becomes a finding, and is not in the returned plan. When ctx is canceled, the
-// remaining checks become Unknown findings.
+// Validate sends all objects of the plan to the API server as dry runs, so that no Job is started whose objects cannot
+// be created. Each check with a rejected object becomes a finding, and is not in the returned plan. When ctx is
+// canceled, the remaining checks become Unknown findings.
 //
 // The returned plan has the temporary copies of CopyAccounts, and its Secrets.
 //
-// Existing objects of this run are valid if they equal the plan: they will be adopted.
-// A check with an object that exists and differs is rejected, and so is one with an
-// object whose meaning admission changes. A check that reads a Secret with a known credential is
-// rejected; what the user may know of the others is in the returned plan.
+// Existing objects of this run are valid if they equal the plan: they will be adopted. A check is rejected if one of
+// its objects exists and differs, if admission changes the meaning of one, or if it reads a Secret with a known
+// credential; the returned plan contains the reviews of other Secrets.
 //
-// A dry run does not validate what depends on objects that do not exist yet: the
-// pods of the Jobs, and the permission to bind a role of the plan. Of the pods, what the
-// quotas of their namespaces require is validated, if the user may list them. A check
-// whose quota is used up is valid, since others may free it; it has [Check.Exceeded].
+// A dry run does not validate things that depend on objects which do not exist yet: the pods of the Jobs, and the
+// permission to bind a role of the plan. The requirements of quotas for the pods are validated, if the user may list
+// quotas. A check whose quota is exhausted is valid, because others may free it; it has [Check.Exceeded].
 func (l *Launcher) Validate(ctx context.Context, plan jobplan.Plan) ([]finding.Finding, jobplan.Plan) {
 	plan = accountcopy.Make(ctx, l.objects.Kubernetes, plan)
 	v := validation{launcher: l, plan: plan, objects: map[inventory.Reference]error{}}

@@ -37,8 +37,8 @@ type Release struct {
 	update.Release
 	// Previous are the versions from which the release can be reached, by its metadata.
 	Previous []string
-	// Child is the digest of the image for the architecture of the cluster, where the release is an
-	// index; empty otherwise, and where the architecture is unknown.
+	// Child is the digest of the image for the architecture of the cluster if the release is an index; empty otherwise,
+	// and if the architecture is unknown.
 	Child string
 	// Metadata is free text by key, for example "url".
 	Metadata map[string]string
@@ -79,7 +79,7 @@ type Job struct {
 	Component string
 	// Lines are the lines of the Job's fields in the file.
 	Lines manifestdoc.Lines
-	// Management is true for a Job that is for the management cluster where the cluster is hosted.
+	// Management is true for a Job that runs in the management cluster if the cluster is hosted.
 	Management bool
 	Job        *batchv1.Job
 }
@@ -204,8 +204,9 @@ type Definition struct {
 	Namespace, Name string
 	// Deleted is true when the operator would delete the object.
 	Deleted bool
-	// IfPresent is true for a manifest of a disabled capability: the operator applies it where it manages the object already,
-	// which enables the capability (CVO lib/capability, GetImplicitlyEnabledCapabilities). Only Release.Manifests has these.
+	// IfPresent is true for a manifest of a disabled capability: the operator applies it if it already manages the
+	// object, which enables the capability (CVO lib/capability, GetImplicitlyEnabledCapabilities). Only
+	// Release.Manifests has these.
 	IfPresent bool
 	// Cause is why it is unknown whether the operator would apply the manifest, or why
 	// the manifest cannot be decoded; empty for a manifest that it would apply.

@@ -17,7 +17,7 @@ import (
 type Observer interface {
 	// Started reports the ID of the run as soon as it is recorded.
 	Started(run string)
-	// Step reports what the run does next, in words.
+	// Step reports the next step of the run, in words.
 	Step(step string)
 	// Status reports a change of one check.
 	Status(status jobs.Status)

@@ -79,9 +79,8 @@ type Intent struct {
 	// Provisional is true for a later update of a path, which does not start from the
 	// present release: its verdict is none on the update of this cluster to the target.
 	Provisional bool
-	// Narrowed states what the request leaves out of the judgement, such as ignored
-	// alerts, for readers of the verdict: at most MaxNarrowed texts, none for a complete
-	// preflight.
+	// Narrowed contains the exclusions of the request, such as ignored alerts, for readers of the verdict: at most
+	// MaxNarrowed texts, none for a complete preflight.
 	Narrowed []string
 	// Checks are the names of the checks that have a Job. At most 256 KiB compressed,
 	// which is about ten thousand names.
@@ -198,7 +197,7 @@ const (
 	LabelPhase = "preflight.openshift.io/phase"
 )
 
-// Ended reports whether the labels of a header state that its run has ended. Labels are not authentic.
+// Ended reports whether the labels of a header say that its run has ended. Labels are not authentic.
 func Ended(labels map[string]string) bool { return Phase(labels[LabelPhase]).Final() }
 
 // SelectionError means that the run in progress has another selection.
@@ -277,8 +276,7 @@ type Ending struct {
 	Baseline time.Time
 }
 
-// ValidUntil is the end of the validity of a verdict of that time: what the verdict
-// states, at most fingerprint.MaxAge later.
+// ValidUntil returns when a verdict of that time expires: its own limit, at most fingerprint.MaxAge later.
 func ValidUntil(decided verdict.Verdict, completed time.Time) time.Time {
 	latest := completed.Add(fingerprint.MaxAge)
 	if stated, err := time.Parse(time.RFC3339, decided.ValidUntil); err == nil && stated.Before(latest) {

@@ -37,8 +37,8 @@ import (
 	"github.com/openshift/update-preflight/signature/outbound"
 )
 
-// Places are the repositories of an image in the order in which the cluster would
-// pull, including closed ones. The error is an *Error.
+// Places returns the repositories of an image in the order in which the cluster would pull, including closed ones. The
+// error is an *Error.
 func (a *Access) Places(pullSpec string) ([]Place, error) {
 	reference, err := parse(pullSpec)
 	if err != nil {
@@ -230,8 +230,8 @@ func (a *Access) addLocal(ctx context.Context, local Local) {
 	}
 }
 
-// Warnings report configuration that could not be read or that nodes ignore, so
-// that they may pull images differently. They do not block.
+// Warnings report configuration that could not be read or that nodes ignore, so that they may pull images differently.
+// They do not block.
 func (a *Access) Warnings() []finding.Finding { return slices.Clone(a.warnings) }
 
 func (a *Access) warn(reason finding.Reason, message, remediation string, actions ...finding.Action) {

@@ -53,7 +53,7 @@ type Mode string
 const (
 	// Off rehearses nothing.
 	Off Mode = ""
-	// Guarded rehearses where the API server denies all but dry runs.
+	// Guarded rehearses with a policy by which the API server denies all writes that are not dry runs.
 	Guarded Mode = "guarded"
 	// Unguarded rehearses without that policy: only the client itself sends nothing but dry runs.
 	Unguarded Mode = "unguarded"
@@ -68,9 +68,9 @@ type Rehearsal struct {
 	Mode    Mode
 	// Hosted is true for a hosted cluster, whose CVO runs in the management cluster with another identity.
 	Hosted bool
-	// Run is the ID of the run, which names and labels the guard; its cleanup deletes what is left of it.
+	// Run is the ID of the run, which names and labels the guard; the cleanup of the run deletes a guard that is left.
 	Run string
-	// Owner is the UID of ClusterVersion, which CVO makes the owner of what it writes.
+	// Owner is the UID of ClusterVersion, which CVO sets as the owner of its objects.
 	Owner types.UID
 	// Manifests are the manifests of the release for the cluster, in CVO's order.
 	Manifests []payload.Definition
@@ -81,8 +81,8 @@ type Rehearsal struct {
 // parallel bounds the requests at one time.
 const parallel = 8
 
-// Findings are the refused and changed writes, those without an answer, and the finding Rehearsal, which has the
-// counts. An error is about the rehearsal as a whole. The guard is deleted when it returns.
+// Findings returns the rejected and changed writes, the writes without an answer, and the finding Rehearsal with the
+// counts. An error concerns the rehearsal as a whole. The guard is deleted when it returns.
 func (r Rehearsal) Findings(ctx context.Context) ([]finding.Finding, error) {
 	begun, err := r.begin(ctx)
 	if err != nil {
@@ -236,8 +236,8 @@ func (Rehearsal) again(ctx context.Context, total int, wanted func(int) bool, do
 	_ = group.Wait() // no function has an error
 }
 
-// Needs are the permissions of a rehearsal, of which the impersonation of CVO is worth as much as the role cluster-admin. None is
-// required: without them, the finding states that nothing was rehearsed.
+// Needs are the permissions of a rehearsal; impersonating CVO is equivalent to the role cluster-admin. None is
+// required: without them, the finding says that nothing was rehearsed.
 func Needs() access.Needs {
 	needs := guardNeeds().And(access.Needs{Optional: []access.Request{
 		{Verb: "impersonate", Resource: "serviceaccounts", Namespace: operatorNamespace},

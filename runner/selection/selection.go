@@ -64,9 +64,8 @@ func (s Selection) Validate() error {
 	return nil
 }
 
-// Choose returns the draft with the selected checks that are to run, and a source for each
-// other one. Where known has the findings of a selected check, it is not run again. An
-// *input.Error is about a selector that matches no check.
+// Choose returns the draft with the selected checks that must run, and a source for each other check. If known has the
+// findings of a selected check, it does not run again. It returns an *input.Error for a selector that matches no check.
 func (s Selection) Choose(drafted jobplan.Draft, known func(jobplan.Check) ([]finding.Finding, bool)) (jobplan.Draft, []collector.Source,
 	error,
 ) {
@@ -275,7 +274,7 @@ func (s Selection) Attachment() []byte {
 	return archive
 }
 
-// Narrowed states what a selection and a judgement leave out, for readers of the verdict.
+// Narrowed returns the exclusions of a selection and a judgement, for readers of the verdict.
 func Narrowed(s Selection, judgement scene.Judgement) []string {
 	var all []string
 	add := func(format string, names []string) {
@@ -332,8 +331,8 @@ func ParseAsked(text string) (Asked, error) {
 	return asked, err
 }
 
-// Lacks states what is asked and a run does not cover, as clauses about the run; none where it covers everything. What a
-// run leaves out is lacking unless who asks leaves out exactly the same.
+// Lacks returns the requested coverage that a run does not have, as clauses about the run; none if it covers
+// everything. Exclusions of a run are lacking unless the asking side has exactly the same exclusions.
 func (a Asked) Lacks(run record.Record) []string {
 	covered, err := Recorded(run)
 	if err != nil {

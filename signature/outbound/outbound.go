@@ -41,7 +41,7 @@ func From(ctx context.Context, host string) context.Context {
 	return context.WithValue(ctx, originKey{}, host)
 }
 
-// Transport makes a transport of base, which is changed: it gets a dialer.
+// Transport turns base into a transport with a dialer; it changes base.
 func (g *Guard) Transport(base *http.Transport) http.RoundTripper {
 	dialer := net.Dialer{Timeout: dialTimeout}
 	base.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -63,7 +63,7 @@ func (g *Guard) Transport(base *http.Transport) http.RoundTripper {
 	return &transport{guard: g, named: base, led: led}
 }
 
-// Client makes a client for what the user names, with the proxy of the environment.
+// Client returns a client for addresses that the user names, with the proxy of the environment.
 func Client() *http.Client {
 	return &http.Client{Transport: new(Guard).Transport(&http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: 30 * time.Second, TLSHandshakeTimeout: 10 * time.Second,
@@ -110,8 +110,8 @@ func (t *transport) CloseIdleConnections() {
 	t.led.CloseIdleConnections()
 }
 
-// NoUpgrade is an error for a response that switches protocols, which no request of this program asks for: its body,
-// which is closed, has no end.
+// NoUpgrade returns an error for a response that switches protocols, which no request of this program requests: its
+// body, which is closed, has no end.
 func NoUpgrade(request *http.Request, response *http.Response) error {
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		return nil
@@ -119,8 +119,8 @@ func NoUpgrade(request *http.Request, response *http.Response) error {
 	return errors.Join(fmt.Errorf("%s answers with 101 Switching Protocols, which was not requested", request.URL.Host), response.Body.Close())
 }
 
-// Check is an error for a request to a name that its origin may not lead to. The request is free to reach any
-// address where it is to the origin itself, or where that is private.
+// Check returns an error for a request to a name that its origin may not refer to. A request may reach any address if
+// it goes to the origin itself, or if the origin is private.
 func (g *Guard) Check(request *http.Request) (free bool, err error) {
 	origin, host := originOf(request), request.URL.Hostname()
 	if strings.EqualFold(request.URL.Host, origin) || g.isPrivate(hostname(origin)) {

@@ -55,7 +55,7 @@ func New(reason Reason, format string, args ...any) *Error {
 type Reason struct {
 	// Name is one CamelCase word, stable between releases.
 	Name string
-	// Meaning is when the reason is reported, Cause what brings that about, Remedy what to do: sentences.
+	// Meaning is the condition, Cause its usual cause, Remedy the next step: sentences.
 	Meaning, Cause, Remedy string
 	// Inconclusive is true when the signature is neither proven nor refuted.
 	Inconclusive bool

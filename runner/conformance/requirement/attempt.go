@@ -21,7 +21,7 @@ import (
 type Attempt struct {
 	// Findings are the findings that a preflight would report.
 	Findings []finding.Finding
-	// End is the terminated state of the check's container; nil when it did not end.
+	// End is the terminated state of the check's container; nil if it is not known.
 	End *corev1.ContainerStateTerminated
 	// running is true when it was still running.
 	running bool
@@ -58,9 +58,8 @@ func (a Attempt) Took() time.Duration { return a.End.FinishedAt.Sub(a.End.Starte
 // killed reports whether SIGKILL ended the check.
 func (a Attempt) killed() bool { return a.End != nil && a.End.ExitCode == 137 }
 
-// Replaces reports whether a second attempt counts instead of a first one, in which the
-// check passed although it was stopped: the check passes by itself, or it is unknown how it
-// ends.
+// Replaces reports whether a second attempt counts instead of a first one in which the check passed although it was
+// stopped: the check finishes by itself, or its end is unknown.
 func (a Attempt) Replaces() bool { return a.End == nil || !a.Stopped && a.Passed() }
 
 // Logged returns the attempt of an ended check with what its log adds.
@@ -70,7 +69,7 @@ func (a Attempt) Logged(check jobplan.Check, log []byte) Attempt {
 	return a
 }
 
-// Observe returns what the pod of a check shows; its log adds to it with Logged.
+// Observe returns the observations from the pod of a check; Logged adds its log.
 func Observe(check jobplan.Check, pod corev1.Pod) Attempt {
 	status := CheckStatus(check, pod)
 	left := Attempt{running: status.State.Running != nil, End: cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)}

@@ -41,8 +41,8 @@ import (
 	"github.com/openshift/update-preflight/runner/trigger/api/v1alpha1"
 )
 
-// MaxAge is how long a report of a cluster counts after the time that it states. The controller
-// states a time at least every half an hour, and its clock may be an hour behind.
+// MaxAge is how long a report of a cluster counts after its own time. The controller updates this time at least every
+// half hour, and its clock may be an hour behind.
 const MaxAge = 90 * time.Minute
 
 // Query asks a hub.
@@ -67,7 +67,7 @@ type Member struct {
 // Fleet has the reports of the clusters of a hub.
 type Fleet struct {
 	Members []Member
-	// Incomplete is why clusters that do not answer may be missing; empty where none is.
+	// Incomplete is why clusters that do not answer may be missing; empty if none is.
 	Incomplete string
 	// Notices are further remarks about the clusters.
 	Notices []string
@@ -91,8 +91,8 @@ func (f Fleet) Wave() []wave.Progress {
 	return clusters
 }
 
-// Needs are the permissions for a query. Without those for what the clusters report, it is unknown
-// what they do; those for the clusters are required.
+// Needs are the permissions for a query. Permissions for the reports of the clusters are optional: without them, the
+// reports are unknown. Permissions for the clusters are required.
 func (q Query) Needs() access.Needs {
 	needs := access.Needs{
 		Required: []access.Request{{Verb: "list", Group: clusterGroup, Resource: "managedclusters"}},
@@ -117,8 +117,8 @@ func PlacementNeeds(placement types.NamespacedName) access.Needs {
 	}}
 }
 
-// RequestNeeds are the permissions to apply what [Request] makes to the namespace of a Placement, and
-// to delete it; without a namespace, to any.
+// RequestNeeds are the permissions to apply the object that [Request] returns in the namespace of a Placement, and to
+// delete it; without a namespace, in any.
 func RequestNeeds(namespace string) access.Needs {
 	like := access.Request{Group: workGroup, Resource: "manifestworkreplicasets", Namespace: namespace}
 	return access.Needs{Required: access.Verbs(like, "create", "delete", "get", "patch")}
@@ -256,9 +256,9 @@ func stated(of wave.Progress) *fleet.Update {
 // maxLabel is the length of a value of a label, which OCM makes of a namespace and a name.
 const maxLabel = 63
 
-// Request is the object of the hub that asks the clusters of a Placement about the update to a
-// version: a ManifestWorkReplicaSet that brings an UpdatePreflight with these accepted findings to
-// each, and its verdict back. Names by which OCM cannot label its ManifestWorks are an error.
+// Request returns the object of the hub that requests a preflight of the update to a version in the clusters of a
+// Placement: a ManifestWorkReplicaSet that delivers an UpdatePreflight with these accepted findings to each cluster,
+// and returns its verdict. It returns an error for names with which OCM cannot label its ManifestWorks.
 func Request(version string, placement types.NamespacedName, accepted []string) (workv1alpha1.ManifestWorkReplicaSet, error) {
 	name := ObjectName(version)
 	if !regexp.MustCompile(`^fleet-[a-z0-9][a-z0-9.-]*[a-z0-9]$`).MatchString(name) {

@@ -49,8 +49,8 @@ func (k Keys) empty() bool { return len(k.of) == 0 }
 // key returns the key of the cluster with an ID; nil if there is none.
 func (k Keys) key(clusterID string) signature.Verifier { return k.of[strings.ToLower(clusterID)] }
 
-// ReadKeys reads files with the public key of a cluster in PEM, named ID.pub by its ID (spec.clusterID of
-// ClusterVersion). A path is such a file, or a directory, of which other files are ignored.
+// ReadKeys reads files with the public key of a cluster in PEM, named ID.pub after its ID (spec.clusterID of
+// ClusterVersion). A path is such a file, or a directory, in which other files are ignored.
 func ReadKeys(ctx context.Context, paths ...string) (Keys, error) {
 	texts := map[string][]byte{}
 	for _, path := range paths {
@@ -107,9 +107,8 @@ func KeyNeeds(name types.NamespacedName) access.Needs {
 	return access.Needs{Required: []access.Request{{Verb: "get", Resource: "configmaps", Namespace: name.Namespace, Name: name.Name}}}
 }
 
-// KeysOfHub reads the keys in a ConfigMap of the hub: under ID.pub, the public key in PEM of the
-// cluster with that ID. Other keys of the ConfigMap are ignored. Who may write it may sign for every
-// cluster, which [Fleet] states.
+// KeysOfHub reads the keys in a ConfigMap of the hub: under ID.pub, the public key in PEM of the cluster with that ID.
+// Other keys of the ConfigMap are ignored. Users who may write it may sign for every cluster, which [Fleet] reports.
 func KeysOfHub(ctx context.Context, hub *cluster.Cluster, name types.NamespacedName) (Keys, error) {
 	object, err := hub.Kubernetes.CoreV1().ConfigMaps(name.Namespace).Get(ctx, name.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -143,8 +142,8 @@ func readKey(root *os.Root, name string) ([]byte, error) {
 	return localfile.Read(file, attestation.MaxKey+1)
 }
 
-// PinKeys are these keys in PEM, by the ID of their cluster. A key that two clusters have is an
-// error: one of them could sign for the other.
+// PinKeys returns these keys in PEM, by the ID of their cluster. It returns an error if two clusters have the same key:
+// one of them could sign for the other.
 func PinKeys(texts map[string][]byte) (Keys, error) {
 	if len(texts) == 0 {
 		return Keys{}, input.Errorf("there is no key: the key of a cluster is named ID%s", keySuffix)
@@ -239,7 +238,7 @@ func (q Query) about(cluster string, all reports) reported {
 	return reported{problem: problemf("NotAsked", "the hub has no report of this cluster on the update")}
 }
 
-// ObjectName is the name of the UpdatePreflight by which a hub asks about an update to a version.
+// ObjectName is the name of the UpdatePreflight with which a hub requests a preflight of the update to a version.
 func ObjectName(version string) string {
 	return "fleet-" + strings.ToLower(strings.ReplaceAll(version, "+", "-"))
 }

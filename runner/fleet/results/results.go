@@ -84,8 +84,8 @@ func (d *Directory) file(member roster.Member, extension string) string {
 	return filepath.Join(d.path, name[:min(len(name), mostName)]+"."+hex.EncodeToString(sum[:mostSum])+extension)
 }
 
-// Known is the row of a member from its file: false where there is none, or one of another
-// request, of another cluster or of other files of an archive, that is too old, or whose verdict has ended.
+// Known returns the row of a member from its file. It returns false if there is none, if it belongs to another request,
+// another cluster or other files of an archive, if it is too old, or if its verdict has expired.
 func (d *Directory) Known(member roster.Member) (fleet.Row, bool) {
 	read, err := d.read(d.file(member, ".json"))
 	now := d.now()

@@ -32,9 +32,9 @@ import (
 	"github.com/openshift/update-preflight/runner/fleet"
 )
 
-// Contexts are the contexts of a kubeconfig whose names match one of the patterns, by name: in
-// a pattern, * is any text and ? any character. load makes the configuration of a context. A
-// pattern that matches none is an *input.Error.
+// Contexts returns the contexts of a kubeconfig whose names match one of the patterns, by name: in a pattern, * matches
+// any text and ? any character. load returns the configuration of a context. A pattern without matches results in an
+// *input.Error.
 func Contexts(config clientcmdapi.Config, patterns []string, load func(context string) (*rest.Config, error),
 	connect Connect,
 ) ([]Member, error) {
@@ -89,10 +89,9 @@ func configured(of fleet.Cluster, load func() (*rest.Config, error), connect Con
 	return member
 }
 
-// Kubeconfigs are the clusters of the current contexts of kubeconfigs: of each file, and of each
-// file of a directory, but for those whose names begin with a dot, by name. load makes the
-// configuration of a file. A path that cannot be read, or a directory without a file, is an
-// *input.Error.
+// Kubeconfigs returns the clusters of the current contexts of kubeconfigs: of each file, and of each file in a
+// directory whose name does not begin with a dot, by name. load returns the configuration of a file. A path that cannot
+// be read, or a directory without a file, results in an *input.Error.
 func Kubeconfigs(paths []string, load func(path string) (*rest.Config, error), connect Connect) ([]Member, error) {
 	files, err := listed(paths, func(entry os.DirEntry) bool { return !entry.IsDir() })
 	if err != nil {

@@ -31,7 +31,7 @@ import (
 // MaxMembers bounds the members of one source.
 const MaxMembers = 5000
 
-// Connect makes the clients of a cluster; it sends no request.
+// Connect creates the clients of a cluster; it sends no request.
 type Connect func(*rest.Config) (*cluster.Cluster, error)
 
 // Connection is a member that was reached.
@@ -51,13 +51,11 @@ type Member struct {
 	// State is the state of a member that is not read, with the Message; empty for a member that is read.
 	State   fleet.State
 	Message string
-	// Archived is true for an archive: no checks are run there, and reading it takes memory.
+	// Archived is true for an archive: no checks run there, and reading it takes memory.
 	Archived bool
-	// Flags select the member in a command for one cluster, as a name and its value; none
-	// where no flag does.
+	// Flags select the member in a command for one cluster, as a name and its value; none if no flag does.
 	Flags []string
-	// Secret is the one with the kubeconfig that Flags name, as a file that does not exist yet; empty
-	// for none.
+	// Secret is the Secret with the kubeconfig that Flags name, as a file that does not exist yet; empty for none.
 	Secret SecretRef
 
 	// server is equal for members that are one API server; empty where that is unknown.
@@ -79,14 +77,14 @@ func (m Member) Open(ctx context.Context) (Connection, error) { return m.open(ct
 // credentials of the member.
 func (m Member) Ways() []Member { return append([]Member{m}, m.others...) }
 
-// Origin is equal for the same member in another survey: where it is from, by which object of which
-// cluster it is known, and by which API server it is reached.
+// Origin is equal for the same member in another survey: its source, the object of a cluster that lists it, and its API
+// server.
 func (m Member) Origin() string {
 	return fmt.Sprintf("%q %q %q %q", m.Cluster.Source, m.Cluster.Name, m.server, m.known)
 }
 
-// Identity is the Origin, with what else an answer about the member depends on: its ID and labels as its
-// object states them, and the files of an archive, by their sizes and times of modification.
+// Identity is the Origin with everything else on which an answer about the member depends: its ID and labels in its
+// object, and the files of an archive, by size and modification time.
 func (m Member) Identity() string {
 	text := fmt.Sprintf("%s %q %q", m.Origin(), m.Cluster.ID, m.Cluster.Labels)
 	if m.content != nil {
@@ -245,8 +243,7 @@ func observed(config *rest.Config, connect Connect) (Connection, error) {
 	return Connection{Cluster: reached, answers: seen}, err
 }
 
-// Rejecting is the HTTP status with which the API server has answered the last request, where that is
-// 429 or one of a server that fails; 0 otherwise.
+// Rejecting is the HTTP status of the API server's last answer, if it was 429 or a server failure; 0 otherwise.
 func (c Connection) Rejecting() int {
 	if c.answers == nil {
 		return 0

@@ -51,8 +51,8 @@ type Survey struct {
 	Complete func(member roster.Member, row fleet.Row) fleet.Row
 	// Store may be nil.
 	Store Store
-	// Progress receives each row as it becomes known, one at a time, with the index of its member: a row may
-	// have another name than its member. May be nil.
+	// Progress receives each row once it is known, one at a time, with the index of its member: a row may have another
+	// name than its member. May be nil.
 	Progress func(done, all, member int, row fleet.Row)
 }
 
@@ -231,8 +231,9 @@ func (r *round) await(done <-chan result) (result, bool) {
 	}
 }
 
-// Measured is the row of a cluster with its last update and, where that is not empty, with how far the update to a version
-// is: both with the judgement that is stored in the cluster. What could not be read is Silent, with the cause.
+// Measured returns the row of a cluster with its last update and, if a version is given, the progress of the update to
+// it: both with the judgement that is stored in the cluster. If something could not be read, it is Silent, with the
+// cause.
 func Measured(ctx context.Context, row fleet.Row, reached *cluster.Cluster, estate hosted.Estate, to string) fleet.Row {
 	version, err := snapshot.Of(reached).ClusterVersion(ctx)
 	if err != nil {

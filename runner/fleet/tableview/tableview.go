@@ -67,7 +67,7 @@ func (t Table) taken() document.List {
 	return list
 }
 
-// Short is the decision in one line that stands alone.
+// Short returns the decision as a self-contained line.
 func (t Table) Short() string {
 	return "Fleet" + t.toTarget() + ": " + word(t.Decision) + "; " + t.counts()
 }
@@ -293,8 +293,8 @@ func causeNames(row fleet.Row) []string {
 	return names
 }
 
-// JUnit has a test case for each cluster, and one for the decision about all, so that a fleet
-// without clusters does not pass.
+// JUnit contains a test case for each cluster, and one for the decision about all, so that a fleet without clusters
+// does not pass.
 func (t Table) JUnit() junit.Results {
 	made := junit.Results{Time: t.Time, Properties: []junit.Property{
 		{Name: "to", Value: t.Target},

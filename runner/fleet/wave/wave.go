@@ -46,7 +46,7 @@ const (
 	Updated Stage = "Updated"
 	// Broken means that the update fails, or that the cluster runs the release and is not healthy.
 	Broken Stage = "Broken"
-	// Silent means that nothing is known about the cluster at present.
+	// Silent means that nothing is currently known about the cluster.
 	Silent Stage = "Silent"
 )
 
@@ -54,21 +54,21 @@ const (
 type Progress struct {
 	Name  string
 	Stage Stage
-	// Since is since when the stage is Updated or Updating, by the clock of the cluster; zero where it is unknown.
+	// Since is when the stage became Updated or Updating, by the clock of the cluster; zero if unknown.
 	Since time.Time
 	// Message is why the stage is not Updated.
 	Message string
-	// Judgement is whether the update was good; nil where nothing is stored about that, and the cluster then counts from
-	// the end of its update on.
+	// Judgement is whether the update was good; nil if no judgement is stored, in which case the cluster counts from
+	// the end of its update.
 	Judgement *Judgement
 }
 
-// Judgement is whether the update of a cluster was good, as the cluster states it.
+// Judgement is whether the update of a cluster was good, as the cluster reports it.
 type Judgement struct {
 	// Status is the status of the condition AfterUpdate: True for Good, False for Regressed or RolledBack, Unknown if
 	// it is undecided or unknown, and empty if a cluster of a hub does not report it.
 	Status string
-	// Since is since when, by the clock of the cluster; zero where it is unknown.
+	// Since is the start time, by the clock of the cluster; zero if unknown.
 	Since time.Time
 	// Message is why the status is not True.
 	Message string
@@ -85,7 +85,7 @@ type Strategy struct {
 	ProgressDeadline time.Duration
 	// MaxFailures is how many clusters may fail. A mandatory group has the zero value.
 	MaxFailures Limit
-	// Incomplete is why clusters of the wave may be missing, which must not open the gate; empty where none is.
+	// Incomplete is why clusters of the wave may be missing, which must not open the gate; empty if none is.
 	Incomplete string
 }
 
@@ -99,8 +99,8 @@ const (
 	Succeeded   Status = "Succeeded"
 	Failed      Status = "Failed"
 	TimeOut     Status = "TimeOut"
-	// Unknown is the status of a cluster of which nothing is known at present. It counts neither
-	// as success nor as failure.
+	// Unknown is the status of a cluster about which nothing is currently known. It counts neither as success nor as
+	// failure.
 	Unknown Status = "Unknown"
 )
 
@@ -113,8 +113,8 @@ type Gate struct {
 	// Target is the version of the release, and Wave the decision group; empty for all clusters.
 	Target string `json:"target"`
 	Wave   string `json:"wave,omitempty"`
-	// Decision is Ready where the next wave may start, Blocked where more clusters have failed
-	// than may fail, and Undecided where too little is known, or it is too early.
+	// Decision is Ready if the next wave may start, Blocked if more clusters have failed than may fail, and Undecided
+	// if too little is known, or it is too early.
 	Decision verdict.Decision `json:"decision"`
 	// Message is a sentence about the decision.
 	Message string `json:"message"`
@@ -367,9 +367,9 @@ func (l Limit) Of(clusters int) int {
 // exceeds reports whether the limit is a number of more clusters than there are.
 func (l Limit) exceeds(clusters int) bool { return !l.percent && l.number > clusters }
 
-// OfTable are the clusters of a table on the update to a version. A row that was read longer than
-// maxAge before that time, or that does not state how far the update is, is Silent. A document of
-// another kind, or about another release, is an *input.Error.
+// OfTable returns the clusters of a table for the update to a version. A row that was read longer than maxAge before
+// that time, or that does not contain the progress of the update, is Silent. A document of another kind, or about
+// another release, results in an *input.Error.
 func OfTable(table fleet.Table, to string, maxAge time.Duration, now time.Time) ([]Progress, error) {
 	switch {
 	case table.Kind != fleet.Kind || table.APIVersion != report.APIVersion:

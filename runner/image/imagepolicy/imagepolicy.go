@@ -61,8 +61,8 @@ import (
 	"github.com/openshift/update-preflight/runner/registry/repository"
 )
 
-// Check checks one image against all policies that cover it, also after the update. The finding has
-// no name yet. An inconclusive check never passes.
+// Check checks one image against all policies that cover it, including policies after the update. The finding has no
+// name yet. An inconclusive check never passes.
 func (p Policies) Check(ctx context.Context, image Image, puller Puller) finding.Finding {
 	if !p.Changes(image.PullSpec) {
 		return p.check(ctx, image, puller)
@@ -113,12 +113,12 @@ type Policies struct {
 	later *Policies
 }
 
-// Brought is a policy that a release brings, or removes.
+// Brought is a policy that a release adds, changes or removes.
 type Brought struct {
 	configv1.ClusterImagePolicy
 
 	Removed bool
-	// Cause is why it is unknown whether, or how, the release brings it; empty where it does.
+	// Cause is why it is unknown whether, or how, the release contains it; empty if it is known.
 	Cause string
 }
 
@@ -284,9 +284,8 @@ type Place struct {
 
 // Puller resolves the repositories from which the nodes pull.
 type Puller interface {
-	// Pull calls visit for one place after the other that the nodes would pull
-	// the image from, until visit returns no error. An error of go-containerregistry
-	// means that the image is not available there.
+	// Pull calls visit for each place that the nodes would pull the image from, in order, until visit returns no error.
+	// An error of go-containerregistry means that the image is not available there.
 	Pull(ctx context.Context, pullSpec string, visit func(context.Context, Place) error) error
 }
 

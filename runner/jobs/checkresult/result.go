@@ -63,9 +63,8 @@ type Result struct {
 	Invalid string
 }
 
-// Of parses the termination message, and the log if it was read, nil otherwise: that is
-// when the message has no result, or only a part of it. A result of another run
-// is invalid.
+// Of parses the termination message, and the log if it was read; log is nil otherwise. The log is read if the message
+// contains no result, or only a part of it. A result of another run is invalid.
 func Of(run, message string, log []byte) Result {
 	result := parse(run, []byte(message))
 	if log == nil {

@@ -26,12 +26,10 @@ import (
 	"github.com/openshift/update-preflight/runner/launch/jobplan"
 )
 
-// Classify returns what an observation means. It is pure, and with Expired the
-// state is always Done.
+// Classify returns the meaning of an observation. It is pure, and with Expired the state is always Done.
 //
-// No pod decides before all were compared with the plan. The last attempt decides, and an earlier one only by a final result that was
-// read late. An attempt that ended without a result does not decide while the Job
-// retries.
+// No pod decides before all were compared with the plan. The last attempt decides, and an earlier attempt only with a
+// final result that was read late. An attempt that ended without a result does not decide while the Job retries.
 func Classify(o Observation) Classification {
 	classified := classify(o)
 	if o.Expired && classified.State != Done {
@@ -159,7 +157,7 @@ const (
 type Classification struct {
 	// State is Waiting, Running or Done.
 	State State
-	// Detail is a clause about what the check waits for.
+	// Detail is a clause about the reason for waiting.
 	Detail string
 	// Reason is the reason of the finding if the state lasts until the deadline; empty in an ordinary state.
 	Reason finding.Reason
@@ -228,8 +226,9 @@ var reasonBesideAltered = finding.NewReason("BesideAlteredPod", finding.Explanat
 		"which the changed pod ran, then run the preflight again.",
 })
 
-// Withdraw returns the findings of a run without what the Jobs of a cluster report in favor of the update, if a pod of one of
-// them was altered by admission and may have run: each such finding is Unknown, and names that pod.
+// Withdraw returns the findings of a run without the results of a cluster's Jobs that are in favor of the update, if
+// admission altered a pod of one of them and the pod may have run: each such finding becomes Unknown, and names that
+// pod.
 func Withdraw(findings []finding.Finding) []finding.Finding {
 	altered := map[string]finding.Finding{}
 	for _, f := range findings {

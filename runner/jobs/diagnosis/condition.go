@@ -180,8 +180,8 @@ func (o Observation) Lingers() bool {
 	return otherContainers(o.Check, pod) != containersPassed
 }
 
-// Over is true for a Job that is about to finish and whose containers, also those that
-// were added to its pod, have all terminated.
+// Over is true for a Job that is about to finish and whose containers, including containers added to its pod, have all
+// terminated.
 func (o Observation) Over() bool {
 	pod, exists := o.Newest()
 	return exists && !o.Lingers() && !slices.ContainsFunc(pod.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {

@@ -254,7 +254,7 @@ type PullFailure struct {
 	Final bool
 }
 
-// FailedPull returns why the image of a container cannot be pulled; false when no failure is reported.
+// FailedPull returns why the image of a container cannot be pulled; false if no failure is reported.
 func FailedPull(container corev1.ContainerStatus) (PullFailure, bool) {
 	if container.State.Waiting == nil {
 		return PullFailure{}, false

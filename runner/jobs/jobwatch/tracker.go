@@ -107,7 +107,7 @@ func (t *Tracker) replace(resource string, objects []any) {
 	t.advance()
 }
 
-// ReplacePods records all existing pods of a Job, also those that the watch does not select.
+// ReplacePods records all existing pods of a Job, including pods that the watch does not select.
 func (t *Tracker) ReplacePods(i int, pods []corev1.Pod) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -242,9 +242,9 @@ func (t *Tracker) Reset(i int) {
 	tracked.uid, tracked.unconfirmed = "", objectState{}
 }
 
-// Settle records that a check has its findings, and drops its state. The capacity of a Job
-// that was never created is freed, and so is the place of one whose containers have ended and
-// which makes no further pod, although it does not have the condition Complete or Failed yet.
+// Settle records that a check has its findings, and drops its state. It frees the capacity of a Job that was never
+// created, and of a Job whose containers have terminated and which creates no further pod, even if it does not have the
+// condition Complete or Failed yet.
 func (t *Tracker) Settle(i int) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -31,8 +31,8 @@ import (
 	"github.com/openshift/update-preflight/runner/payload"
 )
 
-// Account is a ServiceAccount that checks of a plan run as: a temporary copy of one of
-// the release or, in a plan of CopyAccounts, of one of the cluster.
+// Account is a ServiceAccount that checks of a plan run as: a temporary copy of a ServiceAccount of the release or, in
+// a plan of CopyAccounts, of the cluster.
 type Account struct {
 	Namespace, Name string
 	// Author is its name in the release or the cluster.
@@ -53,7 +53,7 @@ type Account struct {
 	Secrets []ReadSecret
 }
 
-// ReadSecret is a Secret or ConfigMap that checks read, with what the user may know of it.
+// ReadSecret is a Secret or ConfigMap that checks read, with its review.
 type ReadSecret struct {
 	inventory.Reference
 	credential.Review

@@ -66,10 +66,9 @@ func OfExisting(planned, found payload.Object) (string, error) {
 	return Of(planned, found)
 }
 
-// OfPod returns the first field of a pod of the Job that admission changed, with the
-// value that it has; empty if there is none. Changes that are harmless (see acceptPod) are
-// no alteration. Of the annotations only NodeAnnotations are compared, of the labels the planned ones, and of the name the part by
-// which the read-only guard identifies the pod.
+// OfPod returns the first field of a pod of the Job that admission changed, with its present value; empty if there is
+// none. Harmless changes (see acceptPod) are not alterations. Only NodeAnnotations are compared among the annotations,
+// only planned labels among the labels, and only the part of the name by which the read-only guard identifies the pod.
 func OfPod(job *batchv1.Job, pod *corev1.Pod) (string, error) {
 	if !strings.HasPrefix(cmp.Or(pod.Name, pod.GenerateName), job.Name+"-") {
 		return differs("metadata.name", cmp.Or(pod.Name, pod.GenerateName)), nil
@@ -193,10 +192,9 @@ func compareFieldsOf(path string, want, have any) (string, error) {
 // maxShownValue bounds the value of a field in a message, in bytes.
 const maxShownValue = 100
 
-// Difference returns the first field in which an existing object differs from the
-// planned one, with the value that it has; empty if there is none. Fields that the
-// API server sets by itself are not differences. A ServiceAccount may have more image
-// pull secrets, which controllers add.
+// Difference returns the first field in which an existing object differs from the planned one, with its present value;
+// empty if there is none. Fields that the API server itself sets are not differences. A ServiceAccount may have more
+// image pull secrets, which controllers add.
 func Difference(planned, found payload.Object) (string, error) {
 	want, err := content(planned)
 	if err != nil {

@@ -232,8 +232,8 @@ func pulled(want, have corev1.PullPolicy) corev1.PullPolicy {
 	return have
 }
 
-// NodeAnnotations returns the annotations by which a container runtime, or a plugin of it or of
-// the network, may run a pod in another way. A runtime may have further ones, which cannot be listed.
+// NodeAnnotations returns the annotations with which a container runtime, its plugins or network plugins may run a pod
+// differently. A runtime may have further ones, which cannot be listed.
 func NodeAnnotations(annotations map[string]string) map[string]string {
 	found := maps.Clone(annotations)
 	maps.DeleteFunc(found, func(key, value string) bool { return !evaluatedByNode(key, value) })

@@ -48,15 +48,14 @@ type Removal struct {
 // maxRounds bounds how often Cleanup deletes again what was created in the meantime.
 const maxRounds = 3
 
-// Run deletes all objects of the run, in all namespaces of the runs, and waits until they are
-// gone, pods included; the guard is deleted last. Then it lists all kinds again: no
-// error means that none of the lists had an object of the run. Only the ID is
-// required, so that a run can be cleaned up whose runner was killed. Run is
-// bounded by ctx, which must not be the context of an interrupted run.
+// Run deletes all objects of the run, in all namespaces of the runs, and waits until they are gone, pods included; the
+// guard is deleted last. Then it lists all kinds again: no error means that none of the lists had an object of the run.
+// Only the ID is required, so that a run whose runner was killed can be cleaned up. Run is bounded by ctx, which must
+// not be the context of an interrupted run.
 //
-// An object of the run has its label and a name with its suffix: a label can be added
-// to any object, but a name cannot be changed. An object that was found
-// to differ from the plan is not of the run. Each object is deleted by its name and UID.
+// An object of the run has its label and a name with its suffix: a label can be added to any object, but a name cannot
+// be changed. An object that differs from the plan does not belong to the run. Each object is deleted by its name and
+// UID.
 func Run(ctx context.Context, objects *inventory.Objects, runID string) (Removal, error) {
 	if runID == "" {
 		return Removal{}, errors.New("the ID of the run to clean up is empty")

@@ -90,7 +90,7 @@ func OfConfigMap(config *corev1.ConfigMap) string {
 	return Of(&secret)
 }
 
-// OfPod is Of for what a manifest itself gives to the containers of a pod.
+// OfPod is like Of, for the content that a manifest itself gives to the containers of a pod.
 func OfPod(spec corev1.PodSpec) string {
 	for _, container := range slices.Concat(spec.InitContainers, spec.Containers) {
 		values := slices.Concat(container.Command, container.Args)
@@ -207,8 +207,8 @@ func Holds(object inventory.Reference) bool {
 type Review struct {
 	// Credential describes a known credential; empty for none.
 	Credential string
-	// Type is the error for which not even the type is known, and Content that for which the content is not. A ConfigMap has
-	// no type: nothing is known of one of unknown content.
+	// Type is why not even the type is known, and Content why the content is not known. A ConfigMap has no type: if its
+	// content is unknown, nothing is known about it.
 	Type, Content error
 
 	existing map[string]types.UID
@@ -369,9 +369,9 @@ func (r *Review) note(secrets []metav1.PartialObjectMetadata) {
 	}
 }
 
-// Changed describes in what a Secret was another one when the checks had ended than before they started: it has a
-// known credential now, it was created, or it cannot be read any more. It is empty for a Secret that was deleted, and
-// for one that was updated and has no known credential.
+// Changed describes how a Secret differs from before the checks started: it contains a known credential now, it was
+// created, or it cannot be read any more. It is empty for a Secret that was deleted, and for one that was updated and
+// contains no known credential.
 func (r Review) Changed(now Review) string {
 	var created []string
 	for _, namespace := range slices.Sorted(maps.Keys(now.existing)) {

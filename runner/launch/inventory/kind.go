@@ -148,18 +148,18 @@ func IsBinding(kind string) bool { return kind == "RoleBinding" || kind == "Clus
 type Objects struct {
 	Kubernetes kubernetes.Interface
 	Metadata   metadata.Interface
-	// Namespace is the only one with objects of runs; empty for all. A run that is confined to it has no
-	// object of the cluster but its guard.
+	// Namespace is the only namespace with objects of runs; empty for all. A run that is confined to it has no
+	// cluster-scoped objects but its guard.
 	Namespace string
 
-	// Created were created or adopted, Ended are the ones whose deletion was
-	// requested before the end of the run. Present were found when the run was continued,
-	// Foreign have a planned name and differ from the plan.
+	// Created objects were created or adopted; the deletion of Ended objects was requested before the end of the run.
+	// Present objects were found when the run was continued; Foreign objects have a planned name and differ from the
+	// plan.
 	Created, Ended, Present, Foreign *Set
 }
 
-// New returns the objects of a cluster, of which nothing is known yet. The clients
-// should have no rate limit (rest.Config.QPS -1): the requests of a run are few and bounded.
+// New returns the objects of a cluster, without any known yet. The clients should have no rate limit (rest.Config.QPS
+// -1): the requests of a run are few and bounded.
 func New(client kubernetes.Interface, objects metadata.Interface) *Objects {
 	return &Objects{Kubernetes: client, Metadata: objects, Created: newSet(), Ended: newSet(), Present: newSet(), Foreign: newSet()}
 }

@@ -39,8 +39,8 @@ const (
 	VariableDeadline = "PREFLIGHT_DEADLINE"
 )
 
-// Bind returns the plan of one run, which has the checks of its cluster: the names, labels and deadlines
-// of its objects depend on the run. Supporting objects that no check needs are omitted.
+// Bind returns the plan of one run, with the checks of its cluster: the names, labels and deadlines of its objects
+// depend on the run. Supporting objects that no check needs are omitted.
 func (d Draft) Bind(run Run) Plan {
 	d = d.On(run.Side())
 	plan := Plan{Run: run, Checks: make([]Check, 0, len(d.Checks))}

@@ -82,7 +82,7 @@ func (p Place) Distinct(f finding.Finding) finding.Finding {
 	return p.about(f.Named(f.Name + "-" + p.name()))
 }
 
-// Sources are sources whose findings name the management cluster where they are from there.
+// Sources returns sources whose findings name the management cluster if they come from there.
 func (p Place) Sources(sources []collector.Source) []collector.Source {
 	if p.name() == "" {
 		return sources
@@ -244,8 +244,8 @@ func (p Place) Permitted(ctx context.Context, draft jobplan.Draft) (jobplan.Draf
 	return draft.Without(p.Side), refused
 }
 
-// Confine are needs in one namespace: there, a run has no objects of the cluster but its guard, and lists and
-// watches no others. What is granted to an existing ServiceAccount is read in the whole cluster.
+// Confine restricts needs to one namespace: there, a run has no cluster-scoped objects but its guard, and lists and
+// watches no others. Grants to an existing ServiceAccount are read in the whole cluster.
 func Confine(needs access.Needs, namespace string) access.Needs {
 	confined := access.Needs{Given: needs.Given}
 	for _, each := range needs.Required {

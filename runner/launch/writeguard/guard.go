@@ -54,11 +54,10 @@ type creator interface {
 	Create(ctx context.Context, object payload.Object) error
 }
 
-// Guard makes the API server deny every write of a run's pods, regardless of the
-// permissions of their ServiceAccounts, except reviews of permissions and tokens,
-// which store nothing. The pods are identified by the pod name in the identity of
-// their tokens (authentication.kubernetes.io/pod-name), so the guard does not apply
-// to other credentials. It does not apply to what rights.Unguarded returns either.
+// Guard makes the API server deny every write of a run's pods, regardless of the permissions of their ServiceAccounts,
+// except reviews of permissions and tokens, which store nothing. The pods are identified by the pod name in the
+// identity of their tokens (authentication.kubernetes.io/pod-name), so the guard does not apply to other credentials.
+// Nor does it apply to the access that rights.Unguarded returns.
 //
 // Its methods are called one after the other.
 type Guard struct {

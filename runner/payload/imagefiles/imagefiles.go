@@ -44,10 +44,9 @@ var reasonNotAnImageOfManifests = finding.NewReason("NotAnImageOfManifests", fin
 	Remedy: "Build the image \"FROM scratch\" with one COPY of the manifests to /manifests/.",
 })
 
-// Read calls visit with every file directly in /manifests of an image, by its name.
-// All layers are read, and no file may be in two of them, since one would hide the other.
-// The pull spec must be by digest, by which all content is verified. The bounds are those
-// of a release. The error comes from visit, or is an *Error.
+// Read calls visit with every file directly in /manifests of an image, by its name. All layers are read, and no file
+// may be in two of them, because one would hide the other. The pull spec must contain a digest, which verifies all
+// content. The bounds of a release apply. The error comes from visit, or is an *Error.
 func Read(ctx context.Context, pullSpec string, source Source, visit func(file string, content []byte) error) error {
 	ctx, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
@@ -274,8 +273,8 @@ func (b *meteredBody) Read(p []byte) (int, error) {
 type Reading struct {
 	// Layer is the compressed size of the layer with the manifests, Read what registries sent, in bytes.
 	Layer, Read int64
-	// Child is the digest of the image for the architecture of the source in an index; empty for
-	// an image that is no index, and where the architecture is unknown.
+	// Child is the digest of the image for the architecture of the source in an index; empty for an image that is not
+	// an index, and if the architecture is unknown.
 	Child string
 }
 

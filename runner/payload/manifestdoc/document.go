@@ -182,7 +182,7 @@ func (d Document) Locate(err error) error {
 	return errors.New(words.External(text))
 }
 
-// Located is a value with its place in the release, by which it is sorted.
+// Located is a value with its place in the release, by which values are sorted.
 type Located[T any] struct {
 	File  string
 	Place Place

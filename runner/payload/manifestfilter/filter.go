@@ -56,8 +56,8 @@ type Cluster struct {
 	Architecture string
 	// Profile is the cluster profile; empty means self-managed-high-availability.
 	Profile string
-	// Hosted is true for the guest of a hosted cluster, and Management where its management cluster is known:
-	// checks for it run there.
+	// Hosted is true for the guest of a hosted cluster, and Management if its management cluster is known: checks for
+	// the management cluster run there.
 	Hosted, Management bool
 	// Exclude is the cluster-version operator's EXCLUDE_MANIFESTS.
 	Exclude string

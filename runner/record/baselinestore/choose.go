@@ -43,9 +43,9 @@ const (
 	Unauthentic Reason = "Unauthentic"
 	// OtherCluster means that the baseline belongs to a cluster with another ID.
 	OtherCluster Reason = "OtherCluster"
-	// OtherRelease means that it is of another release than the one that the update started from.
+	// OtherRelease means that it belongs to a release other than the one that the update started from.
 	OtherRelease Reason = "OtherRelease"
-	// NotTaken means that no run has stored one.
+	// NotTaken means that no run has stored a baseline.
 	NotTaken Reason = "NotTaken"
 )
 
@@ -72,7 +72,7 @@ func (e *AbsentError) Error() string { return "no baseline counts: " + e.Message
 // Candidate is a stored baseline, without its content.
 type Candidate struct {
 	// Run is the ID of the run that took it. Whether that run has a verdict does not matter: a baseline is a fact about
-	// the cluster, which is complete also where the run was killed after it.
+	// the cluster, and is complete even if the run was killed afterwards.
 	Run string
 	// Taken, ClusterID, Version and Image are copied from its State.
 	Taken                     time.Time
@@ -305,8 +305,8 @@ func markOf(judged afterupdate.Report) string {
 	return words.Time(lastSample(judged)) + " " + string(judged.Decision)
 }
 
-// Precedes reports whether a judgement is earlier than the last one by its baseline: it was put back in place of that one,
-// or is about to be replaced.
+// Precedes reports whether a judgement is earlier than the last one with its baseline: it was restored in place of that
+// one, or is about to be replaced.
 func (j Judgement) Precedes(by Candidate) bool {
 	is, at := lastSample(j.Report), sampleOf(by.Judged)
 	return by.Judged != "" && (is.Before(at) || is.Equal(at) && markOf(j.Report) != by.Judged)
@@ -370,8 +370,8 @@ func (s *Store) Judgement(ctx context.Context, id string) (Judgement, bool, erro
 	return found, err == nil, err
 }
 
-// Judgements lists the judgements of all runs, sorted by the ID of the run, with one request for the list and one for the
-// key. One that cannot be decoded is listed as one that is not authentic.
+// Judgements lists the judgements of all runs, sorted by the ID of the run, with one request for the list and one for
+// the key. A judgement that cannot be decoded is listed as not authentic.
 func (s *Store) Judgements(ctx context.Context) ([]Judgement, error) {
 	objects, err := s.records.Headers(ctx, labelJudgement)
 	if err != nil {

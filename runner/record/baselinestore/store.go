@@ -37,8 +37,8 @@ const (
 	maxParts = baseline.MaxPacked / maxPart
 )
 
-// Store reads and writes what is beside the records of one cluster. All requests are retried, until their context is
-// done, while the API server is unreachable or overloaded.
+// Store reads and writes the objects beside the records of one cluster. All requests are retried, until their context
+// is done, while the API server is unreachable or overloaded.
 type Store struct{ records *recordstore.Store }
 
 // New returns a Store.
@@ -57,7 +57,7 @@ const (
 	None Names = "none"
 )
 
-// Known reports whether it is one of them.
+// Known reports whether it is one of the constants.
 func (n Names) Known() bool { return n == Plain || n == Digests || n == None }
 
 // Baseline is a stored baseline.
@@ -65,7 +65,7 @@ type Baseline struct {
 	// Run is the ID of the run that took it.
 	Run   string
 	State baseline.State
-	// Digest is by what a present state is redacted before it is compared with State; nil for a State with plain names.
+	// Digest is used to redact a present state before it is compared with State; nil for a State with plain names.
 	Digest func(name string) string
 	// Passed are newer baselines that are from before the update, too, and cannot be read.
 	Passed []*AbsentError
@@ -84,9 +84,9 @@ type index struct {
 	SHA256    string    `json:"sha256"`
 }
 
-// Put stores the baseline of a run that has a record, by its ID, also over an earlier one of the run. Until all of it is
-// written there is none. The error is a *record.NotFoundError for a run without a record, and an
-// *record.UnauthenticError without the key of the records, since such a baseline would never count.
+// Put stores the baseline of a run that has a record, by its ID, and replaces an earlier baseline of the run. Until all
+// of it is written, there is none. It returns a *record.NotFoundError for a run without a record, and a
+// *record.UnauthenticError without the key of the records, because such a baseline would never count.
 func (s *Store) Put(ctx context.Context, id string, state baseline.State, names Names) error {
 	if names == None {
 		return nil
@@ -126,7 +126,7 @@ func (s *Store) Put(ctx context.Context, id string, state baseline.State, names 
 	})
 }
 
-// Get reads the baseline of a run by its ID. The error is an *[AbsentError] if there is none that counts.
+// Get reads the baseline of a run by its ID. It returns an *[AbsentError] if no baseline counts.
 func (s *Store) Get(ctx context.Context, id string) (Baseline, error) {
 	object, err := s.records.Object(ctx, indexName(id))
 	if err != nil {
@@ -146,8 +146,8 @@ func (s *Store) Get(ctx context.Context, id string) (Baseline, error) {
 	return s.read(ctx, found, loaded)
 }
 
-// Before reads the baseline of the last update in the history of ClusterVersion, newest entry first. The error is an
-// *[AbsentError] if there is none that counts. It makes one request for a list, one for the key, and one for each part.
+// Before reads the baseline of the last update in the history of ClusterVersion, newest entry first. It returns an
+// *[AbsentError] if no baseline counts. It makes one request for a list, one for the key, and one for each part.
 func (s *Store) Before(ctx context.Context, clusterID string, history []configv1.UpdateHistory) (Baseline, error) {
 	stored, loaded, err := s.list(ctx)
 	if err != nil {
@@ -311,8 +311,8 @@ type stated struct {
 	Past   json.RawMessage `json:"past"`
 }
 
-// PutPast stores beside the record of a run what samples after its update have shown, over what an earlier one has. update
-// identifies the update. The error is a *record.NotFoundError for a run without a record.
+// PutPast stores the observations of samples after an update beside the record of its run, and replaces earlier ones.
+// update identifies the update. It returns a *record.NotFoundError for a run without a record.
 func (s *Store) PutPast(ctx context.Context, id, update string, past afterupdate.Past) error {
 	packed, err := past.Pack()
 	if err != nil {
@@ -342,8 +342,8 @@ func (s *Store) PutPast(ctx context.Context, id, update string, past afterupdate
 	return nil
 }
 
-// Past reads what earlier samples after an update have shown; false where there is nothing that counts: nothing stored, of another
-// update, or not authentic.
+// Past reads the observations of earlier samples after an update. It returns false if none count: nothing is stored, or
+// it belongs to another update, or is not authentic.
 func (s *Store) Past(ctx context.Context, id, update string) (afterupdate.Past, bool, error) {
 	object, err := s.records.Object(ctx, courseName(id))
 	if err != nil || object == nil {

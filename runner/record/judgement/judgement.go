@@ -285,7 +285,8 @@ type Runs struct {
 	version *configv1.ClusterVersion
 }
 
-// OfRuns reads the judgements after all runs. version is the ClusterVersion of the cluster; nil where it could not be read.
+// OfRuns reads the judgements after all runs. version is the ClusterVersion of the cluster; nil if it could not be
+// read.
 func OfRuns(ctx context.Context, client kubernetes.Interface, version *configv1.ClusterVersion) (Runs, error) {
 	store := baselinestore.New(client)
 	stored, err := store.Judgements(ctx)
@@ -296,7 +297,7 @@ func OfRuns(ctx context.Context, client kubernetes.Interface, version *configv1.
 	return RunsOf(stored, taken, version), err
 }
 
-// RunsOf are the judgements that are stored, with the baselines by which they were made.
+// RunsOf returns the stored judgements, with the baselines that they used.
 func RunsOf(stored []baselinestore.Judgement, taken []baselinestore.Candidate, version *configv1.ClusterVersion) Runs {
 	made := Runs{judged: map[string]baselinestore.Judgement{}, taken: map[string]baselinestore.Candidate{}, version: version}
 	for _, each := range stored {
@@ -308,8 +309,8 @@ func RunsOf(stored []baselinestore.Judgement, taken []baselinestore.Candidate, v
 	return made
 }
 
-// After is how the update after a run was: Unverified where what is stored does not count, NotJudged where the cluster
-// runs the release and nothing is stored, and nil where the update was not made.
+// After returns how the update after a run went: Unverified if the stored data does not count, NotJudged if the cluster
+// runs the release and nothing is stored, and nil if the update was not made.
 func (r Runs) After(run record.Record) *report.AfterUpdate {
 	judged, exists := r.judged[run.ID]
 	switch {

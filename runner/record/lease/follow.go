@@ -39,9 +39,8 @@ func (r *Runs) Follow(ctx context.Context, id string, each func(record.Record)) 
 	return r.follow(ctx, id, each, false)
 }
 
-// Unheld returns nil when no process holds a run: it is not recorded, it has ended, or its
-// holder is gone, which takes until its Lease expires. It returns a *HeldError as soon as the
-// holder renews the Lease.
+// Unheld returns nil if no process holds a run: it is not recorded, it has ended, or its holder is gone, which takes
+// until its Lease expires. It returns a *HeldError as soon as the holder renews the Lease.
 func (r *Runs) Unheld(ctx context.Context, id string) error {
 	_, err := r.follow(ctx, id, func(record.Record) {}, true)
 	if _, unknown := errors.AsType[*record.NotFoundError](err); unknown || errors.Is(err, ErrAbandoned) {

@@ -166,15 +166,13 @@ func (o *leaseObserver) left(duration time.Duration, now time.Time) (time.Durati
 	return duration - o.watched - now.Sub(o.since), true
 }
 
-// Begin creates the run of an intent. If a run of the same release is in progress
-// without a holder, that run is taken over instead, with its own ID: its Lease was
-// released or deleted, or Follow of this Store has returned ErrAbandoned for it.
-// Begin does not wait for a Lease to expire.
+// Begin creates the run of an intent. If a run of the same release is in progress without a holder, that run is taken
+// over instead, with its own ID: its Lease was released or deleted, or Follow of this Store has returned ErrAbandoned
+// for it. Begin does not wait for a Lease to expire.
 //
-// The error is a *BusyError when another process holds the run in progress, or may
-// hold it; a *SelectionError when that run has another selection, which is known
-// once its header exists; a *FormatError when it was recorded by an incompatible
-// version of the tool.
+// It returns a *BusyError if another process holds the run in progress, or may hold it; a *SelectionError if that run
+// has another selection, which is known once its header exists; and a *FormatError if an incompatible version of the
+// tool recorded it.
 func (r *Runs) Begin(ctx context.Context, intent record.Intent, holder string) (*Held, error) {
 	if err := intent.Validate(holder); err != nil {
 		return nil, err

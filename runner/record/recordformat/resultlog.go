@@ -205,7 +205,7 @@ func UnpackReport(packed []byte) ([]byte, map[string]string, error) {
 	return report, fingerprint, nil
 }
 
-// Results reads one complete chunk: one that cannot be read to its end is damaged and has no results.
+// Results reads one complete chunk: a chunk that cannot be read to its end is damaged and has no results.
 func (b *Budget) Results(chunk []byte) ([]record.Result, error) {
 	limit := min(maxChunkText, MaxText-b.text)
 	text, err := Unpack(chunk, limit)
@@ -258,8 +258,8 @@ func (k Key) sum(domain string, message []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Digest is a digest of a name, by which names can be compared and not be read: without the key, they cannot be guessed
-// and tried either.
+// Digest returns a digest of a name, with which names can be compared without being readable: without the key, they
+// cannot be guessed and tried either.
 func (k Key) Digest(name string) string { return k.sum(domainDigests, []byte(name))[:digestDigits] }
 
 // LoadedKey is the key, or what its absence means for the authentication of records.

@@ -34,9 +34,9 @@ const (
 	keptUnfinished = 10
 )
 
-// Get reads the record of a run by its ID or a prefix of it, with or without dashes, of
-// at least four digits. The error is a *NotFoundError if no run or several match.
-// Unreadable results are omitted; an unreadable report is an error.
+// Get reads the record of a run by its ID or a prefix of it, with or without dashes, of at least four digits. It
+// returns a *NotFoundError if no run or several match. Unreadable results are omitted; an unreadable report is an
+// error.
 func (s *Store) Get(ctx context.Context, id string) (record.Record, error) {
 	object, err := s.Find(ctx, id)
 	if err != nil {

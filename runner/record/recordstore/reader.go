@@ -198,9 +198,9 @@ type Beside struct {
 	owner   metav1.OwnerReference
 }
 
-// Beside reads the header of a run, which may be in progress, and the key of the records. The error is a
-// *record.NotFoundError for a run without a record, and an *record.UnauthenticError without the key, since what is written
-// could not be verified.
+// Beside reads the header of a run, which may be in progress, and the key of the records. It returns a
+// *record.NotFoundError for a run without a record, and a *record.UnauthenticError without the key, because written
+// data could not be verified.
 func (s *Store) Beside(ctx context.Context, id string) (*Beside, error) {
 	header, err := s.Find(ctx, id)
 	if err != nil {
@@ -224,14 +224,14 @@ func (s *Store) Beside(ctx context.Context, id string) (*Beside, error) {
 // Run is the ID of the run.
 func (b *Beside) Run() string { return b.objects.id }
 
-// Write writes a ConfigMap, also over one of its name.
+// Write writes a ConfigMap, and replaces an existing one of the same name.
 func (b *Beside) Write(ctx context.Context, object *corev1.ConfigMap) error {
 	_, err := b.objects.put(ctx, b.owned(object), nil)
 	return err
 }
 
-// Change writes the ConfigMap that change returns of the authentic one of that name, which is nil for none; nothing
-// where it returns nil. It is called again where another client has changed the ConfigMap meanwhile.
+// Change calls change with the authentic ConfigMap of that name, or nil, and writes the ConfigMap that it returns;
+// nothing if it returns nil. change is called again if another client has changed the ConfigMap meanwhile.
 func (b *Beside) Change(ctx context.Context, name string, change func(found *corev1.ConfigMap) *corev1.ConfigMap) error {
 	return retry.Do(ctx, func(ctx context.Context) error {
 		for range Conflicts {
@@ -267,7 +267,7 @@ func (b *Beside) owned(object *corev1.ConfigMap) *corev1.ConfigMap {
 	return object
 }
 
-// VerifyBeside verifies a ConfigMap beside the record of a run, by the header that it states as its owner.
+// VerifyBeside verifies a ConfigMap beside the record of a run, using the header that it names as its owner.
 func VerifyBeside(object *corev1.ConfigMap, id string, loaded recordformat.LoadedKey) record.Authentication {
 	if len(object.OwnerReferences) != 1 {
 		return recordformat.Unauthentic(object.Name, fmt.Sprintf("has %d owners", len(object.OwnerReferences)))

@@ -87,8 +87,8 @@ func Contested(err error) bool {
 		(status.Status().Details == nil || status.Status().Details.Kind != "namespaces")
 }
 
-// Needs are the permissions to begin, hold and end a run, including ReadNeeds and
-// CancelNeeds, where the key of the records exists.
+// Needs are the permissions to begin, hold and end a run, including ReadNeeds and CancelNeeds, if the key of the
+// records exists.
 func Needs() access.Needs {
 	read := access.Needs{Required: slices.Concat(ReadNeeds().Required, ReadNeeds().Optional)}
 	return read.And(CancelNeeds()).And(access.Needs{Required: append(
@@ -206,7 +206,7 @@ type Queue struct {
 	results []record.Result
 }
 
-// Add adds a result, which is written with the next ones.
+// Add adds a result, which is written together with the next ones.
 func (q *Queue) Add(result record.Result) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -227,10 +227,9 @@ func (q *Queue) isEmpty() bool {
 	return len(q.results) == 0
 }
 
-// Outdate ends the verdict of a complete run at that time, by the clock of the cluster, for
-// a cause such as a node that has changed: its record states both for every reader. The
-// first cause stays. A record that is not authentic is not changed; the error is an
-// *UnauthenticError.
+// Outdate ends the verdict of a complete run at that time, by the clock of the cluster, for a cause such as a changed
+// node: its record shows both to every reader. The first cause stays. A record that is not authentic is not changed;
+// Outdate returns an *UnauthenticError.
 func (s *Store) Outdate(ctx context.Context, id, cause string, now time.Time) error {
 	object, err := s.Find(ctx, id)
 	if err != nil {
@@ -310,7 +309,7 @@ const (
 	keyLength = 32
 )
 
-// Key reads the key of the records. The error is one of the API server.
+// Key reads the key of the records. The error comes from the API server.
 func (s *Store) Key(ctx context.Context) (recordformat.LoadedKey, error) {
 	return readKey(ctx, s.client)
 }

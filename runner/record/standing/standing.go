@@ -50,7 +50,7 @@ var (
 	})
 )
 
-// Question is for what a stored verdict is asked: may the cluster, as it is now, be updated to the target of a run?
+// Question is the question about a stored verdict: may the present cluster be updated to the target of a run?
 type Question struct {
 	Present
 
@@ -224,9 +224,8 @@ type Present struct {
 	Now     time.Time
 }
 
-// Changed returns why the results of the checks of a recorded run no longer hold, also
-// where a newer verdict counts: they are too old, or the cluster has changed. Empty while
-// they hold.
+// Changed returns why the results of the checks of a recorded run are no longer valid, even if a newer verdict counts:
+// they are too old, or the cluster has changed. It is empty while they are valid.
 func Changed(ctx context.Context, recorded record.Record, stored report.Report, present Present) []string {
 	var causes []string
 	if cause := Expired(stored, present.Now); cause != "" {
@@ -258,9 +257,9 @@ func (q Question) Superseded(recorded record.Record) string {
 	return ""
 }
 
-// Newest is the run whose verdict on a target counts, by the digest of its release: the complete one that no other
-// supersedes, and of two such the one that covers what is asked. Its verdict may not hold, and its record may not be
-// authentic. False where no complete run of the target is recorded.
+// Newest returns the run whose verdict on a target counts, by the digest of its release: the complete run that no other
+// supersedes, and between two of them the one with the requested coverage. Its verdict may have expired, and its record
+// may not be authentic. It returns false if no complete run of the target is recorded.
 func (q Question) Newest(digest string) (record.Record, bool) {
 	var newest record.Record
 	for _, each := range q.Runs {
@@ -372,14 +371,14 @@ func (q Question) Read(ctx context.Context, get func(ctx context.Context, id str
 	return made, nil
 }
 
-// Report is the report of a run, by its ID; false for one whose verdict another run supersedes, or could not be read.
+// Report returns the report of a run, by its ID; false if another run supersedes its verdict, or it could not be read.
 func (v Verdicts) Report(id string) (report.Report, bool) {
 	stored, found := v.reports[id]
 	return stored, found
 }
 
-// On is the report of the run whose verdict on a target counts, by the digest of its release, for those who ask that;
-// false where there is none.
+// On returns the report of the run whose verdict on a target counts, by the digest of its release, for the requested
+// coverage; false if there is none.
 func (v Verdicts) On(digest string, asked selection.Asked) (report.Report, bool) {
 	question := v.Question
 	question.Asked = asked
@@ -394,8 +393,8 @@ func (v Verdicts) On(digest string, asked selection.Asked) (report.Report, bool)
 	return stored, true
 }
 
-// Published are the records for those who read no report, such as the cluster-version operator: one whose verdict is Ready
-// and permits no update states why in Ended, and one whose verdict does not count is left out.
+// Published returns the records for readers without reports, such as the cluster-version operator: if a Ready verdict
+// permits no update, Ended contains the cause; records whose verdict does not count are omitted.
 func (v Verdicts) Published() []record.Record {
 	var published []record.Record
 	for _, recorded := range v.Runs {

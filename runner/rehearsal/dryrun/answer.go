@@ -47,7 +47,8 @@ const maxMessage = 500
 // Answer is the answer of an API server to a write.
 type Answer struct {
 	Outcome Outcome
-	// By names what refuses or does not evaluate it, such as: webhook "x.example.com"; empty where it is accepted.
+	// By names the component that rejects or does not evaluate it, such as: webhook "x.example.com"; empty if it is
+	// accepted.
 	By string
 	// Kind is the kind of By, one of the constants.
 	Kind string

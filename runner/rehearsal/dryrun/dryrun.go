@@ -86,7 +86,7 @@ func New(config *rest.Config, as Identity) (*Client, error) {
 	return newClient(base, as, &limits{slots: make(chan struct{}, maxAtOnce)})
 }
 
-// As makes a client of another user, with the same rehearsal and the same limits.
+// As returns a client for another user, with the same rehearsal and the same limits.
 func (c *Client) As(user string) (*Client, error) {
 	return newClient(c.base, Identity{User: user, Rehearsal: c.as.Rehearsal}, c.limits)
 }

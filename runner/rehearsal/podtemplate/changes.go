@@ -21,8 +21,8 @@ import (
 // maxItems bounds the items of today that are consulted for one that it lacks.
 const maxChanges, maxPath, maxValue, maxItems = 20, 300, 100, 100
 
-// Change is a field in which the admitted pod differs from what was sent, in a way in which pods of today do not
-// differ from their template.
+// Change is a field in which the admitted pod differs from the sent pod, in a way in which running pods do not differ
+// from their template.
 type Change struct {
 	// Path is such as spec.containers["istio-proxy"].
 	Path string
@@ -41,7 +41,7 @@ type Sample struct {
 	Pod      *corev1.Pod
 }
 
-// Constraint is the SecurityContextConstraints that admitted a pod; empty where none did.
+// Constraint is the SecurityContextConstraints that admitted a pod; empty for none.
 func Constraint(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""

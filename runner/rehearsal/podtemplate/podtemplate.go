@@ -52,8 +52,8 @@ type spec struct {
 }
 
 // Of returns the template of a Deployment, DaemonSet, StatefulSet, ReplicaSet (apps/v1), Job, CronJob (batch/v1) or
-// ReplicationController (v1), and false for any other object. With an error, it is one of these, and has no pod template
-// that decodes.
+// ReplicationController (v1), and false for any other object. It returns an error if the object has one of these kinds,
+// but no pod template that decodes.
 func Of(workload *unstructured.Unstructured) (Template, bool, error) {
 	if workload == nil {
 		return Template{}, false, nil

@@ -39,7 +39,7 @@ const (
 	maxSignalRetry = time.Minute
 )
 
-// Signals state the verdicts as objects in the cluster.
+// Signals show the verdicts as objects in the cluster.
 type Signals interface {
 	// Apply applies all. It is called again at next, unless that is zero, and is not
 	// called concurrently.
@@ -143,7 +143,7 @@ func (s *Signaler) Reconcile(ctx context.Context, _ reconcile.Request) (reconcil
 	return reconcile.Result{RequeueAfter: max(time.Second, next.Sub(s.now()))}, nil
 }
 
-// Watch has the manager apply each other state while it leads.
+// Watch makes the manager apply each new state while it leads.
 func (s *Signaler) Watch(m manager.Manager) error {
 	retry := workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](signalRetry, maxSignalRetry)
 	return builder.ControllerManagedBy(m).Named(signalsName).
@@ -152,7 +152,7 @@ func (s *Signaler) Watch(m manager.Manager) error {
 		Complete(s)
 }
 
-// Announce makes the request after each value, until ctx is done.
+// Announce sends the request after each value, until ctx is done.
 func Announce(values <-chan struct{}, request reconcile.Request) func(context.Context,
 	workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
@@ -209,8 +209,8 @@ func NewMetrics() *Metrics {
 	}
 }
 
-// Set replaces what is exported. current is false when the verdicts could not be read.
-// The first target is the guard: the one that other programs act on.
+// Set replaces the exported values. current is false if the verdicts could not be read. The first target is the
+// guard's: other programs act on it.
 func (m *Metrics) Set(current bool, targets []runplan.Target, decided runplan.Verdicts) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()

@@ -44,7 +44,7 @@ type Cluster struct {
 	Pools     []machineconfigurationv1.MachineConfigPool
 	// Hosted is the hosted cluster of a guest, in place of Pools; nil for other clusters.
 	Hosted *hypershift.State
-	// Unread is why the operators or pools could not be read; empty where they could.
+	// Unread is why the operators or pools could not be read; empty if they could.
 	Unread string
 }
 
@@ -187,9 +187,9 @@ func (c Cluster) operators() (reason, message string) {
 	return "", ""
 }
 
-// Read is the state of a cluster with that ClusterVersion: of a guest with the hosted cluster that its management cluster has,
-// nil for other clusters. What could not be read, and what an archive lacks, is in it. A guest alone was not read: its
-// NodePools are in the management cluster.
+// Read returns the state of a cluster with that ClusterVersion: for a guest with the hosted cluster in its management
+// cluster, which is nil for other clusters. It includes the causes of everything that could not be read, or that an
+// archive lacks. A guest alone was not read: its NodePools are in the management cluster.
 func Read(ctx context.Context, present *snapshot.Cluster, of *hypershift.State, version *configv1.ClusterVersion, now time.Time) Cluster {
 	read := Cluster{Now: now, Version: version, Hosted: of}
 	ctx, gaps := gap.Track(ctx)
@@ -229,9 +229,8 @@ func missing(gaps *gap.Log) error {
 	return errors.Join(all...)
 }
 
-// Since is since when a cluster for which [Of] is True has been so, as far as its objects have times:
-// since the end of the update, and the last change of a condition that it depends on. It is zero
-// where the end of the update has no time.
+// Since returns since when [Of] has been True for a cluster, as far as its objects contain times: the end of the
+// update, or the last change of a condition on which it depends. It is zero if the end of the update has no time.
 func Since(cluster Cluster) time.Time {
 	history := cluster.Version.Status.History
 	if len(history) == 0 || history[0].CompletionTime.IsZero() {

@@ -81,8 +81,8 @@ type Keeper struct {
 	notices []Notice
 }
 
-// New makes a Keeper without a request. The programs of the version are below the address downloads, which is an
-// error if it is not one of [Address]; empty for none. A version that is not a release has no downloads.
+// New returns a Keeper without sending a request. The programs of the version are below the address downloads; New
+// returns an error if it is not a valid [Address]; empty for none. A version that is not a release has no downloads.
 func New(c *cluster.Cluster, downloads, version string, logger *slog.Logger) (*Keeper, error) {
 	keeper := &Keeper{cluster: c, version: version, logger: logger, changed: make(chan struct{}, 1)}
 	if downloads == "" {
@@ -111,8 +111,8 @@ func Address(text string) (*url.URL, error) {
 	return parsed, nil
 }
 
-// Set replaces the notices. The first one that is current is shown. Until the first call nothing is done: the objects of
-// the former leader stay.
+// Set replaces the notices. The first current one is shown. Until the first call nothing is done: the objects of the
+// former leader stay.
 func (k *Keeper) Set(notices ...Notice) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()

@@ -70,7 +70,7 @@ type Options struct {
 	JudgePause time.Duration
 	// After are the times between two looks at the cluster after an update.
 	After followup.Pauses
-	// Signals state the verdicts, and Console shows them in the web console.
+	// Signals show the verdicts, and Console shows them in the web console.
 	Signals announcement.Signals
 	Console *console.Keeper
 	// Key signs the verdicts of the UpdatePreflights of administrators; nil signs none.

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Source is a source of risks of CVO: Source[configv1.ConditionalUpdateRisk] implements
-// risk.Source. It makes a risk of every update whose preflight does not allow it. All
-// fields are required.
+// Source is a source of risks of CVO: Source[configv1.ConditionalUpdateRisk] implements risk.Source. It returns a risk
+// for every update whose preflight does not allow it. All fields are required.
 type Source[Risk any] struct {
 	// New returns a risk that always applies; its name is valid for acceptRisks. Its time is the verdict's, or without
 	// one the time of the first call: it only changes with the verdict.

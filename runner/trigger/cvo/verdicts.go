@@ -150,8 +150,8 @@ func (v *Verdicts) OnAdd(object any, _ bool) { v.observe(object) }
 // OnUpdate is called with each ConfigMap that was changed in Namespace.
 func (v *Verdicts) OnUpdate(_, object any) { v.observe(object) }
 
-// OnDelete is called with the last known state of each ConfigMap that was deleted in
-// Namespace: one that was marked at once before is read here only.
+// OnDelete must be called with the last known state of each ConfigMap that was deleted in Namespace: only this state
+// shows that the ConfigMap was marked immediately before.
 func (v *Verdicts) OnDelete(object any) { v.observe(object) }
 
 func (v *Verdicts) observe(object any) {

@@ -60,7 +60,7 @@ type Follower struct {
 	of string
 }
 
-// New makes the Follower of a cluster.
+// New returns the Follower of a cluster.
 func New(c *cluster.Cluster, options Options) *Follower {
 	return &Follower{cluster: c, options: options, wake: make(chan struct{}, 1)}
 }
@@ -73,8 +73,8 @@ func (f *Follower) Wake() {
 	}
 }
 
-// Latest is the judgement of the last update in the history of this ClusterVersion; the zero value where none is stored.
-// One that has not been read yet is Settling.
+// Latest returns the judgement of the last update in the history of this ClusterVersion; the zero value if none is
+// stored. A judgement that has not been read yet is Settling.
 func (f *Follower) Latest(version *configv1.ClusterVersion) afterupdate.Report {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

@@ -70,7 +70,7 @@ type Verdict struct {
 	// Digest identifies the release image, "sha256:" and 64 hex digits; empty for an image
 	// without one, which is never Ready.
 	Digest string
-	// Version is the semantic version of the release; empty where it is unknown.
+	// Version is the semantic version of the release; empty if unknown.
 	Version string
 	// Decision is the decision of the report; empty while there is none.
 	Decision string
@@ -95,7 +95,7 @@ func (v Verdict) isReady(now time.Time) bool {
 // maxCause bounds the cause in an answer, in bytes.
 const maxCause = 256
 
-// Answer is Ready, or why the update is not allowed at that time: what the policies state.
+// Answer is Ready, or why the update is not allowed at that time, as in the policies.
 func (v Verdict) Answer(now time.Time) string {
 	switch {
 	case v.isReady(now):
@@ -166,12 +166,11 @@ func ClusterOperator(client dynamic.Interface, version string, now func() time.T
 	return made
 }
 
-// Operator is the ClusterOperator while the switch is off: it has no effect on updates, and
-// is not applied where the API is not served. The version is the version of the controller.
+// Operator is the ClusterOperator while the switch is off: it has no effect on updates, and is not applied if the API
+// is not served. The version is the version of the controller.
 //
-// Available is True once it was applied, and stays True when the controller ends.
-// Degraded is True while [State.Degraded] has a cause. Progressing is False: the
-// controller has nothing to roll out.
+// Available is True once it was applied, and stays True when the controller ends. Degraded is True while
+// [State.Degraded] has a cause. Progressing is False: the controller has nothing to roll out.
 func Operator(client dynamic.Interface, version string, now func() time.Time) *Switch {
 	objects := objectsOf(nameOperator, client, clusterOperator())
 	objects.Optional = true
@@ -338,13 +337,12 @@ func admissionObjects() []owned.Object {
 	}
 }
 
-// Admission is the switch of the admission policy. An unknown mode is an error.
+// Admission returns the switch of the admission policy. It returns an error for an unknown mode.
 //
-// The verdicts are part of the policy. With a ConfigMap as its parameters, its author would
-// need to read all ConfigMaps, and an API server that has stopped watching them, since the
-// last policy with such parameters was deleted, may not start again (k8s.io/apiserver v0.36,
-// policy_source.go); the parameters of a kind of its own would deny forced updates too once
-// the kind is deleted.
+// The verdicts are part of the policy. With a ConfigMap as its parameters, its author would need to read all
+// ConfigMaps, and an API server that has stopped watching them, since the last policy with such parameters was deleted,
+// may not start again (k8s.io/apiserver v0.36, policy_source.go); the parameters of a kind of its own would deny forced
+// updates too once the kind is deleted.
 func Admission(client dynamic.Interface, mode Mode, now func() time.Time) (*Switch, error) {
 	if mode != Warn && mode != Deny {
 		return nil, fmt.Errorf("the mode %q of the admission policy is neither %s nor %s", mode, Warn, Deny)
@@ -404,9 +402,8 @@ func prometheusRule() owned.Object {
 	}
 }
 
-// Service is the name of the Service of the metrics in the namespace of the objects. The
-// job of its ServiceMonitor is that name, by which the alerts select the metrics, so the
-// ServiceMonitor must not have a jobLabel.
+// Service is the name of the Service of the metrics in the namespace of the objects. The alerts select metrics by the
+// job of its ServiceMonitor, which has that name, so the ServiceMonitor must not have a jobLabel.
 const Service = "update-preflight"
 
 // Alert is the switch of the alerts. They depend on the metrics of the controller, so the

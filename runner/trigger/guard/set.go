@@ -27,8 +27,8 @@ type Set struct {
 	now      func() time.Time
 }
 
-// NewSet makes a set without a request. The version is the version of the controller. An unknown
-// mode of the policy is an error.
+// NewSet returns a set without sending a request. The version is the version of the controller. It returns an error for
+// an unknown mode of the policy.
 func NewSet(client dynamic.Interface, chosen Choice, version string, now func() time.Time) (*Set, error) {
 	set := &Set{operator: Operator(client, version, now), now: now}
 	if chosen.ClusterOperator {
@@ -87,9 +87,9 @@ func FirstExpiry(verdicts []Verdict, now time.Time) time.Time {
 	return first
 }
 
-// Uninstall removes all switches, the hardest first, and then the ClusterOperator,
-// whatever was chosen, and returns what it has deleted. It does all of this that it can,
-// and may be repeated. The controller must have ended, which would apply them again.
+// Uninstall removes all switches, the strictest first, and then the ClusterOperator, regardless of the choice, and
+// returns the deleted objects. It continues after errors, and may be repeated. The controller must have stopped,
+// because it would apply them again.
 func Uninstall(ctx context.Context, client dynamic.Interface) ([]preflight.Object, error) {
 	var deleted []preflight.Object
 	var errs []error
@@ -110,7 +110,7 @@ func all(client dynamic.Interface) []*Switch {
 	}
 }
 
-// Switch is one way to have CVO honor verdicts. It has no state but its objects.
+// Switch is one way to make CVO honor verdicts. Its objects are its only state.
 type Switch struct {
 	objects owned.Objects
 	now     func() time.Time
@@ -129,11 +129,10 @@ func objectsOf(name string, client dynamic.Interface, objects ...owned.Object) o
 // Name is "alert", "clusterOperator" or "admission".
 func (s *Switch) Name() string { return s.objects.Switch }
 
-// Apply makes the objects, or changes them to this state, by server-side apply. The same
-// state changes nothing. Verdicts that have expired are left out; call Apply again when
-// one expires. Verdicts that are not valid are an error, and so is an object with the
-// name of one of the switch that does not have its label; it is not changed. The
-// namespace of the objects must exist.
+// Apply creates the objects, or changes them to this state, by server-side apply. The same state changes nothing.
+// Expired verdicts are omitted; call Apply again when one expires. It returns an error for invalid verdicts, and for an
+// existing object with the same name but without the label of the switch, which it does not change. The namespace of
+// the objects must exist.
 func (s *Switch) Apply(ctx context.Context, state State) error {
 	if err := Check(state.Verdicts); err != nil {
 		return err
@@ -172,9 +171,8 @@ type Effect struct {
 	WithoutController string
 }
 
-// Active are the switches that are on in the cluster, by the objects by which they take
-// effect, in the order of their names. Those that can be read are returned with the error
-// for the others.
+// Active returns the switches that are on in the cluster, according to their objects, sorted by name. With an error, it
+// returns the switches that could be read.
 func Active(ctx context.Context, client dynamic.Interface) ([]Effect, error) {
 	var active []Effect
 	var errs []error
@@ -269,8 +267,8 @@ func UninstallNeeds() access.Needs {
 	return needs
 }
 
-// ReadNeeds are the permissions of [Active], each of which is optional. They are for all
-// namespaces, so that they can be granted where the controller is not installed.
+// ReadNeeds are the permissions of [Active], all of them optional. They are for all namespaces, so that they can be
+// granted where the controller is not installed.
 func ReadNeeds() access.Needs {
 	var needs access.Needs
 	for _, each := range all(nil) {
@@ -295,7 +293,7 @@ type Mode string
 const (
 	// Warn lets the request pass with a warning, which oc prints.
 	Warn Mode = "Warn"
-	// Deny refuses the request.
+	// Deny rejects the request.
 	Deny Mode = "Deny"
 )
 
@@ -311,8 +309,8 @@ func Choices() []string {
 	return []string{nameAlert, nameOperator, nameAdmission + "=" + string(Warn), nameAdmission + "=" + string(Deny)}
 }
 
-// Choose parses texts, each of which is one of [Choices]. Another text, or both modes of
-// the policy, is an error.
+// Choose parses texts, each of which must be one of [Choices]. It returns an error for another text, or for both modes
+// of the policy.
 func Choose(texts ...string) (Choice, error) {
 	var chosen Choice
 	for _, text := range texts {

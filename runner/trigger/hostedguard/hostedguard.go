@@ -60,15 +60,15 @@ type Cluster struct {
 
 func (c Cluster) name() string { return c.Object.Namespace + "/" + c.Object.Name }
 
-// Switch has the policies exist, in a mode, or not exist. It has no state but these objects.
+// Switch creates the policies in a mode, or removes them. These objects are its only state.
 type Switch struct {
 	objects owned.Objects
 	mode    guard.Mode
 	now     func() time.Time
 }
 
-// New makes a switch that warns or denies, or that is off, without a mode. It makes no request. An
-// unknown mode is an error.
+// New returns a switch that warns or denies, or that is off, without a mode. It sends no request. It returns an error
+// for an unknown mode.
 func New(client dynamic.Interface, mode guard.Mode, now func() time.Time) (*Switch, error) {
 	if mode != "" && mode != guard.Warn && mode != guard.Deny {
 		return nil, fmt.Errorf("the mode %q of the admission policies is neither %s nor %s", mode, guard.Warn, guard.Deny)
@@ -98,10 +98,10 @@ func Names() []string {
 	return []string{"update-preflight-hostedclusters", "update-preflight-nodepools"}
 }
 
-// Apply makes the policies, or changes them to these verdicts; it removes them where the switch is off.
-// Verdicts that have expired are left out: call Apply again at next, when the first of the others
-// expires, which is zero if none does. Verdicts that are not valid are an error, and so are more than
-// the policies can have, and a policy of another client with the name of one of them, which is not changed.
+// Apply creates the policies, or changes them to these verdicts; it removes them if the switch is off. Expired verdicts
+// are omitted: call Apply again at next, when the first of the others expires, which is zero if none does. It returns
+// an error for invalid verdicts, for more verdicts than the policies can have, and for a policy of another client with
+// the same name, which it does not change.
 func (s *Switch) Apply(ctx context.Context, clusters []Cluster) (next time.Time, err error) {
 	if s.mode == "" {
 		_, err := s.objects.Remove(ctx)
@@ -125,8 +125,8 @@ func (s *Switch) Apply(ctx context.Context, clusters []Cluster) (next time.Time,
 // List returns the objects of the switch that exist, in the order in which they are applied.
 func (s *Switch) List(ctx context.Context) ([]preflight.Object, error) { return s.objects.List(ctx) }
 
-// Uninstall deletes the policies, those that deny first, and returns what it has deleted. It may be
-// repeated. The controller must have ended, which would apply them again.
+// Uninstall deletes the policies, denying ones first, and returns the deleted objects. It may be repeated. The
+// controller must have stopped, because it would apply them again.
 func Uninstall(ctx context.Context, client dynamic.Interface) ([]preflight.Object, error) {
 	return objects(client).Remove(ctx)
 }
@@ -159,7 +159,7 @@ func effective() owned.Object {
 	return all[len(all)-len(Names())]
 }
 
-// Needs are the permissions of [Switch.Apply] in a mode, or without one of a switch that is off.
+// Needs are the permissions of [Switch.Apply] in a mode, or, without a mode, of a switch that is off.
 func Needs(mode guard.Mode) access.Needs {
 	if mode == "" {
 		return needs("get", "delete")

@@ -64,8 +64,8 @@ const (
 	listTimeout = 30 * time.Second
 )
 
-// Preflight makes the preflight of an update of a hosted cluster. Without a report it has an error. When
-// ctx ends, so does the run.
+// Preflight runs the preflight of an update of a hosted cluster. Without a report, it returns an error. When ctx ends,
+// so does the run.
 type Preflight func(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error)
 
 // Options configure the runs. All fields are required.
@@ -151,9 +151,9 @@ type fleet struct {
 	left int
 }
 
-// OnGuests makes the runs with these options by package runner, in the guests, which are reached by
-// the kubeconfigs that the HostedClusters name. The report on a guest that cannot be reached is
-// Undecided, and has the findings about the management cluster.
+// OnGuests uses package runner with these options for the runs in the guests, which are reached with the kubeconfigs
+// that the HostedClusters name. The report on a guest that cannot be reached is Undecided, and contains the findings
+// about the management cluster.
 func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 	return func(ctx context.Context, of *hypershift.HostedCluster, target runplan.Target) (report.Report, error) {
 		connect := func(config *rest.Config) (*cluster.Cluster, error) {
@@ -169,8 +169,8 @@ func OnGuests(management *cluster.Cluster, options runner.Options) Preflight {
 	}
 }
 
-// Off removes the policies of a switch that is off, while the manager leads, where there are no runs.
-// What cannot be removed is tried again once a minute.
+// Off removes the policies of a switch that is off, while the manager leads, if there are no runs. It retries failed
+// removals once a minute.
 func Off(off *hostedguard.Switch, logger *slog.Logger) manager.Runnable {
 	return manager.RunnableFunc(func(ctx context.Context) error {
 		for ctx.Err() == nil {
@@ -193,8 +193,8 @@ func Off(off *hostedguard.Switch, logger *slog.Logger) manager.Runnable {
 // The hosted clusters of a page, and the most that are listed: more than HyperShift supports in one cluster.
 const pageSize, maxListed = 500, 20_000
 
-// Start implements manager.Runnable: it makes the runs until ctx is done, and returns when those in
-// progress have ended.
+// Start implements manager.Runnable: it starts the runs until ctx is done, and returns when the runs in progress have
+// ended.
 func (f *fleet) Start(ctx context.Context) error {
 	defer f.land()
 	f.started = f.management.Now()

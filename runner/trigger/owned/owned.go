@@ -38,11 +38,11 @@ type Objects struct {
 	Client dynamic.Interface
 	// All are in the order in which they are applied; they are removed in reverse.
 	All []Object
-	// Optional is true when nothing is applied where the API of an object is not served.
+	// Optional is true if nothing is applied when the API of an object is not served.
 	Optional bool
 }
 
-// Read reads all objects; one that does not exist, or whose API does not, is nil.
+// Read reads all objects. An object that does not exist, or whose API is not served, is nil.
 func (o Objects) Read(ctx context.Context) ([]*unstructured.Unstructured, error) {
 	present := make([]*unstructured.Unstructured, len(o.All))
 	for i, object := range o.All {
@@ -60,9 +60,8 @@ func (o Objects) Read(ctx context.Context) ([]*unstructured.Unstructured, error)
 	return present, nil
 }
 
-// Apply gives the objects these contents, which are in their order, by server-side apply.
-// The same content changes nothing. Read first: Apply changes the object of another client
-// as well.
+// Apply gives the objects these contents, in the same order, by server-side apply. The same content changes nothing.
+// Call Read first: Apply also changes the object of another client.
 func (o Objects) Apply(ctx context.Context, contents []*unstructured.Unstructured) error {
 	for i, content := range contents {
 		err := o.apply(ctx, o.All[i], content)

@@ -65,8 +65,8 @@ type answer struct {
 	body   []byte
 }
 
-// New makes the handler of the page of a cluster, whose verdicts are those that count for what is asked. It requests what
-// [Needs] has, and reads what the controller reads.
+// New returns the handler of the page of a cluster, which shows the verdicts that count for the requested coverage. It
+// needs the permissions in [Needs], and reads the same objects as the controller.
 func New(c *cluster.Cluster, asked selection.Asked, logger *slog.Logger) *Handler {
 	return &Handler{
 		records: records{cluster: c, store: recordstore.New(c.Kubernetes), asked: asked},
@@ -189,7 +189,7 @@ func Permission() access.Request {
 
 func described() string { return access.Describe(Permission()) }
 
-// Needs are the permissions to review users, which the controller needs beside its own where it serves the page.
+// Needs are the permissions to review users, which the controller needs in addition to its own if it serves the page.
 func Needs() access.Needs {
 	return access.Needs{Required: []access.Request{
 		{Verb: "create", Group: authenticationv1.GroupName, Resource: "tokenreviews"},

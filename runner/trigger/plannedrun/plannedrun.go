@@ -33,11 +33,11 @@ type Result struct {
 	// Report is empty for a run that failed with Err.
 	Report report.Report
 	Err    error
-	// Cause is why the run was ended early; nil for one that was not.
+	// Cause is why the run was ended early; nil if it was not.
 	Cause error
 }
 
-// Start begins a run, which preflight makes, and calls announce when it has ended. It ends early when ctx is done.
+// Start begins a run, which preflight executes, and calls announce when it has ended. It ends early when ctx is done.
 func Start(ctx context.Context, target runplan.Target, run runplan.Run,
 	preflight func(context.Context, runplan.Target) (report.Report, error), announce func(),
 ) *Run {

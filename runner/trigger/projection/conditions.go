@@ -300,8 +300,7 @@ type Outlook struct {
 	// At is when the update starts.
 	At    time.Time
 	State schedule.Outlook
-	// Invalid is why no update is scheduled that can be checked before, without the other
-	// fields; nil otherwise.
+	// Invalid is why no update is scheduled that can be checked in advance, without the other fields; nil otherwise.
 	Invalid *schedule.Invalid
 }
 

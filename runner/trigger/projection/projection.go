@@ -103,8 +103,8 @@ func (p projected) history() []v1alpha1.Verdict {
 // documentWindow is how long a window of mode Document without an end is open.
 const documentWindow = 30 * time.Minute
 
-// Times are the times at which the preflight may start: from opens until closes, which is
-// zero for no end. opens is zero for at once.
+// Times are the times at which the preflight may start: from opens until closes, which is zero for no end. opens is
+// zero for immediately.
 func Times(spec v1alpha1.UpdatePreflightSpec) (opens, closes time.Time) {
 	switch {
 	case spec.When == nil:
@@ -140,9 +140,9 @@ type Observation struct {
 	Verdict *report.Report
 	// Failure is why the last run, which ended after the run of the verdict, has no record; empty otherwise.
 	Failure string
-	// Waiting states why the preflight does not start though it is due; empty otherwise.
+	// Waiting is why the preflight does not start although it is due; empty otherwise.
 	Waiting string
-	// Attestation is the verdict, signed; empty where it is not.
+	// Attestation is the signed verdict; empty if it is not signed.
 	Attestation string
 	// Updated is whether the update to the target is complete, without times; nil while the
 	// cluster neither runs the target nor updates to it.

@@ -143,9 +143,9 @@ func stated(recorded record.Record, now time.Time) (json.RawMessage, time.Time, 
 	return changed, until, err
 }
 
-// Apply publishes the verdicts of these records at that time, by server-side apply, and removes
-// what other clients have added. It returns when the first of them ends, as [Content] does. A
-// cluster without the namespace has no CVO: nothing is published, and there is no error.
+// Apply publishes the verdicts of these records at that time, by server-side apply, and removes additions of other
+// clients. It returns when the first of them expires, like [Content]. A cluster without the namespace has no CVO:
+// nothing is published, and Apply returns no error.
 func Apply(ctx context.Context, client kubernetes.Interface, records []record.Record, asked string,
 	now time.Time,
 ) (next time.Time, err error) {

@@ -20,17 +20,16 @@ import (
 
 // Decide plans. It is pure: the same state has the same plan.
 //
-// A selected target runs at once unless a Ready verdict holds, and again when the spec of
-// ClusterVersion or the cluster changes, when its verdict ends, and while it is not Ready. The update that is
-// scheduled for MUO follows, before its time, and then the requests of administrators, by
-// the rules of a selected target, each at its time. Otherwise the offered
-// targets run one after the other; none starts while the cluster is updating, while a
-// node is drained, while the offers are unknown, or within an hour of a verdict on the target
-// that holds. A run in progress for a release that is neither selected, offered nor
-// requested, or that CVO has accepted, is canceled, unless a user requested it.
+// A selected target runs immediately unless a Ready verdict is valid, and again when the spec of ClusterVersion or the
+// cluster changes, when its verdict expires, and while it is not Ready. The update that is scheduled for MUO follows,
+// before its time, and then the requests of administrators, with the rules of a selected target, each at its time.
+// Otherwise the offered targets run one after the other; none starts while the cluster is updating, while a node is
+// being drained, while the offers are unknown, or within an hour of a valid verdict on the target. A run in progress
+// for a release that is neither selected, offered nor requested, or that CVO has accepted, is canceled, unless a user
+// requested it.
 //
-// A target whose last run has no verdict that holds, such as after a change of the cluster,
-// runs again within a minute; the pause doubles while that repeats.
+// A target whose last run has no valid verdict, such as after a change of the cluster, runs again within a minute; the
+// pause doubles while this repeats.
 func Decide(s State) Plan {
 	selected, isSelected := Selected(s.ClusterVersion)
 	var plan Plan
@@ -134,12 +133,12 @@ type State struct {
 	Ahead int
 	// Requests are the preflights that administrators request, in the order in which they run.
 	Requests []Request
-	// Runs are the runs that cover what the controller would run, in any order.
+	// Runs are the runs with the coverage of the controller's runs, in any order.
 	Runs []Run
 	// Scheduled is the update that the managed-upgrade-operator (MUO) starts; nil for none.
 	Scheduled *schedule.Scheduled
-	// Unscheduled is why MUO's configuration schedules none that can be checked before; nil
-	// where it does, and where there is none.
+	// Unscheduled is why MUO's configuration schedules no update that can be checked in advance; nil if it does, and if
+	// there is none.
 	Unscheduled *schedule.Invalid
 }
 
@@ -149,7 +148,7 @@ type Request struct {
 	// Since is the time from which runs count; none starts before. Until is the time from
 	// which none starts; zero for no end.
 	Since, Until time.Time
-	// MeetsTerms is false where the last verdict on the target has other acceptances.
+	// MeetsTerms is false if the last verdict on the target has other acceptances.
 	MeetsTerms bool
 }
 
@@ -163,7 +162,7 @@ type Run struct {
 	Selection string
 	// Generation is the generation of the ClusterVersion that the run has read.
 	Generation int64
-	// Began is zero where it is unknown.
+	// Began is zero if unknown.
 	Began time.Time
 	// Ended is zero while the run is in progress.
 	Ended time.Time

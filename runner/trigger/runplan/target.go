@@ -165,7 +165,7 @@ func offersUnknown(clusterVersion *configv1.ClusterVersion) bool {
 	return is(clusterVersion, configv1.RetrievedUpdates, configv1.ConditionFalse)
 }
 
-// SameInputs reports whether a plan for either state of ClusterVersion is the same.
+// SameInputs reports whether both states of ClusterVersion result in the same plan.
 func SameInputs(a, b *configv1.ClusterVersion) bool {
 	return a.Generation == b.Generation &&
 		equality.Semantic.DeepEqual(a.Status.Desired, b.Status.Desired) &&
@@ -205,9 +205,9 @@ type Subject struct {
 	// Target is zero where the release is unknown, and Unknown states why.
 	Target  Target
 	Unknown string
-	// Waiting states why the preflight does not run though it is its time.
+	// Waiting is why the preflight does not run although it is due.
 	Waiting string
-	// Accepted is true where the cluster runs the release of an administrator, or updates to it.
+	// Accepted is true if the cluster runs the release that an administrator requested, or is updating to it.
 	Accepted bool
 }
 

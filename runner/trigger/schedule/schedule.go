@@ -57,8 +57,8 @@ const (
 	InvalidVersion   Cause = "InvalidVersion"
 	// NotNewer is the present version, or an older one.
 	NotNewer Cause = "NotNewer"
-	// OtherChannel is an update that only another channel than the cluster's has: its image is
-	// known when the channel has been changed, as MUO does when the update starts.
+	// OtherChannel is an update that only a channel other than the cluster's contains: its image is known once the
+	// channel is changed, as MUO does when the update starts.
 	OtherChannel Cause = "OtherChannel"
 	NotAvailable Cause = "NotAvailable"
 )
@@ -202,9 +202,8 @@ type Verdict struct {
 
 func (v Verdict) valid(now time.Time) bool { return v.Decision != "" && now.Before(v.ValidUntil) }
 
-// Outlook is the outlook of the update. The next preflight starts at a time, and one in progress
-// has started at it; zero where none is to run. Expected is how long a preflight takes on
-// this cluster.
+// Outlook returns the outlook of the update. start is when the next preflight starts, or when the one in progress
+// started; zero if none will run. expected is how long a preflight takes on this cluster.
 func (s Scheduled) Outlook(verdict Verdict, start time.Time, expected time.Duration, now time.Time) Outlook {
 	valid := verdict.valid(now)
 	switch {

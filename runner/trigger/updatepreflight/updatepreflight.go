@@ -52,7 +52,7 @@ type Cluster struct {
 // Writer writes UpdatePreflights.
 type Writer struct {
 	Client client.Client
-	// Reporter adds what the hub of a fleet reads; nil adds nothing.
+	// Reporter adds the data for the hub of a fleet; nil adds nothing.
 	Reporter *Reporter
 	// Recorder records an event for each status with another decision; nil for none.
 	Recorder events.EventRecorder
@@ -232,8 +232,8 @@ const updatePause, updatedPause = time.Minute, 5 * time.Minute
 // maxSigned bounds the signed verdicts that are kept.
 const maxSigned = 2 * runplan.MaxRequests
 
-// Reporter adds what the hub of a fleet reads of a requested preflight beside its verdict: the signed verdict, and
-// whether the update to its target is complete. Its methods must not be called concurrently.
+// Reporter adds the data about a requested preflight that the hub of a fleet reads besides its verdict: the signed
+// verdict, and whether the update to its target is complete. Its methods must not be called concurrently.
 type Reporter struct {
 	cluster *cluster.Cluster
 	// key signs; nil signs nothing.
