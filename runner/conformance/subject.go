@@ -326,7 +326,7 @@ func (r Report) headline() string { return r.verdict().Word + ": " + r.verdict()
 // the conclusion again.
 func (r Report) Document(document.View) document.Document {
 	made := document.Document{
-		Title: "Conformance of checks", Source: "The JSON document contains all data.",
+		Title: "Conformance of checks", Source: "The JSON document has all data.",
 		Blocks: []document.Block{r.verdict()},
 	}
 	for rest := r.Results; len(rest) > 0; {

@@ -41,7 +41,7 @@ const (
 func (t Table) Document(view document.View) document.Document {
 	made := document.Document{
 		Title:  "The clusters of a fleet before the update" + t.toTarget(),
-		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document contains all data.", t.ToolVersion, t.Time),
+		Source: fmt.Sprintf("Written by oc preflight %s at %s. The JSON document has all data.", t.ToolVersion, t.Time),
 		Ticket: document.Ticket{Verdict: t.Short(), By: "oc-preflight " + t.ToolVersion + " at " + t.Time},
 		Blocks: []document.Block{t.verdict(), t.facts(view), t.causes(view), t.clusters(view)},
 	}

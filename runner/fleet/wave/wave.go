@@ -313,7 +313,7 @@ func (g Gate) Document(view document.View) document.Document {
 		table.Rows = append(table.Rows, []string{each.Name, string(each.Status), each.Since, each.Message})
 	}
 	return document.Document{
-		Title: "Gate after " + name, Source: "The JSON document contains all data.",
+		Title: "Gate after " + name, Source: "The JSON document has all data.",
 		Blocks: []document.Block{
 			document.Verdict{
 				Mark: document.Mark{Level: level, Word: string(g.Decision)}, Subject: "the wave after " + name,
