@@ -51,7 +51,7 @@ func TestDemo(t *testing.T) {
 	if after.Verdict.Decision != verdict.Ready || len(after.Verdict.Blocking) > 0 {
 		t.Errorf("after the remedies: %+v", after.Verdict)
 	}
-	const counts = "1 of new kinds, 0 in new namespaces, 0 refused, 0 without an answer; next pods: 1 of 1 workload accepted"
+	const counts = "1 of new kinds, 0 in new namespaces, 0 rejected, 0 without an answer; next pods: 1 of 1 workload accepted"
 	if f := byName(after)["Rehearsal"]; f.Outcome != preflight.Pass || f.Source != finding.SourceRehearsal ||
 		!strings.Contains(f.Message, counts) {
 		t.Errorf("the rehearsal of the writes: %+v", f)
