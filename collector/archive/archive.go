@@ -99,7 +99,7 @@ type answer struct {
 // RoundTrip implements http.RoundTripper.
 func (a *Archive) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
-		defer request.Body.Close() //nolint:errcheck // a request of this process has its body in memory
+		defer request.Body.Close()
 	}
 	if err := request.Context().Err(); err != nil {
 		return nil, err

@@ -92,7 +92,7 @@ func sizeOf(ctx context.Context, kube kubernetes.Interface) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer metrics.Close() //nolint:errcheck // A read-only stream.
+	defer metrics.Close()
 	lines := bufio.NewScanner(metrics)
 	for lines.Scan() {
 		if sample, ok := strings.CutPrefix(lines.Text(), "apiserver_storage_size_bytes{"); ok {

@@ -327,6 +327,11 @@ func run(t *testing.T, client dynamic.Interface, definitions ...payload.Definiti
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, f := range findings {
+		if !definition.Reports(f.Name) {
+			t.Errorf("%s is a finding of this check, and Reports does not know it: a recorded verdict would lose it", f.Name)
+		}
+	}
 	return findings
 }
 

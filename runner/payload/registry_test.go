@@ -61,7 +61,7 @@ func put(tb testing.TB, client http.RoundTripper, request *http.Request) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer response.Body.Close() //nolint:errcheck // Only the status matters.
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
 		text, _ := io.ReadAll(response.Body)
 		tb.Fatalf("%s %s: %s: %s", request.Method, request.URL, response.Status, text)

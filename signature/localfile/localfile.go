@@ -47,8 +47,7 @@ func Read(ctx context.Context, path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
-	return io.ReadAll(io.LimitReader(file, limit+1))
+	return ReadAll(file, limit+1)
 }
 
 // interruptible is a file that is closed when its context ends.
@@ -80,8 +79,8 @@ func OpenRegularIn(root *os.Root, name string) (fs.File, error) {
 	return regular(file)
 }
 
-// Read reads at most limit bytes of a file, and closes it.
-func Read(file io.ReadCloser, limit int64) ([]byte, error) {
+// ReadAll reads at most limit bytes of a file, and closes it.
+func ReadAll(file io.ReadCloser, limit int64) ([]byte, error) {
 	content, err := io.ReadAll(io.LimitReader(file, limit))
 	return content, errors.Join(err, file.Close())
 }

@@ -106,8 +106,8 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestRead reads no more than the limit, and closes the file.
-func TestRead(t *testing.T) {
+// TestReadAll reads no more than the limit, and closes the file.
+func TestReadAll(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := localfile.Read(file, limit); string(got) != want || err != nil {
+		if got, err := localfile.ReadAll(file, limit); string(got) != want || err != nil {
 			t.Errorf("got %q, %v; want %q", got, err, want)
 		}
 		if err := file.Close(); !errors.Is(err, os.ErrClosed) {

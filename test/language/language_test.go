@@ -92,7 +92,7 @@ func read(path string, text []byte) map[int]string {
 		if kind == token.EOF {
 			return lines
 		}
-		if kind != token.COMMENT && kind != token.STRING || strings.HasPrefix(literal, "`json:") {
+		if kind != token.COMMENT && kind != token.STRING || !strings.Contains(literal, " ") { // a tag, or a key
 			continue
 		}
 		for i, line := range strings.Split(literal, "\n") {

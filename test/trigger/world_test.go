@@ -265,6 +265,6 @@ func get(ctx context.Context, client *http.Client, url string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written
+	defer response.Body.Close()
 	return io.ReadAll(response.Body)
 }

@@ -78,7 +78,7 @@ func newHostile(t *testing.T) string {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
-		defer response.Body.Close() //nolint:errcheck // a body in memory
+		defer response.Body.Close()
 		content, _ := io.ReadAll(response.Body)
 		w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
 		w.WriteHeader(response.StatusCode)

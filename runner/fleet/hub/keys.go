@@ -139,7 +139,7 @@ func readKey(root *os.Root, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return localfile.Read(file, attestation.MaxKey+1)
+	return localfile.ReadAll(file, attestation.MaxKey+1)
 }
 
 // PinKeys returns these keys in PEM, by the ID of their cluster. It returns an error if two clusters have the same key:

@@ -107,7 +107,7 @@ func (d *Directory) read(path string) (stored, error) {
 	if err != nil {
 		return stored{}, err
 	}
-	text, err := localfile.Read(file, maxFile+1)
+	text, err := localfile.ReadAll(file, maxFile+1)
 	if err != nil {
 		return stored{}, err
 	}

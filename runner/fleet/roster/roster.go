@@ -132,7 +132,7 @@ func authorityOf(config *rest.Config) string {
 	data := config.CAData
 	if len(data) == 0 { // the connection reports a file that cannot be read
 		if file, err := localfile.OpenRegular(config.CAFile); err == nil {
-			data, _ = localfile.Read(file, maxAuthority)
+			data, _ = localfile.ReadAll(file, maxAuthority)
 		}
 	}
 	if len(data) == 0 {

@@ -178,7 +178,7 @@ func eachManifest(ctx context.Context, layer []byte, directory string, visit fun
 	if err != nil {
 		return err
 	}
-	defer stream.Close() //nolint:errcheck // Nothing is written.
+	defer stream.Close()
 	contents := &contents{directory: directory, archive: tar.NewReader(&bounded{reader: stream, left: maxUnpacked}), seen: map[string]bool{}}
 	for ctx.Err() == nil {
 		file, content, err := contents.next()

@@ -104,14 +104,10 @@ func parent(key string) string {
 // ReadAuthFile reads a credentials file of the user, or the pipe of a process substitution, until ctx ends. A
 // missing file is empty.
 func ReadAuthFile(ctx context.Context, path string) (Store, error) {
-	file, err := localfile.Open(ctx, path)
+	content, err := localfile.Read(ctx, path, maxAuthFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Store{}, nil
 	}
-	if err != nil {
-		return Store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
-	}
-	content, err := localfile.Read(file, maxAuthFile+1)
 	if err != nil {
 		return Store{}, fmt.Errorf("the credentials in %q cannot be read: %w", path, err)
 	}

@@ -106,7 +106,7 @@ func borrow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // the status is read
+	defer response.Body.Close()
 	if response.StatusCode != http.StatusCreated {
 		return fmt.Errorf("the API server responded with status %d", response.StatusCode)
 	}
@@ -123,7 +123,7 @@ func tokenOf(ctx context.Context, secret string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close() //nolint:errcheck // the body was read
+	defer response.Body.Close()
 	var content struct {
 		Data map[string][]byte `json:"data"`
 	}

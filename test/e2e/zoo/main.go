@@ -114,7 +114,7 @@ func write(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close() //nolint:errcheck // the body was read
+	defer response.Body.Close()
 	content, err := io.ReadAll(io.LimitReader(response.Body, 4096))
 	if err != nil || response.StatusCode == http.StatusCreated {
 		return err
