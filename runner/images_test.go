@@ -141,7 +141,7 @@ func TestImagesOfAnUnreachableGuest(t *testing.T) {
 }
 
 func TestInvalidImageModes(t *testing.T) {
-	for mode, want := range map[image.Mode]string{"guess": `"check-blobs"`, image.Pull: "without Jobs"} {
+	for mode, want := range map[image.Mode]string{"guess": `"check-blobs"`, image.Pull: "does not use Jobs"} {
 		w := newWorld(t, map[string]string{})
 		w.options.Selection.Images = mode
 		_, err := runner.Run(t.Context(), w.cluster, w.target, w.options)

@@ -200,8 +200,9 @@ func TestAttachToAnUpdateOfAPath(t *testing.T) {
 			want:  verdict.Ready, risks: preflight.Pass,
 		},
 		"Later": {
-			reason: "the graph contains the update without risks", at: afterNext, graph: func(r graphsource.Request) graphsource.Request { return r },
-			want: verdict.NothingKnown, risks: preflight.Pass, path: []string{current, next, afterNext},
+			reason: "the graph contains the update without risks", at: afterNext,
+			graph: func(r graphsource.Request) graphsource.Request { return r },
+			want:  verdict.NothingKnown, risks: preflight.Pass, path: []string{current, next, afterNext},
 		},
 		"LaterWithoutGraph": {
 			reason: "no graph was given, and the cluster has no channel", at: afterNext,

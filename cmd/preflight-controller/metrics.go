@@ -148,7 +148,7 @@ func readBounded(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // nothing was written
 	text, err := io.ReadAll(io.LimitReader(file, maxCABundle+1))
 	if err == nil && len(text) > maxCABundle {
 		err = fmt.Errorf("the file %s has more than %d bytes", path, maxCABundle)

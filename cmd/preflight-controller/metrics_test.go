@@ -356,7 +356,7 @@ func TestPageCertificate(t *testing.T) {
 		if err != nil {
 			return err.Error(), ""
 		}
-		defer raw.Close()
+		defer func() { _ = raw.Close() }()
 		made := tls.Client(raw, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2", "http/1.1"}})
 		if err := made.HandshakeContext(t.Context()); err != nil {
 			return err.Error(), ""

@@ -168,7 +168,7 @@ func TestMachineConfigPools(t *testing.T) {
 			want: checktest.Result{Outcome: preflight.Warn, Reason: "PoolUpdating"},
 		},
 		"Paused": {
-			reason: "a paused pool alone does not block", message: "see KubeletMinorVersionUpgradeable",
+			reason: "a paused pool alone does not block", message: "KubeletMinorVersionUpgradeable reports by when",
 			pool: conditions(paused("worker"), machineconfigurationv1.MachineConfigPoolUpdating),
 			want: checktest.Result{Outcome: preflight.Warn, Reason: "PoolPaused"},
 		},

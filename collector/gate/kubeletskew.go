@@ -104,10 +104,10 @@ func KubeletSkew() check.Check {
 
 func unknownKubernetes(u update.Update) finding.Finding {
 	return finding.Unknown(check.ReasonUnknownKubernetesVersion,
-		"this version of oc-preflight does not know the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet",
+		"this version of the preflight does not know the Kubernetes version of OpenShift %s or %s, or its oldest supported kubelet",
 		update.Line(u.From),
 		update.Line(u.To)).
-		Remedy("Use a version of oc-preflight that is at least as new as the target, or compare the kubelet versions with the target "+
+		Remedy("Use a version of the preflight that is at least as new as the target, or compare the kubelet versions with the target "+
 			"yourself.").
 		Do(finding.Read("oc get nodes"), finding.OnThisMachine("oc adm release info %s", u.To))
 }

@@ -74,7 +74,7 @@ func TestIncompatibleOperators(t *testing.T) {
 		"SupportsLess":  {reason: "4.9 is earlier than 4.19, although not as text", properties: supports("4.9"), want: fails},
 		"Exceeded": {
 			reason: "4.19 is later than 4.18", properties: supports("4.18"), want: fails,
-			message: "operator etcd.v1.2.3 in namespace operators supports OpenShift up to 4.18, and not 4.19; this does not block updates " +
+			message: "operator etcd.v1.2.3 in namespace operators supports OpenShift up to 4.18, not 4.19; this does not block updates " +
 				"within 4.18",
 		},
 		"Patch": {

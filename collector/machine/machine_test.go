@@ -111,7 +111,7 @@ func TestCertificateRequests(t *testing.T) {
 		},
 		"Many": {
 			reason: "the approver ignores all of them", objects: many, after: 10 * time.Minute, want: pending,
-			text: "101 are of the last hour",
+			text: "101 are from the last hour",
 		},
 		"New": {
 			reason: "the approver needs a moment", objects: []runtime.Object{request(t, "csr-a", serving)}, after: time.Minute,

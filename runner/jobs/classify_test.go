@@ -640,12 +640,12 @@ func TestWaiting(t *testing.T) {
 		"DeadlineWhilePulling": {
 			reason:  "the message has the last activity",
 			observe: observe(pod(waiting("ErrImagePull", "429 Too Many Requests"), deleting), failed(batchv1.JobReasonDeadlineExceeded)),
-			want:    "Unknown(DeadlineExceeded)", inMessage: "429 Too Many Requests", inRemedy: "waited for",
+			want:    "Unknown(DeadlineExceeded)", inMessage: "429 Too Many Requests", inRemedy: "cause of the delay",
 		},
 		"DeadlineWithoutAPod": {
 			reason:  "without a pod the message has the rejection",
 			observe: observe(warned("Job", "FailedCreate", quota), failed(batchv1.JobReasonDeadlineExceeded)),
-			want:    "Unknown(DeadlineExceeded)", inMessage: "exceeded quota", inRemedy: "waited for",
+			want:    "Unknown(DeadlineExceeded)", inMessage: "exceeded quota", inRemedy: "cause of the delay",
 		},
 		"FailedUnobserved": {
 			reason: "the watch on pods may lag behind that on Jobs", observe: observe(pod(running), failed(batchv1.JobReasonBackoffLimitExceeded)),

@@ -322,7 +322,7 @@ func TestValidateRejects(t *testing.T) {
 				}
 				return plan
 			},
-			wantReason: "NotStarted", wantInText: `"Pet"`, wantRemedy: "Fix what",
+			wantReason: "NotStarted", wantInText: `"Pet"`, wantRemedy: "Fix the problem",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -240,7 +240,7 @@ func admitted() map[string]row {
 	return map[string]row{
 		"Refuses": {
 			reason: "a webhook that refuses", before: before, then: hookOf("Validating", "refuse", "configmaps", "None"), target: settingsNext,
-			want: refusedSettings, says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
+			want: refusedSettings, says: `webhook "hook-ID.example.com" rejects it`, stuck: true,
 		},
 		"RefusesDeletion": {
 			reason: "a webhook that refuses a deletion", before: before, then: hookOf("Validating", "refuse", "configmaps", "None"), stuck: true,
@@ -250,7 +250,7 @@ func admitted() map[string]row {
 		"TimesOut": {
 			reason: "a webhook that does not answer, with failurePolicy Fail", before: before,
 			then: hookOf("Validating", "hang", "configmaps", "None"), target: settingsNext,
-			want: refusedSettings, says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
+			want: refusedSettings, says: `webhook "hook-ID.example.com" rejects it`, stuck: true,
 		},
 		"TimesOutIgnored": {
 			reason: "a webhook that does not answer, with failurePolicy Ignore", before: before,
@@ -272,12 +272,12 @@ func admitted() map[string]row {
 		"Spoofed": {
 			reason: "a webhook whose message is like that of a quota", before: before, then: hookOf("Validating", "spoof", "configmaps", "None"),
 			target: settingsNext,
-			want:   refusedSettings, says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
+			want:   refusedSettings, says: `webhook "hook-ID.example.com" rejects it`, stuck: true,
 		},
 		"ObjectQuota": {
 			reason: "a quota of objects", before: before, then: replaced(quota, "RESOURCE", "count/configmaps"), stuck: true,
 			target: settings + "\n---\n" + replaced(settings, "settings", "others"),
-			want:   []string{"Rehearsal.ConfigMap.NS.others Fail WriteRefused"}, says: `quota "few" refuses it`,
+			want:   []string{"Rehearsal.ConfigMap.NS.others Fail WriteRefused"}, says: `quota "few" rejects it`,
 		},
 	}
 }
@@ -288,12 +288,12 @@ func ofPods() map[string]row {
 	return map[string]row{
 		"PodQuota": {
 			reason: "a quota that the next pod exceeds", before: app, then: replaced(quota, "RESOURCE", "pods"), target: appNext, want: refusedPod,
-			says: `quota "few" refuses it`, stuck: true,
+			says: `quota "few" rejects it`, stuck: true,
 		},
 		"PodSecurity": {
 			reason: "a label of the namespace that a person set", before: app,
 			then: replaced(namespace, "name: NS", "name: NS, labels: {pod-security.kubernetes.io/enforce: restricted}"), target: appNext,
-			want: refusedPod, says: "Pod Security refuses it", stuck: true,
+			want: refusedPod, says: "Pod Security rejects it", stuck: true,
 		},
 		"PodSecurityOfTheUpdate": {
 			reason: "the update sets the label of the namespace back", before: app,
@@ -304,7 +304,7 @@ func ofPods() map[string]row {
 		"PodRefused": {
 			reason: "a webhook that refuses pods", before: app, then: hookOf("Validating", "refuse", "pods", "None"), target: appNext,
 			want: refusedPod,
-			says: `webhook "hook-ID.example.com" refuses it`, stuck: true,
+			says: `webhook "hook-ID.example.com" rejects it`, stuck: true,
 		},
 		"NewClassBeforeWebhook": {
 			reason: "a PriorityClass that is missing today is noticed before any webhook is asked", before: app,

@@ -87,13 +87,13 @@ func TestOpenEndsWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer writer.Close()
+		defer func() { _ = writer.Close() }()
 		ctx, cancel := context.WithCancel(t.Context())
 		file, err := localfile.Open(ctx, pipe)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.Close() //nolint:errcheck // the context has closed it
+		defer file.Close()
 		read := make(chan error)
 		go func() {
 			_, err := file.Read(make([]byte, 1))

@@ -99,7 +99,9 @@ func TestPageIsReached(t *testing.T) {
 		},
 		"the rules for connections in": {len(ingress), 3},
 		"who reaches the page": {ingress[2], map[string]any{
-			"from":  []any{map[string]any{"namespaceSelector": map[string]any{"matchLabels": map[string]any{"policy-group.network.openshift.io/ingress": ""}}}},
+			"from": []any{map[string]any{"namespaceSelector": map[string]any{
+				"matchLabels": map[string]any{"policy-group.network.openshift.io/ingress": ""},
+			}}},
 			"ports": []any{map[string]any{"port": "page", "protocol": "TCP"}},
 		}},
 		"what readers may": {rule, []any{map[string]any{

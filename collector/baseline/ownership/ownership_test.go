@@ -47,8 +47,9 @@ func TestProves(t *testing.T) {
 	}{
 		"Owned": {
 			reason: "ClusterVersion owns it", resource: deployment,
-			metadata: "{name: a, namespace: b, ownerReferences: [{apiVersion: config.openshift.io/v1, kind: ClusterVersion, name: version, uid: u}]}",
-			want:     true,
+			metadata: "{name: a, namespace: b, " +
+				"ownerReferences: [{apiVersion: config.openshift.io/v1, kind: ClusterVersion, name: version, uid: u}]}",
+			want: true,
 		},
 		"OwnedLike": {
 			reason: "another API has a kind of this name", resource: deployment,

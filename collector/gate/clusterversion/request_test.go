@@ -67,7 +67,7 @@ func TestRequest(t *testing.T) {
 		"Failed": {
 			reason: "CVO retries with the same result", cluster: failed("RetrievePayload", configv1.ConditionFalse, "4.18.9"), to: "4.18.9",
 			want: one(name, preflight.Warn, "RequestFailed"), message: []string{
-				"request for 4.18.9 at present (RetrievePayload)",
+				"request for 4.18.9 (RetrievePayload)",
 				`the cause version="4.18.9"`,
 			}, remedy: []string{"Run oc adm upgrade --clear"},
 		},

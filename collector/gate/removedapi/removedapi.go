@@ -224,7 +224,7 @@ func (r removals) explain(api removal) string {
 		return fmt.Sprintf("%s removes it; the cluster names no client except Kubernetes' own controllers, so its users are unknown", target)
 	}
 	if api.reason == check.ReasonUnknownKubernetesVersion {
-		return fmt.Sprintf("is removed in Kubernetes 1.%d; this version of oc-preflight does not know the Kubernetes version of "+
+		return fmt.Sprintf("is removed in Kubernetes 1.%d; this version of the preflight does not know the Kubernetes version of "+
 			"OpenShift %s", api.minor,
 			target)
 	}

@@ -174,7 +174,8 @@ func TestAuthorities(t *testing.T) {
 		},
 		"Empty": {
 			reason: "nothing is known about what its certificates are for", of: state{aggregator: bundle(), ingress: bundle(valid)},
-			want: []string{"Certificates Unknown CertificatesNotCovered"}, message: "kube-apiserver-aggregator-client-ca contains no readable certificate",
+			want:    []string{"Certificates Unknown CertificatesNotCovered"},
+			message: "kube-apiserver-aggregator-client-ca contains no readable certificate",
 		},
 		"Forbidden": {
 			reason: "the roles of auth permit it, as what other checks read", of: state{aggregator: nil, ingress: bundle(valid)},

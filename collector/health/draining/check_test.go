@@ -452,7 +452,7 @@ func TestCheck(t *testing.T) {
 				objects(t, paths, "metallb.io/v1beta1", "l2advertisements", `{"metadata":{"namespace":"metallb","name":"all"},"spec":{}}`)
 			},
 			want:    results{"DrainAddresses": result(preflight.Warn, "AddressOnOneNode")},
-			message: `those of EgressIP "shop", on w0, those of KeepalivedGroup "front", on w1`,
+			message: `addresses of EgressIP "shop", on w0, addresses of KeepalivedGroup "front", on w1`,
 		},
 		"Together": {
 			reason: "two of three nodes are drained at a time, and each has one of the two pods", topology: configv1.HighlyAvailableTopologyMode,

@@ -40,7 +40,7 @@ func TestHosted(t *testing.T) {
 		want   string
 		text   string
 	}{
-		"ControlPlane": {reason: "the update of a control plane drains no node", want: "Pass AsExpected", text: "no node is drained"},
+		"ControlPlane": {reason: "the update of a control plane drains no node", want: "Pass AsExpected", text: "drains no node"},
 		"Replace":      {reason: "without a limit Cluster API waits for ever", pools: []order.NodePool{{Name: "a"}}, want: "Fail NeverSatisfied"},
 		"InPlace": {
 			reason: "in place nothing limits a drain", pools: []order.NodePool{{Name: "a", InPlace: true, Timeout: time.Minute}},

@@ -47,7 +47,8 @@ func inBase64(text string) string { return base64.StdEncoding.EncodeToString([]b
 
 // kubeconfigOf returns a kubeconfig with a user.
 func kubeconfigOf(user string) string {
-	return "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {server: https://api.example.com:6443}\nusers:\n- name: u\n  user: " + user +
+	return "apiVersion: v1\nkind: Config\nclusters:\n- name: c\n  cluster: {server: https://api.example.com:6443}\n" +
+		"users:\n- name: u\n  user: " + user +
 		"\n"
 }
 

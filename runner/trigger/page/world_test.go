@@ -165,7 +165,7 @@ func (w *world) send(tb testing.TB, change func(*http.Request)) response {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer got.Body.Close() //nolint:errcheck // nothing was written
+	defer got.Body.Close()
 	body, err := io.ReadAll(got.Body)
 	if err != nil {
 		tb.Fatal(err)
