@@ -120,7 +120,7 @@ func TestTargets(t *testing.T) {
 		},
 		"Present": {
 			reason: "the version that the cluster has needs no update", args: []string{"targets", "--to", offer.From},
-			code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already", "after"},
+			code: exit.BadInput, stated: []string{"the cluster already runs " + offer.From, "after"},
 		},
 		"Accept": {
 			reason: "a file that does not exist", args: []string{"targets", "--accept-file", "missing.yaml"}, code: exit.BadInput,

@@ -75,7 +75,7 @@ func TestRun(t *testing.T) {
 		},
 		"Running": {
 			reason: "the release that the cluster runs is no update: nothing is verified or recorded",
-			args:   []string{"--to", offer.From}, code: exit.BadInput, stated: []string{"the cluster runs " + offer.From + " already"},
+			args:   []string{"--to", offer.From}, code: exit.BadInput, stated: []string{"the cluster already runs " + offer.From},
 		},
 		"Expression": {
 			reason: "nothing is run for an expression that is wrong", args: []string{"--to", offer.To, "-o", "jsonpath={.verdict"},

@@ -195,7 +195,7 @@ func states() map[string]stored {
 		"SiteMore": {reason: "a run may cover more than is asked", make: with(site), permits: true},
 		"Images": {
 			reason: "the controller has nodes pull the images", make: plain,
-			asked: asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "the run has --images check, and not pull",
+			asked: asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "the run has --images check, not pull",
 		},
 		"ImagesPulled": {reason: "all images were pulled", make: with(covering(func(c *selection.Coverage) {
 			c.Images = string(
@@ -204,7 +204,7 @@ func states() map[string]stored {
 		"ImagesBlobs": {
 			reason: "that a registry has the layers does not show that nodes can pull",
 			make:   with(covering(func(c *selection.Coverage) { c.Images = string(image.Blobs) })),
-			asked:  asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "and not pull",
+			asked:  asks(func(a *selection.Asked) { a.Covers.Images = string(image.Pull) }), why: "not pull",
 		},
 		"ImagesUnknown": {
 			reason: "a mode of a later version covers nothing that is known",
