@@ -113,7 +113,7 @@ func TestHostedCluster(t *testing.T) {
 		},
 		"PoolDeleted": {
 			reason: "an administrator deleted a pool", change: func(w *after.World) { w.Delete(after.Stable()) },
-			want: afterupdate.Good, stated: "no longer exist in namespace clusters, by the release or by their owner: NodePool stable",
+			want: afterupdate.Good, stated: "no longer exist in namespace clusters, deleted by the release or by their owner: NodePool stable",
 		},
 		"WithoutManagement": {
 			reason: "the guest does not show whether its nodes are updated", change: func(w *after.World) { w.Alone(true) },

@@ -168,7 +168,7 @@ func TestRefusedManifests(t *testing.T) {
 		},
 		"Description": {
 			"a field has no descriptor", replaces(t, "crd/preflight.openshift.io_updatepreflights.yaml",
-				"                description: blockingOmitted is how many more findings block.\n", ""),
+				"                description: blockingOmitted is the number of further findings that\n                  block.\n", ""),
 			"status.blockingOmitted has no description",
 		},
 	} {
