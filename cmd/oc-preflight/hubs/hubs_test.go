@@ -252,7 +252,7 @@ status: {decisions: [{clusterName: `+each.name+`, reason: ""}]}
 			2,
 			"oc create configmap keys -n fleets",
 		},
-		"NoVersion": {"a name of an object", []string{"request", "--to", "../x", "--placement", "a/b"}, 2, "no version"},
+		"NoVersion": {"a name of an object", []string{"request", "--to", "../x", "--placement", "a/b"}, 2, "is not a version"},
 		"LongLabel": {
 			"OCM could not label its objects",
 			[]string{"request", "--to", "4.19.12", "--placement", strings.Repeat("n", 60) + "/b"},
