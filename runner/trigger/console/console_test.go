@@ -275,7 +275,7 @@ func TestForeignObjects(t *testing.T) {
 			keeper := newKeeper(t, c, downloads, "v1.0.0", &text{})
 			for _, notices := range [][]console.Notice{{until(c, "text", time.Hour)}, nil} {
 				if _, err := keeper.Apply(t.Context(), notices); err == nil || !strings.Contains(err.Error(), kind) ||
-					!strings.Contains(err.Error(), "is not of the preflight") {
+					!strings.Contains(err.Error(), "does not belong to the preflight") {
 					t.Errorf("the error is %v", err)
 				}
 			}
@@ -421,7 +421,7 @@ func TestStart(t *testing.T) {
 	shows("second")
 	keeper.Set()
 	shows("")
-	if got := strings.Count(log.String(), "is not of the preflight"); got != 1 {
+	if got := strings.Count(log.String(), "does not belong to the preflight"); got != 1 {
 		t.Errorf("the foreign object was logged %d times:\n%s", got, log)
 	}
 	if err := resources.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
