@@ -226,7 +226,7 @@ func TestSignalsExpire(t *testing.T) {
 	c := reached(t, offered)
 	decide(t, c, offered, verdict.Ready, 5*time.Second)
 	lead(t, c, io.Discard, controller.Options{Ahead: runplan.MaxAhead, Signals: newSignals(t, c, "clusterOperator", "admission=Deny")})
-	awaitStated(t, c, "upgradeable=False verdict=not valid on=2 err=<nil>")
+	awaitStated(t, c, "upgradeable=False verdict=expired on=2 err=<nil>")
 }
 
 // states records the states, and fails for the first ones.

@@ -258,7 +258,7 @@ func TestDegraded(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := guard.State{Verdicts: []guard.Verdict{chosen(verdict("5", "4.18.5", "Blocked"))}}
-	const cause = "ValidatingAdmissionPolicy \"update-preflight\" is not of the preflight"
+	const cause = "ValidatingAdmissionPolicy \"update-preflight\" does not belong to the preflight"
 	if _, err := made.Apply(t.Context(), state); err == nil || !strings.Contains(err.Error(), cause) {
 		t.Errorf("want an error with %q, got %v", cause, err)
 	}
@@ -462,7 +462,7 @@ func TestForeignObject(t *testing.T) {
 	_, listed := made.List(t.Context())
 	_, removed := made.Remove(t.Context())
 	for name, err := range map[string]error{"Apply": made.Apply(t.Context(), guard.State{}), "Remove": removed, "List": listed} {
-		if err == nil || !strings.Contains(err.Error(), `ClusterOperator "update-preflight" is not of the preflight`) {
+		if err == nil || !strings.Contains(err.Error(), `ClusterOperator "update-preflight" does not belong to the preflight`) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
