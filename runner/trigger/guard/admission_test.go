@@ -277,13 +277,13 @@ func TestAdmissionOfAnExpiredVerdict(t *testing.T) {
 			t.Fatal(err)
 		}
 		await.Until(t, "the target is denied, since "+why, func(ctx context.Context) bool {
-			return strings.Contains(request(ctx, t, readyRequest).denied, "its verdict is not valid: "+why)
+			return strings.Contains(request(ctx, t, readyRequest).denied, "its verdict is "+why)
 		})
 	}
-	denied(later, verdict("4", "4.18.4", "Ready"), "it was valid until ")
+	denied(later, verdict("4", "4.18.4", "Ready"), "expired: it was valid until ")
 	refused := verdict("4", "4.18.4", "Ready")
 	refused.Refusal = `the run leaves out check "Drain" ' + "` + "`" + `\u0022`
-	denied(admission(t, guard.Deny, start), refused, `the run leaves out check "Drain" ' + "`)
+	denied(admission(t, guard.Deny, start), refused, `not valid: the run leaves out check "Drain" ' + "`)
 }
 
 func TestAdmissionRemoved(t *testing.T) {

@@ -213,7 +213,7 @@ func TestVerdictExpires(t *testing.T) {
 		t.Errorf("the verdict has expired: %+v", got)
 	}
 	now = late.ValidUntil
-	if next := applySet(t, made, state); !next.IsZero() || !strings.HasPrefix(verdicts(t)[digest("5")], "not valid: ") {
+	if next := applySet(t, made, state); !next.IsZero() || !strings.HasPrefix(verdicts(t)[digest("5")], "expired: ") {
 		t.Errorf("all verdicts have expired: next at %s, %v", next, verdicts(t))
 	}
 }
