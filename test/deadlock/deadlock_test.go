@@ -128,7 +128,7 @@ func (r *trial) create(ctx context.Context, t *testing.T) {
 		t.Fatal(err)
 	}
 	r.await(ctx, t, func() bool {
-		return r.running(ctx) && (r.replicas == 0 || ready(ctx, r.hooks)) && (!r.budget || r.evictable(ctx))
+		return r.running(ctx) && ready(ctx, r.hooks) >= int(r.replicas) && (!r.budget || r.evictable(ctx))
 	})
 	r.admit(ctx, t, certificates.bundle)
 }
@@ -282,7 +282,7 @@ func (r *trial) evictable(ctx context.Context) bool {
 // stuck returns an error if a controller or the scheduler was rejected repeatedly, and
 // no pod of a webhook is left that could become ready.
 func (r *trial) stuck(ctx context.Context) error {
-	if r.replicas > 0 && r.expires >= 0 && ready(ctx, r.hooks) && !r.wrongPort() {
+	if r.replicas > 0 && r.expires >= 0 && ready(ctx, r.hooks) > 0 && !r.wrongPort() {
 		return nil
 	}
 	pods, err := server.Kubernetes.CoreV1().Pods(r.hooks).List(ctx, metav1.ListOptions{})

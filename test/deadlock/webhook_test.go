@@ -16,7 +16,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"testing"
 	"time"
 
@@ -67,7 +66,7 @@ func serve(ctx context.Context, t *testing.T, address, namespace string, certifi
 		t.Fatal(err)
 	}
 	webhook := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !ready(r.Context(), namespace) {
+		if ready(r.Context(), namespace) == 0 {
 			panic(http.ErrAbortHandler)
 		}
 		var review admissionv1.AdmissionReview
@@ -87,28 +86,32 @@ func serve(ctx context.Context, t *testing.T, address, namespace string, certifi
 	t.Cleanup(webhook.Close)
 }
 
-// ready reports whether the Service of a namespace has a ready endpoint whose pod runs: the
-// controller of endpoints may notice the end of a pod later than the one that replaces it.
-func ready(ctx context.Context, namespace string) bool {
+// ready counts the pods that run and are ready endpoints of the Service of a namespace: the controller of endpoints
+// may notice the start or the end of a pod later than the controller of the pod.
+func ready(ctx context.Context, namespace string) int {
 	selector := labels.Set{discoveryv1.LabelServiceName: hookName}.String()
 	found, err := server.Kubernetes.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
-		return false
+		return 0
 	}
 	pods, err := server.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return false
+		return 0
 	}
 	runs := map[types.UID]bool{}
 	for _, pod := range pods.Items {
 		runs[pod.UID] = pod.DeletionTimestamp == nil && pod.Status.Phase == corev1.PodRunning
 	}
-	return slices.ContainsFunc(found.Items, func(slice discoveryv1.EndpointSlice) bool {
-		return slices.ContainsFunc(slice.Endpoints, func(endpoint discoveryv1.Endpoint) bool {
+	endpoints := map[types.UID]bool{}
+	for _, slice := range found.Items {
+		for _, endpoint := range slice.Endpoints {
 			isReady := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready
-			return isReady && endpoint.TargetRef != nil && runs[endpoint.TargetRef.UID]
-		})
-	})
+			if isReady && endpoint.TargetRef != nil && runs[endpoint.TargetRef.UID] {
+				endpoints[endpoint.TargetRef.UID] = true
+			}
+		}
+	}
+	return len(endpoints)
 }
 
 // assignAddresses assigns an address to each running pod, since kwok does not, until the test
